@@ -1,0 +1,13 @@
+// Compiles src/ to dist/ and puts the plain-SQL migrations beside the code that reads them.
+import { execFileSync } from 'node:child_process';
+import { chmodSync, cpSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+
+const tsc = createRequire(import.meta.url)
+  .resolve('typescript/package.json')
+  .replace('package.json', 'bin/tsc');
+
+rmSync('dist', { recursive: true, force: true });
+execFileSync(process.execPath, [tsc, '-p', 'tsconfig.build.json'], { stdio: 'inherit' });
+cpSync('src/store/migrations', 'dist/store/migrations', { recursive: true });
+chmodSync('dist/cli/main.js', 0o755);

@@ -1,0 +1,64 @@
+import type { Command } from 'commander';
+import { loadConfigFile } from '../config/file.ts';
+import { loadConfig } from '../config/load.ts';
+import { embeddedDataFolder } from '../dev/data-folder.ts';
+import { makeDemo } from '../dev/demo.ts';
+import { startEmbeddedPostgres } from '../dev/postgres.ts';
+import type { Syncline } from '../syncline.ts';
+import { createLogger } from '../telemetry/log.ts';
+import { type CommonOptions, warnAll } from './engine.ts';
+import { runService } from './service.ts';
+
+/** Where nothing else is configured: a demo that moves. */
+const demoDefaults = { scheduler: { tickIntervalSeconds: 10 }, log: { level: 'debug' as const } };
+
+export function addDev(program: Command): void {
+  program
+    .command('dev')
+    .description(
+      'try Syncline: migrate and run, on an embedded Postgres with a demo unless a database is configured',
+    )
+    .addHelpText(
+      'after',
+      '\nExamples:\n  $ syncline dev\n  $ SYNCLINE_DATABASE_URL=postgres://localhost/app syncline dev',
+    )
+    .action(async (options: CommonOptions) => {
+      const file = await loadConfigFile(options.config);
+      const configured = loadConfig({ env: process.env, file });
+      const ownDatabase = configured.config.database.url !== undefined;
+      const log = createLogger({ level: 'debug', readable: !options.json, to: 'stdout' });
+      warnAll(log, configured);
+
+      if (ownDatabase) {
+        log.level = configured.config.log.level;
+        return runService({ loaded: configured, log, prepare: async (syncline) => migrate(syncline) });
+      }
+      const folder = embeddedDataFolder(process.cwd());
+      log.info(`starting an embedded Postgres, its data in ${folder}`);
+      const postgres = await startEmbeddedPostgres({ folder, keep: true });
+      try {
+        const loaded = loadConfig({
+          options: { database: postgres.url },
+          env: process.env,
+          file: file ?? { path: 'the demo', options: demoDefaults },
+        });
+        log.level = loaded.config.log.level;
+        await runService({ loaded, log, prepare: (syncline) => prepareDemo(syncline) });
+      } finally {
+        await postgres.stop();
+      }
+
+      async function prepareDemo(syncline: Syncline): Promise<void> {
+        await migrate(syncline);
+        const made = await makeDemo(syncline);
+        log.info(
+          made === 0 ? 'going on with the data that is there' : `made a demo: 5 tenants, ${made} connections`,
+        );
+      }
+
+      async function migrate(syncline: Syncline): Promise<void> {
+        const { applied, schema, version } = await syncline.migrate();
+        log.info(`schema "${schema}" is at version ${version}${applied.length ? `, just migrated` : ''}`);
+      }
+    });
+}

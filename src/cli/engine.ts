@@ -1,0 +1,59 @@
+import type { Logger } from 'pino';
+import { loadConfigFile } from '../config/file.ts';
+import { type LoadedConfig, loadConfig } from '../config/load.ts';
+import type { ConfigOptions } from '../config/settings.ts';
+import { systemPorts } from '../ports.ts';
+import { explainDatabaseError } from '../store/database-errors.ts';
+import { compose, type Syncline } from '../syncline.ts';
+import { createLogger } from '../telemetry/log.ts';
+
+/** The options that every command has. */
+export interface CommonOptions {
+  json?: boolean;
+  config?: string;
+}
+
+/** Loads the configuration as the command line sees it: the file in the working folder, and the environment. */
+export async function loadCliConfig(
+  { config }: CommonOptions,
+  withoutFile?: ConfigOptions,
+): Promise<LoadedConfig> {
+  const file = await loadConfigFile(config);
+  return loadConfig({
+    env: process.env,
+    file: file ?? (withoutFile && { path: 'built-in', options: withoutFile }),
+  });
+}
+
+/** Runs one command on the engine and closes it. Standard output is the command's answer, so logs go to standard error. */
+export async function withEngine<T>(
+  options: CommonOptions,
+  work: (syncline: Syncline) => Promise<T>,
+  { checkReady = true } = {},
+): Promise<T> {
+  const loaded = await loadCliConfig(options);
+  const log = createLogger({
+    level: quietLevel(loaded),
+    readable: process.stderr.isTTY && !options.json,
+    to: 'stderr',
+  });
+  warnAll(log, loaded);
+  const syncline = compose(loaded.config, log, systemPorts);
+  try {
+    if (checkReady) await syncline.ready();
+    return await work(syncline);
+  } catch (error) {
+    throw explainDatabaseError(error, loaded.config.database.url);
+  } finally {
+    await syncline.stop();
+  }
+}
+
+export function warnAll(log: Logger, { warnings }: LoadedConfig): void {
+  for (const warning of warnings) log.warn(warning);
+}
+
+/** A command that answers a question logs only what is wrong, unless a level was asked for. */
+function quietLevel({ config, entries }: LoadedConfig): string {
+  return entries.find(({ path }) => path === 'log.level')?.from === 'default' ? 'warn' : config.log.level;
+}

@@ -1,0 +1,68 @@
+import type { Command } from 'commander';
+import type { SchedulePreview } from '../connections.ts';
+import { SynclineError } from '../errors.ts';
+import { type CommonOptions, withEngine } from './engine.ts';
+import { answer, table } from './output.ts';
+
+export function addSchedule(program: Command): void {
+  const schedule = program.command('schedule').description('look at schedules');
+  schedule
+    .command('preview')
+    .description('show when the next runs of a connection are expected')
+    .argument('<connection>', 'the id of the connection')
+    .option('--runs <n>', 'how many runs to show, 1 to 100', '5')
+    .addHelpText(
+      'after',
+      '\nExample:\n  $ syncline schedule preview 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42 --runs 10',
+    )
+    .action(async (id: string, _own: unknown, command: Command) => {
+      const options = command.optsWithGlobals<CommonOptions & { runs: string }>();
+      const preview = await withEngine(options, (syncline) =>
+        syncline.connections.preview(id, { runs: parseRuns(options.runs) }),
+      );
+      answer(options.json, toJson(preview), () => toLines(preview));
+    });
+}
+
+function parseRuns(text: string): number {
+  if (!/^\d+$/.test(text))
+    throw new SynclineError(
+      'INVALID_ARGUMENT',
+      `--runs is "${text}"; it must be a whole number from 1 to 100.`,
+    );
+  return Number(text);
+}
+
+function toJson({ connection, pending, runs }: SchedulePreview) {
+  return {
+    connection_id: connection.id,
+    status: connection.status,
+    base_interval_seconds: connection.sync.baseIntervalSeconds,
+    next_run_at: connection.sync.nextRunAt?.toISOString() ?? null,
+    pending: pending ?? null,
+    runs: runs.map(({ earliest, latest }) => ({
+      earliest: earliest.toISOString(),
+      latest: latest.toISOString(),
+    })),
+  };
+}
+
+function toLines({ connection, pending, runs }: SchedulePreview): string[] {
+  const { baseIntervalSeconds, intervalSeconds } = connection.sync;
+  const head = `${connection.provider} ${connection.id}: every ${baseIntervalSeconds} s${intervalSeconds === undefined ? ' (the default)' : ''}`;
+  if (runs.length === 0)
+    return [head, `It is ${connection.status}: nothing is scheduled until it is active.`];
+  const rows = runs.map(({ earliest, latest }, i) => [
+    String(i + 1),
+    earliest.toISOString(),
+    latest.getTime() === earliest.getTime() ? '' : latest.toISOString(),
+    i === 0 && pending ? pending : '',
+  ]);
+  return [
+    head,
+    ...table([['run', 'earliest', 'latest', ''], ...rows]),
+    ...(runs.length > 1
+      ? ['Each run is taken to end the moment it starts; the next interval counts from its end.']
+      : []),
+  ];
+}

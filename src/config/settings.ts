@@ -1,0 +1,241 @@
+import { z } from 'zod';
+
+/** One configurable value: where it comes from, what it may be, and why. */
+export interface Setting<T> {
+  /** Environment variables that set it; the first one that is present counts. */
+  env: readonly string[];
+  default: T;
+  schema: z.ZodType<T>;
+  /** What is allowed, in words that finish the sentence "it must be …". */
+  allowed: string;
+  /** What it does, and what too low and too high cost. */
+  about: string;
+  /** Turns an environment variable's text into a candidate for `schema`. */
+  fromText: (text: string) => unknown;
+  /** How the value is shown to people; secrets are masked here. */
+  show: (value: unknown) => string;
+}
+
+type Described<T> = Pick<Setting<T>, 'default' | 'about'> & { env: string | readonly string[] };
+
+function setting<T>(
+  described: Described<T>,
+  rest: Omit<Setting<T>, 'env' | 'default' | 'about' | 'show'> & { show?: (value: unknown) => string },
+): Setting<T> {
+  const env = typeof described.env === 'string' ? [described.env] : described.env;
+  return { show: showPlain, ...described, ...rest, env };
+}
+
+const showPlain = (value: unknown) =>
+  typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value));
+const numberFromText = (text: string) => (/^[+-]?\d+(\.\d+)?$/.test(text.trim()) ? Number(text) : text);
+
+function integer(
+  described: Described<number> & { min: number; max: number; unit?: string },
+): Setting<number> {
+  const { min, max, unit, ...rest } = described;
+  return setting(rest, {
+    schema: z.number().int().min(min).max(max),
+    allowed: `a whole number${unit ? ` of ${unit}` : ''} from ${min} to ${max}`,
+    fromText: numberFromText,
+  });
+}
+
+function fraction(described: Described<number>): Setting<number> {
+  return setting(described, {
+    schema: z.number().min(0).max(1),
+    allowed: 'a number from 0 to 1',
+    fromText: numberFromText,
+  });
+}
+
+function flag(described: Described<boolean>): Setting<boolean> {
+  const words: Record<string, boolean> = {
+    true: true,
+    1: true,
+    on: true,
+    false: false,
+    0: false,
+    off: false,
+  };
+  return setting(described, {
+    schema: z.boolean(),
+    allowed: 'true or false',
+    fromText: (text) => words[text.trim().toLowerCase()] ?? text,
+  });
+}
+
+function choice<const T extends string>(described: Described<T> & { of: readonly T[] }): Setting<T> {
+  const { of, ...rest } = described;
+  return setting(rest, {
+    schema: z.enum(of) as unknown as z.ZodType<T>,
+    allowed: `one of ${of.join(', ')}`,
+    fromText: (text) => text.trim(),
+  });
+}
+
+const weekSeconds = 7 * 24 * 3600;
+
+/** Every default and bound of Syncline. */
+export const settings = {
+  database: {
+    url: setting<string | undefined>(
+      {
+        env: ['SYNCLINE_DATABASE_URL', 'DATABASE_URL'],
+        default: undefined,
+        about: 'The Postgres to run on.',
+      },
+      {
+        schema: z
+          .string()
+          .refine((url) => /^postgres(ql)?:$/.test(protocolOf(url)))
+          .optional(),
+        allowed: 'a URL such as postgres://user:password@host:5432/database',
+        fromText: (text) => text.trim(),
+        show: maskUrl,
+      },
+    ),
+    schema: setting<string>(
+      {
+        env: 'SYNCLINE_DATABASE_SCHEMA',
+        default: 'syncline',
+        about:
+          'The Postgres schema that holds every table. Several engines can share a database, a schema each.',
+      },
+      {
+        // Postgres cuts longer names off, so two schemas could silently become one.
+        schema: z
+          .string()
+          .refine((name) => Buffer.byteLength(name) <= 63 && name.length > 0 && !name.includes('\0')),
+        allowed: 'a name of 1 to 63 bytes',
+        fromText: (text) => text,
+      },
+    ),
+    poolSize: integer({
+      env: 'SYNCLINE_DATABASE_POOL_SIZE',
+      default: 10,
+      min: 2,
+      max: 200,
+      unit: 'connections',
+      about: 'Too low: roles wait for each other. Too high: a fleet exhausts the server (max_connections).',
+    }),
+  },
+  scheduler: {
+    tickIntervalSeconds: integer({
+      env: 'SYNCLINE_SCHEDULER_TICK_INTERVAL_SECONDS',
+      default: 60,
+      min: 10,
+      max: 300,
+      unit: 'seconds',
+      about:
+        'How often due connections are looked for, and how far ahead. Too low: idle queries. Too high: new connections wait.',
+    }),
+    defaultIntervalSeconds: integer({
+      env: 'SYNCLINE_SCHEDULER_DEFAULT_INTERVAL_SECONDS',
+      default: 900,
+      min: 60,
+      max: weekSeconds,
+      unit: 'seconds',
+      about: 'The interval of connections that set none.',
+    }),
+    jitterPctMin: fraction({
+      env: 'SYNCLINE_SCHEDULER_JITTER_PCT_MIN',
+      default: 0,
+      about: 'The least jitter, as a fraction of the interval.',
+    }),
+    jitterPctMax: fraction({
+      env: 'SYNCLINE_SCHEDULER_JITTER_PCT_MAX',
+      default: 0.2,
+      about:
+        'The most jitter, as a fraction of the interval. Too low: runs of many connections come in herds.',
+    }),
+    maxOverriddenIntervalSeconds: integer({
+      env: 'SYNCLINE_SCHEDULER_MAX_OVERRIDDEN_INTERVAL_SECONDS',
+      default: 86_400,
+      min: 60,
+      max: weekSeconds,
+      unit: 'seconds',
+      about: 'The longest interval that a connection may set for itself.',
+    }),
+    batchSize: integer({
+      env: 'SYNCLINE_SCHEDULER_BATCH_SIZE',
+      default: 1000,
+      min: 1,
+      max: 10_000,
+      unit: 'connections',
+      about:
+        'Connections placed per transaction. Too low: a commit each. Too high: long locks and more memory.',
+    }),
+  },
+  retention: {
+    endedJobsDays: integer({
+      env: 'SYNCLINE_RETENTION_ENDED_JOBS_DAYS',
+      default: 7,
+      min: 1,
+      max: 3650,
+      unit: 'days',
+      about:
+        'How long ended jobs are kept. Longer history costs disk and vacuum time, never scheduling time.',
+    }),
+  },
+  metrics: {
+    host: setting<string>(
+      {
+        env: 'SYNCLINE_METRICS_HOST',
+        default: '127.0.0.1',
+        about: 'The address /metrics listens on. Loopback unless set, since it names tenants.',
+      },
+      { schema: z.string().min(1), allowed: 'an address or host name', fromText: (text) => text.trim() },
+    ),
+    port: integer({
+      env: 'SYNCLINE_METRICS_PORT',
+      default: 9464,
+      min: 0,
+      max: 65_535,
+      about: 'The port of /metrics; 0 picks a free one.',
+    }),
+    tenantLabel: flag({
+      env: 'SYNCLINE_METRICS_TENANT_LABEL',
+      default: true,
+      about:
+        'Whether counters carry tenant_id. Turn off with many tenants: each is a time series of its own.',
+    }),
+  },
+  log: {
+    level: choice({
+      env: 'SYNCLINE_LOG_LEVEL',
+      default: 'info',
+      of: ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
+      about: 'The least severe log line that is written. debug shows every placed job.',
+    }),
+  },
+} as const;
+
+type Settings = typeof settings;
+type ValueOf<S> = S extends Setting<infer T> ? T : never;
+
+/** What is in force: every value validated and frozen. */
+export type Config = {
+  readonly [Section in keyof Settings]: {
+    readonly [Key in keyof Settings[Section]]: ValueOf<Settings[Section][Key]>;
+  };
+};
+
+/** What may be given: any part of the configuration. `database` may be just its URL. */
+export type ConfigOptions = {
+  [Section in keyof Config]?:
+    | { [Key in keyof Config[Section]]?: Config[Section][Key] | undefined }
+    | undefined;
+} & { database?: string };
+
+function protocolOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).protocol : '';
+}
+
+/** The URL without its password, also when it is no valid URL. */
+export function maskUrl(url: unknown): string {
+  if (typeof url !== 'string') return '(not set)';
+  return url
+    .replace(/(:\/\/[^:/?#]*):.*@/s, '$1:***@')
+    .replace(/([?&](?:password|sslpassword)=)[^&]*/gi, '$1***');
+}

@@ -1,0 +1,189 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { chownSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { SynclineError } from '../errors.ts';
+import { type Account, accountMay, type Binaries, locateBinaries, unprivilegedAccount } from './binaries.ts';
+
+export interface EmbeddedPostgres {
+  url: string;
+  pid: number;
+  /** Shuts Postgres down, and removes its data unless it is to be kept. */
+  stop(): Promise<void>;
+}
+
+export interface EmbeddedOptions {
+  /** Where the data lives. */
+  folder: string;
+  /** Whether the data stays when Postgres stops. */
+  keep: boolean;
+  port?: number;
+  /** Settings as for `postgres -c`. */
+  settings?: Record<string, string>;
+}
+
+/** Runs a real Postgres on loopback. It ends with this process, however this process ends. */
+export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
+  const account = unprivilegedAccount();
+  const binaries = locateBinaries(account);
+  const data = join(options.folder, 'data');
+  const passwordFile = join(options.folder, 'password');
+  prepareFolder(options.folder, account);
+  if (!existsSync(join(data, 'PG_VERSION'))) initialise(binaries, data, passwordFile, account);
+
+  const port = options.port ?? (await freePort());
+  const password = readFileSync(passwordFile, 'utf8').trim();
+  const url = `postgres://syncline:${password}@127.0.0.1:${port}/postgres`;
+  const server = launch(binaries, data, port, options.settings ?? {}, account);
+  const removed = [
+    ...(options.keep ? [] : [options.folder]),
+    ...(binaries.temporaryFolder ? [binaries.temporaryFolder] : []),
+  ];
+  const guard = stopWithParent(server.process, removed);
+  await untilReady(url, server);
+
+  return {
+    url,
+    pid: server.process.pid as number,
+    async stop() {
+      guard.kill('SIGKILL');
+      if (server.process.exitCode === null && server.process.signalCode === null) {
+        const exited = new Promise((resolve) => server.process.once('exit', resolve));
+        server.process.kill('SIGINT');
+        await exited;
+      }
+      for (const folder of removed) rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A loopback port that is free now. */
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once('error', reject);
+    probe.listen(0, '127.0.0.1', () => {
+      const address = probe.address();
+      probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
+    });
+  });
+}
+
+function prepareFolder(folder: string, account: Account | undefined): void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  if (account) chownSync(folder, account.uid, account.gid);
+  if (!accountMay(account, '-w', folder)) {
+    throw new SynclineError('EMBEDDED_POSTGRES', `Postgres cannot write to ${folder}.`, {
+      hint: 'Start from a folder that other users may enter, or set SYNCLINE_DATABASE_URL to a Postgres of your own.',
+    });
+  }
+}
+
+function initialise(
+  { initdb }: Binaries,
+  data: string,
+  passwordFile: string,
+  account: Account | undefined,
+): void {
+  // What an interrupted initdb left behind would make this one refuse.
+  rmSync(data, { recursive: true, force: true });
+  writeFileSync(passwordFile, `${randomBytes(18).toString('base64url')}\n`, { mode: 0o600 });
+  if (account) chownSync(passwordFile, account.uid, account.gid);
+  const { status, stderr, error } = spawnSync(
+    initdb,
+    [
+      '-D',
+      data,
+      '-U',
+      'syncline',
+      '--pwfile',
+      passwordFile,
+      '-A',
+      'scram-sha-256',
+      '-E',
+      'UTF8',
+      '--locale',
+      'C',
+      '--no-sync',
+    ],
+    { ...account, cwd: '/', encoding: 'utf8' },
+  );
+  if (status !== 0) {
+    rmSync(data, { recursive: true, force: true });
+    throw new SynclineError(
+      'EMBEDDED_POSTGRES',
+      `Postgres could not create its data folder: ${stderr || error?.message}`,
+    );
+  }
+}
+
+interface Server {
+  process: ChildProcess;
+  /** The last lines it wrote. */
+  log: () => string;
+}
+
+function launch(
+  { postgres }: Binaries,
+  data: string,
+  port: number,
+  settings: Record<string, string>,
+  account: Account | undefined,
+): Server {
+  const all = { listen_addresses: '127.0.0.1', unix_socket_directories: '', timezone: 'UTC', ...settings };
+  const flags = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  // Detached: Ctrl-C in a terminal goes to the whole process group, and Postgres must outlive the last transaction.
+  const child = spawn(postgres, ['-D', data, '-p', String(port), ...flags], {
+    ...account,
+    cwd: '/',
+    detached: true,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let log = '';
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    log = (log + text).slice(-2000);
+  });
+  child.on('error', (error) => {
+    log += error.message;
+  });
+  return { process: child, log: () => log.trim() };
+}
+
+/** Waits behind a pipe that closes when this process ends, even by kill -9; then it ends Postgres and cleans up. */
+function stopWithParent(server: ChildProcess, removed: string[]): ChildProcess {
+  const script =
+    'read -r _; pid=$1; shift; kill -INT "$pid"; while kill -0 "$pid" 2>/dev/null; do sleep 0.1; done; rm -rf "$@"';
+  const guard = spawn('/bin/sh', ['-c', script, 'sh', String(server.pid), ...removed], {
+    cwd: '/',
+    detached: true,
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
+  guard.unref();
+  (guard.stdin as unknown as { unref?: () => void })?.unref?.();
+  return guard;
+}
+
+async function untilReady(url: string, server: Server): Promise<void> {
+  for (;;) {
+    if (
+      server.process.pid === undefined ||
+      server.process.exitCode !== null ||
+      server.process.signalCode !== null
+    ) {
+      throw new SynclineError('EMBEDDED_POSTGRES', `Postgres did not start: ${server.log()}`);
+    }
+    const client = new pg.Client({ connectionString: url });
+    client.on('error', () => {});
+    try {
+      await client.connect();
+      return;
+    } catch {
+      await delay(50);
+    } finally {
+      await client.end().catch(() => {});
+    }
+  }
+}

@@ -1,0 +1,10 @@
+export { defineConfig } from './config/file.ts';
+export type { Config, ConfigOptions } from './config/settings.ts';
+export type { Connection, ConnectionSync, PreviewedRun, SchedulePreview } from './connections.ts';
+export { SynclineError, type SynclineErrorCode } from './errors.ts';
+export type { TickResult } from './pipeline/tick.ts';
+export type { Ports } from './ports.ts';
+export type { InvalidField } from './schedule/sync-metadata.ts';
+export type { ConnectionStatus } from './store/connections.ts';
+export type { MigrationResult } from './store/migrate.ts';
+export { createSyncline, type Role, type Syncline, type SynclineOptions } from './syncline.ts';

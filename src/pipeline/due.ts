@@ -1,0 +1,74 @@
+import type { IntervalBounds } from '../schedule/interval.ts';
+import {
+  type InvalidField,
+  invalidField,
+  readSyncMetadata,
+  type SyncMetadata,
+} from '../schedule/sync-metadata.ts';
+import { type DuePosition, type DueRow, lockDue } from '../store/connections.ts';
+import type { Queryable } from '../store/database.ts';
+
+/** A connection that is due, locked until the transaction ends, with what its metadata can be believed to say. */
+export interface DueConnection {
+  id: string;
+  tenantId: string;
+  providerSlug: string;
+  createdMs: number;
+  lastEndedMs: number | undefined;
+  sync: SyncMetadata;
+}
+
+export async function takeDue(
+  tx: Queryable,
+  query: {
+    nowMs: number;
+    tickIntervalSeconds: number;
+    after: DuePosition | undefined;
+    limit: number;
+    bounds: IntervalBounds;
+  },
+): Promise<{ due: DueConnection[]; last: DuePosition | undefined }> {
+  // SCH-2: one tick ahead, so that a run due before the next tick is placed on time.
+  const horizon = new Date(query.nowMs + query.tickIntervalSeconds * 1000);
+  const rows = await lockDue(tx, { horizon, after: query.after, limit: query.limit });
+  const due = rows.map((row) => ({
+    id: row.id,
+    tenantId: row.tenant_id,
+    providerSlug: row.provider_slug,
+    createdMs: row.created_ms,
+    lastEndedMs: row.last_ended_ms ?? undefined,
+    sync: readRow(row, query.bounds),
+  }));
+  return { due, last: rows.at(-1) };
+}
+
+function readRow(row: DueRow, bounds: IntervalBounds): SyncMetadata {
+  const sync = readSyncMetadata(
+    {
+      interval_seconds: fromJson(row.interval_seconds),
+      next_run_at: fromJson(row.next_run_at),
+      first_activated_at: fromJson(row.first_activated_at),
+      last_jitter_seconds: fromJson(row.last_jitter_seconds),
+    },
+    bounds,
+  );
+  const shape = wrongShape(row);
+  return shape ? { ...sync, invalid: [shape, ...sync.invalid] } : sync;
+}
+
+/** Text that was cut off is no JSON any more; as a string it is just as wrong as it was whole. */
+function fromJson(text: string | null): unknown {
+  if (text === null) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+function wrongShape({ metadata_type, sync_type }: DueRow): InvalidField | undefined {
+  const isWrong = (type: string | null) => type !== null && type !== 'null' && type !== 'object';
+  if (isWrong(metadata_type)) return invalidField('metadata', `(${metadata_type})`, 'an object');
+  if (isWrong(sync_type)) return invalidField('metadata.sync', `(${sync_type})`, 'an object');
+  return undefined;
+}

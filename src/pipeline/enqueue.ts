@@ -1,0 +1,142 @@
+import type { Config } from '../config/settings.ts';
+import type { Ports } from '../ports.ts';
+import { formatInstant } from '../schedule/instant.ts';
+import { baseInterval } from '../schedule/interval.ts';
+import { jitterRange, sampleJitter } from '../schedule/jitter.ts';
+import { type Placement, place } from '../schedule/placement.ts';
+import { type DuePosition, patchSyncs, setWaiting } from '../store/connections.ts';
+import type { Database, Queryable } from '../store/database.ts';
+import { insertIncrementalJobs } from '../store/jobs.ts';
+import type { Telemetry } from '../telemetry/telemetry.ts';
+import { type DueConnection, takeDue } from './due.ts';
+
+export interface SchedulerContext {
+  db: Database;
+  config: Config['scheduler'];
+  ports: Ports;
+  telemetry: Telemetry;
+}
+
+/** Where a connection's next job goes. */
+export interface PlannedJob extends Placement {
+  id: string;
+  connection: DueConnection;
+  baseSeconds: number;
+  jitterSeconds: number;
+}
+
+export interface BatchResult {
+  /** The last connection taken, if the batch was full and more may be due behind it. */
+  continueAfter: DuePosition | undefined;
+  placed: number;
+  skippedPending: number;
+  invalidMetadata: number;
+}
+
+/** SCH-1: one batch in one transaction: the jobs, and the metadata that says when to look again. */
+export async function enqueueBatch(
+  context: SchedulerContext,
+  nowMs: number,
+  after: DuePosition | undefined,
+): Promise<BatchResult> {
+  const { db, config, ports, telemetry } = context;
+  const { placed, blocked, continueAfter } = await db.transaction(async (tx) => {
+    const { tickIntervalSeconds, batchSize: limit } = config;
+    const { due, last } = await takeDue(tx, { nowMs, tickIntervalSeconds, after, limit, bounds: config });
+    const planned = due.map((connection) => plan(connection, config, ports, nowMs));
+    const written = await writeBatch(tx, planned, config, nowMs);
+    return { ...written, continueAfter: due.length === limit ? last : undefined };
+  });
+
+  // Told only now: a batch that did not commit placed nothing.
+  for (const job of placed) telemetry.jobPlaced(job, config);
+  const invalid = placed.filter((job) => job.connection.sync.invalid.length > 0);
+  for (const job of invalid) telemetry.invalidMetadata(job.connection);
+  return {
+    continueAfter,
+    placed: placed.length,
+    skippedPending: blocked.length,
+    invalidMetadata: invalid.length,
+  };
+}
+
+function plan(
+  connection: DueConnection,
+  config: Config['scheduler'],
+  ports: Ports,
+  nowMs: number,
+): PlannedJob {
+  const baseSeconds = baseInterval(connection.sync.intervalSeconds, config);
+  const jitterSeconds = sampleJitter(jitterRange(baseSeconds, config), ports.random());
+  const placement = place({
+    lastEndedMs: connection.lastEndedMs,
+    activatedMs: connection.sync.firstActivatedAtMs ?? connection.createdMs,
+    baseSeconds,
+    jitterSeconds,
+    nowMs,
+  });
+  return { id: ports.newId(), connection, baseSeconds, jitterSeconds, ...placement };
+}
+
+async function writeBatch(
+  tx: Queryable,
+  planned: PlannedJob[],
+  config: Config['scheduler'],
+  nowMs: number,
+): Promise<{ placed: PlannedJob[]; blocked: PlannedJob[] }> {
+  if (planned.length === 0) return { placed: [], blocked: [] };
+  const now = new Date(nowMs);
+  const inserted = await insertIncrementalJobs(tx, now, planned.map(newJob));
+  const placed = planned.filter((job) => inserted.has(job.connection.id));
+  const blocked = planned.filter((job) => !inserted.has(job.connection.id));
+  if (placed.length > 0)
+    await patchSyncs(
+      tx,
+      now,
+      placed.map((job) => syncPatch(job, config, nowMs)),
+    );
+  if (blocked.length > 0)
+    await setWaiting(
+      tx,
+      blocked.map((job) => job.connection.id),
+    );
+  return { placed, blocked };
+}
+
+function newJob({ id, connection, scheduledAtMs }: PlannedJob) {
+  return {
+    id,
+    tenantId: connection.tenantId,
+    providerSlug: connection.providerSlug,
+    connectionId: connection.id,
+    scheduledAt: new Date(scheduledAtMs),
+  };
+}
+
+function syncPatch(job: PlannedJob, config: Config['scheduler'], nowMs: number) {
+  const horizonMs = nowMs + config.tickIntervalSeconds * 1000;
+  return {
+    connectionId: job.connection.id,
+    patch: JSON.stringify({
+      next_run_at: formatInstant(job.nextRunAtMs),
+      last_jitter_seconds: job.jitterSeconds,
+      ...repairs(job.connection, config),
+    }),
+    // Due again before the next tick, though its job has only just been placed: set aside now rather than met again.
+    waitsForJob: job.nextRunAtMs <= horizonMs,
+  };
+}
+
+/** SCH-3, DB-3: a wrong field gives way to what was used in its place, so that it is warned about once. */
+function repairs(
+  { sync, createdMs }: DueConnection,
+  { defaultIntervalSeconds }: Config['scheduler'],
+): object {
+  const isWrong = (field: string) => sync.invalid.some((one) => one.field === field);
+  return {
+    ...(isWrong('interval_seconds') && { interval_seconds: defaultIntervalSeconds }),
+    ...(isWrong('first_activated_at') && {
+      first_activated_at: Number.isFinite(createdMs) ? formatInstant(createdMs) : null,
+    }),
+  };
+}

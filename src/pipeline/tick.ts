@@ -1,0 +1,67 @@
+import { countOverdue, type DuePosition } from '../store/connections.ts';
+import { isLostRace } from '../store/database-errors.ts';
+import { enqueueBatch, type SchedulerContext } from './enqueue.ts';
+
+export interface TickResult {
+  /** Jobs placed. */
+  scheduled: number;
+  /** Due connections met whose job is still queued or running; they are set aside until it ends. */
+  skippedPending: number;
+  /** Placed connections whose metadata had a wrong field. */
+  invalidMetadata: number;
+  /** Connections overdue and not yet placed when the tick began. */
+  backlog: number;
+  durationMs: number;
+}
+
+/**
+ * Batches under way at once when there is much to do: while Postgres writes one, the next is decided here. More would
+ * only take more of the database's cores.
+ */
+const lanes = 2;
+
+/** One complete tick as of `nowMs`: batch after batch until nothing is due. An aborted signal ends it between two batches. */
+export async function tick(
+  context: SchedulerContext,
+  nowMs: number,
+  signal?: AbortSignal,
+): Promise<TickResult> {
+  const { db, ports, telemetry } = context;
+  const startedMs = ports.monotonicMs();
+  const backlog = await countOverdue(db, new Date(nowMs));
+  const total = { scheduled: 0, skippedPending: 0, invalidMetadata: 0 };
+
+  async function nextBatch(after?: DuePosition): Promise<DuePosition | undefined> {
+    const batch = await untilNoRaceIsLost(() => enqueueBatch(context, nowMs, after));
+    total.scheduled += batch.placed;
+    total.skippedPending += batch.skippedPending;
+    total.invalidMetadata += batch.invalidMetadata;
+    return batch.continueAfter;
+  }
+
+  async function drain(after: DuePosition | undefined): Promise<void> {
+    let position = after;
+    while (position && !signal?.aborted) position = await nextBatch(position);
+  }
+
+  if (!signal?.aborted) {
+    const after = await nextBatch();
+    await Promise.all(Array.from({ length: lanes }, () => drain(after)));
+  }
+
+  const result = { ...total, backlog, durationMs: Math.max(0, ports.monotonicMs() - startedMs) };
+  telemetry.tickFinished(result);
+  return result;
+}
+
+/** A lost race is rare; losing this many in a row means that something else is wrong. */
+const mostTries = 5;
+
+async function untilNoRaceIsLost<T>(work: () => Promise<T>, tries = 1): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!isLostRace(error) || tries === mostTries) throw error;
+    return untilNoRaceIsLost(work, tries + 1);
+  }
+}

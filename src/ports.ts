@@ -1,0 +1,29 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** The one door through which time, randomness and timers come in, so that a test can run a year in a second. */
+export interface Ports {
+  /** The time of day, in milliseconds since 1970. */
+  now(): number;
+  /** Milliseconds that only ever grow, for measuring how long something took. */
+  monotonicMs(): number;
+  /** Uniform in [0, 1). */
+  random(): number;
+  newId(): string;
+  /** Resolves after `ms`, or as soon as the signal aborts; never rejects. */
+  sleep(ms: number, signal: AbortSignal): Promise<void>;
+}
+
+export const systemPorts: Ports = {
+  now: () => Date.now(),
+  monotonicMs: () => performance.now(),
+  random: () => Math.random(),
+  newId: () => timeOrderedId(Date.now()),
+  sleep: (ms, signal) => delay(ms, undefined, { signal }).catch(() => {}),
+};
+
+/** A UUID of version 7. Ids in the order of time keep inserts at one end of the index; random ones touch all of it. */
+function timeOrderedId(nowMs: number): string {
+  const time = nowMs.toString(16).padStart(12, '0');
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`;
+}

@@ -1,0 +1,55 @@
+import type { Ports } from '../ports.ts';
+
+export interface Loop {
+  /** Starts nothing new, and resolves when what is under way has ended. */
+  stop(): Promise<void>;
+}
+
+export interface LoopOptions {
+  ports: Ports;
+  /** One round of work; returns how long to wait before the next. The signal aborts when the loop is to stop. */
+  runOnce: (signal: AbortSignal) => Promise<number>;
+  /** A round failed and is tried again after `retryMs`. */
+  onFailure: (error: unknown, retryMs: number) => void;
+}
+
+const firstRetryMs = 250;
+/** Short enough that work goes on within seconds of the database's return. */
+const longestRetryMs = 4000;
+
+/** The one loop of the system. */
+export function startLoop({ ports, runOnce, onFailure }: LoopOptions): Loop {
+  const stopping = new AbortController();
+
+  async function run(): Promise<void> {
+    let failures = 0;
+    while (!stopping.signal.aborted) {
+      const delayMs = await runOnce(stopping.signal).then(
+        (nextMs) => {
+          failures = 0;
+          return nextMs;
+        },
+        (error: unknown) => {
+          const retryMs = retryDelayMs(failures++, ports.random());
+          onFailure(error, retryMs);
+          return retryMs;
+        },
+      );
+      await ports.sleep(delayMs, stopping.signal);
+    }
+  }
+
+  const ended = run();
+  return {
+    stop: () => {
+      stopping.abort();
+      return ended;
+    },
+  };
+}
+
+/** Doubles up to a limit; half of it is random, so that many processes do not come back in step. */
+export function retryDelayMs(failures: number, random: number): number {
+  const fullMs = Math.min(longestRetryMs, firstRetryMs * 2 ** Math.min(failures, 10));
+  return fullMs / 2 + (fullMs / 2) * random;
+}

@@ -1,0 +1,69 @@
+import { parseInstant } from './instant.ts';
+import { type IntervalBounds, isAllowedInterval, minIntervalSeconds } from './interval.ts';
+
+/** The keys of `metadata.sync` that the scheduler owns, as found: anybody may have written them. */
+export interface RawSync {
+  interval_seconds?: unknown;
+  next_run_at?: unknown;
+  first_activated_at?: unknown;
+  last_jitter_seconds?: unknown;
+}
+
+/** A field that is there and wrong: it counts as absent. */
+export interface InvalidField {
+  field: string;
+  /** The value as found, cut to a length that fits a log line. */
+  value: string;
+  expected: string;
+}
+
+/** What `metadata.sync` says, as far as it can be believed. Times are milliseconds since 1970. */
+export interface SyncMetadata {
+  intervalSeconds: number | undefined;
+  nextRunAtMs: number | undefined;
+  firstActivatedAtMs: number | undefined;
+  lastJitterSeconds: number | undefined;
+  invalid: InvalidField[];
+}
+
+const instantExpected = 'an ISO-8601 UTC instant such as 2025-01-01T12:00:00Z';
+
+/** DB-3: reads what is right and lists what is wrong; never throws. */
+export function readSyncMetadata(sync: RawSync, bounds: IntervalBounds): SyncMetadata {
+  const invalid: InvalidField[] = [];
+  const read = <T>(
+    field: keyof RawSync,
+    parse: (value: unknown) => T | undefined,
+    expected: string,
+  ): T | undefined => {
+    const value = sync[field];
+    // JSON null is how many writers say "not set".
+    if (value === undefined || value === null) return undefined;
+    const parsed = parse(value);
+    if (parsed === undefined) invalid.push(invalidField(field, value, expected));
+    return parsed;
+  };
+  return {
+    intervalSeconds: read(
+      'interval_seconds',
+      (value) => (isAllowedInterval(value, bounds) ? value : undefined),
+      allowedInterval(bounds),
+    ),
+    nextRunAtMs: read('next_run_at', parseInstant, instantExpected),
+    firstActivatedAtMs: read('first_activated_at', parseInstant, instantExpected),
+    lastJitterSeconds: read('last_jitter_seconds', wholeSeconds, 'a whole number of seconds, 0 or more'),
+    invalid,
+  };
+}
+
+export function allowedInterval({ maxOverriddenIntervalSeconds }: IntervalBounds): string {
+  return `a whole number of seconds from ${minIntervalSeconds} to ${maxOverriddenIntervalSeconds}`;
+}
+
+export function invalidField(field: string, value: unknown, expected: string): InvalidField {
+  return { field, value: (JSON.stringify(value) ?? String(value)).slice(0, 80), expected };
+}
+
+function wholeSeconds(value: unknown): number | undefined {
+  return Number.isInteger(value) && (value as number) >= 0 ? (value as number) : undefined;
+}

@@ -1,0 +1,196 @@
+import { SynclineError } from '../errors.ts';
+import type { Queryable } from './database.ts';
+import { violatedConstraint } from './database-errors.ts';
+
+/** A connection that is due, locked for this transaction. The sync fields are JSON text, cut to a bounded length. */
+export interface DueRow {
+  id: string;
+  due_at: string;
+  tenant_id: string;
+  provider_slug: string;
+  created_ms: number;
+  last_ended_ms: number | null;
+  metadata_type: string | null;
+  sync_type: string | null;
+  interval_seconds: string | null;
+  next_run_at: string | null;
+  first_activated_at: string | null;
+  last_jitter_seconds: string | null;
+}
+
+/** Long enough for every right value; a wrong one may be a megabyte. */
+const fieldLength = 80;
+const syncField = (name: string) => `left((metadata #> '{sync,${name}}')::text, ${fieldLength}) AS ${name}`;
+const epochMs = (column: string) => `extract(epoch FROM ${column})::float8 * 1000`;
+
+/** A place in the order in which connections come due. */
+export type DuePosition = Pick<DueRow, 'due_at' | 'id'>;
+
+const beforeAll: DuePosition = { due_at: '-infinity', id: '00000000-0000-0000-0000-000000000000' };
+
+/**
+ * SCH-1, SCH-2: locks the connections that come due first, after a position. A weaker lock than FOR UPDATE, so that a
+ * job can be inserted for a connection meanwhile; another scheduler skips what is locked here.
+ */
+export function lockDue(
+  tx: Queryable,
+  { horizon, after = beforeAll, limit }: { horizon: Date; after?: DuePosition | undefined; limit: number },
+): Promise<DueRow[]> {
+  return tx.query<DueRow>(
+    `SELECT id, due_at::text, tenant_id, provider_slug,
+       ${epochMs('created_at')} AS created_ms, ${epochMs('last_incremental_ended_at')} AS last_ended_ms,
+       jsonb_typeof(metadata) AS metadata_type, jsonb_typeof(metadata -> 'sync') AS sync_type,
+       ${['interval_seconds', 'next_run_at', 'first_activated_at', 'last_jitter_seconds'].map(syncField).join(', ')}
+     FROM ${tx.schema}.connections c
+     WHERE status = 'active' AND NOT waits_for_job AND due_at <= $1 AND (due_at, id) > ($2::timestamptz, $3::uuid)
+     ORDER BY c.due_at, c.id
+     LIMIT $4
+     FOR NO KEY UPDATE SKIP LOCKED`,
+    [horizon, after.due_at, after.id, limit],
+  );
+}
+
+/** SCH-10: connections that are overdue and have no job yet. */
+export async function countOverdue(db: Queryable, now: Date): Promise<number> {
+  const [row] = await db.query<{ overdue: number }>(
+    `SELECT count(*)::int AS overdue
+     FROM ${db.schema}.connections c
+     WHERE status = 'active' AND NOT waits_for_job AND due_at <= $1
+       AND (
+         SELECT j.id FROM ${db.schema}.sync_jobs j
+         WHERE j.connection_id = c.id AND j.job_type = 'incremental' AND j.status IN ('queued', 'running')
+         LIMIT 1) IS NULL`,
+    [now],
+  );
+  return row?.overdue ?? 0;
+}
+
+export interface SyncPatch {
+  connectionId: string;
+  /** The keys of metadata.sync to set, as JSON text. */
+  patch: string;
+  waitsForJob: boolean;
+}
+
+export async function patchSyncs(tx: Queryable, now: Date, patches: SyncPatch[]): Promise<void> {
+  await tx.query(
+    `UPDATE ${tx.schema}.connections c
+     SET metadata = ${tx.schema}.patch_sync(c.metadata, p.patch), waits_for_job = p.waits, updated_at = $1
+     FROM unnest($2::uuid[], $3::jsonb[], $4::boolean[]) AS p (id, patch, waits)
+     WHERE c.id = p.id`,
+    [now, patches.map((p) => p.connectionId), patches.map((p) => p.patch), patches.map((p) => p.waitsForJob)],
+  );
+}
+
+/** Takes connections whose job is still pending out of the due index until that job ends. */
+export async function setWaiting(tx: Queryable, ids: string[]): Promise<void> {
+  await tx.query(`UPDATE ${tx.schema}.connections SET waits_for_job = true WHERE id = ANY ($1::uuid[])`, [
+    ids,
+  ]);
+}
+
+export type ConnectionStatus = 'active' | 'paused' | 'needs_auth' | 'disabled';
+
+/** A connection as stored. */
+export interface ConnectionRow {
+  id: string;
+  tenant_id: string;
+  provider_slug: string;
+  external_id: string | null;
+  status: ConnectionStatus;
+  metadata: unknown;
+  created_at: Date;
+  updated_at: Date;
+  last_incremental_ended_at: Date | null;
+}
+
+const connectionColumns =
+  'id, tenant_id, provider_slug, external_id, status, metadata, created_at, updated_at, last_incremental_ended_at';
+
+export async function findConnection(
+  db: Queryable,
+  id: string,
+  lock = '',
+): Promise<ConnectionRow | undefined> {
+  const [row] = await db.query<ConnectionRow>(
+    `SELECT ${connectionColumns} FROM ${db.schema}.connections WHERE id = $1 ${lock}`,
+    [id],
+  );
+  return row;
+}
+
+/** Reads a connection and keeps everybody else from changing it until the transaction ends. */
+export function lockConnection(tx: Queryable, id: string): Promise<ConnectionRow | undefined> {
+  return findConnection(tx, id, 'FOR NO KEY UPDATE');
+}
+
+export interface NewConnection {
+  id: string;
+  tenantId: string;
+  provider: string;
+  externalId: string | null;
+  metadata: object;
+  status: ConnectionStatus;
+}
+
+export async function insertConnection(db: Queryable, now: Date, connection: NewConnection): Promise<void> {
+  const { id, tenantId, provider, externalId, status, metadata } = connection;
+  await db
+    .query(
+      `INSERT INTO ${db.schema}.connections (id, tenant_id, provider_slug, external_id, status, metadata, created_at, updated_at)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $7)`,
+      [id, tenantId, provider, externalId, status, JSON.stringify(metadata), now],
+    )
+    .catch((error: unknown) => {
+      throw missingReference(error, connection) ?? error;
+    });
+}
+
+function missingReference(error: unknown, { tenantId, provider }: NewConnection): SynclineError | undefined {
+  switch (violatedConstraint(error)) {
+    case 'connections_tenant_id_fkey':
+      return new SynclineError('NOT_FOUND', `There is no tenant ${tenantId}.`, { hint: 'Create it first.' });
+    case 'connections_provider_slug_fkey':
+      return new SynclineError('NOT_FOUND', `There is no provider "${provider}".`, {
+        hint: 'Register it first.',
+      });
+    default:
+      return undefined;
+  }
+}
+
+/** Sets keys of metadata.sync and removes one. Every other key stays as it is at this moment. */
+export async function writeSync(
+  tx: Queryable,
+  now: Date,
+  id: string,
+  keys: Record<string, unknown>,
+  removedKey?: string,
+): Promise<void> {
+  await tx.query(
+    `UPDATE ${tx.schema}.connections
+     SET metadata = ${tx.schema}.patch_sync(metadata, $2) #- $3::text[], waits_for_job = false, updated_at = $4
+     WHERE id = $1`,
+    [id, JSON.stringify(keys), removedKey === undefined ? [] : ['sync', removedKey], now],
+  );
+}
+
+/** Makes a connection active. The time of the first time is kept: it is written only where none can be read. */
+export async function activateConnection(
+  db: Queryable,
+  now: Date,
+  id: string,
+  firstActivatedAt: string,
+): Promise<boolean> {
+  const rows = await db.query(
+    `UPDATE ${db.schema}.connections
+     SET status = 'active', updated_at = $2,
+         metadata = CASE WHEN ${db.schema}.parse_instant(metadata #>> '{sync,first_activated_at}') IS NULL
+           THEN ${db.schema}.patch_sync(metadata, jsonb_build_object('first_activated_at', $3::text))
+           ELSE metadata END
+     WHERE id = $1
+     RETURNING 1`,
+    [id, now, firstActivatedAt],
+  );
+  return rows.length > 0;
+}

@@ -1,0 +1,96 @@
+import pg from 'pg';
+import { maskUrl } from '../config/settings.ts';
+import { SynclineError } from '../errors.ts';
+
+/** SQLSTATEs after which the same work may succeed: lost or refused connections, lack of room, lost races. */
+const passing = /^(08|53|57P0[1-5]|57014|40001|40P01|55P03|25006)/;
+
+/** Whether trying again later can help. What is not Postgres's own word comes from the connection to it, or is a bug. */
+export function isPassing(error: unknown): boolean {
+  if (error instanceof SynclineError) return error.code === 'DATABASE_UNREACHABLE';
+  if (error instanceof pg.DatabaseError) return passing.test(error.code ?? '');
+  return error instanceof Error && !isMissingPassword(error) && isConnectionError(error);
+}
+
+/** Whether two transactions got in each other's way and this one was sent back: nothing is wrong, run it again. */
+export function isLostRace(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && (error.code === '40001' || error.code === '40P01');
+}
+
+/** The name of the constraint that refused a row, if one did. */
+export function violatedConstraint(error: unknown): string | undefined {
+  return error instanceof pg.DatabaseError ? error.constraint : undefined;
+}
+
+/** What to tell a person: where it happened, what is wrong and what to do; never a password. */
+export function explainDatabaseError(error: unknown, url: string | undefined): unknown {
+  if (error instanceof SynclineError || !(error instanceof Error)) return error;
+  const where = `Postgres at ${serverOf(url)}`;
+  if (isMissingPassword(error) || (error instanceof pg.DatabaseError && /^28/.test(error.code ?? ''))) {
+    return refused(
+      `${where} refused the login of user "${userOf(url)}".`,
+      error,
+      'Check user and password in SYNCLINE_DATABASE_URL.',
+    );
+  }
+  if (error instanceof pg.DatabaseError) {
+    if (error.code === '3D000') {
+      return refused(
+        `${where} has no database "${databaseOf(url)}".`,
+        error,
+        'Create it, or correct SYNCLINE_DATABASE_URL.',
+      );
+    }
+    if (error.code === '42501') {
+      return refused(
+        `${where} refused: ${error.message}.`,
+        error,
+        `Grant it to user "${userOf(url)}", or use another user.`,
+      );
+    }
+  }
+  if (isPassing(error)) {
+    return new SynclineError('DATABASE_UNREACHABLE', `${where} cannot be reached (${reasonOf(error)}).`, {
+      hint: 'Is it running, and is SYNCLINE_DATABASE_URL right?',
+      cause: error,
+    });
+  }
+  return error;
+}
+
+function refused(message: string, cause: Error, hint: string): SynclineError {
+  return new SynclineError('DATABASE_REFUSED', message, { hint, cause });
+}
+
+/** A system error has a code; the client's own ("Connection terminated", "timeout expired") are plain Errors without one. */
+function isConnectionError(error: Error): boolean {
+  return (
+    (error as NodeJS.ErrnoException).code !== undefined || Object.getPrototypeOf(error) === Error.prototype
+  );
+}
+
+/** Thrown by the client, without a code, when the server asks for a password and none was given. */
+function isMissingPassword(error: Error): boolean {
+  return error.message.startsWith('SASL');
+}
+
+function reasonOf(error: Error): string {
+  return (error as NodeJS.ErrnoException).code ?? error.message;
+}
+
+function parsed(url: string | undefined): URL | undefined {
+  return url !== undefined && URL.canParse(url) ? new URL(url) : undefined;
+}
+
+function serverOf(url: string | undefined): string {
+  const { hostname, port } = parsed(url) ?? {};
+  return hostname ? `${decodeURIComponent(hostname)}:${port || 5432}` : maskUrl(url);
+}
+
+function userOf(url: string | undefined): string {
+  return decodeURIComponent(parsed(url)?.username ?? '');
+}
+
+function databaseOf(url: string | undefined): string {
+  return decodeURIComponent(parsed(url)?.pathname.slice(1) ?? '');
+}

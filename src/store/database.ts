@@ -1,0 +1,70 @@
+import pg from 'pg';
+import type { Config } from '../config/settings.ts';
+
+/** Something that runs SQL. `schema` is the quoted schema name, ready to stand in a statement. */
+export interface Queryable {
+  readonly schema: string;
+  query<Row extends object>(text: string, values?: unknown[]): Promise<Row[]>;
+}
+
+export interface Database extends Queryable {
+  /** Commits what `work` wrote, or nothing of it. */
+  transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T>;
+  close(): Promise<void>;
+}
+
+/** A statement of ours is bounded work; one that takes longer than this hangs on a lock or a dead socket. */
+const queryTimeoutMs = 60_000;
+const connectTimeoutMs = 10_000;
+
+export function openDatabase(config: Config['database'], onConnectionLost: (error: Error) => void): Database {
+  const schema = pg.escapeIdentifier(config.schema);
+  const pool = new pg.Pool({
+    connectionString: config.url,
+    max: config.poolSize,
+    application_name: 'syncline',
+    connectionTimeoutMillis: connectTimeoutMs,
+    query_timeout: queryTimeoutMs,
+    keepAlive: true,
+  });
+  // An idle connection that breaks is replaced by the pool at the next use; unheard, its error would end the process.
+  pool.on('error', onConnectionLost);
+
+  return {
+    schema,
+    query: async <Row extends object>(text: string, values?: unknown[]) =>
+      (await pool.query<Row>(text, values)).rows,
+    transaction: (work) => inTransaction(pool, schema, work),
+    close: () => pool.end(),
+  };
+}
+
+async function inTransaction<T>(
+  pool: pg.Pool,
+  schema: string,
+  work: (tx: Queryable) => Promise<T>,
+): Promise<T> {
+  const client = await pool.connect();
+  // A connection that breaks while checked out reports it here as well as to the statement that waits on it.
+  const ignore = () => {};
+  client.on('error', ignore);
+  let broken: Error | undefined;
+  try {
+    await client.query('BEGIN');
+    const result = await work({
+      schema,
+      query: async <Row extends object>(text: string, values?: unknown[]) =>
+        (await client.query<Row>(text, values)).rows,
+    });
+    await client.query('COMMIT');
+    return result;
+  } catch (error) {
+    // After an error that is not Postgres's own word, the state of the connection is unknown.
+    if (error instanceof pg.DatabaseError) await client.query('ROLLBACK').catch((e: Error) => (broken = e));
+    else broken = error instanceof Error ? error : new Error(String(error));
+    throw error;
+  } finally {
+    client.off('error', ignore);
+    client.release(broken);
+  }
+}

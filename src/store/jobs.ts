@@ -1,0 +1,90 @@
+import type { Queryable } from './database.ts';
+
+export interface NewJob {
+  id: string;
+  tenantId: string;
+  providerSlug: string;
+  connectionId: string;
+  scheduledAt: Date;
+}
+
+/**
+ * SCH-7: queues an incremental job for each connection that has none, and returns the connections that got one. The
+ * check comes before the unique index has its say because the index would wait for a transaction that is ending the
+ * pending job, and that one may be waiting for the connection we hold. It is a look-up per row rather than NOT EXISTS, for
+ * which a planner without statistics reads every pending job there is.
+ */
+export async function insertIncrementalJobs(tx: Queryable, now: Date, jobs: NewJob[]): Promise<Set<string>> {
+  const rows = await tx.query<{ connection_id: string }>(
+    `INSERT INTO ${tx.schema}.sync_jobs
+       (id, tenant_id, provider_slug, connection_id, job_type, status, scheduled_at, created_at, updated_at)
+     SELECT n.id, n.tenant_id, n.provider_slug, n.connection_id, 'incremental', 'queued', n.scheduled_at, $1, $1
+     FROM unnest($2::uuid[], $3::uuid[], $4::text[], $5::uuid[], $6::timestamptz[])
+       AS n (id, tenant_id, provider_slug, connection_id, scheduled_at)
+     WHERE (
+       SELECT j.id FROM ${tx.schema}.sync_jobs j
+       WHERE j.connection_id = n.connection_id AND j.job_type = 'incremental' AND j.status IN ('queued', 'running')
+       LIMIT 1) IS NULL
+     ON CONFLICT (connection_id, job_type) WHERE status IN ('queued', 'running') DO NOTHING
+     RETURNING connection_id`,
+    [
+      now,
+      jobs.map((job) => job.id),
+      jobs.map((job) => job.tenantId),
+      jobs.map((job) => job.providerSlug),
+      jobs.map((job) => job.connectionId),
+      jobs.map((job) => job.scheduledAt),
+    ],
+  );
+  return new Set(rows.map((row) => row.connection_id));
+}
+
+/** Deletes some of the jobs that ended before `cutoff`, oldest first, and returns how many. */
+export async function deleteEndedJobs(db: Queryable, cutoff: Date, limit: number): Promise<number> {
+  const rows = await db.query(
+    `DELETE FROM ${db.schema}.sync_jobs
+     WHERE id = ANY (ARRAY(
+       SELECT id FROM ${db.schema}.sync_jobs
+       WHERE status IN ('succeeded', 'failed', 'cancelled', 'completed') AND coalesce(finished_at, updated_at) < $1
+       ORDER BY coalesce(finished_at, updated_at)
+       LIMIT $2
+       FOR UPDATE SKIP LOCKED))
+     RETURNING 1`,
+    [cutoff, limit],
+  );
+  return rows.length;
+}
+
+export interface PendingJob {
+  id: string;
+  status: 'queued' | 'running';
+  attempts: number;
+  scheduled_at: Date;
+}
+
+const pendingIncremental = (schema: string) =>
+  `SELECT id, status, attempts, scheduled_at FROM ${schema}.sync_jobs
+   WHERE connection_id = $1 AND job_type = 'incremental' AND status IN ('queued', 'running')`;
+
+/** The incremental job of a connection that is queued or running, if there is one. */
+export async function findPendingJob(db: Queryable, connectionId: string): Promise<PendingJob | undefined> {
+  const [row] = await db.query<PendingJob>(pendingIncremental(db.schema), [connectionId]);
+  return row;
+}
+
+/** Locks the job, unless somebody is at work on it: then it is not ours to move, and waiting for it could deadlock. */
+export async function lockWaitingJob(tx: Queryable, connectionId: string): Promise<PendingJob | undefined> {
+  const [row] = await tx.query<PendingJob>(
+    `${pendingIncremental(tx.schema)} AND status = 'queued' AND attempts = 0 FOR UPDATE SKIP LOCKED`,
+    [connectionId],
+  );
+  return row;
+}
+
+export async function moveJob(tx: Queryable, now: Date, id: string, scheduledAt: Date): Promise<void> {
+  await tx.query(`UPDATE ${tx.schema}.sync_jobs SET scheduled_at = $2, updated_at = $3 WHERE id = $1`, [
+    id,
+    scheduledAt,
+    now,
+  ]);
+}

@@ -1,0 +1,160 @@
+import type { Logger } from 'pino';
+import { loadConfig } from './config/load.ts';
+import type { Config, ConfigOptions } from './config/settings.ts';
+import { suggestion } from './config/suggest.ts';
+import { type Connections, createConnections } from './connections.ts';
+import { describeError, SynclineError } from './errors.ts';
+import { type TickResult, tick } from './pipeline/tick.ts';
+import { type Ports, systemPorts } from './ports.ts';
+import { startJanitor } from './runtime/janitor.ts';
+import { type Loop, retryDelayMs } from './runtime/loop.ts';
+import { startScheduler } from './runtime/scheduler.ts';
+import { openDatabase } from './store/database.ts';
+import { explainDatabaseError, isPassing } from './store/database-errors.ts';
+import { checkSchema, type MigrationResult, migrate } from './store/migrate.ts';
+import { upsertProvider } from './store/providers.ts';
+import { insertTenant } from './store/tenants.ts';
+import { createLogger } from './telemetry/log.ts';
+import { createTelemetry, type TelemetryProviders } from './telemetry/telemetry.ts';
+
+/** What a process can do for the fleet. Any number of processes may have any role. */
+export const roles = ['scheduler', 'janitor'] as const;
+export type Role = (typeof roles)[number];
+
+export interface SynclineOptions extends ConfigOptions {
+  /** A pino logger to write to; one to standard output unless given. */
+  logger?: Logger;
+  /** Where metrics and spans go; the providers registered with OpenTelemetry unless given. */
+  telemetry?: TelemetryProviders;
+  /** Where time and randomness come from; the system unless given. */
+  ports?: Ports;
+}
+
+export interface Syncline {
+  readonly config: Config;
+  /** Brings the database schema to this release's version. Safe to call from many processes at once. */
+  migrate(): Promise<MigrationResult>;
+  /** Waits for the database, with growing pauses, and checks that its schema fits. */
+  ready(options?: { attempts?: number }): Promise<void>;
+  /** Runs the given roles, all unless given, until `stop`. */
+  start(options?: { roles?: readonly Role[] }): Promise<void>;
+  /** Starts nothing new, lets what is under way commit, and closes every database connection. */
+  stop(): Promise<void>;
+  /** Runs one complete scheduler tick, as of `at`. */
+  tick(options?: { at?: Date }): Promise<TickResult>;
+  readonly tenants: { create(tenant: { name: string }): Promise<{ id: string; name: string }> };
+  readonly providers: {
+    register(provider: { slug: string; displayName?: string; authType?: string }): Promise<void>;
+  };
+  readonly connections: Connections;
+}
+
+export function createSyncline(options: SynclineOptions = {}): Syncline {
+  const { logger, telemetry: providers, ports = systemPorts, ...configOptions } = options;
+  const { config, warnings } = loadConfig({ options: configOptions, env: process.env });
+  const log =
+    logger ?? createLogger({ level: config.log.level, readable: process.stdout.isTTY, to: 'stdout' });
+  for (const warning of warnings) log.warn(warning);
+  return compose(config, log, ports, providers);
+}
+
+/** Builds the engine from a configuration that has been loaded and checked. */
+export function compose(config: Config, log: Logger, ports: Ports, providers?: TelemetryProviders): Syncline {
+  if (config.database.url === undefined) {
+    throw new SynclineError('CONFIG_INVALID', 'No database is configured.', {
+      hint: 'Set SYNCLINE_DATABASE_URL to a URL such as postgres://user:password@host:5432/database.',
+    });
+  }
+  const { url, schema } = config.database;
+  const db = openDatabase(config.database, (error) => {
+    log.debug({ err: error }, 'an idle database connection was lost');
+  });
+  const telemetry = createTelemetry(log, config.metrics, providers);
+  const shared = { db, ports, telemetry };
+  const scheduler = { ...shared, config: config.scheduler };
+  const stopping = new AbortController();
+  let loops: Loop[] = [];
+  let started = false;
+  let stopped: Promise<void> | undefined;
+
+  const start: Record<Role, () => Loop> = {
+    scheduler: () => startScheduler(scheduler),
+    janitor: () => startJanitor({ ...shared, config: config.retention }),
+  };
+
+  async function ready({ attempts = 5 } = {}): Promise<void> {
+    for (let failures = 0; !stopping.signal.aborted; ) {
+      try {
+        return await checkSchema(db, schema);
+      } catch (cause) {
+        const error = explainDatabaseError(cause, url);
+        if (!isPassing(cause) || ++failures >= attempts) throw error;
+        const retryMs = retryDelayMs(failures, ports.random());
+        log.warn(`${describeError(error)} Trying again in ${(retryMs / 1000).toFixed(1)} s.`);
+        await ports.sleep(retryMs, stopping.signal);
+      }
+    }
+  }
+
+  async function shutDown(): Promise<void> {
+    stopping.abort();
+    if (started)
+      log.info({ event: 'shutdown' }, 'shutting down: nothing new starts, work under way is finished');
+    await Promise.all(loops.map((loop) => loop.stop()));
+    await db.close();
+    if (started) log.info({ event: 'stopped' }, 'stopped');
+  }
+
+  return {
+    config,
+    ready,
+    migrate: () =>
+      migrate(config.database).catch((error: unknown) => {
+        throw explainDatabaseError(error, url);
+      }),
+    tick: ({ at } = {}) => tick(scheduler, at?.getTime() ?? ports.now(), stopping.signal),
+
+    async start({ roles: wanted = roles } = {}) {
+      for (const role of wanted) requireRole(role);
+      if (started) throw new SynclineError('CONFLICT', 'This Syncline has been started already.');
+      started = true;
+      await ready({ attempts: Number.POSITIVE_INFINITY });
+      if (stopping.signal.aborted) return;
+      loops = wanted.map((role) => start[role]());
+      log.info({ roles: wanted, schema }, `started: ${wanted.join(', ')}`);
+    },
+
+    stop() {
+      stopped ??= shutDown();
+      return stopped;
+    },
+
+    tenants: {
+      async create({ name }) {
+        const id = ports.newId();
+        await insertTenant(db, new Date(ports.now()), id, name);
+        return { id, name };
+      },
+    },
+    providers: {
+      register: ({
+        slug,
+        displayName = null,
+        authType = null,
+      }: {
+        slug: string;
+        displayName?: string | null;
+        authType?: string | null;
+      }) => upsertProvider(db, new Date(ports.now()), { slug, displayName, authType }),
+    },
+    connections: createConnections({ db, config: config.scheduler, ports }),
+  };
+}
+
+function requireRole(role: string): asserts role is Role {
+  if (!(roles as readonly string[]).includes(role)) {
+    throw new SynclineError('INVALID_ARGUMENT', `There is no role "${role}".`, {
+      hint: suggestion(role, roles),
+    });
+  }
+}

@@ -1,0 +1,40 @@
+import { type DestinationStream, type Logger, pino } from 'pino';
+import pretty from 'pino-pretty';
+
+export interface LogOptions {
+  level: string;
+  /** Lines for people rather than JSON. */
+  readable: boolean;
+  /** Standard output, or standard error where output is a command's answer. */
+  to: 'stdout' | 'stderr';
+}
+
+const fileDescriptors = { stdout: 1, stderr: 2 };
+
+export function createLogger({ level, readable, to }: LogOptions): Logger {
+  const options = { level, base: { pid: process.pid }, serializers: { err: briefError } };
+  return pino(
+    options,
+    readable ? readableLines(to) : pino.destination({ fd: fileDescriptors[to], sync: true }),
+  );
+}
+
+/** Lines for people: the time, the level and the sentence; the fields behind it are for machines. */
+function readableLines(to: LogOptions['to']): DestinationStream {
+  return pretty({
+    destination: fileDescriptors[to],
+    sync: true,
+    colorize: process[to].isTTY && !process.env['NO_COLOR'],
+    translateTime: 'SYS:HH:MM:ss',
+    ignore: 'pid,hostname',
+    hideObject: true,
+  });
+}
+
+/** What helps to find a cause. Whole error objects can carry a connection's settings with them. */
+function briefError(error: unknown): unknown {
+  if (!(error instanceof Error)) return String(error);
+  const { name, message, stack } = error;
+  const code = (error as NodeJS.ErrnoException).code;
+  return { type: name, message, ...(code !== undefined && { code }), stack };
+}

@@ -1,0 +1,127 @@
+import { type MeterProvider, metrics, type TracerProvider, trace } from '@opentelemetry/api';
+import type { Logger } from 'pino';
+import type { Config } from '../config/settings.ts';
+import { describeError } from '../errors.ts';
+import type { DueConnection } from '../pipeline/due.ts';
+import type { PlannedJob } from '../pipeline/enqueue.ts';
+import type { TickResult } from '../pipeline/tick.ts';
+import { formatInstant } from '../schedule/instant.ts';
+
+/** Where metrics and spans go; the process-wide providers unless given. */
+export interface TelemetryProviders {
+  meterProvider?: MeterProvider | undefined;
+  tracerProvider?: TracerProvider | undefined;
+}
+
+export type Telemetry = ReturnType<typeof createTelemetry>;
+
+/** What happens in the engine, told as logs, spans and metrics. */
+export function createTelemetry(
+  log: Logger,
+  { tenantLabel }: Config['metrics'],
+  providers: TelemetryProviders = {},
+) {
+  const tracer = (providers.tracerProvider ?? trace).getTracer('syncline');
+  const meter = (providers.meterProvider ?? metrics).getMeter('syncline');
+  const jobsScheduled = meter.createCounter('sync_scheduler_jobs_scheduled_total', {
+    description: 'Incremental jobs placed by the scheduler',
+  });
+  const jitterSeconds = meter.createHistogram('sync_scheduler_jitter_seconds', {
+    description: 'Jitter added to the slot of a placed job',
+    advice: { explicitBucketBoundaries: [0, 5, 15, 30, 60, 120, 180, 300, 600, 1800, 3600, 7200, 21_600] },
+  });
+  const tickDuration = meter.createHistogram('sync_scheduler_tick_duration_ms', {
+    description: 'Time one tick took',
+    advice: {
+      explicitBucketBoundaries: [1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 15_000, 60_000],
+    },
+  });
+  const backlog = meter.createGauge('sync_scheduler_backlog_gauge', {
+    description: 'Connections overdue and not yet placed, at the start of the latest tick',
+  });
+
+  return {
+    jobPlaced(job: PlannedJob, config: Config['scheduler']): void {
+      const { tenantId, providerSlug } = job.connection;
+      jobsScheduled.add(
+        1,
+        tenantLabel ? { provider_slug: providerSlug, tenant_id: tenantId } : { provider_slug: providerSlug },
+      );
+      jitterSeconds.record(job.jitterSeconds);
+      const span = tracer.startSpan('sync_scheduler.place_job');
+      // Nobody watching is the usual case, and a catch-up places hundreds of thousands.
+      if (span.isRecording() || log.isLevelEnabled('debug')) {
+        const details = placedDetails(job, config);
+        span.setAttributes(details);
+        log.debug(details, placedSentence(job));
+      }
+      span.end();
+    },
+
+    invalidMetadata({ id, tenantId, providerSlug, sync }: DueConnection): void {
+      log.warn(
+        { connection_id: id, tenant_id: tenantId, provider_slug: providerSlug, invalid: sync.invalid },
+        `metadata validation failed: ${sync.invalid.map(({ field, value, expected }) => `${field} is ${value}, expected ${expected}`).join('; ')}; counted as absent`,
+      );
+    },
+
+    tickFinished(result: TickResult): void {
+      tickDuration.record(result.durationMs);
+      backlog.record(result.backlog);
+      const details = {
+        scheduled: result.scheduled,
+        skipped_pending: result.skippedPending,
+        invalid_metadata: result.invalidMetadata,
+        backlog: result.backlog,
+        duration_ms: Math.round(result.durationMs),
+      };
+      log.info(details, tickSentence(result));
+    },
+
+    jobsPruned(count: number): void {
+      log.info({ pruned: count }, `janitor deleted ${count} ended ${count === 1 ? 'job' : 'jobs'}`);
+    },
+
+    roundFailed(role: string, error: unknown, retryMs: number): void {
+      const seconds = (retryMs / 1000).toFixed(1);
+      log.error(
+        { role, err: error },
+        `${role} failed: ${describeError(error)} Trying again in ${seconds} s.`,
+      );
+    },
+  };
+}
+
+function placedDetails(job: PlannedJob, { jitterPctMin, jitterPctMax }: Config['scheduler']) {
+  return {
+    job_id: job.id,
+    connection_id: job.connection.id,
+    tenant_id: job.connection.tenantId,
+    provider_slug: job.connection.providerSlug,
+    base_interval_seconds: job.baseSeconds,
+    jitter_seconds: job.jitterSeconds,
+    jitter_pct_min: jitterPctMin,
+    jitter_pct_max: jitterPctMax,
+    next_due_at: formatInstant(job.slotMs),
+    scheduled_at: formatInstant(job.scheduledAtMs),
+    next_run_at: formatInstant(job.nextRunAtMs),
+  };
+}
+
+function placedSentence({
+  connection,
+  scheduledAtMs,
+  jitterSeconds,
+  nextRunAtMs,
+  baseSeconds,
+}: PlannedJob): string {
+  const clock = (ms: number) => formatInstant(ms).slice(11, 19);
+  const which = `${connection.providerSlug} …${connection.id.slice(-6)}`;
+  return `placed ${which} for ${clock(scheduledAtMs)} (every ${baseSeconds} s, jitter ${jitterSeconds} s), next ${clock(nextRunAtMs)} UTC`;
+}
+
+function tickSentence({ scheduled, skippedPending, durationMs }: TickResult): string {
+  const placed = scheduled === 0 ? 'nothing due' : `placed ${scheduled} ${scheduled === 1 ? 'job' : 'jobs'}`;
+  const waiting = skippedPending === 0 ? '' : `, ${skippedPending} still waiting for their job to end`;
+  return `tick: ${placed}${waiting} (${Math.round(durationMs)} ms)`;
+}
