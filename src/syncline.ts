@@ -58,6 +58,9 @@ export function createSyncline(options: SynclineOptions = {}): Syncline {
   return compose(config, log, ports, providers);
 }
 
+/** About four seconds: a database that is just restarting is back by then, and a person has not given up. */
+const usualAttempts = 5;
+
 /** Builds the engine from a configuration that has been loaded and checked. */
 export function compose(config: Config, log: Logger, ports: Ports, providers?: TelemetryProviders): Syncline {
   if (config.database.url === undefined) {
@@ -82,13 +85,14 @@ export function compose(config: Config, log: Logger, ports: Ports, providers?: T
     janitor: () => startJanitor({ ...shared, config: config.retention }),
   };
 
-  async function ready({ attempts = 5 } = {}): Promise<void> {
-    for (let failures = 0; !stopping.signal.aborted; ) {
+  /** Tries again, with growing pauses, while the database cannot be reached. */
+  async function patiently<T>(work: () => Promise<T>, attempts: number): Promise<T> {
+    for (let failures = 1; ; failures++) {
       try {
-        return await checkSchema(db, schema);
+        return await work();
       } catch (cause) {
         const error = explainDatabaseError(cause, url);
-        if (!isPassing(cause) || ++failures >= attempts) throw error;
+        if (!isPassing(cause) || failures >= attempts || stopping.signal.aborted) throw error;
         const retryMs = retryDelayMs(failures, ports.random());
         log.warn(`${describeError(error)} Trying again in ${(retryMs / 1000).toFixed(1)} s.`);
         await ports.sleep(retryMs, stopping.signal);
@@ -107,18 +111,15 @@ export function compose(config: Config, log: Logger, ports: Ports, providers?: T
 
   return {
     config,
-    ready,
-    migrate: () =>
-      migrate(config.database).catch((error: unknown) => {
-        throw explainDatabaseError(error, url);
-      }),
+    migrate: () => patiently(() => migrate(config.database), usualAttempts),
+    ready: ({ attempts = usualAttempts } = {}) => patiently(() => checkSchema(db, schema), attempts),
     tick: ({ at } = {}) => tick(scheduler, at?.getTime() ?? ports.now(), stopping.signal),
 
     async start({ roles: wanted = roles } = {}) {
       for (const role of wanted) requireRole(role);
       if (started) throw new SynclineError('CONFLICT', 'This Syncline has been started already.');
       started = true;
-      await ready({ attempts: Number.POSITIVE_INFINITY });
+      await patiently(() => checkSchema(db, schema), Number.POSITIVE_INFINITY);
       if (stopping.signal.aborted) return;
       loops = wanted.map((role) => start[role]());
       log.info({ roles: wanted, schema }, `started: ${wanted.join(', ')}`);

@@ -36,7 +36,8 @@ try {
   await program.parseAsync();
 } catch (error) {
   process.stderr.write(`error: ${describeError(error)}\n`);
-  process.exitCode = 1;
+  // Not only an exit code: a login that fails for want of a password leaves its socket open until the server closes it.
+  process.exit(1);
 }
 
 function withCommonOptions(command: Command): void {

@@ -10,7 +10,7 @@ interface Source {
 }
 
 /** The value of one setting, and where it came from. */
-export interface ConfigEntry {
+interface ConfigEntry {
   path: string;
   value: unknown;
   /** The value as people may see it: secrets are masked. */

@@ -221,12 +221,16 @@ export type Config = {
   };
 };
 
-/** What may be given: any part of the configuration. `database` may be just its URL. */
-export type ConfigOptions = {
+type SectionOptions = {
   [Section in keyof Config]?:
     | { [Key in keyof Config[Section]]?: Config[Section][Key] | undefined }
     | undefined;
-} & { database?: string };
+};
+
+/** What may be given: any part of the configuration. `database` may be just its URL. */
+export type ConfigOptions = Omit<SectionOptions, 'database'> & {
+  database?: SectionOptions['database'] | string;
+};
 
 function protocolOf(url: string): string {
   return URL.canParse(url) ? new URL(url).protocol : '';

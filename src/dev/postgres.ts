@@ -43,13 +43,14 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
     ...(binaries.temporaryFolder ? [binaries.temporaryFolder] : []),
   ];
   const guard = stopWithParent(server.process, removed);
+  // A server that is gone must not be signalled: by then its process id may be somebody else's.
+  server.process.once('exit', () => guard.kill('SIGKILL'));
   await untilReady(url, server);
 
   return {
     url,
     pid: server.process.pid as number,
     async stop() {
-      guard.kill('SIGKILL');
       if (server.process.exitCode === null && server.process.signalCode === null) {
         const exited = new Promise((resolve) => server.process.once('exit', resolve));
         server.process.kill('SIGINT');

@@ -40,8 +40,8 @@ export async function migrate(config: Config['database']): Promise<MigrationResu
   // A connection of its own: a migration may rightly take longer than any other statement is allowed to.
   const client = new pg.Client({ connectionString: config.url, application_name: 'syncline migrate' });
   client.on('error', () => {});
-  await client.connect();
   try {
+    await client.connect();
     await client.query('BEGIN');
     await client.query('SELECT pg_advisory_xact_lock(hashtext($1), hashtext($2))', [
       'syncline migrate',

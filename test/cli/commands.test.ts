@@ -1,0 +1,291 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { useDatabase } from '../setup/database.ts';
+import { type Finished, runCli, startCli } from '../setup/process.ts';
+
+const database = useDatabase();
+const { sql, connect, ended } = database;
+beforeEach(() => database.empty());
+const emptyFolder = mkdtempSync(join(tmpdir(), 'syncline-cli-'));
+afterAll(() => rmSync(emptyFolder, { recursive: true }));
+
+const onDatabase = (env: NodeJS.ProcessEnv = {}) => ({
+  cwd: emptyFolder,
+  env: { SYNCLINE_DATABASE_URL: database.url, ...env },
+});
+const run = (...args: string[]) => runCli(args, onDatabase());
+
+/** Failing means exit code 1 and one line that says why. */
+function expectFailure({ code, stdout, stderr }: Finished, reason: RegExp): void {
+  const reasons = stderr
+    .trim()
+    .split('\n')
+    .filter((line) => line.startsWith('error: '));
+  expect({ code, reasons }).toEqual({ code: 1, reasons: [expect.stringMatching(reason)] });
+  expect(stdout).toBe('');
+}
+
+describe('syncline migrate', () => {
+  it('creates the tables, and says that they are there the second time', async () => {
+    const env = { SYNCLINE_DATABASE_SCHEMA: 'by_cli' };
+    const first = await runCli(['migrate', '--json'], onDatabase(env));
+    expect(JSON.parse(first.stdout)).toEqual({ schema: 'by_cli', applied: ['0001_base'], version: 1 });
+    const second = await runCli(['migrate'], onDatabase(env));
+    expect(second).toMatchObject({ code: 0, stdout: 'Schema "by_cli" is up to date (version 1).\n' });
+  });
+});
+
+describe('syncline tick', () => {
+  it('SCH-1: prints one object with a number for each result', async () => {
+    await connect({ metadata: { sync: { interval_seconds: 'often' } } });
+    const { code, stdout } = await run('tick', '--json');
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toEqual({
+      scheduled: 1,
+      skipped_pending: 0,
+      invalid_metadata: 1,
+      backlog: 1,
+      duration_ms: expect.any(Number),
+    });
+  });
+
+  it('SCH-5: ticks as of the time it is given', async () => {
+    const id = await connect({ metadata: { sync: { next_run_at: '2025-01-01T10:15:00Z' } } });
+    await ended(id, '2025-01-01T10:00:00Z');
+    await run('tick', '--at', '2025-01-01T10:50:00Z');
+    const [row] = await sql<{ next: string }>(
+      `SELECT metadata #>> '{sync,next_run_at}' AS next FROM connections`,
+    );
+    expect(row?.next).toBe('2025-01-01T11:00:00.000Z');
+  });
+
+  it('tells a person what it did', async () => {
+    await connect();
+    expect((await run('tick')).stdout).toMatch(
+      /^Placed 1 job in \d+ ms\. At the start 1 connection was overdue\.\n$/,
+    );
+  });
+
+  it.each(['tomorrow', '2025-02-30T00:00:00Z', '12:00'])('refuses --at %s', async (time) => {
+    expectFailure(await run('tick', '--at', time), /--at is ".*"; it must be an ISO-8601 time/);
+  });
+
+  it('SCH-3: a validation warning goes to standard error, so that standard output is the answer', async () => {
+    await connect({ metadata: { sync: { interval_seconds: 99_999_999 } } });
+    const { stdout, stderr } = await run('tick', '--json');
+    expect(stdout.trim().split('\n')).toHaveLength(1);
+    expect(stderr.trim().split('\n')).toHaveLength(1);
+    expect(JSON.parse(stderr).msg).toContain(
+      'interval_seconds is 99999999, expected a whole number of seconds from 60 to 86400',
+    );
+  });
+});
+
+describe('syncline schedule preview', () => {
+  it('shows the next runs to a person', async () => {
+    const id = await connect({ metadata: { sync: { interval_seconds: 300 } } });
+    const { code, stdout } = await run('schedule', 'preview', id, '--runs', '3');
+    expect(code).toBe(0);
+    expect(stdout).toContain(`github ${id}: every 300 s`);
+    expect(stdout.split('\n').filter((line) => /^\d/.test(line))).toHaveLength(3);
+  });
+
+  it('prints them as JSON', async () => {
+    const id = await connect();
+    const { stdout } = await run('schedule', 'preview', id, '--json');
+    expect(JSON.parse(stdout)).toMatchObject({
+      connection_id: id,
+      status: 'active',
+      base_interval_seconds: 900,
+      next_run_at: null,
+      pending: null,
+    });
+    expect(JSON.parse(stdout).runs).toHaveLength(5);
+  });
+
+  it('refuses what is no connection', async () => {
+    expectFailure(await run('schedule', 'preview', 'mine'), /connection is "mine"; it must be a UUID/);
+    expectFailure(
+      await run('schedule', 'preview', '00000000-0000-4000-8000-00000000dead'),
+      /There is no connection/,
+    );
+  });
+});
+
+describe('syncline config', () => {
+  it('prints each value and where it came from, secrets masked', async () => {
+    writeFileSync(join(emptyFolder, 'own.config.ts'), 'export default { scheduler: { batchSize: 50 } }');
+    const env = {
+      DATABASE_URL: 'postgres://me:s3cret@localhost/db',
+      SYNCLINE_SCHEDULER_JITTER_PCT_MAX: '0.5',
+    };
+    const { stdout } = await runCli(['config', '--config', 'own.config.ts'], { cwd: emptyFolder, env });
+    expect(stdout).not.toContain('s3cret');
+    const line = (setting: string) =>
+      stdout
+        .split('\n')
+        .find((one) => one.startsWith(setting))
+        ?.replaceAll(/ {2,}/g, ' | ');
+    expect(line('database.url')).toBe('database.url | postgres://me:***@localhost/db | DATABASE_URL');
+    expect(line('scheduler.jitterPctMax')).toBe(
+      'scheduler.jitterPctMax | 0.5 | SYNCLINE_SCHEDULER_JITTER_PCT_MAX',
+    );
+    expect(line('scheduler.batchSize')).toBe(
+      'scheduler.batchSize | 50 | scheduler.batchSize in own.config.ts',
+    );
+    expect(line('scheduler.tickIntervalSeconds')).toBe('scheduler.tickIntervalSeconds | 60 | default');
+  });
+
+  it('prints JSON for machines, secrets masked', async () => {
+    const { stdout } = await runCli(['config', '--json'], {
+      cwd: emptyFolder,
+      env: { DATABASE_URL: 'postgres://me:s3cret@localhost/db' },
+    });
+    expect(stdout).not.toContain('s3cret');
+    expect(JSON.parse(stdout).settings).toContainEqual({
+      path: 'database.url',
+      value: 'postgres://me:***@localhost/db',
+      from: 'DATABASE_URL',
+    });
+  });
+});
+
+describe('syncline start', () => {
+  it.each(['SIGTERM', 'SIGINT'] as const)(
+    'SCH-9: on %s it shuts down in order and exits with 0',
+    async (signal) => {
+      await connect();
+      const service = startCli(['start', '--roles', 'scheduler'], onDatabase({ SYNCLINE_METRICS_PORT: '0' }));
+      await service.output(/tick: placed 1 job/);
+      service.process.kill(signal);
+      const { code, stdout } = await service.finished;
+      expect(code).toBe(0);
+      const lines = stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as Record<string, unknown>);
+      expect(lines.map((line) => line['event']).filter(Boolean)).toEqual(['shutdown', 'stopped']);
+    },
+  );
+
+  it('SCH-10: serves the metrics of its ticks', async () => {
+    await connect();
+    const service = startCli(['start'], onDatabase({ SYNCLINE_METRICS_PORT: '0' }));
+    const output = await service.output(/tick: placed 1 job/);
+    const url = /http:\/\/127\.0\.0\.1:\d+\/metrics/.exec(output)?.[0] as string;
+    const text = await (await fetch(url)).text();
+    expect(text).toContain('sync_scheduler_jobs_scheduled_total{provider_slug="github",tenant_id=');
+    expect((await fetch(url.replace('/metrics', '/'))).status).toBe(404);
+  });
+
+  it('refuses an unknown role with a suggestion', async () => {
+    const { code, stderr } = await runCli(
+      ['start', '--roles', 'sheduler'],
+      onDatabase({ SYNCLINE_METRICS_PORT: '0' }),
+    );
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: 'error: There is no role "sheduler". Did you mean scheduler?\n',
+    });
+  });
+
+  it('refuses a metrics port that is taken and was asked for', async () => {
+    const { port } = new URL(database.url);
+    const { code, stderr } = await runCli(['start'], onDatabase({ SYNCLINE_METRICS_PORT: port }));
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      new RegExp(
+        `^error: Metrics cannot be served on 127.0.0.1:${port} \\(EADDRINUSE\\)\\. Set SYNCLINE_METRICS_PORT`,
+      ),
+    );
+  });
+});
+
+describe('what is wrong is said in one line', () => {
+  it('no database', async () => {
+    expectFailure(
+      await runCli(['tick'], { cwd: emptyFolder }),
+      /No database is configured\. Set SYNCLINE_DATABASE_URL/,
+    );
+  });
+
+  it('a wrong setting', async () => {
+    expectFailure(
+      await runCli(['tick'], onDatabase({ SYNCLINE_SCHEDULER_TICK_INTERVAL_SECONDS: '5' })),
+      /SYNCLINE_SCHEDULER_TICK_INTERVAL_SECONDS is 5; it must be a whole number of seconds from 10 to 300/,
+    );
+  });
+
+  it.each(['tick', 'migrate'])(
+    'an unreachable database is tried again, said so, and given up: %s',
+    async (command) => {
+      const result = await runCli([command], {
+        cwd: emptyFolder,
+        env: { SYNCLINE_DATABASE_URL: 'postgres://me:s3cret@127.0.0.1:1/db' },
+      });
+      expectFailure(result, /Postgres at 127\.0\.0\.1:1 cannot be reached \(ECONNREFUSED\)\. Is it running/);
+      expect(result.stderr.match(/Trying again in/g)).toHaveLength(4);
+      expect(result.stderr).not.toContain('s3cret');
+    },
+  );
+
+  it('a wrong password', async () => {
+    const url = new URL(database.url);
+    url.password = 's3cret-but-wrong';
+    const result = await runCli(['tick'], { cwd: emptyFolder, env: { SYNCLINE_DATABASE_URL: url.href } });
+    expectFailure(
+      result,
+      /refused the login of user ".*"\. Check user and password in SYNCLINE_DATABASE_URL/,
+    );
+    expect(result.stderr).not.toContain('s3cret');
+  });
+
+  it.each(['tick', 'migrate'])('no password where one is needed: %s', async (command) => {
+    const url = new URL(database.url);
+    url.password = '';
+    expectFailure(
+      await runCli([command], { cwd: emptyFolder, env: { SYNCLINE_DATABASE_URL: url.href } }),
+      /refused the login of user/,
+    );
+  });
+
+  it('a database that does not exist', async () => {
+    const url = new URL(database.url);
+    url.pathname = '/nowhere';
+    expectFailure(
+      await runCli(['tick'], { cwd: emptyFolder, env: { SYNCLINE_DATABASE_URL: url.href } }),
+      /has no database "nowhere"/,
+    );
+  });
+
+  it('a schema that does not exist', async () => {
+    expectFailure(
+      await runCli(['tick'], onDatabase({ SYNCLINE_DATABASE_SCHEMA: 'nowhere' })),
+      /no Syncline schema "nowhere" yet\. Run `syncline migrate` first/,
+    );
+  });
+
+  it('an unknown command and an unknown option', async () => {
+    expect(await run('tik')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("unknown command 'tik'"),
+    });
+    expect(await run('tick', '--jsn')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('Did you mean --json?'),
+    });
+  });
+});
+
+describe('syncline --help', () => {
+  it.each([[''], ['migrate'], ['start'], ['tick'], ['dev'], ['config'], ['schedule', 'preview']])(
+    'has examples: %s %s',
+    async (...command) => {
+      const { code, stdout } = await runCli([...command, '--help'], { cwd: emptyFolder });
+      expect(code).toBe(0);
+      expect(stdout).toMatch(/Examples?:\n {2}\$ /);
+    },
+  );
+});

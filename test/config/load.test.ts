@@ -1,0 +1,162 @@
+import { describe, expect, it } from 'vitest';
+import { loadConfig } from '../../src/config/load.ts';
+import { type ConfigOptions, maskUrl } from '../../src/config/settings.ts';
+
+const refusal = (sources: Parameters<typeof loadConfig>[0]) => {
+  try {
+    loadConfig(sources);
+  } catch (error) {
+    const { code, message, hint } = error as { code: string; message: string; hint?: string };
+    expect(code).toBe('CONFIG_INVALID');
+    return hint ? `${message} ${hint}` : message;
+  }
+  return expect.fail('was not refused');
+};
+
+describe('SCH-11: configuration', () => {
+  it('SCH-11: the defaults', () => {
+    const { config } = loadConfig({});
+    expect(config.scheduler).toMatchObject({
+      tickIntervalSeconds: 60,
+      defaultIntervalSeconds: 900,
+      jitterPctMin: 0,
+      jitterPctMax: 0.2,
+      maxOverriddenIntervalSeconds: 86_400,
+    });
+    expect(config.retention.endedJobsDays).toBe(7);
+    expect(config.database.schema).toBe('syncline');
+    expect(config.metrics.host).toBe('127.0.0.1');
+  });
+
+  it.each([
+    ['SYNCLINE_SCHEDULER_TICK_INTERVAL_SECONDS', '9', '10 to 300'],
+    ['SYNCLINE_SCHEDULER_TICK_INTERVAL_SECONDS', '301', '10 to 300'],
+    ['SYNCLINE_SCHEDULER_TICK_INTERVAL_SECONDS', '60.5', '10 to 300'],
+    ['SYNCLINE_SCHEDULER_TICK_INTERVAL_SECONDS', 'one minute', '10 to 300'],
+    ['SYNCLINE_SCHEDULER_TICK_INTERVAL_SECONDS', '6e1', '10 to 300'],
+    ['SYNCLINE_SCHEDULER_DEFAULT_INTERVAL_SECONDS', '59', '60 to'],
+    ['SYNCLINE_SCHEDULER_DEFAULT_INTERVAL_SECONDS', '86401', '86400'],
+    ['SYNCLINE_SCHEDULER_JITTER_PCT_MIN', '-0.1', '0 to 1'],
+    ['SYNCLINE_SCHEDULER_JITTER_PCT_MIN', '0.3', '0 to the upper bound of the jitter, 0.2'],
+    ['SYNCLINE_SCHEDULER_JITTER_PCT_MAX', '1.1', '0 to 1'],
+    ['SYNCLINE_SCHEDULER_JITTER_PCT_MAX', '20%', '0 to 1'],
+    ['SYNCLINE_SCHEDULER_MAX_OVERRIDDEN_INTERVAL_SECONDS', '59', '60 to 604800'],
+    ['SYNCLINE_SCHEDULER_MAX_OVERRIDDEN_INTERVAL_SECONDS', '604801', '60 to 604800'],
+    ['SYNCLINE_METRICS_PORT', '65536', '0 to 65535'],
+    ['SYNCLINE_METRICS_TENANT_LABEL', 'maybe', 'true or false'],
+    ['SYNCLINE_LOG_LEVEL', 'loud', 'trace, debug, info'],
+    ['SYNCLINE_DATABASE_SCHEMA', 'x'.repeat(64), '1 to 63 bytes'],
+    ['SYNCLINE_RETENTION_ENDED_JOBS_DAYS', '0', '1 to 3650'],
+  ])('SCH-11: %s=%s stops start-up with name, value and range', (name, value, range) => {
+    const message = refusal({ env: { [name]: value } });
+    expect(message).toContain(name);
+    expect(message).toContain(value);
+    expect(message).toContain(range);
+  });
+
+  it.each(['10', '300', ' 60 ', '+60'])(
+    'SCH-11: SYNCLINE_SCHEDULER_TICK_INTERVAL_SECONDS=%s is allowed',
+    (value) => {
+      const { config } = loadConfig({ env: { SYNCLINE_SCHEDULER_TICK_INTERVAL_SECONDS: value } });
+      expect(config.scheduler.tickIntervalSeconds).toBe(Number(value));
+    },
+  );
+
+  it('SCH-11: a default interval above a lowered maximum names both', () => {
+    const message = refusal({ env: { SYNCLINE_SCHEDULER_MAX_OVERRIDDEN_INTERVAL_SECONDS: '600' } });
+    expect(message).toContain('the default scheduler.defaultIntervalSeconds is 900');
+    expect(message).toContain('600 (SYNCLINE_SCHEDULER_MAX_OVERRIDDEN_INTERVAL_SECONDS)');
+  });
+
+  it('SCH-11: a wrong option is named by its path', () => {
+    expect(refusal({ options: { scheduler: { tickIntervalSeconds: 5 } } })).toBe(
+      'option scheduler.tickIntervalSeconds is 5; it must be a whole number of seconds from 10 to 300.',
+    );
+  });
+
+  it('options win over the environment, the environment over the file, the file over the defaults', () => {
+    const { config, entries } = loadConfig({
+      options: { scheduler: { tickIntervalSeconds: 20 } },
+      env: { SYNCLINE_SCHEDULER_TICK_INTERVAL_SECONDS: '30', SYNCLINE_SCHEDULER_BATCH_SIZE: '30' },
+      file: {
+        path: 'syncline.config.ts',
+        options: { scheduler: { batchSize: 40, tickIntervalSeconds: 40, jitterPctMax: 0.4 } },
+      },
+    });
+    expect(config.scheduler).toMatchObject({
+      tickIntervalSeconds: 20,
+      batchSize: 30,
+      jitterPctMax: 0.4,
+      jitterPctMin: 0,
+    });
+    const from = Object.fromEntries(entries.map((entry) => [entry.path, entry.from]));
+    expect(from).toMatchObject({
+      'scheduler.tickIntervalSeconds': 'option scheduler.tickIntervalSeconds',
+      'scheduler.batchSize': 'SYNCLINE_SCHEDULER_BATCH_SIZE',
+      'scheduler.jitterPctMax': 'scheduler.jitterPctMax in syncline.config.ts',
+      'scheduler.jitterPctMin': 'default',
+    });
+  });
+
+  it('SYNCLINE_DATABASE_URL wins over DATABASE_URL, and an empty variable counts as not set', () => {
+    const env = { SYNCLINE_DATABASE_URL: 'postgres://a/a', DATABASE_URL: 'postgres://b/b' };
+    expect(loadConfig({ env }).config.database.url).toBe('postgres://a/a');
+    expect(loadConfig({ env: { ...env, SYNCLINE_DATABASE_URL: '' } }).config.database.url).toBe(
+      'postgres://b/b',
+    );
+  });
+
+  it('the database may be given as just its URL', () => {
+    expect(loadConfig({ options: { database: 'postgres://h/d' } }).config.database).toMatchObject({
+      url: 'postgres://h/d',
+      schema: 'syncline',
+    });
+  });
+
+  it.each([
+    [
+      { scheduler: { tickInterval: 60 } },
+      'Unknown option scheduler.tickInterval. Did you mean scheduler.tickIntervalSeconds?',
+    ],
+    [{ schedular: {} }, 'Unknown option schedular. Did you mean scheduler?'],
+    [{ colour: 'blue' }, 'Unknown option colour. Known: database, scheduler, retention, metrics, log.'],
+  ])('an unknown option is refused with a suggestion: %j', (options, message) => {
+    expect(refusal({ options: options as ConfigOptions })).toBe(message);
+  });
+
+  it.each([[null], [[]], ['postgres://h/d'], [{ scheduler: 60 }]])(
+    'a configuration that is no object is refused: %j',
+    (options) => {
+      expect(refusal({ options: options as unknown as ConfigOptions })).toContain('must be an object');
+    },
+  );
+
+  it('a variable that nearly has a known name is warned about, others under the prefix are not', () => {
+    const { warnings } = loadConfig({
+      env: { SYNCLINE_SCHEDULER_TICK_INTERVAL_SECOND: '60', SYNCLINE_PORT_80_TCP_ADDR: '10.0.0.1' },
+    });
+    expect(warnings).toEqual([
+      expect.stringContaining('Did you mean SYNCLINE_SCHEDULER_TICK_INTERVAL_SECONDS?'),
+    ]);
+  });
+
+  it('the configuration cannot be changed once loaded', () => {
+    const { config } = loadConfig({});
+    expect(() => Object.assign(config.scheduler, { batchSize: 1 })).toThrow(TypeError);
+  });
+
+  it('a wrong database URL is refused without its password', () => {
+    const message = refusal({ env: { SYNCLINE_DATABASE_URL: 'mysql://root:s3cret@h/d' } });
+    expect(message).toContain('mysql://root:***@h/d');
+    expect(message).not.toContain('s3cret');
+  });
+
+  it.each([
+    ['postgres://u:s3cret@h:5432/d', 'postgres://u:***@h:5432/d'],
+    ['postgres://u:p@ss:s3cret@h/d', 'postgres://u:***@h/d'],
+    ['postgres://h/d?user=u&password=s3cret&x=1', 'postgres://h/d?user=u&password=***&x=1'],
+    ['postgres://u@h/d', 'postgres://u@h/d'],
+  ])('secrets are masked: %s', (url, masked) => {
+    expect(maskUrl(url)).toBe(masked);
+  });
+});

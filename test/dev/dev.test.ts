@@ -1,0 +1,53 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { freePort } from '../../src/dev/postgres.ts';
+import { useDatabase } from '../setup/database.ts';
+import { startCli } from '../setup/process.ts';
+
+const database = useDatabase();
+let folder: string;
+let dataFolder: string | undefined;
+beforeEach(() => {
+  // Only its owner may enter it: as root, Postgres runs as somebody else and must cope.
+  folder = mkdtempSync(join(tmpdir(), 'syncline-dev-'));
+});
+afterEach(() => {
+  for (const made of [folder, dataFolder]) if (made) rmSync(made, { recursive: true, force: true });
+});
+
+async function run(env: NodeJS.ProcessEnv, pattern: RegExp) {
+  const service = startCli(['dev'], {
+    cwd: folder,
+    env: { SYNCLINE_METRICS_PORT: String(await freePort()), ...env },
+  });
+  await service.output(pattern);
+  service.process.kill('SIGINT');
+  const { code, stdout } = await service.finished;
+  expect(code).toBe(0);
+  dataFolder = /its data in (\S+)/.exec(stdout)?.[1] ?? dataFolder;
+  return stdout;
+}
+
+describe('syncline dev, which is npm start', () => {
+  it('runs on an embedded Postgres with a demo, and a restart goes on with it', async () => {
+    const first = await run({}, /tick: placed \d+ jobs/);
+    expect(first).toMatch(/made a demo: 5 tenants, 24 connections/);
+    expect(first).toMatch(/placed github …\w{6} for \d\d:\d\d:\d\d \(every \d+ s, jitter \d+ s\), next/);
+    const second = await run({}, /tick: /);
+    expect(second).toMatch(/going on with the data that is there/);
+    expect(second).not.toMatch(/just migrated/);
+  });
+
+  it('with a database configured it migrates and runs there, and makes no demo', async () => {
+    const schema = 'dev_here';
+    const output = await run(
+      { SYNCLINE_DATABASE_URL: database.url, SYNCLINE_DATABASE_SCHEMA: schema },
+      /tick: nothing due/,
+    );
+    expect(output).toMatch(/schema "dev_here" is at version 1, just migrated/);
+    expect(output).not.toMatch(/embedded|demo/);
+    expect(await database.sql(`SELECT FROM ${schema}.tenants`)).toHaveLength(0);
+  });
+});

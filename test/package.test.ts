@@ -1,0 +1,65 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, describe, expect, it } from 'vitest';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const folder = mkdtempSync(join(tmpdir(), 'syncline-package-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const inProject = (command: string, ...args: string[]) =>
+  execFileSync(command, args, { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+
+describe('the package', () => {
+  it('installed from npm pack into an empty project, it has a command, a library and types', () => {
+    const tarball = execFileSync(
+      'npm',
+      ['pack', '--ignore-scripts', '--silent', '--pack-destination', folder],
+      { cwd: root, encoding: 'utf8' },
+    ).trim();
+    writeFileSync(
+      join(folder, 'package.json'),
+      JSON.stringify({ name: 'empty', private: true, type: 'module' }),
+    );
+    inProject('npm', 'install', '--prefer-offline', '--no-audit', '--no-fund', join(folder, tarball));
+
+    expect(inProject('npx', '--no-install', 'syncline', '--help')).toContain('Usage: syncline');
+    const used = inProject(
+      'node',
+      '--input-type=module',
+      '-e',
+      `
+      import { createSyncline, SynclineError } from 'syncline';
+      try { createSyncline({ scheduler: { tickInterval: 60 } }) } catch (error) { console.log(error instanceof SynclineError, error.hint) }`,
+    );
+    expect(used.trim()).toBe('true Did you mean scheduler.tickIntervalSeconds?');
+
+    writeFileSync(
+      join(folder, 'use.ts'),
+      `
+      import { createSyncline, defineConfig } from 'syncline';
+      const syncline = createSyncline(defineConfig({ database: 'postgres://localhost/app', scheduler: { batchSize: 100 } }));
+      const scheduled: number = (await syncline.tick()).scheduled;
+      // @ts-expect-error: no any leaks out
+      const wrong: string = (await syncline.connections.get('id')).sync.lastJitterSeconds;
+      // @ts-expect-error: unknown options are refused by the types too
+      createSyncline({ scheduler: { tickInterval: 60 } });
+      void scheduled; void wrong;`,
+    );
+    inProject(
+      'node',
+      join(root, 'node_modules/typescript/bin/tsc'),
+      '--noEmit',
+      '--strict',
+      '--skipLibCheck',
+      '--module',
+      'nodenext',
+      '--target',
+      'es2022',
+      '--types',
+      '',
+      'use.ts',
+    );
+  });
+});

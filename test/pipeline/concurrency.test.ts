@@ -1,0 +1,127 @@
+import pg from 'pg';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { tenant, useDatabase } from '../setup/database.ts';
+
+const database = useDatabase();
+const { sql, connect } = database;
+beforeEach(() => database.empty());
+
+async function count(what: string): Promise<number> {
+  const [row] = await sql<{ n: number }>(`SELECT count(*)::int AS n FROM ${what}`);
+  return row?.n ?? Number.NaN;
+}
+
+describe('SCH-7: one pending job', () => {
+  it('SCH-7: two schedulers and forty concurrent ticks over 10,000 due connections place exactly 10,000 jobs', async () => {
+    await sql(
+      `INSERT INTO connections (tenant_id, provider_slug) SELECT $1, 'github' FROM generate_series(1, 10000)`,
+      [tenant],
+    );
+    const engines = [
+      database.engine({ scheduler: { batchSize: 100 } }),
+      database.engine({ scheduler: { batchSize: 100 } }),
+    ];
+    const at = new Date('2025-01-01T12:00:00Z');
+    const results = await Promise.all(Array.from({ length: 40 }, (_, i) => engines[i % 2]?.tick({ at })));
+    expect(results.reduce((sum, result) => sum + (result?.scheduled ?? 0), 0)).toBe(10_000);
+    expect(await count('sync_jobs')).toBe(10_000);
+    expect(await count(`connections WHERE metadata #>> '{sync,next_run_at}' IS NOT NULL`)).toBe(10_000);
+    expect(
+      await count('(SELECT connection_id FROM sync_jobs GROUP BY connection_id) AS distinct_connections'),
+    ).toBe(10_000);
+  });
+
+  it('SCH-7: a connection that another transaction holds is skipped, not waited for', async () => {
+    const [held, free] = [await connect(), await connect()];
+    const client = new pg.Client({ connectionString: database.url });
+    await client.connect();
+    try {
+      await client.query('BEGIN');
+      await client.query('SELECT FROM syncline.connections WHERE id = $1 FOR UPDATE', [held]);
+      expect(await database.engine().tick()).toMatchObject({ scheduled: 1 });
+      const jobs = await sql('SELECT connection_id FROM sync_jobs');
+      expect(jobs).toEqual([{ connection_id: free }]);
+    } finally {
+      await client.end();
+    }
+  });
+
+  it('SCH-7: a job that appears after the connection was locked is a skip, and undoes nothing of the batch', async () => {
+    const [racing, calm] = [await connect(), await connect()];
+    // Whoever inserts a job for the one connection finds that somebody was faster, after every check has passed.
+    await sql(`CREATE FUNCTION faster() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN
+        IF NEW.connection_id = '${racing}' AND pg_trigger_depth() = 1 THEN
+          INSERT INTO syncline.sync_jobs (tenant_id, provider_slug, connection_id, job_type)
+          VALUES (NEW.tenant_id, NEW.provider_slug, NEW.connection_id, NEW.job_type);
+        END IF;
+        RETURN NEW;
+      END $$;
+      CREATE TRIGGER faster BEFORE INSERT ON sync_jobs FOR EACH ROW EXECUTE FUNCTION faster()`);
+    try {
+      expect(await database.engine().tick()).toMatchObject({ scheduled: 1, skippedPending: 1 });
+      const jobs = await sql<{ connection_id: string }>('SELECT connection_id FROM sync_jobs');
+      expect(jobs.map((job) => job.connection_id).sort()).toEqual([racing, calm].sort());
+    } finally {
+      await sql('DROP TRIGGER faster ON sync_jobs; DROP FUNCTION faster');
+    }
+  });
+
+  it('SCH-7: a writer that is ending the pending job is neither waited for nor deadlocked with', async () => {
+    const id = await connect();
+    await sql(
+      `INSERT INTO sync_jobs (tenant_id, provider_slug, connection_id, job_type, status) VALUES ($1, 'github', $2, 'incremental', 'running')`,
+      [tenant, id],
+    );
+    const client = new pg.Client({ connectionString: database.url });
+    await client.connect();
+    try {
+      await client.query('BEGIN');
+      // Ends the job but has not got as far as the connection: its trigger is switched off.
+      await client.query('SET LOCAL session_replication_role = replica');
+      await client.query(
+        `UPDATE syncline.sync_jobs SET status = 'succeeded', finished_at = now() WHERE connection_id = $1`,
+        [id],
+      );
+      expect(await database.engine().tick()).toMatchObject({ scheduled: 0, skippedPending: 1 });
+      await client.query('COMMIT');
+    } finally {
+      await client.end();
+    }
+  });
+
+  it('SCH-7: a job that ends while the scheduler sets its connection aside wakes it up again', async () => {
+    const id = await connect();
+    await sql(
+      `INSERT INTO sync_jobs (tenant_id, provider_slug, connection_id, job_type, status) VALUES ($1, 'github', $2, 'incremental', 'running')`,
+      [tenant, id],
+    );
+    await database.ended(id, '2030-01-01T00:00:00Z');
+    const scheduler = new pg.Client({ connectionString: database.url });
+    await scheduler.connect();
+    try {
+      await scheduler.query('BEGIN');
+      await scheduler.query('UPDATE syncline.connections SET waits_for_job = true WHERE id = $1', [id]);
+      // Not later than the end that is known, so that nothing but the wait is left to undo.
+      const ending = sql(
+        `UPDATE sync_jobs SET status = 'succeeded', finished_at = '2025-01-01T00:00:00Z' WHERE connection_id = $1 AND status = 'running'`,
+        [id],
+      );
+      await untilSomeoneWaits();
+      await scheduler.query('COMMIT');
+      await ending;
+    } finally {
+      await scheduler.end();
+    }
+    expect(await count('connections WHERE waits_for_job')).toBe(0);
+  });
+});
+
+/** Resolves when a session of this database waits for a lock. */
+async function untilSomeoneWaits(): Promise<void> {
+  while (
+    (await count(`pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`)) === 0
+  ) {
+    await new Promise(setImmediate);
+  }
+}

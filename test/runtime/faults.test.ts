@@ -1,0 +1,177 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type EmbeddedPostgres, freePort, startEmbeddedPostgres } from '../../src/dev/postgres.ts';
+import { createSyncline } from '../../src/index.ts';
+import { silent, tenant, useDatabase } from '../setup/database.ts';
+import { startCli } from '../setup/process.ts';
+
+type Sql = (text: string, values?: unknown[]) => Promise<Record<string, unknown>[]>;
+
+const insertConnections = (n: number) =>
+  `INSERT INTO syncline.connections (tenant_id, provider_slug) SELECT '${tenant}', 'github' FROM generate_series(1, ${n})`;
+
+async function count(sql: Sql, what: string): Promise<number> {
+  const [row] = await sql(`SELECT count(*)::int AS n FROM ${what}`);
+  return row?.['n'] as number;
+}
+
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  while (!(await condition())) await new Promise(setImmediate);
+}
+
+/** Connections that have a job without metadata, or metadata without a job. */
+const torn = (sql: Sql) =>
+  count(
+    sql,
+    `syncline.connections c LEFT JOIN syncline.sync_jobs j ON j.connection_id = c.id
+     WHERE (j.id IS NULL) <> (c.metadata #>> '{sync,next_run_at}' IS NULL)`,
+  );
+
+describe('SCH-1: kill -9 in the middle of a tick', () => {
+  const database = useDatabase();
+  const { sql } = database;
+  const env = { SYNCLINE_SCHEDULER_BATCH_SIZE: '200' };
+  const startTick = () => startCli(['tick'], { env: { ...env, SYNCLINE_DATABASE_URL: database.url } });
+  beforeEach(() => database.empty());
+
+  it('SCH-1: between the jobs and the metadata of a batch: neither is there', async () => {
+    await sql(insertConnections(1000));
+    const holder = new pg.Client({ connectionString: database.url });
+    await holder.connect();
+    // Lets rows be locked and jobs be inserted, but no connection be updated.
+    await holder.query('BEGIN; LOCK TABLE syncline.connections IN SHARE MODE');
+    const tick = startTick();
+    await until(
+      async () =>
+        (await count(
+          sql,
+          `pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`,
+        )) > 0,
+    );
+    tick.process.kill('SIGKILL');
+    expect((await tick.finished).signal).toBe('SIGKILL');
+    await holder.end();
+    await until(
+      async () =>
+        (await count(
+          sql,
+          `pg_stat_activity WHERE application_name = 'syncline' AND datname = current_database()`,
+        )) === 0,
+    );
+    expect(await count(sql, 'syncline.sync_jobs')).toBe(0);
+    expect(await torn(sql)).toBe(0);
+  });
+
+  it('SCH-1: again and again: no job without its metadata, no metadata without its job, and in the end every job once', async () => {
+    const total = 30_000;
+    await sql(insertConnections(total));
+    let killed = 0;
+    for (let goal = 500; goal < total * 0.9; goal += 6000) {
+      const tick = startTick();
+      await until(async () => (await count(sql, 'syncline.sync_jobs')) >= goal);
+      tick.process.kill('SIGKILL');
+      if ((await tick.finished).signal === 'SIGKILL') killed++;
+      expect(await torn(sql)).toBe(0);
+    }
+    expect(killed).toBe(5);
+    expect((await startTick().finished).code).toBe(0);
+    expect(await count(sql, 'syncline.sync_jobs')).toBe(total);
+    expect(await torn(sql)).toBe(0);
+  });
+});
+
+describe('Postgres restarted in the middle of a tick', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'syncline-crash-'));
+  let server: EmbeddedPostgres;
+  const start = async (port: number) => {
+    server = await startEmbeddedPostgres({ folder, keep: false, port });
+  };
+  afterEach(() => server?.stop());
+
+  it('the scheduler goes on by itself, and places every job once', async () => {
+    const port = await freePort();
+    await start(port);
+    const syncline = createSyncline({ database: server.url, logger: silent });
+    await syncline.migrate();
+    await syncline.stop();
+    let client = await connectTo(server.url);
+    const sql: Sql = async (text) => (await client.query(text)).rows;
+    const total = 20_000;
+    await sql(`INSERT INTO syncline.tenants (id) VALUES ('${tenant}')`);
+    await sql(`INSERT INTO syncline.providers (slug) VALUES ('github')`);
+    await sql(insertConnections(total));
+
+    const service = startCli(['start', '--roles', 'scheduler'], {
+      env: {
+        SYNCLINE_DATABASE_URL: server.url,
+        SYNCLINE_METRICS_PORT: '0',
+        SYNCLINE_SCHEDULER_BATCH_SIZE: '100',
+      },
+    });
+    await until(async () => (await count(sql, 'syncline.sync_jobs')) >= 1000);
+    await crash(server);
+    await service.output(/scheduler failed: .*Trying again in/);
+    await start(port);
+
+    client = await connectTo(server.url);
+    expect(await torn(sql)).toBe(0);
+    expect(await count(sql, 'syncline.sync_jobs')).toBeLessThan(total);
+    await until(async () => (await count(sql, 'syncline.sync_jobs')) === total);
+    expect(await torn(sql)).toBe(0);
+    await client.end();
+    service.process.kill('SIGTERM');
+    expect((await service.finished).code).toBe(0);
+  });
+
+  it('an engine started before its database waits for it, and says so', async () => {
+    const port = await freePort();
+    await start(port);
+    const { url } = server;
+    const syncline = createSyncline({ database: url, logger: silent });
+    await syncline.migrate();
+    await syncline.stop();
+    await crash(server);
+    const service = startCli(['start'], { env: { SYNCLINE_DATABASE_URL: url, SYNCLINE_METRICS_PORT: '0' } });
+    await service.output(/cannot be reached \(ECONNREFUSED\).*Trying again in/);
+    await start(port);
+    await service.output(/tick: nothing due/);
+    service.process.kill('SIGTERM');
+    expect((await service.finished).code).toBe(0);
+  });
+
+  it('an engine that waits for its database can be told to end', async () => {
+    const service = startCli(['start'], {
+      env: {
+        SYNCLINE_DATABASE_URL: `postgres://nobody@127.0.0.1:${await freePort()}/none`,
+        SYNCLINE_METRICS_PORT: '0',
+      },
+    });
+    await service.output(/Trying again in/);
+    service.process.kill('SIGTERM');
+    expect((await service.finished).code).toBe(0);
+  });
+});
+
+async function connectTo(url: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url });
+  client.on('error', () => {});
+  await client.connect();
+  return client;
+}
+
+/** An immediate shutdown: Postgres stops without a checkpoint and must recover, as after a power cut. */
+async function crash({ pid }: EmbeddedPostgres): Promise<void> {
+  process.kill(pid, 'SIGQUIT');
+  await until(async () => !isAlive(pid));
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,163 @@
+import pg from 'pg';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Role } from '../../src/index.ts';
+import { testPorts } from '../setup/clock.ts';
+import { tenant, useDatabase } from '../setup/database.ts';
+import { recordingLogger } from '../setup/log.ts';
+
+const database = useDatabase();
+const { sql, connect } = database;
+beforeEach(() => database.empty());
+
+const jobs = () => sql('SELECT FROM sync_jobs');
+
+describe('the scheduler role', () => {
+  it('SCH-1: ticks at once, then every tick interval', async () => {
+    const ports = testPorts();
+    await connect({ created_at: '2025-01-01T12:00:00Z' });
+    const syncline = database.engine({ ports });
+    const asleep = ports.asleep();
+    await syncline.start({ roles: ['scheduler'] });
+    expect(await asleep).toBe(60_000);
+    expect(await jobs()).toHaveLength(1);
+
+    await connect({ created_at: '2025-01-01T12:00:00Z' });
+    ports.advance(60_000);
+    const again = ports.asleep();
+    ports.wake();
+    await again;
+    expect(await jobs()).toHaveLength(2);
+  });
+
+  it('SCH-9: stopping in mid-tick commits the batch under way, starts no other, and says so', async () => {
+    for (let i = 0; i < 5; i++) await connect();
+    const { log, lines } = recordingLogger();
+    const syncline = database.engine({ logger: log, scheduler: { batchSize: 1 } });
+    const gate = await holdInserts();
+    await syncline.start({ roles: ['scheduler'] });
+    await gate.reached();
+    const stopping = syncline.stop();
+    await gate.open();
+    await stopping;
+
+    const placed = (await jobs()).length;
+    expect(placed).toBe(1);
+    const consistent = await sql(
+      `SELECT FROM connections c LEFT JOIN sync_jobs j ON j.connection_id = c.id
+       WHERE (j.id IS NOT NULL) = (c.metadata #>> '{sync,next_run_at}' IS NOT NULL)`,
+    );
+    expect(consistent).toHaveLength(5);
+    expect(lines.map((line) => line['event']).filter(Boolean)).toEqual(['shutdown', 'stopped']);
+    expect(lines.findIndex((line) => line['scheduled'] === 1)).toBeGreaterThan(
+      lines.findIndex((line) => line['event'] === 'shutdown'),
+    );
+  });
+
+  it('SCH-9: stopping before the start, twice, or after it does no harm', async () => {
+    const syncline = database.engine();
+    await Promise.all([syncline.stop(), syncline.stop()]);
+    await syncline.stop();
+  });
+
+  it('a second start is refused', async () => {
+    const syncline = database.engine({ ports: testPorts() });
+    await syncline.start({ roles: ['scheduler'] });
+    await expect(syncline.start({ roles: ['scheduler'] })).rejects.toMatchObject({ code: 'CONFLICT' });
+  });
+
+  it('an unknown role is refused with a suggestion', async () => {
+    await expect(database.engine().start({ roles: ['schedular' as Role] })).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      hint: 'Did you mean scheduler?',
+    });
+  });
+
+  it('a tick that fails is reported and tried again', async () => {
+    const ports = testPorts(undefined, () => 0);
+    const { log, lines } = recordingLogger();
+    const syncline = database.engine({ ports, logger: log });
+    await sql('ALTER TABLE sync_jobs RENAME TO sync_jobs_away');
+    const failed = ports.asleep();
+    await syncline.start({ roles: ['scheduler'] });
+    expect(await failed).toBe(125);
+    await sql('ALTER TABLE sync_jobs_away RENAME TO sync_jobs');
+    await connect();
+    const recovered = ports.asleep();
+    ports.wake();
+    expect(await recovered).toBe(60_000);
+    expect(await jobs()).toHaveLength(1);
+    expect(lines.find((line) => line.level === 'error')?.msg).toContain('scheduler failed');
+  });
+});
+
+describe('the janitor role', () => {
+  const endedAt = (id: string, finishedAt: string, status = 'succeeded') =>
+    database.ended(id, finishedAt, status);
+
+  it('SCH-8: deletes jobs that ended longer ago than they are kept, and no others', async () => {
+    const ports = testPorts('2025-01-10T00:00:00Z');
+    const id = await connect({ metadata: { sync: { next_run_at: '2030-01-01T00:00:00Z' } } });
+    for (const status of ['succeeded', 'completed', 'failed', 'cancelled'])
+      await endedAt(id, '2025-01-02T23:59:59Z', status);
+    await endedAt(id, '2025-01-03T00:00:01Z');
+    await sql(
+      `INSERT INTO sync_jobs (tenant_id, provider_slug, connection_id, job_type, scheduled_at, updated_at)
+       VALUES ($1, 'github', $2, 'incremental', '2020-01-01', '2020-01-01')`,
+      [tenant, id],
+    );
+    const syncline = database.engine({ ports });
+    const asleep = ports.asleep();
+    await syncline.start({ roles: ['janitor'] });
+    expect(await asleep).toBe(60_000);
+    const left = await sql('SELECT status FROM sync_jobs ORDER BY status');
+    expect(left).toEqual([{ status: 'queued' }, { status: 'succeeded' }]);
+  });
+
+  it('SCH-8: works in small batches with a breath between them, and the next slot still counts from the last run', async () => {
+    const ports = testPorts('2025-01-10T00:00:00Z');
+    const id = await connect();
+    await sql(
+      `INSERT INTO sync_jobs (tenant_id, provider_slug, connection_id, job_type, status, finished_at)
+       SELECT $1, 'github', $2, 'incremental', 'succeeded', '2025-01-01T00:00:00Z'::timestamptz + n * interval '1 second' FROM generate_series(1, 1200) AS n`,
+      [tenant, id],
+    );
+    const syncline = database.engine({ ports, scheduler: { jitterPctMax: 0 } });
+    const first = ports.asleep();
+    await syncline.start({ roles: ['janitor'] });
+    await first;
+    for (let round = 0; round < 2; round++) {
+      const next = ports.asleep();
+      ports.wake();
+      await next;
+    }
+    expect(ports.sleeps.slice(0, 3)).toEqual([50, 50, 60_000]);
+    expect(await jobs()).toHaveLength(0);
+    await syncline.tick();
+    const [job] = await sql<{ scheduled_at: Date }>('SELECT scheduled_at FROM sync_jobs');
+    const last = Date.parse('2025-01-01T00:20:00Z');
+    expect(((job?.scheduled_at.getTime() ?? 0) - last) % 900_000).toBe(0);
+  });
+});
+
+/** Makes the scheduler's next insert wait, inside its transaction, until the gate is opened. */
+async function holdInserts() {
+  const client = new pg.Client({ connectionString: database.url });
+  await client.connect();
+  await client.query('BEGIN');
+  await client.query('LOCK TABLE syncline.sync_jobs IN SHARE MODE');
+  return {
+    reached: async () => {
+      for (;;) {
+        const waiting = await sql(
+          `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`,
+        );
+        if (waiting.length > 0) return;
+        await new Promise(setImmediate);
+      }
+    },
+    open: async () => {
+      await client.query('COMMIT');
+      await client.end();
+    },
+  };
+}

@@ -1,0 +1,48 @@
+import { describe, expect, it } from 'vitest';
+import { reschedule } from '../../src/schedule/reschedule.ts';
+
+const at = (time: string) => Date.parse(`2025-01-01T${time}Z`);
+const input = {
+  pending: 'none' as const,
+  lastEndedMs: at('10:00:00'),
+  activatedMs: at('08:00:00'),
+  jitterSeconds: 7,
+  nowMs: at('10:20:00'),
+};
+
+describe('re-placing the next run when the interval changes', () => {
+  it('SCH-5: a shorter interval that has already passed is due at once', () => {
+    expect(reschedule({ ...input, baseSeconds: 300 })).toEqual({
+      nextRunAtMs: at('10:20:00'),
+      job: undefined,
+    });
+  });
+
+  it('SCH-5: a longer interval moves the next run away', () => {
+    expect(reschedule({ ...input, baseSeconds: 7200 })).toEqual({
+      nextRunAtMs: at('12:00:00'),
+      job: undefined,
+    });
+  });
+
+  it('SCH-5: a job that waits for its time moves with it', () => {
+    expect(reschedule({ ...input, pending: 'placed', baseSeconds: 3600 })).toEqual({
+      nextRunAtMs: at('12:00:00'),
+      job: { slotMs: at('11:00:00'), scheduledAtMs: at('11:00:07'), nextRunAtMs: at('12:00:00') },
+    });
+  });
+
+  it('SCH-5: while a run is under way the next is an interval from now', () => {
+    expect(reschedule({ ...input, pending: 'under way', baseSeconds: 600 })).toEqual({
+      nextRunAtMs: at('10:30:00'),
+      job: undefined,
+    });
+  });
+
+  it('SCH-6: a connection that never ran stays due at once', () => {
+    expect(reschedule({ ...input, lastEndedMs: undefined, baseSeconds: 600 })).toEqual({
+      nextRunAtMs: undefined,
+      job: undefined,
+    });
+  });
+});

@@ -1,0 +1,107 @@
+import pg from 'pg';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { countOverdue, lockDue } from '../../src/store/connections.ts';
+import type { Queryable } from '../../src/store/database.ts';
+import { tenant, useDatabase } from '../setup/database.ts';
+
+const database = useDatabase();
+const { sql } = database;
+const now = new Date('2025-01-01T12:00:00Z');
+const total = 50_000;
+const due = 10;
+
+beforeAll(async () => {
+  await sql(
+    `INSERT INTO connections (tenant_id, provider_slug, metadata)
+     SELECT $1, 'github', jsonb_build_object('sync', jsonb_build_object('next_run_at',
+       CASE WHEN n <= $2 THEN '2025-01-01T11:00:00Z' ELSE '2025-01-02T11:00:00Z' END))
+     FROM generate_series(1, $3) AS n`,
+    [tenant, due, total],
+  );
+  await sql('VACUUM ANALYZE connections');
+});
+
+interface Plan {
+  'Node Type': string;
+  'Index Name'?: string;
+  'Relation Name'?: string;
+  'Actual Rows': number;
+  'Shared Hit Blocks': number;
+  'Shared Read Blocks': number;
+  Plans?: Plan[];
+}
+
+/** Runs a store function, but explains the statement that it sends instead of returning its rows. */
+async function explain(send: (db: Queryable) => Promise<unknown>): Promise<Plan> {
+  let plan: Plan | undefined;
+  await send({
+    schema: 'syncline',
+    query: async (text, values) => {
+      const [row] = await sql<{ 'QUERY PLAN': { Plan: Plan }[] }>(
+        `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${text}`,
+        values,
+      );
+      plan = row?.['QUERY PLAN'][0]?.Plan;
+      return [];
+    },
+  });
+  return plan as Plan;
+}
+
+const nodes = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodes)];
+const pagesRead = (plan: Plan) => plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
+
+describe('DB-4: cost grows with what is due', () => {
+  it('DB-4: finding due connections reads the index of what is due and nothing else', async () => {
+    const plan = await explain((db) => lockDue(db, { horizon: now, limit: 1000 }));
+    const scans = nodes(plan).filter((node) => node['Relation Name'] === 'connections');
+    expect(scans.map((scan) => scan['Index Name'])).toEqual(['idx_connections_due']);
+    expect(nodes(plan).map((node) => node['Node Type'])).not.toContain('Sort');
+    expect(pagesRead(plan)).toBeLessThan(10 * due);
+  });
+
+  it('DB-4: counting the overdue reads what is overdue and nothing else', async () => {
+    const plan = await explain((db) => countOverdue(db, now));
+    expect(nodes(plan).find((node) => node['Relation Name'] === 'connections')?.['Index Name']).toBe(
+      'idx_connections_due',
+    );
+    expect(pagesRead(plan)).toBeLessThan(10 * due);
+  });
+
+  it('DB-4: connections that wait for their job cost the next tick nothing', async () => {
+    const engine = database.engine();
+    await engine.tick({ at: now });
+    const later = new Date('2025-01-03T00:00:00Z');
+    expect((await engine.tick({ at: later })).scheduled).toBe(total - due);
+    await engine.tick({ at: new Date('2025-01-05T00:00:00Z') });
+    await sql('VACUUM ANALYZE connections');
+    const plan = await explain((db) =>
+      lockDue(db, { horizon: new Date('2025-01-05T00:00:00Z'), limit: 1000 }),
+    );
+    expect(plan['Actual Rows']).toBe(0);
+    expect(pagesRead(plan)).toBeLessThan(10);
+  });
+
+  it('DB-4: writing a cursor moves no index entry (HOT)', async () => {
+    await sql('VACUUM FULL connections');
+    const client = new pg.Client({ connectionString: database.url, options: '-c search_path=syncline' });
+    await client.connect();
+    try {
+      await client.query('BEGIN');
+      const ids = await client.query(`SELECT id FROM connections ORDER BY random() LIMIT 20`);
+      for (const { id } of ids.rows) {
+        await client.query(
+          `UPDATE connections SET metadata = patch_sync(metadata, '{"cursor": {"page": 7}}'), updated_at = now() WHERE id = $1`,
+          [id],
+        );
+      }
+      const { rows } = await client.query(
+        `SELECT pg_stat_get_xact_tuples_hot_updated('connections'::regclass)::int AS hot, pg_stat_get_xact_tuples_updated('connections'::regclass)::int AS updated`,
+      );
+      expect(rows[0].updated).toBe(20);
+      expect(rows[0].hot).toBe(20);
+    } finally {
+      await client.end();
+    }
+  });
+});
