@@ -18,7 +18,7 @@ export interface SchedulerContext {
 }
 
 /** Where a connection's next job goes. */
-export interface PlannedJob extends Placement {
+interface PlannedJob extends Placement {
   id: string;
   connection: DueConnection;
   baseSeconds: number;

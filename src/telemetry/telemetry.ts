@@ -2,15 +2,38 @@ import { type MeterProvider, metrics, type TracerProvider, trace } from '@opente
 import type { Logger } from 'pino';
 import type { Config } from '../config/settings.ts';
 import { describeError } from '../errors.ts';
-import type { DueConnection } from '../pipeline/due.ts';
-import type { PlannedJob } from '../pipeline/enqueue.ts';
-import type { TickResult } from '../pipeline/tick.ts';
 import { formatInstant } from '../schedule/instant.ts';
+import type { InvalidField } from '../schedule/sync-metadata.ts';
 
 /** Where metrics and spans go; the process-wide providers unless given. */
 export interface TelemetryProviders {
   meterProvider?: MeterProvider | undefined;
   tracerProvider?: TracerProvider | undefined;
+}
+
+interface ConnectionFacts {
+  id: string;
+  tenantId: string;
+  providerSlug: string;
+  sync: { invalid: InvalidField[] };
+}
+
+interface PlacedJob {
+  id: string;
+  connection: ConnectionFacts;
+  baseSeconds: number;
+  jitterSeconds: number;
+  slotMs: number;
+  scheduledAtMs: number;
+  nextRunAtMs: number;
+}
+
+interface TickFacts {
+  scheduled: number;
+  skippedPending: number;
+  invalidMetadata: number;
+  backlog: number;
+  durationMs: number;
 }
 
 export type Telemetry = ReturnType<typeof createTelemetry>;
@@ -41,7 +64,7 @@ export function createTelemetry(
   });
 
   return {
-    jobPlaced(job: PlannedJob, config: Config['scheduler']): void {
+    jobPlaced(job: PlacedJob, config: Config['scheduler']): void {
       const { tenantId, providerSlug } = job.connection;
       jobsScheduled.add(
         1,
@@ -58,14 +81,14 @@ export function createTelemetry(
       span.end();
     },
 
-    invalidMetadata({ id, tenantId, providerSlug, sync }: DueConnection): void {
+    invalidMetadata({ id, tenantId, providerSlug, sync }: ConnectionFacts): void {
       log.warn(
         { connection_id: id, tenant_id: tenantId, provider_slug: providerSlug, invalid: sync.invalid },
         `metadata validation failed: ${sync.invalid.map(({ field, value, expected }) => `${field} is ${value}, expected ${expected}`).join('; ')}; counted as absent`,
       );
     },
 
-    tickFinished(result: TickResult): void {
+    tickFinished(result: TickFacts): void {
       tickDuration.record(result.durationMs);
       backlog.record(result.backlog);
       const details = {
@@ -86,13 +109,13 @@ export function createTelemetry(
       const seconds = (retryMs / 1000).toFixed(1);
       log.error(
         { role, err: error },
-        `${role} failed: ${describeError(error)} Trying again in ${seconds} s.`,
+        `${role} failed: ${describeError(error)}; trying again in ${seconds} s`,
       );
     },
   };
 }
 
-function placedDetails(job: PlannedJob, { jitterPctMin, jitterPctMax }: Config['scheduler']) {
+function placedDetails(job: PlacedJob, { jitterPctMin, jitterPctMax }: Config['scheduler']) {
   return {
     job_id: job.id,
     connection_id: job.connection.id,
@@ -114,13 +137,13 @@ function placedSentence({
   jitterSeconds,
   nextRunAtMs,
   baseSeconds,
-}: PlannedJob): string {
+}: PlacedJob): string {
   const clock = (ms: number) => formatInstant(ms).slice(11, 19);
   const which = `${connection.providerSlug} …${connection.id.slice(-6)}`;
   return `placed ${which} for ${clock(scheduledAtMs)} (every ${baseSeconds} s, jitter ${jitterSeconds} s), next ${clock(nextRunAtMs)} UTC`;
 }
 
-function tickSentence({ scheduled, skippedPending, durationMs }: TickResult): string {
+function tickSentence({ scheduled, skippedPending, durationMs }: TickFacts): string {
   const placed = scheduled === 0 ? 'nothing due' : `placed ${scheduled} ${scheduled === 1 ? 'job' : 'jobs'}`;
   const waiting = skippedPending === 0 ? '' : `, ${skippedPending} still waiting for their job to end`;
   return `tick: ${placed}${waiting} (${Math.round(durationMs)} ms)`;

@@ -113,7 +113,7 @@ describe('Postgres restarted in the middle of a tick', () => {
     });
     await until(async () => (await count(sql, 'syncline.sync_jobs')) >= 1000);
     await crash(server);
-    await service.output(/scheduler failed: .*Trying again in/);
+    await service.output(/scheduler failed: .*trying again in/);
     await start(port);
 
     client = await connectTo(server.url);

@@ -1,0 +1,127 @@
+import pg from 'pg';
+import { createSyncline, type Syncline } from '../dist/index.js';
+
+/** A schema with so many connections, and the engine that schedules them. */
+export interface Fleet {
+  name: string;
+  size: number;
+  /** The quoted schema name. */
+  schema: string;
+  engine: Syncline;
+  /** What the connections looked like after the first catch-up: every other one must give the same. */
+  outcome?: string;
+}
+
+/** `idle`: nothing comes due for an hour. `overdue`: every connection should have run in the last hours. */
+export type State = 'idle' | 'overdue';
+
+const tenants = 100;
+const providers = ['hubspot', 'salesforce', 'stripe', 'zendesk'];
+
+export async function createFleet(client: pg.Client, url: string, size: number): Promise<Fleet> {
+  const name = size >= 1_000_000 ? `${size / 1_000_000}m` : `${size / 1000}k`;
+  const schema = `bench_${name}`;
+  const engine = createSyncline({ database: { url, schema }, log: { level: 'silent' } });
+  await engine.migrate();
+  const fleet = { name, size, schema: pg.escapeIdentifier(schema), engine };
+  await client.query(`
+    INSERT INTO ${fleet.schema}.tenants (id, name)
+      SELECT md5('tenant' || n)::uuid, 'Tenant ' || n FROM generate_series(0, ${tenants - 1}) n;
+    INSERT INTO ${fleet.schema}.providers (slug)
+      SELECT unnest('{${providers}}'::text[]);`);
+  return fleet;
+}
+
+/**
+ * Puts the fleet into a state as of `at`, on new, vacuumed tables and with no write outstanding: so every measurement
+ * begins with the same pages. Hashes stand in for randomness, so it begins with the same rows as well, and the order in
+ * which they come due has nothing to do with the order in which they lie on disk.
+ */
+export async function resetFleet(client: pg.Client, fleet: Fleet, state: State, at: Date): Promise<void> {
+  const { schema, size } = fleet;
+  const instant = (value: string) =>
+    `to_char((${value}) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+  const within6Hours = `(hashint4(n) & 2147483647) % 21600000 * interval '1 ms'`;
+  const nextRunAt =
+    state === 'idle'
+      ? `$1::timestamptz + interval '1 hour' + ${within6Hours}`
+      : `$1::timestamptz - interval '1 s' - ${within6Hours}`;
+
+  await client.query('BEGIN');
+  // Foreign keys of generated rows need no check, and it would take half of the time.
+  await client.query('SET LOCAL session_replication_role = replica');
+  await client.query(`TRUNCATE ${schema}.connections, ${schema}.sync_jobs, ${schema}.signals`);
+  await client.query(
+    `INSERT INTO ${schema}.connections
+       (id, tenant_id, provider_slug, external_id, metadata, created_at, updated_at, last_incremental_ended_at)
+     SELECT md5('connection' || n)::uuid, md5('tenant' || n % ${tenants})::uuid,
+       ('{${providers}}'::text[])[1 + n % ${providers.length}], 'account-' || n,
+       jsonb_build_object(
+         'crm_owner', 'team-' || n % 7,
+         'sync', jsonb_build_object(
+           'next_run_at', ${instant('next_run_at')},
+           'interval_seconds', seconds,
+           'last_jitter_seconds', n % 100,
+           'cursor', jsonb_build_object('page', md5(n::text), 'since', ${instant('ended_at')}))),
+       $1::timestamptz - interval '30 days', ended_at, ended_at
+     FROM generate_series(1, ${size}) n
+     CROSS JOIN LATERAL (SELECT ${nextRunAt} AS next_run_at, 900 * (1 << n % 4) AS seconds) s
+     CROSS JOIN LATERAL (SELECT least(next_run_at, $1) - seconds * interval '1 s' AS ended_at) e`,
+    [at],
+  );
+  await client.query('COMMIT');
+  await settle(client, fleet);
+}
+
+export async function settle(client: pg.Client, { schema }: Fleet): Promise<void> {
+  await client.query(`VACUUM (ANALYZE) ${schema}.connections, ${schema}.sync_jobs`);
+  await client.query('CHECKPOINT');
+}
+
+/** Whether autovacuum has been here since the tables were last settled: it comes when it likes. */
+export async function isAutovacuumed(client: pg.Client, { schema }: Fleet): Promise<boolean> {
+  const { rows } = await client.query<{ done: boolean }>(
+    `SELECT coalesce(greatest(last_autovacuum, last_autoanalyze) > last_vacuum, false) AS done
+     FROM pg_stat_all_tables WHERE relid = '${schema}.connections'::regclass`,
+  );
+  return rows[0]?.done ?? false;
+}
+
+/** Queues an incremental job for every connection, behind the scheduler's back. */
+export async function blockFleet(client: pg.Client, fleet: Fleet): Promise<void> {
+  const { schema } = fleet;
+  await client.query('BEGIN');
+  await client.query('SET LOCAL session_replication_role = replica');
+  await client.query(
+    `INSERT INTO ${schema}.sync_jobs (tenant_id, provider_slug, connection_id, job_type)
+     SELECT tenant_id, provider_slug, id, 'incremental' FROM ${schema}.connections`,
+  );
+  await client.query('COMMIT');
+  await settle(client, fleet);
+}
+
+/** Throws unless every connection has one job and is next due after `at`, with nothing else in its metadata touched. */
+export async function verifyPlaced(client: pg.Client, fleet: Fleet, at: Date): Promise<void> {
+  const { schema, size } = fleet;
+  const { rows } = await client.query<{ jobs: number; right: number; outcome: string }>(
+    `SELECT
+       (SELECT count(*)::int FROM ${schema}.sync_jobs WHERE job_type = 'incremental' AND status = 'queued') AS jobs,
+       count(*) FILTER (
+         WHERE due_at > $1 AND metadata ? 'crm_owner' AND metadata #> '{sync}' ?& '{cursor,interval_seconds}')::int AS right,
+       jsonb_build_object(
+         'sum of due_at', sum(extract(epoch FROM due_at)),
+         'waiting', count(*) FILTER (WHERE waits_for_job))::text AS outcome
+     FROM ${schema}.connections`,
+    [at],
+  );
+  const found = rows[0];
+  if (found?.jobs !== size || found.right !== size) {
+    throw new Error(
+      `${size} connections, but ${found?.jobs} jobs and ${found?.right} that are next due later`,
+    );
+  }
+  fleet.outcome ??= found.outcome;
+  if (found.outcome !== fleet.outcome) {
+    throw new Error(`the same connections were placed differently: ${fleet.outcome}, then ${found.outcome}`);
+  }
+}

@@ -1,0 +1,51 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { type Setting, settings } from '../src/config/settings.ts';
+import { useDatabase } from './setup/database.ts';
+import { startProcess } from './setup/process.ts';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const read = (path: string) => readFileSync(join(root, path), 'utf8');
+const database = useDatabase();
+
+describe('the documentation is true', () => {
+  it('the README program runs as it stands', async () => {
+    const program = /```ts\n(.*?)```/s.exec(read('README.md'))?.[1] as string;
+    expect(program.trim().split('\n').length).toBeLessThanOrEqual(12);
+    // From the project's folder, so that it imports the package by its name as a user would.
+    const running = startProcess(process.execPath, ['--input-type=module', '-e', program], {
+      cwd: root,
+      env: { DATABASE_URL: database.url },
+    });
+    await running.output(/latest: 20/);
+    await running.output(/tick: placed 1 job/);
+    running.process.kill('SIGTERM');
+    expect((await running.finished).code).toBe(0);
+    expect(await database.sql('SELECT FROM sync_jobs')).toHaveLength(1);
+  });
+
+  it('.ci/run runs the README test command and nothing else', () => {
+    const commands = read('.ci/run')
+      .split('\n')
+      .filter((line) => line && !/^(#|set |cd )/.test(line));
+    expect(commands).toEqual(['npm ci && npm test']);
+    expect(read('README.md')).toContain('\nnpm ci && npm test\n');
+  });
+
+  it('the configuration reference lists every setting with its variables, default and bounds', () => {
+    const reference = read('docs/reference/configuration.md');
+    for (const [section, keys] of Object.entries(settings)) {
+      for (const [key, { env, default: value, allowed, about, show }] of Object.entries(keys) as [
+        string,
+        Setting<unknown>,
+      ][]) {
+        const shown = value === undefined ? 'none' : `\`${show(value)}\``;
+        expect(reference).toContain(
+          `| \`${section}.${key}\` | \`${env.join('`, `')}\` | ${shown} | ${allowed} | ${about} |`,
+        );
+      }
+    }
+  });
+});
