@@ -67,6 +67,23 @@ describe('SCH-7: one pending job', () => {
     }
   });
 
+  it.each(['40001', '40P01'])('SCH-7: a batch that lost a race (%s) is run again', async (code) => {
+    await connect();
+    // A sequence keeps counting when the transaction that used it is rolled back.
+    await sql(`CREATE SEQUENCE tries;
+      CREATE FUNCTION lose_once() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN
+        IF nextval('syncline.tries') = 1 THEN RAISE EXCEPTION 'lost' USING ERRCODE = '${code}'; END IF;
+        RETURN NEW;
+      END $$;
+      CREATE TRIGGER lose_once BEFORE INSERT ON sync_jobs FOR EACH ROW EXECUTE FUNCTION lose_once()`);
+    try {
+      expect(await database.engine().tick()).toMatchObject({ scheduled: 1 });
+    } finally {
+      await sql('DROP TRIGGER lose_once ON sync_jobs; DROP FUNCTION lose_once; DROP SEQUENCE tries');
+    }
+  });
+
   it('SCH-7: a writer that is ending the pending job is neither waited for nor deadlocked with', async () => {
     const id = await connect();
     await sql(

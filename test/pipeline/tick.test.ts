@@ -126,6 +126,18 @@ describe('SCH-2: who is eligible', () => {
     expect(await tick('12:00:00')).toMatchObject({ scheduled: 1 });
   });
 
+  it('SCH-2: a connection that is due again within a tick is set aside when it is placed, not met again', async () => {
+    const id = await connect({ metadata: { sync: { interval_seconds: 60 } } });
+    await ended(id, iso('12:00:00'));
+    expect(await tick('12:01:00')).toMatchObject({ scheduled: 1, skippedPending: 0 });
+    expect(await tick('12:02:00')).toMatchObject({ scheduled: 0, skippedPending: 0 });
+    await sql(
+      `UPDATE sync_jobs SET status = 'succeeded', finished_at = scheduled_at WHERE connection_id = $1`,
+      [id],
+    );
+    expect(await tick('12:02:00')).toMatchObject({ scheduled: 1 });
+  });
+
   it('SCH-2: a connection that was set aside is placed again once its job has ended', async () => {
     const id = await connect({ created_at: iso('12:00:00') });
     await tick('12:00:00');

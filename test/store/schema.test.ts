@@ -185,10 +185,11 @@ describe('SCH-8: when a connection last ran is kept with the connection', () => 
     ['truncated away', `TRUNCATE sync_jobs -- $1`],
   ])('SCH-7: a connection no longer waits for a job that was %s', async (_how, statement) => {
     const id = await connect();
+    await database.ended(id, '2025-01-01T12:00:00Z');
     const job = await queue(id);
     await wait(id);
     await sql(statement, statement.startsWith('TRUNCATE') ? [] : [job]);
-    expect(await lastOf(id)).toMatchObject({ waits: false });
+    expect(await lastOf(id)).toEqual({ last: '2025-01-01T12:00:00.000Z', waits: false });
   });
 
   it('SCH-7: a connection goes on waiting while its job is claimed', async () => {
