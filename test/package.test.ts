@@ -61,5 +61,6 @@ describe('the package', () => {
       '',
       'use.ts',
     );
-  });
+    // The dependencies come from the registry, which may be slow.
+  }, 300_000);
 });
