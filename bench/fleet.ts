@@ -78,15 +78,6 @@ export async function settle(client: pg.Client, { schema }: Fleet): Promise<void
   await client.query('CHECKPOINT');
 }
 
-/** Whether autovacuum has been here since the tables were last settled: it comes when it likes. */
-export async function isAutovacuumed(client: pg.Client, { schema }: Fleet): Promise<boolean> {
-  const { rows } = await client.query<{ done: boolean }>(
-    `SELECT coalesce(greatest(last_autovacuum, last_autoanalyze) > last_vacuum, false) AS done
-     FROM pg_stat_all_tables WHERE relid = '${schema}.connections'::regclass`,
-  );
-  return rows[0]?.done ?? false;
-}
-
 /** Queues an incremental job for every connection, behind the scheduler's back. */
 export async function blockFleet(client: pg.Client, fleet: Fleet): Promise<void> {
   const { schema } = fleet;

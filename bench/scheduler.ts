@@ -10,7 +10,7 @@ import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { startEmbeddedPostgres } from '../dist/dev/postgres.js';
 import { catchUp, catchUpRounds, catchUpTable, type Rates } from './catch-up.ts';
-import { blockFleet, createFleet, type Fleet, isAutovacuumed, resetFleet, settle } from './fleet.ts';
+import { blockFleet, createFleet, type Fleet, resetFleet, settle } from './fleet.ts';
 import { type IdleResult, idleCase, idleTable, measureIdle } from './idle.ts';
 import { type Memory, memoryTable, watchMemory } from './memory.ts';
 import { captureStatements, explain, type Statement } from './plans.ts';
@@ -57,17 +57,13 @@ async function measureNothingDue({ client, small, middle, large, idle, plans }: 
   plans.push('An idle tick, nothing due:', await explain(client, statements));
 }
 
-/**
- * Right after a tick that wrote every row, what it left behind is still in the way, and the planner's statistics are of
- * before; until autovacuum comes, which may be now.
- */
+/** Right after a tick that wrote every row, its dead rows are in the way, and the planner's statistics are of before. */
 async function measureAftermath(bench: Bench, state: string, statements: Statement[]): Promise<void> {
   const { client, small, large, idle, plans } = bench;
-  const label = `${state}, ${(await isAutovacuumed(client, large)) ? 'autovacuumed' : 'not yet vacuumed'}`;
-  progress(`idle ticks: ${label}`);
-  idle.push(await measureIdle([idleCase(small), idleCase(large, label, at)], scale.idleRounds));
+  progress(`idle ticks: ${state}`);
+  idle.push(await measureIdle([idleCase(small), idleCase(large, state, at)], scale.idleRounds));
   const reading = statements.filter(({ text }) => text.trimStart().startsWith('SELECT'));
-  plans.push(`An idle tick, ${label}:`, await explain(client, reading));
+  plans.push(`An idle tick, ${state}:`, await explain(client, reading));
 }
 
 async function measureCatchUp(bench: Bench): Promise<{ rates: Rates; memory: Memory; sent: Statement[] }> {
@@ -115,7 +111,8 @@ async function run(client: pg.Client, url: string): Promise<string> {
     '# Scheduler benchmark',
     await facts(client),
     '## Idle tick',
-    `${scale.idleRounds} ticks each, in turns. A ratio compares with the ${whole(small.size)} connections above it.`,
+    `${scale.idleRounds} ticks each, in turns. A ratio compares with the ${whole(small.size)} connections above it.
+"Just" is right after a tick that wrote every row: how much that left behind depends on how far autovacuum is by then.`,
     idleTable(idle),
     '## Catching up',
     `All connections overdue; jobs placed per second. The engine runs one tick. SQL in batches writes the same rows with

@@ -28,7 +28,7 @@ export async function tick(
 ): Promise<TickResult> {
   const { db, ports, telemetry } = context;
   const startedMs = ports.monotonicMs();
-  const backlog = await countOverdue(db, new Date(nowMs));
+  const backlog = await db.transaction((tx) => countOverdue(tx, new Date(nowMs)));
   const total = { scheduled: 0, skippedPending: 0, invalidMetadata: 0 };
 
   async function nextBatch(after?: DuePosition): Promise<DuePosition | undefined> {

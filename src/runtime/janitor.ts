@@ -31,7 +31,7 @@ export function startJanitor(context: JanitorContext): Loop {
 /** Deletes one batch, and returns how many jobs it held. */
 async function prune({ db, config, ports, telemetry }: JanitorContext): Promise<number> {
   const cutoff = new Date(ports.now() - config.endedJobsDays * 24 * 3600 * 1000);
-  const pruned = await deleteEndedJobs(db, cutoff, batchSize);
+  const pruned = await db.transaction((tx) => deleteEndedJobs(tx, cutoff, batchSize));
   if (pruned > 0) telemetry.jobsPruned(pruned);
   return pruned;
 }

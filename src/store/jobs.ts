@@ -11,8 +11,8 @@ export interface NewJob {
 /**
  * SCH-7: queues an incremental job for each connection that has none, and returns the connections that got one. The
  * check comes before the unique index has its say because the index would wait for a transaction that is ending the
- * pending job, and that one may be waiting for the connection we hold. It is a look-up per row rather than NOT EXISTS, for
- * which a planner without statistics reads every pending job there is.
+ * pending job, and that one may be waiting for the connection we hold. It is a look-up per row rather than NOT EXISTS, which
+ * becomes a join that reads every pending job there is.
  */
 export async function insertIncrementalJobs(tx: Queryable, now: Date, jobs: NewJob[]): Promise<Set<string>> {
   const rows = await tx.query<{ connection_id: string }>(

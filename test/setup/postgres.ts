@@ -16,10 +16,10 @@ declare module 'vitest' {
 
 /**
  * One real Postgres for the whole run, and in it a migrated database that every test file copies. To run against another
- * server, name it in SYNCLINE_TEST_DATABASE_URL; its user must be allowed to create databases.
+ * server, name it in TEST_DATABASE_URL; its user must be allowed to create databases.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const given = process.env['SYNCLINE_TEST_DATABASE_URL'];
+  const given = process.env['TEST_DATABASE_URL'];
   const server = given ? undefined : await startDisposable();
   const serverUrl = given ?? (server?.url as string);
   const templateDatabase = `syncline_template_${process.pid}`;
