@@ -8,8 +8,10 @@ import { afterAll, describe, expect, it } from 'vitest';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'syncline-package-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
+// As from a shell: npm's own variables say which project and packages the tests were started with.
+const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('npm_')));
 const inProject = (command: string, ...args: string[]) =>
-  execFileSync(command, args, { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+  execFileSync(command, args, { cwd: folder, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 
 describe('the package', () => {
   it('installed from npm pack into an empty project, it has a command, a library and types', () => {

@@ -20,36 +20,30 @@ export async function runService({ loaded, log, roles, prepare }: ServiceOptions
   const told = untilTold();
   try {
     await prepare?.(syncline);
-    await Promise.race([syncline.start(roles ? { roles } : {}), told.signal]);
-    log.info(await told.signal);
+    await Promise.race([syncline.start(roles ? { roles } : {}), told]);
+    log.info(await told);
   } finally {
-    told.forget();
     await syncline.stop();
     await metrics.close();
   }
 }
 
-/** SCH-9: the first signal asks for an orderly end; a second one does not wait for it. */
-function untilTold(): { signal: Promise<string>; forget: () => void } {
-  const names = ['SIGINT', 'SIGTERM'] as const;
-  let heard = false;
-  let hear = (_sentence: string) => {};
-  const signal = new Promise<string>((resolve) => {
-    hear = resolve;
+/** One Ctrl-C can arrive twice, from the terminal and from npm; a person who presses it again is slower than this. */
+const sameSignalMs = 1000;
+
+/** SCH-9: the first signal asks for an orderly end; a later one does not wait for it. */
+function untilTold(): Promise<string> {
+  return new Promise((resolve) => {
+    let heardMs: number | undefined;
+    const hear = (name: string) => {
+      const nowMs = systemPorts.monotonicMs();
+      heardMs ??= nowMs;
+      if (nowMs - heardMs > sameSignalMs) process.exit(1);
+      resolve(`received ${name}`);
+    };
+    process.on('SIGINT', hear);
+    process.on('SIGTERM', hear);
   });
-  const onSignal = (name: string) => {
-    if (heard) process.exit(1);
-    heard = true;
-    hear(`received ${name}`);
-  };
-  for (const name of names) process.on(name, onSignal);
-  return {
-    signal,
-    forget: () => {
-      // Still listening, so that an impatient second Ctrl-C ends the process at once.
-      heard = true;
-    },
-  };
 }
 
 /** A port that was asked for must be had; the default may be taken by another Syncline on this machine. */
