@@ -91,6 +91,7 @@ export function createConnections({
       const now = new Date(ports.now());
       const id = ports.newId();
       const sync = {
+        ...syncOf(input.metadata),
         first_activated_at: now.toISOString(),
         ...(input.intervalSeconds !== undefined && { interval_seconds: input.intervalSeconds }),
       };

@@ -26,7 +26,12 @@ export class SynclineError extends Error {
 
 /** One line for a terminal or a log: the message, and the remedy where there is one. */
 export function describeError(error: unknown): string {
-  const message = error instanceof Error ? error.message || error.name : String(error);
+  const message = error instanceof Error ? error.message || codeOf(error) || error.name : String(error);
   const hint = error instanceof SynclineError && error.hint ? ` ${error.hint}` : '';
   return `${message}${hint}`.replaceAll(/\s*\n\s*/g, ' ');
+}
+
+/** A refused connection to a host with several addresses has a code, and no message. */
+function codeOf(error: Error): string | undefined {
+  return (error as NodeJS.ErrnoException).code;
 }

@@ -69,10 +69,11 @@ export function compose(config: Config, log: Logger, ports: Ports, providers?: T
     });
   }
   const { url, schema } = config.database;
+  const explain = (error: unknown) => explainDatabaseError(error, url);
   const db = openDatabase(config.database, (error) => {
-    log.debug({ err: error }, 'an idle database connection was lost');
+    log.debug(`an idle database connection was lost: ${describeError(error)}`);
   });
-  const telemetry = createTelemetry(log, config.metrics, providers);
+  const telemetry = createTelemetry(log, config.metrics, explain, providers);
   const shared = { db, ports, telemetry };
   const scheduler = { ...shared, config: config.scheduler };
   const stopping = new AbortController();
@@ -85,17 +86,31 @@ export function compose(config: Config, log: Logger, ports: Ports, providers?: T
     janitor: () => startJanitor({ ...shared, config: config.retention }),
   };
 
+  const explained = <T>(work: Promise<T>): Promise<T> =>
+    work.catch((error: unknown) => {
+      throw explain(error);
+    });
+
+  function explainedAll<Api extends Record<string, (...args: never[]) => Promise<unknown>>>(api: Api): Api {
+    const methods = Object.entries(api).map(([name, method]) => [
+      name,
+      (...args: never[]) => explained(method(...args)),
+    ]);
+    return Object.fromEntries(methods) as Api;
+  }
+
   /** Tries again, with growing pauses, while the database cannot be reached. */
   async function patiently<T>(work: () => Promise<T>, attempts: number): Promise<T> {
     for (let failures = 1; ; failures++) {
       try {
         return await work();
       } catch (cause) {
-        const error = explainDatabaseError(cause, url);
+        const error = explain(cause);
         if (!isPassing(cause) || failures >= attempts || stopping.signal.aborted) throw error;
         const retryMs = retryDelayMs(failures, ports.random());
         log.warn(`${describeError(error)} Trying again in ${(retryMs / 1000).toFixed(1)} s.`);
         await ports.sleep(retryMs, stopping.signal);
+        if (stopping.signal.aborted) throw error;
       }
     }
   }
@@ -113,13 +128,19 @@ export function compose(config: Config, log: Logger, ports: Ports, providers?: T
     config,
     migrate: () => patiently(() => migrate(config.database), usualAttempts),
     ready: ({ attempts = usualAttempts } = {}) => patiently(() => checkSchema(db, schema), attempts),
-    tick: ({ at } = {}) => tick(scheduler, at?.getTime() ?? ports.now(), stopping.signal),
+    tick: ({ at } = {}) => explained(tick(scheduler, at?.getTime() ?? ports.now(), stopping.signal)),
 
     async start({ roles: wanted = roles } = {}) {
       for (const role of wanted) requireRole(role);
       if (started) throw new SynclineError('CONFLICT', 'This Syncline has been started already.');
       started = true;
-      await patiently(() => checkSchema(db, schema), Number.POSITIVE_INFINITY);
+      try {
+        await patiently(() => checkSchema(db, schema), Number.POSITIVE_INFINITY);
+      } catch (error) {
+        started = false;
+        // Told to stop while it waited for the database: that is no failure.
+        if (!stopping.signal.aborted) throw error;
+      }
       if (stopping.signal.aborted) return;
       loops = wanted.map((role) => start[role]());
       log.info({ roles: wanted, schema }, `started: ${wanted.join(', ')}`);
@@ -133,7 +154,7 @@ export function compose(config: Config, log: Logger, ports: Ports, providers?: T
     tenants: {
       async create({ name }) {
         const id = ports.newId();
-        await insertTenant(db, new Date(ports.now()), id, name);
+        await explained(insertTenant(db, new Date(ports.now()), id, name));
         return { id, name };
       },
     },
@@ -146,9 +167,9 @@ export function compose(config: Config, log: Logger, ports: Ports, providers?: T
         slug: string;
         displayName?: string | null;
         authType?: string | null;
-      }) => upsertProvider(db, new Date(ports.now()), { slug, displayName, authType }),
+      }) => explained(upsertProvider(db, new Date(ports.now()), { slug, displayName, authType })),
     },
-    connections: createConnections({ db, config: config.scheduler, ports }),
+    connections: explainedAll(createConnections({ db, config: config.scheduler, ports })),
   };
 }
 

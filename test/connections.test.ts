@@ -57,6 +57,17 @@ describe('DB-2: typed access to metadata.sync', () => {
     expect(sync).toMatchObject({ firstActivatedAt: at('12:00:00'), intervalSeconds: 300 });
   });
 
+  it('DB-2: a connection created with metadata keeps all of it', async () => {
+    const { id, sync } = await engineAt('12:00:00').connections.create({
+      tenantId: tenant,
+      provider: 'github',
+      metadata: { team: 'a', sync: { cursor: { page: 2 }, theirs: 1 } },
+    });
+    expect(sync).toMatchObject({ cursor: { page: 2 }, firstActivatedAt: at('12:00:00') });
+    const [row] = await sql<{ metadata: object }>('SELECT metadata FROM connections WHERE id = $1', [id]);
+    expect(row?.metadata).toMatchObject({ team: 'a', sync: { cursor: { page: 2 }, theirs: 1 } });
+  });
+
   it.each([59, 86_401, 300.5, Number.NaN, '300' as unknown as number])(
     'DB-2: an interval of %s is refused with the allowed range',
     async (seconds) => {

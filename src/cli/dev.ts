@@ -3,7 +3,9 @@ import { loadConfigFile } from '../config/file.ts';
 import { loadConfig } from '../config/load.ts';
 import { embeddedDataFolder } from '../dev/data-folder.ts';
 import { makeDemo } from '../dev/demo.ts';
+import { startDemoWorker } from '../dev/demo-worker.ts';
 import { startEmbeddedPostgres } from '../dev/postgres.ts';
+import type { Loop } from '../runtime/loop.ts';
 import type { Syncline } from '../syncline.ts';
 import { createLogger } from '../telemetry/log.ts';
 import { type CommonOptions, warnAll } from './engine.ts';
@@ -36,6 +38,7 @@ export function addDev(program: Command): void {
       const folder = embeddedDataFolder(process.cwd());
       log.info(`starting an embedded Postgres, its data in ${folder}`);
       const postgres = await startEmbeddedPostgres({ folder, keep: true });
+      let worker: Loop | undefined;
       try {
         const loaded = loadConfig({
           options: { database: postgres.url },
@@ -45,12 +48,14 @@ export function addDev(program: Command): void {
         log.level = loaded.config.log.level;
         await runService({ loaded, log, prepare: (syncline) => prepareDemo(syncline) });
       } finally {
+        await worker?.stop();
         await postgres.stop();
       }
 
       async function prepareDemo(syncline: Syncline): Promise<void> {
         await migrate(syncline);
         const made = await makeDemo(syncline);
+        worker = startDemoWorker(syncline.config.database, log);
         log.info(
           made === 0 ? 'going on with the data that is there' : `made a demo: 5 tenants, ${made} connections`,
         );

@@ -1,9 +1,7 @@
 import type { Logger } from 'pino';
 import { loadConfigFile } from '../config/file.ts';
 import { type LoadedConfig, loadConfig } from '../config/load.ts';
-import type { ConfigOptions } from '../config/settings.ts';
 import { systemPorts } from '../ports.ts';
-import { explainDatabaseError } from '../store/database-errors.ts';
 import { compose, type Syncline } from '../syncline.ts';
 import { createLogger } from '../telemetry/log.ts';
 
@@ -14,15 +12,8 @@ export interface CommonOptions {
 }
 
 /** Loads the configuration as the command line sees it: the file in the working folder, and the environment. */
-export async function loadCliConfig(
-  { config }: CommonOptions,
-  withoutFile?: ConfigOptions,
-): Promise<LoadedConfig> {
-  const file = await loadConfigFile(config);
-  return loadConfig({
-    env: process.env,
-    file: file ?? (withoutFile && { path: 'built-in', options: withoutFile }),
-  });
+export async function loadCliConfig({ config }: CommonOptions): Promise<LoadedConfig> {
+  return loadConfig({ env: process.env, file: await loadConfigFile(config) });
 }
 
 /** Runs one command on the engine and closes it. Standard output is the command's answer, so logs go to standard error. */
@@ -42,8 +33,6 @@ export async function withEngine<T>(
   try {
     if (checkReady) await syncline.ready();
     return await work(syncline);
-  } catch (error) {
-    throw explainDatabaseError(error, loaded.config.database.url);
   } finally {
     await syncline.stop();
   }

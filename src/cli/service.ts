@@ -19,8 +19,11 @@ export async function runService({ loaded, log, roles, prepare }: ServiceOptions
   const syncline = compose(loaded.config, log, systemPorts, { meterProvider: metrics.meterProvider });
   const told = untilTold();
   try {
-    await prepare?.(syncline);
-    await Promise.race([syncline.start(roles ? { roles } : {}), told]);
+    const start = async () => {
+      await prepare?.(syncline);
+      await syncline.start(roles ? { roles } : {});
+    };
+    await Promise.race([start(), told]);
     log.info(await told);
   } finally {
     await syncline.stop();

@@ -27,7 +27,7 @@ export function addTick(program: Command): void {
         `Placed ${count(result.scheduled, 'job')} in ${Math.round(result.durationMs)} ms. ` +
           `At the start ${count(result.backlog, 'connection was', 'connections were')} overdue.`,
         ...(result.skippedPending
-          ? [`${count(result.skippedPending, 'connection')} still waiting for their job to end.`]
+          ? [`Set ${count(result.skippedPending, 'connection')} aside until their job ends.`]
           : []),
         ...(result.invalidMetadata
           ? [`${count(result.invalidMetadata, 'connection')} had wrong metadata; see the warnings.`]

@@ -88,7 +88,7 @@ export const settings = {
       {
         schema: z
           .string()
-          .refine((url) => /^postgres(ql)?:$/.test(protocolOf(url)))
+          .refine((url) => /^postgres(ql)?:\/\//.test(url) && URL.canParse(url))
           .optional(),
         allowed: 'a URL such as postgres://user:password@host:5432/database',
         fromText: (text) => text.trim(),
@@ -232,13 +232,10 @@ export type ConfigOptions = Omit<SectionOptions, 'database'> & {
   database?: SectionOptions['database'] | string;
 };
 
-function protocolOf(url: string): string {
-  return URL.canParse(url) ? new URL(url).protocol : '';
-}
-
-/** The URL without its password, also when it is no valid URL. */
+/** The URL without its password; nothing of what is no URL, since nobody knows where the password stands in that. */
 export function maskUrl(url: unknown): string {
-  if (typeof url !== 'string') return '(not set)';
+  if (url === undefined) return '(not set)';
+  if (typeof url !== 'string' || !/^[a-z][a-z\d+.-]*:\/\//i.test(url)) return '(hidden: it is no URL)';
   return url
     .replace(/(:\/\/[^:/?#]*):.*@/s, '$1:***@')
     .replace(/([?&](?:password|sslpassword)=)[^&]*/gi, '$1***');

@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chownSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chownSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { SynclineError } from '../errors.ts';
+import { describeError, SynclineError } from '../errors.ts';
 import { type Account, accountMay, type Binaries, locateBinaries, unprivilegedAccount } from './binaries.ts';
 
 export interface EmbeddedPostgres {
@@ -89,15 +89,16 @@ function initialise(
   passwordFile: string,
   account: Account | undefined,
 ): void {
-  // What an interrupted initdb left behind would make this one refuse.
-  rmSync(data, { recursive: true, force: true });
+  // Made aside and moved into place when complete, so that one that was interrupted is not taken for a database.
+  const unfinished = `${data}.new`;
+  rmSync(unfinished, { recursive: true, force: true });
   writeFileSync(passwordFile, `${randomBytes(18).toString('base64url')}\n`, { mode: 0o600 });
   if (account) chownSync(passwordFile, account.uid, account.gid);
   const { status, stderr, error } = spawnSync(
     initdb,
     [
       '-D',
-      data,
+      unfinished,
       '-U',
       'syncline',
       '--pwfile',
@@ -113,12 +114,13 @@ function initialise(
     { ...account, cwd: '/', encoding: 'utf8' },
   );
   if (status !== 0) {
-    rmSync(data, { recursive: true, force: true });
+    rmSync(unfinished, { recursive: true, force: true });
     throw new SynclineError(
       'EMBEDDED_POSTGRES',
       `Postgres could not create its data folder: ${stderr || error?.message}`,
     );
   }
+  renameSync(unfinished, data);
 }
 
 interface Server {
@@ -167,8 +169,11 @@ function stopWithParent(server: ChildProcess, removed: string[]): ChildProcess {
   return guard;
 }
 
+/** Recovery after a crash takes seconds; a server that is not there after this long will not come. */
+const mostReadyTries = 1200;
+
 async function untilReady(url: string, server: Server): Promise<void> {
-  for (;;) {
+  for (let tries = 1; ; tries++) {
     if (
       server.process.pid === undefined ||
       server.process.exitCode !== null ||
@@ -181,7 +186,11 @@ async function untilReady(url: string, server: Server): Promise<void> {
     try {
       await client.connect();
       return;
-    } catch {
+    } catch (error) {
+      const refused = (error as { code?: string }).code === '28P01';
+      if (refused || tries === mostReadyTries) {
+        throw new SynclineError('EMBEDDED_POSTGRES', `Postgres does not answer: ${describeError(error)}`);
+      }
       await delay(50);
     } finally {
       await client.end().catch(() => {});

@@ -3,9 +3,10 @@ import type { Ports } from '../ports.ts';
 import { formatInstant } from '../schedule/instant.ts';
 import { baseInterval } from '../schedule/interval.ts';
 import { jitterRange, sampleJitter } from '../schedule/jitter.ts';
-import { type Placement, place } from '../schedule/placement.ts';
+import { isCountable, type Placement, place } from '../schedule/placement.ts';
 import { type DuePosition, patchSyncs, setWaiting } from '../store/connections.ts';
 import type { Database, Queryable } from '../store/database.ts';
+import { isLockTimeout } from '../store/database-errors.ts';
 import { insertIncrementalJobs } from '../store/jobs.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import { type DueConnection, takeDue } from './due.ts';
@@ -33,27 +34,47 @@ export interface BatchResult {
   invalidMetadata: number;
 }
 
+/** Others commit within milliseconds. One that does not must not hold up everybody else's schedule. */
+const lockTimeoutMs = 500;
+
+export interface Batch {
+  nowMs: number;
+  /** Where to go on; from the beginning unless given. */
+  after: DuePosition | undefined;
+  limit: number;
+}
+
 /** SCH-1: one batch in one transaction: the jobs, and the metadata that says when to look again. */
-export async function enqueueBatch(
-  context: SchedulerContext,
-  nowMs: number,
-  after: DuePosition | undefined,
-): Promise<BatchResult> {
+export async function enqueueBatch(context: SchedulerContext, batch: Batch): Promise<BatchResult> {
   const { db, config, ports, telemetry } = context;
-  const { placed, blocked, continueAfter } = await db.transaction(async (tx) => {
-    const { tickIntervalSeconds, batchSize: limit } = config;
-    const { due, last } = await takeDue(tx, { nowMs, tickIntervalSeconds, after, limit, bounds: config });
-    const planned = due.map((connection) => plan(connection, config, ports, nowMs));
-    const written = await writeBatch(tx, planned, config, nowMs);
-    return { ...written, continueAfter: due.length === limit ? last : undefined };
-  });
+  const { nowMs, limit } = batch;
+  let last: DuePosition | undefined;
+  const { placed, blocked } = await db
+    .transaction(
+      async (tx) => {
+        const taken = await takeDue(tx, {
+          ...batch,
+          tickIntervalSeconds: config.tickIntervalSeconds,
+          bounds: config,
+        });
+        last = taken.due.length === limit ? taken.last : undefined;
+        const planned = taken.due.map((connection) => plan(connection, config, ports, nowMs));
+        return writeBatch(tx, planned, config, nowMs);
+      },
+      { lockTimeoutMs },
+    )
+    .catch((error: unknown) => {
+      // Somebody is inserting a job for this one connection and has not committed: as good as pending.
+      if (limit === 1 && isLockTimeout(error)) return { placed: [], blocked: [undefined] };
+      throw error;
+    });
 
   // Told only now: a batch that did not commit placed nothing.
   for (const job of placed) telemetry.jobPlaced(job, config);
   const invalid = placed.filter((job) => job.connection.sync.invalid.length > 0);
   for (const job of invalid) telemetry.invalidMetadata(job.connection);
   return {
-    continueAfter,
+    continueAfter: last,
     placed: placed.length,
     skippedPending: blocked.length,
     invalidMetadata: invalid.length,
@@ -136,7 +157,7 @@ function repairs(
   return {
     ...(isWrong('interval_seconds') && { interval_seconds: defaultIntervalSeconds }),
     ...(isWrong('first_activated_at') && {
-      first_activated_at: Number.isFinite(createdMs) ? formatInstant(createdMs) : null,
+      first_activated_at: isCountable(createdMs) ? formatInstant(createdMs) : null,
     }),
   };
 }

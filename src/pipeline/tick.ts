@@ -1,5 +1,5 @@
 import { countOverdue, type DuePosition } from '../store/connections.ts';
-import { isLostRace } from '../store/database-errors.ts';
+import { isLockTimeout, isLostRace } from '../store/database-errors.ts';
 import { enqueueBatch, type SchedulerContext } from './enqueue.ts';
 
 export interface TickResult {
@@ -14,6 +14,12 @@ export interface TickResult {
   durationMs: number;
 }
 
+/** Where a lane goes on, and with how large a batch. */
+interface Position {
+  after: DuePosition | undefined;
+  limit: number;
+}
+
 /**
  * Batches under way at once when there is much to do: while Postgres writes one, the next is decided here. More would
  * only take more of the database's cores.
@@ -26,31 +32,39 @@ export async function tick(
   nowMs: number,
   signal?: AbortSignal,
 ): Promise<TickResult> {
-  const { db, ports, telemetry } = context;
+  const { db, config, ports, telemetry } = context;
   const startedMs = ports.monotonicMs();
   const backlog = await db.transaction((tx) => countOverdue(tx, new Date(nowMs)));
   const total = { scheduled: 0, skippedPending: 0, invalidMetadata: 0 };
 
-  async function nextBatch(after?: DuePosition): Promise<DuePosition | undefined> {
-    const batch = await untilNoRaceIsLost(() => enqueueBatch(context, nowMs, after));
-    total.scheduled += batch.placed;
-    total.skippedPending += batch.skippedPending;
-    total.invalidMetadata += batch.invalidMetadata;
-    return batch.continueAfter;
+  async function nextBatch(position: Position): Promise<Position | undefined> {
+    const { after, limit } = position;
+    try {
+      const batch = await untilNoRaceIsLost(() => enqueueBatch(context, { nowMs, after, limit }));
+      total.scheduled += batch.placed;
+      total.skippedPending += batch.skippedPending;
+      total.invalidMetadata += batch.invalidMetadata;
+      return (
+        batch.continueAfter && { after: batch.continueAfter, limit: Math.min(config.batchSize, limit * 10) }
+      );
+    } catch (error) {
+      // One connection of the batch is held by a writer that does not commit: smaller steps, until it stands alone.
+      if (!isLockTimeout(error)) throw error;
+      return { after, limit: Math.ceil(limit / 10) };
+    }
   }
 
-  async function drain(after: DuePosition | undefined): Promise<void> {
-    let position = after;
+  async function drain(start: Position | undefined): Promise<void> {
+    let position = start;
     while (position && !signal?.aborted) position = await nextBatch(position);
   }
 
-  if (!signal?.aborted) {
-    const after = await nextBatch();
-    await Promise.all(Array.from({ length: lanes }, () => drain(after)));
-  }
+  const first = signal?.aborted ? undefined : await nextBatch({ after: undefined, limit: config.batchSize });
+  const outcomes = await Promise.allSettled(Array.from({ length: lanes }, () => drain(first)));
 
   const result = { ...total, backlog, durationMs: Math.max(0, ports.monotonicMs() - startedMs) };
   telemetry.tickFinished(result);
+  for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
   return result;
 }
 

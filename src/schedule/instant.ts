@@ -1,6 +1,6 @@
 /** The same instants as `parse_instant` in the database: ISO-8601 with a stated offset, years 0001 to 9999. */
 const isoInstant =
-  /^(\d{4})-(\d\d)-(\d\d)T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,6})?(?:Z|[+-](?:0\d|1[0-5]):[0-5]\d)$/;
+  /^(\d{4})-(\d\d)-(\d\d)T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:Z|[+-](?:0\d|1[0-5]):[0-5]\d)$/;
 
 /** Milliseconds since 1970, or undefined for anything that is no such instant. Never throws. */
 export function parseInstant(value: unknown): number | undefined {

@@ -23,12 +23,14 @@ export function place(input: PlacementInput): Placement {
   return input.lastEndedMs === undefined ? placeFirst(input) : placeNext(input, input.lastEndedMs);
 }
 
-/** Postgres knows `infinity`, and years that a JavaScript date does not. Past this one, a time is no time to count from. */
-const farthestMs = Date.UTC(9999, 11, 31);
+/** Postgres knows `infinity`, and years that no ISO-8601 date can name: those are no times to count from. */
+export function isCountable(ms: number): boolean {
+  return Math.abs(ms) < Date.UTC(9999, 11, 31);
+}
 
 /** SCH-6: a new customer does not wait. */
 function placeFirst({ activatedMs, baseSeconds, jitterSeconds, nowMs }: PlacementInput): Placement {
-  const reference = Math.abs(activatedMs) < farthestMs ? activatedMs : nowMs;
+  const reference = isCountable(activatedMs) ? activatedMs : nowMs;
   return {
     slotMs: nowMs,
     scheduledAtMs: nowMs,
@@ -38,14 +40,6 @@ function placeFirst({ activatedMs, baseSeconds, jitterSeconds, nowMs }: Placemen
 
 /** SCH-5. */
 function placeNext({ baseSeconds, jitterSeconds, nowMs }: PlacementInput, lastEndedMs: number): Placement {
-  const slotMs = nextSlot(believableEnd(lastEndedMs, baseSeconds, nowMs), baseSeconds, nowMs);
+  const slotMs = nextSlot(lastEndedMs, baseSeconds, nowMs);
   return { slotMs, scheduledAtMs: slotMs + jitterSeconds * 1000, nextRunAtMs: slotMs + baseSeconds * 1000 };
-}
-
-/**
- * Clocks differ a little, so an end may lie ahead of now. One that lies ahead by more than an interval was written by a
- * broken clock; taken at its word, it would keep the connection from ever running again.
- */
-function believableEnd(lastEndedMs: number, baseSeconds: number, nowMs: number): number {
-  return lastEndedMs > nowMs + baseSeconds * 1000 ? nowMs : lastEndedMs;
 }

@@ -4,6 +4,14 @@
  */
 export function nextSlot(lastEndedMs: number, baseSeconds: number, nowMs: number): number {
   const baseMs = baseSeconds * 1000;
-  const intervals = Math.max(1, Math.floor((nowMs - lastEndedMs) / baseMs));
-  return lastEndedMs + intervals * baseMs;
+  const endedMs = believableEnd(lastEndedMs, baseMs, nowMs);
+  return endedMs + Math.max(1, Math.floor((nowMs - endedMs) / baseMs)) * baseMs;
+}
+
+/**
+ * Clocks differ a little, so an end may lie ahead of now. One that lies ahead by more than an interval was written by a
+ * broken clock; taken at its word, it would keep the connection from ever running again.
+ */
+function believableEnd(lastEndedMs: number, baseMs: number, nowMs: number): number {
+  return lastEndedMs > nowMs + baseMs ? nowMs : lastEndedMs;
 }

@@ -26,15 +26,13 @@ const epochMs = (column: string) => `extract(epoch FROM ${column})::float8 * 100
 /** A place in the order in which connections come due. */
 export type DuePosition = Pick<DueRow, 'due_at' | 'id'>;
 
-const beforeAll: DuePosition = { due_at: '-infinity', id: '00000000-0000-0000-0000-000000000000' };
-
 /**
  * SCH-1, SCH-2: locks the connections that come due first, after a position. A weaker lock than FOR UPDATE, so that a
  * job can be inserted for a connection meanwhile; another scheduler skips what is locked here.
  */
 export function lockDue(
   tx: Queryable,
-  { horizon, after = beforeAll, limit }: { horizon: Date; after?: DuePosition | undefined; limit: number },
+  { horizon, after, limit }: { horizon: Date; after?: DuePosition | undefined; limit: number },
 ): Promise<DueRow[]> {
   return tx.query<DueRow>(
     `SELECT id, due_at::text, tenant_id, provider_slug,
@@ -42,11 +40,12 @@ export function lockDue(
        jsonb_typeof(metadata) AS metadata_type, jsonb_typeof(metadata -> 'sync') AS sync_type,
        ${['interval_seconds', 'next_run_at', 'first_activated_at', 'last_jitter_seconds'].map(syncField).join(', ')}
      FROM ${tx.schema}.connections c
-     WHERE status = 'active' AND NOT waits_for_job AND due_at <= $1 AND (due_at, id) > ($2::timestamptz, $3::uuid)
+     WHERE status = 'active' AND NOT waits_for_job AND due_at <= $1
+       AND ($2::timestamptz IS NULL OR (due_at, id) > ($2, $3::uuid))
      ORDER BY c.due_at, c.id
      LIMIT $4
      FOR NO KEY UPDATE SKIP LOCKED`,
-    [horizon, after.due_at, after.id, limit],
+    [horizon, after?.due_at, after?.id, limit],
   );
 }
 
@@ -72,10 +71,12 @@ export interface SyncPatch {
   waitsForJob: boolean;
 }
 
+/** Writes what a placement decided. An end that a broken clock put after now is put right: ends only move forward. */
 export async function patchSyncs(tx: Queryable, now: Date, patches: SyncPatch[]): Promise<void> {
   await tx.query(
     `UPDATE ${tx.schema}.connections c
-     SET metadata = ${tx.schema}.patch_sync(c.metadata, p.patch), waits_for_job = p.waits, updated_at = $1
+     SET metadata = ${tx.schema}.patch_sync(c.metadata, p.patch), waits_for_job = p.waits, updated_at = $1,
+         last_incremental_ended_at = CASE WHEN c.last_incremental_ended_at > $1 THEN $1 ELSE c.last_incremental_ended_at END
      FROM unnest($2::uuid[], $3::jsonb[], $4::boolean[]) AS p (id, patch, waits)
      WHERE c.id = p.id`,
     [now, patches.map((p) => p.connectionId), patches.map((p) => p.patch), patches.map((p) => p.waitsForJob)],

@@ -2,7 +2,9 @@ import pg from 'pg';
 import { maskUrl } from '../config/settings.ts';
 import { SynclineError } from '../errors.ts';
 
-/** SQLSTATEs after which the same work may succeed: lost or refused connections, lack of room, lost races. */
+/** SQLSTATEs that mean: no connection to be had, now. */
+const unreachable = /^(08|53300|57P0[1-5])/;
+/** SQLSTATEs after which the same work may succeed: also lack of room, a read-only server, lost races. */
 const passing = /^(08|53|57P0[1-5]|57014|40001|40P01|55P03|25006)/;
 
 /** Whether trying again later can help. What is not Postgres's own word comes from the connection to it, or is a bug. */
@@ -15,6 +17,11 @@ export function isPassing(error: unknown): boolean {
 /** Whether two transactions got in each other's way and this one was sent back: nothing is wrong, run it again. */
 export function isLostRace(error: unknown): boolean {
   return error instanceof pg.DatabaseError && (error.code === '40001' || error.code === '40P01');
+}
+
+/** Whether somebody else kept a lock for longer than we wait for one. */
+export function isLockTimeout(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === '55P03';
 }
 
 /** The name of the constraint that refused a row, if one did. */
@@ -49,7 +56,7 @@ export function explainDatabaseError(error: unknown, url: string | undefined): u
       );
     }
   }
-  if (isPassing(error)) {
+  if (error instanceof pg.DatabaseError ? unreachable.test(error.code ?? '') : isPassing(error)) {
     return new SynclineError('DATABASE_UNREACHABLE', `${where} cannot be reached (${reasonOf(error)}).`, {
       hint: 'Is it running, and is SYNCLINE_DATABASE_URL right?',
       cause: error,

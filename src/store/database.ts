@@ -1,5 +1,6 @@
 import pg from 'pg';
 import type { Config } from '../config/settings.ts';
+import { SynclineError } from '../errors.ts';
 
 /** Something that runs SQL. `schema` is the quoted schema name, ready to stand in a statement. */
 export interface Queryable {
@@ -8,8 +9,8 @@ export interface Queryable {
 }
 
 export interface Database extends Queryable {
-  /** Commits what `work` wrote, or nothing of it. */
-  transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T>;
+  /** Commits what `work` wrote, or nothing of it. No statement of it waits longer than this for a lock. */
+  transaction<T>(work: (tx: Queryable) => Promise<T>, options?: { lockTimeoutMs?: number }): Promise<T>;
   close(): Promise<void>;
 }
 
@@ -34,7 +35,8 @@ export function openDatabase(config: Config['database'], onConnectionLost: (erro
     schema,
     query: async <Row extends object>(text: string, values?: unknown[]) =>
       (await pool.query<Row>(text, values)).rows,
-    transaction: (work) => inTransaction(pool, schema, work),
+    transaction: (work, { lockTimeoutMs = 10_000 } = {}) =>
+      inTransaction(pool, schema, `${begin}; SET LOCAL lock_timeout = ${lockTimeoutMs}`, work),
     close: () => pool.end(),
   };
 }
@@ -43,11 +45,18 @@ export function openDatabase(config: Config['database'], onConnectionLost: (erro
  * Every statement of the engine finds its rows through an index. A planner whose statistics are of before a large
  * catch-up thinks otherwise, and read all of a million connections to count none; so it is not asked.
  */
-const begin = 'BEGIN; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL jit = off';
+const plans = 'SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL jit = off';
+/**
+ * Bounds that hold on the server too: a process that is frozen or cut off in the middle of a batch must not keep its
+ * locks.
+ */
+const bounds = `SET LOCAL statement_timeout = ${queryTimeoutMs}; SET LOCAL idle_in_transaction_session_timeout = ${queryTimeoutMs}`;
+const begin = `BEGIN; ${plans}; ${bounds}`;
 
 async function inTransaction<T>(
   pool: pg.Pool,
   schema: string,
+  beginning: string,
   work: (tx: Queryable) => Promise<T>,
 ): Promise<T> {
   const client = await pool.connect();
@@ -56,7 +65,7 @@ async function inTransaction<T>(
   client.on('error', ignore);
   let broken: Error | undefined;
   try {
-    await client.query(begin);
+    await client.query(beginning);
     const result = await work({
       schema,
       query: async <Row extends object>(text: string, values?: unknown[]) =>
@@ -65,8 +74,9 @@ async function inTransaction<T>(
     await client.query('COMMIT');
     return result;
   } catch (error) {
-    // After an error that is not Postgres's own word, the state of the connection is unknown.
-    if (error instanceof pg.DatabaseError) await client.query('ROLLBACK').catch((e: Error) => (broken = e));
+    // After an error that is neither Postgres's own word nor ours, the state of the connection is unknown.
+    const isKnown = error instanceof pg.DatabaseError || error instanceof SynclineError;
+    if (isKnown) await client.query('ROLLBACK').catch((e: Error) => (broken = e));
     else broken = error instanceof Error ? error : new Error(String(error));
     throw error;
   } finally {

@@ -38,7 +38,11 @@ const latestVersion = (migrations: Migration[]) => migrations.at(-1)?.version ??
  */
 export async function migrate(config: Config['database']): Promise<MigrationResult> {
   // A connection of its own: a migration may rightly take longer than any other statement is allowed to.
-  const client = new pg.Client({ connectionString: config.url, application_name: 'syncline migrate' });
+  const client = new pg.Client({
+    connectionString: config.url,
+    application_name: 'syncline migrate',
+    connectionTimeoutMillis: 10_000,
+  });
   client.on('error', () => {});
   try {
     await client.connect();

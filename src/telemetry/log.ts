@@ -12,7 +12,7 @@ export interface LogOptions {
 const fileDescriptors = { stdout: 1, stderr: 2 };
 
 export function createLogger({ level, readable, to }: LogOptions): Logger {
-  const options = { level, base: { pid: process.pid }, serializers: { err: briefError } };
+  const options = { level, base: { pid: process.pid } };
   return pino(
     options,
     readable ? readableLines(to) : pino.destination({ fd: fileDescriptors[to], sync: true }),
@@ -31,8 +31,8 @@ function readableLines(to: LogOptions['to']): DestinationStream {
   });
 }
 
-/** What helps to find a cause. Whole error objects can carry a connection's settings with them. */
-function briefError(error: unknown): unknown {
+/** What helps to find a cause. Whole error objects can carry rows, or a connection's settings, with them. */
+export function briefError(error: unknown): unknown {
   if (!(error instanceof Error)) return String(error);
   const { name, message, stack } = error;
   const code = (error as NodeJS.ErrnoException).code;

@@ -4,6 +4,7 @@ import type { Config } from '../config/settings.ts';
 import { describeError } from '../errors.ts';
 import { formatInstant } from '../schedule/instant.ts';
 import type { InvalidField } from '../schedule/sync-metadata.ts';
+import { briefError } from './log.ts';
 
 /** Where metrics and spans go; the process-wide providers unless given. */
 export interface TelemetryProviders {
@@ -42,6 +43,7 @@ export type Telemetry = ReturnType<typeof createTelemetry>;
 export function createTelemetry(
   log: Logger,
   { tenantLabel }: Config['metrics'],
+  explain: (error: unknown) => unknown,
   providers: TelemetryProviders = {},
 ) {
   const tracer = (providers.tracerProvider ?? trace).getTracer('syncline');
@@ -108,8 +110,8 @@ export function createTelemetry(
     roundFailed(role: string, error: unknown, retryMs: number): void {
       const seconds = (retryMs / 1000).toFixed(1);
       log.error(
-        { role, err: error },
-        `${role} failed: ${describeError(error)}; trying again in ${seconds} s`,
+        { role, err: briefError(error) },
+        `${role} failed: ${describeError(explain(error))}; trying again in ${seconds} s`,
       );
     },
   };
@@ -145,6 +147,6 @@ function placedSentence({
 
 function tickSentence({ scheduled, skippedPending, durationMs }: TickFacts): string {
   const placed = scheduled === 0 ? 'nothing due' : `placed ${scheduled} ${scheduled === 1 ? 'job' : 'jobs'}`;
-  const waiting = skippedPending === 0 ? '' : `, ${skippedPending} still waiting for their job to end`;
+  const waiting = skippedPending === 0 ? '' : `, set ${skippedPending} aside until their job ends`;
   return `tick: ${placed}${waiting} (${Math.round(durationMs)} ms)`;
 }

@@ -145,6 +145,15 @@ describe('SCH-11: configuration', () => {
     expect(() => Object.assign(config.scheduler, { batchSize: 1 })).toThrow(TypeError);
   });
 
+  it.each(['host=db password=s3cret', 'postgres:/u:s3cret@db/app', 'u:s3cret@db/app'])(
+    'a database URL that is none is refused without its password: %s',
+    (url) => {
+      const message = refusal({ env: { SYNCLINE_DATABASE_URL: url } });
+      expect(message).toContain('SYNCLINE_DATABASE_URL is (hidden');
+      expect(message).not.toContain('s3cret');
+    },
+  );
+
   it('a wrong database URL is refused without its password', () => {
     const message = refusal({ env: { SYNCLINE_DATABASE_URL: 'mysql://root:s3cret@h/d' } });
     expect(message).toContain('mysql://root:***@h/d');
@@ -156,6 +165,9 @@ describe('SCH-11: configuration', () => {
     ['postgres://u:p@ss:s3cret@h/d', 'postgres://u:***@h/d'],
     ['postgres://h/d?user=u&password=s3cret&x=1', 'postgres://h/d?user=u&password=***&x=1'],
     ['postgres://u@h/d', 'postgres://u@h/d'],
+    ['host=db user=u password=s3cret', '(hidden: it is no URL)'],
+    ['u:s3cret@db/app', '(hidden: it is no URL)'],
+    ['postgres:/u:s3cret@db/app', '(hidden: it is no URL)'],
   ])('secrets are masked: %s', (url, masked) => {
     expect(maskUrl(url)).toBe(masked);
   });

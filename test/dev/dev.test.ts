@@ -32,7 +32,7 @@ async function run(env: NodeJS.ProcessEnv, pattern: RegExp) {
 
 describe('syncline dev, which is npm start', () => {
   it('runs on an embedded Postgres with a demo, and a restart goes on with it', async () => {
-    const first = await run({}, /tick: placed \d+ jobs/);
+    const first = await run({}, /tick: placed \d+ jobs.*demo worker: ended \d+/s);
     expect(first).toMatch(/made a demo: 5 tenants, 24 connections/);
     expect(first).toMatch(/placed github …\w{6} for \d\d:\d\d:\d\d \(every \d+ s, jitter \d+ s\), next/);
     const second = await run({}, /tick: /);

@@ -84,6 +84,24 @@ describe('SCH-7: one pending job', () => {
     }
   });
 
+  it('SCH-7: a writer that has inserted a job and does not commit holds up nobody but its own connection', async () => {
+    const ids = await Promise.all(Array.from({ length: 30 }, () => connect()));
+    const writer = new pg.Client({ connectionString: database.url });
+    await writer.connect();
+    try {
+      await writer.query('BEGIN');
+      await writer.query(
+        `INSERT INTO syncline.sync_jobs (tenant_id, provider_slug, connection_id, job_type) VALUES ($1, 'github', $2, 'incremental')`,
+        [tenant, ids[17]],
+      );
+      expect(await database.engine().tick()).toMatchObject({ scheduled: 29, skippedPending: 1 });
+      await writer.query('ROLLBACK');
+      expect(await database.engine().tick()).toMatchObject({ scheduled: 1 });
+    } finally {
+      await writer.end();
+    }
+  });
+
   it('SCH-7: a writer that is ending the pending job is neither waited for nor deadlocked with', async () => {
     const id = await connect();
     await sql(

@@ -199,7 +199,8 @@ describe('DB-3: metadata that somebody else wrote', () => {
 
   it('DB-3: times that only Postgres knows do not stop a tick', async () => {
     await sql(
-      `INSERT INTO connections (tenant_id, provider_slug, created_at) SELECT $1, 'github', t::timestamptz
+      `INSERT INTO connections (tenant_id, provider_slug, metadata, created_at)
+       SELECT $1, 'github', '{"sync": {"first_activated_at": "long ago"}}', t::timestamptz
        FROM unnest(ARRAY['infinity', '-infinity', '4713-01-01 00:00:00+00 BC', '294276-01-01 00:00:00+00']) AS t`,
       [tenant],
     );

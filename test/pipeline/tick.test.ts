@@ -98,6 +98,14 @@ describe('SCH-2: who is eligible', () => {
     expect(await tick('12:15:00')).toMatchObject({ scheduled, backlog: 0 });
   });
 
+  it('SCH-2: a connection may have any id', async () => {
+    await sql(
+      `INSERT INTO connections (id, tenant_id, provider_slug) VALUES ('00000000-0000-0000-0000-000000000000', $1, 'github')`,
+      [tenant],
+    );
+    expect(await tick('12:00:00')).toMatchObject({ scheduled: 1 });
+  });
+
   it('SCH-2: a connection without next_run_at is due', async () => {
     await connect({ metadata: { sync: {} } });
     expect(await tick('12:00:00')).toMatchObject({ scheduled: 1, backlog: 1 });
@@ -259,6 +267,21 @@ describe('SCH-5: downtime and early ticks', () => {
     expect(
       runs.every((run, i) => run.scheduled_at.getTime() === at('00:00:00').getTime() + i * 900_000),
     ).toBe(true);
+  });
+});
+
+describe('SCH-5: times that a broken clock wrote', () => {
+  it('SCH-5: an end far ahead is put right when the connection is placed, so that later ends count again', async () => {
+    const id = await connect({ metadata: { sync: { next_run_at: iso('12:00:00') } } });
+    await ended(id, '2999-01-01T00:00:00Z');
+    await tick('12:00:00', { scheduler: { jitterPctMax: 0 } });
+    expect((await jobsOf(id)).map((job) => job.scheduled_at)).toEqual([at('12:15:00')]);
+    await sql(
+      `UPDATE sync_jobs SET status = 'succeeded', finished_at = $2 WHERE connection_id = $1 AND status = 'queued'`,
+      [id, iso('12:15:00')],
+    );
+    await tick('12:29:30', { scheduler: { jitterPctMax: 0 } });
+    expect((await jobsOf(id)).map((job) => job.scheduled_at)).toEqual([at('12:30:00')]);
   });
 });
 

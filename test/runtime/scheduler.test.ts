@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { freePort } from '../../src/dev/postgres.ts';
 import type { Role } from '../../src/index.ts';
 import { testPorts } from '../setup/clock.ts';
 import { tenant, useDatabase } from '../setup/database.ts';
@@ -63,6 +64,35 @@ describe('the scheduler role', () => {
     const syncline = database.engine({ ports: testPorts() });
     await syncline.start({ roles: ['scheduler'] });
     await expect(syncline.start({ roles: ['scheduler'] })).rejects.toMatchObject({ code: 'CONFLICT' });
+  });
+
+  it('SCH-9: stopping an engine that still waits for its database ends the start in peace', async () => {
+    const ports = testPorts();
+    const url = `postgres://nobody@127.0.0.1:${await freePort()}/none`;
+    const syncline = database.engine({ database: url, ports });
+    const waiting = ports.asleep();
+    const starting = syncline.start();
+    await waiting;
+    await syncline.stop();
+    await starting;
+  });
+
+  it('a start that was refused can be tried again', async () => {
+    const ports = testPorts();
+    const syncline = database.engine({ database: { url: database.url, schema: 'later' }, ports });
+    await expect(syncline.start()).rejects.toMatchObject({ code: 'SCHEMA_MISSING' });
+    await syncline.migrate();
+    await syncline.start({ roles: ['janitor'] });
+  });
+
+  it('what Postgres says is told as it is: a read-only server is not an unreachable one', async () => {
+    await connect();
+    const url = new URL(database.url);
+    url.searchParams.set('options', '-c default_transaction_read_only=on');
+    const syncline = database.engine({ database: url.href });
+    await expect(syncline.tick()).rejects.toMatchObject({
+      message: expect.stringContaining('read-only transaction'),
+    });
   });
 
   it('an unknown role is refused with a suggestion', async () => {

@@ -39,6 +39,11 @@ describe('re-placing the next run when the interval changes', () => {
     });
   });
 
+  it('SCH-5: an end from a broken clock does not move the next run out of reach', () => {
+    const { nextRunAtMs } = reschedule({ ...input, lastEndedMs: Date.UTC(2999, 0), baseSeconds: 600 });
+    expect(nextRunAtMs).toBe(at('10:30:00'));
+  });
+
   it('SCH-6: a connection that never ran stays due at once', () => {
     expect(reschedule({ ...input, lastEndedMs: undefined, baseSeconds: 600 })).toEqual({
       nextRunAtMs: undefined,
