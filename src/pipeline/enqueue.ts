@@ -34,20 +34,19 @@ export interface BatchResult {
   invalidMetadata: number;
 }
 
-/** Others commit within milliseconds. One that does not must not hold up everybody else's schedule. */
-const lockTimeoutMs = 500;
-
 export interface Batch {
   nowMs: number;
   /** Where to go on; from the beginning unless given. */
   after: DuePosition | undefined;
   limit: number;
+  /** How long to wait for a writer that is inserting a job for one of these connections. */
+  lockTimeoutMs: number;
 }
 
 /** SCH-1: one batch in one transaction: the jobs, and the metadata that says when to look again. */
 export async function enqueueBatch(context: SchedulerContext, batch: Batch): Promise<BatchResult> {
   const { db, config, ports, telemetry } = context;
-  const { nowMs, limit } = batch;
+  const { nowMs, limit, lockTimeoutMs } = batch;
   let last: DuePosition | undefined;
   const { placed, blocked } = await db
     .transaction(
@@ -110,17 +109,10 @@ async function writeBatch(
   const inserted = await insertIncrementalJobs(tx, now, planned.map(newJob));
   const placed = planned.filter((job) => inserted.has(job.connection.id));
   const blocked = planned.filter((job) => !inserted.has(job.connection.id));
-  if (placed.length > 0)
-    await patchSyncs(
-      tx,
-      now,
-      placed.map((job) => syncPatch(job, config, nowMs)),
-    );
-  if (blocked.length > 0)
-    await setWaiting(
-      tx,
-      blocked.map((job) => job.connection.id),
-    );
+  const patches = placed.map((job) => syncPatch(job, config, nowMs));
+  const waiting = blocked.map((job) => job.connection.id);
+  if (patches.length > 0) await patchSyncs(tx, now, patches);
+  if (waiting.length > 0) await setWaiting(tx, waiting);
   return { placed, blocked };
 }
 

@@ -1,6 +1,6 @@
-import { countOverdue, type DuePosition } from '../store/connections.ts';
+import { countOverdue } from '../store/connections.ts';
 import { isLockTimeout, isLostRace } from '../store/database-errors.ts';
-import { enqueueBatch, type SchedulerContext } from './enqueue.ts';
+import { type Batch, enqueueBatch, type SchedulerContext } from './enqueue.ts';
 
 export interface TickResult {
   /** Jobs placed. */
@@ -14,11 +14,13 @@ export interface TickResult {
   durationMs: number;
 }
 
-/** Where a lane goes on, and with how large a batch. */
-interface Position {
-  after: DuePosition | undefined;
-  limit: number;
-}
+/** Where a lane goes on, with how large a batch, and how patiently. */
+type Position = Pick<Batch, 'after' | 'limit' | 'lockTimeoutMs'>;
+
+/** Others commit within milliseconds. One that does not must not hold up everybody else's schedule. */
+const patienceMs = 1000;
+/** Once somebody has been waited for in vain, looking for the one that is held must not take long. */
+const impatienceMs = 50;
 
 /**
  * Batches under way at once when there is much to do: while Postgres writes one, the next is decided here. More would
@@ -38,28 +40,28 @@ export async function tick(
   const total = { scheduled: 0, skippedPending: 0, invalidMetadata: 0 };
 
   async function nextBatch(position: Position): Promise<Position | undefined> {
-    const { after, limit } = position;
+    const { limit, lockTimeoutMs } = position;
     try {
-      const batch = await untilNoRaceIsLost(() => enqueueBatch(context, { nowMs, after, limit }));
+      const batch = await untilNoRaceIsLost(() => enqueueBatch(context, { nowMs, ...position }));
       total.scheduled += batch.placed;
       total.skippedPending += batch.skippedPending;
       total.invalidMetadata += batch.invalidMetadata;
-      return (
-        batch.continueAfter && { after: batch.continueAfter, limit: Math.min(config.batchSize, limit * 10) }
-      );
+      const next = { limit: Math.min(config.batchSize, limit * 10), lockTimeoutMs };
+      return batch.continueAfter && { after: batch.continueAfter, ...next };
     } catch (error) {
       // One connection of the batch is held by a writer that does not commit: smaller steps, until it stands alone.
       if (!isLockTimeout(error)) throw error;
-      return { after, limit: Math.ceil(limit / 10) };
+      return { ...position, limit: Math.ceil(limit / 10), lockTimeoutMs: impatienceMs };
     }
   }
 
-  async function drain(start: Position | undefined): Promise<void> {
-    let position = start;
+  async function drain(from: Position | undefined): Promise<void> {
+    let position = from;
     while (position && !signal?.aborted) position = await nextBatch(position);
   }
 
-  const first = signal?.aborted ? undefined : await nextBatch({ after: undefined, limit: config.batchSize });
+  const start = { after: undefined, limit: config.batchSize, lockTimeoutMs: patienceMs };
+  const first = signal?.aborted ? undefined : await nextBatch(start);
   const outcomes = await Promise.allSettled(Array.from({ length: lanes }, () => drain(first)));
 
   const result = { ...total, backlog, durationMs: Math.max(0, ports.monotonicMs() - startedMs) };
