@@ -1,8 +1,8 @@
-import { mkdtempSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type EmbeddedPostgres, freePort, startEmbeddedPostgres } from '../../src/dev/postgres.ts';
 import { createSyncline } from '../../src/index.ts';
 import { silent, tenant, useDatabase } from '../setup/database.ts';
@@ -87,9 +87,10 @@ describe('Postgres restarted in the middle of a tick', () => {
   const folder = mkdtempSync(join(tmpdir(), 'syncline-crash-'));
   let server: EmbeddedPostgres;
   const start = async (port: number) => {
-    server = await startEmbeddedPostgres({ folder, keep: false, port });
+    server = await startEmbeddedPostgres({ folder, keep: true, port });
   };
   afterEach(() => server?.stop());
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   it('the scheduler goes on by itself, and places every job once', async () => {
     const port = await freePort();
@@ -163,9 +164,10 @@ async function connectTo(url: string): Promise<pg.Client> {
 }
 
 /** An immediate shutdown: Postgres stops without a checkpoint and must recover, as after a power cut. */
-async function crash({ pid }: EmbeddedPostgres): Promise<void> {
-  process.kill(pid, 'SIGQUIT');
-  await until(async () => !isAlive(pid));
+async function crash(server: EmbeddedPostgres): Promise<void> {
+  process.kill(server.pid, 'SIGQUIT');
+  await until(async () => !isAlive(server.pid));
+  await server.stop();
 }
 
 function isAlive(pid: number): boolean {
