@@ -16,7 +16,7 @@ const { version } = JSON.parse(readFileSync(new URL('../../package.json', import
 const program = new Command('syncline')
   .description('The sync engine for the Postgres you already have.')
   .version(version)
-  .showHelpAfterError('(add --help for help)')
+  .configureOutput({ outputError: (text, write) => write(`${text.trim().replaceAll(/\s*\n\s*/g, ' ')}\n`) })
   .addHelpText(
     'after',
     `

@@ -274,7 +274,7 @@ describe('what is wrong is said in one line', () => {
     });
     expect(await run('tick', '--jsn')).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('Did you mean --json?'),
+      stderr: "error: unknown option '--jsn' (Did you mean --json?)\n",
     });
   });
 });
