@@ -33,12 +33,11 @@ export function addDev(program: Command): void {
 
       if (ownDatabase) {
         log.level = configured.config.log.level;
-        return runService({ loaded: configured, log, prepare: async (syncline) => migrate(syncline) });
+        return runService({ loaded: configured, log, prepare: migrate });
       }
       const folder = embeddedDataFolder(process.cwd());
       log.info(`starting an embedded Postgres, its data in ${folder}`);
       const postgres = await startEmbeddedPostgres({ folder, keep: true });
-      let worker: Loop | undefined;
       try {
         const loaded = loadConfig({
           options: { database: postgres.url },
@@ -46,22 +45,21 @@ export function addDev(program: Command): void {
           file: file ?? { path: 'the demo', options: demoDefaults },
         });
         log.level = loaded.config.log.level;
-        await runService({ loaded, log, prepare: (syncline) => prepareDemo(syncline) });
+        await runService({ loaded, log, prepare: prepareDemo });
       } finally {
-        await worker?.stop();
         await postgres.stop();
       }
 
-      async function prepareDemo(syncline: Syncline): Promise<void> {
+      async function prepareDemo(syncline: Syncline): Promise<Loop> {
         await migrate(syncline);
         const made = await makeDemo(syncline);
-        worker = startDemoWorker(syncline.config.database, log);
         log.info(
           made === 0 ? 'going on with the data that is there' : `made a demo: 5 tenants, ${made} connections`,
         );
+        return startDemoWorker(syncline.config.database, log);
       }
 
-      async function migrate(syncline: Syncline): Promise<void> {
+      async function migrate(syncline: Syncline): Promise<undefined> {
         const { applied, schema, version } = await syncline.migrate();
         log.info(`schema "${schema}" is at version ${version}${applied.length ? `, just migrated` : ''}`);
       }

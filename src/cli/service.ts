@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { LoadedConfig } from '../config/load.ts';
 import { describeError } from '../errors.ts';
 import { systemPorts } from '../ports.ts';
+import type { Loop } from '../runtime/loop.ts';
 import { compose, type Role, type Syncline } from '../syncline.ts';
 import { type MetricsServer, startMetricsServer } from '../telemetry/prometheus.ts';
 
@@ -9,8 +10,8 @@ export interface ServiceOptions {
   loaded: LoadedConfig;
   log: Logger;
   roles?: readonly Role[] | undefined;
-  /** What to do with the engine before it starts. */
-  prepare?: (syncline: Syncline) => Promise<void>;
+  /** What to do with the engine before it starts; a loop that it returns is stopped after the engine. */
+  prepare?: (syncline: Syncline) => Promise<Loop | undefined>;
 }
 
 /** Runs the engine and its metrics endpoint until the process is told to end. */
@@ -18,15 +19,15 @@ export async function runService({ loaded, log, roles, prepare }: ServiceOptions
   const metrics = await serveMetrics(loaded, log);
   const syncline = compose(loaded.config, log, systemPorts, { meterProvider: metrics.meterProvider });
   const told = untilTold();
+  const prepared = Promise.resolve(prepare?.(syncline));
   try {
-    const start = async () => {
-      await prepare?.(syncline);
-      await syncline.start(roles ? { roles } : {});
-    };
-    await Promise.race([start(), told]);
+    const started = prepared.then(() => syncline.start(roles ? { roles } : {}));
+    await Promise.race([started, told]);
     log.info(await told);
   } finally {
     await syncline.stop();
+    const companion = await prepared.catch(() => undefined);
+    await companion?.stop();
     await metrics.close();
   }
 }
