@@ -174,7 +174,6 @@ export function createConnections({
       const { nextRunAtMs, job } = reschedule({
         pending: await pendingState(tx, id, waiting?.scheduled_at, nowMs),
         lastEndedMs: row.last_incremental_ended_at?.getTime(),
-        activatedMs: readSync(row, config).firstActivatedAtMs ?? row.created_at.getTime(),
         baseSeconds,
         jitterSeconds,
         nowMs,

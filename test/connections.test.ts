@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import pg from 'pg';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { testPorts } from './setup/clock.ts';
 import { tenant, useDatabase } from './setup/database.ts';
@@ -123,15 +122,10 @@ describe('DB-2: typed access to metadata.sync', () => {
     await ended(id, iso('11:00:00'));
     const engine = engineAt('11:14:30');
     await engine.tick();
-    const client = new pg.Client({ connectionString: database.url });
-    await client.connect();
-    try {
-      await client.query('BEGIN');
-      await client.query(`SELECT FROM syncline.sync_jobs WHERE connection_id = $1 FOR UPDATE`, [id]);
-      expect((await engine.connections.setInterval(id, 600)).sync.nextRunAt).toEqual(at('11:24:30'));
-    } finally {
-      await client.end();
-    }
+    const client = await database.session();
+    await client.query('BEGIN');
+    await client.query(`SELECT FROM syncline.sync_jobs WHERE connection_id = $1 FOR UPDATE`, [id]);
+    expect((await engine.connections.setInterval(id, 600)).sync.nextRunAt).toEqual(at('11:24:30'));
   });
 
   it('DB-2: activating sets first_activated_at once', async () => {

@@ -20,7 +20,8 @@ export interface Placement {
 }
 
 export function place(input: PlacementInput): Placement {
-  return input.lastEndedMs === undefined ? placeFirst(input) : placeNext(input, input.lastEndedMs);
+  const { lastEndedMs } = input;
+  return lastEndedMs === undefined ? placeFirst(input) : placeNext({ ...input, lastEndedMs });
 }
 
 /** Postgres knows `infinity`, and years that no ISO-8601 date can name: those are no times to count from. */
@@ -38,8 +39,13 @@ function placeFirst({ activatedMs, baseSeconds, jitterSeconds, nowMs }: Placemen
   };
 }
 
-/** SCH-5. */
-function placeNext({ baseSeconds, jitterSeconds, nowMs }: PlacementInput, lastEndedMs: number): Placement {
+/** SCH-5: the run after one that ended. */
+export function placeNext({
+  lastEndedMs,
+  baseSeconds,
+  jitterSeconds,
+  nowMs,
+}: Omit<PlacementInput, 'activatedMs'> & { lastEndedMs: number }): Placement {
   const slotMs = nextSlot(lastEndedMs, baseSeconds, nowMs);
   return { slotMs, scheduledAtMs: slotMs + jitterSeconds * 1000, nextRunAtMs: slotMs + baseSeconds * 1000 };
 }

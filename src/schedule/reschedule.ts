@@ -1,4 +1,4 @@
-import { type Placement, place } from './placement.ts';
+import { type Placement, placeNext } from './placement.ts';
 import { nextSlot } from './slot.ts';
 
 /** What a connection's incremental job is doing: there is none, it waits for its time, or it is due or running. */
@@ -7,7 +7,6 @@ export type PendingState = 'none' | 'placed' | 'under way';
 export interface RescheduleInput {
   pending: PendingState;
   lastEndedMs: number | undefined;
-  activatedMs: number;
   baseSeconds: number;
   jitterSeconds: number;
   nowMs: number;
@@ -28,6 +27,6 @@ export function reschedule(input: RescheduleInput): Rescheduled {
   // Never ran: still due at once.
   if (lastEndedMs === undefined) return { nextRunAtMs: undefined, job: undefined };
   if (pending === 'none') return { nextRunAtMs: nextSlot(lastEndedMs, baseSeconds, nowMs), job: undefined };
-  const job = place(input);
+  const job = placeNext({ ...input, lastEndedMs });
   return { nextRunAtMs: job.nextRunAtMs, job };
 }

@@ -1,4 +1,3 @@
-import pg from 'pg';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { tenant, useDatabase } from '../setup/database.ts';
 
@@ -33,17 +32,12 @@ describe('SCH-7: one pending job', () => {
 
   it('SCH-7: a connection that another transaction holds is skipped, not waited for', async () => {
     const [held, free] = [await connect(), await connect()];
-    const client = new pg.Client({ connectionString: database.url });
-    await client.connect();
-    try {
-      await client.query('BEGIN');
-      await client.query('SELECT FROM syncline.connections WHERE id = $1 FOR UPDATE', [held]);
-      expect(await database.engine().tick()).toMatchObject({ scheduled: 1 });
-      const jobs = await sql('SELECT connection_id FROM sync_jobs');
-      expect(jobs).toEqual([{ connection_id: free }]);
-    } finally {
-      await client.end();
-    }
+    const client = await database.session();
+    await client.query('BEGIN');
+    await client.query('SELECT FROM syncline.connections WHERE id = $1 FOR UPDATE', [held]);
+    expect(await database.engine().tick()).toMatchObject({ scheduled: 1 });
+    const jobs = await sql('SELECT connection_id FROM sync_jobs');
+    expect(jobs).toEqual([{ connection_id: free }]);
   });
 
   it('SCH-7: a job that appears after the connection was locked is a skip, and undoes nothing of the batch', async () => {
@@ -86,20 +80,15 @@ describe('SCH-7: one pending job', () => {
 
   it('SCH-7: a writer that has inserted a job and does not commit holds up nobody but its own connection', async () => {
     const ids = await Promise.all(Array.from({ length: 30 }, () => connect()));
-    const writer = new pg.Client({ connectionString: database.url });
-    await writer.connect();
-    try {
-      await writer.query('BEGIN');
-      await writer.query(
-        `INSERT INTO syncline.sync_jobs (tenant_id, provider_slug, connection_id, job_type) VALUES ($1, 'github', $2, 'incremental')`,
-        [tenant, ids[17]],
-      );
-      expect(await database.engine().tick()).toMatchObject({ scheduled: 29, skippedPending: 1 });
-      await writer.query('ROLLBACK');
-      expect(await database.engine().tick()).toMatchObject({ scheduled: 1 });
-    } finally {
-      await writer.end();
-    }
+    const writer = await database.session();
+    await writer.query('BEGIN');
+    await writer.query(
+      `INSERT INTO syncline.sync_jobs (tenant_id, provider_slug, connection_id, job_type) VALUES ($1, 'github', $2, 'incremental')`,
+      [tenant, ids[17]],
+    );
+    expect(await database.engine().tick()).toMatchObject({ scheduled: 29, skippedPending: 1 });
+    await writer.query('ROLLBACK');
+    expect(await database.engine().tick()).toMatchObject({ scheduled: 1 });
   });
 
   it('SCH-7: a writer that is ending the pending job is neither waited for nor deadlocked with', async () => {
@@ -108,21 +97,16 @@ describe('SCH-7: one pending job', () => {
       `INSERT INTO sync_jobs (tenant_id, provider_slug, connection_id, job_type, status) VALUES ($1, 'github', $2, 'incremental', 'running')`,
       [tenant, id],
     );
-    const client = new pg.Client({ connectionString: database.url });
-    await client.connect();
-    try {
-      await client.query('BEGIN');
-      // Ends the job but has not got as far as the connection: its trigger is switched off.
-      await client.query('SET LOCAL session_replication_role = replica');
-      await client.query(
-        `UPDATE syncline.sync_jobs SET status = 'succeeded', finished_at = now() WHERE connection_id = $1`,
-        [id],
-      );
-      expect(await database.engine().tick()).toMatchObject({ scheduled: 0, skippedPending: 1 });
-      await client.query('COMMIT');
-    } finally {
-      await client.end();
-    }
+    const client = await database.session();
+    await client.query('BEGIN');
+    // Ends the job but has not got as far as the connection: its trigger is switched off.
+    await client.query('SET LOCAL session_replication_role = replica');
+    await client.query(
+      `UPDATE syncline.sync_jobs SET status = 'succeeded', finished_at = now() WHERE connection_id = $1`,
+      [id],
+    );
+    expect(await database.engine().tick()).toMatchObject({ scheduled: 0, skippedPending: 1 });
+    await client.query('COMMIT');
   });
 
   it('SCH-7: a job that ends while the scheduler sets its connection aside wakes it up again', async () => {
@@ -132,22 +116,17 @@ describe('SCH-7: one pending job', () => {
       [tenant, id],
     );
     await database.ended(id, '2030-01-01T00:00:00Z');
-    const scheduler = new pg.Client({ connectionString: database.url });
-    await scheduler.connect();
-    try {
-      await scheduler.query('BEGIN');
-      await scheduler.query('UPDATE syncline.connections SET waits_for_job = true WHERE id = $1', [id]);
-      // Not later than the end that is known, so that nothing but the wait is left to undo.
-      const ending = sql(
-        `UPDATE sync_jobs SET status = 'succeeded', finished_at = '2025-01-01T00:00:00Z' WHERE connection_id = $1 AND status = 'running'`,
-        [id],
-      );
-      await untilSomeoneWaits();
-      await scheduler.query('COMMIT');
-      await ending;
-    } finally {
-      await scheduler.end();
-    }
+    const scheduler = await database.session();
+    await scheduler.query('BEGIN');
+    await scheduler.query('UPDATE syncline.connections SET waits_for_job = true WHERE id = $1', [id]);
+    // Not later than the end that is known, so that nothing but the wait is left to undo.
+    const ending = sql(
+      `UPDATE sync_jobs SET status = 'succeeded', finished_at = '2025-01-01T00:00:00Z' WHERE connection_id = $1 AND status = 'running'`,
+      [id],
+    );
+    await untilSomeoneWaits();
+    await scheduler.query('COMMIT');
+    await ending;
     expect(await count('connections WHERE waits_for_job')).toBe(0);
   });
 });

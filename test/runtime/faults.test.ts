@@ -39,8 +39,7 @@ describe('SCH-1: kill -9 in the middle of a tick', () => {
 
   it('SCH-1: between the jobs and the metadata of a batch: neither is there', async () => {
     await sql(insertConnections(1000));
-    const holder = new pg.Client({ connectionString: database.url });
-    await holder.connect();
+    const holder = await database.session();
     // Lets rows be locked and jobs be inserted, but no connection be updated.
     await holder.query('BEGIN; LOCK TABLE syncline.connections IN SHARE MODE');
     const tick = startTick();

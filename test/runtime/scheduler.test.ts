@@ -1,4 +1,3 @@
-import pg from 'pg';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { freePort } from '../../src/dev/postgres.ts';
 import type { Role } from '../../src/index.ts';
@@ -171,8 +170,7 @@ describe('the janitor role', () => {
 
 /** Makes the scheduler's next insert wait, inside its transaction, until the gate is opened. */
 async function holdInserts() {
-  const client = new pg.Client({ connectionString: database.url });
-  await client.connect();
+  const client = await database.session();
   await client.query('BEGIN');
   await client.query('LOCK TABLE syncline.sync_jobs IN SHARE MODE');
   return {

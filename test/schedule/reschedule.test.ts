@@ -5,7 +5,6 @@ const at = (time: string) => Date.parse(`2025-01-01T${time}Z`);
 const input = {
   pending: 'none' as const,
   lastEndedMs: at('10:00:00'),
-  activatedMs: at('08:00:00'),
   jitterSeconds: 7,
   nowMs: at('10:20:00'),
 };

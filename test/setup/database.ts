@@ -15,7 +15,9 @@ export interface TestDatabase {
   connect(columns?: ConnectionColumns): Promise<string>;
   /** Inserts an incremental job that has ended. */
   ended(connectionId: string, finishedAt: string, status?: string): Promise<void>;
-  /** Removes every tenant, connection and job. */
+  /** A session of its own, to hold a transaction open in; ended when the test ends, or sooner by the test. */
+  session(): Promise<pg.Client>;
+  /** Removes every connection, job and signal. */
   empty(): Promise<void>;
 }
 
@@ -29,6 +31,7 @@ export interface ConnectionColumns {
 export function useDatabase(): TestDatabase {
   const name = `syncline_test_${randomUUID().replaceAll('-', '')}`;
   const engines: Syncline[] = [];
+  const sessions: pg.Client[] = [];
   let pool: pg.Pool;
   const database: TestDatabase = {
     url: '',
@@ -57,6 +60,12 @@ export function useDatabase(): TestDatabase {
         [tenant, connectionId, status, finishedAt],
       );
     },
+    session: async () => {
+      const client = new pg.Client({ connectionString: database.url });
+      sessions.push(client);
+      await client.connect();
+      return client;
+    },
     empty: async () => {
       await database.sql('TRUNCATE connections, sync_jobs, signals');
     },
@@ -73,6 +82,7 @@ export function useDatabase(): TestDatabase {
     await database.sql(`INSERT INTO providers (slug) VALUES ('github')`);
   });
   afterEach(async () => {
+    await Promise.all(sessions.splice(0).map((client) => client.end()));
     await Promise.all(engines.splice(0).map((engine) => engine.stop()));
   });
   afterAll(async () => {

@@ -1,4 +1,3 @@
-import pg from 'pg';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config/load.ts';
 import { countOverdue, lockDue } from '../../src/store/connections.ts';
@@ -108,24 +107,19 @@ describe('DB-4: cost grows with what is due', () => {
 
   it('DB-4: writing a cursor moves no index entry (HOT)', async () => {
     await sql('VACUUM FULL connections');
-    const client = new pg.Client({ connectionString: database.url, options: '-c search_path=syncline' });
-    await client.connect();
-    try {
-      await client.query('BEGIN');
-      const ids = await client.query(`SELECT id FROM connections ORDER BY random() LIMIT 20`);
-      for (const { id } of ids.rows) {
-        await client.query(
-          `UPDATE connections SET metadata = patch_sync(metadata, '{"cursor": {"page": 7}}'), updated_at = now() WHERE id = $1`,
-          [id],
-        );
-      }
-      const { rows } = await client.query(
-        `SELECT pg_stat_get_xact_tuples_hot_updated('connections'::regclass)::int AS hot, pg_stat_get_xact_tuples_updated('connections'::regclass)::int AS updated`,
+    const client = await database.session();
+    await client.query('BEGIN; SET LOCAL search_path TO syncline');
+    const ids = await client.query(`SELECT id FROM connections ORDER BY random() LIMIT 20`);
+    for (const { id } of ids.rows) {
+      await client.query(
+        `UPDATE connections SET metadata = patch_sync(metadata, '{"cursor": {"page": 7}}'), updated_at = now() WHERE id = $1`,
+        [id],
       );
-      expect(rows[0].updated).toBe(20);
-      expect(rows[0].hot).toBe(20);
-    } finally {
-      await client.end();
     }
+    const { rows } = await client.query(
+      `SELECT pg_stat_get_xact_tuples_hot_updated('connections'::regclass)::int AS hot, pg_stat_get_xact_tuples_updated('connections'::regclass)::int AS updated`,
+    );
+    expect(rows[0].updated).toBe(20);
+    expect(rows[0].hot).toBe(20);
   });
 });
