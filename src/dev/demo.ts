@@ -14,6 +14,7 @@ const connectionCount = 24;
 /** Fills an empty database with tenants and connections to watch; returns how many connections it made. */
 export async function makeDemo(syncline: Syncline): Promise<number> {
   const client = new pg.Client({ connectionString: syncline.config.database.url });
+  client.on('error', () => {});
   await client.connect();
   try {
     const schema = pg.escapeIdentifier(syncline.config.database.schema);
