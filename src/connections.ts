@@ -1,5 +1,9 @@
+import { invalid, requireOneOf, requireUuid, requireWhole } from './checks.ts';
 import type { Config } from './config/settings.ts';
+import type { Connector } from './connector.ts';
+import { createControl } from './control.ts';
 import { SynclineError } from './errors.ts';
+import { mostListed } from './jobs.ts';
 import type { Ports } from './ports.ts';
 import { formatInstant } from './schedule/instant.ts';
 import { baseInterval, isAllowedInterval } from './schedule/interval.ts';
@@ -11,6 +15,7 @@ import {
   type InvalidField,
   readSyncMetadata,
   type SyncMetadata,
+  syncOf,
 } from './schedule/sync-metadata.ts';
 import {
   activateConnection,
@@ -18,11 +23,13 @@ import {
   type ConnectionStatus,
   findConnection,
   insertConnection,
+  listConnections,
   lockConnection,
   writeSync,
 } from './store/connections.ts';
 import type { Database, Queryable } from './store/database.ts';
 import { findPendingJob, lockWaitingJob, moveJob } from './store/jobs.ts';
+import { upsertProvider } from './store/providers.ts';
 
 /** What `metadata.sync` of a connection says. A wrong field counts as absent and is listed in `invalid`. */
 export interface ConnectionSync {
@@ -43,6 +50,8 @@ export interface Connection {
   provider: string;
   externalId: string | undefined;
   status: ConnectionStatus;
+  /** What its connector is told; the engine only hands it over. */
+  config: Record<string, unknown>;
   createdAt: Date;
   updatedAt: Date;
   /** When its latest incremental job ended. */
@@ -66,6 +75,8 @@ export interface SchedulePreview {
 
 export type Connections = ReturnType<typeof createConnections>;
 
+const connectionStatuses = ['active', 'paused', 'needs_auth', 'disabled'] as const;
+
 /** The most runs a preview gives: beyond it, the windows of jitter say nothing any more. */
 const mostPreviewedRuns = 100;
 
@@ -73,17 +84,23 @@ export function createConnections({
   db,
   config,
   ports,
+  connectors,
 }: {
   db: Database;
   config: Config['scheduler'];
   ports: Ports;
+  connectors: ReadonlyMap<string, Connector>;
 }) {
   return {
+    ...createControl({ db, config, ports }),
+
+    /** A provider that has a connector here is registered by the way. */
     async create(input: {
       tenantId: string;
       provider: string;
       externalId?: string;
       intervalSeconds?: number;
+      config?: Record<string, unknown>;
       metadata?: Record<string, unknown>;
     }): Promise<Connection> {
       requireUuid('tenantId', input.tenantId);
@@ -95,6 +112,9 @@ export function createConnections({
         first_activated_at: now.toISOString(),
         ...(input.intervalSeconds !== undefined && { interval_seconds: input.intervalSeconds }),
       };
+      const connector = connectors.get(input.provider);
+      if (connector)
+        await upsertProvider(db, now, { slug: input.provider, displayName: connector.name, authType: null });
       await insertConnection(db, now, {
         id,
         tenantId: input.tenantId,
@@ -102,6 +122,7 @@ export function createConnections({
         externalId: input.externalId ?? null,
         status: 'active',
         metadata: { ...input.metadata, sync },
+        config: input.config ?? {},
       });
       return toConnection(await existing(db, id), config);
     },
@@ -109,6 +130,26 @@ export function createConnections({
     /** Reads a connection, with what its metadata says of its schedule. */
     async get(id: string): Promise<Connection> {
       return toConnection(await existing(db, id), config);
+    },
+
+    /** Connections in the order of their ids, which is about the order in which they were made. */
+    async list(
+      filter: {
+        tenantId?: string;
+        provider?: string;
+        status?: ConnectionStatus;
+        /** Goes on after the connection with this id. */
+        after?: string;
+        limit?: number;
+      } = {},
+    ): Promise<Connection[]> {
+      const { limit = 20, ...rest } = filter;
+      requireWhole('limit', limit, 1, mostListed);
+      if (rest.tenantId !== undefined) requireUuid('tenantId', rest.tenantId);
+      if (rest.after !== undefined) requireUuid('after', rest.after);
+      if (rest.status !== undefined) requireOneOf('status', rest.status, connectionStatuses);
+      const rows = await listConnections(db, { ...rest, limit });
+      return rows.map((row) => toConnection(row, config));
     },
 
     /** Sets the connection's own interval and re-places its next run accordingly. */
@@ -132,9 +173,7 @@ export function createConnections({
 
     /** When the next runs are expected, as things stand. */
     async preview(id: string, { runs = 5 }: { runs?: number } = {}): Promise<SchedulePreview> {
-      if (!Number.isInteger(runs) || runs < 1 || runs > mostPreviewedRuns) {
-        throw invalid(`runs is ${runs}; it must be a whole number from 1 to ${mostPreviewedRuns}.`);
-      }
+      requireWhole('runs', runs, 1, mostPreviewedRuns);
       const connection = toConnection(await existing(db, id), config);
       const pending = await findPendingJob(db, id);
       if (connection.status !== 'active') return { connection, pending: pending?.status, runs: [] };
@@ -207,11 +246,6 @@ async function existing(db: Queryable, id: string): Promise<ConnectionRow> {
   return row;
 }
 
-function syncOf(metadata: unknown): Record<string, unknown> {
-  const sync = isObject(metadata) ? metadata['sync'] : undefined;
-  return isObject(sync) ? sync : {};
-}
-
 function readSync(row: ConnectionRow, config: Config['scheduler']): SyncMetadata {
   return readSyncMetadata(syncOf(row.metadata), config);
 }
@@ -224,6 +258,7 @@ function toConnection(row: ConnectionRow, config: Config['scheduler']): Connecti
     provider: row.provider_slug,
     externalId: row.external_id ?? undefined,
     status: row.status,
+    config: row.config as Record<string, unknown>,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
     lastEndedAt: row.last_incremental_ended_at ?? undefined,
@@ -240,25 +275,10 @@ function toConnection(row: ConnectionRow, config: Config['scheduler']): Connecti
 }
 
 const toDate = (ms: number | undefined) => (ms === undefined ? undefined : new Date(ms));
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
-function requireUuid(name: string, value: unknown): void {
-  if (
-    typeof value !== 'string' ||
-    !/^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i.test(value)
-  ) {
-    throw invalid(`${name} is ${JSON.stringify(value)?.slice(0, 80)}; it must be a UUID.`);
-  }
-}
 
 function requireInterval(seconds: number, config: Config['scheduler']): void {
   if (!isAllowedInterval(seconds, config))
     throw invalid(`intervalSeconds is ${seconds}; it must be ${allowedInterval(config)}.`);
-}
-
-function invalid(message: string): SynclineError {
-  return new SynclineError('INVALID_ARGUMENT', message);
 }
 
 function noConnection(id: string): SynclineError {

@@ -35,3 +35,71 @@ export function describeError(error: unknown): string {
 function codeOf(error: Error): string | undefined {
   return (error as NodeJS.ErrnoException).code;
 }
+
+/** What kind of failure a connector reports. Anything else that it throws is transient. */
+export type ConnectorErrorKind =
+  | 'rate_limited'
+  | 'unauthorized'
+  | 'permanent'
+  | 'cursor_expired'
+  | 'transient';
+
+/** Recognises the errors below also when they come from another copy of this package. */
+const kindKey = Symbol.for('syncline.connector-error');
+
+abstract class ConnectorError extends Error {
+  readonly [kindKey]: ConnectorErrorKind;
+
+  constructor(kind: ConnectorErrorKind, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = new.target.name;
+    this[kindKey] = kind;
+  }
+}
+
+/** The provider wants fewer requests. The job waits at least as long as it asked for; no slot waits with it. */
+export class RateLimitedError extends ConnectorError {
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(
+    details: { retryAfterSeconds?: number | undefined; message?: string } = {},
+    options?: ErrorOptions,
+  ) {
+    const { retryAfterSeconds, message } = details;
+    const asked = retryAfterSeconds === undefined ? '' : ` and asks to wait ${retryAfterSeconds} s`;
+    super('rate_limited', message ?? `The provider limits the rate of requests${asked}.`, options);
+    this.retryAfterSeconds = retryAfterSeconds;
+  }
+}
+
+/** The credentials are refused: the connection needs its user, and is set to `needs_auth`. */
+export class UnauthorizedError extends ConnectorError {
+  constructor(message = 'The provider refuses the credentials.', options?: ErrorOptions) {
+    super('unauthorized', message, options);
+  }
+}
+
+/** Trying again would not help: the job fails, and the next one comes at its usual time. */
+export class PermanentError extends ConnectorError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('permanent', message, options);
+  }
+}
+
+/** The provider no longer knows the cursor: the job fails and a full sync is queued. */
+export class CursorExpiredError extends ConnectorError {
+  constructor(message = 'The provider no longer accepts the cursor.', options?: ErrorOptions) {
+    super('cursor_expired', message, options);
+  }
+}
+
+/** Something that may pass by itself, said explicitly. */
+export class TransientError extends ConnectorError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('transient', message, options);
+  }
+}
+
+export function connectorErrorKind(error: unknown): ConnectorErrorKind {
+  return (error as { [kindKey]?: ConnectorErrorKind } | null | undefined)?.[kindKey] ?? 'transient';
+}

@@ -1,10 +1,33 @@
-export { defineConfig } from './config/file.ts';
+export { type ConfigFile, defineConfig } from './config/file.ts';
 export type { Config, ConfigOptions } from './config/settings.ts';
 export type { Connection, ConnectionSync, PreviewedRun, SchedulePreview } from './connections.ts';
-export { SynclineError, type SynclineErrorCode } from './errors.ts';
+export {
+  type Connector,
+  type ConnectorDefinition,
+  defineConnector,
+  type JobType,
+  type Signal,
+  type SyncContext,
+  type SyncResult,
+} from './connector.ts';
+export type { ConnectionEvent, Triggered } from './control.ts';
+export type { Doer } from './doer.ts';
+export {
+  CursorExpiredError,
+  PermanentError,
+  RateLimitedError,
+  SynclineError,
+  type SynclineErrorCode,
+  TransientError,
+  UnauthorizedError,
+} from './errors.ts';
+export type { Explanation } from './explain.ts';
+export type { Job } from './jobs.ts';
 export type { TickResult } from './pipeline/tick.ts';
-export type { Ports } from './ports.ts';
+export { type Ports, systemPorts } from './ports.ts';
+export type { WorkTotals } from './runtime/executor.ts';
 export type { InvalidField } from './schedule/sync-metadata.ts';
+export type { SignalsFilter, StoredSignal } from './signals.ts';
 export type { ConnectionStatus } from './store/connections.ts';
 export type { MigrationResult } from './store/migrate.ts';
 export { createSyncline, type Role, type Syncline, type SynclineOptions } from './syncline.ts';

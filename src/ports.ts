@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** The one door through which time, randomness and timers come in, so that a test can run a year in a second. */
+/**
+ * The one door through which time, randomness, timers and answers of the database come in, so that a test can run a year
+ * in a second, and lose a connection at any statement it likes.
+ */
 export interface Ports {
   /** The time of day, in milliseconds since 1970. */
   now(): number;
@@ -12,14 +15,23 @@ export interface Ports {
   newId(): string;
   /** Resolves after `ms`, or as soon as the signal aborts; never rejects. */
   sleep(ms: number, signal: AbortSignal): Promise<void>;
+  /** The clock that leases are judged by; null means the database's own, the only one that all processes share. */
+  leaseTime(): Date | null;
+  /** Every statement goes out through here: `send` puts it on the wire and resolves with the answer. */
+  query<T>(statement: string, send: () => Promise<T>): Promise<T>;
 }
+
+/** A timer set for longer than this fires at once. */
+const longestDelayMs = 2 ** 31 - 1;
 
 export const systemPorts: Ports = {
   now: () => Date.now(),
   monotonicMs: () => performance.now(),
   random: () => Math.random(),
   newId: () => timeOrderedId(Date.now()),
-  sleep: (ms, signal) => delay(ms, undefined, { signal }).catch(() => {}),
+  sleep: (ms, signal) => delay(Math.min(ms, longestDelayMs), undefined, { signal }).catch(() => {}),
+  leaseTime: () => null,
+  query: (_statement, send) => send(),
 };
 
 /** A UUID of version 7. Ids in the order of time keep inserts at one end of the index; random ones touch all of it. */

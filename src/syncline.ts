@@ -3,25 +3,32 @@ import { loadConfig } from './config/load.ts';
 import type { Config, ConfigOptions } from './config/settings.ts';
 import { suggestion } from './config/suggest.ts';
 import { type Connections, createConnections } from './connections.ts';
+import { type Connector, connectorsByProvider } from './connector.ts';
 import { describeError, SynclineError } from './errors.ts';
+import { createJobs, type Jobs } from './jobs.ts';
 import { type TickResult, tick } from './pipeline/tick.ts';
 import { type Ports, systemPorts } from './ports.ts';
+import { type Executor, startExecutor, type WorkTotals } from './runtime/executor.ts';
 import { startJanitor } from './runtime/janitor.ts';
 import { type Loop, retryDelayMs } from './runtime/loop.ts';
 import { startScheduler } from './runtime/scheduler.ts';
+import { createSignals, type Signals } from './signals.ts';
 import { openDatabase } from './store/database.ts';
 import { explainDatabaseError, isPassing } from './store/database-errors.ts';
 import { checkSchema, type MigrationResult, migrate } from './store/migrate.ts';
 import { upsertProvider } from './store/providers.ts';
+import { openReserved } from './store/reserved.ts';
 import { insertTenant } from './store/tenants.ts';
 import { createLogger } from './telemetry/log.ts';
 import { createTelemetry, type TelemetryProviders } from './telemetry/telemetry.ts';
 
 /** What a process can do for the fleet. Any number of processes may have any role. */
-export const roles = ['scheduler', 'janitor'] as const;
+export const roles = ['scheduler', 'executor', 'janitor'] as const;
 export type Role = (typeof roles)[number];
 
 export interface SynclineOptions extends ConfigOptions {
+  /** What this process can sync, each made with `defineConnector`. Jobs of other providers stay queued. */
+  connectors?: readonly Connector[];
   /** A pino logger to write to; one to standard output unless given. */
   logger?: Logger;
   /** Where metrics and spans go; the providers registered with OpenTelemetry unless given. */
@@ -42,27 +49,40 @@ export interface Syncline {
   stop(): Promise<void>;
   /** Runs one complete scheduler tick, as of `at`. */
   tick(options?: { at?: Date }): Promise<TickResult>;
+  /** Runs due jobs until nothing is due and nothing runs, or until `signal` aborts or `stop` is called. */
+  drain(options?: { signal?: AbortSignal }): Promise<WorkTotals>;
   readonly tenants: { create(tenant: { name: string }): Promise<{ id: string; name: string }> };
   readonly providers: {
     register(provider: { slug: string; displayName?: string; authType?: string }): Promise<void>;
   };
   readonly connections: Connections;
+  readonly jobs: Jobs;
+  readonly signals: Signals;
 }
 
 export function createSyncline(options: SynclineOptions = {}): Syncline {
-  const { logger, telemetry: providers, ports = systemPorts, ...configOptions } = options;
+  const { logger, telemetry: providers, ports = systemPorts, connectors = [], ...configOptions } = options;
   const { config, warnings } = loadConfig({ options: configOptions, env: process.env });
   const log =
     logger ?? createLogger({ level: config.log.level, readable: process.stdout.isTTY, to: 'stdout' });
   for (const warning of warnings) log.warn(warning);
-  return compose(config, log, ports, providers);
+  return compose({ config, log, ports, connectors, ...(providers && { providers }) });
+}
+
+export interface Parts {
+  config: Config;
+  log: Logger;
+  ports: Ports;
+  connectors: readonly Connector[];
+  providers?: TelemetryProviders;
 }
 
 /** About four seconds: a database that is just restarting is back by then, and a person has not given up. */
 const usualAttempts = 5;
 
 /** Builds the engine from a configuration that has been loaded and checked. */
-export function compose(config: Config, log: Logger, ports: Ports, providers?: TelemetryProviders): Syncline {
+export function compose({ config, log, ports, connectors: given, providers }: Parts): Syncline {
+  const connectors = connectorsByProvider(given);
   if (config.database.url === undefined) {
     throw new SynclineError('CONFIG_INVALID', 'No database is configured.', {
       hint: 'Set SYNCLINE_DATABASE_URL to a URL such as postgres://user:password@host:5432/database.',
@@ -70,19 +90,32 @@ export function compose(config: Config, log: Logger, ports: Ports, providers?: T
   }
   const { url, schema } = config.database;
   const explain = (error: unknown) => explainDatabaseError(error, url);
-  const db = openDatabase(config.database, (error) => {
+  const db = openDatabase(config.database, ports, (error) => {
     log.debug(`an idle database connection was lost: ${describeError(error)}`);
   });
   const telemetry = createTelemetry(log, config.metrics, explain, providers);
   const shared = { db, ports, telemetry };
   const scheduler = { ...shared, config: config.scheduler };
+  const executor = {
+    ...shared,
+    config: config.executor,
+    rateLimit: config.rateLimit,
+    connectors,
+    openReserved: (onWake: () => void) => {
+      // Two tries must fit into a lease, and a server that is only slow must not be taken for dead.
+      const timeoutMs = Math.min(10_000, Math.max(1000, config.executor.leaseSeconds * 300));
+      return openReserved({ config: config.database, ports, timeoutMs, onWake });
+    },
+  };
+  const signals = createSignals({ db, ports });
   const stopping = new AbortController();
-  let loops: Loop[] = [];
+  const loops: Loop[] = [];
   let started = false;
   let stopped: Promise<void> | undefined;
 
   const start: Record<Role, () => Loop> = {
     scheduler: () => startScheduler(scheduler),
+    executor: () => startExecutor(executor),
     janitor: () => startJanitor({ ...shared, config: config.retention }),
   };
 
@@ -130,6 +163,22 @@ export function compose(config: Config, log: Logger, ports: Ports, providers?: T
     ready: ({ attempts = usualAttempts } = {}) => patiently(() => checkSchema(db, schema), attempts),
     tick: ({ at } = {}) => explained(tick(scheduler, at?.getTime() ?? ports.now(), stopping.signal)),
 
+    async drain({ signal } = {}) {
+      if (stopping.signal.aborted) throw new SynclineError('CONFLICT', 'This Syncline has been stopped.');
+      await patiently(() => checkSchema(db, schema), usualAttempts);
+      const worker: Executor = startExecutor(executor);
+      loops.push(worker);
+      const told = new Promise<void>((resolve) => {
+        for (const one of [signal, stopping.signal]) {
+          if (one?.aborted) resolve();
+          one?.addEventListener('abort', () => resolve(), { once: true });
+        }
+      });
+      await Promise.race([worker.drained(), told]);
+      await worker.stop();
+      return worker.totals();
+    },
+
     async start({ roles: wanted = roles } = {}) {
       for (const role of wanted) requireRole(role);
       if (started) throw new SynclineError('CONFLICT', 'This Syncline has been started already.');
@@ -142,7 +191,7 @@ export function compose(config: Config, log: Logger, ports: Ports, providers?: T
         if (!stopping.signal.aborted) throw error;
       }
       if (stopping.signal.aborted) return;
-      loops = wanted.map((role) => start[role]());
+      loops.push(...wanted.map((role) => start[role]()));
       log.info({ roles: wanted, schema }, `started: ${wanted.join(', ')}`);
     },
 
@@ -169,7 +218,9 @@ export function compose(config: Config, log: Logger, ports: Ports, providers?: T
         authType?: string | null;
       }) => explained(upsertProvider(db, new Date(ports.now()), { slug, displayName, authType })),
     },
-    connections: explainedAll(createConnections({ db, config: config.scheduler, ports })),
+    connections: explainedAll(createConnections({ db, config: config.scheduler, ports, connectors })),
+    jobs: explainedAll(createJobs({ db, ports })),
+    signals: { ...signals, ...explainedAll({ list: signals.list }) },
   };
 }
 

@@ -3,9 +3,8 @@ import { loadConfigFile } from '../config/file.ts';
 import { loadConfig } from '../config/load.ts';
 import { embeddedDataFolder } from '../dev/data-folder.ts';
 import { makeDemo } from '../dev/demo.ts';
-import { startDemoWorker } from '../dev/demo-worker.ts';
+import { demoConnectors } from '../dev/demo-connectors.ts';
 import { startEmbeddedPostgres } from '../dev/postgres.ts';
-import type { Loop } from '../runtime/loop.ts';
 import type { Syncline } from '../syncline.ts';
 import { createLogger } from '../telemetry/log.ts';
 import { type CommonOptions, warnAll } from './engine.ts';
@@ -33,7 +32,8 @@ export function addDev(program: Command): void {
 
       if (ownDatabase) {
         log.level = configured.config.log.level;
-        return runService({ loaded: configured, log, prepare: migrate });
+        const connectors = file?.connectors ?? [];
+        return runService({ loaded: { ...configured, connectors }, log, prepare: migrate });
       }
       const folder = embeddedDataFolder(process.cwd());
       log.info(`starting an embedded Postgres, its data in ${folder}`);
@@ -45,21 +45,22 @@ export function addDev(program: Command): void {
           file: file ?? { path: 'the demo', options: demoDefaults },
         });
         log.level = loaded.config.log.level;
-        await runService({ loaded, log, prepare: prepareDemo });
+        const connectors = file?.connectors ?? demoConnectors;
+        await runService({ loaded: { ...loaded, connectors }, log, prepare: prepareDemo });
       } finally {
         await postgres.stop();
       }
 
-      async function prepareDemo(syncline: Syncline): Promise<Loop> {
+      async function prepareDemo(syncline: Syncline): Promise<void> {
         await migrate(syncline);
         const made = await makeDemo(syncline);
         log.info(
           made === 0 ? 'going on with the data that is there' : `made a demo: 5 tenants, ${made} connections`,
         );
-        return startDemoWorker(syncline.config.database, log);
+        log.info('watch what comes in: npx syncline signals tail');
       }
 
-      async function migrate(syncline: Syncline): Promise<undefined> {
+      async function migrate(syncline: Syncline): Promise<void> {
         const { applied, schema, version } = await syncline.migrate();
         log.info(`schema "${schema}" is at version ${version}${applied.length ? `, just migrated` : ''}`);
       }

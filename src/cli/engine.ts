@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { loadConfigFile } from '../config/file.ts';
 import { type LoadedConfig, loadConfig } from '../config/load.ts';
+import type { Connector } from '../connector.ts';
 import { systemPorts } from '../ports.ts';
 import { compose, type Syncline } from '../syncline.ts';
 import { createLogger } from '../telemetry/log.ts';
@@ -11,9 +12,15 @@ export interface CommonOptions {
   config?: string;
 }
 
+/** A configuration, and the connectors of its file. */
+export interface CliConfig extends LoadedConfig {
+  connectors: readonly Connector[];
+}
+
 /** Loads the configuration as the command line sees it: the file in the working folder, and the environment. */
-export async function loadCliConfig({ config }: CommonOptions): Promise<LoadedConfig> {
-  return loadConfig({ env: process.env, file: await loadConfigFile(config) });
+export async function loadCliConfig({ config }: CommonOptions): Promise<CliConfig> {
+  const file = await loadConfigFile(config);
+  return { ...loadConfig({ env: process.env, file }), connectors: file?.connectors ?? [] };
 }
 
 /** Runs one command on the engine and closes it. Standard output is the command's answer, so logs go to standard error. */
@@ -29,7 +36,8 @@ export async function withEngine<T>(
     to: 'stderr',
   });
   warnAll(log, loaded);
-  const syncline = compose(loaded.config, log, systemPorts);
+  const { config, connectors } = loaded;
+  const syncline = compose({ config, log, ports: systemPorts, connectors });
   try {
     if (checkReady) await syncline.ready();
     return await work(syncline);

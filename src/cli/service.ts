@@ -1,23 +1,27 @@
 import type { Logger } from 'pino';
-import type { LoadedConfig } from '../config/load.ts';
 import { describeError } from '../errors.ts';
 import { systemPorts } from '../ports.ts';
-import type { Loop } from '../runtime/loop.ts';
 import { compose, type Role, type Syncline } from '../syncline.ts';
 import { type MetricsServer, startMetricsServer } from '../telemetry/prometheus.ts';
+import type { CliConfig } from './engine.ts';
 
 export interface ServiceOptions {
-  loaded: LoadedConfig;
+  loaded: CliConfig;
   log: Logger;
   roles?: readonly Role[] | undefined;
-  /** What to do with the engine before it starts; a loop that it returns is stopped after the engine. */
-  prepare?: (syncline: Syncline) => Promise<Loop | undefined>;
+  /** What to do with the engine before it starts. */
+  prepare?: (syncline: Syncline) => Promise<void>;
 }
 
 /** Runs the engine and its metrics endpoint until the process is told to end. */
 export async function runService({ loaded, log, roles, prepare }: ServiceOptions): Promise<void> {
   const metrics = await serveMetrics(loaded, log);
-  const syncline = compose(loaded.config, log, systemPorts, { meterProvider: metrics.meterProvider });
+  const syncline = compose({
+    ...loaded,
+    log,
+    ports: systemPorts,
+    providers: { meterProvider: metrics.meterProvider },
+  });
   const told = untilTold();
   const prepared = Promise.resolve(prepare?.(syncline));
   try {
@@ -26,8 +30,7 @@ export async function runService({ loaded, log, roles, prepare }: ServiceOptions
     log.info(await told);
   } finally {
     await syncline.stop();
-    const companion = await prepared.catch(() => undefined);
-    await companion?.stop();
+    await prepared.catch(() => {});
     await metrics.close();
   }
 }
@@ -51,7 +54,7 @@ function untilTold(): Promise<string> {
 }
 
 /** A port that was asked for must be had; the default may be taken by another Syncline on this machine. */
-async function serveMetrics({ config, entries }: LoadedConfig, log: Logger): Promise<MetricsServer> {
+async function serveMetrics({ config, entries }: CliConfig, log: Logger): Promise<MetricsServer> {
   const { host, port } = config.metrics;
   const isDefault = entries.find(({ path }) => path === 'metrics.port')?.from === 'default';
   const server = await startMetricsServer({ host, port }).catch((error: unknown) => {

@@ -2,22 +2,34 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { createJiti } from 'jiti';
+import type { Connector } from '../connector.ts';
 import { describeError, SynclineError } from '../errors.ts';
 import type { ConfigOptions } from './settings.ts';
 
 /** The names a configuration file may have, in the working directory. */
 const fileNames = ['syncline.config.ts', 'syncline.config.js', 'syncline.config.mjs'];
 
+/** What a configuration file exports: any part of the configuration, and the connectors to run. */
+export interface ConfigFile extends ConfigOptions {
+  connectors?: readonly Connector[];
+}
+
+export interface LoadedFile {
+  path: string;
+  options: ConfigOptions;
+  connectors: readonly Connector[];
+}
+
 /** Gives `syncline.config.ts` its types. */
-export function defineConfig(options: ConfigOptions): ConfigOptions {
-  return options;
+export function defineConfig(file: ConfigFile): ConfigFile {
+  return file;
 }
 
 /** Loads the configuration file: the one named, else the one in the folder, else none. */
 export async function loadConfigFile(
   named?: string,
   folder = process.cwd(),
-): Promise<{ path: string; options: ConfigOptions } | undefined> {
+): Promise<LoadedFile | undefined> {
   const name = named ?? fileNames.find((candidate) => existsSync(resolve(folder, candidate)));
   if (name === undefined) return undefined;
   const path = resolve(folder, name);
@@ -26,15 +38,19 @@ export async function loadConfigFile(
       hint: `Name an existing file, or put ${fileNames[0]} into the working directory.`,
     });
   }
-  return { path: name, options: await importDefault(path, name) };
+  const exported = await importDefault(path, name);
+  // What is no object is refused with the rest of the configuration.
+  if (typeof exported !== 'object' || exported === null)
+    return { path: name, options: exported as ConfigOptions, connectors: [] };
+  const { connectors = [], ...options } = exported as ConfigFile;
+  return { path: name, options, connectors };
 }
 
-async function importDefault(path: string, name: string): Promise<ConfigOptions> {
+async function importDefault(path: string, name: string): Promise<unknown> {
   const jiti = createJiti(pathToFileURL(path).href, { interopDefault: true });
-  const options = await jiti.import(path, { default: true }).catch((cause: unknown) => {
+  return jiti.import(path, { default: true }).catch((cause: unknown) => {
     throw new SynclineError('CONFIG_INVALID', `${name} could not be loaded: ${describeError(cause)}`, {
       cause,
     });
   });
-  return options as ConfigOptions;
 }

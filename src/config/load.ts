@@ -1,4 +1,5 @@
 import { SynclineError } from '../errors.ts';
+import { mergeRateLimits, rateLimitOf, rateLimitVariables } from './rate-limits.ts';
 import { type Config, type ConfigOptions, type Setting, settings } from './settings.ts';
 import { nearest, suggestion } from './suggest.ts';
 
@@ -52,21 +53,26 @@ function allSettings(): [section: string, key: string, setting: Setting<unknown>
 
 function resolve(section: string, key: string, setting: Setting<unknown>, sources: Source[]): ConfigEntry {
   const path = `${section}.${key}`;
-  for (const source of sources) {
+  const found = sources.flatMap((source) => {
     const value = source.read(section, key, setting);
-    if (value === undefined) continue;
-    const from = source.name(path, setting);
+    return value === undefined ? [] : [{ value, from: source.name(path, setting) }];
+  });
+  for (const { value, from } of found) {
     if (!setting.schema.safeParse(value).success)
       throw wrongValue(from, setting.show(value), setting.allowed);
-    return { path, value, shown: setting.show(value), from, about: setting.about };
   }
-  return {
-    path,
-    value: setting.default,
-    shown: setting.show(setting.default),
-    from: 'default',
-    about: setting.about,
-  };
+  const { value, from } =
+    setting === settings.rateLimit.providers ? merged(found) : (found[0] ?? byDefault(setting));
+  return { path, value, shown: setting.show(value), from, about: setting.about };
+}
+
+const byDefault = (setting: Setting<unknown>) => ({ value: setting.default, from: 'default' });
+
+/** Different providers, and different fields of one, may come from different places. */
+function merged(found: { value: unknown; from: string }[]): { value: unknown; from: string } {
+  if (found.length === 0) return byDefault(settings.rateLimit.providers);
+  const values = found.map(({ value }) => value as Config['rateLimit']['providers']);
+  return { value: values.reduce(mergeRateLimits), from: found.map(({ from }) => from).join(', ') };
 }
 
 function optionsSource(options: ConfigOptions, origin: string): Source {
@@ -79,14 +85,31 @@ function optionsSource(options: ConfigOptions, origin: string): Source {
 }
 
 function envSource(env: NodeJS.ProcessEnv): Source {
-  const present = (setting: Setting<unknown>) => setting.env.find((name) => env[name]?.trim());
+  const present = (setting: Setting<unknown>) => setting.env.filter((name) => env[name]?.trim()).slice(0, 1);
+  const names = (setting: Setting<unknown>) =>
+    setting === settings.rateLimit.providers
+      ? rateLimitVariables(env).map(({ name }) => name)
+      : present(setting);
   return {
-    name: (_path, setting) => present(setting) ?? '',
+    name: (_path, setting) => names(setting).join(', '),
     read: (_section, _key, setting) => {
-      const name = present(setting);
+      if (setting === settings.rateLimit.providers) return rateLimitsFrom(env);
+      const [name] = present(setting);
       return name === undefined ? undefined : setting.fromText(env[name] ?? '');
     },
   };
+}
+
+function rateLimitsFrom(env: NodeJS.ProcessEnv): Config['rateLimit']['providers'] | undefined {
+  const limits = rateLimitVariables(env).map(
+    ({ name, provider, key, text }): Config['rateLimit']['providers'] => {
+      const setting = settings.rateLimit[key];
+      const value = setting.schema.safeParse(setting.fromText(text));
+      if (!value.success) throw wrongValue(name, text, setting.allowed);
+      return { [provider]: { [key]: value.data } };
+    },
+  );
+  return limits.length === 0 ? undefined : limits.reduce(mergeRateLimits);
 }
 
 type Given = Record<string, Record<string, unknown> | undefined>;
@@ -119,7 +142,7 @@ function refuseUnknown(given: Given, origin: string): void {
   }
 }
 
-function checkTogether({ scheduler }: Config, entries: ConfigEntry[]): void {
+function checkTogether({ scheduler, rateLimit }: Config, entries: ConfigEntry[]): void {
   const { defaultIntervalSeconds, maxOverriddenIntervalSeconds, jitterPctMin, jitterPctMax } = scheduler;
   const origin = (path: string) => {
     const from = entries.find((entry) => entry.path === path)?.from;
@@ -139,6 +162,23 @@ function checkTogether({ scheduler }: Config, entries: ConfigEntry[]): void {
       `from 0 to the upper bound of the jitter, ${jitterPctMax} (${origin('scheduler.jitterPctMax')})`,
     );
   }
+  if (rateLimit.baseSeconds > rateLimit.maxSeconds) {
+    throw wrongValue(
+      `${origin('rateLimit.baseSeconds')}`,
+      String(rateLimit.baseSeconds),
+      `from 1 to the longest pause, ${rateLimit.maxSeconds} (${origin('rateLimit.maxSeconds')})`,
+    );
+  }
+  for (const slug of Object.keys(rateLimit.providers)) {
+    const { baseSeconds, maxSeconds } = rateLimitOf(rateLimit, slug);
+    if (baseSeconds > maxSeconds) {
+      throw wrongValue(
+        `baseSeconds for ${slug} (${origin('rateLimit.providers')})`,
+        String(baseSeconds),
+        `from 1 to the longest pause for ${slug}, ${maxSeconds}`,
+      );
+    }
+  }
 }
 
 function assemble(entries: ConfigEntry[]): Config {
@@ -157,8 +197,9 @@ function assemble(entries: ConfigEntry[]): Config {
  */
 function misspeltVariables(env: NodeJS.ProcessEnv): string[] {
   const known = allSettings().flatMap(([, , setting]) => setting.env);
+  const perProvider = rateLimitVariables(env).map(({ name }) => name);
   return Object.keys(env)
-    .filter((name) => name.startsWith('SYNCLINE_') && !known.includes(name))
+    .filter((name) => name.startsWith('SYNCLINE_') && !known.includes(name) && !perProvider.includes(name))
     .flatMap((name) => {
       const meant = nearest(name, known);
       return meant ? [`The environment variable ${name} is unknown and ignored. Did you mean ${meant}?`] : [];

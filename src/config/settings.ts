@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { type RateLimitField, rateLimitFields } from './rate-limits.ts';
 
 /** One configurable value: where it comes from, what it may be, and why. */
 export interface Setting<T> {
@@ -75,6 +76,9 @@ function choice<const T extends string>(described: Described<T> & { of: readonly
 }
 
 const weekSeconds = 7 * 24 * 3600;
+
+/** A provider's own part of the rate-limit policy; what is absent is as for all. */
+export type ProviderRateLimit = { [Field in RateLimitField]?: number | undefined };
 
 /** Every default and bound of Syncline. */
 export const settings = {
@@ -167,6 +171,108 @@ export const settings = {
         'Connections placed per transaction. Too low: a commit each. Too high: long locks and more memory.',
     }),
   },
+  executor: {
+    concurrency: integer({
+      env: 'SYNCLINE_EXECUTOR_CONCURRENCY',
+      default: 50,
+      min: 1,
+      max: 5000,
+      unit: 'jobs',
+      about:
+        'Jobs that a process runs at once. Too low: due jobs wait. Too high: memory holds as many pages of signals, and providers see as many requests at once.',
+    }),
+    claimBatch: integer({
+      env: 'SYNCLINE_EXECUTOR_CLAIM_BATCH',
+      default: 200,
+      min: 1,
+      max: 1000,
+      unit: 'jobs',
+      about:
+        'The most jobs taken, and the most stored, in one transaction. Too low: a commit each. Too high: one process takes what others could have begun.',
+    }),
+    pollIntervalMs: integer({
+      env: 'SYNCLINE_EXECUTOR_POLL_INTERVAL_MS',
+      default: 5000,
+      min: 50,
+      max: 60_000,
+      unit: 'milliseconds',
+      about:
+        'How often an idle process looks for due jobs that nothing told it of. Too low: idle queries. Too high: jobs that others insert in SQL start late.',
+    }),
+    leaseSeconds: integer({
+      env: 'SYNCLINE_EXECUTOR_LEASE_SECONDS',
+      default: 30,
+      min: 2,
+      max: 3600,
+      unit: 'seconds',
+      about:
+        'How long a silent process keeps its jobs. Too low: a short pause of a process or of the network ends its runs. Too high: jobs of a dead process wait.',
+    }),
+    maxRunSeconds: integer({
+      env: 'SYNCLINE_EXECUTOR_MAX_RUN_SECONDS',
+      default: 300,
+      min: 1,
+      max: 86_400,
+      unit: 'seconds',
+      about:
+        'How long one run may take. Too low: slow providers never finish a page. Too high: a connector that hangs keeps its slot.',
+    }),
+    shutdownGraceSeconds: integer({
+      env: 'SYNCLINE_EXECUTOR_SHUTDOWN_GRACE_SECONDS',
+      default: 20,
+      min: 0,
+      max: 3600,
+      unit: 'seconds',
+      about:
+        'How long runs may finish after the process was told to end. Too low: work is done again. Too high: the platform kills the process first (Kubernetes after 30 s).',
+    }),
+  },
+  rateLimit: {
+    baseSeconds: integer({
+      env: 'SYNCLINE_RATELIMIT_BASE_SECONDS',
+      default: 5,
+      min: 1,
+      max: 3600,
+      unit: 'seconds',
+      about: 'The pause after a first failure; it doubles with each further one.',
+    }),
+    maxSeconds: integer({
+      env: 'SYNCLINE_RATELIMIT_MAX_SECONDS',
+      default: 900,
+      min: 1,
+      max: 86_400,
+      unit: 'seconds',
+      about:
+        'The longest pause between tries, unless the provider asks for more. Too low: a provider in trouble gets more of it. Too high: recovery is noticed late.',
+    }),
+    jitterFactor: fraction({
+      env: 'SYNCLINE_RATELIMIT_JITTER_FACTOR',
+      default: 0.1,
+      about:
+        'How much longer a pause may be at random, as a fraction of it. Too low: connections that failed together come back together.',
+    }),
+    providers: setting<Readonly<Record<string, ProviderRateLimit>>>(
+      {
+        env: rateLimitFields.map(({ suffix }) => `SYNCLINE_RATELIMIT_<PROVIDER>_${suffix}`),
+        default: {},
+        about:
+          'Other values for single providers, by slug: { github: { baseSeconds: 60 } }. In variables the slug is in capitals, with _ for everything but letters and digits.',
+      },
+      {
+        schema: z.record(
+          z.string(),
+          z.strictObject({
+            baseSeconds: z.number().int().min(1).max(3600).optional(),
+            maxSeconds: z.number().int().min(1).max(86_400).optional(),
+            jitterFactor: z.number().min(0).max(1).optional(),
+          }),
+        ),
+        allowed:
+          'an object of providers, each with baseSeconds (1 to 3600), maxSeconds (1 to 86400) or jitterFactor (0 to 1)',
+        fromText: (text) => text,
+      },
+    ),
+  },
   retention: {
     endedJobsDays: integer({
       env: 'SYNCLINE_RETENTION_ENDED_JOBS_DAYS',
@@ -176,6 +282,14 @@ export const settings = {
       unit: 'days',
       about:
         'How long ended jobs are kept. Longer history costs disk and vacuum time, never scheduling time.',
+    }),
+    eventsDays: integer({
+      env: 'SYNCLINE_RETENTION_EVENTS_DAYS',
+      default: 365,
+      min: 1,
+      max: 3650,
+      unit: 'days',
+      about: 'How long it is kept who paused, resumed, cancelled or triggered what, and why.',
     }),
   },
   metrics: {

@@ -8,6 +8,7 @@ import { type DuePosition, patchSyncs, setWaiting } from '../store/connections.t
 import type { Database, Queryable } from '../store/database.ts';
 import { isLockTimeout } from '../store/database-errors.ts';
 import { insertIncrementalJobs } from '../store/jobs.ts';
+import { wakeExecutors } from '../store/wake.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import { type DueConnection, takeDue } from './due.ts';
 
@@ -113,8 +114,12 @@ async function writeBatch(
   const waiting = blocked.map((job) => job.connection.id);
   if (patches.length > 0) await patchSyncs(tx, now, patches);
   if (waiting.length > 0) await setWaiting(tx, waiting);
+  if (placed.some((job) => job.scheduledAtMs <= nowMs + soonMs)) await wakeExecutors(tx);
   return { placed, blocked };
 }
+
+/** Executors find everything that is due later than this by looking from time to time. */
+const soonMs = 5000;
 
 function newJob({ id, connection, scheduledAtMs }: PlannedJob) {
   return {

@@ -1,6 +1,7 @@
 import type { Config } from '../config/settings.ts';
 import type { Ports } from '../ports.ts';
 import type { Database } from '../store/database.ts';
+import { deleteEvents } from '../store/events.ts';
 import { deleteEndedJobs } from '../store/jobs.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import { type Loop, startLoop } from './loop.ts';
@@ -18,20 +19,26 @@ const batchSize = 500;
 const breathMs = 50;
 const restMs = 60_000;
 
-/** Deletes jobs that ended longer ago than they are kept. When a connection last ran is kept with the connection. */
+/** Deletes jobs and events that are older than they are kept. When a connection last ran is kept with the connection. */
 export function startJanitor(context: JanitorContext): Loop {
   const { ports, telemetry } = context;
   return startLoop({
     ports,
     onFailure: (error, retryMs) => telemetry.roundFailed('janitor', error, retryMs),
-    runOnce: async () => ((await prune(context)) === batchSize ? breathMs : restMs),
+    runOnce: async () => ((await prune(context)) ? breathMs : restMs),
   });
 }
 
-/** Deletes one batch, and returns how many jobs it held. */
-async function prune({ db, config, ports, telemetry }: JanitorContext): Promise<number> {
-  const cutoff = new Date(ports.now() - config.endedJobsDays * 24 * 3600 * 1000);
-  const pruned = await db.transaction((tx) => deleteEndedJobs(tx, cutoff, batchSize));
-  if (pruned > 0) telemetry.jobsPruned(pruned);
-  return pruned;
+/** Deletes one batch of each; returns whether there may be more. */
+async function prune({ db, config, ports, telemetry }: JanitorContext): Promise<boolean> {
+  const cutoff = (days: number) => new Date(ports.now() - days * 24 * 3600 * 1000);
+  const [jobs, events] = await db.transaction(
+    async (tx): Promise<[number, number]> => [
+      await deleteEndedJobs(tx, cutoff(config.endedJobsDays), batchSize),
+      await deleteEvents(tx, cutoff(config.eventsDays), batchSize),
+    ],
+  );
+  if (jobs > 0) telemetry.pruned(jobs, 'ended job');
+  if (events > 0) telemetry.pruned(events, 'event');
+  return jobs === batchSize || events === batchSize;
 }

@@ -1,6 +1,8 @@
 import type { Ports } from '../ports.ts';
 
 export interface Loop {
+  /** Ends the pause under way; a round that is running is followed by another at once. */
+  wake(): void;
   /** Starts nothing new, and resolves when what is under way has ended. */
   stop(): Promise<void>;
 }
@@ -20,10 +22,12 @@ const longestRetryMs = 4000;
 /** The one loop of the system. */
 export function startLoop({ ports, runOnce, onFailure }: LoopOptions): Loop {
   const stopping = new AbortController();
+  let pause = new AbortController();
 
   async function run(): Promise<void> {
     let failures = 0;
     while (!stopping.signal.aborted) {
+      pause = new AbortController();
       const delayMs = await runOnce(stopping.signal).then(
         (nextMs) => {
           failures = 0;
@@ -35,14 +39,17 @@ export function startLoop({ ports, runOnce, onFailure }: LoopOptions): Loop {
           return retryMs;
         },
       );
-      await ports.sleep(delayMs, stopping.signal);
+      if (!pause.signal.aborted && !stopping.signal.aborted && delayMs > 0)
+        await ports.sleep(delayMs, pause.signal);
     }
   }
 
   const ended = run();
   return {
+    wake: () => pause.abort(),
     stop: () => {
       stopping.abort();
+      pause.abort();
       return ended;
     },
   };

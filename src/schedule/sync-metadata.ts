@@ -9,6 +9,16 @@ export interface RawSync {
   last_jitter_seconds?: unknown;
 }
 
+/** `metadata.sync`, or nothing where there is no such object. */
+export function syncOf(metadata: unknown): Record<string, unknown> {
+  const sync = isObject(metadata) ? metadata['sync'] : undefined;
+  return isObject(sync) ? sync : {};
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 /** A field that is there and wrong: it counts as absent. */
 export interface InvalidField {
   field: string;

@@ -100,13 +100,14 @@ export interface ConnectionRow {
   external_id: string | null;
   status: ConnectionStatus;
   metadata: unknown;
+  config: unknown;
   created_at: Date;
   updated_at: Date;
   last_incremental_ended_at: Date | null;
 }
 
 const connectionColumns =
-  'id, tenant_id, provider_slug, external_id, status, metadata, created_at, updated_at, last_incremental_ended_at';
+  'id, tenant_id, provider_slug, external_id, status, metadata, config, created_at, updated_at, last_incremental_ended_at';
 
 export async function findConnection(
   db: Queryable,
@@ -131,16 +132,17 @@ export interface NewConnection {
   provider: string;
   externalId: string | null;
   metadata: object;
+  config: object;
   status: ConnectionStatus;
 }
 
 export async function insertConnection(db: Queryable, now: Date, connection: NewConnection): Promise<void> {
-  const { id, tenantId, provider, externalId, status, metadata } = connection;
+  const { id, tenantId, provider, externalId, status, metadata, config } = connection;
   await db
     .query(
-      `INSERT INTO ${db.schema}.connections (id, tenant_id, provider_slug, external_id, status, metadata, created_at, updated_at)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $7)`,
-      [id, tenantId, provider, externalId, status, JSON.stringify(metadata), now],
+      `INSERT INTO ${db.schema}.connections (id, tenant_id, provider_slug, external_id, status, metadata, config, created_at, updated_at)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8)`,
+      [id, tenantId, provider, externalId, status, JSON.stringify(metadata), JSON.stringify(config), now],
     )
     .catch((error: unknown) => {
       throw missingReference(error, connection) ?? error;
@@ -194,4 +196,44 @@ export async function activateConnection(
     [id, now, firstActivatedAt],
   );
   return rows.length > 0;
+}
+
+/** Changes the status of the connections that have a certain one, and returns which did. */
+export async function setConnectionStatus(
+  tx: Queryable,
+  now: Date,
+  ids: string[],
+  from: ConnectionStatus,
+  to: ConnectionStatus,
+): Promise<Set<string>> {
+  const rows = await tx.query<{ id: string }>(
+    `UPDATE ${tx.schema}.connections SET status = $4, updated_at = $1
+     WHERE id = ANY ($2::uuid[]) AND status = $3
+     RETURNING id`,
+    [now, ids, from, to],
+  );
+  return new Set(rows.map((row) => row.id));
+}
+
+export interface ConnectionFilter {
+  tenantId?: string | undefined;
+  provider?: string | undefined;
+  status?: ConnectionStatus | undefined;
+  /** Goes on after this connection. */
+  after?: string | undefined;
+  limit: number;
+}
+
+/** Connections in the order of their ids. */
+export function listConnections(
+  db: Queryable,
+  { tenantId, provider, status, after, limit }: ConnectionFilter,
+): Promise<ConnectionRow[]> {
+  return db.query<ConnectionRow>(
+    `SELECT ${connectionColumns} FROM ${db.schema}.connections
+     WHERE ($1::uuid IS NULL OR tenant_id = $1) AND ($2::text IS NULL OR provider_slug = $2)
+       AND ($3::text IS NULL OR status = $3) AND ($4::uuid IS NULL OR id > $4)
+     ORDER BY id LIMIT $5`,
+    [tenantId, provider, status, after, limit],
+  );
 }

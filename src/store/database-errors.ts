@@ -24,6 +24,15 @@ export function isLockTimeout(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '55P03';
 }
 
+/** Errors of a statement that asks too much, or of a server that is short of something just now. */
+const exhausted = /^(57014|55P03|53200)/;
+
+/** Whether Postgres answered, and will say the same of this statement again: at once, or (`tried`) having said it often. */
+export function isRefusal(error: unknown, tried: boolean): boolean {
+  if (!(error instanceof pg.DatabaseError)) return false;
+  return !isPassing(error) || (tried && exhausted.test(error.code ?? ''));
+}
+
 /** The name of the constraint that refused a row, if one did. */
 export function violatedConstraint(error: unknown): string | undefined {
   return error instanceof pg.DatabaseError ? error.constraint : undefined;

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import type { Config } from '../config/settings.ts';
 import { SynclineError } from '../errors.ts';
+import type { Ports } from '../ports.ts';
 
 /** Something that runs SQL. `schema` is the quoted schema name, ready to stand in a statement. */
 export interface Queryable {
@@ -8,9 +9,16 @@ export interface Queryable {
   query<Row extends object>(text: string, values?: unknown[]): Promise<Row[]>;
 }
 
+interface TransactionOptions {
+  /** How long a statement waits for a lock. */
+  lockTimeoutMs?: number;
+  /** How long a statement may take in all, judged at both ends. */
+  timeoutMs?: number;
+}
+
 export interface Database extends Queryable {
-  /** Commits what `work` wrote, or nothing of it. No statement of it waits longer than this for a lock. */
-  transaction<T>(work: (tx: Queryable) => Promise<T>, options?: { lockTimeoutMs?: number }): Promise<T>;
+  /** Commits what `work` wrote, or nothing of it. */
+  transaction<T>(work: (tx: Queryable) => Promise<T>, options?: TransactionOptions): Promise<T>;
   close(): Promise<void>;
 }
 
@@ -18,7 +26,11 @@ export interface Database extends Queryable {
 const queryTimeoutMs = 60_000;
 const connectTimeoutMs = 10_000;
 
-export function openDatabase(config: Config['database'], onConnectionLost: (error: Error) => void): Database {
+export function openDatabase(
+  config: Config['database'],
+  ports: Pick<Ports, 'query'>,
+  onConnectionLost: (error: Error) => void,
+): Database {
   const schema = pg.escapeIdentifier(config.schema);
   const pool = new pg.Pool({
     connectionString: config.url,
@@ -33,10 +45,10 @@ export function openDatabase(config: Config['database'], onConnectionLost: (erro
 
   return {
     schema,
-    query: async <Row extends object>(text: string, values?: unknown[]) =>
-      (await pool.query<Row>(text, values)).rows,
-    transaction: (work, { lockTimeoutMs = 10_000 } = {}) =>
-      inTransaction(pool, schema, `${begin}; SET LOCAL lock_timeout = ${lockTimeoutMs}`, work),
+    query: <Row extends object>(text: string, values?: unknown[]) =>
+      ports.query(text, async () => (await pool.query<Row>(text, values)).rows),
+    transaction: (work, { lockTimeoutMs = 10_000, timeoutMs = queryTimeoutMs } = {}) =>
+      inTransaction(pool, ports, schema, { lockTimeoutMs, timeoutMs }, work),
     close: () => pool.end(),
   };
 }
@@ -45,18 +57,25 @@ export function openDatabase(config: Config['database'], onConnectionLost: (erro
  * Every statement of the engine finds its rows through an index. A planner whose statistics are of before a large
  * catch-up thinks otherwise, and read all of a million connections to count none; so it is not asked.
  */
-const plans = 'SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL jit = off';
-/**
- * Bounds that hold on the server too: a process that is frozen or cut off in the middle of a batch must not keep its
- * locks.
- */
-const bounds = `SET LOCAL statement_timeout = ${queryTimeoutMs}; SET LOCAL idle_in_transaction_session_timeout = ${queryTimeoutMs}`;
-const begin = `BEGIN; ${plans}; ${bounds}`;
+const plans = { enable_seqscan: 'off', enable_bitmapscan: 'off', jit: 'off' };
+
+/** The time limits hold on the server too: a process that is frozen or cut off must not keep its locks. */
+function beginning({ lockTimeoutMs, timeoutMs }: Required<TransactionOptions>): string {
+  const settings = {
+    ...plans,
+    lock_timeout: lockTimeoutMs,
+    statement_timeout: timeoutMs,
+    idle_in_transaction_session_timeout: timeoutMs,
+  };
+  const set = Object.entries(settings).map(([name, value]) => `set_config('${name}', '${value}', true)`);
+  return `BEGIN; SELECT ${set.join(', ')}`;
+}
 
 async function inTransaction<T>(
   pool: pg.Pool,
+  ports: Pick<Ports, 'query'>,
   schema: string,
-  beginning: string,
+  options: Required<TransactionOptions>,
   work: (tx: Queryable) => Promise<T>,
 ): Promise<T> {
   const client = await pool.connect();
@@ -64,14 +83,12 @@ async function inTransaction<T>(
   const ignore = () => {};
   client.on('error', ignore);
   let broken: Error | undefined;
+  const query = <Row extends object>(text: string, values?: unknown[]) =>
+    ports.query(text, async () => (await client.query<Row>(timed(text, values, options.timeoutMs))).rows);
   try {
-    await client.query(beginning);
-    const result = await work({
-      schema,
-      query: async <Row extends object>(text: string, values?: unknown[]) =>
-        (await client.query<Row>(text, values)).rows,
-    });
-    await client.query('COMMIT');
+    await query(beginning(options));
+    const result = await work({ schema, query });
+    await query('COMMIT');
     return result;
   } catch (error) {
     // After an error that is neither Postgres's own word nor ours, the state of the connection is unknown.
@@ -83,4 +100,17 @@ async function inTransaction<T>(
     client.off('error', ignore);
     client.release(broken);
   }
+}
+
+/** A server that still answers says first that a statement took too long, and the connection can be kept. */
+const serverLeadMs = 500;
+
+/** `query_timeout` is what the client itself waits; the types of the package know it only for all queries of a client. */
+function timed(text: string, values: unknown[] | undefined, timeoutMs: number): pg.QueryConfig {
+  const query: pg.QueryConfig & { query_timeout: number } = {
+    text,
+    query_timeout: timeoutMs + serverLeadMs,
+  };
+  if (values) query.values = values;
+  return query;
 }

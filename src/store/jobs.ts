@@ -88,3 +88,103 @@ export async function moveJob(tx: Queryable, now: Date, id: string, scheduledAt:
     now,
   ]);
 }
+
+export type JobStatus = 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled' | 'completed';
+
+/** A job as stored. */
+export interface JobRow {
+  id: string;
+  tenant_id: string;
+  provider_slug: string;
+  connection_id: string;
+  job_type: 'incremental' | 'full' | 'webhook';
+  status: JobStatus;
+  priority: number;
+  attempts: number;
+  scheduled_at: Date;
+  retry_after: Date | null;
+  started_at: Date | null;
+  finished_at: Date | null;
+  cursor: unknown;
+  error: unknown;
+  created_at: Date;
+  updated_at: Date;
+  process_id: string | null;
+  blocked: boolean;
+}
+
+const jobColumns = `id, tenant_id, provider_slug, connection_id, job_type, status, priority, attempts, scheduled_at, retry_after,
+  started_at, finished_at, cursor, error, created_at, updated_at, process_id, blocked`;
+
+export async function findJob(db: Queryable, id: string, lock = ''): Promise<JobRow | undefined> {
+  const [row] = await db.query<JobRow>(
+    `SELECT ${jobColumns} FROM ${db.schema}.sync_jobs WHERE id = $1 ${lock}`,
+    [id],
+  );
+  return row;
+}
+
+/** Every job of a connection that is queued or running: at most one of each type. */
+export function pendingJobs(db: Queryable, connectionId: string, lock = ''): Promise<JobRow[]> {
+  return db.query<JobRow>(
+    `SELECT ${jobColumns} FROM ${db.schema}.sync_jobs
+     WHERE connection_id = $1 AND status IN ('queued', 'running')
+     ORDER BY status DESC, priority DESC, scheduled_at ${lock}`,
+    [connectionId],
+  );
+}
+
+/** The jobs of a connection that ended last, newest first. */
+export function endedJobs(db: Queryable, connectionId: string, limit: number): Promise<JobRow[]> {
+  return db.query<JobRow>(
+    `SELECT ${jobColumns} FROM ${db.schema}.sync_jobs
+     WHERE connection_id = $1 AND status IN ('succeeded', 'failed', 'cancelled', 'completed')
+     ORDER BY coalesce(finished_at, updated_at) DESC LIMIT $2`,
+    [connectionId, limit],
+  );
+}
+
+export interface JobFilter {
+  status?: JobStatus | undefined;
+  provider?: string | undefined;
+  type?: string | undefined;
+  limit: number;
+}
+
+/** Jobs of all connections, the newest ids first. */
+export function listJobs(db: Queryable, { status, provider, type, limit }: JobFilter): Promise<JobRow[]> {
+  return db.query<JobRow>(
+    `SELECT ${jobColumns} FROM ${db.schema}.sync_jobs
+     WHERE ($1::text IS NULL OR status = $1) AND ($2::text IS NULL OR provider_slug = $2) AND ($3::text IS NULL OR job_type = $3)
+     ORDER BY id DESC LIMIT $4`,
+    [status, provider, type, limit],
+  );
+}
+
+/** Ends a job that is queued or running. Without its claim, whatever its run still finds is refused. */
+export async function cancelJob(tx: Queryable, now: Date, id: string): Promise<void> {
+  await tx.query(
+    `UPDATE ${tx.schema}.sync_jobs
+     SET status = 'cancelled', finished_at = $2, updated_at = $2, process_id = NULL, claim_id = NULL, rerun_priority = NULL
+     WHERE id = $1`,
+    [id, now],
+  );
+}
+
+/** Makes a queued job due now, and at least as important. */
+export async function bringForward(tx: Queryable, now: Date, id: string, priority: number): Promise<void> {
+  await tx.query(
+    `UPDATE ${tx.schema}.sync_jobs
+     SET scheduled_at = least(scheduled_at, $2), retry_after = NULL, priority = greatest(priority, $3), updated_at = $2
+     WHERE id = $1`,
+    [id, now, priority],
+  );
+}
+
+/** Has a running job followed by another of its type. However often it is asked for, one follows. */
+export async function askForRerun(tx: Queryable, id: string, priority: number): Promise<void> {
+  await tx.query(
+    `UPDATE ${tx.schema}.sync_jobs SET rerun_priority = greatest(rerun_priority, $2::smallint) WHERE id = $1`,
+    [id, priority],
+  );
+}

@@ -4,6 +4,7 @@ import type { Config } from '../config/settings.ts';
 import { describeError } from '../errors.ts';
 import { formatInstant } from '../schedule/instant.ts';
 import type { InvalidField } from '../schedule/sync-metadata.ts';
+import { executorTelemetry } from './executor.ts';
 import { briefError } from './log.ts';
 
 /** Where metrics and spans go; the process-wide providers unless given. */
@@ -66,6 +67,8 @@ export function createTelemetry(
   });
 
   return {
+    ...executorTelemetry(log, meter, explain),
+
     jobPlaced(job: PlacedJob, config: Config['scheduler']): void {
       const { tenantId, providerSlug } = job.connection;
       jobsScheduled.add(
@@ -103,8 +106,8 @@ export function createTelemetry(
       log.info(details, tickSentence(result));
     },
 
-    jobsPruned(count: number): void {
-      log.info({ pruned: count }, `janitor deleted ${count} ended ${count === 1 ? 'job' : 'jobs'}`);
+    pruned(count: number, what: 'ended job' | 'event'): void {
+      log.info({ pruned: count }, `janitor deleted ${count} ${what}${count === 1 ? '' : 's'}`);
     },
 
     roundFailed(role: string, error: unknown, retryMs: number): void {

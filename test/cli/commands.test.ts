@@ -31,9 +31,13 @@ describe('syncline migrate', () => {
   it('creates the tables, and says that they are there the second time', async () => {
     const env = { SYNCLINE_DATABASE_SCHEMA: 'by_cli' };
     const first = await runCli(['migrate', '--json'], onDatabase(env));
-    expect(JSON.parse(first.stdout)).toEqual({ schema: 'by_cli', applied: ['0001_base'], version: 1 });
+    expect(JSON.parse(first.stdout)).toEqual({
+      schema: 'by_cli',
+      applied: ['0001_base', '0002_executor'],
+      version: 2,
+    });
     const second = await runCli(['migrate'], onDatabase(env));
-    expect(second).toMatchObject({ code: 0, stdout: 'Schema "by_cli" is up to date (version 1).\n' });
+    expect(second).toMatchObject({ code: 0, stdout: 'Schema "by_cli" is up to date (version 2).\n' });
   });
 });
 

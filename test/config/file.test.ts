@@ -19,6 +19,7 @@ describe('the configuration file', () => {
       expect(await loadConfigFile(undefined, folder)).toEqual({
         path: name,
         options: { scheduler: { batchSize: 5 } },
+        connectors: [],
       });
     },
   );

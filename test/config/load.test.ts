@@ -119,7 +119,10 @@ describe('SCH-11: configuration', () => {
       'Unknown option scheduler.tickInterval. Did you mean scheduler.tickIntervalSeconds?',
     ],
     [{ schedular: {} }, 'Unknown option schedular. Did you mean scheduler?'],
-    [{ colour: 'blue' }, 'Unknown option colour. Known: database, scheduler, retention, metrics, log.'],
+    [
+      { colour: 'blue' },
+      'Unknown option colour. Known: database, scheduler, executor, rateLimit, retention, metrics, log.',
+    ],
   ])('an unknown option is refused with a suggestion: %j', (options, message) => {
     expect(refusal({ options: options as ConfigOptions })).toBe(message);
   });

@@ -32,7 +32,7 @@ async function run(env: NodeJS.ProcessEnv, pattern: RegExp) {
 
 describe('syncline dev, which is npm start', () => {
   it('runs on an embedded Postgres with a demo, and a restart goes on with it', async () => {
-    const first = await run({}, /tick: placed \d+ jobs.*demo worker: ended \d+/s);
+    const first = await run({}, /tick: placed \d+ jobs.*synced \w+ …\w{6}: \d+ new signals/s);
     expect(first).toMatch(/made a demo: 5 tenants, 24 connections/);
     expect(first).toMatch(/placed github …\w{6} for \d\d:\d\d:\d\d \(every \d+ s, jitter \d+ s\), next/);
     const second = await run({}, /tick: /);
@@ -46,7 +46,7 @@ describe('syncline dev, which is npm start', () => {
       { SYNCLINE_DATABASE_URL: database.url, SYNCLINE_DATABASE_SCHEMA: schema },
       /tick: nothing due/,
     );
-    expect(output).toMatch(/schema "dev_here" is at version 1, just migrated/);
+    expect(output).toMatch(/schema "dev_here" is at version 2, just migrated/);
     expect(output).not.toMatch(/embedded|demo/);
     expect(await database.sql(`SELECT FROM ${schema}.tenants`)).toHaveLength(0);
   });

@@ -33,6 +33,8 @@ export function testPorts(start = '2025-01-01T12:00:00Z', random: () => number =
         fellAsleep(ms);
       });
     },
+    leaseTime: () => null,
+    query: (_statement, send) => send(),
     set: (iso) => {
       nowMs = Date.parse(iso);
     },

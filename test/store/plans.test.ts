@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config/load.ts';
+import { systemPorts } from '../../src/ports.ts';
 import { countOverdue, lockDue } from '../../src/store/connections.ts';
 import { openDatabase, type Queryable } from '../../src/store/database.ts';
 import { tenant, useDatabase } from '../setup/database.ts';
@@ -35,7 +36,7 @@ interface Plan {
 async function explain(send: (db: Queryable) => Promise<unknown>): Promise<Plan> {
   let plan: Plan | undefined;
   const { config } = loadConfig({ options: { database: database.url } });
-  const db = openDatabase(config.database, () => expect.fail());
+  const db = openDatabase(config.database, systemPorts, () => expect.fail());
   await db.transaction((tx) =>
     send({
       schema: tx.schema,

@@ -1,0 +1,39 @@
+import { suggestion } from './config/suggest.ts';
+import { SynclineError } from './errors.ts';
+
+/** Checks of what callers pass in. Each error names the argument, its value and what is allowed. */
+
+export function invalid(message: string, hint?: string): SynclineError {
+  return new SynclineError('INVALID_ARGUMENT', message, hint === undefined ? {} : { hint });
+}
+
+export function requireUuid(name: string, value: unknown): void {
+  if (
+    typeof value !== 'string' ||
+    !/^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i.test(value)
+  ) {
+    throw invalid(`${name} is ${shown(value)}; it must be a UUID.`);
+  }
+}
+
+export function requireWhole(name: string, value: unknown, min: number, max: number): void {
+  if (!Number.isInteger(value) || (value as number) < min || (value as number) > max)
+    throw invalid(`${name} is ${shown(value)}; it must be a whole number from ${min} to ${max}.`);
+}
+
+export function requireOneOf(name: string, value: unknown, allowed: readonly string[]): void {
+  if (typeof value !== 'string' || !allowed.includes(value))
+    throw invalid(
+      `${name} is ${shown(value)}; it must be one of ${allowed.join(', ')}.`,
+      typeof value === 'string' ? suggestion(value, allowed) : undefined,
+    );
+}
+
+export function requireText(name: string, value: unknown, longest: number): void {
+  if (typeof value !== 'string' || value.trim() === '' || value.length > longest || value.includes('\0'))
+    throw invalid(`${name} is ${shown(value)}; it must be text of 1 to ${longest} characters.`);
+}
+
+function shown(value: unknown): string | undefined {
+  return (typeof value === 'string' ? JSON.stringify(value) : String(value)).slice(0, 80);
+}

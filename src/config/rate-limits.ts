@@ -1,0 +1,52 @@
+import type { BackoffPolicy } from '../schedule/backoff.ts';
+import type { Config, ProviderRateLimit } from './settings.ts';
+
+/** What may be set for a single provider, and how its variables end. */
+export const rateLimitFields = [
+  { key: 'baseSeconds', suffix: 'BASE_SECONDS' },
+  { key: 'maxSeconds', suffix: 'MAX_SECONDS' },
+  { key: 'jitterFactor', suffix: 'JITTER_FACTOR' },
+] as const;
+
+export type RateLimitField = keyof BackoffPolicy;
+
+/** The policy in force for a provider: its own values, and everybody's where it has none. */
+export function rateLimitOf(config: Config['rateLimit'], slug: string): BackoffPolicy {
+  const own = entryOf(config.providers, slug)?.[1];
+  return {
+    baseSeconds: own?.baseSeconds ?? config.baseSeconds,
+    maxSeconds: own?.maxSeconds ?? config.maxSeconds,
+    jitterFactor: own?.jitterFactor ?? config.jitterFactor,
+  };
+}
+
+type ProviderRateLimits = Readonly<Record<string, ProviderRateLimit>>;
+
+/** Puts the values of two sources together, field by field; the first wins. */
+export function mergeRateLimits(first: ProviderRateLimits, second: ProviderRateLimits): ProviderRateLimits {
+  const merged: Record<string, ProviderRateLimit> = { ...second };
+  for (const [slug, values] of Object.entries(first)) {
+    const [key, others] = entryOf(merged, slug) ?? [slug, {}];
+    merged[key] = { ...others, ...values };
+  }
+  return merged;
+}
+
+/** The variables that set something for one provider, such as SYNCLINE_RATELIMIT_GITHUB_BASE_SECONDS. */
+export function rateLimitVariables(env: NodeJS.ProcessEnv) {
+  return Object.entries(env).flatMap(([name, text]) => {
+    const field = rateLimitFields.find(({ suffix }) => name.endsWith(`_${suffix}`));
+    const provider = field && name.slice(prefix.length, -field.suffix.length - 1);
+    if (!name.startsWith(prefix) || !provider || !text?.trim()) return [];
+    return [{ name, provider: provider.toLowerCase(), key: field.key, text }];
+  });
+}
+
+const prefix = 'SYNCLINE_RATELIMIT_';
+
+/** A variable cannot name every slug: google-calendar is GOOGLE_CALENDAR there. */
+const inVariables = (slug: string) => slug.toUpperCase().replaceAll(/[^A-Z\d]/g, '_');
+
+function entryOf(limits: ProviderRateLimits, slug: string): [string, ProviderRateLimit] | undefined {
+  return Object.entries(limits).find(([key]) => inVariables(key) === inVariables(slug));
+}

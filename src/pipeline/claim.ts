@@ -1,0 +1,109 @@
+import type { Config } from '../config/settings.ts';
+import type { Connector, JobType } from '../connector.ts';
+import type { Ports } from '../ports.ts';
+import { blockStuck, endBackoffs, lockReady, markRunning, type ReadyRow } from '../store/claims.ts';
+import type { Database } from '../store/database.ts';
+import { isLostRace, violatedConstraint } from '../store/database-errors.ts';
+import type { Telemetry } from '../telemetry/telemetry.ts';
+
+export interface ExecutorContext {
+  db: Database;
+  config: Config['executor'];
+  rateLimit: Config['rateLimit'];
+  ports: Ports;
+  telemetry: Telemetry;
+  /** By the slug of their provider. */
+  connectors: ReadonlyMap<string, Connector>;
+}
+
+/** A job that this process runs, as it was when it was claimed. */
+export interface ClaimedJob {
+  id: string;
+  /** The claim under which everything that its run finds is written. */
+  claimId: string;
+  tenantId: string;
+  providerSlug: string;
+  connectionId: string;
+  type: JobType;
+  priority: number;
+  attempts: number;
+  scheduledAt: Date;
+  /** The job's own cursor, if it has one. */
+  cursor: unknown;
+  connection: { externalId: string | undefined; config: unknown; metadata: Record<string, unknown> };
+}
+
+/** More than this many ends of backing off at once are left for the next claim, so that none takes long. */
+const mostBackoffsEnded = 1000;
+
+export interface Claim {
+  jobs: ClaimedJob[];
+  /** Whether as many were met as were asked for, so that there may be more. */
+  full: boolean;
+}
+
+/** EXE-1 to EXE-3: takes up to `limit` due jobs for a process, in order, no two of one connection. */
+export async function claim(context: ExecutorContext, processId: string, limit: number): Promise<Claim> {
+  const { db, ports, connectors } = context;
+  const providers = [...connectors.keys()];
+  const now = new Date(ports.now());
+  const mark = { now, leaseTime: ports.leaseTime(), processId, claimId: ports.newId() };
+  try {
+    return await db.transaction(
+      async (tx) => {
+        await endBackoffs(tx, { now, providers, limit: mostBackoffsEnded });
+        const rows = (await lockReady(tx, { now, providers, limit })).sort(byOrder);
+        const chosen = onePerConnection(rows.filter((row) => row.connection_status === 'active'));
+        const running = await markRunning(tx, { ...mark, ids: chosen.map((row) => row.id) });
+        await blockStuck(
+          tx,
+          rows.filter((row) => !running.has(row.id)),
+        );
+        const jobs = chosen.filter((row) => running.has(row.id)).map((row) => toJob(row, mark.claimId));
+        return { jobs, full: rows.length === limit };
+      },
+      { timeoutMs: statementTimeoutMs(context.config) },
+    );
+  } catch (error) {
+    // Somebody started a job of one of these connections without locking the connection: look again.
+    if (isLostRace(error) || violatedConstraint(error) === 'idx_sync_jobs_running')
+      return { jobs: [], full: true };
+    throw error;
+  }
+}
+
+/** A statement that hangs must be given up long before the lease is, but not because the database is busy. */
+export function statementTimeoutMs({ leaseSeconds }: Config['executor']): number {
+  return Math.min(15_000, Math.max(5000, leaseSeconds * 500));
+}
+
+function byOrder(a: ReadyRow, b: ReadyRow): number {
+  return b.priority - a.priority || a.scheduled_at.getTime() - b.scheduled_at.getTime();
+}
+
+/** EXE-3 within a batch: the first one counts. Marking it blocks the others. */
+function onePerConnection(rows: ReadyRow[]): ReadyRow[] {
+  const seen = new Set<string>();
+  return rows.filter((row) => !seen.has(row.connection_id) && seen.add(row.connection_id));
+}
+
+function toJob(row: ReadyRow, claimId: string): ClaimedJob {
+  const isObject = typeof row.metadata === 'object' && row.metadata !== null && !Array.isArray(row.metadata);
+  return {
+    id: row.id,
+    claimId,
+    tenantId: row.tenant_id,
+    providerSlug: row.provider_slug,
+    connectionId: row.connection_id,
+    type: row.job_type,
+    priority: row.priority,
+    attempts: row.attempts,
+    scheduledAt: row.scheduled_at,
+    cursor: row.cursor ?? undefined,
+    connection: {
+      externalId: row.external_id ?? undefined,
+      config: row.config,
+      metadata: isObject ? (row.metadata as Record<string, unknown>) : {},
+    },
+  };
+}

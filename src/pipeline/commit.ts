@@ -1,0 +1,167 @@
+import { setConnectionStatus } from '../store/connections.ts';
+import type { Queryable } from '../store/database.ts';
+import { insertEvents } from '../store/events.ts';
+import {
+  type FollowUp,
+  type HeldRow,
+  holdRuns,
+  insertFollowUps,
+  type RunKey,
+  settledRuns,
+  settleJobs,
+  writeConnections,
+} from '../store/settlements.ts';
+import { insertSignals, type NewSignal } from '../store/signals.ts';
+import { type ClaimedJob, type ExecutorContext, statementTimeoutMs } from './claim.ts';
+import type { Verdict } from './judge.ts';
+
+/** A run that has ended, and what is to be written for it. */
+export interface Settlement {
+  job: ClaimedJob;
+  verdict: Verdict;
+}
+
+export interface Committed {
+  /** Runs whose verdict is stored, now or by an earlier try that was not acknowledged; by job. */
+  stored: Map<string, { signals: number }>;
+  /** Jobs that follow. */
+  followUps: number;
+}
+
+/**
+ * EXE-5: everything that these runs found, in one transaction, and only for those that still hold their claim. Whoever is
+ * missing in the answer has lost it, and nothing of it was written.
+ */
+export async function commit(context: ExecutorContext, settlements: Settlement[]): Promise<Committed> {
+  const { db, ports, config } = context;
+  const now = new Date(ports.now());
+  return db.transaction(
+    async (tx) => {
+      const held = new Map((await holdRuns(tx, settlements.map(keyOf))).map((row) => [row.id, row]));
+      const holding = settlements.filter(({ job }) => held.has(job.id));
+      const lost = settlements.filter(({ job }) => !held.has(job.id)).map(keyOf);
+      const earlier = lost.length === 0 ? new Set<string>() : await settledRuns(tx, lost);
+      const stored = new Map([...earlier].map((id) => [id, { signals: 0 }]));
+      if (holding.length === 0) return { stored, followUps: 0 };
+
+      await writeConnections(tx, now, holding.flatMap(connectionWrite));
+      await settleJobs(tx, now, holding.map(jobEnd));
+      const counts = await storeSignals(tx, now, holding, () => ports.newId());
+      const followUps = holding.flatMap((one) => followUpsOf(one, held.get(one.job.id), () => ports.newId()));
+      await insertFollowUps(tx, now, followUps);
+      await markUnauthorized(tx, now, holding, () => ports.newId());
+      for (const { job } of holding) stored.set(job.id, { signals: counts.get(job.id) ?? 0 });
+      return { stored, followUps: followUps.length };
+    },
+    { timeoutMs: statementTimeoutMs(config) },
+  );
+}
+
+function keyOf({ job }: Settlement): RunKey {
+  return { jobId: job.id, claimId: job.claimId, connectionId: job.connectionId };
+}
+
+function connectionWrite({ job, verdict }: Settlement) {
+  const ended = job.type === 'incremental' && verdict.outcome !== 'requeued';
+  if (!ended && verdict.cursor === null) return [];
+  return [{ connectionId: job.connectionId, cursor: verdict.cursor, ended }];
+}
+
+const statusOf = { succeeded: 'succeeded', failed: 'failed', requeued: 'queued' } as const;
+/** What the column can hold. */
+const mostAttempts = 2 ** 31 - 1;
+
+function jobEnd({ job, verdict }: Settlement) {
+  const failures = verdict.outcome === 'succeeded' ? 0 : 1;
+  return {
+    jobId: job.id,
+    status: statusOf[verdict.outcome],
+    attempts: Math.min(job.attempts + failures, mostAttempts),
+    retryAfter: verdict.retryAfter,
+    error: verdict.error ? JSON.stringify(verdict.error) : null,
+  };
+}
+
+/** Signals per statement: enough that the statement costs little per signal, few enough that it is short. */
+const signalsPerStatement = 2000;
+/** A parameter is held in memory several times on its way; this many bytes of payload at most. */
+const bytesPerStatement = 4 * 1024 * 1024;
+
+async function storeSignals(
+  tx: Queryable,
+  now: Date,
+  settlements: Settlement[],
+  newId: () => string,
+): Promise<Map<string, number>> {
+  const counts = new Map<string, number>();
+  let chunk: NewSignal[] = [];
+  let bytes = 0;
+  const flush = async () => {
+    if (chunk.length === 0) return;
+    for (const [jobId, stored] of await insertSignals(tx, now, chunk))
+      counts.set(jobId, (counts.get(jobId) ?? 0) + stored);
+    chunk = [];
+    bytes = 0;
+  };
+  for (const { job, verdict } of settlements) {
+    const { tenantId, providerSlug, connectionId, id: jobId } = job;
+    for (const signal of verdict.signals) {
+      chunk.push({ id: newId(), tenantId, providerSlug, connectionId, jobId, ...signal });
+      bytes += signal.payload.length;
+      if (chunk.length >= signalsPerStatement || bytes >= bytesPerStatement) await flush();
+    }
+  }
+  await flush();
+  return counts;
+}
+
+/** EXE-6, and the one more run that was asked for while this one was running: where both are of one type, one job. */
+function followUpsOf(
+  { job, verdict }: Settlement,
+  held: HeldRow | undefined,
+  newId: () => string,
+): FollowUp[] {
+  const { tenantId, providerSlug, connectionId } = job;
+  const common = { tenantId, providerSlug, connectionId };
+  const rerun = verdict.outcome === 'requeued' ? undefined : (held?.rerun_priority ?? undefined);
+  const { followUp } = verdict;
+  const jobs: FollowUp[] = [];
+  if (followUp) {
+    const isRerun = rerun !== undefined && followUp.type === job.type;
+    const priority = isRerun ? Math.max(job.priority, rerun) : job.priority;
+    jobs.push({ id: newId(), ...common, ...followUp, priority });
+    if (isRerun) return jobs;
+  }
+  if (rerun !== undefined)
+    jobs.push({ id: newId(), ...common, type: job.type, priority: rerun, cursor: null, retryAfter: null });
+  return jobs;
+}
+
+async function markUnauthorized(
+  tx: Queryable,
+  now: Date,
+  settlements: Settlement[],
+  newId: () => string,
+): Promise<void> {
+  const refused = settlements.filter(({ verdict }) => verdict.needsAuth);
+  if (refused.length === 0) return;
+  const changed = await setConnectionStatus(
+    tx,
+    now,
+    refused.map(({ job }) => job.connectionId),
+    'active',
+    'needs_auth',
+  );
+  const events = refused
+    .filter(({ job }) => changed.has(job.connectionId))
+    .map(({ job, verdict }) => ({
+      id: newId(),
+      tenantId: job.tenantId,
+      connectionId: job.connectionId,
+      jobId: job.id,
+      kind: 'needs_auth' as const,
+      actor: 'syncline',
+      reason: verdict.error?.message ?? null,
+    }));
+  await insertEvents(tx, now, events);
+}

@@ -1,0 +1,121 @@
+import { isDeepStrictEqual } from 'node:util';
+import { type ConnectorErrorKind, connectorErrorKind, type RateLimitedError } from '../errors.ts';
+import { type BackoffPolicy, backoffSeconds } from '../schedule/backoff.ts';
+import { formatInstant } from '../schedule/instant.ts';
+import type { ClaimedJob } from './claim.ts';
+import type { CheckedSignal, Page } from './page.ts';
+import { effectiveCursor, type RunEnd } from './run.ts';
+
+/** What is to be written for a run that has ended. */
+export interface Verdict {
+  outcome: 'succeeded' | 'requeued' | 'failed';
+  signals: CheckedSignal[];
+  /** The connection's new cursor, as JSON text; null leaves the one it has. */
+  cursor: string | null;
+  /** A job to follow. */
+  followUp?: { type: 'incremental' | 'full'; cursor: string | null; retryAfter: Date | null };
+  error?: JobError;
+  retryAfter: Date | null;
+  /** The connection needs its user before anything else can run. */
+  needsAuth: boolean;
+  /** What the connector's author should hear of. */
+  warning?: string;
+}
+
+/** `sync_jobs.error`. */
+interface JobError {
+  kind: ConnectorErrorKind;
+  name: string;
+  message: string;
+  at: string;
+}
+
+interface Circumstances {
+  policy: BackoffPolicy;
+  nowMs: number;
+  random: number;
+}
+
+/** EXE-5 to EXE-8: decides. */
+export function judge(job: ClaimedJob, end: RunEnd, circumstances: Circumstances): Verdict {
+  return 'page' in end ? judgePage(job, end.page) : judgeError(job, end.error, circumstances);
+}
+
+const nothing = { signals: [], cursor: null, retryAfter: null, needsAuth: false };
+
+function judgePage(job: ClaimedJob, page: Page): Verdict {
+  const { signals, nextCursor, hasMore } = page;
+  const verdict: Verdict = { ...nothing, outcome: 'succeeded', signals, cursor: nextCursor ?? null };
+  if (!hasMore) return verdict;
+  const problem = endlessWalk(job, page);
+  if (problem) return { ...verdict, warning: problem };
+  return {
+    ...verdict,
+    followUp: { type: 'incremental', cursor: nextCursor ?? null, retryAfter: null },
+  };
+}
+
+/** EXE-6: what would come back to the same place for ever. */
+function endlessWalk(job: ClaimedJob, { signals, nextCursor }: Page): string | undefined {
+  if (nextCursor === undefined) return 'hasMore without nextCursor: the walk ends here';
+  const isUnchanged = isDeepStrictEqual(JSON.parse(nextCursor), effectiveCursor(job));
+  if (isUnchanged && signals.length === 0)
+    return 'hasMore with the same cursor as before and no signals: the walk ends here';
+  return undefined;
+}
+
+function judgeError(job: ClaimedJob, thrown: unknown, circumstances: Circumstances): Verdict {
+  const { policy, nowMs, random } = circumstances;
+  const error = describe(thrown, nowMs);
+  const failed: Verdict = { ...nothing, outcome: 'failed', error };
+  const hint = error.kind === 'rate_limited' ? (thrown as RateLimitedError).retryAfterSeconds : undefined;
+  const retryAfter = new Date(nowMs + backoffSeconds(policy, job.attempts, hint, random) * 1000);
+
+  switch (error.kind) {
+    case 'unauthorized':
+      return { ...failed, needsAuth: true };
+    case 'permanent':
+      return failed;
+    case 'cursor_expired':
+      // There was no cursor that could have expired: starting from nothing once more would be a loop.
+      if (effectiveCursor(job) === undefined) return { ...failed, outcome: 'requeued', retryAfter };
+      // In the middle of a walk: one that always expires there must not start over and over without a pause.
+      return {
+        ...failed,
+        followUp: { type: 'full', cursor: null, retryAfter: job.cursor === undefined ? null : retryAfter },
+      };
+    default:
+      return { ...failed, outcome: 'requeued', retryAfter };
+  }
+}
+
+/** Long enough for any message that says something; a whole HTML page does not. */
+const longestMessage = 2000;
+
+/** Whatever was thrown, as something that can be read and stored. */
+function describe(thrown: unknown, nowMs: number): JobError {
+  const at = formatInstant(nowMs);
+  try {
+    return { kind: connectorErrorKind(thrown), ...named(thrown), at };
+  } catch {
+    return {
+      kind: 'transient',
+      name: 'Error',
+      message: 'The connector threw something that cannot be read.',
+      at,
+    };
+  }
+}
+
+function named(thrown: unknown): Pick<JobError, 'name' | 'message'> {
+  if (thrown instanceof Error) {
+    const { name, message } = thrown;
+    return { name: storable(name, 100), message: storable(message || name, longestMessage) };
+  }
+  const shown = typeof thrown === 'object' ? JSON.stringify(thrown) : String(thrown);
+  return { name: 'Error', message: storable(`The connector threw ${shown}.`, longestMessage) };
+}
+
+/** Cut first: a cut can leave half of a surrogate pair, which encoding then replaces. */
+const storable = (text: unknown, length: number) =>
+  Buffer.from(String(text).slice(0, length)).toString().replaceAll('\0', '\uFFFD');

@@ -1,0 +1,83 @@
+import type { Logger } from 'pino';
+import type { Connector, SyncContext } from '../connector.ts';
+import { PermanentError } from '../errors.ts';
+import { syncOf } from '../schedule/sync-metadata.ts';
+import type { ClaimedJob } from './claim.ts';
+import { check, checkResult, type Page } from './page.ts';
+
+/** How a run ended: with a page, or with whatever was thrown. */
+export type RunEnd = { page: Page } | { error: unknown };
+
+export interface RunOptions {
+  abortSignal: AbortSignal;
+  /** Made only when the connector asks for it: most never log, and a child logger costs. */
+  log: () => Logger;
+}
+
+/** EXE-8: calls the connector and never throws. Ends as soon as the signal aborts, whatever the connector does. */
+export async function run(job: ClaimedJob, connector: Connector, options: RunOptions): Promise<RunEnd> {
+  const { abortSignal } = options;
+  let stopWaiting = () => {};
+  const aborted = new Promise<RunEnd>((resolve) => {
+    const end = () => resolve({ error: abortSignal.reason });
+    if (abortSignal.aborted) end();
+    abortSignal.addEventListener('abort', end, { once: true });
+    stopWaiting = () => abortSignal.removeEventListener('abort', end);
+  });
+  const synced = sync(job, connector, options).then(
+    (page): RunEnd => ({ page }),
+    (error: unknown): RunEnd => ({ error }),
+  );
+  const end = await Promise.race([synced, aborted]);
+  stopWaiting();
+  return end;
+}
+
+async function sync(job: ClaimedJob, connector: Connector, options: RunOptions): Promise<Page> {
+  const { externalId, config, metadata } = job.connection;
+  let log: Logger | undefined;
+  const context: SyncContext = {
+    connection: {
+      id: job.connectionId,
+      tenantId: job.tenantId,
+      provider: job.providerSlug,
+      externalId,
+      config: await fitting(connector.configSchema, config, 'connection.config', 'Correct it.'),
+      metadata,
+    },
+    cursor: await usableCursor(job, connector),
+    job: { id: job.id, type: job.type, attempts: job.attempts, scheduledAt: job.scheduledAt },
+    abortSignal: options.abortSignal,
+    get log() {
+      log ??= options.log();
+      return log;
+    },
+  };
+  return checkResult(await connector.sync(context), connector);
+}
+
+async function usableCursor(job: ClaimedJob, { cursorSchema }: Connector): Promise<unknown> {
+  const cursor = effectiveCursor(job);
+  if (cursor === undefined) return undefined;
+  return fitting(cursorSchema, cursor, 'The stored cursor', 'Correct it, or trigger a full sync.');
+}
+
+/** EXE-4: the job's own cursor, else the connection's; a full sync without one starts from nothing. */
+export function effectiveCursor({ cursor, type, connection }: ClaimedJob): unknown {
+  if (cursor !== undefined || type === 'full') return cursor;
+  return syncOf(connection.metadata)['cursor'] ?? undefined;
+}
+
+/** The same stored value will not fit the next time either, so it is a permanent failure. */
+async function fitting(
+  schema: Connector['cursorSchema'],
+  value: unknown,
+  what: string,
+  remedy: string,
+): Promise<unknown> {
+  if (!schema) return value;
+  const checked = await check(schema, value);
+  if (checked.problem)
+    throw new PermanentError(`${what} does not fit the connector's schema: ${checked.problem}. ${remedy}`);
+  return checked.value;
+}

@@ -1,0 +1,235 @@
+import { rateLimitOf } from '../config/rate-limits.ts';
+import type { Connector } from '../connector.ts';
+import { TransientError } from '../errors.ts';
+import { type ClaimedJob, claim, type ExecutorContext } from '../pipeline/claim.ts';
+import type { Settlement } from '../pipeline/commit.ts';
+import { judge } from '../pipeline/judge.ts';
+import { run } from '../pipeline/run.ts';
+import { nextDueAt, otherProvidersWaiting } from '../store/claims.ts';
+import type { ReservedConnection } from '../store/reserved.ts';
+import { startLease } from './lease.ts';
+import { type Loop, startLoop } from './loop.ts';
+import { createSettler } from './settler.ts';
+
+export interface ExecutorOptions extends ExecutorContext {
+  /** Opens the connection for the heartbeat; `onWake` is called whenever executors are told to look. */
+  openReserved: (onWake: () => void) => ReservedConnection;
+}
+
+/** What an executor has done. */
+export interface WorkTotals {
+  claimed: number;
+  succeeded: number;
+  requeued: number;
+  failed: number;
+  /** Runs that were taken away: cancelled, or their lease was lost. */
+  lost: number;
+  /** New signals stored. */
+  signals: number;
+}
+
+export interface Executor extends Loop {
+  totals(): WorkTotals;
+  /** Resolves as soon as nothing is due and nothing runs. */
+  drained(): Promise<void>;
+}
+
+interface Run {
+  job: ClaimedJob;
+  abort: AbortController;
+  /** Aborts when the connector has ended, which ends the timer. */
+  ended: AbortController;
+  startedMs: number;
+  /** `syncing` until the connector has ended; a lost run is forgotten at once. */
+  state: 'syncing' | 'storing';
+}
+
+/** The pause after a claim that got nothing though something is due, because others hold it; doubles while that lasts. */
+const contendedMs = 20;
+/** How often providers without a connector are looked for. */
+const reportMs = 60_000;
+
+const abortReasons = {
+  lost: 'its lease was lost',
+  cancelled: 'its job was cancelled',
+  shutdown: 'the process is shutting down',
+};
+
+/** Runs due jobs until stopped. Any number of executors may run at once, in one process or in many. */
+export function startExecutor(options: ExecutorOptions): Executor {
+  const { db, config, rateLimit, ports, telemetry, connectors } = options;
+  const providers = [...connectors.keys()];
+  const runs = new Map<string, Run>();
+  const givenUp = new AbortController();
+  const totals: WorkTotals = { claimed: 0, succeeded: 0, requeued: 0, failed: 0, lost: 0, signals: 0 };
+  let expectsWork = true;
+  let emptyHanded = 0;
+  let reportedMs = Number.NEGATIVE_INFINITY;
+  const onDrained: (() => void)[] = [];
+  const onEmpty: (() => void)[] = [];
+  let stopped: Promise<void> | undefined;
+
+  const settler = createSettler({
+    ...options,
+    isHeld: ({ job }) => runs.get(job.id)?.job === job,
+    givenUp: givenUp.signal,
+    onStored: (settlement, signals) => {
+      finish(settlement, signals);
+      claims.wake();
+    },
+    onLost: ({ job }) => forget(job, 'lost'),
+    onFollowUps: () => lookNow(),
+  });
+
+  const lease = startLease({
+    ...options,
+    reserved: options.openReserved(() => {
+      lookNow();
+      lease.wake();
+    }),
+    runs: () =>
+      [...runs.values()]
+        .filter(({ state }) => state === 'syncing')
+        .map(({ job }) => ({ jobId: job.id, claimId: job.claimId })),
+    onHeld: () => lookNow(),
+    onRunLost: (jobId, status) => {
+      const lost = runs.get(jobId);
+      if (lost?.state === 'syncing') forget(lost.job, status === 'cancelled' ? 'cancelled' : 'lost');
+    },
+    onLost: () => {
+      telemetry.leaseLost(runs.size);
+      for (const { job } of [...runs.values()]) forget(job, 'lost');
+    },
+  });
+
+  const claims = startLoop({
+    ports,
+    runOnce: claimRound,
+    onFailure: (error, retryMs) => telemetry.roundFailed('executor', error, retryMs),
+  });
+
+  function lookNow(): void {
+    expectsWork = true;
+    claims.wake();
+  }
+
+  /** Fills the free slots, or finds out when to look again. While nothing is due that is a single query. */
+  async function claimRound(): Promise<number> {
+    const processId = lease.processId();
+    const free = Math.min(config.concurrency - runs.size, config.claimBatch);
+    if (processId === undefined || free <= 0) return config.pollIntervalMs;
+    await reportMissingConnectors();
+    if (providers.length === 0) return idle();
+    if (!expectsWork) {
+      const dueMs = (await nextDueAt(db, providers))?.getTime() ?? Number.POSITIVE_INFINITY;
+      const waitMs = dueMs - ports.now();
+      if (waitMs > 0) return idle(waitMs);
+    }
+    const { jobs, full } = await claim(options, processId, free);
+    expectsWork = full;
+    totals.claimed += jobs.length;
+    telemetry.jobsClaimed(jobs, ports.now());
+    // Lost while claiming: those jobs are put back with all others of the old lease.
+    if (lease.processId() === processId) for (const job of jobs) start(job);
+    telemetry.running(runs.size);
+    emptyHanded = jobs.length === 0 && !full ? emptyHanded + 1 : 0;
+    return emptyHanded === 0 ? 0 : Math.min(contendedMs * 2 ** emptyHanded, config.pollIntervalMs);
+  }
+
+  function idle(waitMs = Number.POSITIVE_INFINITY): number {
+    if (runs.size === 0) for (const resolve of onDrained.splice(0)) resolve();
+    return Math.min(waitMs, config.pollIntervalMs);
+  }
+
+  async function reportMissingConnectors(): Promise<void> {
+    if (ports.monotonicMs() - reportedMs < reportMs) return;
+    reportedMs = ports.monotonicMs();
+    telemetry.connectorsMissing(await otherProvidersWaiting(db, providers));
+  }
+
+  function start(job: ClaimedJob): void {
+    const connector = connectors.get(job.providerSlug) as Connector;
+    const current: Run = {
+      job,
+      abort: new AbortController(),
+      ended: new AbortController(),
+      startedMs: ports.monotonicMs(),
+      state: 'syncing',
+    };
+    runs.set(job.id, current);
+    void abortWhenLate(current);
+    void run(job, connector, { abortSignal: current.abort.signal, log: () => telemetry.runLogger(job) }).then(
+      (end) => {
+        current.ended.abort();
+        // Lost meanwhile: whatever it found is somebody else's to find.
+        if (runs.get(job.id) !== current) return;
+        current.state = 'storing';
+        const policy = rateLimitOf(rateLimit, job.providerSlug);
+        const verdict = judge(job, end, { policy, nowMs: ports.now(), random: ports.random() });
+        telemetry.runEnded(job, end, verdict);
+        settler.add({ job, verdict });
+      },
+    );
+  }
+
+  /** EXE-9: a run past its time is a failure, whether the connector listens to its signal or not. */
+  async function abortWhenLate({ abort, ended }: Run): Promise<void> {
+    await ports.sleep(config.maxRunSeconds * 1000, ended.signal);
+    if (!ended.signal.aborted)
+      abort.abort(new TransientError(`The run took longer than ${config.maxRunSeconds} s and was aborted.`));
+  }
+
+  function finish({ job, verdict }: Settlement, signals: number): void {
+    const durationMs = Math.max(0, ports.monotonicMs() - (runs.get(job.id)?.startedMs ?? 0));
+    remove(job);
+    totals[verdict.outcome]++;
+    totals.signals += signals;
+    telemetry.jobFinished(job, verdict, { durationMs, signals });
+  }
+
+  function forget(job: ClaimedJob, why: keyof typeof abortReasons): void {
+    const lost = runs.get(job.id);
+    if (lost?.job !== job) return;
+    remove(job);
+    totals.lost++;
+    lost.ended.abort();
+    lost.abort.abort(new TransientError(`The run was aborted: ${abortReasons[why]}.`));
+    telemetry.runLost(job, why);
+    claims.wake();
+  }
+
+  function remove(job: ClaimedJob): void {
+    runs.delete(job.id);
+    telemetry.running(runs.size);
+    if (runs.size === 0) for (const resolve of onEmpty.splice(0)) resolve();
+  }
+
+  /** EXE-10: finishes what can be finished within the grace time; the rest goes back as if it had not been claimed. */
+  async function shutDown(): Promise<void> {
+    await claims.stop();
+    const underWay = runs.size;
+    const over = new AbortController();
+    const empty = new Promise<void>((resolve) => (underWay === 0 ? resolve() : onEmpty.push(resolve)));
+    await Promise.race([ports.sleep(config.shutdownGraceSeconds * 1000, over.signal), empty]);
+    over.abort();
+    const unfinished = [...runs.values()];
+    for (const { job } of unfinished) forget(job, 'shutdown');
+    givenUp.abort();
+    await settler.drained();
+    const putBack = await lease.stop().catch((error: unknown) => {
+      telemetry.leaseNotReturned(error);
+      return 0;
+    });
+    telemetry.executorStopped({ finished: underWay - unfinished.length, putBack });
+  }
+
+  return {
+    wake: () => lookNow(),
+    stop: () => {
+      stopped ??= shutDown();
+      return stopped;
+    },
+    totals: () => ({ ...totals }),
+    drained: () => new Promise((resolve) => void onDrained.push(resolve)),
+  };
+}

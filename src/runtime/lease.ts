@@ -1,0 +1,127 @@
+import { hostname } from 'node:os';
+import type { ExecutorContext } from '../pipeline/claim.ts';
+import { reap } from '../pipeline/reap.ts';
+import { beat, type ClaimKey, expireProcess, insertProcess } from '../store/processes.ts';
+import type { ReservedConnection } from '../store/reserved.ts';
+import { startLoop } from './loop.ts';
+
+export interface LeaseOptions extends ExecutorContext {
+  /** A connection that nobody else uses, so that a busy pool cannot keep a heartbeat waiting. */
+  reserved: ReservedConnection;
+  /** The runs that are under way now. */
+  runs: () => ClaimKey[];
+  /** This process may claim, from now on. */
+  onHeld: () => void;
+  /** A run is no longer this process's: its job is now in `status`. */
+  onRunLost: (jobId: string, status: string) => void;
+  /** The lease is gone, and every run with it. */
+  onLost: () => void;
+}
+
+export interface Lease {
+  /** Under which id to claim; undefined while the lease is not certain. */
+  processId(): string | undefined;
+  /** Beats now rather than at the next turn. */
+  wake(): void;
+  /** Gives the lease up and puts back every job that is still under it; returns how many. */
+  stop(): Promise<number>;
+}
+
+/** How often dead processes are looked for, and one's own lease renewed. A fifth of a short lease is enough for it. */
+function beatMs(leaseSeconds: number): number {
+  return Math.min(5000, leaseSeconds * 200);
+}
+
+/**
+ * EXE-9: this process's lease. Renewed by one statement that also finds dead processes and runs that were taken away.
+ * Whatever the database says, after a lease without a renewal the runs count as lost: somebody else may have them by then.
+ * A lease once lost is never renewed; the process goes on under a new id.
+ */
+export function startLease(options: LeaseOptions): Lease {
+  const { db, reserved, config, ports, telemetry, runs, onHeld, onRunLost, onLost } = options;
+  const leaseMs = config.leaseSeconds * 1000;
+  let current: { id: string; heldUntilMs: number; beating: boolean } | undefined;
+
+  async function register(): Promise<void> {
+    const id = ports.newId();
+    const sentMs = ports.monotonicMs();
+    const { leaseSeconds, concurrency } = config;
+    const providers = [...options.connectors.keys()];
+    const self = { id, host: hostname(), pid: process.pid, concurrency, providers };
+    await insertProcess(reserved, ports.leaseTime(), leaseSeconds, self);
+    current = { id, heldUntilMs: sentMs + leaseMs, beating: false };
+    watchdog.wake();
+  }
+
+  async function round(): Promise<number> {
+    if (!current) await register();
+    const mine = current;
+    if (!mine) return 0;
+    const sentMs = ports.monotonicMs();
+    const answer = await beat(reserved, ports.leaseTime(), config.leaseSeconds, mine.id, runs());
+    // The watchdog was faster.
+    if (current !== mine) return 0;
+    if (!answer.held) {
+      lose();
+      return 0;
+    }
+    const wasSilent = !mine.beating;
+    Object.assign(mine, { heldUntilMs: sentMs + leaseMs, beating: true });
+    if (wasSilent) onHeld();
+    for (const { id, status } of answer.lost) onRunLost(id, status);
+    for (const processId of answer.expired) await reapOne(processId);
+    return beatMs(config.leaseSeconds);
+  }
+
+  /** What goes wrong with somebody else's jobs is no reason to doubt one's own lease. */
+  async function reapOne(processId: string): Promise<void> {
+    try {
+      const requeued = await reap({ db, ports }, processId);
+      if (requeued > 0) telemetry.processReaped(processId, requeued);
+    } catch (error) {
+      telemetry.roundFailed('reaper', error, beatMs(config.leaseSeconds));
+    }
+  }
+
+  function lose(): void {
+    current = undefined;
+    onLost();
+    heart.wake();
+  }
+
+  const heart = startLoop({
+    ports,
+    runOnce: round,
+    onFailure: (error, retryMs) => {
+      if (current) current.beating = false;
+      telemetry.roundFailed('heartbeat', error, retryMs);
+    },
+  });
+
+  const watchdog = startLoop({
+    ports,
+    runOnce: async () => {
+      if (!current) return leaseMs;
+      const leftMs = current.heldUntilMs - ports.monotonicMs();
+      if (leftMs <= 0) lose();
+      return Math.max(leftMs, 0);
+    },
+    onFailure: () => {},
+  });
+
+  return {
+    processId: () => (current?.beating && ports.monotonicMs() < current.heldUntilMs ? current.id : undefined),
+    wake: () => heart.wake(),
+    stop: async () => {
+      const mine = current;
+      await Promise.all([heart.stop(), watchdog.stop()]);
+      try {
+        if (!mine) return 0;
+        await expireProcess(reserved, ports.leaseTime(), mine.id);
+        return await reap({ db, ports }, mine.id);
+      } finally {
+        await reserved.close();
+      }
+    },
+  };
+}

@@ -1,0 +1,174 @@
+import type { Queryable } from './database.ts';
+
+/** A queued job and its connection, both locked until the transaction ends. */
+export interface ReadyRow {
+  id: string;
+  tenant_id: string;
+  provider_slug: string;
+  connection_id: string;
+  job_type: 'incremental' | 'full' | 'webhook';
+  priority: number;
+  attempts: number;
+  scheduled_at: Date;
+  cursor: unknown;
+  connection_status: string;
+  external_id: string | null;
+  config: unknown;
+  metadata: unknown;
+}
+
+/** Exactly the predicate of idx_sync_jobs_ready. */
+const ready = `status = 'queued' AND NOT blocked AND retry_after IS NULL`;
+/** Exactly the predicate of idx_sync_jobs_retry. */
+const backingOff = `status = 'queued' AND NOT blocked AND retry_after IS NOT NULL`;
+
+/**
+ * The lanes that have something queued: each provider of $1 with each priority. Found by jumping from one priority to the
+ * next in the index, so jobs that are not due yet are not read, however many there are.
+ */
+const lanes = (schema: string) => `
+  lane AS (
+    SELECT p.slug, (
+      SELECT priority FROM ${schema}.sync_jobs WHERE ${ready} AND provider_slug = p.slug
+      ORDER BY provider_slug, priority LIMIT 1) AS priority
+    FROM unnest($1::text[]) AS p (slug)
+    UNION ALL
+    SELECT l.slug, (
+      SELECT j.priority FROM ${schema}.sync_jobs j WHERE ${ready} AND j.provider_slug = l.slug AND j.priority > l.priority
+      ORDER BY j.provider_slug, j.priority LIMIT 1)
+    FROM lane l WHERE l.priority IS NOT NULL
+  )`;
+
+/**
+ * EXE-1, EXE-2: locks the jobs that come first, with their connections; what another process holds is passed over. How
+ * many of each lane belong to the first is counted before anything is locked, so that no more than `limit` are. EXE-3 is
+ * not decided here: what ended or began while a lock was being taken is only seen by the next statement.
+ */
+export function lockReady(
+  tx: Queryable,
+  { now, providers, limit }: { now: Date; providers: readonly string[]; limit: number },
+): Promise<ReadyRow[]> {
+  const due = `${ready} AND provider_slug = l.slug AND priority = l.priority AND scheduled_at <= $2`;
+  return tx.query<ReadyRow>(
+    `WITH RECURSIVE ${lanes(tx.schema)}, share AS MATERIALIZED (
+       SELECT slug, priority, count(*) AS jobs FROM (
+         SELECT l.slug, l.priority FROM lane l CROSS JOIN LATERAL (
+           SELECT scheduled_at FROM ${tx.schema}.sync_jobs WHERE ${due}
+           ORDER BY provider_slug, priority, scheduled_at LIMIT $3) j
+         WHERE l.priority IS NOT NULL
+         ORDER BY l.priority DESC, j.scheduled_at LIMIT $3) first
+       GROUP BY slug, priority
+     )
+     SELECT locked.* FROM share l CROSS JOIN LATERAL (
+       SELECT j.id, j.tenant_id, j.provider_slug, j.connection_id, j.job_type, j.priority, j.attempts, j.scheduled_at, j.cursor,
+         c.status AS connection_status, c.external_id, c.config, c.metadata
+       FROM ${tx.schema}.sync_jobs j JOIN ${tx.schema}.connections c ON c.id = j.connection_id
+       WHERE j.status = 'queued' AND NOT j.blocked AND j.retry_after IS NULL
+         AND j.provider_slug = l.slug AND j.priority = l.priority AND j.scheduled_at <= $2
+       ORDER BY j.provider_slug, j.priority, j.scheduled_at
+       LIMIT l.jobs
+       FOR NO KEY UPDATE OF j, c SKIP LOCKED) locked`,
+    [providers, now, limit],
+  );
+}
+
+/**
+ * EXE-3: marks the jobs as running, except those whose connection runs another, and returns which were. Their connections
+ * are locked, and everybody who starts a job locks them, so nothing can begin beside this; the unique index has the last
+ * word. Nothing is claimed for a process whose lease is gone.
+ */
+export async function markRunning(
+  tx: Queryable,
+  {
+    now,
+    leaseTime,
+    processId,
+    claimId,
+    ids,
+  }: { now: Date; leaseTime: Date | null; processId: string; claimId: string; ids: string[] },
+): Promise<Set<string>> {
+  if (ids.length === 0) return new Set();
+  const rows = await tx.query<{ id: string }>(
+    `WITH alive AS MATERIALIZED (
+       SELECT id FROM ${tx.schema}.processes
+       WHERE id = $2 AND expires_at > coalesce($3::timestamptz, clock_timestamp()) FOR KEY SHARE
+     )
+     UPDATE ${tx.schema}.sync_jobs j
+     SET status = 'running', started_at = $1, updated_at = $1, process_id = $2, claim_id = $4
+     WHERE j.id = ANY ($5::uuid[]) AND (SELECT id FROM alive) IS NOT NULL
+       AND (SELECT r.id FROM ${tx.schema}.sync_jobs r
+            WHERE r.connection_id = j.connection_id AND r.status = 'running' LIMIT 1) IS NULL
+     RETURNING j.id`,
+    [now, processId, leaseTime, claimId, ids],
+  );
+  return new Set(rows.map((row) => row.id));
+}
+
+/**
+ * Jobs that seemed ready and were not: where their connection is busy or not active they are taken out of what is claimed
+ * from, or every claim would meet them again. The triggers bring them back.
+ */
+export async function blockStuck(
+  tx: Queryable,
+  jobs: Pick<ReadyRow, 'id' | 'connection_id'>[],
+): Promise<void> {
+  if (jobs.length === 0) return;
+  await tx.query(`SELECT ${tx.schema}.block_arrivals($1::uuid[], $2::uuid[])`, [
+    jobs.map((job) => job.id),
+    jobs.map((job) => job.connection_id),
+  ]);
+}
+
+/** Puts jobs whose time of backing off is over back in line, by their own time; returns how many. */
+export async function endBackoffs(
+  tx: Queryable,
+  { now, providers, limit }: { now: Date; providers: readonly string[]; limit: number },
+): Promise<number> {
+  const rows = await tx.query(
+    `UPDATE ${tx.schema}.sync_jobs SET retry_after = NULL
+     WHERE id = ANY (ARRAY(
+       SELECT over.id FROM unnest($1::text[]) AS p (slug) CROSS JOIN LATERAL (
+         SELECT j.id FROM ${tx.schema}.sync_jobs j
+         WHERE ${backingOff} AND j.provider_slug = p.slug AND j.retry_after <= $2
+         ORDER BY j.provider_slug, j.retry_after LIMIT $3
+         FOR UPDATE SKIP LOCKED) over))
+     RETURNING 1`,
+    [providers, now, limit],
+  );
+  return rows.length;
+}
+
+/** When the next of these providers' jobs is or was due; undefined if none is queued. */
+export async function nextDueAt(db: Queryable, providers: readonly string[]): Promise<Date | undefined> {
+  const [row] = await db.query<{ at: Date | null }>(
+    `WITH RECURSIVE ${lanes(db.schema)}
+     SELECT least(
+       (SELECT min((
+          SELECT scheduled_at FROM ${db.schema}.sync_jobs
+          WHERE ${ready} AND provider_slug = l.slug AND priority = l.priority
+          ORDER BY provider_slug, priority, scheduled_at LIMIT 1))
+        FROM lane l WHERE l.priority IS NOT NULL),
+       (SELECT min((
+          SELECT retry_after FROM ${db.schema}.sync_jobs WHERE ${backingOff} AND provider_slug = p.slug
+          ORDER BY provider_slug, retry_after LIMIT 1))
+        FROM unnest($1::text[]) AS p (slug))) AS at`,
+    [providers],
+  );
+  return row?.at ?? undefined;
+}
+
+/** Providers that have a job in line, apart from those given: found by jumping from one provider to the next in the index. */
+export async function otherProvidersWaiting(db: Queryable, providers: readonly string[]): Promise<string[]> {
+  const next = (after: string) =>
+    `SELECT j.provider_slug FROM ${db.schema}.sync_jobs j WHERE ${ready} ${after} ORDER BY j.provider_slug LIMIT 1`;
+  const rows = await db.query<{ slug: string }>(
+    `WITH RECURSIVE waiting AS (
+       SELECT (${next('')}) AS slug
+       UNION ALL
+       SELECT (${next('AND j.provider_slug > w.slug')}) FROM waiting w WHERE w.slug IS NOT NULL
+     )
+     SELECT slug FROM waiting WHERE slug <> ALL ($1::text[]) LIMIT 100`,
+    [providers],
+  );
+  return rows.map((row) => row.slug);
+}

@@ -1,0 +1,139 @@
+import type { Queryable } from './database.ts';
+
+/** A run, and the claim under which it may write. */
+export interface RunKey {
+  jobId: string;
+  claimId: string;
+  connectionId: string;
+}
+
+export interface HeldRow {
+  id: string;
+  rerun_priority: number | null;
+}
+
+/**
+ * EXE-5, the fence: locks the connections and jobs of the runs that still hold their claim, and returns only those.
+ * Connection before job, in the order of ids, as everybody does: so nobody waits in a circle.
+ */
+export function holdRuns(tx: Queryable, runs: RunKey[]): Promise<HeldRow[]> {
+  return tx.query<HeldRow>(
+    `SELECT j.id, j.rerun_priority
+     FROM unnest($1::uuid[], $2::uuid[], $3::uuid[]) AS r (job_id, claim_id, connection_id)
+     JOIN ${tx.schema}.connections c ON c.id = r.connection_id
+     JOIN ${tx.schema}.sync_jobs j ON j.id = r.job_id
+     WHERE j.claim_id = r.claim_id AND j.status = 'running'
+     ORDER BY c.id
+     FOR NO KEY UPDATE OF c, j`,
+    [runs.map((run) => run.jobId), runs.map((run) => run.claimId), runs.map((run) => run.connectionId)],
+  );
+}
+
+/** Of these runs, those whose job was settled under their own claim: their commit succeeded, but nobody told us. */
+export async function settledRuns(tx: Queryable, runs: RunKey[]): Promise<Set<string>> {
+  const rows = await tx.query<{ id: string }>(
+    `SELECT j.id FROM unnest($1::uuid[], $2::uuid[]) AS r (job_id, claim_id)
+     JOIN ${tx.schema}.sync_jobs j ON j.id = r.job_id
+     WHERE j.claim_id = r.claim_id AND j.status <> 'running'`,
+    [runs.map((run) => run.jobId), runs.map((run) => run.claimId)],
+  );
+  return new Set(rows.map((row) => row.id));
+}
+
+export interface ConnectionWrite {
+  connectionId: string;
+  /** The new cursor, as JSON text; the old one stays where there is none. */
+  cursor: string | null;
+  /** Whether its incremental job has ended. */
+  ended: boolean;
+}
+
+/** Writes what the triggers would write when the job ends, together with the cursor: one new row instead of two. */
+export async function writeConnections(tx: Queryable, now: Date, writes: ConnectionWrite[]): Promise<void> {
+  if (writes.length === 0) return;
+  await tx.query(
+    `UPDATE ${tx.schema}.connections c
+     SET metadata = CASE WHEN w.cursor IS NULL THEN c.metadata
+           ELSE ${tx.schema}.patch_sync(c.metadata, jsonb_build_object('cursor', w.cursor)) END,
+         last_incremental_ended_at =
+           CASE WHEN w.ended THEN greatest(c.last_incremental_ended_at, $1) ELSE c.last_incremental_ended_at END,
+         waits_for_job = c.waits_for_job AND NOT w.ended,
+         updated_at = $1
+     FROM unnest($2::uuid[], $3::jsonb[], $4::boolean[]) AS w (id, cursor, ended)
+     WHERE c.id = w.id`,
+    [
+      now,
+      writes.map((write) => write.connectionId),
+      writes.map((write) => write.cursor),
+      writes.map((write) => write.ended),
+    ],
+  );
+}
+
+export interface JobEnd {
+  jobId: string;
+  status: 'succeeded' | 'failed' | 'queued';
+  attempts: number;
+  retryAfter: Date | null;
+  /** JSON text. */
+  error: string | null;
+}
+
+/** Ends jobs, or puts them back. The claim stays with the row, so that a settlement can be recognised as one's own. */
+export async function settleJobs(tx: Queryable, now: Date, ends: JobEnd[]): Promise<void> {
+  await tx.query(
+    `UPDATE ${tx.schema}.sync_jobs j
+     SET status = e.status, finished_at = CASE WHEN e.status = 'queued' THEN NULL ELSE $1::timestamptz END,
+         attempts = e.attempts, retry_after = e.retry_after, error = e.error,
+         process_id = NULL, rerun_priority = NULL, updated_at = $1
+     FROM unnest($2::uuid[], $3::text[], $4::int[], $5::timestamptz[], $6::jsonb[])
+       AS e (id, status, attempts, retry_after, error)
+     WHERE j.id = e.id`,
+    [
+      now,
+      ends.map((end) => end.jobId),
+      ends.map((end) => end.status),
+      ends.map((end) => end.attempts),
+      ends.map((end) => end.retryAfter),
+      ends.map((end) => end.error),
+    ],
+  );
+}
+
+export interface FollowUp {
+  id: string;
+  tenantId: string;
+  providerSlug: string;
+  connectionId: string;
+  type: 'incremental' | 'full' | 'webhook';
+  priority: number;
+  /** JSON text; null leaves the cursor to the connection. */
+  cursor: string | null;
+  retryAfter: Date | null;
+}
+
+/** EXE-6: queues a job, due now; one of its type that already waits takes over the cursor and becomes due instead. */
+export async function insertFollowUps(tx: Queryable, now: Date, jobs: FollowUp[]): Promise<void> {
+  if (jobs.length === 0) return;
+  await tx.query(
+    `INSERT INTO ${tx.schema}.sync_jobs AS j
+       (id, tenant_id, provider_slug, connection_id, job_type, priority, cursor, retry_after, scheduled_at, created_at, updated_at)
+     SELECT f.*, $1, $1, $1
+     FROM unnest($2::uuid[], $3::uuid[], $4::text[], $5::uuid[], $6::text[], $7::smallint[], $8::jsonb[], $9::timestamptz[])
+       AS f (id, tenant_id, provider_slug, connection_id, job_type, priority, cursor, retry_after)
+     ON CONFLICT (connection_id, job_type) WHERE status IN ('queued', 'running') DO UPDATE
+     SET cursor = coalesce(excluded.cursor, j.cursor), scheduled_at = least(j.scheduled_at, excluded.scheduled_at),
+         retry_after = excluded.retry_after, priority = greatest(j.priority, excluded.priority), updated_at = $1`,
+    [
+      now,
+      jobs.map((job) => job.id),
+      jobs.map((job) => job.tenantId),
+      jobs.map((job) => job.providerSlug),
+      jobs.map((job) => job.connectionId),
+      jobs.map((job) => job.type),
+      jobs.map((job) => job.priority),
+      jobs.map((job) => job.cursor),
+      jobs.map((job) => job.retryAfter),
+    ],
+  );
+}
