@@ -16,7 +16,7 @@ import {
   pendingJobs,
 } from './store/jobs.ts';
 import { insertFollowUps } from './store/settlements.ts';
-import { wakeExecutors } from './store/wake.ts';
+import { recheckRuns, wakeExecutors } from './store/wake.ts';
 
 /** One run of a connector, waiting, under way or ended. */
 export interface Job {
@@ -97,6 +97,7 @@ export function createJobs({ db, ports }: { db: Database; ports: Ports }) {
         if (job.status !== 'queued' && job.status !== 'running')
           throw new SynclineError('CONFLICT', `Job ${id} has ended already: it is ${job.status}.`);
         await cancelJob(tx, now, id);
+        await recheckRuns(tx);
         await recordEvent(tx, now, ports, { ...of(job), kind: 'cancelled' }, doer);
         return id;
       });

@@ -34,8 +34,22 @@ export const systemPorts: Ports = {
   query: (_statement, send) => send(),
 };
 
-/** A UUID of version 7. Ids in the order of time keep inserts at one end of the index; random ones touch all of it. */
+let lastIdMs = 0;
+let idsInMs = 0;
+
+/**
+ * A UUID of version 7, each greater than the one before. Ids in the order of time keep inserts at one end of the index;
+ * random ones touch all of it. Twelve bits count within a millisecond; one that is full borrows from the next.
+ */
 function timeOrderedId(nowMs: number): string {
-  const time = nowMs.toString(16).padStart(12, '0');
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`;
+  if (nowMs > lastIdMs) {
+    lastIdMs = nowMs;
+    idsInMs = 0;
+  } else if (++idsInMs > 0xfff) {
+    lastIdMs++;
+    idsInMs = 0;
+  }
+  const time = lastIdMs.toString(16).padStart(12, '0');
+  const count = idsInMs.toString(16).padStart(3, '0');
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${count}${randomUUID().slice(18)}`;
 }

@@ -19,6 +19,7 @@ import { checkSchema, type MigrationResult, migrate } from './store/migrate.ts';
 import { upsertProvider } from './store/providers.ts';
 import { openReserved } from './store/reserved.ts';
 import { insertTenant } from './store/tenants.ts';
+import type { WakeReason } from './store/wake.ts';
 import { createLogger } from './telemetry/log.ts';
 import { createTelemetry, type TelemetryProviders } from './telemetry/telemetry.ts';
 
@@ -101,7 +102,7 @@ export function compose({ config, log, ports, connectors: given, providers }: Pa
     config: config.executor,
     rateLimit: config.rateLimit,
     connectors,
-    openReserved: (onWake: () => void) => {
+    openReserved: (onWake: (reason: WakeReason) => void) => {
       // Two tries must fit into a lease, and a server that is only slow must not be taken for dead.
       const timeoutMs = Math.min(10_000, Math.max(1000, config.executor.leaseSeconds * 300));
       return openReserved({ config: config.database, ports, timeoutMs, onWake });

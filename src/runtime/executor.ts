@@ -7,13 +7,14 @@ import { judge } from '../pipeline/judge.ts';
 import { run } from '../pipeline/run.ts';
 import { nextDueAt, otherProvidersWaiting } from '../store/claims.ts';
 import type { ReservedConnection } from '../store/reserved.ts';
+import type { WakeReason } from '../store/wake.ts';
 import { startLease } from './lease.ts';
 import { type Loop, startLoop } from './loop.ts';
 import { createSettler } from './settler.ts';
 
 export interface ExecutorOptions extends ExecutorContext {
   /** Opens the connection for the heartbeat; `onWake` is called whenever executors are told to look. */
-  openReserved: (onWake: () => void) => ReservedConnection;
+  openReserved: (onWake: (reason: WakeReason) => void) => ReservedConnection;
 }
 
 /** What an executor has done. */
@@ -83,10 +84,7 @@ export function startExecutor(options: ExecutorOptions): Executor {
 
   const lease = startLease({
     ...options,
-    reserved: options.openReserved(() => {
-      lookNow();
-      lease.wake();
-    }),
+    reserved: options.openReserved((reason) => (reason === 'runs' ? lease.wake() : lookNow())),
     runs: () =>
       [...runs.values()]
         .filter(({ state }) => state === 'syncing')
@@ -125,6 +123,7 @@ export function startExecutor(options: ExecutorOptions): Executor {
       const waitMs = dueMs - ports.now();
       if (waitMs > 0) return idle(waitMs);
     }
+    const wasSure = !expectsWork;
     const { jobs, full } = await claim(options, processId, free);
     expectsWork = full;
     totals.claimed += jobs.length;
@@ -132,7 +131,7 @@ export function startExecutor(options: ExecutorOptions): Executor {
     // Lost while claiming: those jobs are put back with all others of the old lease.
     if (lease.processId() === processId) for (const job of jobs) start(job);
     telemetry.running(runs.size);
-    emptyHanded = jobs.length === 0 && !full ? emptyHanded + 1 : 0;
+    emptyHanded = jobs.length === 0 && wasSure ? emptyHanded + 1 : 0;
     return emptyHanded === 0 ? 0 : Math.min(contendedMs * 2 ** emptyHanded, config.pollIntervalMs);
   }
 

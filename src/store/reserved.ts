@@ -2,7 +2,7 @@ import pg from 'pg';
 import type { Config } from '../config/settings.ts';
 import type { Ports } from '../ports.ts';
 import type { Queryable } from './database.ts';
-import { wakeChannel } from './wake.ts';
+import { type WakeReason, wakeChannel } from './wake.ts';
 
 export interface ReservedConnection extends Queryable {
   close(): Promise<void>;
@@ -14,7 +14,7 @@ export interface ReservedOptions {
   /** How long connecting or a statement may take; after that the socket counts as dead and is replaced. */
   timeoutMs: number;
   /** Something was said on the channel that wakes executors. */
-  onWake: () => void;
+  onWake: (reason: WakeReason) => void;
 }
 
 /**
@@ -36,7 +36,7 @@ export function openReserved({ config, ports, timeoutMs, onWake }: ReservedOptio
     });
     fresh.on('error', () => drop(fresh));
     fresh.on('end', () => drop(fresh));
-    fresh.on('notification', onWake);
+    fresh.on('notification', ({ payload }) => onWake(payload as WakeReason));
     try {
       await fresh.connect();
       await fresh.query(`LISTEN ${pg.escapeIdentifier(wakeChannel(config.schema))}`);

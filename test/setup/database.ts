@@ -15,6 +15,8 @@ export interface TestDatabase {
   connect(columns?: ConnectionColumns): Promise<string>;
   /** Inserts an incremental job that has ended. */
   ended(connectionId: string, finishedAt: string, status?: string): Promise<void>;
+  /** Inserts a job: incremental, queued and due long ago, unless the columns say otherwise. */
+  job(connectionId: string, columns?: Record<string, unknown>): Promise<string>;
   /** A session of its own, to hold a transaction open in; ended when the test ends, or sooner by the test. */
   session(): Promise<pg.Client>;
   /** Removes every connection, job and signal. */
@@ -60,6 +62,22 @@ export function useDatabase(): TestDatabase {
         [tenant, connectionId, status, finishedAt],
       );
     },
+    job: async (connectionId, columns = {}) => {
+      const given = {
+        tenant_id: tenant,
+        provider_slug: 'github',
+        connection_id: connectionId,
+        job_type: 'incremental',
+        scheduled_at: '2025-01-01T00:00:00Z',
+        ...columns,
+      };
+      const values = Object.values(given);
+      const [row] = await database.sql<{ id: string }>(
+        `INSERT INTO sync_jobs (${Object.keys(given).join(', ')}) VALUES (${values.map((_, i) => `$${i + 1}`).join(', ')}) RETURNING id`,
+        values,
+      );
+      return (row as { id: string }).id;
+    },
     session: async () => {
       const client = new pg.Client({ connectionString: database.url });
       sessions.push(client);
@@ -67,7 +85,7 @@ export function useDatabase(): TestDatabase {
       return client;
     },
     empty: async () => {
-      await database.sql('TRUNCATE connections, sync_jobs, signals');
+      await database.sql('TRUNCATE connections, sync_jobs, signals, processes, events');
     },
   };
 

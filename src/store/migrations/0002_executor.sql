@@ -59,9 +59,10 @@ CREATE TABLE events (
 CREATE INDEX idx_events_connection ON events (connection_id, created_at);
 CREATE INDEX idx_events_created ON events (created_at);
 
--- Executors listen here. A schema name may be as long as a channel name, hence the hash.
-CREATE FUNCTION wake_executors() RETURNS void LANGUAGE sql SET search_path FROM CURRENT AS $$
-  SELECT pg_notify('syncline_' || md5(current_schema()), 'jobs')
+-- Executors listen here: 'jobs' may be claimed, or 'runs' were taken away. A schema name may be as long as a channel name,
+-- hence the hash.
+CREATE FUNCTION wake_executors(reason text) RETURNS void LANGUAGE sql SET search_path FROM CURRENT AS $$
+  SELECT pg_notify('syncline_' || md5(current_schema()), reason)
 $$;
 
 -- blocked = "its connection is not active, or runs another job". Whoever sets it holds the lock on the connection, as
@@ -108,7 +109,7 @@ DECLARE
 BEGIN
   IF siblings <> '{}' THEN
     UPDATE sync_jobs SET blocked = false WHERE id = ANY (siblings);
-    PERFORM wake_executors();
+    PERFORM wake_executors('jobs');
   END IF;
 END $$;
 

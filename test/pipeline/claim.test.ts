@@ -1,0 +1,220 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { testPorts } from '../setup/clock.ts';
+import { connector } from '../setup/connector.ts';
+import { tenant, useDatabase } from '../setup/database.ts';
+import { recordingLogger } from '../setup/log.ts';
+
+const database = useDatabase();
+const { sql, job, connect } = database;
+beforeEach(() => database.empty());
+
+/** An engine whose connectors note which jobs they were called for, one at a time, at noon of the test's day. */
+function noting(providers = ['github']) {
+  const ran: string[] = [];
+  const connectors = providers.map((provider) =>
+    connector(({ job }) => {
+      ran.push(job.id);
+      return { signals: [] };
+    }, provider),
+  );
+  const { log, lines } = recordingLogger('warn');
+  const ports = testPorts();
+  const engine = database.engine({ ports, connectors, logger: log, executor: { concurrency: 1 } });
+  return { engine, ran, lines, ports };
+}
+
+async function addProvider(slug: string): Promise<void> {
+  await sql('INSERT INTO providers (slug) VALUES ($1) ON CONFLICT DO NOTHING', [slug]);
+}
+
+async function connectTo(slug: string): Promise<string> {
+  await addProvider(slug);
+  const [row] = await sql<{ id: string }>(
+    'INSERT INTO connections (tenant_id, provider_slug) VALUES ($1, $2) RETURNING id',
+    [tenant, slug],
+  );
+  return (row as { id: string }).id;
+}
+
+describe('EXE-1: what is due', () => {
+  it('EXE-1: queued, its time has come, not backing off, connection active; nothing else', async () => {
+    const due = await job(await connect(), { scheduled_at: '2025-01-01T12:00:00Z' });
+    await job(await connect(), { scheduled_at: '2025-01-01T12:00:00.001Z' });
+    const retried = await job(await connect(), { retry_after: '2025-01-01T12:00:00Z', attempts: 3 });
+    await job(await connect(), { retry_after: '2025-01-01T12:00:00.001Z' });
+    for (const status of ['paused', 'needs_auth', 'disabled']) await job(await connect({ status }));
+    for (const status of ['succeeded', 'failed', 'cancelled', 'completed'])
+      await job(await connect(), { status });
+    const { engine, ran } = noting();
+    await engine.drain();
+    expect(ran.toSorted()).toEqual([due, retried].toSorted());
+  });
+
+  it('EXE-1: a job that backs off runs as soon as its pause is over', async () => {
+    const id = await job(await connect(), { retry_after: '2025-01-01T12:30:00Z' });
+    const { engine, ran, ports } = noting();
+    await engine.drain();
+    expect(ran).toEqual([]);
+    ports.set('2025-01-01T12:30:00Z');
+    await engine.drain();
+    expect(ran).toEqual([id]);
+  });
+
+  it('EXE-1: a paused connection runs nothing, and goes on when it is active again, however it was paused', async () => {
+    const connection = await connect();
+    const id = await job(connection);
+    const { engine, ran } = noting();
+    await sql(`UPDATE connections SET status = 'paused'`);
+    await engine.drain();
+    expect(ran).toEqual([]);
+    await sql(`UPDATE connections SET status = 'active'`);
+    await engine.drain();
+    expect(ran).toEqual([id]);
+  });
+
+  it('EXE-1: a job queued while its connection was paused runs when it is resumed', async () => {
+    const connection = await connect({ status: 'paused' });
+    const id = await job(connection);
+    const { engine, ran } = noting();
+    await engine.connections.resume(connection);
+    await engine.drain();
+    expect(ran).toEqual([id]);
+  });
+
+  it('EXE-1: jobs whose pause or block nobody noted in time are set aside by the claim that meets them', async () => {
+    const session = await database.session();
+    await session.query('SET session_replication_role = replica; SET search_path TO syncline');
+    const [paused, busy, free] = [await connect(), await connect(), await connect()];
+    await job(busy, { job_type: 'full', status: 'running' });
+    await session.query(`UPDATE connections SET status = 'paused' WHERE id = $1`, [paused]);
+    const insert = `INSERT INTO sync_jobs (tenant_id, provider_slug, connection_id, job_type, scheduled_at)
+      VALUES ($1, 'github', $2, 'incremental', '2024-01-01')`;
+    for (const connection of [paused, busy]) await session.query(insert, [tenant, connection]);
+    const id = await job(free);
+    const { engine, ran } = noting();
+    await engine.drain();
+    expect(ran).toEqual([id]);
+    expect(await sql('SELECT FROM sync_jobs WHERE blocked')).toHaveLength(2);
+  });
+});
+
+describe('EXE-2: the order', () => {
+  it('EXE-2: the highest priority first, then the earliest scheduled_at', async () => {
+    const made = [
+      { priority: 0, scheduled_at: '2025-01-01T11:00:00Z' },
+      { priority: 5, scheduled_at: '2025-01-01T11:30:00Z' },
+      { priority: 5, scheduled_at: '2025-01-01T11:20:00Z' },
+      { priority: -3, scheduled_at: '2025-01-01T08:00:00Z' },
+      { priority: 0, scheduled_at: '2025-01-01T10:00:00Z' },
+      { priority: 32767, scheduled_at: '2025-01-01T11:59:00Z' },
+    ];
+    const ids: string[] = [];
+    for (const columns of made) ids.push(await job(await connect(), columns));
+    const { engine, ran } = noting();
+    await engine.drain();
+    expect(ran.map((id) => ids.indexOf(id))).toEqual([5, 2, 1, 4, 0, 3]);
+  });
+
+  it('EXE-2: the order holds across providers', async () => {
+    const ids: string[] = [];
+    for (let i = 0; i < 12; i++) {
+      const connection = await connectTo(['slack', 'notion', 'jira'][i % 3] as string);
+      const scheduled_at = `2025-01-01T${String(11 - ((i * 5) % 12)).padStart(2, '0')}:00:00Z`;
+      const [row] = await sql<{ id: string }>(
+        `INSERT INTO sync_jobs (tenant_id, provider_slug, connection_id, job_type, scheduled_at, priority)
+         SELECT tenant_id, provider_slug, id, 'incremental', $2, $3 FROM connections WHERE id = $1 RETURNING id`,
+        [connection, scheduled_at, i % 2],
+      );
+      ids.push((row as { id: string }).id);
+    }
+    const { engine, ran } = noting(['slack', 'notion', 'jira']);
+    await engine.drain();
+    const expected = await sql<{ id: string }>(
+      'SELECT id FROM sync_jobs ORDER BY priority DESC, scheduled_at',
+    );
+    expect(ran).toEqual(expected.map((row) => row.id));
+  });
+
+  it('EXE-2: a job that was retried keeps its place by scheduled_at, not by when its pause ended', async () => {
+    const later = await job(await connect(), { scheduled_at: '2025-01-01T09:00:00Z' });
+    const retried = await job(await connect(), {
+      scheduled_at: '2025-01-01T08:00:00Z',
+      retry_after: '2025-01-01T11:59:00Z',
+      attempts: 2,
+    });
+    const { engine, ran } = noting();
+    await engine.drain();
+    expect(ran).toEqual([retried, later]);
+  });
+});
+
+describe('EXE-3: single flight', () => {
+  it('EXE-3: a running job keeps other jobs of its connection back, and only those', async () => {
+    const [busy, free] = [await connect(), await connect()];
+    const blocked = await job(busy, { scheduled_at: '2024-01-01T00:00:00Z' });
+    const running = await job(busy, { job_type: 'full', status: 'running' });
+    const other = await job(free);
+    const { engine, ran } = noting();
+    await engine.drain();
+    expect(ran).toEqual([other]);
+    await sql(`UPDATE sync_jobs SET status = 'succeeded', finished_at = now() WHERE id = $1`, [running]);
+    await engine.drain();
+    expect(ran).toEqual([other, blocked]);
+  });
+
+  it.each(['DELETE FROM sync_jobs WHERE id = $1', `UPDATE sync_jobs SET status = 'cancelled' WHERE id = $1`])(
+    'EXE-3: what waits is free again after: %s',
+    async (statement) => {
+      const connection = await connect();
+      const running = await job(connection, { job_type: 'full', status: 'running' });
+      const blocked = await job(connection);
+      await sql(statement, [running]);
+      const { engine, ran } = noting();
+      await engine.drain();
+      expect(ran).toEqual([blocked]);
+    },
+  );
+
+  it('EXE-3: of two jobs of one connection in one batch one runs after the other, the more important first', async () => {
+    const connection = await connect();
+    const full = await job(connection, { job_type: 'full', priority: 1 });
+    const incremental = await job(connection);
+    const order: string[] = [];
+    let running = 0;
+    const sync = connector(async ({ job: { id } }) => {
+      order.push(id);
+      expect(++running).toBe(1);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      running--;
+      return { signals: [] };
+    });
+    await database.engine({ connectors: [sync] }).drain();
+    expect(order).toEqual([full, incremental]);
+  });
+
+  it('EXE-3: the database itself refuses a second running job of a connection', async () => {
+    const connection = await connect();
+    await job(connection, { job_type: 'full', status: 'running' });
+    await expect(job(connection, { status: 'running' })).rejects.toThrow(/idx_sync_jobs_running/);
+  });
+});
+
+describe('providers without a connector', () => {
+  it('EXE-1: their jobs stay queued, are reported once, and hold up nobody', async () => {
+    const elsewhere = await connectTo('linear');
+    await sql(
+      `INSERT INTO sync_jobs (tenant_id, provider_slug, connection_id, job_type, scheduled_at, priority)
+       VALUES ($1, 'linear', $2, 'incremental', '2024-01-01', 9)`,
+      [tenant, elsewhere],
+    );
+    const here = await job(await connect());
+    const { engine, ran, lines } = noting();
+    await engine.drain();
+    expect(ran).toEqual([here]);
+    expect(await sql(`SELECT status, attempts FROM sync_jobs WHERE provider_slug = 'linear'`)).toEqual([
+      { status: 'queued', attempts: 0 },
+    ]);
+    const reports = lines.filter(({ msg }) => msg.includes('connectors that this process does not have'));
+    expect(reports).toEqual([expect.objectContaining({ providers: ['linear'] })]);
+  });
+});

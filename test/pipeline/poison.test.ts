@@ -1,0 +1,263 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { connector, signal } from '../setup/connector.ts';
+import { useDatabase } from '../setup/database.ts';
+import { recordingLogger } from '../setup/log.ts';
+
+const database = useDatabase();
+const { sql, job, connect } = database;
+beforeEach(() => database.empty());
+
+/** One connection whose run is poisoned among four that are not, all in one batch; returns what became of the one. */
+async function among(poison: () => unknown, options: { maxRunSeconds?: number } = {}) {
+  const ids: string[] = [];
+  for (let i = 0; i < 5; i++) ids.push(await connect());
+  const poisoned = ids[2] as string;
+  for (const id of ids) await job(id);
+  const { log, lines } = recordingLogger('warn');
+  const engine = database.engine({
+    logger: log,
+    executor: options,
+    connectors: [
+      connector(({ connection }) =>
+        connection.id === poisoned ? poison() : { signals: [signal('fine')], nextCursor: 'fine' },
+      ),
+    ],
+  });
+  const totals = await engine.drain();
+  const neighbours = await sql(
+    `SELECT j.status, c.metadata #>> '{sync,cursor}' AS cursor, (SELECT count(*)::int FROM signals s WHERE s.connection_id = c.id) AS signals
+     FROM connections c JOIN sync_jobs j ON j.connection_id = c.id WHERE c.id <> $1`,
+    [poisoned],
+  );
+  expect(neighbours).toEqual(Array(4).fill({ status: 'succeeded', cursor: 'fine', signals: 1 }));
+  const [own] = await sql<{
+    status: string;
+    attempts: number;
+    error: { message: string } | null;
+    cursor: unknown;
+  }>(
+    `SELECT j.status, j.attempts, j.error, c.metadata #> '{sync,cursor}' AS cursor
+     FROM connections c JOIN sync_jobs j ON j.connection_id = c.id WHERE c.id = $1`,
+    [poisoned],
+  );
+  const signals = await sql<{ kind: string; payload: unknown; dedupe_key: string | null }>(
+    'SELECT kind, payload, dedupe_key FROM signals WHERE connection_id = $1 ORDER BY id',
+    [poisoned],
+  );
+  return { totals, own, signals, warnings: lines.map(({ msg }) => msg) };
+}
+
+const loop: Record<string, unknown> = {};
+loop['self'] = loop;
+const page = (...signals: unknown[]) => ({ signals, nextCursor: 'next' });
+
+describe('EXE-11: what Postgres cannot store is replaced, in that one signal', () => {
+  it('EXE-11: NUL and halves of surrogate pairs become U+FFFD, in values, keys and kinds', async () => {
+    const { own, signals, warnings } = await among(() =>
+      page({
+        kind: 'odd\0kind',
+        occurredAt: '2025-01-01T00:00:00Z',
+        payload: { 'a\0b': ['x\0y', '\ud800', 'ok \u{1F600}', '\\u0000'], n: 1 },
+        dedupeKey: 'k\0\udfff',
+      }),
+    );
+    expect(own).toMatchObject({ status: 'succeeded', cursor: 'next' });
+    expect(signals).toEqual([
+      {
+        kind: 'odd\uFFFDkind',
+        payload: { 'a\uFFFDb': ['x\uFFFDy', '\uFFFD', 'ok \u{1F600}', '\\u0000'], n: 1 },
+        dedupe_key: 'k\uFFFD\uFFFD',
+      },
+    ]);
+    expect(warnings).toEqual([expect.stringMatching(/1 signals held what Postgres cannot store/)]);
+  });
+
+  it('EXE-11: text that merely looks like an escape is left alone', async () => {
+    const { signals, warnings } = await among(() => page(signal({ text: String.raw`\u0000 \ud800` })));
+    expect(signals).toEqual([expect.objectContaining({ payload: { text: String.raw`\u0000 \ud800` } })]);
+    expect(warnings).toHaveLength(1);
+  });
+
+  it('EXE-11: a payload of 50 MB is replaced by a note of its size, the signals around it are stored', async () => {
+    const { own, signals } = await among(() =>
+      page(signal('before'), signal({ text: 'x'.repeat(50 * 1024 * 1024) }, 'large'), signal('after')),
+    );
+    expect(own).toMatchObject({ status: 'succeeded', cursor: 'next' });
+    expect(signals.map(({ payload, dedupe_key }) => [payload, dedupe_key])).toEqual([
+      ['before', null],
+      [{ $oversize: { bytes: 50 * 1024 * 1024 + 11, limit: 1024 * 1024 } }, 'large'],
+      ['after', null],
+    ]);
+  });
+
+  it('EXE-11: a key too long for the index is replaced by its hash, and still absorbs', async () => {
+    const { signals } = await among(() => page(signal(1, 'k'.repeat(5000)), signal(2, 'k'.repeat(5000))));
+    expect(signals).toEqual([
+      expect.objectContaining({ payload: 1, dedupe_key: expect.stringMatching(/^sha256:/) }),
+    ]);
+  });
+
+  it('EXE-11: 100,000 signals at once are stored', async () => {
+    const many = Array.from({ length: 100_000 }, (_, i) => signal(i));
+    const { own, totals } = await among(() => page(...many));
+    expect(own).toMatchObject({ status: 'succeeded' });
+    expect(totals.signals).toBe(100_004);
+  });
+});
+
+describe('EXE-8: a wrong result is an error with a readable message', () => {
+  const wrong: [string, () => unknown, RegExp][] = [
+    ['nothing', () => undefined, /the result is undefined; it must be an object/],
+    ['null', () => null, /the result is null/],
+    ['a number', () => 42, /the result is 42/],
+    ['an array', () => [], /the result is an array/],
+    ['no signals', () => ({ nextCursor: 1 }), /signals is undefined; it must be an array/],
+    [
+      'signals that are a promise',
+      () => ({ signals: Promise.resolve([]) }),
+      /signals is an object; it must be an array/,
+    ],
+    [
+      'hasMore of "yes"',
+      () => ({ signals: [], hasMore: 'yes' }),
+      /hasMore is "yes"; it must be true or false/,
+    ],
+    ['a signal that is null', () => page(null), /signals\[0\] is null/],
+    [
+      'a kind that is missing',
+      () => page(signal(1), { ...signal(1), kind: undefined }),
+      /signals\[1\]\.kind is undefined/,
+    ],
+    ['an empty kind', () => page({ ...signal(1), kind: '' }), /signals\[0\]\.kind is ""/],
+    [
+      'a kind of a megabyte',
+      () => page({ ...signal(1), kind: 'k'.repeat(1_000_000) }),
+      /signals\[0\]\.kind is "kkkk/,
+    ],
+    [
+      '"yesterday"',
+      () => page({ ...signal(1), occurredAt: 'yesterday' }),
+      /signals\[0\]\.occurredAt is "yesterday"; it must be a Date/,
+    ],
+    [
+      'a time without an offset',
+      () => page({ ...signal(1), occurredAt: '2025-01-01T12:00:00' }),
+      /occurredAt is "2025-01-01T12:00:00"/,
+    ],
+    ['a number for a time', () => page({ ...signal(1), occurredAt: 1735689600 }), /occurredAt is 1735689600/],
+    [
+      'an invalid Date',
+      () => page({ ...signal(1), occurredAt: new Date('no') }),
+      /occurredAt is an invalid Date/,
+    ],
+    [
+      'the year 275760',
+      () => page({ ...signal(1), occurredAt: new Date(8.64e15) }),
+      /occurredAt is an invalid Date/,
+    ],
+    ['no payload', () => page({ ...signal(1), payload: undefined }), /signals\[0\]\.payload is undefined/],
+    ['a payload with a BigInt', () => page(signal({ n: 1n })), /payload cannot be written as JSON: .*BigInt/],
+    ['a circular payload', () => page(signal(loop)), /payload cannot be written as JSON: .*circular/],
+    [
+      'a payload that throws',
+      () =>
+        page(
+          signal({
+            toJSON: () => {
+              throw new Error('no');
+            },
+          }),
+        ),
+      /payload cannot be written as JSON: no/,
+    ],
+    ['a key that is a number', () => page(signal(1, 7 as unknown as string)), /dedupeKey is 7/],
+    ['an empty key', () => page(signal(1, '')), /dedupeKey is ""/],
+    [
+      'a circular cursor',
+      () => ({ signals: [], nextCursor: loop }),
+      /nextCursor cannot be written as JSON: .*circular/,
+    ],
+    [
+      'a BigInt cursor',
+      () => ({ signals: [], nextCursor: 1n }),
+      /nextCursor cannot be written as JSON: .*BigInt/,
+    ],
+    ['a function for a cursor', () => ({ signals: [], nextCursor: () => 1 }), /nextCursor is a function/],
+    ['a cursor with NUL', () => ({ signals: [], nextCursor: 'a\0' }), /nextCursor holds NUL/],
+    [
+      'a cursor of a megabyte',
+      () => ({ signals: [], nextCursor: 'c'.repeat(1_000_000) }),
+      /nextCursor has 1000002 bytes; at most/,
+    ],
+    [
+      '100,001 signals',
+      () => page(...Array(100_001).fill(signal(1))),
+      /signals has 100001 signals; at most 100000 .* smaller pages/,
+    ],
+    [
+      '40 MB in all',
+      () => page(...Array(80).fill(signal('x'.repeat(500_000)))),
+      /signals has \d+ bytes; at most/,
+    ],
+    [
+      'a signal whose getter throws',
+      () =>
+        page({
+          get kind() {
+            throw new Error('trap');
+          },
+        }),
+      /trap/,
+    ],
+  ];
+  it.each(wrong)('EXE-8: %s', async (_name, poison, message) => {
+    const { totals, own, signals } = await among(poison);
+    expect(totals).toMatchObject({ succeeded: 4, requeued: 1, failed: 0, lost: 0 });
+    expect(own).toMatchObject({ status: 'queued', attempts: 1, cursor: null });
+    expect(own?.error?.message).toMatch(message);
+    expect(signals).toEqual([]);
+  });
+
+  const thrown: [string, () => unknown, RegExp][] = [
+    ['undefined', () => Promise.reject(undefined), /The connector threw undefined/],
+    ['null', () => Promise.reject(null), /The connector threw null/],
+    ['text', () => Promise.reject('no luck'), /The connector threw no luck/],
+    ['an object', () => Promise.reject({ code: 7 }), /The connector threw \{"code":7\}/],
+    ['a circular object', () => Promise.reject(loop), /cannot be read/],
+    ['a symbol', () => Promise.reject(Symbol('odd')), /The connector threw Symbol\(odd\)/],
+    ['an Error without a message', () => Promise.reject(new RangeError()), /^RangeError$/],
+    [
+      'an Error with NUL and a megabyte',
+      () => Promise.reject(new Error(`\0${'x'.repeat(1_000_000)}`)),
+      /^\uFFFDx{1999}$/,
+    ],
+    [
+      'an Error cut in half of a pair',
+      () => Promise.reject(new Error(`${'x'.repeat(1999)}\u{1F600}`)),
+      /^x{1999}\uFFFD$/,
+    ],
+  ];
+  it.each(thrown)('EXE-8: %s thrown', async (_name, poison, message) => {
+    const { totals, own } = await among(poison);
+    expect(totals).toMatchObject({ succeeded: 4, requeued: 1 });
+    expect(own).toMatchObject({ status: 'queued', attempts: 1 });
+    expect(own?.error?.message).toMatch(message);
+  });
+
+  it('EXE-11: what only the database finds out, such as a constraint of your own, fails that one run', async () => {
+    await sql(`ALTER TABLE signals ADD CONSTRAINT no_bots CHECK (kind <> 'bot')`);
+    const { totals, own, signals } = await among(() => page(signal('fine'), { ...signal(1), kind: 'bot' }));
+    await sql('ALTER TABLE signals DROP CONSTRAINT no_bots');
+    expect(totals).toMatchObject({ succeeded: 4, requeued: 1 });
+    expect(own?.error?.message).toMatch(/Postgres refused what the run found: .*no_bots/);
+    expect(own).toMatchObject({ status: 'queued', attempts: 1, cursor: null });
+    expect(signals).toEqual([]);
+  });
+
+  it('EXE-9: a connector that never resolves is aborted after its time, and that counts as a failure', async () => {
+    const { totals, own } = await among(() => new Promise(() => {}), { maxRunSeconds: 1 });
+    expect(totals).toMatchObject({ succeeded: 4, requeued: 1 });
+    expect(own?.error?.message).toBe('The run took longer than 1 s and was aborted.');
+    expect(own).toMatchObject({ status: 'queued', attempts: 1 });
+  });
+});

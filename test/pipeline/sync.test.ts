@@ -1,0 +1,465 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import {
+  type Connector,
+  CursorExpiredError,
+  defineConnector,
+  PermanentError,
+  RateLimitedError,
+  type SynclineOptions,
+  TransientError,
+  UnauthorizedError,
+} from '../../src/index.ts';
+import { testPorts } from '../setup/clock.ts';
+import { connector, signal } from '../setup/connector.ts';
+import { tenant, useDatabase } from '../setup/database.ts';
+import { recordingLogger } from '../setup/log.ts';
+
+const database = useDatabase();
+const { sql, job, connect } = database;
+beforeEach(() => database.empty());
+
+interface JobColumns {
+  id: string;
+  status: string;
+  job_type: string;
+  attempts: number;
+  priority: number;
+  scheduled_at: Date;
+  retry_after: Date | null;
+  started_at: Date | null;
+  finished_at: Date | null;
+  cursor: unknown;
+  error: { kind: string; name: string; message: string; at: string } | null;
+}
+
+const noon = new Date('2025-01-01T12:00:00Z');
+
+/** Drains with one connector, at noon, and returns what happened. */
+async function drain(one: Connector, options: SynclineOptions = {}) {
+  const { log, lines } = recordingLogger('warn');
+  const ports = testPorts();
+  const engine = database.engine({ ports, connectors: [one], logger: log, ...options });
+  return { totals: await engine.drain(), warnings: lines.map(({ msg }) => msg), engine, ports };
+}
+
+const jobs = () =>
+  sql<JobColumns & Record<string, unknown>>('SELECT * FROM sync_jobs ORDER BY created_at, id');
+const onlyJob = async () => (await jobs())[0] as JobColumns;
+const cursorOf = async (id: string) =>
+  (
+    await sql<{ cursor: unknown }>(
+      `SELECT metadata #> '{sync,cursor}' AS cursor FROM connections WHERE id = $1`,
+      [id],
+    )
+  )[0]?.cursor;
+
+describe('the connector contract', () => {
+  it('EXE-5: a connector is told of its connection, its job and its cursor', async () => {
+    const id = await connect({ metadata: { own: 1, sync: { cursor: { since: 7 } } } });
+    await sql(`UPDATE connections SET external_id = 'acct', config = '{"repo": "a/b"}'`);
+    const jobId = await job(id, { attempts: 2 });
+    let seen: unknown;
+    await drain(
+      connector(({ connection, cursor, job, abortSignal, log }) => {
+        seen = { connection, cursor, job, aborted: abortSignal.aborted, canLog: typeof log.info };
+        return { signals: [] };
+      }),
+    );
+    expect(seen).toEqual({
+      connection: {
+        id,
+        tenantId: tenant,
+        provider: 'github',
+        externalId: 'acct',
+        config: { repo: 'a/b' },
+        metadata: { own: 1, sync: { cursor: { since: 7 } } },
+      },
+      cursor: { since: 7 },
+      job: { id: jobId, type: 'incremental', attempts: 2, scheduledAt: new Date('2025-01-01T00:00:00Z') },
+      aborted: false,
+      canLog: 'function',
+    });
+  });
+
+  it('schemas give cursor and config their types, and what they make of them', async () => {
+    const id = await connect({ metadata: { sync: { cursor: { since: '2025-01-01T00:00:00Z' } } } });
+    await sql(`UPDATE connections SET config = '{"repo": "a/b"}' WHERE id = $1`, [id]);
+    await job(id);
+    const typed = defineConnector({
+      provider: 'github',
+      name: 'GitHub',
+      cursorSchema: z.object({ since: z.iso.datetime() }),
+      configSchema: z.object({ repo: z.string(), labels: z.array(z.string()).default([]) }),
+      sync: async ({ connection, cursor }) => {
+        const year: string | undefined = cursor?.since.slice(0, 4);
+        return {
+          signals: [signal({ year, repo: connection.config.repo, labels: connection.config.labels.length })],
+          nextCursor: { since: '2026-01-01T00:00:00Z' },
+        };
+      },
+    });
+    await drain(typed);
+    expect(await sql('SELECT payload FROM signals')).toEqual([
+      { payload: { year: '2025', repo: 'a/b', labels: 0 } },
+    ]);
+    expect(await cursorOf(id)).toEqual({ since: '2026-01-01T00:00:00Z' });
+  });
+
+  it.each([
+    ['config', { metadata: {} }, /connection\.config does not fit .*repo: /],
+    ['cursor', { metadata: { sync: { cursor: 'page 7' } } }, /The stored cursor does not fit .* full sync/],
+  ])(
+    'EXE-8: a stored %s that does not fit the schema fails the job, with what is wrong',
+    async (what, columns, message) => {
+      await job(await connect(columns));
+      const schemas =
+        what === 'config'
+          ? { configSchema: z.object({ repo: z.string() }) }
+          : { cursorSchema: z.object({ page: z.number() }) };
+      const never = () => Promise.reject(new Error('it was called'));
+      await drain(defineConnector({ provider: 'github', name: 'GitHub', ...schemas, sync: never }));
+      expect(await onlyJob()).toMatchObject({
+        status: 'failed',
+        error: { kind: 'permanent', message: expect.stringMatching(message) },
+      });
+    },
+  );
+});
+
+describe('EXE-4: the cursor', () => {
+  const cases: [string, string, unknown, unknown, unknown][] = [
+    ['a first run has none', 'incremental', undefined, undefined, undefined],
+    ["the connection's", 'incremental', undefined, { at: 1 }, { at: 1 }],
+    ["the job's own before the connection's", 'incremental', { at: 2 }, { at: 1 }, { at: 2 }],
+    ['a full job without its own starts from nothing', 'full', undefined, { at: 1 }, undefined],
+    ['a full job with its own goes on from there', 'full', { at: 2 }, { at: 1 }, { at: 2 }],
+    ["a webhook job has the connection's", 'webhook', undefined, 0, 0],
+    ['null is none', 'incremental', undefined, null, undefined],
+  ];
+  it.each(cases)('EXE-4: %s', async (_name, job_type, own, stored, expected) => {
+    const id = await connect({ metadata: { sync: stored === undefined ? {} : { cursor: stored } } });
+    await job(id, { job_type, cursor: own === undefined ? null : JSON.stringify(own) });
+    let seen: unknown = 'nothing';
+    await drain(
+      connector(({ cursor }) => {
+        seen = cursor;
+        return { signals: [] };
+      }),
+    );
+    expect(seen).toEqual(expected);
+  });
+});
+
+describe('EXE-5: the commit', () => {
+  it('EXE-5: signals, cursor and the end of the job are stored together', async () => {
+    const id = await connect({ metadata: { own: 'kept', sync: { interval_seconds: 300 } } });
+    const jobId = await job(id);
+    const { totals } = await drain(
+      connector(() => ({
+        signals: [
+          signal({ n: 1 }, 'one'),
+          { ...signal({ n: 2 }), occurredAt: new Date('2024-05-05T05:05:05.123Z') },
+        ],
+        nextCursor: { since: 9 },
+      })),
+    );
+    expect(totals).toEqual({ claimed: 1, succeeded: 1, requeued: 0, failed: 0, lost: 0, signals: 2 });
+    expect(await onlyJob()).toMatchObject({
+      id: jobId,
+      status: 'succeeded',
+      started_at: noon,
+      finished_at: noon,
+      attempts: 0,
+      error: null,
+      process_id: null,
+    });
+    expect(
+      await sql(
+        'SELECT tenant_id, provider_slug, connection_id, job_id, kind, occurred_at, received_at, payload, dedupe_key FROM signals ORDER BY payload',
+      ),
+    ).toEqual(
+      [
+        { occurred_at: new Date('2025-01-01T10:00:00Z'), payload: { n: 1 }, dedupe_key: 'one' },
+        { occurred_at: new Date('2024-05-05T05:05:05.123Z'), payload: { n: 2 }, dedupe_key: null },
+      ].map((row) => ({
+        tenant_id: tenant,
+        provider_slug: 'github',
+        connection_id: id,
+        job_id: jobId,
+        kind: 'item.created',
+        received_at: noon,
+        ...row,
+      })),
+    );
+    const [connection] = await sql(
+      'SELECT metadata, last_incremental_ended_at, waits_for_job FROM connections',
+    );
+    expect(connection).toEqual({
+      metadata: { own: 'kept', sync: { interval_seconds: 300, cursor: { since: 9 } } },
+      last_incremental_ended_at: noon,
+      waits_for_job: false,
+    });
+  });
+
+  it.each([undefined, null])('EXE-5: a next cursor of %s leaves the good one there', async (nextCursor) => {
+    const id = await connect({ metadata: { sync: { cursor: 'good' } } });
+    await job(id);
+    await drain(connector(() => ({ signals: [], nextCursor })));
+    expect(await cursorOf(id)).toBe('good');
+  });
+
+  it('EXE-5: signals whose key the connection already has are absorbed, in one page and across runs', async () => {
+    const [one, two] = [await connect(), await connect()];
+    await job(one);
+    await job(two);
+    const same = connector(() => ({ signals: [signal(1, 'a'), signal(2, 'a'), signal(3, 'b'), signal(4)] }));
+    expect((await drain(same)).totals.signals).toBe(6);
+    await job(one);
+    expect((await drain(same)).totals.signals).toBe(1);
+    expect(await sql('SELECT FROM signals WHERE connection_id = $1', [one])).toHaveLength(4);
+  });
+
+  it('EXE-5: a run whose job was taken away writes nothing', async () => {
+    const id = await connect({ metadata: { sync: { cursor: 'old' } } });
+    const jobId = await job(id);
+    const { totals, warnings } = await drain(
+      connector(async () => {
+        await sql(
+          `UPDATE sync_jobs SET claim_id = gen_random_uuid(), process_id = gen_random_uuid() WHERE id = $1`,
+          [jobId],
+        );
+        return { signals: [signal(1)], nextCursor: 'new', hasMore: true };
+      }),
+    );
+    expect(totals).toMatchObject({ succeeded: 0, lost: 1, signals: 0 });
+    expect(warnings).toEqual([expect.stringContaining('lease was lost')]);
+    expect(await sql('SELECT FROM signals')).toHaveLength(0);
+    expect(await cursorOf(id)).toBe('old');
+    expect((await jobs()).map(({ status }) => status)).toEqual(['running']);
+  });
+
+  it('EXE-5: a run whose connection was deleted writes nothing, and harms nobody', async () => {
+    const [gone, other] = [await connect(), await connect()];
+    await job(gone);
+    await job(other);
+    const { totals } = await drain(
+      connector(async ({ connection }) => {
+        if (connection.id === gone) await sql('DELETE FROM connections WHERE id = $1', [gone]);
+        return { signals: [signal(1)] };
+      }),
+    );
+    expect(totals).toMatchObject({ succeeded: 1, lost: 1, signals: 1 });
+  });
+});
+
+describe('EXE-6: more to come', () => {
+  const pages = (last: number) =>
+    connector(({ cursor }) => {
+      const page = ((cursor as number | undefined) ?? 0) + 1;
+      return { signals: [signal({ page })], nextCursor: page, hasMore: page < last };
+    });
+
+  it('EXE-6: pages follow one another as incremental jobs, due at once, of the same priority', async () => {
+    const id = await connect();
+    await job(id, { job_type: 'full', priority: 4 });
+    const { totals } = await drain(pages(3));
+    expect(totals).toMatchObject({ claimed: 3, succeeded: 3, signals: 3 });
+    expect(await sql('SELECT payload FROM signals ORDER BY payload')).toEqual([
+      { payload: { page: 1 } },
+      { payload: { page: 2 } },
+      { payload: { page: 3 } },
+    ]);
+    const followUps = await sql(
+      `SELECT job_type, priority, cursor, scheduled_at FROM sync_jobs WHERE cursor IS NOT NULL ORDER BY cursor`,
+    );
+    expect(followUps).toEqual(
+      [1, 2].map((cursor) => ({ job_type: 'incremental', priority: 4, cursor, scheduled_at: noon })),
+    );
+    expect(await cursorOf(id)).toBe(3);
+  });
+
+  it('EXE-6: an incremental job that already waits takes over the cursor and becomes due', async () => {
+    const id = await connect();
+    await job(id, { job_type: 'full' });
+    const waiting = await job(id, {
+      scheduled_at: '2025-01-01T18:00:00Z',
+      retry_after: '2025-01-01T19:00:00Z',
+    });
+    const { totals } = await drain(pages(2));
+    expect(totals).toMatchObject({ claimed: 2, succeeded: 2 });
+    const incremental = (await jobs()).filter(({ job_type }) => job_type === 'incremental');
+    expect(incremental).toEqual([
+      expect.objectContaining({ id: waiting, cursor: 1, scheduled_at: noon, status: 'succeeded' }),
+    ]);
+  });
+
+  it.each([
+    ['without a cursor', { signals: [signal(1)], hasMore: true }, /hasMore without nextCursor/],
+    [
+      'with the same cursor and no signals',
+      { signals: [], hasMore: true, nextCursor: { b: [1], a: 2 } },
+      /same cursor/,
+    ],
+  ])('EXE-6: hasMore %s is a mistake: told, and the walk ends', async (_name, result, warning) => {
+    const id = await connect({ metadata: { sync: { cursor: { a: 2, b: [1] } } } });
+    await job(id);
+    const { totals, warnings } = await drain(connector(() => result));
+    expect(totals).toMatchObject({ claimed: 1, succeeded: 1, signals: result.signals.length });
+    expect(warnings).toEqual([expect.stringMatching(warning)]);
+  });
+
+  it('EXE-6: the same cursor with signals goes on', async () => {
+    await job(await connect({ metadata: { sync: { cursor: 'same' } } }));
+    let left = 3;
+    const { totals } = await drain(
+      connector(() => ({ signals: [signal(left)], nextCursor: 'same', hasMore: --left > 0 })),
+    );
+    expect(totals).toMatchObject({ claimed: 3, succeeded: 3, signals: 3 });
+  });
+});
+
+describe('EXE-7, EXE-8: failures', () => {
+  const failing = (error: unknown) =>
+    connector(() => {
+      throw error;
+    });
+
+  it.each([
+    ['a failure', new Error('boom'), 'transient', 5],
+    ['a transient error', new TransientError('later'), 'transient', 5],
+    ['a rate limit without a hint', new RateLimitedError(), 'rate_limited', 5],
+    ['a rate limit with a hint', new RateLimitedError({ retryAfterSeconds: 120 }), 'rate_limited', 120],
+  ])('EXE-7: %s puts the job back with a pause, one attempt charged', async (_name, error, kind, seconds) => {
+    await job(await connect(), { attempts: 0, started_at: null });
+    const { totals } = await drain(failing(error));
+    expect(totals).toMatchObject({ claimed: 1, requeued: 1, failed: 0 });
+    const row = await onlyJob();
+    expect(row).toMatchObject({
+      status: 'queued',
+      attempts: 1,
+      started_at: noon,
+      finished_at: null,
+      error: { kind, name: error.name, message: error.message, at: '2025-01-01T12:00:00.000Z' },
+    });
+    const pause = ((row.retry_after as Date).getTime() - noon.getTime()) / 1000;
+    expect(pause).toBeGreaterThanOrEqual(seconds);
+    expect(pause).toBeLessThanOrEqual(seconds * 1.1);
+  });
+
+  it('EXE-7: the pause doubles with earlier failures and stays within its window', async () => {
+    await job(await connect(), { attempts: 3 });
+    await drain(failing(new Error('boom')));
+    const row = await onlyJob();
+    const pause = ((row.retry_after as Date).getTime() - noon.getTime()) / 1000;
+    expect(row.attempts).toBe(4);
+    expect(pause).toBeGreaterThanOrEqual(40);
+    expect(pause).toBeLessThanOrEqual(44);
+  });
+
+  it('EXE-7: a job that has failed as often as can be counted fails once more', async () => {
+    await job(await connect(), { attempts: 2 ** 31 - 1 });
+    await drain(failing(new Error('boom')));
+    expect(await onlyJob()).toMatchObject({ status: 'queued', attempts: 2 ** 31 - 1 });
+  });
+
+  it("EXE-7: a provider's own policy holds for it", async () => {
+    await job(await connect());
+    await drain(failing(new Error('boom')), {
+      rateLimit: { jitterFactor: 0, providers: { github: { baseSeconds: 60 } } },
+    });
+    expect((await onlyJob()).retry_after).toEqual(new Date(noon.getTime() + 60_000));
+  });
+
+  it('EXE-7: after the pause it runs again, and its success clears the error', async () => {
+    const id = await connect();
+    await job(id);
+    let tries = 0;
+    const flaky = connector(({ job }) => {
+      if (++tries === 1) throw new Error('boom');
+      return { signals: [signal(job.attempts)] };
+    });
+    const { engine, ports } = await drain(flaky);
+    ports.advance(6000);
+    expect(await engine.drain()).toMatchObject({ succeeded: 1, signals: 1 });
+    expect(await onlyJob()).toMatchObject({
+      status: 'succeeded',
+      attempts: 1,
+      error: null,
+      retry_after: null,
+    });
+    expect(await sql('SELECT payload FROM signals')).toEqual([{ payload: 1 }]);
+  });
+
+  it('EXE-8: unauthorized fails the job and sets the connection to needs_auth, with the reason', async () => {
+    const id = await connect();
+    await job(id);
+    await job(id, { job_type: 'full', priority: -1 });
+    const { totals, engine } = await drain(failing(new UnauthorizedError('token revoked')));
+    expect(totals).toMatchObject({ claimed: 1, failed: 1 });
+    expect((await engine.connections.get(id)).status).toBe('needs_auth');
+    expect((await jobs()).map(({ status }) => status).toSorted()).toEqual(['failed', 'queued']);
+    expect(await engine.connections.events(id)).toEqual([
+      expect.objectContaining({ kind: 'needs_auth', actor: 'syncline', reason: 'token revoked' }),
+    ]);
+    expect((await engine.connections.explain(id)).sentence).toMatch(/refused its credentials.*token revoked/);
+  });
+
+  it('EXE-8: a permanent error fails the job, and the next run comes at its usual time', async () => {
+    const id = await connect({ metadata: { sync: { interval_seconds: 600 } } });
+    await job(id);
+    const { engine } = await drain(failing(new PermanentError('no such repository')));
+    expect(await onlyJob()).toMatchObject({ status: 'failed', attempts: 1, finished_at: noon });
+    await engine.tick();
+    const next = (await jobs()).find(({ status }) => status === 'queued');
+    expect((next as JobColumns).scheduled_at.getTime()).toBeGreaterThanOrEqual(noon.getTime() + 600_000);
+  });
+
+  it('EXE-8: an expired cursor fails the job, and a full sync starts from nothing', async () => {
+    const id = await connect({ metadata: { sync: { cursor: 'old' } } });
+    await job(id);
+    const cursors: unknown[] = [];
+    const { totals } = await drain(
+      connector(({ cursor, job }) => {
+        cursors.push([job.type, cursor]);
+        if (cursor === 'old') throw new CursorExpiredError();
+        return { signals: [signal(1)], nextCursor: 'new' };
+      }),
+    );
+    expect(totals).toMatchObject({ claimed: 2, failed: 1, succeeded: 1 });
+    expect(cursors).toEqual([
+      ['incremental', 'old'],
+      ['full', undefined],
+    ]);
+    expect(await cursorOf(id)).toBe('new');
+  });
+
+  it('EXE-8: a cursor that expires though there was none is no reason to start over at once', async () => {
+    await job(await connect(), { job_type: 'full' });
+    const { totals } = await drain(failing(new CursorExpiredError()));
+    expect(totals).toMatchObject({ claimed: 1, requeued: 1, failed: 0 });
+  });
+
+  it('EXE-8: a walk whose cursor always expires does not start over without a pause', async () => {
+    await job(await connect());
+    const { totals } = await drain(
+      connector(({ cursor }) => {
+        if (cursor !== undefined) throw new CursorExpiredError();
+        return { signals: [], nextCursor: 'perishable', hasMore: true };
+      }),
+    );
+    expect(totals).toMatchObject({ claimed: 2, succeeded: 1, failed: 1 });
+    const [full] = (await jobs()).filter(({ job_type }) => job_type === 'full');
+    expect(full?.retry_after?.getTime()).toBeGreaterThan(noon.getTime());
+  });
+
+  it('EXE-8: errors of another copy of this package are understood', async () => {
+    await job(await connect());
+    const foreign = Object.assign(new Error('slow down'), {
+      [Symbol.for('syncline.connector-error')]: 'rate_limited',
+      retryAfterSeconds: 77,
+    });
+    await drain(failing(foreign), { rateLimit: { jitterFactor: 0 } });
+    expect((await onlyJob()).retry_after).toEqual(new Date(noon.getTime() + 77_000));
+  });
+});

@@ -1,0 +1,323 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { type Ports, type SyncContext, systemPorts } from '../../src/index.ts';
+import { startMetricsServer } from '../../src/telemetry/prometheus.ts';
+import { connector, signal } from '../setup/connector.ts';
+import { useDatabase } from '../setup/database.ts';
+import { type LogLine, recordingLogger } from '../setup/log.ts';
+
+const database = useDatabase();
+const { sql, job, connect } = database;
+beforeEach(() => database.empty());
+
+async function until(condition: () => Promise<boolean> | boolean): Promise<void> {
+  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
+const count = async (where: string) => (await sql(`SELECT FROM sync_jobs WHERE ${where}`)).length;
+
+/** A connector whose runs go on until their signal aborts or they are let go. */
+function holding() {
+  const contexts: SyncContext[] = [];
+  const waiting: (() => void)[] = [];
+  const one = connector(async (context) => {
+    contexts.push(context);
+    await new Promise<void>((resolve, reject) => {
+      waiting.push(resolve);
+      context.abortSignal.addEventListener('abort', () => reject(context.abortSignal.reason));
+    });
+    return { signals: [signal(1)] };
+  });
+  return { one, contexts, letGo: () => waiting.splice(0).forEach((resolve) => void resolve()) };
+}
+
+/** Ports that count statements, and whose answers can be kept from coming. */
+function faultyPorts() {
+  const statements: string[] = [];
+  let fails = (_statement: string) => false;
+  const ports: Ports = {
+    ...systemPorts,
+    query: (statement, send) => {
+      statements.push(statement);
+      return fails(statement) ? Promise.reject(new Error('Connection terminated unexpectedly')) : send();
+    },
+  };
+  return {
+    ports,
+    statements,
+    failWhen: (condition: (statement: string) => boolean) => {
+      fails = condition;
+    },
+  };
+}
+
+describe('slots', () => {
+  it('EXE-2: never more than `concurrency` jobs run, and a free slot is filled while the others still run', async () => {
+    for (let i = 0; i < 12; i++) await job(await connect(), { scheduled_at: `2025-01-01T00:00:${10 + i}Z` });
+    let running = 0;
+    let most = 0;
+    const release: (() => void)[] = [];
+    const engine = database.engine({
+      executor: { concurrency: 3, pollIntervalMs: 60_000 },
+      connectors: [
+        connector(async () => {
+          most = Math.max(most, ++running);
+          // The first run stays until the end: whoever waits for a whole batch waits for ever.
+          if (release.length === 0) await new Promise<void>((resolve) => release.push(resolve));
+          else await new Promise((resolve) => setTimeout(resolve, 1));
+          running--;
+          return { signals: [] };
+        }),
+      ],
+    });
+    const drained = engine.drain();
+    await until(async () => (await count(`status = 'succeeded'`)) === 11);
+    release[0]?.();
+    expect(await drained).toMatchObject({ claimed: 12, succeeded: 12 });
+    expect(most).toBe(3);
+  });
+
+  it('EXE-9: the time of a run is up: its signal aborts and it counts as a failure', async () => {
+    await job(await connect());
+    const { one, contexts } = holding();
+    const engine = database.engine({ executor: { maxRunSeconds: 1 }, connectors: [one] });
+    expect(await engine.drain()).toMatchObject({ requeued: 1 });
+    expect(contexts[0]?.abortSignal.aborted).toBe(true);
+    expect(
+      await count(`status = 'queued' AND attempts = 1 AND error ->> 'message' LIKE '%longer than 1 s%'`),
+    ).toBe(1);
+  });
+});
+
+describe('EXE-9: the lease', () => {
+  it('EXE-9: when it is gone, every run is aborted and nothing of it stored; the process goes on under a new one', async () => {
+    await job(await connect());
+    const { one, contexts, letGo } = holding();
+    const { log, lines } = recordingLogger('warn');
+    const engine = database.engine({ executor: { leaseSeconds: 2 }, connectors: [one], logger: log });
+    const drained = engine.drain();
+    await until(() => contexts.length === 1);
+    // As if this process had been silent for longer than its lease, and somebody else had noticed.
+    await sql(`UPDATE processes SET expires_at = now() - interval '1 second'`);
+    await until(() => contexts[0]?.abortSignal.aborted === true);
+    expect(contexts[0]?.abortSignal.reason).toMatchObject({
+      message: 'The run was aborted: its lease was lost.',
+    });
+    await until(() => contexts.length === 2);
+    expect(contexts[1]?.job).toMatchObject({ id: contexts[0]?.job.id, attempts: 0 });
+    letGo();
+    expect(await drained).toMatchObject({ claimed: 2, succeeded: 1, lost: 1, signals: 1 });
+    expect(lines.map(({ msg }) => msg)).toEqual(
+      expect.arrayContaining([expect.stringMatching(/lost its lease, and with it 1 runs/)]),
+    );
+    expect(await sql('SELECT FROM signals')).toHaveLength(1);
+  });
+
+  it('EXE-9: while heartbeats fail nothing is claimed; after a lease without one the runs are aborted', async () => {
+    await job(await connect());
+    const { one, contexts, letGo } = holding();
+    const { ports, failWhen } = faultyPorts();
+    const engine = database.engine({
+      executor: { leaseSeconds: 2, pollIntervalMs: 50 },
+      connectors: [one],
+      ports,
+    });
+    const drained = engine.drain();
+    await until(() => contexts.length === 1);
+    let beats = 0;
+    failWhen((statement) => statement.includes('.processes') && ++beats > 0);
+    await until(() => beats > 0);
+    await job(await connect());
+    await until(() => contexts[0]?.abortSignal.aborted === true);
+    expect(contexts).toHaveLength(1);
+    failWhen(() => false);
+    await until(() => contexts.length === 3);
+    letGo();
+    expect(await drained).toMatchObject({ succeeded: 2, lost: 1 });
+    expect(await count(`status = 'succeeded' AND attempts = 0`)).toBe(2);
+  });
+
+  it('EXE-9: the jobs of a process that no longer lives are queued again, no attempt charged', async () => {
+    const id = await job(await connect(), { attempts: 2 });
+    const dead = '00000000-0000-4000-8000-00000000dead';
+    await sql(
+      `INSERT INTO processes (id, host, pid, concurrency, providers, started_at, expires_at)
+       VALUES ($1, 'gone', 1, 1, '{}', now(), now() - interval '1 second')`,
+      [dead],
+    );
+    await sql(
+      `UPDATE sync_jobs SET status = 'running', process_id = $1, claim_id = gen_random_uuid(), started_at = now() WHERE id = $2`,
+      [dead, id],
+    );
+    const { one, contexts, letGo } = holding();
+    const engine = database.engine({ connectors: [one] });
+    await engine.start({ roles: ['executor'] });
+    await until(() => contexts.length === 1);
+    expect(contexts[0]?.job).toMatchObject({ id, attempts: 2 });
+    expect(await sql('SELECT FROM processes WHERE id = $1', [dead])).toHaveLength(0);
+    letGo();
+    await engine.stop();
+  });
+
+  it('EXE-9: jobs that somebody else runs, without a lease, are left alone', async () => {
+    await job(await connect(), { status: 'running', started_at: '2020-01-01' });
+    const engine = database.engine({ connectors: [connector()] });
+    expect(await engine.drain()).toMatchObject({ claimed: 0 });
+    expect(await count(`status = 'running'`)).toBe(1);
+  });
+});
+
+describe('EXE-10: shutdown', () => {
+  const stopped = (lines: LogLine[]) => lines.find(({ event }) => event === 'executor_stopped');
+
+  it('EXE-10: runs may finish within the grace time, and nothing new begins', async () => {
+    for (let i = 0; i < 4; i++) await job(await connect());
+    const { one, contexts, letGo } = holding();
+    const { log, lines } = recordingLogger();
+    const engine = database.engine({ executor: { concurrency: 2 }, connectors: [one], logger: log });
+    await engine.start({ roles: ['executor'] });
+    await until(() => contexts.length === 2);
+    const stopping = engine.stop();
+    letGo();
+    await stopping;
+    expect(contexts).toHaveLength(2);
+    expect(await count(`status = 'succeeded'`)).toBe(2);
+    expect(await count(`status = 'queued' AND attempts = 0 AND process_id IS NULL`)).toBe(2);
+    expect(stopped(lines)).toMatchObject({ finished: 2, put_back: 0 });
+    expect(await sql('SELECT FROM processes')).toHaveLength(0);
+  });
+
+  it('EXE-10: what does not finish in time is aborted and put back at once, no attempt charged', async () => {
+    const ids = [await job(await connect(), { attempts: 3 }), await job(await connect())];
+    const { one, contexts } = holding();
+    const { log, lines } = recordingLogger();
+    const engine = database.engine({ executor: { shutdownGraceSeconds: 0 }, connectors: [one], logger: log });
+    await engine.start({ roles: ['executor'] });
+    await until(() => contexts.length === 2);
+    await engine.stop();
+    expect(contexts.every(({ abortSignal }) => abortSignal.aborted)).toBe(true);
+    expect(await sql('SELECT id, status, attempts, claim_id FROM sync_jobs ORDER BY attempts DESC')).toEqual([
+      { id: ids[0], status: 'queued', attempts: 3, claim_id: null },
+      { id: ids[1], status: 'queued', attempts: 0, claim_id: null },
+    ]);
+    expect(stopped(lines)).toMatchObject({ finished: 0, put_back: 2 });
+  });
+});
+
+describe('an idle executor', () => {
+  it('costs fewer than 30 statements a minute', async () => {
+    const { ports, statements } = faultyPorts();
+    let sleptMs = 0;
+    // Time is what the loops sleep; a minute of it passes as fast as the statements answer.
+    const fast: Ports = {
+      ...ports,
+      monotonicMs: () => sleptMs,
+      now: () => Date.parse('2025-01-01T12:00:00Z') + sleptMs,
+      sleep: async (ms, signal) => {
+        const wakeAtMs = sleptMs + ms;
+        while (sleptMs < wakeAtMs && !signal.aborted) await new Promise(setImmediate);
+      },
+    };
+    const engine = database.engine({ ports: fast, connectors: [connector()] });
+    await engine.start({ roles: ['executor'] });
+    const statementsSoFar = async () => {
+      const before = statements.length;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      return statements.length === before;
+    };
+    await until(statementsSoFar);
+    statements.length = 0;
+    for (; sleptMs < 60_000; sleptMs += 1000) await until(statementsSoFar);
+    expect(statements.length).toBeGreaterThan(10);
+    expect(statements.length).toBeLessThan(30);
+    await engine.stop();
+  });
+
+  it('finds jobs that nothing told it of by polling', async () => {
+    const engine = database.engine({ executor: { pollIntervalMs: 50 }, connectors: [connector()] });
+    await engine.start({ roles: ['executor'] });
+    await until(async () => (await sql('SELECT FROM processes')).length === 1);
+    await job(await connect());
+    await until(async () => (await count(`status = 'succeeded'`)) === 1);
+  });
+
+  it('starts a job that comes due later on time, not at the next poll', async () => {
+    await job(await connect(), { scheduled_at: new Date(Date.now() + 1500) });
+    const engine = database.engine({ executor: { pollIntervalMs: 60_000 }, connectors: [connector()] });
+    await engine.start({ roles: ['executor'] });
+    await until(async () => (await count(`status = 'succeeded'`)) === 1);
+    const [row] = await sql('SELECT started_at >= scheduled_at AS on_time FROM sync_jobs');
+    expect(row).toEqual({ on_time: true });
+  });
+});
+
+describe('EXE-12: telemetry', () => {
+  it('EXE-12: every metric of the executor is recorded', async () => {
+    const { meterProvider, url, close } = await startMetricsServer({ host: '127.0.0.1', port: 0 });
+    const [good, bad] = [await connect(), await connect()];
+    for (const id of [good, bad]) await job(id, { scheduled_at: new Date(Date.now() - 60_000) });
+    const engine = database.engine({
+      telemetry: { meterProvider },
+      connectors: [
+        connector(({ connection }) => {
+          if (connection.id === bad) throw new Error('boom');
+          return { signals: [signal(1, 'a'), signal(2, 'a'), signal(3)] };
+        }),
+      ],
+    });
+    await engine.drain();
+    const text = await (await fetch(url)).text();
+    await close();
+    const value = (name: string) =>
+      Number(
+        text
+          .split('\n')
+          .find((line) => line.startsWith(`${name} `))
+          ?.split(' ')[1],
+      );
+    const labels = 'provider_slug="github",job_type="incremental"';
+    expect(value('sync_executor_jobs_claimed_total')).toBe(2);
+    expect(value(`sync_executor_jobs_finished_total{${labels},outcome="succeeded"}`)).toBe(1);
+    expect(value(`sync_executor_jobs_finished_total{${labels},outcome="requeued"}`)).toBe(1);
+    expect(value('sync_executor_signals_total{provider_slug="github"}')).toBe(2);
+    expect(value('sync_executor_running_gauge')).toBe(0);
+    expect(value('sync_executor_job_duration_ms_count')).toBe(2);
+    expect(value('sync_executor_start_lag_ms_count')).toBe(2);
+    expect(value('sync_executor_start_lag_ms_sum')).toBeGreaterThanOrEqual(120_000);
+    expect(value('sync_executor_backoff_seconds_sum')).toBeGreaterThanOrEqual(5);
+    expect(value('sync_executor_backoff_seconds_sum')).toBeLessThanOrEqual(5.5);
+  });
+
+  it('EXE-12: a run that loses its lease is counted', async () => {
+    const { meterProvider, url, close } = await startMetricsServer({ host: '127.0.0.1', port: 0 });
+    const id = await job(await connect());
+    const taken = connector(async () => {
+      await sql('UPDATE sync_jobs SET claim_id = NULL, process_id = NULL WHERE id = $1', [id]);
+      return { signals: [] };
+    });
+    await database.engine({ telemetry: { meterProvider }, connectors: [taken] }).drain();
+    expect(await (await fetch(url)).text()).toContain('sync_executor_leases_lost_total 1');
+    await close();
+  });
+
+  it('EXE-12: every line that a connector logs names its job', async () => {
+    const id = await connect();
+    const jobId = await job(id);
+    const { log, lines } = recordingLogger();
+    const engine = database.engine({
+      logger: log,
+      connectors: [
+        connector((context) => {
+          context.log.info('hello');
+          return { signals: [] };
+        }),
+      ],
+    });
+    await engine.drain();
+    expect(lines.find(({ msg }) => msg === 'hello')).toMatchObject({
+      job_id: jobId,
+      connection_id: id,
+      provider_slug: 'github',
+      job_type: 'incremental',
+    });
+  });
+});
