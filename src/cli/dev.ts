@@ -57,7 +57,7 @@ export function addDev(program: Command): void {
         log.info(
           made === 0 ? 'going on with the data that is there' : `made a demo: 5 tenants, ${made} connections`,
         );
-        log.info('watch what comes in: npx syncline signals tail');
+        log.info('to watch what comes in, in another terminal, in this folder: npx syncline signals tail');
       }
 
       async function migrate(syncline: Syncline): Promise<void> {

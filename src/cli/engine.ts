@@ -2,6 +2,8 @@ import type { Logger } from 'pino';
 import { loadConfigFile } from '../config/file.ts';
 import { type LoadedConfig, loadConfig } from '../config/load.ts';
 import type { Connector } from '../connector.ts';
+import { possibleDataFolders } from '../dev/data-folder.ts';
+import { findRunningPostgres } from '../dev/postgres.ts';
 import { systemPorts } from '../ports.ts';
 import { compose, type Syncline } from '../syncline.ts';
 import { createLogger } from '../telemetry/log.ts';
@@ -17,10 +19,27 @@ export interface CliConfig extends LoadedConfig {
   connectors: readonly Connector[];
 }
 
-/** Loads the configuration as the command line sees it: the file in the working folder, and the environment. */
+/**
+ * Loads the configuration as the command line sees it: the file in the working folder, and the environment. Where no
+ * database is named and `syncline dev` is running in this folder, its database.
+ */
 export async function loadCliConfig({ config }: CommonOptions): Promise<CliConfig> {
   const file = await loadConfigFile(config);
-  return { ...loadConfig({ env: process.env, file }), connectors: file?.connectors ?? [] };
+  const connectors = file?.connectors ?? [];
+  const loaded = loadConfig({ env: process.env, file });
+  const embedded = loaded.config.database.url === undefined ? findEmbedded() : undefined;
+  if (embedded === undefined) return { ...loaded, connectors };
+  const found = loadConfig({ options: { database: { url: embedded } }, env: process.env, file });
+  const entries = found.entries.map((entry) =>
+    entry.path === 'database.url' ? { ...entry, from: 'syncline dev, running in this folder' } : entry,
+  );
+  return { ...found, entries, connectors };
+}
+
+function findEmbedded(): string | undefined {
+  return possibleDataFolders(process.cwd())
+    .map(findRunningPostgres)
+    .find((url) => url !== undefined);
 }
 
 /** Runs one command on the engine and closes it. Standard output is the command's answer, so logs go to standard error. */

@@ -10,14 +10,12 @@ import { accountMay, unprivilegedAccount } from './binaries.ts';
  */
 export function embeddedDataFolder(workingFolder: string): string {
   const account = unprivilegedAccount();
-  const usual = join(workingFolder, '.syncline', 'postgres');
+  const [usual, elsewhere] = possibleDataFolders(workingFolder);
   mkdirSync(usual, { recursive: true });
   if (!account) return usual;
   chownSync(usual, account.uid, account.gid);
   if (accountMay(account, '-w', usual)) return usual;
 
-  const name = createHash('sha256').update(workingFolder).digest('hex').slice(0, 12);
-  const elsewhere = join('/var/tmp', `syncline-${name}`);
   mkdirSync(elsewhere, { recursive: true, mode: 0o700 });
   // Anybody may create names under /var/tmp: only a folder of root's or of that account's is to be trusted.
   const found = lstatSync(elsewhere);
@@ -27,4 +25,10 @@ export function embeddedDataFolder(workingFolder: string): string {
     });
   }
   return elsewhere;
+}
+
+/** The usual folder, and the one where Postgres may not enter that. */
+export function possibleDataFolders(workingFolder: string): [usual: string, elsewhere: string] {
+  const name = createHash('sha256').update(workingFolder).digest('hex').slice(0, 12);
+  return [join(workingFolder, '.syncline', 'postgres'), join('/var/tmp', `syncline-${name}`)];
 }

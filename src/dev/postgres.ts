@@ -29,14 +29,12 @@ export interface EmbeddedOptions {
 export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const account = unprivilegedAccount();
   const binaries = locateBinaries(account);
-  const data = join(options.folder, 'data');
-  const passwordFile = join(options.folder, 'password');
+  const { data, passwordFile } = placesIn(options.folder);
   prepareFolder(options.folder, account);
   if (!existsSync(join(data, 'PG_VERSION'))) initialise(binaries, data, passwordFile, account);
 
   const port = options.port ?? (await freePort());
-  const password = readFileSync(passwordFile, 'utf8').trim();
-  const url = `postgres://syncline:${password}@127.0.0.1:${port}/postgres`;
+  const url = urlOf(port, passwordFile);
   const server = launch(binaries, data, port, options.settings ?? {}, account);
   const removed = [
     ...(options.keep ? [] : [options.folder]),
@@ -59,6 +57,25 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
       for (const folder of removed) rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+const placesIn = (folder: string) => ({ data: join(folder, 'data'), passwordFile: join(folder, 'password') });
+
+function urlOf(port: number | string, passwordFile: string): string {
+  return `postgres://syncline:${readFileSync(passwordFile, 'utf8').trim()}@127.0.0.1:${port}/postgres`;
+}
+
+/** The address of the embedded Postgres that another process runs on this data, if one does. */
+export function findRunningPostgres(folder: string): string | undefined {
+  const { data, passwordFile } = placesIn(folder);
+  try {
+    // Postgres itself writes this file: its process id in the first line, its port in the fourth.
+    const [pid, , , port] = readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n');
+    process.kill(Number(pid), 0);
+    return port ? urlOf(port, passwordFile) : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** A loopback port that is free now. */

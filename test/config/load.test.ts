@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config/load.ts';
+import { rateLimitOf } from '../../src/config/rate-limits.ts';
 import { type ConfigOptions, maskUrl } from '../../src/config/settings.ts';
 
 const refusal = (sources: Parameters<typeof loadConfig>[0]) => {
@@ -47,6 +48,23 @@ describe('SCH-11: configuration', () => {
     ['SYNCLINE_LOG_LEVEL', 'loud', 'trace, debug, info'],
     ['SYNCLINE_DATABASE_SCHEMA', 'x'.repeat(64), '1 to 63 bytes'],
     ['SYNCLINE_RETENTION_ENDED_JOBS_DAYS', '0', '1 to 3650'],
+    ['SYNCLINE_EXECUTOR_CONCURRENCY', '0', '1 to 5000'],
+    ['SYNCLINE_EXECUTOR_CLAIM_BATCH', '1001', '1 to 1000'],
+    ['SYNCLINE_EXECUTOR_POLL_INTERVAL_MS', '49', '50 to 60000'],
+    ['SYNCLINE_EXECUTOR_LEASE_SECONDS', '1', '2 to 3600'],
+    ['SYNCLINE_EXECUTOR_MAX_RUN_SECONDS', '86401', '1 to 86400'],
+    ['SYNCLINE_EXECUTOR_SHUTDOWN_GRACE_SECONDS', '-1', '0 to 3600'],
+    ['SYNCLINE_RATELIMIT_BASE_SECONDS', '0', '1 to 3600'],
+    ['SYNCLINE_RATELIMIT_MAX_SECONDS', '86401', '1 to 86400'],
+    [
+      'SYNCLINE_RATELIMIT_MAX_SECONDS',
+      '4',
+      'the default rateLimit.baseSeconds is 5; it must be from 1 to the longest',
+    ],
+    ['SYNCLINE_RATELIMIT_JITTER_FACTOR', '2', '0 to 1'],
+    ['SYNCLINE_RATELIMIT_GITHUB_BASE_SECONDS', 'soon', '1 to 3600'],
+    ['SYNCLINE_RATELIMIT_GOOGLE_CALENDAR_JITTER_FACTOR', '-1', '0 to 1'],
+    ['SYNCLINE_RATELIMIT_GITHUB_BASE_SECONDS', '1000', 'the longest pause for github, 900'],
   ])('SCH-11: %s=%s stops start-up with name, value and range', (name, value, range) => {
     const message = refusal({ env: { [name]: value } });
     expect(message).toContain(name);
@@ -174,4 +192,68 @@ describe('SCH-11: configuration', () => {
   ])('secrets are masked: %s', (url, masked) => {
     expect(maskUrl(url)).toBe(masked);
   });
+});
+
+describe('EXE-7: the rate-limit policy of a provider', () => {
+  const policyOf = (sources: Parameters<typeof loadConfig>[0], slug: string) =>
+    rateLimitOf(loadConfig(sources).config.rateLimit, slug);
+
+  it('EXE-7: the defaults', () => {
+    expect(policyOf({}, 'github')).toEqual({ baseSeconds: 5, maxSeconds: 900, jitterFactor: 0.1 });
+  });
+
+  it('EXE-7: variables name a provider in capitals, with _ for every other character', () => {
+    const env = {
+      SYNCLINE_RATELIMIT_GOOGLE_CALENDAR_BASE_SECONDS: '30',
+      SYNCLINE_RATELIMIT_GOOGLE_CALENDAR_JITTER_FACTOR: '0.5',
+      SYNCLINE_RATELIMIT_MAX_SECONDS: '60',
+    };
+    expect(policyOf({ env }, 'google-calendar')).toEqual({
+      baseSeconds: 30,
+      maxSeconds: 60,
+      jitterFactor: 0.5,
+    });
+    expect(policyOf({ env }, 'github')).toEqual({ baseSeconds: 5, maxSeconds: 60, jitterFactor: 0.1 });
+    expect(loadConfig({ env }).warnings).toEqual([]);
+  });
+
+  it('EXE-7: options win over variables, variables over the file, field by field', () => {
+    const sources = {
+      options: { rateLimit: { providers: { 'google-calendar': { baseSeconds: 1 } } } },
+      env: {
+        SYNCLINE_RATELIMIT_GOOGLE_CALENDAR_BASE_SECONDS: '2',
+        SYNCLINE_RATELIMIT_GOOGLE_CALENDAR_MAX_SECONDS: '20',
+      },
+      file: {
+        path: 'the file',
+        options: {
+          rateLimit: {
+            providers: {
+              'google-calendar': { baseSeconds: 3, maxSeconds: 30, jitterFactor: 0.3 },
+              slack: { baseSeconds: 4 },
+            },
+          },
+        },
+      },
+    };
+    expect(policyOf(sources, 'google-calendar')).toEqual({
+      baseSeconds: 1,
+      maxSeconds: 20,
+      jitterFactor: 0.3,
+    });
+    expect(policyOf(sources, 'slack')).toMatchObject({ baseSeconds: 4 });
+    const { entries } = loadConfig(sources);
+    expect(entries.find(({ path }) => path === 'rateLimit.providers')?.from).toBe(
+      'option rateLimit.providers, SYNCLINE_RATELIMIT_GOOGLE_CALENDAR_BASE_SECONDS, SYNCLINE_RATELIMIT_GOOGLE_CALENDAR_MAX_SECONDS, rateLimit.providers in the file',
+    );
+  });
+
+  it.each([[{ github: { base: 5 } }], [{ github: { baseSeconds: 0 } }], [{ github: 5 }], ['github']])(
+    'EXE-7: rateLimit.providers %j is refused',
+    (providers) => {
+      const message = refusal({ options: { rateLimit: { providers } } as unknown as ConfigOptions });
+      expect(message).toContain('option rateLimit.providers is ');
+      expect(message).toContain('it must be an object of providers');
+    },
+  );
 });

@@ -1,9 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { loadConfig } from '../../src/config/load.ts';
-import { systemPorts } from '../../src/ports.ts';
 import { countOverdue, lockDue } from '../../src/store/connections.ts';
-import { openDatabase, type Queryable } from '../../src/store/database.ts';
+import type { Queryable } from '../../src/store/database.ts';
 import { tenant, useDatabase } from '../setup/database.ts';
+import { explain as explainOn, nodes, pagesRead } from '../setup/plan.ts';
 
 const database = useDatabase();
 const { sql } = database;
@@ -22,40 +21,7 @@ beforeAll(async () => {
   await sql('VACUUM ANALYZE connections');
 });
 
-interface Plan {
-  'Node Type': string;
-  'Index Name'?: string;
-  'Relation Name'?: string;
-  'Actual Rows': number;
-  'Shared Hit Blocks': number;
-  'Shared Read Blocks': number;
-  Plans?: Plan[];
-}
-
-/** Runs a store function in a transaction of the engine, but explains the statement it sends instead of running it. */
-async function explain(send: (db: Queryable) => Promise<unknown>): Promise<Plan> {
-  let plan: Plan | undefined;
-  const { config } = loadConfig({ options: { database: database.url } });
-  const db = openDatabase(config.database, systemPorts, () => expect.fail());
-  await db.transaction((tx) =>
-    send({
-      schema: tx.schema,
-      query: async (text, values) => {
-        const [row] = await tx.query<{ 'QUERY PLAN': { Plan: Plan }[] }>(
-          `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${text}`,
-          values,
-        );
-        plan = row?.['QUERY PLAN'][0]?.Plan;
-        return [];
-      },
-    }),
-  );
-  await db.close();
-  return plan as Plan;
-}
-
-const nodes = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodes)];
-const pagesRead = (plan: Plan) => plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
+const explain = (send: (db: Queryable) => Promise<unknown>) => explainOn(database.url, send);
 
 describe('DB-4: cost grows with what is due', () => {
   it('DB-4: finding due connections reads the index of what is due and nothing else', async () => {

@@ -1,0 +1,57 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { endBackoffs, lockReady, nextDueAt, otherProvidersWaiting } from '../../src/store/claims.ts';
+import type { Queryable } from '../../src/store/database.ts';
+import { tenant, useDatabase } from '../setup/database.ts';
+import { explain, nodes, pagesRead } from '../setup/plan.ts';
+
+const database = useDatabase();
+const { sql } = database;
+const now = new Date('2025-01-01T12:00:00Z');
+const waiting = 20_000;
+const due = 10;
+
+/** A connection each: jobs for later, at lower and higher priority, jobs that back off, blocked ones, others' ones. */
+beforeAll(async () => {
+  await sql(`INSERT INTO providers (slug) VALUES ('slack')`);
+  const queue = (count: number, columns: string, values: string, provider = 'github') =>
+    sql(
+      `WITH c AS (INSERT INTO connections (tenant_id, provider_slug) SELECT $1, $2 FROM generate_series(1, $3) RETURNING *)
+       INSERT INTO sync_jobs (tenant_id, provider_slug, connection_id, job_type, ${columns})
+       SELECT tenant_id, provider_slug, id, ${values} FROM c`,
+      [tenant, provider, count],
+    );
+  await queue(waiting / 2, 'scheduled_at', `'incremental', '2025-01-02'`);
+  await queue(waiting / 2, 'scheduled_at, priority', `'incremental', '2025-01-02', 10`);
+  await queue(waiting, 'scheduled_at, retry_after', `'incremental', '2024-12-01', '2025-01-02'`);
+  await queue(waiting, 'scheduled_at', `'incremental', '2024-12-01'`, 'slack');
+  await queue(waiting, 'scheduled_at, status', `'full', '2024-12-01', 'running'`);
+  await sql(
+    `INSERT INTO sync_jobs (tenant_id, provider_slug, connection_id, job_type, scheduled_at)
+     SELECT tenant_id, provider_slug, connection_id, 'incremental', '2024-12-01' FROM sync_jobs WHERE status = 'running'`,
+  );
+  await queue(due, 'scheduled_at', `'incremental', '2025-01-01'`);
+  await sql('VACUUM ANALYZE sync_jobs, connections');
+});
+
+describe('DB-4: a claim costs what it takes', () => {
+  const providers = ['github'];
+  const statements: [string, (db: Queryable) => Promise<unknown>, number][] = [
+    ['claiming', (db) => lockReady(db, { now, providers, limit: 100 }), 20 * due],
+    ['ending backoffs', (db) => endBackoffs(db, { now, providers, limit: 100 }), 20],
+    ['asking when to look again', (db) => nextDueAt(db, providers), 60],
+    ['looking for providers without a connector', (db) => otherProvidersWaiting(db, providers), 60],
+  ];
+  it.each(statements)(
+    'DB-4: %s reads nothing of what waits, backs off, is blocked or is for others',
+    async (_name, send, most) => {
+      const plan = await explain(database.url, send);
+      const scans = nodes(plan).filter((node) => node['Relation Name'] === 'sync_jobs');
+      expect(scans.map((scan) => scan['Node Type'])).not.toContain('Seq Scan');
+      expect(pagesRead(plan)).toBeLessThan(most);
+    },
+  );
+
+  it('DB-4: blocked jobs are in none of the indexes that are claimed from', async () => {
+    expect(await sql(`SELECT FROM sync_jobs WHERE status = 'queued' AND blocked`)).toHaveLength(waiting);
+  });
+});
