@@ -43,11 +43,14 @@ export interface Claim {
 }
 
 /** EXE-1 to EXE-3: takes up to `limit` due jobs for a process, in order, no two of one connection. */
-export async function claim(context: ExecutorContext, processId: string, limit: number): Promise<Claim> {
+export async function claim(
+  context: ExecutorContext,
+  { processId, claimId, limit }: { processId: string; claimId: string; limit: number },
+): Promise<Claim> {
   const { db, ports, connectors } = context;
   const providers = [...connectors.keys()];
   const now = new Date(ports.now());
-  const mark = { now, leaseTime: ports.leaseTime(), processId, claimId: ports.newId() };
+  const mark = { now, leaseTime: ports.leaseTime(), processId, claimId };
   try {
     return await db.transaction(
       async (tx) => {
@@ -59,7 +62,7 @@ export async function claim(context: ExecutorContext, processId: string, limit: 
           tx,
           rows.filter((row) => !running.has(row.id)),
         );
-        const jobs = chosen.filter((row) => running.has(row.id)).map((row) => toJob(row, mark.claimId));
+        const jobs = chosen.filter((row) => running.has(row.id)).map((row) => toJob(row, claimId));
         return { jobs, full: rows.length === limit };
       },
       { timeoutMs: statementTimeoutMs(context.config) },

@@ -17,7 +17,7 @@ export async function reap(
     const requeued = await db.transaction(
       async (tx) => {
         if (!(await lockExpired(tx, ports.leaseTime(), processId))) return 0;
-        const count = await requeueJobs(tx, new Date(ports.now()), processId, batchSize);
+        const count = await requeueJobs(tx, new Date(ports.now()), { processId }, batchSize);
         if (count > 0) await wakeExecutors(tx);
         if (count < batchSize) await deleteProcess(tx, processId);
         return count;
@@ -27,4 +27,16 @@ export async function reap(
     total += requeued;
     if (requeued < batchSize) return total;
   }
+}
+
+/** Puts back what a claim took whose answer never came, and of which nothing was started; returns how many. */
+export function returnClaim(
+  { db, ports }: { db: Database; ports: Ports },
+  claim: { processId: string; claimId: string },
+): Promise<number> {
+  return db.transaction(async (tx) => {
+    const count = await requeueJobs(tx, new Date(ports.now()), claim, batchSize);
+    if (count > 0) await wakeExecutors(tx);
+    return count;
+  });
 }

@@ -117,26 +117,34 @@ export function startExecutor(options: ExecutorOptions): Executor {
     const free = Math.min(config.concurrency - runs.size, config.claimBatch);
     if (processId === undefined || free <= 0) return config.pollIntervalMs;
     await reportMissingConnectors();
-    if (providers.length === 0) return idle();
+    // Asked before the database is: what a run that ends meanwhile leaves to do is not in its answer.
+    const nothingRuns = runs.size === 0;
+    if (providers.length === 0) return idle(nothingRuns);
     if (!expectsWork) {
       const dueMs = (await nextDueAt(db, providers))?.getTime() ?? Number.POSITIVE_INFINITY;
       const waitMs = dueMs - ports.now();
-      if (waitMs > 0) return idle(waitMs);
+      if (waitMs > 0) return idle(nothingRuns, waitMs);
     }
     const wasSure = !expectsWork;
-    const { jobs, full } = await claim(options, processId, free);
+    const claimId = ports.newId();
+    const { jobs, full } = await claim(options, { processId, claimId, limit: free }).catch(
+      (error: unknown) => {
+        lease.doubt(claimId);
+        throw error;
+      },
+    );
     expectsWork = full;
     totals.claimed += jobs.length;
     telemetry.jobsClaimed(jobs, ports.now());
     // Lost while claiming: those jobs are put back with all others of the old lease.
-    if (lease.processId() === processId) for (const job of jobs) start(job);
+    if (lease.holds(processId)) for (const job of jobs) start(job);
     telemetry.running(runs.size);
     emptyHanded = jobs.length === 0 && wasSure ? emptyHanded + 1 : 0;
     return emptyHanded === 0 ? 0 : Math.min(contendedMs * 2 ** emptyHanded, config.pollIntervalMs);
   }
 
-  function idle(waitMs = Number.POSITIVE_INFINITY): number {
-    if (runs.size === 0) for (const resolve of onDrained.splice(0)) resolve();
+  function idle(nothingRuns: boolean, waitMs = Number.POSITIVE_INFINITY): number {
+    if (nothingRuns) for (const resolve of onDrained.splice(0)) resolve();
     return Math.min(waitMs, config.pollIntervalMs);
   }
 
@@ -148,6 +156,9 @@ export function startExecutor(options: ExecutorOptions): Executor {
 
   function start(job: ClaimedJob): void {
     const connector = connectors.get(job.providerSlug) as Connector;
+    // A run of this job that was taken away, which this process has not noticed yet.
+    const earlier = runs.get(job.id);
+    if (earlier) forget(earlier.job, 'lost');
     const current: Run = {
       job,
       abort: new AbortController(),
@@ -179,7 +190,10 @@ export function startExecutor(options: ExecutorOptions): Executor {
   }
 
   function finish({ job, verdict }: Settlement, signals: number): void {
-    const durationMs = Math.max(0, ports.monotonicMs() - (runs.get(job.id)?.startedMs ?? 0));
+    const current = runs.get(job.id);
+    // Given up in the moment in which it was stored after all.
+    if (current?.job !== job) return;
+    const durationMs = Math.max(0, ports.monotonicMs() - current.startedMs);
     remove(job);
     totals[verdict.outcome]++;
     totals.signals += signals;

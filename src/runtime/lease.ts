@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import type { ExecutorContext } from '../pipeline/claim.ts';
-import { reap } from '../pipeline/reap.ts';
+import { reap, returnClaim } from '../pipeline/reap.ts';
 import { beat, type ClaimKey, expireProcess, insertProcess } from '../store/processes.ts';
 import type { ReservedConnection } from '../store/reserved.ts';
 import { startLoop } from './loop.ts';
@@ -21,6 +21,10 @@ export interface LeaseOptions extends ExecutorContext {
 export interface Lease {
   /** Under which id to claim; undefined while the lease is not certain. */
   processId(): string | undefined;
+  /** Whether the lease under this id has not been lost, certain or not. */
+  holds(processId: string): boolean;
+  /** It is not known whether this claim succeeded: if it did, what it took is put back. */
+  doubt(claimId: string): void;
   /** Beats now rather than at the next turn. */
   wake(): void;
   /** Gives the lease up and puts back every job that is still under it; returns how many. */
@@ -32,6 +36,9 @@ function beatMs(leaseSeconds: number): number {
   return Math.min(5000, leaseSeconds * 200);
 }
 
+/** A commit that was cut off may still be on its way: looked for again and again for this long. */
+const doubtMs = 60_000;
+
 /**
  * EXE-9: this process's lease. Renewed by one statement that also finds dead processes and runs that were taken away.
  * Whatever the database says, after a lease without a renewal the runs count as lost: somebody else may have them by then.
@@ -40,7 +47,7 @@ function beatMs(leaseSeconds: number): number {
 export function startLease(options: LeaseOptions): Lease {
   const { db, reserved, config, ports, telemetry, runs, onHeld, onRunLost, onLost } = options;
   const leaseMs = config.leaseSeconds * 1000;
-  let current: { id: string; heldUntilMs: number; beating: boolean } | undefined;
+  let current: { id: string; heldUntilMs: number; beating: boolean; doubts: Map<string, number> } | undefined;
 
   async function register(): Promise<void> {
     const id = ports.newId();
@@ -49,7 +56,7 @@ export function startLease(options: LeaseOptions): Lease {
     const providers = [...options.connectors.keys()];
     const self = { id, host: hostname(), pid: process.pid, concurrency, providers };
     await insertProcess(reserved, ports.leaseTime(), leaseSeconds, self);
-    current = { id, heldUntilMs: sentMs + leaseMs, beating: false };
+    current = { id, heldUntilMs: sentMs + leaseMs, beating: false, doubts: new Map() };
     watchdog.wake();
   }
 
@@ -70,17 +77,24 @@ export function startLease(options: LeaseOptions): Lease {
     if (wasSilent) onHeld();
     for (const { id, status } of answer.lost) onRunLost(id, status);
     for (const processId of answer.expired) await reapOne(processId);
+    for (const [claimId, untilMs] of mine.doubts) {
+      await orTell('reaper', returnClaim({ db, ports }, { processId: mine.id, claimId }));
+      if (untilMs < ports.monotonicMs()) mine.doubts.delete(claimId);
+    }
     return beatMs(config.leaseSeconds);
   }
 
-  /** What goes wrong with somebody else's jobs is no reason to doubt one's own lease. */
   async function reapOne(processId: string): Promise<void> {
-    try {
-      const requeued = await reap({ db, ports }, processId);
-      if (requeued > 0) telemetry.processReaped(processId, requeued);
-    } catch (error) {
-      telemetry.roundFailed('reaper', error, beatMs(config.leaseSeconds));
-    }
+    const requeued = await orTell('reaper', reap({ db, ports }, processId));
+    if (requeued) telemetry.processReaped(processId, requeued);
+  }
+
+  /** What goes wrong with jobs that nobody runs is no reason to doubt one's own lease. */
+  function orTell<T>(role: string, work: Promise<T>): Promise<T | undefined> {
+    return work.catch((error: unknown) => {
+      telemetry.roundFailed(role, error, beatMs(config.leaseSeconds));
+      return undefined;
+    });
   }
 
   function lose(): void {
@@ -111,6 +125,11 @@ export function startLease(options: LeaseOptions): Lease {
 
   return {
     processId: () => (current?.beating && ports.monotonicMs() < current.heldUntilMs ? current.id : undefined),
+    holds: (processId) => current?.id === processId,
+    doubt: (claimId) => {
+      current?.doubts.set(claimId, ports.monotonicMs() + doubtMs);
+      heart.wake();
+    },
     wake: () => heart.wake(),
     stop: async () => {
       const mine = current;

@@ -84,21 +84,21 @@ export async function lockExpired(tx: Queryable, now: LeaseTime, id: string): Pr
 }
 
 /**
- * Puts jobs of a process back into the queue as if they had not been claimed, and returns how many. Those whose connection
- * somebody holds at this moment are left for the next time.
+ * Puts jobs of a process, all or those of one claim, back into the queue as if they had not been claimed, and returns how
+ * many. Those whose connection somebody holds at this moment are left for the next time.
  */
 export async function requeueJobs(
   tx: Queryable,
   now: Date,
-  processId: string,
+  of: { processId: string; claimId?: string },
   limit: number,
 ): Promise<number> {
   const held = await tx.query<{ id: string }>(
     `SELECT j.id FROM ${tx.schema}.sync_jobs j JOIN ${tx.schema}.connections c ON c.id = j.connection_id
-     WHERE j.status = 'running' AND j.process_id = $1
-     ORDER BY c.id LIMIT $2
+     WHERE j.status = 'running' AND j.process_id = $1 AND ($2::uuid IS NULL OR j.claim_id = $2)
+     ORDER BY c.id LIMIT $3
      FOR NO KEY UPDATE OF c, j SKIP LOCKED`,
-    [processId, limit],
+    [of.processId, of.claimId, limit],
   );
   if (held.length === 0) return 0;
   await tx.query(
