@@ -1,0 +1,109 @@
+import fc from 'fast-check';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { tenant, useDatabase } from '../setup/database.ts';
+
+const database = useDatabase();
+const { sql, connect } = database;
+beforeEach(() => database.empty());
+
+const insert = (status: string) =>
+  `INSERT INTO sync_jobs (tenant_id, provider_slug, connection_id, job_type, status)
+   SELECT '${tenant}', 'github', $1, $2, '${status}' ON CONFLICT DO NOTHING`;
+const update = (from: string, to: string) =>
+  `UPDATE sync_jobs SET status = '${to}' WHERE connection_id = $1 AND job_type = $2 AND status = '${from}'`;
+
+interface Operation {
+  connection: number;
+  type: string;
+  statement: string;
+}
+
+/** What any writer may do to a job or a connection, in plain SQL. */
+const statements = [
+  insert('queued'),
+  insert('queued'),
+  insert('running'),
+  insert('succeeded'),
+  update('queued', 'running'),
+  update('queued', 'cancelled'),
+  update('running', 'queued'),
+  update('running', 'succeeded'),
+  update('running', 'failed'),
+  'DELETE FROM sync_jobs WHERE connection_id = $1 AND job_type = $2',
+  `UPDATE sync_jobs SET retry_after = now() WHERE connection_id = $1 AND job_type = $2`,
+  `UPDATE connections SET status = 'paused' WHERE id = $1 AND $2 <> ''`,
+  `UPDATE connections SET status = 'active' WHERE id = $1 AND $2 <> ''`,
+];
+const operation: fc.Arbitrary<Operation> = fc.record({
+  connection: fc.nat(2),
+  type: fc.constantFrom('incremental', 'full', 'webhook'),
+  statement: fc.constantFrom(...statements),
+});
+
+/** Queued jobs whose flag is not what it should be. */
+const misjudged = (which: 'blocked' | 'NOT blocked') =>
+  sql(
+    `SELECT j.id FROM sync_jobs j JOIN connections c ON c.id = j.connection_id
+     WHERE j.status = 'queued' AND ${which} AND j.blocked <> (
+       c.status <> 'active' OR EXISTS (SELECT FROM sync_jobs r WHERE r.connection_id = c.id AND r.status = 'running'))`,
+  );
+
+/** A second running job, or one of a type that is pending: the database refuses, whatever the order. */
+const isRefused = (error: { code?: string }) => error.code === '23505' || error.code === '40P01';
+
+async function apply(connections: string[], { connection, type, statement }: Operation): Promise<void> {
+  await sql(statement, [connections[connection], type]).catch((error: { code?: string }) => {
+    if (!isRefused(error)) throw error;
+  });
+}
+
+describe('EXE-3: who is blocked', () => {
+  it('EXE-3: whatever writers do one after another, exactly the jobs that must wait are blocked', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(operation, { minLength: 1, maxLength: 25 }), async (operations) => {
+        await database.empty();
+        const connections = [await connect(), await connect(), await connect()];
+        for (const one of operations) {
+          await apply(connections, one);
+          expect(await misjudged('blocked')).toEqual([]);
+          expect(await misjudged('NOT blocked')).toEqual([]);
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('EXE-3: whatever they do at the same time, no job stays blocked by nothing', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(operation, { minLength: 30, maxLength: 60 }), async (operations) => {
+        await database.empty();
+        const connections = [await connect(), await connect(), await connect()];
+        await Promise.all(operations.map((one) => apply(connections, one)));
+        expect(await misjudged('blocked')).toEqual([]);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('EXE-3: a job queued in the moment in which the running one ends is not blocked by it', async () => {
+    const connection = await connect();
+    await sql(insert('running'), [connection, 'full']);
+    const ending = await database.session();
+    await ending.query('BEGIN; SET LOCAL search_path TO syncline');
+    await ending.query(update('running', 'succeeded'), [connection, 'full']);
+    let isDone = false;
+    const queued = sql(insert('queued'), [connection, 'incremental']).then(() => {
+      isDone = true;
+    });
+    const isWaiting = async () =>
+      (
+        await sql(
+          `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`,
+        )
+      ).length > 0;
+    while (!isDone && !(await isWaiting())) await new Promise(setImmediate);
+    await ending.query('COMMIT');
+    await queued;
+    expect(await misjudged('blocked')).toEqual([]);
+  });
+});
