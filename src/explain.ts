@@ -165,7 +165,8 @@ const sentenceEnd = (text: string) => (/[.!?]$/.test(text.trim()) ? text.trim() 
 const ago = (at: Date, nowMs: number) => `${lasting(nowMs - at.getTime())} ago (${at.toISOString()})`;
 const inTime = (at: Date, nowMs: number) => `in ${lasting(at.getTime() - nowMs)} (${at.toISOString()})`;
 
-function lasting(ms: number): string {
+/** A time span for people. */
+export function lasting(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1000));
   if (seconds < 120) return `${seconds} s`;
   if (seconds < 7200) return `${Math.round(seconds / 60)} min`;

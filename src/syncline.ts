@@ -133,6 +133,14 @@ export function compose({ config, log, ports, connectors: given, providers }: Pa
     return Object.fromEntries(methods) as Api;
   }
 
+  async function* explainedEach<T>(items: AsyncGenerator<T>): AsyncGenerator<T> {
+    try {
+      yield* items;
+    } catch (error) {
+      throw explain(error);
+    }
+  }
+
   /** Tries again, with growing pauses, while the database cannot be reached. */
   async function patiently<T>(work: () => Promise<T>, attempts: number): Promise<T> {
     for (let failures = 1; ; failures++) {
@@ -221,7 +229,10 @@ export function compose({ config, log, ports, connectors: given, providers }: Pa
     },
     connections: explainedAll(createConnections({ db, config: config.scheduler, ports, connectors })),
     jobs: explainedAll(createJobs({ db, ports })),
-    signals: { ...signals, ...explainedAll({ list: signals.list }) },
+    signals: {
+      ...explainedAll({ list: signals.list }),
+      tail: (...args) => explainedEach(signals.tail(...args)),
+    },
   };
 }
 

@@ -7,6 +7,7 @@ import { findRunningPostgres } from '../dev/postgres.ts';
 import { systemPorts } from '../ports.ts';
 import { compose, type Syncline } from '../syncline.ts';
 import { createLogger } from '../telemetry/log.ts';
+import type { TelemetryProviders } from '../telemetry/telemetry.ts';
 
 /** The options that every command has. */
 export interface CommonOptions {
@@ -45,8 +46,8 @@ function findEmbedded(): string | undefined {
 /** Runs one command on the engine and closes it. Standard output is the command's answer, so logs go to standard error. */
 export async function withEngine<T>(
   options: CommonOptions,
-  work: (syncline: Syncline) => Promise<T>,
-  { checkReady = true } = {},
+  work: (syncline: Syncline, loaded: CliConfig) => Promise<T>,
+  { checkReady = true, providers = {} }: { checkReady?: boolean; providers?: TelemetryProviders } = {},
 ): Promise<T> {
   const loaded = await loadCliConfig(options);
   const log = createLogger({
@@ -56,14 +57,17 @@ export async function withEngine<T>(
   });
   warnAll(log, loaded);
   const { config, connectors } = loaded;
-  const syncline = compose({ config, log, ports: systemPorts, connectors });
+  const syncline = compose({ config, log, ports: systemPorts, connectors, providers });
   try {
     if (checkReady) await syncline.ready();
-    return await work(syncline);
+    return await work(syncline, loaded);
   } finally {
     await syncline.stop();
   }
 }
+
+/** Said by commands that could run nothing. */
+export const noConnectors = 'No connectors are configured: add them to syncline.config.ts.';
 
 export function warnAll(log: Logger, { warnings }: LoadedConfig): void {
   for (const warning of warnings) log.warn(warning);

@@ -2,12 +2,17 @@
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { describeError } from '../errors.ts';
+import { plain } from '../plain.ts';
 import { addConfig } from './config.ts';
+import { addConnections } from './connections.ts';
 import { addDev } from './dev.ts';
+import { addJobs } from './jobs.ts';
 import { addMigrate } from './migrate.ts';
 import { addSchedule } from './schedule.ts';
+import { addSignals } from './signals.ts';
 import { addStart } from './start.ts';
 import { addTick } from './tick.ts';
+import { addWork } from './work.ts';
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
   version: string;
@@ -23,19 +28,40 @@ const program = new Command('syncline')
 The database is named by SYNCLINE_DATABASE_URL (or DATABASE_URL); \`syncline config\` shows every setting.
 
 Examples:
-  $ syncline dev                        try it on an embedded Postgres
-  $ syncline migrate                    create or upgrade the tables
-  $ syncline start --roles scheduler    place jobs until Ctrl-C
-  $ syncline tick --json                one tick, for a cron job or a test`,
+  $ syncline dev                            try it on an embedded Postgres
+  $ syncline migrate                        create or upgrade the tables
+  $ syncline start                          place jobs and run them until Ctrl-C
+  $ syncline tick && syncline work --drain  place and run what is due, for a cron job or a test
+  $ syncline connections add --provider github --tenant-name Northwind
+  $ syncline connections why <id>           why is it syncing, or why not?
+  $ syncline jobs list --status failed      what went wrong?
+  $ syncline signals tail --payload         watch what comes in`,
   );
 
-for (const add of [addDev, addMigrate, addStart, addTick, addSchedule, addConfig]) add(program);
+for (const add of [
+  addDev,
+  addMigrate,
+  addStart,
+  addTick,
+  addWork,
+  addConnections,
+  addJobs,
+  addSignals,
+  addSchedule,
+  addConfig,
+])
+  add(program);
 withCommonOptions(program);
+
+// Whoever reads, such as `head`, may have seen enough.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 
 try {
   await program.parseAsync();
+  // Everything is closed; a connector that went on after its run was ended must not keep the process.
+  process.stdout.write('', () => process.exit());
 } catch (error) {
-  process.stderr.write(`error: ${describeError(error)}\n`);
+  process.stderr.write(`error: ${plain(describeError(error))}\n`);
   // Not only an exit code: a login that fails for want of a password leaves its socket open until the server closes it.
   process.exit(1);
 }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { SchedulePreview } from '../connections.ts';
-import { SynclineError } from '../errors.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
+import { wholeNumber } from './options.ts';
 import { answer, table } from './output.ts';
 
 export function addSchedule(program: Command): void {
@@ -18,19 +18,10 @@ export function addSchedule(program: Command): void {
     .action(async (id: string, _own: unknown, command: Command) => {
       const options = command.optsWithGlobals<CommonOptions & { runs: string }>();
       const preview = await withEngine(options, (syncline) =>
-        syncline.connections.preview(id, { runs: parseRuns(options.runs) }),
+        syncline.connections.preview(id, { runs: wholeNumber('--runs', options.runs, 1, 100) }),
       );
       answer(options.json, toJson(preview), () => toLines(preview));
     });
-}
-
-function parseRuns(text: string): number {
-  if (!/^\d+$/.test(text))
-    throw new SynclineError(
-      'INVALID_ARGUMENT',
-      `--runs is "${text}"; it must be a whole number from 1 to 100.`,
-    );
-  return Number(text);
 }
 
 function toJson({ connection, pending, runs }: SchedulePreview) {

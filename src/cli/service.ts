@@ -2,8 +2,10 @@ import type { Logger } from 'pino';
 import { describeError } from '../errors.ts';
 import { systemPorts } from '../ports.ts';
 import { compose, type Role, type Syncline } from '../syncline.ts';
-import { type MetricsServer, startMetricsServer } from '../telemetry/prometheus.ts';
-import type { CliConfig } from './engine.ts';
+import { createLogger } from '../telemetry/log.ts';
+import type { MetricsServer } from '../telemetry/prometheus.ts';
+import { type CliConfig, type CommonOptions, loadCliConfig, noConnectors, warnAll } from './engine.ts';
+import { untilTold } from './told.ts';
 
 export interface ServiceOptions {
   loaded: CliConfig;
@@ -11,6 +13,16 @@ export interface ServiceOptions {
   roles?: readonly Role[] | undefined;
   /** What to do with the engine before it starts. */
   prepare?: (syncline: Syncline) => Promise<void>;
+}
+
+/** Runs the given roles, all unless given, as configured. Standard output is its log. */
+export async function serve(options: CommonOptions, roles?: readonly Role[]): Promise<void> {
+  const loaded = await loadCliConfig(options);
+  const readable = process.stdout.isTTY && !options.json;
+  const log = createLogger({ level: loaded.config.log.level, readable, to: 'stdout' });
+  warnAll(log, loaded);
+  if (roles?.includes('executor') && loaded.connectors.length === 0) log.warn(noConnectors);
+  await runService({ loaded, log, roles });
 }
 
 /** Runs the engine and its metrics endpoint until the process is told to end. */
@@ -35,26 +47,10 @@ export async function runService({ loaded, log, roles, prepare }: ServiceOptions
   }
 }
 
-/** One Ctrl-C can arrive twice, from the terminal and from npm; a person who presses it again is slower than this. */
-const sameSignalMs = 1000;
-
-/** SCH-9: the first signal asks for an orderly end; a later one does not wait for it. */
-function untilTold(): Promise<string> {
-  return new Promise((resolve) => {
-    let heardMs: number | undefined;
-    const hear = (name: string) => {
-      const nowMs = systemPorts.monotonicMs();
-      heardMs ??= nowMs;
-      if (nowMs - heardMs > sameSignalMs) process.exit(1);
-      resolve(`received ${name}`);
-    };
-    process.on('SIGINT', hear);
-    process.on('SIGTERM', hear);
-  });
-}
-
 /** A port that was asked for must be had; the default may be taken by another Syncline on this machine. */
 async function serveMetrics({ config, entries }: CliConfig, log: Logger): Promise<MetricsServer> {
+  // Only here, because every other command would take a fifth longer to start.
+  const { startMetricsServer } = await import('../telemetry/prometheus.ts');
   const { host, port } = config.metrics;
   const isDefault = entries.find(({ path }) => path === 'metrics.port')?.from === 'default';
   const server = await startMetricsServer({ host, port }).catch((error: unknown) => {

@@ -1,8 +1,7 @@
 import type { Command } from 'commander';
 import { type Role, roles } from '../syncline.ts';
-import { createLogger } from '../telemetry/log.ts';
-import { type CommonOptions, loadCliConfig, warnAll } from './engine.ts';
-import { runService } from './service.ts';
+import type { CommonOptions } from './engine.ts';
+import { serve } from './service.ts';
 
 export function addStart(program: Command): void {
   program
@@ -14,10 +13,9 @@ export function addStart(program: Command): void {
       '\nExamples:\n  $ syncline start\n  $ syncline start --roles scheduler\n  $ syncline start --json | your-log-collector',
     )
     .action(async (options: CommonOptions & { roles?: string }) => {
-      const loaded = await loadCliConfig(options);
-      const readable = process.stdout.isTTY && !options.json;
-      const log = createLogger({ level: loaded.config.log.level, readable, to: 'stdout' });
-      warnAll(log, loaded);
-      await runService({ loaded, log, roles: options.roles?.split(',').map((role) => role.trim() as Role) });
+      await serve(
+        options,
+        options.roles?.split(',').map((role) => role.trim() as Role),
+      );
     });
 }

@@ -35,6 +35,8 @@ export interface Executor extends Loop {
   drained(): Promise<void>;
 }
 
+const ended = ({ succeeded, requeued, failed }: WorkTotals) => succeeded + requeued + failed;
+
 interface Run {
   job: ClaimedJob;
   abort: AbortController;
@@ -220,20 +222,21 @@ export function startExecutor(options: ExecutorOptions): Executor {
   /** EXE-10: finishes what can be finished within the grace time; the rest goes back as if it had not been claimed. */
   async function shutDown(): Promise<void> {
     await claims.stop();
-    const underWay = runs.size;
+    const before = { ...totals };
     const over = new AbortController();
-    const empty = new Promise<void>((resolve) => (underWay === 0 ? resolve() : onEmpty.push(resolve)));
+    const empty = new Promise<void>((resolve) => (runs.size === 0 ? resolve() : onEmpty.push(resolve)));
     await Promise.race([ports.sleep(config.shutdownGraceSeconds * 1000, over.signal), empty]);
     over.abort();
-    const unfinished = [...runs.values()];
-    for (const { job } of unfinished) forget(job, 'shutdown');
+    // What has ended is stored, if that succeeds at once; what has not goes back.
+    for (const { job, state } of [...runs.values()]) if (state === 'syncing') forget(job, 'shutdown');
     givenUp.abort();
     await settler.drained();
     const putBack = await lease.stop().catch((error: unknown) => {
       telemetry.leaseNotReturned(error);
       return 0;
     });
-    telemetry.executorStopped({ finished: underWay - unfinished.length, putBack });
+    const finished = ended(totals) - ended(before);
+    telemetry.executorStopped({ finished, putBack });
   }
 
   return {

@@ -89,6 +89,7 @@ export function createSettler(options: SettlerOptions): Settler {
             held.map((one) => refused(one, error)),
             true,
           );
+        if (givenUp.aborted) return held.forEach(onLost);
         const retryMs = retryDelayMs(failures, ports.random());
         telemetry.roundFailed('commit', error, retryMs);
         await ports.sleep(retryMs, givenUp);

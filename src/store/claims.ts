@@ -167,7 +167,7 @@ export async function otherProvidersWaiting(db: Queryable, providers: readonly s
        UNION ALL
        SELECT (${next('AND j.provider_slug > w.slug')}) FROM waiting w WHERE w.slug IS NOT NULL
      )
-     SELECT slug FROM waiting WHERE slug <> ALL ($1::text[]) LIMIT 100`,
+     SELECT slug FROM waiting WHERE slug IS NOT NULL AND slug <> ALL ($1::text[]) LIMIT 100`,
     [providers],
   );
   return rows.map((row) => row.slug);

@@ -2,6 +2,7 @@ import pg from 'pg';
 import type { Config } from '../config/settings.ts';
 import { SynclineError } from '../errors.ts';
 import type { Ports } from '../ports.ts';
+import { types } from './types.ts';
 
 /** Something that runs SQL. `schema` is the quoted schema name, ready to stand in a statement. */
 export interface Queryable {
@@ -36,6 +37,7 @@ export function openDatabase(
     connectionString: config.url,
     max: config.poolSize,
     application_name: 'syncline',
+    types,
     connectionTimeoutMillis: connectTimeoutMs,
     query_timeout: queryTimeoutMs,
     keepAlive: true,

@@ -2,6 +2,7 @@ import pg from 'pg';
 import type { Config } from '../config/settings.ts';
 import type { Ports } from '../ports.ts';
 import type { Queryable } from './database.ts';
+import { types } from './types.ts';
 import { type WakeReason, wakeChannel } from './wake.ts';
 
 export interface ReservedConnection extends Queryable {
@@ -30,6 +31,7 @@ export function openReserved({ config, ports, timeoutMs, onWake }: ReservedOptio
     const fresh = new pg.Client({
       connectionString: config.url,
       application_name: 'syncline lease',
+      types,
       connectionTimeoutMillis: timeoutMs,
       query_timeout: timeoutMs,
       keepAlive: true,

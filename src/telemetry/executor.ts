@@ -6,6 +6,9 @@ import type { Verdict } from '../pipeline/judge.ts';
 import type { RunEnd } from '../pipeline/run.ts';
 import { briefError } from './log.ts';
 
+/** A year: a job that was scheduled at the beginning of time would spoil every sum. */
+const longestLagMs = 365 * 86_400_000;
+
 /** EXE-12: what executors do, told as logs and metrics. */
 export function executorTelemetry(log: Logger, meter: Meter, explain: (error: unknown) => unknown) {
   const claimed = meter.createCounter('sync_executor_jobs_claimed_total', {
@@ -51,7 +54,8 @@ export function executorTelemetry(log: Logger, meter: Meter, explain: (error: un
       claimed.add(jobs.length);
       // When a later try was due is no longer known: the end of its pause is forgotten when it is over.
       for (const { attempts, scheduledAt } of jobs)
-        if (attempts === 0) startLag.record(Math.max(0, nowMs - scheduledAt.getTime()));
+        if (attempts === 0)
+          startLag.record(Math.min(longestLagMs, Math.max(0, nowMs - scheduledAt.getTime())));
     },
 
     running(count: number): void {

@@ -1,5 +1,6 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
 import pretty from 'pino-pretty';
+import { plain } from '../plain.ts';
 
 export interface LogOptions {
   level: string;
@@ -28,6 +29,8 @@ function readableLines(to: LogOptions['to']): DestinationStream {
     translateTime: 'SYS:HH:MM:ss',
     ignore: 'pid,hostname',
     hideObject: true,
+    // Messages of connectors are others' text.
+    messageFormat: (line, key) => plain(String(line[key] ?? '')),
   });
 }
 

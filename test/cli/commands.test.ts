@@ -2,8 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { expectFailure } from '../setup/cli.ts';
 import { useDatabase } from '../setup/database.ts';
-import { type Finished, runCli, startCli } from '../setup/process.ts';
+import { runCli, startCli } from '../setup/process.ts';
 
 const database = useDatabase();
 const { sql, connect, ended } = database;
@@ -16,16 +17,6 @@ const onDatabase = (env: NodeJS.ProcessEnv = {}) => ({
   env: { SYNCLINE_DATABASE_URL: database.url, ...env },
 });
 const run = (...args: string[]) => runCli(args, onDatabase());
-
-/** Failing means exit code 1 and one line that says why. */
-function expectFailure({ code, stdout, stderr }: Finished, reason: RegExp): void {
-  const reasons = stderr
-    .trim()
-    .split('\n')
-    .filter((line) => line.startsWith('error: '));
-  expect({ code, reasons }).toEqual({ code: 1, reasons: [expect.stringMatching(reason)] });
-  expect(stdout).toBe('');
-}
 
 describe('syncline migrate', () => {
   it('creates the tables, and says that they are there the second time', async () => {

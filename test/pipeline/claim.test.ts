@@ -135,6 +135,21 @@ describe('EXE-2: the order', () => {
     expect(ran).toEqual(expected.map((row) => row.id));
   });
 
+  it('EXE-2: times at the ends of time have their place in the order too', async () => {
+    const soon = await job(await connect(), { scheduled_at: '1999-01-01' });
+    const first = await job(await connect(), { scheduled_at: '-infinity' });
+    await job(await connect(), { scheduled_at: 'infinity' });
+    await job(await connect(), { retry_after: 'infinity' });
+    const again = await job(await connect(), { retry_after: '-infinity', scheduled_at: '2000-01-01' });
+    const { engine, ran } = noting();
+    await engine.drain();
+    expect(ran).toEqual([first, soon, again]);
+    const [row] = await sql<{ connection_id: string }>(
+      `SELECT connection_id FROM sync_jobs WHERE scheduled_at = 'infinity'`,
+    );
+    expect((await engine.connections.explain(row?.connection_id as string)).state).toBe('scheduled');
+  });
+
   it('EXE-2: a job that was retried keeps its place by scheduled_at, not by when its pause ended', async () => {
     const later = await job(await connect(), { scheduled_at: '2025-01-01T09:00:00Z' });
     const retried = await job(await connect(), {
@@ -216,5 +231,12 @@ describe('providers without a connector', () => {
     ]);
     const reports = lines.filter(({ msg }) => msg.includes('connectors that this process does not have'));
     expect(reports).toEqual([expect.objectContaining({ providers: ['linear'] })]);
+  });
+
+  it('EXE-1: a process without any connector says what waits, and drains at once', async () => {
+    await job(await connect());
+    const { engine, lines } = noting([]);
+    expect(await engine.drain()).toMatchObject({ claimed: 0 });
+    expect(lines).toEqual([expect.objectContaining({ providers: ['github'] })]);
   });
 });

@@ -203,6 +203,40 @@ describe('EXE-10: shutdown', () => {
   });
 });
 
+describe('EXE-10: what has ended when the grace time is over', () => {
+  it('EXE-10: is stored and counts as finished', async () => {
+    await job(await connect());
+    const { log, lines } = recordingLogger();
+    const { ports, statements } = faultyPorts();
+    let release = () => {};
+    const slow: Ports = {
+      ...ports,
+      query: async (statement, send) => {
+        if (statement.includes('INTO "syncline".signals'))
+          await new Promise<void>((resolve) => (release = resolve));
+        return ports.query(statement, send);
+      },
+    };
+    const engine = database.engine({
+      ports: slow,
+      logger: log,
+      executor: { shutdownGraceSeconds: 0 },
+      connectors: [connector(() => ({ signals: [signal(1)] }))],
+    });
+    await engine.start({ roles: ['executor'] });
+    await until(() => statements.some((statement) => statement.includes('status = e.status')));
+    const stopping = engine.stop();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    release();
+    await stopping;
+    expect(await count(`status = 'succeeded'`)).toBe(1);
+    expect(lines.find(({ event }) => event === 'executor_stopped')).toMatchObject({
+      finished: 1,
+      put_back: 0,
+    });
+  });
+});
+
 describe('an idle executor', () => {
   it('costs fewer than 30 statements a minute', async () => {
     const { ports, statements } = faultyPorts();

@@ -1,0 +1,50 @@
+import type { Connection } from '../connections.ts';
+import { cut, table } from './output.ts';
+import { fullTime, relativeTime } from './times.ts';
+
+/** Cursors and configurations can be long; JSON has all of them. */
+const longestValue = 500;
+const value = (json: unknown) => cut(JSON.stringify(json) ?? '-', longestValue);
+
+/** Everything about a connection, for people. */
+export function connectionLines({ sync, ...connection }: Connection): string[] {
+  return table([
+    ['id', connection.id],
+    ['tenant', connection.tenantId],
+    ['provider', connection.provider],
+    ['external id', connection.externalId ?? '-'],
+    ['status', connection.status],
+    [
+      'interval',
+      `${sync.baseIntervalSeconds} s${sync.intervalSeconds === undefined ? ' (the default)' : ''}`,
+    ],
+    ['next run', fullTime(sync.nextRunAt)],
+    ['last ended', fullTime(connection.lastEndedAt)],
+    ['first activated', fullTime(sync.firstActivatedAt)],
+    ['cursor', value(sync.cursor)],
+    ['config', value(connection.config)],
+    ...sync.invalid.map(({ field, value, expected }) => [
+      'wrong metadata',
+      `${field} is ${value}, expected ${expected}`,
+    ]),
+    ['created', fullTime(connection.createdAt)],
+    ['updated', fullTime(connection.updatedAt)],
+  ]);
+}
+
+/** One row each. */
+export function connectionTable(connections: Connection[]): string[] {
+  return table([
+    ['id', 'tenant', 'provider', 'external id', 'status', 'interval', 'next run', 'last ended'],
+    ...connections.map(({ id, tenantId, provider, externalId, status, lastEndedAt, sync }) => [
+      id,
+      tenantId,
+      provider,
+      externalId ?? '-',
+      status,
+      `${sync.baseIntervalSeconds} s`,
+      status === 'active' ? (sync.nextRunAt ? relativeTime(sync.nextRunAt) : 'at the next tick') : '-',
+      relativeTime(lastEndedAt),
+    ]),
+  ]);
+}

@@ -1,0 +1,11 @@
+import type { Command } from 'commander';
+import { addConnectionsAdd } from './connections-add.ts';
+import { addConnectionsControl } from './connections-control.ts';
+import { addConnectionsList } from './connections-list.ts';
+import { addConnectionsShow } from './connections-show.ts';
+
+export function addConnections(program: Command): void {
+  const group = program.command('connections').description('add connections, look at them, control them');
+  for (const add of [addConnectionsAdd, addConnectionsList, addConnectionsShow, addConnectionsControl])
+    add(group);
+}

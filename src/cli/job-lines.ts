@@ -1,0 +1,61 @@
+import type { Job } from '../jobs.ts';
+import { cut, outputWidth, table } from './output.ts';
+import { fullTime, relativeTime } from './times.ts';
+
+/** Cursors can be long; JSON has all of them. */
+const longestValue = 500;
+
+/** Everything about a job, for people. */
+export function jobLines(job: Job): string[] {
+  return table([
+    ['id', job.id],
+    ['connection', job.connectionId],
+    ['tenant', job.tenantId],
+    ['provider', job.provider],
+    ['type', job.type],
+    ['status', statusOf(job)],
+    ['priority', String(job.priority)],
+    ['failures', String(job.attempts)],
+    ['scheduled', fullTime(job.scheduledAt)],
+    ['not before', fullTime(job.retryAfter)],
+    ['started', fullTime(job.startedAt)],
+    ['ended', fullTime(job.finishedAt)],
+    ['cursor', cut(JSON.stringify(job.cursor) ?? '-', longestValue)],
+    ['error', errorOf(job)],
+    ['created', fullTime(job.createdAt)],
+  ]);
+}
+
+/** One row each. */
+export function jobTable(jobs: Job[], { ofOneConnection = false } = {}): string[] {
+  const where = (connection: string, provider: string) => (ofOneConnection ? [] : [connection, provider]);
+  const rows = jobs.map((job) => [
+    job.id,
+    ...where(job.connectionId, job.provider),
+    job.type,
+    statusOf(job),
+    String(job.attempts),
+    when(job),
+    errorOf(job),
+  ]);
+  const head = ['id', ...where('connection', 'provider'), 'type', 'status', 'failures', 'when', 'error'];
+  return table([head, ...rows], { width: outputWidth() });
+}
+
+function statusOf({ status, blocked }: Job): string {
+  return blocked && status === 'queued' ? 'queued, must wait' : status;
+}
+
+/** When it runs, has begun to run, or ended. */
+function when({ status, scheduledAt, retryAfter, startedAt, finishedAt }: Job): string {
+  if (status === 'running') return relativeTime(startedAt);
+  if (status !== 'queued') return relativeTime(finishedAt);
+  return relativeTime(retryAfter && retryAfter > scheduledAt ? retryAfter : scheduledAt);
+}
+
+/** Others may have written anything there. */
+function errorOf({ error }: Job): string {
+  if (error === undefined) return '-';
+  const { kind, message } = error;
+  return typeof message === 'string' ? `${kind}: ${message}` : JSON.stringify(error);
+}

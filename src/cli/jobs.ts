@@ -1,0 +1,87 @@
+import type { Command } from 'commander';
+import type { JobType } from '../connector.ts';
+import type { Doer } from '../doer.ts';
+import type { Job } from '../jobs.ts';
+import { type CommonOptions, withEngine } from './engine.ts';
+import { jobLines, jobTable } from './job-lines.ts';
+import { jobJson } from './json.ts';
+import { doerOf, given, limitOf, withDoer, withLimit } from './options.ts';
+import { answer } from './output.ts';
+
+interface ListOptions extends CommonOptions {
+  connection?: string;
+  status?: Job['status'];
+  provider?: string;
+  type?: JobType;
+  limit: string;
+}
+
+export function addJobs(program: Command): void {
+  const group = program.command('jobs').description('look at jobs, cancel them, run them again');
+  addList(group);
+  group
+    .command('show')
+    .description('show everything about a job')
+    .argument('<id>', 'the id of the job')
+    .addHelpText('after', '\nExample:\n  $ syncline jobs show 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42')
+    .action(async (id: string, options: CommonOptions) => {
+      const job = await withEngine(options, ({ jobs }) => jobs.get(id));
+      answer(options.json, jobJson(job), () => jobLines(job));
+    });
+  addChange(
+    group,
+    'cancel',
+    'end a job that is queued or running; nothing of it is stored any more',
+    () => 'is cancelled.',
+  );
+  addChange(
+    group,
+    'retry',
+    'run a job again: at once if it backs off, as a new job if it has ended',
+    (job, id) =>
+      job.id === id ? 'is due now.' : `has ended; its work is done again by the new job ${job.id}.`,
+  );
+}
+
+function addList(group: Command): void {
+  const list = group
+    .command('list')
+    .description(
+      'list jobs, the newest first; of one connection those that are pending, then those that ended',
+    )
+    .option('--connection <id>', 'only those of this connection')
+    .option('--status <status>', 'only those that are queued, running, succeeded, failed or cancelled')
+    .option('--provider <slug>', 'only those of this provider')
+    .option('--type <type>', 'only those that are incremental, full or webhook');
+  withLimit(list)
+    .addHelpText(
+      'after',
+      '\nExamples:\n  $ syncline jobs list --status failed\n  $ syncline jobs list --connection 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42 --json',
+    )
+    .action(async (options: ListOptions) => {
+      const { connection, status, provider, type } = options;
+      const filter = given({ connectionId: connection, status, provider, type });
+      const limit = limitOf(options);
+      const found = await withEngine(options, ({ jobs }) => jobs.list({ ...filter, limit }));
+      answer(options.json, { jobs: found.map(jobJson) }, () =>
+        found.length === 0 ? ['There are no such jobs.'] : jobTable(found),
+      );
+    });
+}
+
+function addChange(
+  group: Command,
+  action: 'cancel' | 'retry',
+  description: string,
+  outcome: (job: Job, id: string) => string,
+): void {
+  withDoer(group.command(action).description(description).argument('<id>', 'the id of the job'))
+    .addHelpText(
+      'after',
+      `\nExample:\n  $ syncline jobs ${action} 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42 --reason "asked for by support"`,
+    )
+    .action(async (id: string, options: CommonOptions & Doer) => {
+      const job = await withEngine(options, ({ jobs }) => jobs[action](id, doerOf(options)));
+      answer(options.json, jobJson(job), () => [`Job ${id} ${outcome(job, id)}`]);
+    });
+}

@@ -1,0 +1,222 @@
+import { userInfo } from 'node:os';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { expectFailure, useCli } from '../setup/cli.ts';
+import { tenant, useDatabase } from '../setup/database.ts';
+
+const database = useDatabase();
+const { sql } = database;
+beforeEach(() => database.empty());
+const cli = useCli(
+  database,
+  `export default { connectors: [{ provider: 'notion', name: 'Notion', sync: async () => ({ signals: [] }) }] };`,
+);
+const { run, json } = cli;
+
+const add = (externalId?: string) =>
+  database.engine().connections.create({
+    tenantId: tenant,
+    provider: 'github',
+    ...(externalId !== undefined && { externalId }),
+  });
+const isoTime = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+const nowhere = '00000000-0000-4000-8000-00000000dead';
+/** What would clear a terminal. */
+const hostile = 'acme\u001b[2J\nsecond line';
+
+describe('syncline connections add', () => {
+  it('makes a new tenant, registers the provider of a connector, and prints the connection', async () => {
+    const added = await json(
+      ...['connections', 'add', '--provider', 'notion', '--tenant-name', 'Northwind'],
+      ...['--external-id', 'acme', '--interval', '300', '--config-json', '{"token":"s3cret"}'],
+    );
+    expect(added).toEqual({
+      id: expect.any(String),
+      tenant_id: expect.any(String),
+      provider: 'notion',
+      external_id: 'acme',
+      status: 'active',
+      interval_seconds: 300,
+      base_interval_seconds: 300,
+      next_run_at: null,
+      last_ended_at: null,
+      first_activated_at: isoTime,
+      last_jitter_seconds: null,
+      cursor: null,
+      config: { token: 's3cret' },
+      invalid_metadata: [],
+      created_at: isoTime,
+      updated_at: isoTime,
+    });
+    expect(
+      await sql(
+        `SELECT t.name, p.display_name, c.config FROM connections c JOIN tenants t ON t.id = tenant_id JOIN providers p ON slug = provider_slug`,
+      ),
+    ).toEqual([{ name: 'Northwind', display_name: 'Notion', config: { token: 's3cret' } }]);
+  });
+
+  it('suggests --register where a provider has no connector, and goes on with the tenant it made', async () => {
+    const refused = await run('connections', 'add', '--provider', 'slack', '--tenant-name', 'Umbra');
+    expectFailure(refused, /There is no provider "slack"\. Add --register to register it/);
+    const made = /--tenant (\S+)/.exec(refused.stderr)?.[1] as string;
+    const { code, stdout } = await run(
+      ...['connections', 'add', '--provider', 'slack', '--register', '--tenant', made],
+    );
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/provider +slack\n/);
+    expect(stdout).toMatch(/interval +900 s \(the default\)\n/);
+    expect(await sql(`SELECT FROM tenants WHERE name = 'Umbra'`)).toHaveLength(1);
+  });
+
+  it('refuses what is wrong before it writes anything', async () => {
+    const before = await sql('SELECT id FROM tenants');
+    const attempt = (...args: string[]) => run('connections', 'add', ...args);
+    const toNew = ['--provider', 'github', '--tenant-name', 'Nobody'];
+    const [none, both, unknown, interval, list, broken] = await Promise.all([
+      attempt('--provider', 'github'),
+      attempt(...toNew, '--tenant', tenant),
+      attempt('--provider', 'github', '--tenant', nowhere),
+      attempt(...toNew, '--interval', '5m'),
+      attempt(...toNew, '--config-json', '["s3cret"]'),
+      attempt(...toNew, '--config-json', '{"token":"s3cret"'),
+    ]);
+    expectFailure(none, /Neither --tenant nor --tenant-name is given\. Give --tenant <id>, or/);
+    expectFailure(both, /'--tenant-name <name>' cannot be used with option '--tenant <id>'/);
+    expectFailure(unknown, new RegExp(`There is no tenant ${nowhere}`));
+    expectFailure(interval, /--interval is "5m"; it must be a whole number from 60 to 86400/);
+    expectFailure(list, /--config-json is JSON, but no object; it must be a JSON object such as/);
+    expectFailure(broken, /--config-json is not valid JSON; it must be a JSON object such as/);
+    expect(list.stderr + broken.stderr).not.toContain('s3cret');
+    expect(await sql('SELECT id FROM tenants')).toEqual(before);
+    expect(await sql('SELECT FROM connections')).toEqual([]);
+  });
+});
+
+describe('syncline connections list', () => {
+  it('goes through all of them page by page, and ends', async () => {
+    const ids = [];
+    for (let i = 0; i < 4; i++) ids.push((await add()).id);
+    const seen: string[] = [];
+    let after: string[] = [];
+    for (let page = 1; page <= 2; page++) {
+      const answer = await json<{ connections: { id: string }[]; next_after: string | null }>(
+        ...['connections', 'list', '--limit', '2', ...after],
+      );
+      seen.push(...answer.connections.map(({ id }) => id));
+      expect(answer.next_after).toBe(page === 1 ? seen[1] : null);
+      after = ['--after', `${answer.next_after}`];
+    }
+    expect(seen).toEqual([...ids].sort());
+  });
+
+  it('shows those that were asked for to a person, whatever is written in them', async () => {
+    const { id } = await add(hostile);
+    await database.connect({ status: 'paused' });
+    const filters = ['--tenant', tenant, '--provider', 'github', '--status', 'active'];
+    const { stdout } = await run('connections', 'list', ...filters);
+    const [head, ...rows] = stdout
+      .trim()
+      .split('\n')
+      .map((line) => line.split(/ {2,}/));
+    expect(head).toEqual([
+      ...['id', 'tenant', 'provider', 'external id', 'status', 'interval', 'next run', 'last ended'],
+    ]);
+    expect(rows).toEqual([
+      [id, tenant, 'github', 'acme\\u001b[2J second line', 'active', '900 s', 'at the next tick', '-'],
+    ]);
+    const { connections } = await json<{ connections: unknown[] }>('connections', 'list', ...filters);
+    expect(connections).toEqual([expect.objectContaining({ id, external_id: hostile })]);
+  });
+
+  it('refuses wrong filters, and says when there is nothing', async () => {
+    const [limit, tenantId, none] = await Promise.all([
+      run('connections', 'list', '--limit', '0'),
+      run('connections', 'list', '--tenant', 'Northwind'),
+      run('connections', 'list'),
+    ]);
+    expectFailure(limit, /--limit is 0; it must be a whole number from 1 to 1000/);
+    expectFailure(tenantId, /--tenant is "Northwind"; it must be a UUID/);
+    expect(none).toMatchObject({ code: 0, stdout: 'There are no such connections.\n' });
+  });
+});
+
+describe('syncline connections pause, resume, trigger, why, show', () => {
+  it('pauses and resumes in the name of the user, and keeps who and why', async () => {
+    const { id } = await add();
+    expect((await run('connections', 'pause', id, '--reason', 'maintenance')).stdout).toMatch(
+      new RegExp(
+        `^Connection ${id} is paused\\. It was paused by cli:${userInfo().username} .*: maintenance\\.`,
+      ),
+    );
+    expectFailure(
+      await run('connections', 'trigger', id),
+      /is paused, so nothing of it runs\. Resume it first/,
+    );
+    expect(await json('connections', 'resume', id, '--actor', 'ada')).toMatchObject({ id, status: 'active' });
+    expect(await database.engine().connections.events(id)).toMatchObject([
+      { kind: 'resumed', actor: 'ada', reason: undefined },
+      { kind: 'paused', actor: `cli:${userInfo().username}`, reason: 'maintenance' },
+    ]);
+  });
+
+  it('triggers a job once, and brings forward the one that waits', async () => {
+    const { id } = await add();
+    const first = await json('connections', 'trigger', id, '--type', 'full', '--priority', '-3');
+    expect(first).toEqual({ connection_id: id, job_id: expect.any(String), effect: 'queued' });
+    expect(await json('connections', 'trigger', id, '--type', 'full')).toEqual({
+      ...first,
+      effect: 'brought_forward',
+    });
+    expect(await sql('SELECT id, job_type, priority FROM sync_jobs')).toEqual([
+      { id: first['job_id'], job_type: 'full', priority: 10 },
+    ]);
+    expect((await run('connections', 'trigger', id)).stdout).toMatch(
+      /^Queued: incremental job \S+ is due now\.\n$/,
+    );
+  });
+
+  it('says why a connection is not syncing', async () => {
+    const { id } = await add();
+    expect(await json('connections', 'why', id)).toEqual({
+      state: 'unplaced',
+      sentence: expect.stringMatching(/^It is due; it has never run; a scheduler places its run within 60 s/),
+      next_run_at: null,
+    });
+  });
+
+  it('shows everything about a connection, the reason first, and does nothing to the terminal', async () => {
+    const { id } = await add(hostile);
+    const { connections } = database.engine();
+    const { jobId } = await connections.trigger(id, { reason: hostile });
+    await connections.pause(id, { actor: 'ada' });
+    const [{ stdout }, shown] = await Promise.all([
+      run('connections', 'show', id),
+      json('connections', 'show', id),
+    ]);
+    const sentence = /^It was paused by ada .* Nothing runs until it is resumed\.$/;
+    expect(stdout.split('\n')[0]).toMatch(sentence);
+    expect(stdout).toMatch(new RegExp(`Latest jobs:\n.*\n${jobId} +incremental +queued, must wait`));
+    expect(stdout).toMatch(/triggered +api +\S+ +acme\\u001b\[2J second line\n/);
+    expect(stdout).not.toContain('\u001b');
+    expect(shown).toMatchObject({
+      connection: { id, external_id: hostile, status: 'paused' },
+      why: { state: 'paused', sentence: expect.stringMatching(sentence), next_run_at: null },
+      jobs: [{ id: jobId, status: 'queued', blocked: true }],
+      events: [
+        { kind: 'paused', actor: 'ada', reason: null, job_id: null, at: isoTime },
+        { kind: 'triggered', actor: 'api', reason: hostile, job_id: jobId, at: isoTime },
+      ],
+    });
+  });
+
+  it('refuses what is no connection, and what no option can be', async () => {
+    const { id } = await add();
+    const [missing, priority, reason] = await Promise.all([
+      run('connections', 'show', nowhere),
+      run('connections', 'trigger', id, '--priority', 'high'),
+      run('connections', 'pause', id, '--reason', ''),
+    ]);
+    expectFailure(missing, new RegExp(`There is no connection ${nowhere}`));
+    expectFailure(priority, /--priority is "high"; it must be a whole number from -32768 to 32767/);
+    expectFailure(reason, /reason is ""; it must be text of 1 to 1000 characters/);
+  });
+});

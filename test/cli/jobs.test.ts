@@ -1,0 +1,118 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { expectFailure, useCli } from '../setup/cli.ts';
+import { tenant, useDatabase } from '../setup/database.ts';
+
+const database = useDatabase();
+const { sql } = database;
+beforeEach(() => database.empty());
+const { run, json } = useCli(database);
+
+/** What would clear a terminal. */
+const hostile = 'gone\u001b[2J\nsecond line';
+const error = { kind: 'permanent', name: 'Error', message: hostile, at: '2025-01-01T10:00:00.000Z' };
+
+const failed = { status: 'failed', finished_at: '2025-01-01T10:00:05Z', attempts: 2, error };
+
+describe('syncline jobs list', () => {
+  it('lists those that were asked for', async () => {
+    const [one, other] = [await database.connect(), await database.connect()];
+    const queued = await database.job(one);
+    const ended = await database.job(one, failed);
+    const full = await database.job(other, { job_type: 'full' });
+    const list = async (...filters: string[]) =>
+      (await json<{ jobs: { id: string }[] }>('jobs', 'list', ...filters)).jobs.map(({ id }) => id).sort();
+    expect(
+      await Promise.all([
+        list('--provider', 'github'),
+        list('--connection', one, '--limit', '1'),
+        list('--connection', one, '--status', 'failed'),
+        list('--type', 'full'),
+      ]),
+    ).toEqual([[queued, ended, full].sort(), [queued], [ended], [full]]);
+  });
+
+  it('shows a person what happened, whatever the error says', async () => {
+    const id = await database.connect();
+    const job = await database.job(id, failed);
+    const { stdout } = await run('jobs', 'list');
+    expect(stdout.trim().split('\n')[1]?.split(/ {2,}/)).toEqual([
+      ...[job, id, 'github', 'incremental', 'failed', '2'],
+      expect.stringMatching(/^\d+ days ago$/),
+      expect.stringMatching(/^permanent: gone\\u001b/),
+    ]);
+    await database.empty();
+    expect((await run('jobs', 'list')).stdout).toBe('There are no such jobs.\n');
+  });
+
+  it('refuses wrong filters', async () => {
+    const [status, connection] = await Promise.all([
+      run('jobs', 'list', '--status', 'fail'),
+      run('jobs', 'list', '--connection', 'mine'),
+    ]);
+    expectFailure(status, /status is "fail"; it must be one of .*\. Did you mean failed\?/);
+    expectFailure(connection, /connection is "mine"; it must be a UUID/);
+  });
+});
+
+describe('syncline jobs show', () => {
+  it('shows everything about a job', async () => {
+    const connection = await database.connect();
+    const id = await database.job(connection, { ...failed, cursor: { page: 3 }, priority: 7 });
+    const [shown, { stdout }] = await Promise.all([json('jobs', 'show', id), run('jobs', 'show', id)]);
+    expect(shown).toEqual({
+      id,
+      tenant_id: tenant,
+      provider: 'github',
+      connection_id: connection,
+      type: 'incremental',
+      status: 'failed',
+      priority: 7,
+      attempts: 2,
+      scheduled_at: '2025-01-01T00:00:00.000Z',
+      retry_after: null,
+      started_at: null,
+      finished_at: '2025-01-01T10:00:05.000Z',
+      cursor: { page: 3 },
+      error,
+      blocked: false,
+      created_at: expect.stringMatching(/Z$/),
+    });
+    expect(stdout).toMatch(/error +permanent: gone\\u001b\[2J second line\n/);
+    expect(stdout).toMatch(/ended +2025-01-01T10:00:05\.000Z \(\d+ days ago\)\n/);
+    expect(stdout).toMatch(/cursor +\{"page":3\}\n/);
+  });
+});
+
+describe('syncline jobs cancel and retry', () => {
+  it('cancels a job once, and keeps who and why', async () => {
+    const connection = await database.connect();
+    const id = await database.job(connection);
+    const cancelled = await json('jobs', 'cancel', id, '--actor', 'ada', '--reason', 'not wanted');
+    expect(cancelled).toMatchObject({ id, status: 'cancelled', finished_at: expect.any(String) });
+    expect(await database.engine().connections.events(connection)).toMatchObject([
+      { kind: 'cancelled', actor: 'ada', reason: 'not wanted', jobId: id },
+    ]);
+    expectFailure(await run('jobs', 'cancel', id), /has ended already: it is cancelled/);
+  });
+
+  it('EXE-7: runs a job that backs off at once', async () => {
+    const id = await database.job(await database.connect(), {
+      attempts: 3,
+      retry_after: '2100-01-01T00:00:00Z',
+    });
+    expect((await run('jobs', 'retry', id)).stdout).toBe(`Job ${id} is due now.\n`);
+    expect(await sql('SELECT id, retry_after FROM sync_jobs')).toEqual([{ id, retry_after: null }]);
+  });
+
+  it('queues a new job for one that has ended', async () => {
+    const id = await database.job(await database.connect(), failed);
+    const { stdout } = await run('jobs', 'retry', id);
+    const [queued] = await sql<{ id: string }>(`SELECT id FROM sync_jobs WHERE status = 'queued'`);
+    expect(stdout).toBe(`Job ${id} has ended; its work is done again by the new job ${queued?.id}.\n`);
+  });
+
+  it('refuses what is no job', async () => {
+    const nowhere = '00000000-0000-4000-8000-00000000dead';
+    expectFailure(await run('jobs', 'retry', nowhere), new RegExp(`There is no job ${nowhere}`));
+  });
+});

@@ -1,0 +1,60 @@
+import { describe, expect, it } from 'vitest';
+import { cut, table } from '../../src/cli/output.ts';
+import { isoTime, relativeTime } from '../../src/cli/times.ts';
+import { plain } from '../../src/plain.ts';
+
+describe('text that others wrote', () => {
+  it.each([
+    ['a colour', '\u001b[31mred\u001b[0m', '\\u001b[31mred\\u001b[0m'],
+    ['a title, ended by a bell', '\u001b]0;mine\u0007', '\\u001b]0;mine\\u0007'],
+    ['an escape of one byte', '\u009b2J', '\\u009b2J'],
+    ['a backspace', 'yes\b\b\bno', 'yes\\u0008\\u0008\\u0008no'],
+    ['a second line', 'one\r\n\ttwo\u2028three', 'one two three'],
+    ['writing turned round', 'a\u202egnp.exe', 'a\\u202egnp.exe'],
+    ['letters of any script', 'Grüße, 世界 🎉', 'Grüße, 世界 🎉'],
+  ])('is shown as one line that does nothing: %s', (_, text, shown) => {
+    expect(plain(text)).toBe(shown);
+    expect(plain(plain(text))).toBe(shown);
+  });
+});
+
+describe('a table', () => {
+  it('counts what is shown for the width of a column', () => {
+    expect(
+      table([
+        ['id', 'x'],
+        ['\u001b', 'y'],
+      ]),
+    ).toEqual(['id      x', '\\u001b  y']);
+  });
+
+  it('cuts its last column to the width, but not to nothing', () => {
+    const rows = [['0123456789', 'x'.repeat(100)]];
+    expect(table(rows, { width: 50 })[0]).toBe(`0123456789  ${'x'.repeat(37)}…`);
+    expect(table(rows, { width: 5 })[0]).toBe(`0123456789  ${'x'.repeat(19)}…`);
+    expect(table(rows)[0]).toBe(`0123456789  ${'x'.repeat(100)}`);
+  });
+
+  it('cuts no character in half', () => {
+    expect(cut('ab🎉cd', 4)).toBe('ab…');
+  });
+});
+
+describe('a time', () => {
+  const nowMs = Date.parse('2025-01-01T12:00:00Z');
+  it.each([
+    ['2025-01-01T12:00:45Z', 'in 45 s'],
+    ['2025-01-01T12:05:10Z', 'in 5 min'],
+    ['2025-01-01T12:00:00Z', '0 s ago'],
+    ['2025-01-01T09:00:00Z', '3 h ago'],
+    ['2024-12-20T12:00:00Z', '12 days ago'],
+  ])('%s is %s', (at, shown) => {
+    expect(relativeTime(new Date(at), nowMs)).toBe(shown);
+  });
+
+  it('that no Date can be counts as absent', () => {
+    // What the driver makes of `infinity`.
+    const infinity = Number.POSITIVE_INFINITY as unknown as Date;
+    expect([relativeTime(infinity), isoTime(infinity), isoTime(undefined)]).toEqual(['-', null, null]);
+  });
+});

@@ -1,0 +1,138 @@
+import { randomUUID } from 'node:crypto';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { expectFailure, useCli } from '../setup/cli.ts';
+import { tenant, useDatabase } from '../setup/database.ts';
+
+const database = useDatabase();
+const { sql } = database;
+beforeEach(() => database.empty());
+const { run, json, start } = useCli(database);
+
+/** What would clear a terminal. */
+const hostile = 'text\u001b[2J\u009b2J';
+
+/** Stores a signal. Its id is of a time ahead, so that a tail shows it whenever the tail began. */
+async function store(connectionId: string, kind: string, payload: unknown = {}): Promise<string> {
+  const time = (Date.now() + 3_600_000).toString(16).padStart(12, '0');
+  const id = `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`;
+  await sql(
+    `INSERT INTO signals (id, tenant_id, provider_slug, connection_id, kind, occurred_at, payload)
+     VALUES ($1, $2, 'github', $3, $4, '2025-01-01T10:00:00Z', $5)`,
+    [id, tenant, connectionId, kind, JSON.stringify(payload)],
+  );
+  return id;
+}
+
+const parsed = (stdout: string) =>
+  stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+
+describe('syncline signals list', () => {
+  it('prints those that were asked for, with their payloads', async () => {
+    const [one, other] = [await database.connect(), await database.connect()];
+    const id = await store(one, 'issue.opened', { title: hostile });
+    const second = await store(other, 'issue.closed');
+    const list = async (...filters: string[]) =>
+      (await json<{ signals: { id: string }[] }>('signals', 'list', ...filters)).signals;
+    const [ofOne, ofKind, newest, none] = await Promise.all([
+      list('--connection', one, '--provider', 'github'),
+      list('--kind', 'issue.closed'),
+      list('--limit', '1'),
+      list('--provider', 'slack'),
+    ]);
+    expect(ofOne).toEqual([
+      {
+        id,
+        tenant_id: tenant,
+        provider: 'github',
+        connection_id: one,
+        job_id: null,
+        kind: 'issue.opened',
+        occurred_at: '2025-01-01T10:00:00.000Z',
+        received_at: expect.stringMatching(/Z$/),
+        payload: { title: hostile },
+        dedupe_key: null,
+      },
+    ]);
+    expect(ofKind.map((signal) => signal.id)).toEqual([second]);
+    expect(newest.map((signal) => signal.id)).toEqual([[id, second].sort()[1]]);
+    expect(none).toEqual([]);
+  });
+
+  it('shows a person payloads where asked for, in one line that does nothing to the terminal', async () => {
+    const id = await database.connect();
+    await store(id, `kind ${hostile}`, { a: hostile, body: 'x'.repeat(1000) });
+    const [without, withPayload] = await Promise.all([
+      run('signals', 'list'),
+      run('signals', 'list', '--payload'),
+    ]);
+    expect(without.stdout).toContain('kind text\\u001b[2J\\u009b2J\n');
+    const [head, row] = withPayload.stdout.split('\n');
+    expect(head?.split(/ {2,}/)).toEqual([
+      ...['received', 'occurred', 'provider', 'connection', 'kind', 'payload'],
+    ]);
+    expect(row).toMatch(/ {2}\{"a":"text\\u001b\[2J\\u009b2J",.*…$/);
+    expect(row?.length).toBe(160);
+  });
+
+  it('refuses a wrong filter, and says when there is nothing', async () => {
+    const [limit, none] = await Promise.all([
+      run('signals', 'list', '--limit', '1001'),
+      run('signals', 'list'),
+    ]);
+    expectFailure(limit, /--limit is 1001; it must be a whole number from 1 to 1000/);
+    expect(none).toMatchObject({ code: 0, stdout: 'There are no such signals.\n' });
+  });
+});
+
+describe('syncline signals tail', () => {
+  it('prints one object per line as signals come in, until Ctrl-C', async () => {
+    const [one, other] = [await database.connect(), await database.connect()];
+    const tail = start(['signals', 'tail', '--json', '--connection', one, '--kind', 'wanted']);
+    const first = await store(one, 'wanted', { n: 1, text: hostile });
+    await tail.output(new RegExp(first));
+    await store(one, 'unwanted');
+    await store(other, 'wanted');
+    const second = await store(one, 'wanted', { n: 2 });
+    await tail.output(new RegExp(second));
+    tail.process.kill('SIGINT');
+    const { code, stdout, stderr } = await tail.finished;
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(parsed(stdout)).toMatchObject([
+      { id: first, connection_id: one, kind: 'wanted', payload: { n: 1, text: hostile } },
+      { id: second, payload: { n: 2 } },
+    ]);
+  });
+
+  it('shows a person one line per signal', async () => {
+    const id = await database.connect();
+    await store(id, hostile, { text: 'x'.repeat(1000) });
+    const tail = start(['signals', 'tail', '--payload']);
+    await tail.output(/…\n/);
+    tail.process.kill('SIGTERM');
+    const { code, stdout, stderr } = await tail.finished;
+    expect({ code, stderr }).toEqual({ code: 0, stderr: 'Waiting for signals; Ctrl-C ends this.\n' });
+    expect(stdout).toMatch(
+      new RegExp(`^20\\S+Z {2}github {2}${id} {2}text\\\\u001b\\[2J\\\\u009b2J {2}\\{"text":"x+…\n$`),
+    );
+  });
+
+  it('ends quietly when nobody reads any more', async () => {
+    const id = await database.connect();
+    const tail = start(['signals', 'tail']);
+    await store(id, 'first');
+    await tail.output(/first/);
+    tail.process.stdout?.destroy();
+    await store(id, 'second');
+    expect(await tail.finished).toMatchObject({
+      code: 0,
+      stderr: 'Waiting for signals; Ctrl-C ends this.\n',
+    });
+  });
+
+  it('refuses a wrong filter', async () => {
+    expectFailure(await run('signals', 'tail', '--connection', 'mine'), /connection is "mine"/);
+  });
+});

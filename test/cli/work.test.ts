@@ -1,0 +1,121 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { useCli } from '../setup/cli.ts';
+import { tenant, useDatabase } from '../setup/database.ts';
+
+const database = useDatabase();
+const { sql } = database;
+beforeEach(() => database.empty());
+
+/** What a connection's run does is in its external id. */
+const cli = useCli(
+  database,
+  `
+const fails = (message, kind) => {
+  throw Object.assign(new Error(message), { [Symbol.for('syncline.connector-error')]: kind });
+};
+const signal = (payload) => ({ kind: 'item', occurredAt: new Date(), payload });
+const runs = {
+  finds: () => ({ signals: [signal(1), signal(2)] }),
+  pages: ({ cursor = 0 }) => ({ signals: [signal(cursor)], nextCursor: cursor + 1, hasMore: cursor < 2 }),
+  stumbles: () => fails('try later', 'transient'),
+  fails: () => fails('no such account', 'permanent'),
+  hangs: ({ log }) => {
+    log.error('hanging');
+    return new Promise(() => setInterval(() => {}, 1000));
+  },
+};
+const sync = async (context) => runs[context.connection.externalId](context);
+export default { connectors: [{ provider: 'github', name: 'GitHub', sync }] };
+`,
+);
+const withoutConnectors = useCli(database);
+
+async function due(...externalIds: string[]): Promise<void> {
+  const { connections } = database.engine();
+  for (const externalId of externalIds) {
+    const { id } = await connections.create({ tenantId: tenant, provider: 'github', externalId });
+    await connections.trigger(id);
+  }
+}
+
+const jobs = () => sql('SELECT status, attempts FROM sync_jobs ORDER BY id');
+
+describe('syncline work --drain', () => {
+  it('EXE-6: runs what is due and what follows from it, and prints one object with the totals', async () => {
+    await due('finds', 'pages', 'stumbles', 'fails');
+    const { code, stdout, stderr } = await cli.run('work', '--drain', '--json');
+    expect(code).toBe(0);
+    expect(stdout.trim().split('\n')).toHaveLength(1);
+    expect(JSON.parse(stdout)).toEqual({
+      claimed: 6,
+      succeeded: 4,
+      requeued: 1,
+      failed: 1,
+      lost: 0,
+      signals: 5,
+      duration_ms: expect.any(Number),
+    });
+    // The answer is on standard output, what went wrong is told on standard error.
+    expect(stderr).toContain('try later');
+    expect(stderr).toContain('no such account');
+  });
+
+  it('tells a person what it did, and that there was nothing to do', async () => {
+    await due('finds', 'stumbles');
+    expect((await cli.run('work', '--drain')).stdout).toMatch(
+      /^Ran 2 jobs in \d+ ms: 1 succeeded, 1 will be tried again\. Stored 2 new signals\.\n$/,
+    );
+    await database.empty();
+    expect(await cli.run('work', '--drain')).toMatchObject({
+      code: 0,
+      stdout: 'Nothing was run: no job is due that this process has a connector for.\n',
+      stderr: '',
+    });
+  });
+
+  it('EXE-2: two at once share the jobs, and none runs twice', async () => {
+    await due(...Array<string>(30).fill('finds'));
+    const drains = await Promise.all([cli.json('work', '--drain'), cli.json('work', '--drain')]);
+    const sum = (key: string) => drains.reduce((total, drain) => total + Number(drain[key]), 0);
+    expect({ claimed: sum('claimed'), succeeded: sum('succeeded') }).toEqual({ claimed: 30, succeeded: 30 });
+    expect(await sql('SELECT FROM signals')).toHaveLength(60);
+  });
+
+  it.each(['SIGTERM', 'SIGINT'] as const)(
+    'EXE-10: on %s it puts back what does not end, and still prints the totals',
+    async (signal) => {
+      await due('hangs');
+      const drain = cli.start(['work', '--drain', '--json'], {
+        SYNCLINE_EXECUTOR_SHUTDOWN_GRACE_SECONDS: '0',
+      });
+      await drain.output(/hanging/);
+      drain.process.kill(signal);
+      const { code, stdout } = await drain.finished;
+      expect(code).toBe(0);
+      expect(JSON.parse(stdout)).toMatchObject({ claimed: 1, lost: 1, failed: 0 });
+      expect(await jobs()).toEqual([{ status: 'queued', attempts: 0 }]);
+    },
+  );
+
+  it('says that there are no connectors, and that nothing was run', async () => {
+    await due('finds');
+    const { code, stdout, stderr } = await withoutConnectors.run('work', '--drain', '--json');
+    expect({ code, ...JSON.parse(stdout) }).toMatchObject({ code: 0, claimed: 0, signals: 0 });
+    expect(stderr).toContain('No connectors are configured: add them to syncline.config.ts.\n');
+    expect(stderr).not.toContain('error:');
+    expect(await jobs()).toEqual([{ status: 'queued', attempts: 0 }]);
+  });
+});
+
+describe('syncline work', () => {
+  it('EXE-10: runs jobs until told to end, and only that', async () => {
+    await due('finds');
+    const worker = cli.start(['work', '--json'], { SYNCLINE_LOG_LEVEL: 'debug' });
+    await worker.output(/synced github .*: 2 new signals/);
+    worker.process.kill('SIGTERM');
+    const { code, stdout } = await worker.finished;
+    expect(code).toBe(0);
+    expect(stdout).toContain('started: executor"');
+    expect(stdout).toContain('"event":"stopped"');
+  });
+});
