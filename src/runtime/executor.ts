@@ -40,8 +40,6 @@ const ended = ({ succeeded, requeued, failed }: WorkTotals) => succeeded + reque
 interface Run {
   job: ClaimedJob;
   abort: AbortController;
-  /** Aborts when the connector has ended, which ends the timer. */
-  ended: AbortController;
   startedMs: number;
   /** `syncing` until the connector has ended; a lost run is forgotten at once. */
   state: 'syncing' | 'storing';
@@ -108,6 +106,8 @@ export function startExecutor(options: ExecutorOptions): Executor {
     onFailure: (error, retryMs) => telemetry.roundFailed('executor', error, retryMs),
   });
 
+  const late = startLoop({ ports, runOnce: abortLate, onFailure: () => {} });
+
   function lookNow(): void {
     expectsWork = true;
     claims.wake();
@@ -164,15 +164,13 @@ export function startExecutor(options: ExecutorOptions): Executor {
     const current: Run = {
       job,
       abort: new AbortController(),
-      ended: new AbortController(),
       startedMs: ports.monotonicMs(),
       state: 'syncing',
     };
     runs.set(job.id, current);
-    void abortWhenLate(current);
+    if (runs.size === 1) late.wake();
     void run(job, connector, { abortSignal: current.abort.signal, log: () => telemetry.runLogger(job) }).then(
       (end) => {
-        current.ended.abort();
         // Lost meanwhile: whatever it found is somebody else's to find.
         if (runs.get(job.id) !== current) return;
         current.state = 'storing';
@@ -184,11 +182,21 @@ export function startExecutor(options: ExecutorOptions): Executor {
     );
   }
 
-  /** EXE-9: a run past its time is a failure, whether the connector listens to its signal or not. */
-  async function abortWhenLate({ abort, ended }: Run): Promise<void> {
-    await ports.sleep(config.maxRunSeconds * 1000, ended.signal);
-    if (!ended.signal.aborted)
-      abort.abort(new TransientError(`The run took longer than ${config.maxRunSeconds} s and was aborted.`));
+  /**
+   * EXE-9: a run past its time is a failure, whether the connector listens to its signal or not. One loop for all runs: they
+   * are kept in the order in which they started, so the first that is not late says how long to wait.
+   */
+  async function abortLate(): Promise<number> {
+    const mostMs = config.maxRunSeconds * 1000;
+    for (const { abort, startedMs, state } of runs.values()) {
+      const leftMs = startedMs + mostMs - ports.monotonicMs();
+      if (leftMs > 0) return leftMs;
+      if (state === 'syncing' && !abort.signal.aborted)
+        abort.abort(
+          new TransientError(`The run took longer than ${config.maxRunSeconds} s and was aborted.`),
+        );
+    }
+    return mostMs;
   }
 
   function finish({ job, verdict }: Settlement, signals: number): void {
@@ -207,7 +215,6 @@ export function startExecutor(options: ExecutorOptions): Executor {
     if (lost?.job !== job) return;
     remove(job);
     totals.lost++;
-    lost.ended.abort();
     lost.abort.abort(new TransientError(`The run was aborted: ${abortReasons[why]}.`));
     telemetry.runLost(job, why);
     claims.wake();
@@ -230,7 +237,7 @@ export function startExecutor(options: ExecutorOptions): Executor {
     // What has ended is stored, if that succeeds at once; what has not goes back.
     for (const { job, state } of [...runs.values()]) if (state === 'syncing') forget(job, 'shutdown');
     givenUp.abort();
-    await settler.drained();
+    await Promise.all([settler.drained(), late.stop()]);
     const putBack = await lease.stop().catch((error: unknown) => {
       telemetry.leaseNotReturned(error);
       return 0;

@@ -15,6 +15,8 @@ export interface LoopOptions {
   onFailure: (error: unknown, retryMs: number) => void;
 }
 
+/** Without a reason of ours, every abort makes an error with a stack trace. */
+const woken = 'woken';
 const firstRetryMs = 250;
 /** Short enough that work goes on within seconds of the database's return. */
 const longestRetryMs = 4000;
@@ -46,10 +48,12 @@ export function startLoop({ ports, runOnce, onFailure }: LoopOptions): Loop {
 
   const ended = run();
   return {
-    wake: () => pause.abort(),
+    wake: () => {
+      if (!pause.signal.aborted) pause.abort(woken);
+    },
     stop: () => {
       stopping.abort();
-      pause.abort();
+      pause.abort(woken);
       return ended;
     },
   };
