@@ -1,7 +1,7 @@
 import { rateLimitOf } from '../config/rate-limits.ts';
 import type { Connector } from '../connector.ts';
 import { TransientError } from '../errors.ts';
-import { type ClaimedJob, claim, type ExecutorContext } from '../pipeline/claim.ts';
+import { type ClaimedJob, claim, type ExecutorContext, statementTimeoutMs } from '../pipeline/claim.ts';
 import type { Settlement } from '../pipeline/commit.ts';
 import { judge } from '../pipeline/judge.ts';
 import { run } from '../pipeline/run.ts';
@@ -60,6 +60,7 @@ const abortReasons = {
 export function startExecutor(options: ExecutorOptions): Executor {
   const { db, config, rateLimit, ports, telemetry, connectors } = options;
   const providers = [...connectors.keys()];
+  const quickly = db.within(statementTimeoutMs(config));
   const runs = new Map<string, Run>();
   const givenUp = new AbortController();
   const totals: WorkTotals = { claimed: 0, succeeded: 0, requeued: 0, failed: 0, lost: 0, signals: 0 };
@@ -123,7 +124,7 @@ export function startExecutor(options: ExecutorOptions): Executor {
     const nothingRuns = runs.size === 0;
     if (providers.length === 0) return idle(nothingRuns);
     if (!expectsWork) {
-      const dueMs = (await nextDueAt(db, providers))?.getTime() ?? Number.POSITIVE_INFINITY;
+      const dueMs = (await nextDueAt(quickly, providers))?.getTime() ?? Number.POSITIVE_INFINITY;
       const waitMs = dueMs - ports.now();
       if (waitMs > 0) return idle(nothingRuns, waitMs);
     }
@@ -153,7 +154,7 @@ export function startExecutor(options: ExecutorOptions): Executor {
   async function reportMissingConnectors(): Promise<void> {
     if (ports.monotonicMs() - reportedMs < reportMs) return;
     reportedMs = ports.monotonicMs();
-    telemetry.connectorsMissing(await otherProvidersWaiting(db, providers));
+    telemetry.connectorsMissing(await otherProvidersWaiting(quickly, providers));
   }
 
   function start(job: ClaimedJob): void {

@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import type { ExecutorContext } from '../pipeline/claim.ts';
+import { type ExecutorContext, statementTimeoutMs } from '../pipeline/claim.ts';
 import { reap, returnClaim } from '../pipeline/reap.ts';
 import { beat, type ClaimKey, expireProcess, insertProcess } from '../store/processes.ts';
 import type { ReservedConnection } from '../store/reserved.ts';
@@ -47,6 +47,7 @@ const doubtMs = 60_000;
 export function startLease(options: LeaseOptions): Lease {
   const { db, reserved, config, ports, telemetry, runs, onHeld, onRunLost, onLost } = options;
   const leaseMs = config.leaseSeconds * 1000;
+  let expired: string[] = [];
   let current: { id: string; heldUntilMs: number; beating: boolean; doubts: Map<string, number> } | undefined;
 
   async function register(): Promise<void> {
@@ -76,25 +77,23 @@ export function startLease(options: LeaseOptions): Lease {
     Object.assign(mine, { heldUntilMs: sentMs + leaseMs, beating: true });
     if (wasSilent) onHeld();
     for (const { id, status } of answer.lost) onRunLost(id, status);
-    for (const processId of answer.expired) await reapOne(processId);
-    for (const [claimId, untilMs] of mine.doubts) {
-      await orTell('reaper', returnClaim({ db, ports }, { processId: mine.id, claimId }));
-      if (untilMs < ports.monotonicMs()) mine.doubts.delete(claimId);
-    }
+    expired = answer.expired;
+    if (expired.length > 0 || mine.doubts.size > 0) reaper.wake();
     return beatMs(config.leaseSeconds);
   }
 
-  async function reapOne(processId: string): Promise<void> {
-    const requeued = await orTell('reaper', reap({ db, ports }, processId));
-    if (requeued) telemetry.processReaped(processId, requeued);
-  }
-
-  /** What goes wrong with jobs that nobody runs is no reason to doubt one's own lease. */
-  function orTell<T>(role: string, work: Promise<T>): Promise<T | undefined> {
-    return work.catch((error: unknown) => {
-      telemetry.roundFailed(role, error, beatMs(config.leaseSeconds));
-      return undefined;
-    });
+  /** A loop of its own, on the pool: neither a busy pool nor what goes wrong here may keep the heartbeat waiting. */
+  async function cleanUp(): Promise<number> {
+    for (const processId of expired) {
+      const requeued = await reap({ db, ports }, processId, statementTimeoutMs(config));
+      if (requeued > 0) telemetry.processReaped(processId, requeued);
+    }
+    const mine = current;
+    for (const [claimId, untilMs] of mine?.doubts ?? []) {
+      await returnClaim({ db, ports }, { processId: mine?.id as string, claimId });
+      if (untilMs < ports.monotonicMs()) mine?.doubts.delete(claimId);
+    }
+    return leaseMs;
   }
 
   function lose(): void {
@@ -110,6 +109,12 @@ export function startLease(options: LeaseOptions): Lease {
       if (current) current.beating = false;
       telemetry.roundFailed('heartbeat', error, retryMs);
     },
+  });
+
+  const reaper = startLoop({
+    ports,
+    runOnce: cleanUp,
+    onFailure: (error, retryMs) => telemetry.roundFailed('reaper', error, retryMs),
   });
 
   const watchdog = startLoop({
@@ -133,7 +138,7 @@ export function startLease(options: LeaseOptions): Lease {
     wake: () => heart.wake(),
     stop: async () => {
       const mine = current;
-      await Promise.all([heart.stop(), watchdog.stop()]);
+      await Promise.all([heart.stop(), reaper.stop(), watchdog.stop()]);
       try {
         if (!mine) return 0;
         await expireProcess(reserved, ports.leaseTime(), mine.id);

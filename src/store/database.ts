@@ -18,6 +18,8 @@ interface TransactionOptions {
 }
 
 export interface Database extends Queryable {
+  /** For single statements that must not take longer than this. */
+  within(timeoutMs: number): Queryable;
   /** Commits what `work` wrote, or nothing of it. */
   transaction<T>(work: (tx: Queryable) => Promise<T>, options?: TransactionOptions): Promise<T>;
   close(): Promise<void>;
@@ -33,6 +35,51 @@ export function openDatabase(
   onConnectionLost: (error: Error) => void,
 ): Database {
   const schema = pg.escapeIdentifier(config.schema);
+  let pool = openPool(config, onConnectionLost);
+
+  /**
+   * An answer that did not come, or a socket that broke, says something about all of them: those that are idle are given
+   * up together, rather than found dead one after the other, a timeout each.
+   */
+  function replacePool(suspect: pg.Pool): void {
+    if (pool !== suspect || suspect.ending) return;
+    pool = openPool(config, onConnectionLost);
+    void suspect.end().catch(() => {});
+  }
+
+  async function guarded<T>(work: (current: pg.Pool) => Promise<T>): Promise<T> {
+    const current = pool;
+    try {
+      return await work(current);
+    } catch (error) {
+      if (!isAnswer(error)) replacePool(current);
+      throw error;
+    }
+  }
+
+  const within = (timeoutMs: number): Queryable => ({
+    schema,
+    query: <Row extends object>(text: string, values?: unknown[]) =>
+      guarded((current) =>
+        ports.query(text, async () => (await current.query<Row>(timed(text, values, timeoutMs))).rows),
+      ),
+  });
+
+  return {
+    ...within(queryTimeoutMs),
+    within,
+    transaction: (work, { lockTimeoutMs = 10_000, timeoutMs = queryTimeoutMs } = {}) =>
+      guarded((current) => inTransaction(current, ports, schema, { lockTimeoutMs, timeoutMs }, work)),
+    close: () => pool.end(),
+  };
+}
+
+/** Whether it is Postgres's own word, or ours: then the connection is as good as before. */
+function isAnswer(error: unknown): boolean {
+  return error instanceof pg.DatabaseError || error instanceof SynclineError;
+}
+
+function openPool(config: Config['database'], onConnectionLost: (error: Error) => void): pg.Pool {
   const pool = new pg.Pool({
     connectionString: config.url,
     max: config.poolSize,
@@ -44,15 +91,7 @@ export function openDatabase(
   });
   // An idle connection that breaks is replaced by the pool at the next use; unheard, its error would end the process.
   pool.on('error', onConnectionLost);
-
-  return {
-    schema,
-    query: <Row extends object>(text: string, values?: unknown[]) =>
-      ports.query(text, async () => (await pool.query<Row>(text, values)).rows),
-    transaction: (work, { lockTimeoutMs = 10_000, timeoutMs = queryTimeoutMs } = {}) =>
-      inTransaction(pool, ports, schema, { lockTimeoutMs, timeoutMs }, work),
-    close: () => pool.end(),
-  };
+  return pool;
 }
 
 /**
@@ -93,9 +132,7 @@ async function inTransaction<T>(
     await query('COMMIT');
     return result;
   } catch (error) {
-    // After an error that is neither Postgres's own word nor ours, the state of the connection is unknown.
-    const isKnown = error instanceof pg.DatabaseError || error instanceof SynclineError;
-    if (isKnown) await client.query('ROLLBACK').catch((e: Error) => (broken = e));
+    if (isAnswer(error)) await client.query('ROLLBACK').catch((e: Error) => (broken = e));
     else broken = error instanceof Error ? error : new Error(String(error));
     throw error;
   } finally {

@@ -1,0 +1,265 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type EmbeddedPostgres, freePort, startEmbeddedPostgres } from '../../src/dev/postgres.ts';
+import { createSyncline, type Ports, type SynclineOptions, systemPorts } from '../../src/index.ts';
+import { tenant, useDatabase } from '../setup/database.ts';
+import { recordingLogger } from '../setup/log.ts';
+import { startProxy } from '../setup/proxy.ts';
+import { until } from '../setup/until.ts';
+import {
+  addConnections,
+  allComplete,
+  complete,
+  connectionLost,
+  countOf,
+  type Fault,
+  items,
+  nothingPending,
+  outcomes,
+  pagedConnector,
+  pageSize,
+  pending,
+  pointsOf,
+  type Sql,
+  startWorker,
+} from '../setup/worker.ts';
+
+const leaseSeconds = 2;
+const executor = { leaseSeconds, concurrency: 1 };
+
+describe('SIGSTOP: a process that stands still for longer than its lease', () => {
+  const database = useDatabase();
+  const { sql } = database;
+  let points: string[];
+
+  beforeAll(async () => {
+    await addConnections(sql, ['undisturbed']);
+    const undisturbed = { database: database.url, providers: ['undisturbed'], executor };
+    points = pointsOf(await startWorker({ ...undisturbed, until: 'drained' }).finished);
+  });
+  beforeEach(() => database.empty());
+
+  /** The second page's call of the connector, and what follows it: its commit. */
+  const secondCall = () => points.indexOf('sync', points.indexOf('sync') + 1) + 1;
+  const places: { where: string; fault: () => Omit<Fault, 'signal'>; label: RegExp }[] = [
+    {
+      where: 'inside its connector',
+      fault: () => ({ at: secondCall(), when: 'after' }),
+      label: /^sync$/,
+    },
+    {
+      where: 'before the first statement of its commit',
+      fault: () => ({ at: secondCall() + 1, when: 'before' }),
+      label: /^BEGIN$/,
+    },
+    {
+      where: 'between the statements of its commit',
+      fault: () => ({ at: secondCall() + 4, when: 'after' }),
+      label: /^UPDATE sync_jobs j SET status/,
+    },
+  ];
+
+  for (const { where, fault, label } of places)
+    it(`EXE-5: ${where}: another takes over, and the zombie is told and writes nothing`, async () => {
+      const slug = where.replaceAll(' ', '-');
+      await addConnections(sql, [slug]);
+      expect(points[fault().at - 1]).toMatch(label);
+      const zombie = startWorker({
+        database: database.url,
+        providers: [slug],
+        executor,
+        fault: { signal: 'SIGSTOP', ...fault() },
+      });
+      await zombie.output(/^struck /m);
+      const [claimed] = await sql(`SELECT id, claim_id FROM sync_jobs WHERE status = 'running'`);
+      expect(claimed).toBeDefined();
+
+      // Its successor does the page that the zombie was at, but keeps it to itself for now.
+      let release = () => {};
+      const released = new Promise<void>((resolve) => (release = resolve));
+      const begun: number[] = [];
+      const successor = database.engine({
+        connectors: [
+          pagedConnector(slug, (_, after) => {
+            begun.push(after);
+            return released;
+          }),
+        ],
+        executor,
+      });
+      await successor.start({ roles: ['executor'] });
+      // Where the zombie holds locks, until the server ends its transaction.
+      await until('it is taken over', () => begun.length > 0);
+      expect(begun).toEqual([pageSize]);
+
+      zombie.process.kill('SIGCONT');
+      await zombie.output(/^aborted: The run was aborted: its lease was lost/m);
+      zombie.process.kill('SIGTERM');
+      expect((await zombie.finished).code).toBe(0);
+      const [now] = await sql('SELECT id, status, claim_id, attempts FROM sync_jobs WHERE id = $1', [
+        claimed?.['id'],
+      ]);
+      expect(now).toMatchObject({ status: 'running', attempts: 0 });
+      expect(now?.['claim_id']).not.toBe(claimed?.['claim_id']);
+      expect((await outcomes(sql))[slug]).toEqual({
+        items: items.slice(0, pageSize),
+        cursor: { after: pageSize },
+        jobs: ['succeeded', 'running'],
+        attempts: 0,
+      });
+
+      release();
+      await nothingPending(sql);
+      expect((await outcomes(sql))[slug]).toEqual(complete);
+    });
+
+  it('EXE-9: before a claim: it claims nothing under the lease that it lost, and goes on under a new one', async () => {
+    await addConnections(sql, ['late']);
+    const zombie = startWorker({
+      database: database.url,
+      providers: ['late'],
+      executor,
+      fault: { signal: 'SIGSTOP', at: points.lastIndexOf('BEGIN', secondCall() - 1) + 1, when: 'before' },
+    });
+    await zombie.output(/^struck {"label":"BEGIN"/m);
+    const [old] = await sql('SELECT id FROM processes');
+    // It has no connector for the job, so all it does is to find out who is dead.
+    await database.engine({ executor }).start({ roles: ['executor'] });
+    await until(
+      'the lease is gone',
+      async () => (await countOf(sql, `processes WHERE id = '${old?.['id']}'`)) === 0,
+    );
+    expect((await outcomes(sql))['late']).toMatchObject({ jobs: ['succeeded', 'queued'] });
+
+    zombie.process.kill('SIGCONT');
+    await nothingPending(sql);
+    zombie.process.kill('SIGTERM');
+    expect((await zombie.finished).code).toBe(0);
+    expect((await outcomes(sql))['late']).toEqual(complete);
+  });
+});
+
+/** Statements after which a COMMIT is the claim's, or the commit's of what a run found. */
+const transactions = { claim: 'WITH alive', result: 'WITH stored' };
+
+describe('a COMMIT whose answer never comes', () => {
+  const database = useDatabase();
+  const { sql } = database;
+  beforeEach(() => database.empty());
+
+  /** Runs three pages; `concurrency` is one, so a COMMIT belongs to the transaction whose statements came before it. */
+  async function runThrough(slug: string, options: SynclineOptions) {
+    await addConnections(sql, [slug]);
+    const { log, lines } = recordingLogger('warn');
+    const syncline = database.engine({
+      connectors: [pagedConnector(slug)],
+      executor,
+      logger: log,
+      ...options,
+    });
+    await syncline.start({ roles: ['executor'] });
+    await nothingPending(sql);
+    await syncline.stop();
+    expect((await outcomes(sql))[slug]).toEqual(complete);
+    return lines;
+  }
+
+  for (const [whose, statement] of Object.entries(transactions)) {
+    for (const isSent of [true, false]) {
+      it(`EXE-5: of a ${whose}, ${isSent ? 'sent' : 'not even sent'}: nothing is lost, nothing doubled, and the process goes on`, async () => {
+        let last = '';
+        let faults = 0;
+        const query: Ports['query'] = async (text, send) => {
+          if (/^WITH (alive|stored)/.test(text)) last = text;
+          if (text !== 'COMMIT' || !last.startsWith(statement) || faults > 0) return send();
+          faults++;
+          if (isSent) await send();
+          throw connectionLost();
+        };
+        const lines = await runThrough(`${whose}-${isSent ? 'sent' : 'unsent'}`, {
+          ports: { ...systemPorts, query },
+        });
+        expect(faults).toBe(1);
+        expect(lines.some(({ msg }) => msg.includes('cannot be reached (ECONNRESET)'))).toBe(true);
+        expect(lines.filter(({ msg }) => msg.includes('lease was lost'))).toEqual([]);
+      });
+    }
+
+    it(`EXE-5: of a ${whose}, cut off by the network: nothing is lost, nothing doubled, and the process goes on`, async () => {
+      const proxy = await startProxy(database.url);
+      const last = new WeakMap<object, string>();
+      let cuts = 0;
+      proxy.cutsAfter = (sent, connection) => {
+        const begun = /WITH (alive|stored)/.exec(sent)?.[0];
+        if (begun) last.set(connection, begun);
+        if (!sent.includes('COMMIT\0') || last.get(connection) !== statement || cuts > 0) return false;
+        cuts++;
+        return true;
+      };
+      await runThrough(`${whose}-cut`, { database: proxy.url });
+      expect(cuts).toBe(1);
+    });
+  }
+});
+
+describe('Postgres killed while an executor runs jobs', () => {
+  const folders: string[] = [];
+  const slugs = Array.from({ length: 200 }, (_, i) => `killed-${i}`);
+  let server: EmbeddedPostgres;
+  afterEach(() => server?.stop());
+  afterAll(() => {
+    for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+  });
+
+  const outages = [
+    { signal: 'SIGQUIT', leaseSeconds: 10, length: 'shorter than the lease' },
+    { signal: 'SIGKILL', leaseSeconds: 2, length: 'about as long as the lease' },
+  ] as const;
+  for (const { signal, leaseSeconds, length } of outages)
+    it(`EXE-5: by ${signal}, and gone for ${length}: the executor goes on by itself, nothing lost, nothing doubled`, async () => {
+      const port = await freePort();
+      const folder = mkdtempSync(join(tmpdir(), 'syncline-killed-'));
+      folders.push(folder);
+      const start = () => startEmbeddedPostgres({ folder, keep: true, port });
+      server = await start();
+      const { log, lines } = recordingLogger('warn');
+      const syncline = createSyncline({
+        database: server.url,
+        logger: log,
+        connectors: slugs.map((slug) => pagedConnector(slug)),
+        executor: { leaseSeconds, concurrency: 4 },
+      });
+      await syncline.migrate();
+      const pool = new pg.Pool({ connectionString: server.url });
+      pool.on('error', () => {});
+      const sql: Sql = async <Row extends object>(text: string, values?: unknown[]) =>
+        (await pool.query<Row>(text, values)).rows;
+      await sql('INSERT INTO syncline.tenants (id) VALUES ($1)', [tenant]);
+      await addConnections(sql, slugs);
+
+      await syncline.start({ roles: ['executor'] });
+      await until('much is stored', async () => (await countOf(sql, 'syncline.signals')) > 500);
+      process.kill(server.pid, signal);
+      await until('it has noticed', () => lines.some(({ msg }) => /trying again in/.test(msg)));
+      await server.stop();
+      server = await restarted(start);
+      expect(await countOf(sql, pending)).toBeGreaterThan(0);
+      await nothingPending(sql);
+      expect(await outcomes(sql)).toEqual(allComplete(slugs));
+      await syncline.stop();
+      await pool.end();
+    });
+});
+
+/** Its children may outlive a postmaster that was killed by a moment; until then its data folder is taken. */
+async function restarted(start: () => Promise<EmbeddedPostgres>): Promise<EmbeddedPostgres> {
+  let server: EmbeddedPostgres | undefined;
+  await until('Postgres is back', async () => {
+    server = await start().catch(() => undefined);
+    return server !== undefined;
+  });
+  return server as EmbeddedPostgres;
+}
