@@ -16,10 +16,14 @@ export interface Fleet {
 export type State = 'idle' | 'overdue';
 
 const tenants = 100;
-const providers = ['hubspot', 'salesforce', 'stripe', 'zendesk'];
+export const providers = ['hubspot', 'salesforce', 'stripe', 'zendesk'];
 
-export async function createFleet(client: pg.Client, url: string, size: number): Promise<Fleet> {
-  const name = size >= 1_000_000 ? `${size / 1_000_000}m` : `${size / 1000}k`;
+export async function createFleet(
+  client: pg.Client,
+  url: string,
+  size: number,
+  name = size >= 1_000_000 ? `${size / 1_000_000}m` : `${size / 1000}k`,
+): Promise<Fleet> {
   const schema = `bench_${name}`;
   const engine = createSyncline({ database: { url, schema }, log: { level: 'silent' } });
   await engine.migrate();

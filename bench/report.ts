@@ -5,7 +5,7 @@ export function median(values: number[]): number {
 }
 
 /** The value below which this part of the values lies, interpolated between neighbours. */
-function quantile(values: number[], part: number): number {
+export function quantile(values: number[], part: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   const position = (sorted.length - 1) * part;
   const below = sorted[Math.floor(position)] ?? Number.NaN;

@@ -3,18 +3,15 @@
  * SQL that writes the same rows and does nothing else. Everything runs on one embedded Postgres that keeps its promises
  * (fsync on). `npm run bench:scheduler -- --quick` tries it out with a tenth of the connections.
  */
-import { mkdtempSync } from 'node:fs';
-import { availableParallelism, cpus, tmpdir, totalmem } from 'node:os';
-import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import pg from 'pg';
-import { startEmbeddedPostgres } from '../dist/dev/postgres.js';
+import type pg from 'pg';
 import { catchUp, catchUpRounds, catchUpTable, type Rates } from './catch-up.ts';
 import { blockFleet, createFleet, type Fleet, resetFleet, settle } from './fleet.ts';
 import { type IdleResult, idleCase, idleTable, measureIdle } from './idle.ts';
 import { type Memory, memoryTable, watchMemory } from './memory.ts';
 import { captureStatements, explain, type Statement } from './plans.ts';
 import { progress, whole } from './report.ts';
+import { facts, onPostgres } from './server.ts';
 
 const postgresSettings = { shared_buffers: '1GB', max_wal_size: '4GB' };
 
@@ -109,7 +106,7 @@ async function run(client: pg.Client, url: string): Promise<string> {
 
   return [
     '# Scheduler benchmark',
-    await facts(client),
+    await facts(client, postgresSettings),
     '## Idle tick',
     `${scale.idleRounds} ticks each, in turns. A ratio compares with the ${whole(small.size)} connections above it.
 "Just" is right after a tick that wrote every row: how much that left behind depends on how far autovacuum is by then.`,
@@ -132,47 +129,4 @@ is what was in use after garbage was collected, before the tick and after.`,
   ].join('\n\n');
 }
 
-async function facts(client: pg.Client): Promise<string> {
-  const { rows } = await client.query<{ version: string; fsync: string }>(
-    `SELECT current_setting('server_version') AS version, current_setting('fsync') AS fsync`,
-  );
-  const settings = Object.entries(postgresSettings).map(([name, value]) => `${name} ${value}`);
-  return [
-    `Node ${process.versions.node}`,
-    `Postgres ${rows[0]?.version} (fsync ${rows[0]?.fsync}, ${settings.join(', ')})`,
-    `${availableParallelism()} cores (${cpus()[0]?.model.trim()})`,
-    `${whole(totalmem() / 2 ** 30)} GB of memory`,
-  ].join(', ');
-}
-
-async function main(): Promise<void> {
-  const started = performance.now();
-  progress('starting Postgres');
-  const postgres = await startEmbeddedPostgres({
-    folder: mkdtempSync(join(tmpdir(), 'syncline-bench-')),
-    keep: false,
-    settings: postgresSettings,
-  });
-  let interrupted = false;
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(signal, () => {
-      interrupted = true;
-      void postgres.stop().finally(() => process.exit(130));
-    });
-  }
-  const client = new pg.Client({ connectionString: postgres.url });
-  client.on('error', () => {});
-  try {
-    await client.connect();
-    console.log(await run(client, postgres.url));
-    progress(`done in ${whole((performance.now() - started) / 1000)} s`);
-  } catch (error) {
-    // What was under way when Postgres was taken away had to fail.
-    if (!interrupted) throw error;
-  } finally {
-    await client.end().catch(() => {});
-    await postgres.stop();
-  }
-}
-
-await main();
+await onPostgres(postgresSettings, run);
