@@ -177,14 +177,17 @@ export function compose({ config, log, ports, connectors: given, providers }: Pa
       await patiently(() => checkSchema(db, schema), usualAttempts);
       const worker: Executor = startExecutor(executor);
       loops.push(worker);
+      const over = new AbortController();
       const told = new Promise<void>((resolve) => {
         for (const one of [signal, stopping.signal]) {
           if (one?.aborted) resolve();
-          one?.addEventListener('abort', () => resolve(), { once: true });
+          one?.addEventListener('abort', () => resolve(), { once: true, signal: over.signal });
         }
       });
       await Promise.race([worker.drained(), told]);
+      over.abort();
       await worker.stop();
+      loops.splice(loops.indexOf(worker), 1);
       return worker.totals();
     },
 
