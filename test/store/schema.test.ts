@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { systemPorts } from '../../src/ports.ts';
 import { tenant, useDatabase } from '../setup/database.ts';
 
 const database = useDatabase();
@@ -79,6 +80,20 @@ describe('the schema is a public contract', () => {
       `INSERT INTO signals (tenant_id, provider_slug, connection_id, kind, occurred_at, payload) VALUES ($1, 'bare', $2, 'k', now(), '{}')`,
       [tenant, connection?.id],
     );
+  });
+
+  it('ids of rows that others insert are UUIDs of version 7, in the order of time and beside those of the engine', async () => {
+    const before = systemPorts.newId();
+    const ids: string[] = [];
+    for (let i = 0; i < 3; i++) {
+      await new Promise((resolve) => setTimeout(resolve, 2));
+      ids.push(await connect());
+    }
+    await new Promise((resolve) => setTimeout(resolve, 2));
+    const all = [before, ...ids, systemPorts.newId()];
+    expect(all).toEqual(all.toSorted());
+    for (const id of ids)
+      expect(id).toMatch(/^[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/);
   });
 
   it('DB-2: patch_sync keeps every key it is not told to set', async () => {

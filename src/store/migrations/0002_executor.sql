@@ -1,5 +1,18 @@
 -- What executors need: leases, one running job per connection, and a claim whose cost grows with what is due.
 
+-- The id of a row that another writer inserts: a UUID of version 7, as the engine makes them, so that rows can be listed in
+-- the order of time whoever wrote them.
+CREATE FUNCTION time_ordered_id() RETURNS uuid LANGUAGE sql VOLATILE PARALLEL SAFE AS $$
+  SELECT encode(set_bit(set_bit(overlay(
+    uuid_send(gen_random_uuid())
+    PLACING substring(int8send((extract(epoch FROM clock_timestamp()) * 1000)::bigint) FROM 3) FROM 1 FOR 6
+  ), 52, 1), 53, 1), 'hex')::uuid
+$$;
+ALTER TABLE tenants ALTER COLUMN id SET DEFAULT time_ordered_id();
+ALTER TABLE connections ALTER COLUMN id SET DEFAULT time_ordered_id();
+ALTER TABLE sync_jobs ALTER COLUMN id SET DEFAULT time_ordered_id();
+ALTER TABLE signals ALTER COLUMN id SET DEFAULT time_ordered_id();
+
 -- What a connector is told about a connection; the engine only hands it over.
 ALTER TABLE connections ADD COLUMN config jsonb NOT NULL DEFAULT '{}';
 
