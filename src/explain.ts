@@ -158,7 +158,11 @@ function lastRun({ lastEnded, lastEndedAt, nowMs }: Facts): string {
 
 const startMs = (job: JobRow) => Math.max(job.scheduled_at.getTime(), job.retry_after?.getTime() ?? 0);
 const times = (failures: number) => (failures === 1 ? 'one failure' : `${failures} failures`);
-const messageOf = (job: JobRow) => (job.error as { message?: string } | null)?.message;
+/** Others may have written anything there. */
+function messageOf(job: JobRow): string | undefined {
+  const message = (job.error as { message?: unknown } | null)?.message;
+  return typeof message === 'string' ? message : undefined;
+}
 const reason = (job: JobRow) => (messageOf(job) ? `: ${sentenceEnd(messageOf(job) as string)}` : '.');
 const shortError = (job: JobRow) => (messageOf(job) ? ` (${messageOf(job)?.slice(0, 200)})` : '');
 const sentenceEnd = (text: string) => (/[.!?]$/.test(text.trim()) ? text.trim() : `${text.trim()}.`);

@@ -48,5 +48,6 @@ const prefix = 'SYNCLINE_RATELIMIT_';
 const inVariables = (slug: string) => slug.toUpperCase().replaceAll(/[^A-Z\d]/g, '_');
 
 function entryOf(limits: ProviderRateLimits, slug: string): [string, ProviderRateLimit] | undefined {
-  return Object.entries(limits).find(([key]) => inVariables(key) === inVariables(slug));
+  const own = limits[slug];
+  return own ? [slug, own] : Object.entries(limits).find(([key]) => inVariables(key) === inVariables(slug));
 }

@@ -42,10 +42,21 @@ export interface Claim {
   full: boolean;
 }
 
+export interface ClaimRequest {
+  processId: string;
+  claimId: string;
+  limit: number;
+  /** Looks in every lane for as many as are wanted: what comes first is held by somebody who does not let go. */
+  thorough: boolean;
+}
+
+/** Nothing is waited for but an index entry that somebody else is just making. */
+const patienceMs = 1000;
+
 /** EXE-1 to EXE-3: takes up to `limit` due jobs for a process, in order, no two of one connection. */
 export async function claim(
   context: ExecutorContext,
-  { processId, claimId, limit }: { processId: string; claimId: string; limit: number },
+  { processId, claimId, limit, thorough }: ClaimRequest,
 ): Promise<Claim> {
   const { db, ports, connectors } = context;
   const providers = [...connectors.keys()];
@@ -55,17 +66,20 @@ export async function claim(
     return await db.transaction(
       async (tx) => {
         await endBackoffs(tx, { now, providers, limit: mostBackoffsEnded });
-        const rows = (await lockReady(tx, { now, providers, limit })).sort(byOrder);
-        const chosen = onePerConnection(rows.filter((row) => row.connection_status === 'active'));
+        const rows = (await lockReady(tx, { now, providers, limit, thorough })).sort(byOrder);
+        const chosen = onePerConnection(rows.filter((row) => row.connection_status === 'active')).slice(
+          0,
+          limit,
+        );
         const running = await markRunning(tx, { ...mark, ids: chosen.map((row) => row.id) });
         await blockStuck(
           tx,
           rows.filter((row) => !running.has(row.id)),
         );
         const jobs = chosen.filter((row) => running.has(row.id)).map((row) => toJob(row, claimId));
-        return { jobs, full: rows.length === limit };
+        return { jobs, full: rows.length >= limit };
       },
-      { timeoutMs: statementTimeoutMs(context.config) },
+      { timeoutMs: statementTimeoutMs(context.config), lockTimeoutMs: patienceMs },
     );
   } catch (error) {
     // Somebody started a job of one of these connections without locking the connection: look again.

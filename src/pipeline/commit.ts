@@ -15,6 +15,9 @@ import { insertSignals, type NewSignal } from '../store/signals.ts';
 import { type ClaimedJob, type ExecutorContext, statementTimeoutMs } from './claim.ts';
 import type { Verdict } from './judge.ts';
 
+/** Others hold a connection for milliseconds. One who does not is waited for with that run alone. */
+const patienceMs = 1000;
+
 /** A run that has ended, and what is to be written for it. */
 export interface Settlement {
   job: ClaimedJob;
@@ -53,7 +56,7 @@ export async function commit(context: ExecutorContext, settlements: Settlement[]
       for (const { job } of holding) stored.set(job.id, { signals: counts.get(job.id) ?? 0 });
       return { stored, followUps: followUps.length };
     },
-    { timeoutMs: statementTimeoutMs(config) },
+    { timeoutMs: statementTimeoutMs(config), lockTimeoutMs: patienceMs },
   );
 }
 

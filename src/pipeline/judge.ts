@@ -68,7 +68,7 @@ function judgeError(job: ClaimedJob, thrown: unknown, circumstances: Circumstanc
   const { policy, nowMs, random } = circumstances;
   const error = describe(thrown, nowMs);
   const failed: Verdict = { ...nothing, outcome: 'failed', error };
-  const hint = error.kind === 'rate_limited' ? (thrown as RateLimitedError).retryAfterSeconds : undefined;
+  const hint = error.kind === 'rate_limited' ? hintOf(thrown as RateLimitedError) : undefined;
   const retryAfter = new Date(nowMs + backoffSeconds(policy, job.attempts, hint, random) * 1000);
 
   switch (error.kind) {
@@ -86,6 +86,14 @@ function judgeError(job: ClaimedJob, thrown: unknown, circumstances: Circumstanc
       };
     default:
       return { ...failed, outcome: 'requeued', retryAfter };
+  }
+}
+
+function hintOf(thrown: RateLimitedError): number | undefined {
+  try {
+    return thrown.retryAfterSeconds;
+  } catch {
+    return undefined;
   }
 }
 

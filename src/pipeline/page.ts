@@ -71,7 +71,7 @@ async function checkCursor(
   if (cursor === undefined || cursor === null) return undefined;
   const json = toJson(cursor, 'nextCursor');
   // Not cleaned as a payload is: a changed cursor would point somewhere else.
-  if (isRefused(json))
+  if (isRefused(json) && JSON.stringify(cleanValue(JSON.parse(json))) !== json)
     throw new InvalidResultError(
       'nextCursor holds NUL or half a surrogate pair, which Postgres cannot store.',
     );

@@ -29,13 +29,16 @@ export async function reap(
   }
 }
 
-/** Puts back what a claim took whose answer never came, and of which nothing was started; returns how many. */
-export function returnClaim(
+/**
+ * Puts back jobs that nobody runs: those of a claim whose answer never came, or of a process whose row is gone. Returns how
+ * many.
+ */
+export function returnJobs(
   { db, ports }: { db: Database; ports: Ports },
-  claim: { processId: string; claimId: string },
+  of: { processId: string; claimId?: string },
 ): Promise<number> {
   return db.transaction(async (tx) => {
-    const count = await requeueJobs(tx, new Date(ports.now()), claim, batchSize);
+    const count = await requeueJobs(tx, new Date(ports.now()), of, batchSize);
     if (count > 0) await wakeExecutors(tx);
     return count;
   });

@@ -59,7 +59,13 @@ async function sync(job: ClaimedJob, connector: Connector, options: RunOptions):
 async function usableCursor(job: ClaimedJob, { cursorSchema }: Connector): Promise<unknown> {
   const cursor = effectiveCursor(job);
   if (cursor === undefined) return undefined;
-  return fitting(cursorSchema, cursor, 'The stored cursor', 'Correct it, or trigger a full sync.');
+  // A copy: a connector that moves it on in place must not change what it is compared with afterwards.
+  return fitting(
+    cursorSchema,
+    structuredClone(cursor),
+    'The stored cursor',
+    'Correct it, or trigger a full sync.',
+  );
 }
 
 /** EXE-4: the job's own cursor, else the connection's; a full sync without one starts from nothing. */

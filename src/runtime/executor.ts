@@ -4,7 +4,7 @@ import { TransientError } from '../errors.ts';
 import { type ClaimedJob, claim, type ExecutorContext, statementTimeoutMs } from '../pipeline/claim.ts';
 import type { Settlement } from '../pipeline/commit.ts';
 import { judge } from '../pipeline/judge.ts';
-import { run } from '../pipeline/run.ts';
+import { type RunEnd, run } from '../pipeline/run.ts';
 import { nextDueAt, otherProvidersWaiting } from '../store/claims.ts';
 import type { ReservedConnection } from '../store/reserved.ts';
 import type { WakeReason } from '../store/wake.ts';
@@ -56,6 +56,9 @@ const abortReasons = {
   shutdown: 'the process is shutting down',
 };
 
+const strange = (error: unknown) =>
+  `The connector's answer could not be understood: ${error instanceof Error ? error.message : 'unreadable'}`;
+
 /** Runs due jobs until stopped. Any number of executors may run at once, in one process or in many. */
 export function startExecutor(options: ExecutorOptions): Executor {
   const { db, config, rateLimit, ports, telemetry, connectors } = options;
@@ -91,9 +94,10 @@ export function startExecutor(options: ExecutorOptions): Executor {
         .filter(({ state }) => state === 'syncing')
         .map(({ job }) => ({ jobId: job.id, claimId: job.claimId })),
     onHeld: () => lookNow(),
-    onRunLost: (jobId, status) => {
+    onRunLost: ({ jobId, claimId, status }) => {
       const lost = runs.get(jobId);
-      if (lost?.state === 'syncing') forget(lost.job, status === 'cancelled' ? 'cancelled' : 'lost');
+      if (lost?.state === 'syncing' && lost.job.claimId === claimId)
+        forget(lost.job, status === 'cancelled' ? 'cancelled' : 'lost');
     },
     onLost: () => {
       telemetry.leaseLost(runs.size);
@@ -130,17 +134,20 @@ export function startExecutor(options: ExecutorOptions): Executor {
     }
     const wasSure = !expectsWork;
     const claimId = ports.newId();
-    const { jobs, full } = await claim(options, { processId, claimId, limit: free }).catch(
-      (error: unknown) => {
-        lease.doubt(claimId);
-        throw error;
-      },
-    );
+    const { jobs, full } = await claim(options, {
+      processId,
+      claimId,
+      limit: free,
+      thorough: emptyHanded > 0,
+    }).catch((error: unknown) => {
+      lease.doubt(claimId);
+      throw error;
+    });
     expectsWork = full;
     totals.claimed += jobs.length;
-    telemetry.jobsClaimed(jobs, ports.now());
     // Lost while claiming: those jobs are put back with all others of the old lease.
     if (lease.holds(processId)) for (const job of jobs) start(job);
+    telemetry.jobsClaimed(jobs, ports.now());
     telemetry.running(runs.size);
     emptyHanded = jobs.length === 0 && wasSure ? emptyHanded + 1 : 0;
     return emptyHanded === 0 ? 0 : Math.min(contendedMs * 2 ** emptyHanded, config.pollIntervalMs);
@@ -170,17 +177,21 @@ export function startExecutor(options: ExecutorOptions): Executor {
     };
     runs.set(job.id, current);
     if (runs.size === 1) late.wake();
-    void run(job, connector, { abortSignal: current.abort.signal, log: () => telemetry.runLogger(job) }).then(
-      (end) => {
-        // Lost meanwhile: whatever it found is somebody else's to find.
-        if (runs.get(job.id) !== current) return;
-        current.state = 'storing';
-        const policy = rateLimitOf(rateLimit, job.providerSlug);
-        const verdict = judge(job, end, { policy, nowMs: ports.now(), random: ports.random() });
-        telemetry.runEnded(job, end, verdict);
-        settler.add({ job, verdict });
-      },
-    );
+    void run(job, connector, { abortSignal: current.abort.signal, log: () => telemetry.runLogger(job) })
+      .then((end) => conclude(current, end))
+      // What a connector returned or threw may be stranger than anything that was thought of: then it is a failure too.
+      .catch((error: unknown) => conclude(current, { error: new TransientError(strange(error)) }));
+  }
+
+  function conclude(current: Run, end: RunEnd): void {
+    const { job } = current;
+    // Lost meanwhile: whatever it found is somebody else's to find.
+    if (runs.get(job.id) !== current) return;
+    const policy = rateLimitOf(rateLimit, job.providerSlug);
+    const verdict = judge(job, end, { policy, nowMs: ports.now(), random: ports.random() });
+    telemetry.runEnded(job, end, verdict);
+    current.state = 'storing';
+    settler.add({ job, verdict });
   }
 
   /**

@@ -1,7 +1,14 @@
 import { hostname } from 'node:os';
 import { type ExecutorContext, statementTimeoutMs } from '../pipeline/claim.ts';
-import { reap, returnClaim } from '../pipeline/reap.ts';
-import { beat, type ClaimKey, expireProcess, insertProcess } from '../store/processes.ts';
+import { reap, returnJobs } from '../pipeline/reap.ts';
+import {
+  beat,
+  type ClaimKey,
+  expireProcess,
+  insertProcess,
+  type LostRun,
+  missingProcesses,
+} from '../store/processes.ts';
 import type { ReservedConnection } from '../store/reserved.ts';
 import { startLoop } from './loop.ts';
 
@@ -13,7 +20,7 @@ export interface LeaseOptions extends ExecutorContext {
   /** This process may claim, from now on. */
   onHeld: () => void;
   /** A run is no longer this process's: its job is now in `status`. */
-  onRunLost: (jobId: string, status: string) => void;
+  onRunLost: (run: LostRun) => void;
   /** The lease is gone, and every run with it. */
   onLost: () => void;
 }
@@ -36,6 +43,8 @@ function beatMs(leaseSeconds: number): number {
   return Math.min(5000, leaseSeconds * 200);
 }
 
+/** How often jobs are looked for whose process somebody deleted by hand. */
+const sweepMs = 60_000;
 /** A commit that was cut off may still be on its way: looked for again and again for this long. */
 const doubtMs = 60_000;
 
@@ -48,6 +57,7 @@ export function startLease(options: LeaseOptions): Lease {
   const { db, reserved, config, ports, telemetry, runs, onHeld, onRunLost, onLost } = options;
   const leaseMs = config.leaseSeconds * 1000;
   let expired: string[] = [];
+  let sweptMs = Number.NEGATIVE_INFINITY;
   let current: { id: string; heldUntilMs: number; beating: boolean; doubts: Map<string, number> } | undefined;
 
   async function register(): Promise<void> {
@@ -76,7 +86,7 @@ export function startLease(options: LeaseOptions): Lease {
     const wasSilent = !mine.beating;
     Object.assign(mine, { heldUntilMs: sentMs + leaseMs, beating: true });
     if (wasSilent) onHeld();
-    for (const { id, status } of answer.lost) onRunLost(id, status);
+    for (const run of answer.lost) onRunLost(run);
     expired = answer.expired;
     if (expired.length > 0 || mine.doubts.size > 0) reaper.wake();
     return beatMs(config.leaseSeconds);
@@ -88,12 +98,17 @@ export function startLease(options: LeaseOptions): Lease {
       const requeued = await reap({ db, ports }, processId, statementTimeoutMs(config));
       if (requeued > 0) telemetry.processReaped(processId, requeued);
     }
+    if (ports.monotonicMs() - sweptMs >= sweepMs) {
+      sweptMs = ports.monotonicMs();
+      for (const processId of await missingProcesses(db.within(statementTimeoutMs(config))))
+        telemetry.processReaped(processId, await returnJobs({ db, ports }, { processId }));
+    }
     const mine = current;
     for (const [claimId, untilMs] of mine?.doubts ?? []) {
-      await returnClaim({ db, ports }, { processId: mine?.id as string, claimId });
+      await returnJobs({ db, ports }, { processId: mine?.id as string, claimId });
       if (untilMs < ports.monotonicMs()) mine?.doubts.delete(claimId);
     }
-    return leaseMs;
+    return sweepMs;
   }
 
   function lose(): void {

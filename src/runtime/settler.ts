@@ -3,7 +3,7 @@ import { describeError, TransientError } from '../errors.ts';
 import type { ExecutorContext } from '../pipeline/claim.ts';
 import { type Committed, commit, type Settlement } from '../pipeline/commit.ts';
 import { judge } from '../pipeline/judge.ts';
-import { isLostRace, isRefusal } from '../store/database-errors.ts';
+import { isLockTimeout, isLostRace, isRefusal } from '../store/database-errors.ts';
 import { retryDelayMs } from './loop.ts';
 
 export interface SettlerOptions extends ExecutorContext {
@@ -40,6 +40,9 @@ export function createSettler(options: SettlerOptions): Settler {
   const { config, ports, telemetry, onStored, onLost, onFollowUps, isHeld, givenUp } = options;
   const queue: Settlement[] = [];
   let underWay = 0;
+  let aside = 0;
+  const worthALane = Math.ceil(Math.min(config.claimBatch, config.concurrency) / 2);
+  const isDrained = () => underWay === 0 && aside === 0 && queue.length === 0;
   let scheduled = false;
   let onDrained: (() => void)[] = [];
 
@@ -49,7 +52,7 @@ export function createSettler(options: SettlerOptions): Settler {
     // Runs that end in the same turn are stored together.
     setImmediate(() => {
       scheduled = false;
-      while (underWay < lanes && queue.length > 0 && (underWay === 0 || queue.length >= config.claimBatch))
+      while (underWay < lanes && queue.length > 0 && (underWay === 0 || queue.length >= worthALane))
         void storeNext();
     });
   }
@@ -59,7 +62,11 @@ export function createSettler(options: SettlerOptions): Settler {
     await settle(nextBatch());
     underWay--;
     if (queue.length > 0) schedule();
-    else if (underWay === 0) for (const resolve of onDrained.splice(0)) resolve();
+    tellDrained();
+  }
+
+  function tellDrained(): void {
+    if (isDrained()) for (const resolve of onDrained.splice(0)) resolve();
   }
 
   function nextBatch(): Settlement[] {
@@ -73,7 +80,7 @@ export function createSettler(options: SettlerOptions): Settler {
     return queue.splice(0, count);
   }
 
-  async function settle(batch: Settlement[], isReplaced = false): Promise<void> {
+  async function settle(batch: Settlement[], { isReplaced = false, isAside = false } = {}): Promise<void> {
     for (let failures = 0; ; failures++) {
       const held = batch.filter(isHeld);
       for (const settlement of batch) if (!held.includes(settlement)) onLost(settlement);
@@ -82,12 +89,15 @@ export function createSettler(options: SettlerOptions): Settler {
         return tell(held, await commit(options, held));
       } catch (error) {
         if (isLostRace(error) && failures < patience) continue;
+        // Somebody holds one of the connections, and may for long: nobody else is to wait for that.
+        if (isLockTimeout(error) && held.length > 1) return takeApart(held);
+        if (isLockTimeout(error) && !isAside) return setAside(held);
         const isRefused = isRefusal(error, failures >= patience);
         if (isRefused && held.length > 1) return takeApart(held);
         if (isRefused && !isReplaced)
           return settle(
             held.map((one) => refused(one, error)),
-            true,
+            { isReplaced: true, isAside },
           );
         if (givenUp.aborted) return held.forEach(onLost);
         const retryMs = retryDelayMs(failures, ports.random());
@@ -100,8 +110,16 @@ export function createSettler(options: SettlerOptions): Settler {
 
   async function takeApart(batch: Settlement[]): Promise<void> {
     const half = Math.ceil(batch.length / 2);
-    await settle(batch.slice(0, half));
-    await settle(batch.slice(half));
+    await Promise.all([settle(batch.slice(0, half)), settle(batch.slice(half))]);
+  }
+
+  /** Tried again and again beside the lanes. It keeps its slot, so there are never many. */
+  function setAside(batch: Settlement[]): void {
+    aside++;
+    void settle(batch, { isAside: true }).finally(() => {
+      aside--;
+      tellDrained();
+    });
   }
 
   function tell(batch: Settlement[], { stored, followUps }: Committed): void {
@@ -127,7 +145,7 @@ export function createSettler(options: SettlerOptions): Settler {
     },
     drained: () =>
       new Promise((resolve) => {
-        if (underWay === 0 && queue.length === 0) resolve();
+        if (isDrained()) resolve();
         else onDrained = [...onDrained, resolve];
       }),
   };

@@ -41,12 +41,17 @@ const lanes = (schema: string) => `
 
 /**
  * EXE-1, EXE-2: locks the jobs that come first, with their connections; what another process holds is passed over. How
- * many of each lane belong to the first is counted before anything is locked, so that no more than `limit` are. EXE-3 is
- * not decided here: what ended or began while a lock was being taken is only seen by the next statement.
+ * many of each lane belong to the first is counted before anything is locked, so that no more than `limit` are, unless
+ * `thorough`: then as many of each lane, for when the first ones are all held. EXE-3 is not decided here: what ended or began while a lock was being taken is only seen by the next statement.
  */
 export function lockReady(
   tx: Queryable,
-  { now, providers, limit }: { now: Date; providers: readonly string[]; limit: number },
+  {
+    now,
+    providers,
+    limit,
+    thorough = false,
+  }: { now: Date; providers: readonly string[]; limit: number; thorough?: boolean },
 ): Promise<ReadyRow[]> {
   const due = `${ready} AND provider_slug = l.slug AND priority = l.priority AND scheduled_at <= $2`;
   return tx.query<ReadyRow>(
@@ -56,7 +61,7 @@ export function lockReady(
            SELECT scheduled_at FROM ${tx.schema}.sync_jobs WHERE ${due}
            ORDER BY provider_slug, priority, scheduled_at LIMIT $3) j
          WHERE l.priority IS NOT NULL
-         ORDER BY l.priority DESC, j.scheduled_at LIMIT $3) first
+         ORDER BY l.priority DESC, j.scheduled_at LIMIT CASE WHEN $4 THEN NULL ELSE $3::int END) first
        GROUP BY slug, priority
      )
      SELECT locked.* FROM share l CROSS JOIN LATERAL (
@@ -66,9 +71,9 @@ export function lockReady(
        WHERE j.status = 'queued' AND NOT j.blocked AND j.retry_after IS NULL
          AND j.provider_slug = l.slug AND j.priority = l.priority AND j.scheduled_at <= $2
        ORDER BY j.provider_slug, j.priority, j.scheduled_at
-       LIMIT l.jobs
+       LIMIT CASE WHEN $4 THEN $3::int ELSE l.jobs END
        FOR NO KEY UPDATE OF j, c SKIP LOCKED) locked`,
-    [providers, now, limit],
+    [providers, now, limit, thorough],
   );
 }
 

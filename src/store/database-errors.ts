@@ -24,13 +24,16 @@ export function isLockTimeout(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '55P03';
 }
 
-/** Errors of a statement that asks too much, or of a server that is short of something just now. */
-const exhausted = /^(57014|55P03|53200)/;
+/** SQLSTATEs that speak of the data: values, constraints, limits of the program, a trigger's own words. */
+const ofTheData = /^(0A|21|22|23|54|P0)/;
+/** SQLSTATEs of a server, a login or a pooler in trouble, whatever the statement. */
+const ofTheServer = /^(0[38]|25|28|3D|42501|53[134]|55P03|57P|58|F0|HV|XX)/;
 
-/** Whether Postgres answered, and will say the same of this statement again: at once, or (`tried`) having said it often. */
+/** Whether Postgres refuses what was written: said at once, or (`tried`) after having said the same often. */
 export function isRefusal(error: unknown, tried: boolean): boolean {
   if (!(error instanceof pg.DatabaseError)) return false;
-  return !isPassing(error) || (tried && exhausted.test(error.code ?? ''));
+  const code = error.code ?? '';
+  return ofTheData.test(code) || (tried && !ofTheServer.test(code));
 }
 
 /** The name of the constraint that refused a row, if one did. */

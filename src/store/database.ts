@@ -1,6 +1,5 @@
 import pg from 'pg';
 import type { Config } from '../config/settings.ts';
-import { SynclineError } from '../errors.ts';
 import type { Ports } from '../ports.ts';
 import { types } from './types.ts';
 
@@ -25,6 +24,13 @@ export interface Database extends Queryable {
   close(): Promise<void>;
 }
 
+/** Runs a statement on one connection. */
+type Run = <Row extends object>(
+  text: string,
+  values: unknown[] | undefined,
+  timeoutMs: number,
+) => Promise<Row[]>;
+
 /** A statement of ours is bounded work; one that takes longer than this hangs on a lock or a dead socket. */
 const queryTimeoutMs = 60_000;
 const connectTimeoutMs = 10_000;
@@ -47,36 +53,48 @@ export function openDatabase(
     void suspect.end().catch(() => {});
   }
 
-  async function guarded<T>(work: (current: pg.Pool) => Promise<T>): Promise<T> {
+  /** One connection for as long as `work` takes; every statement goes through here. */
+  async function withClient<T>(work: (run: Run) => Promise<T>): Promise<T> {
     const current = pool;
+    // A pool that is merely busy fails here, and is none the worse for it.
+    const client = await current.connect();
+    // A connection that breaks while checked out reports it here as well as to the statement that waits on it.
+    const ignore = () => {};
+    client.on('error', ignore);
+    let broken: Error | undefined;
+    const run: Run = <Row extends object>(text: string, values: unknown[] | undefined, timeoutMs: number) => {
+      if (broken) return Promise.reject(broken);
+      const send = async () => (await client.query<Row>(timed(text, values, timeoutMs))).rows;
+      return ports.query(text, send).catch((error: unknown) => {
+        // Anything but Postgres's own word leaves the state of the connection unknown.
+        if (!(error instanceof pg.DatabaseError)) {
+          broken = error instanceof Error ? error : new Error(String(error));
+          replacePool(current);
+        }
+        throw error;
+      });
+    };
     try {
-      return await work(current);
-    } catch (error) {
-      if (!isAnswer(error)) replacePool(current);
-      throw error;
+      return await work(run);
+    } finally {
+      client.off('error', ignore);
+      client.release(broken);
     }
   }
 
   const within = (timeoutMs: number): Queryable => ({
     schema,
     query: <Row extends object>(text: string, values?: unknown[]) =>
-      guarded((current) =>
-        ports.query(text, async () => (await current.query<Row>(timed(text, values, timeoutMs))).rows),
-      ),
+      withClient((run) => run<Row>(text, values, timeoutMs)),
   });
 
   return {
     ...within(queryTimeoutMs),
     within,
     transaction: (work, { lockTimeoutMs = 10_000, timeoutMs = queryTimeoutMs } = {}) =>
-      guarded((current) => inTransaction(current, ports, schema, { lockTimeoutMs, timeoutMs }, work)),
+      withClient((run) => inTransaction(schema, run, { lockTimeoutMs, timeoutMs }, work)),
     close: () => pool.end(),
   };
-}
-
-/** Whether it is Postgres's own word, or ours: then the connection is as good as before. */
-function isAnswer(error: unknown): boolean {
-  return error instanceof pg.DatabaseError || error instanceof SynclineError;
 }
 
 function openPool(config: Config['database'], onConnectionLost: (error: Error) => void): pg.Pool {
@@ -113,31 +131,21 @@ function beginning({ lockTimeoutMs, timeoutMs }: Required<TransactionOptions>): 
 }
 
 async function inTransaction<T>(
-  pool: pg.Pool,
-  ports: Pick<Ports, 'query'>,
   schema: string,
+  run: Run,
   options: Required<TransactionOptions>,
   work: (tx: Queryable) => Promise<T>,
 ): Promise<T> {
-  const client = await pool.connect();
-  // A connection that breaks while checked out reports it here as well as to the statement that waits on it.
-  const ignore = () => {};
-  client.on('error', ignore);
-  let broken: Error | undefined;
   const query = <Row extends object>(text: string, values?: unknown[]) =>
-    ports.query(text, async () => (await client.query<Row>(timed(text, values, options.timeoutMs))).rows);
+    run<Row>(text, values, options.timeoutMs);
   try {
     await query(beginning(options));
     const result = await work({ schema, query });
     await query('COMMIT');
     return result;
   } catch (error) {
-    if (isAnswer(error)) await client.query('ROLLBACK').catch((e: Error) => (broken = e));
-    else broken = error instanceof Error ? error : new Error(String(error));
+    await query('ROLLBACK').catch(() => {});
     throw error;
-  } finally {
-    client.off('error', ignore);
-    client.release(broken);
   }
 }
 

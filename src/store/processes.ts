@@ -33,7 +33,11 @@ export interface Beat {
   /** Processes whose lease has run out. */
   expired: string[];
   /** Of the runs given, those that are no longer this process's, and what their jobs are now. */
-  lost: { id: string; status: string }[];
+  lost: LostRun[];
+}
+
+export interface LostRun extends ClaimKey {
+  status: string;
 }
 
 /** A claim that a run believes to hold. */
@@ -56,14 +60,14 @@ export async function beat(
        WHERE id = $3 AND expires_at > ${leaseNow('$1')}
        RETURNING id
      ), run AS (
-       SELECT r.id, (SELECT j.status FROM ${db.schema}.sync_jobs j WHERE j.id = r.id) AS status
+       SELECT r.id, r.claim_id, (SELECT j.status FROM ${db.schema}.sync_jobs j WHERE j.id = r.id) AS status
        FROM unnest($4::uuid[], $5::uuid[]) AS r (id, claim_id)
        WHERE (SELECT j.id FROM ${db.schema}.sync_jobs j
               WHERE j.id = r.id AND j.claim_id = r.claim_id AND j.status = 'running') IS NULL
      )
      SELECT EXISTS (SELECT FROM renewed) AS held,
        ARRAY(SELECT id FROM ${db.schema}.processes WHERE expires_at <= ${leaseNow('$1')} AND id <> $3) AS expired,
-       coalesce((SELECT json_agg(json_build_object('id', id, 'status', coalesce(status, 'deleted'))) FROM run), '[]') AS lost`,
+       coalesce((SELECT json_agg(json_build_object('jobId', id, 'claimId', claim_id, 'status', coalesce(status, 'deleted'))) FROM run), '[]') AS lost`,
     [now, leaseSeconds, processId, runs.map((run) => run.jobId), runs.map((run) => run.claimId)],
   );
   return row ?? { held: false, expired: [], lost: [] };
@@ -103,11 +107,23 @@ export async function requeueJobs(
   if (held.length === 0) return 0;
   await tx.query(
     `UPDATE ${tx.schema}.sync_jobs
-     SET status = 'queued', process_id = NULL, claim_id = NULL, rerun_priority = NULL, updated_at = $1
+     SET status = 'queued', process_id = NULL, claim_id = NULL, rerun_priority = NULL, updated_at = $1,
+         priority = greatest(priority, rerun_priority)
      WHERE id = ANY ($2::uuid[])`,
     [now, held.map((job) => job.id)],
   );
   return held.length;
+}
+
+/** Processes that are named by running jobs and are not there: somebody deleted their rows. */
+export async function missingProcesses(db: Queryable): Promise<string[]> {
+  const rows = await db.query<{ id: string }>(
+    `SELECT DISTINCT j.process_id AS id FROM ${db.schema}.sync_jobs j
+     WHERE j.status = 'running' AND j.process_id IS NOT NULL
+       AND NOT EXISTS (SELECT FROM ${db.schema}.processes p WHERE p.id = j.process_id)
+     LIMIT 100`,
+  );
+  return rows.map((row) => row.id);
 }
 
 /** Forgets a process that has no job any more. */

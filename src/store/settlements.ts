@@ -85,6 +85,7 @@ export async function settleJobs(tx: Queryable, now: Date, ends: JobEnd[]): Prom
     `UPDATE ${tx.schema}.sync_jobs j
      SET status = e.status, finished_at = CASE WHEN e.status = 'queued' THEN NULL ELSE $1::timestamptz END,
          attempts = e.attempts, retry_after = e.retry_after, error = e.error,
+         priority = CASE WHEN e.status = 'queued' THEN greatest(j.priority, j.rerun_priority) ELSE j.priority END,
          process_id = NULL, rerun_priority = NULL, updated_at = $1
      FROM unnest($2::uuid[], $3::text[], $4::int[], $5::timestamptz[], $6::jsonb[])
        AS e (id, status, attempts, retry_after, error)

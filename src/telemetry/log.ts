@@ -36,6 +36,15 @@ function readableLines(to: LogOptions['to']): DestinationStream {
 
 /** What helps to find a cause. Whole error objects can carry rows, or a connection's settings, with them. */
 export function briefError(error: unknown): unknown {
+  try {
+    return brief(error);
+  } catch {
+    // Anything can be thrown, also what cannot be read.
+    return 'an error that cannot be read';
+  }
+}
+
+function brief(error: unknown): unknown {
   if (!(error instanceof Error)) return String(error);
   const { name, message, stack } = error;
   const code = (error as NodeJS.ErrnoException).code;

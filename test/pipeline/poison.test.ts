@@ -224,6 +224,30 @@ describe('EXE-8: a wrong result is an error with a readable message', () => {
     ['text', () => Promise.reject('no luck'), /The connector threw no luck/],
     ['an object', () => Promise.reject({ code: 7 }), /The connector threw \{"code":7\}/],
     ['a circular object', () => Promise.reject(loop), /cannot be read/],
+    ['an object without a prototype', () => Promise.reject(Object.create(null)), /The connector threw \{\}/],
+    [
+      'an Error that cannot be read',
+      () =>
+        Promise.reject(
+          Object.defineProperty(new Error('x'), 'message', {
+            get: () => {
+              throw new Error('trap');
+            },
+          }),
+        ),
+      /cannot be read/,
+    ],
+    [
+      'a rate limit whose hint cannot be read',
+      () =>
+        Promise.reject({
+          [Symbol.for('syncline.connector-error')]: 'rate_limited',
+          get retryAfterSeconds() {
+            throw new Error('trap');
+          },
+        }),
+      /cannot be read/,
+    ],
     ['a symbol', () => Promise.reject(Symbol('odd')), /The connector threw Symbol\(odd\)/],
     ['an Error without a message', () => Promise.reject(new RangeError()), /^RangeError$/],
     [

@@ -309,6 +309,26 @@ describe('EXE-6: more to come', () => {
     expect(warnings).toEqual([expect.stringMatching(warning)]);
   });
 
+  it('EXE-6: a connector that moves its cursor on in place goes on, also over an empty page', async () => {
+    await job(await connect({ metadata: { sync: { cursor: { page: 1 } } } }));
+    const { totals, warnings } = await drain(
+      connector(({ cursor }) => {
+        const own = cursor as { page: number };
+        own.page++;
+        return { signals: [], nextCursor: own, hasMore: own.page < 4 };
+      }),
+    );
+    expect(totals).toMatchObject({ claimed: 3, succeeded: 3 });
+    expect(warnings).toEqual([]);
+  });
+
+  it('EXE-5: a cursor may hold text that merely looks like an escape', async () => {
+    const id = await connect();
+    await job(id);
+    await drain(connector(() => ({ signals: [], nextCursor: String.raw`C:\udata\u0000` })));
+    expect(await cursorOf(id)).toBe(String.raw`C:\udata\u0000`);
+  });
+
   it('EXE-6: the same cursor with signals goes on', async () => {
     await job(await connect({ metadata: { sync: { cursor: 'same' } } }));
     let left = 3;

@@ -158,6 +158,17 @@ describe('EXE-9: the lease', () => {
     await engine.stop();
   });
 
+  it('EXE-9: jobs of a process whose row somebody deleted are queued again', async () => {
+    await job(await connect(), {
+      status: 'running',
+      process_id: '00000000-0000-4000-8000-00000000dead',
+      claim_id: '00000000-0000-4000-8000-00000000dead',
+    });
+    const engine = database.engine({ connectors: [connector()] });
+    await engine.start({ roles: ['executor'] });
+    await until(async () => (await count(`status = 'succeeded' AND attempts = 0`)) === 1);
+  });
+
   it('EXE-9: jobs that somebody else runs, without a lease, are left alone', async () => {
     await job(await connect(), { status: 'running', started_at: '2020-01-01' });
     const engine = database.engine({ connectors: [connector()] });
@@ -200,6 +211,46 @@ describe('EXE-10: shutdown', () => {
       { id: ids[1], status: 'queued', attempts: 0, claim_id: null },
     ]);
     expect(stopped(lines)).toMatchObject({ finished: 0, put_back: 2 });
+  });
+});
+
+describe('somebody who does not let go', () => {
+  it('EXE-5: of a connection whose run has ended: everybody else is stored, and it as soon as that is possible', async () => {
+    const ids: string[] = [];
+    for (let i = 0; i < 6; i++) ids.push(await connect());
+    for (const id of ids) await job(id);
+    const holder = await database.session();
+    await holder.query('BEGIN; SET LOCAL search_path TO syncline');
+    const engine = database.engine({
+      executor: { concurrency: 6 },
+      connectors: [
+        connector(async ({ connection }) => {
+          if (connection.id === ids[0])
+            await holder.query('SELECT FROM connections WHERE id = $1 FOR UPDATE', [ids[0]]);
+          return { signals: [signal(1)] };
+        }),
+      ],
+    });
+    const drained = engine.drain();
+    await until(async () => (await count(`status = 'succeeded'`)) === 5);
+    await job(ids[1] as string);
+    await until(async () => (await count(`status = 'succeeded'`)) === 6);
+    await holder.query('COMMIT');
+    expect(await drained).toMatchObject({ claimed: 7, succeeded: 7, requeued: 0, signals: 7 });
+  });
+
+  it('EXE-2: of the jobs that come first: those of other lanes run meanwhile', async () => {
+    const [held, free] = [await connect(), await connect()];
+    await job(held, { priority: 5 });
+    const other = await job(free);
+    const holder = await database.session();
+    await holder.query('BEGIN; SET LOCAL search_path TO syncline');
+    await holder.query('SELECT FROM connections WHERE id = $1 FOR UPDATE', [held]);
+    const engine = database.engine({ executor: { concurrency: 1 }, connectors: [connector()] });
+    const drained = engine.drain();
+    await until(async () => (await count(`status = 'succeeded' AND id = '${other}'`)) === 1);
+    await holder.query('COMMIT');
+    expect(await drained).toMatchObject({ claimed: 2, succeeded: 2 });
   });
 });
 
