@@ -124,13 +124,13 @@ export function startExecutor(options: ExecutorOptions): Executor {
     const free = Math.min(config.concurrency - runs.size, config.claimBatch);
     if (processId === undefined || free <= 0) return config.pollIntervalMs;
     await reportMissingConnectors();
-    // Asked before the database is: what a run that ends meanwhile leaves to do is not in its answer.
-    const nothingRuns = runs.size === 0;
-    if (providers.length === 0) return idle(nothingRuns);
+    // Asked before the database is: what ends or is put back meanwhile is not in its answer.
+    const isQuiet = runs.size === 0 && lease.isTidy();
+    if (providers.length === 0) return idle(isQuiet);
     if (!expectsWork) {
       const dueMs = (await nextDueAt(quickly, providers))?.getTime() ?? Number.POSITIVE_INFINITY;
       const waitMs = dueMs - ports.now();
-      if (waitMs > 0) return idle(nothingRuns, waitMs);
+      if (waitMs > 0) return idle(isQuiet, waitMs);
     }
     const wasSure = !expectsWork;
     const claimId = ports.newId();
@@ -153,8 +153,8 @@ export function startExecutor(options: ExecutorOptions): Executor {
     return emptyHanded === 0 ? 0 : Math.min(contendedMs * 2 ** emptyHanded, config.pollIntervalMs);
   }
 
-  function idle(nothingRuns: boolean, waitMs = Number.POSITIVE_INFINITY): number {
-    if (nothingRuns) for (const resolve of onDrained.splice(0)) resolve();
+  function idle(isQuiet: boolean, waitMs = Number.POSITIVE_INFINITY): number {
+    if (isQuiet) for (const resolve of onDrained.splice(0)) resolve();
     return Math.min(waitMs, config.pollIntervalMs);
   }
 

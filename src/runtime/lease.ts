@@ -28,6 +28,8 @@ export interface LeaseOptions extends ExecutorContext {
 export interface Lease {
   /** Under which id to claim; undefined while the lease is not certain. */
   processId(): string | undefined;
+  /** Whether, as far as is known, no job waits to be put back. */
+  isTidy(): boolean;
   /** Whether the lease under this id has not been lost, certain or not. */
   holds(processId: string): boolean;
   /** It is not known whether this claim succeeded: if it did, what it took is put back. */
@@ -45,6 +47,13 @@ function beatMs(leaseSeconds: number): number {
 
 /** How often jobs are looked for whose process somebody deleted by hand. */
 const sweepMs = 60_000;
+/** A claim of which it is not known whether it succeeded. */
+interface Doubt {
+  untilMs: number;
+  /** Whether it has been looked into. */
+  seen: boolean;
+}
+
 /** A commit that was cut off may still be on its way: looked for again and again for this long. */
 const doubtMs = 60_000;
 
@@ -58,7 +67,7 @@ export function startLease(options: LeaseOptions): Lease {
   const leaseMs = config.leaseSeconds * 1000;
   let expired: string[] = [];
   let sweptMs = Number.NEGATIVE_INFINITY;
-  let current: { id: string; heldUntilMs: number; beating: boolean; doubts: Map<string, number> } | undefined;
+  let current: { id: string; heldUntilMs: number; beating: boolean; doubts: Map<string, Doubt> } | undefined;
 
   async function register(): Promise<void> {
     const id = ports.newId();
@@ -85,28 +94,33 @@ export function startLease(options: LeaseOptions): Lease {
     }
     const wasSilent = !mine.beating;
     Object.assign(mine, { heldUntilMs: sentMs + leaseMs, beating: true });
+    expired = answer.expired;
     if (wasSilent) onHeld();
     for (const run of answer.lost) onRunLost(run);
-    expired = answer.expired;
     if (expired.length > 0 || mine.doubts.size > 0) reaper.wake();
     return beatMs(config.leaseSeconds);
   }
 
   /** A loop of its own, on the pool: neither a busy pool nor what goes wrong here may keep the heartbeat waiting. */
   async function cleanUp(): Promise<number> {
-    for (const processId of expired) {
+    const found = expired;
+    for (const processId of found) {
       const requeued = await reap({ db, ports }, processId, statementTimeoutMs(config));
       if (requeued > 0) telemetry.processReaped(processId, requeued);
     }
+    if (expired === found) expired = [];
+    if (found.length > 0) onHeld();
     if (ports.monotonicMs() - sweptMs >= sweepMs) {
       sweptMs = ports.monotonicMs();
       for (const processId of await missingProcesses(db.within(statementTimeoutMs(config))))
         telemetry.processReaped(processId, await returnJobs({ db, ports }, { processId }));
     }
     const mine = current;
-    for (const [claimId, untilMs] of mine?.doubts ?? []) {
+    for (const [claimId, doubt] of mine?.doubts ?? []) {
       await returnJobs({ db, ports }, { processId: mine?.id as string, claimId });
-      if (untilMs < ports.monotonicMs()) mine?.doubts.delete(claimId);
+      if (!doubt.seen) onHeld();
+      doubt.seen = true;
+      if (doubt.untilMs < ports.monotonicMs()) mine?.doubts.delete(claimId);
     }
     return sweepMs;
   }
@@ -145,9 +159,13 @@ export function startLease(options: LeaseOptions): Lease {
 
   return {
     processId: () => (current?.beating && ports.monotonicMs() < current.heldUntilMs ? current.id : undefined),
+    isTidy: () =>
+      current?.beating === true &&
+      expired.length === 0 &&
+      ![...current.doubts.values()].some(({ seen }) => !seen),
     holds: (processId) => current?.id === processId,
     doubt: (claimId) => {
-      current?.doubts.set(claimId, ports.monotonicMs() + doubtMs);
+      current?.doubts.set(claimId, { untilMs: ports.monotonicMs() + doubtMs, seen: false });
       heart.wake();
     },
     wake: () => heart.wake(),

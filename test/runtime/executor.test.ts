@@ -50,6 +50,13 @@ function faultyPorts() {
   };
 }
 
+/** A reaper that takes its time. */
+const slowReaper: Ports['query'] = async (statement, send) => {
+  if (statement.includes('FOR UPDATE SKIP LOCKED') && statement.includes('.processes'))
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  return send();
+};
+
 describe('slots', () => {
   it('EXE-2: never more than `concurrency` jobs run, and a free slot is filled while the others still run', async () => {
     for (let i = 0; i < 12; i++) await job(await connect(), { scheduled_at: `2025-01-01T00:00:${10 + i}Z` });
@@ -156,6 +163,22 @@ describe('EXE-9: the lease', () => {
     expect(await sql('SELECT FROM processes WHERE id = $1', [dead])).toHaveLength(0);
     letGo();
     await engine.stop();
+  });
+
+  it('EXE-9: a drain ends only when the jobs of those who no longer live have been run too', async () => {
+    for (let i = 0; i < 5; i++) {
+      await database.empty();
+      const dead = '00000000-0000-4000-8000-00000000dead';
+      await sql(
+        `INSERT INTO processes (id, host, pid, concurrency, providers, started_at, expires_at)
+         VALUES ($1, 'gone', 1, 1, '{}', now(), now() - interval '1 second')`,
+        [dead],
+      );
+      await job(await connect(), { status: 'running', process_id: dead, claim_id: dead });
+      const slow = { ...systemPorts, query: slowReaper };
+      const engine = database.engine({ ports: slow, connectors: [connector()] });
+      expect(await engine.drain()).toMatchObject({ claimed: 1, succeeded: 1 });
+    }
   });
 
   it('EXE-9: jobs of a process whose row somebody deleted are queued again', async () => {
