@@ -35,7 +35,8 @@ describe('EXE-7: backoff', () => {
         const exponential = Math.min(limits.baseSeconds * 2 ** failures, limits.maxSeconds);
         expect(Number.isFinite(pause)).toBe(true);
         expect(pause).toBeGreaterThanOrEqual(exponential);
-        expect(pause).toBeLessThanOrEqual(exponential * (1 + limits.jitterFactor));
+        // Written as the sum that it is, so that both sides are rounded alike.
+        expect(pause).toBeLessThanOrEqual(exponential + limits.jitterFactor * exponential);
       }),
     );
   });

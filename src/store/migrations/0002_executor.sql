@@ -143,24 +143,6 @@ BEGIN
   PERFORM unblock_siblings(ids);
 END $$;
 
-CREATE OR REPLACE FUNCTION after_sync_jobs_insert() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
-BEGIN
-  PERFORM release_connections(array_agg(connection_id), array_agg(ended_at))
-  FROM (
-    SELECT connection_id, max(coalesce(finished_at, updated_at)) AS ended_at FROM new_jobs
-    WHERE job_type = 'incremental' AND status NOT IN ('queued', 'running') AND isfinite(coalesce(finished_at, updated_at))
-    GROUP BY connection_id
-  ) ended
-  HAVING count(*) > 0;
-  PERFORM block_siblings(array_agg(connection_id)) FROM new_jobs WHERE status = 'running' HAVING count(*) > 0;
-  PERFORM block_arrivals(array_agg(n.id), array_agg(n.connection_id)) FROM new_jobs n
-  WHERE n.status = 'queued' AND NOT n.blocked AND (
-    (SELECT c.status FROM connections c WHERE c.id = n.connection_id) <> 'active'
-    OR (SELECT r.id FROM sync_jobs r WHERE r.connection_id = n.connection_id AND r.status = 'running' LIMIT 1) IS NOT NULL)
-  HAVING count(*) > 0;
-  RETURN NULL;
-END $$;
-
 CREATE OR REPLACE FUNCTION after_sync_jobs_update() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
   PERFORM release_connections(array_agg(connection_id), array_agg(ended_at))
@@ -181,6 +163,12 @@ BEGIN
     GROUP BY connection_id
   ) released
   HAVING count(*) > 0;
+  RETURN NULL;
+END $$;
+
+-- Whatever is inserted or changed: who runs now keeps others back, who is queued may have to wait.
+CREATE FUNCTION block_sync_jobs() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
   PERFORM block_siblings(array_agg(connection_id)) FROM new_jobs WHERE status = 'running' HAVING count(*) > 0;
   PERFORM block_arrivals(array_agg(n.id), array_agg(n.connection_id)) FROM new_jobs n
   WHERE n.status = 'queued' AND NOT n.blocked AND (
@@ -189,6 +177,12 @@ BEGIN
   HAVING count(*) > 0;
   RETURN NULL;
 END $$;
+
+-- Triggers run in the order of their names: first what has ended lets others go, then these.
+CREATE TRIGGER block_after_insert AFTER INSERT ON sync_jobs
+  REFERENCING NEW TABLE AS new_jobs FOR EACH STATEMENT EXECUTE FUNCTION block_sync_jobs();
+CREATE TRIGGER block_after_update AFTER UPDATE ON sync_jobs
+  REFERENCING NEW TABLE AS new_jobs FOR EACH STATEMENT EXECUTE FUNCTION block_sync_jobs();
 
 CREATE OR REPLACE FUNCTION after_sync_jobs_delete() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
