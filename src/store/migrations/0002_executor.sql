@@ -114,56 +114,21 @@ BEGIN
     OR (SELECT r.id FROM sync_jobs r WHERE r.connection_id = j.connection_id AND r.status = 'running' LIMIT 1) IS NOT NULL);
 END $$;
 
--- Connections that have no running job any more: their other jobs may run.
+-- Connections that a running job has left, or that are active again: their other jobs may run.
 CREATE FUNCTION unblock_siblings(connection_ids uuid[]) RETURNS void LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 DECLARE
-  siblings uuid[] := ARRAY(
+  siblings uuid[];
+BEGIN
+  PERFORM FROM connections WHERE id = ANY (connection_ids) ORDER BY id FOR NO KEY UPDATE;
+  siblings := ARRAY(
     SELECT q.id FROM unnest(connection_ids) AS t (id) CROSS JOIN LATERAL (
       SELECT j.id FROM sync_jobs j WHERE j.connection_id = t.id AND j.status = 'queued' AND j.blocked LIMIT 3) q
     WHERE (SELECT c.status FROM connections c WHERE c.id = t.id) = 'active'
       AND (SELECT r.id FROM sync_jobs r WHERE r.connection_id = t.id AND r.status = 'running' LIMIT 1) IS NULL);
-BEGIN
   IF siblings <> '{}' THEN
     UPDATE sync_jobs SET blocked = false WHERE id = ANY (siblings);
     PERFORM wake_executors('jobs');
   END IF;
-END $$;
-
--- As before, and for every connection that a job has left, whatever its type: its other jobs may run.
-CREATE OR REPLACE FUNCTION release_connections(ids uuid[], ended_at timestamptz[]) RETURNS void
-LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
-BEGIN
-  PERFORM FROM connections WHERE id = ANY (ids) ORDER BY id FOR NO KEY UPDATE;
-  UPDATE connections c
-  SET waits_for_job = false,
-      last_incremental_ended_at = greatest(c.last_incremental_ended_at, released.ended_at)
-  FROM unnest(ids, ended_at) AS released (id, ended_at)
-  WHERE c.id = ANY (ids) AND c.id = released.id
-    AND (c.waits_for_job OR c.last_incremental_ended_at IS DISTINCT FROM greatest(c.last_incremental_ended_at, released.ended_at));
-  PERFORM unblock_siblings(ids);
-END $$;
-
-CREATE OR REPLACE FUNCTION after_sync_jobs_update() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
-BEGIN
-  PERFORM release_connections(array_agg(connection_id), array_agg(ended_at))
-  FROM (
-    SELECT connection_id, max(ended_at) AS ended_at FROM (
-      (SELECT connection_id, NULL::timestamptz AS ended_at FROM old_jobs
-       WHERE job_type = 'incremental' AND status IN ('queued', 'running')
-       EXCEPT
-       SELECT connection_id, NULL FROM new_jobs WHERE job_type = 'incremental' AND status IN ('queued', 'running'))
-      UNION ALL
-      (SELECT connection_id, NULL::timestamptz FROM old_jobs WHERE status = 'running'
-       EXCEPT
-       SELECT connection_id, NULL FROM new_jobs WHERE status = 'running')
-      UNION ALL
-      SELECT connection_id, coalesce(finished_at, updated_at) FROM new_jobs
-      WHERE job_type = 'incremental' AND status NOT IN ('queued', 'running') AND isfinite(coalesce(finished_at, updated_at))
-    ) left_pending
-    GROUP BY connection_id
-  ) released
-  HAVING count(*) > 0;
-  RETURN NULL;
 END $$;
 
 -- Whatever is inserted or changed: who runs now keeps others back, who is queued may have to wait.
@@ -178,21 +143,33 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- Triggers run in the order of their names: first what has ended lets others go, then these.
 CREATE TRIGGER block_after_insert AFTER INSERT ON sync_jobs
   REFERENCING NEW TABLE AS new_jobs FOR EACH STATEMENT EXECUTE FUNCTION block_sync_jobs();
 CREATE TRIGGER block_after_update AFTER UPDATE ON sync_jobs
   REFERENCING NEW TABLE AS new_jobs FOR EACH STATEMENT EXECUTE FUNCTION block_sync_jobs();
 
-CREATE OR REPLACE FUNCTION after_sync_jobs_delete() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+-- Whatever has left a connection: a job that ended, was put back or deleted.
+CREATE FUNCTION unblock_after_update() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
-  PERFORM release_connections(array_agg(connection_id), array_agg(NULL::timestamptz))
-  FROM (
-    SELECT DISTINCT connection_id FROM old_jobs WHERE status = 'running' OR job_type = 'incremental' AND status = 'queued'
-  ) left_pending
+  PERFORM unblock_siblings(array_agg(connection_id)) FROM (
+    SELECT connection_id FROM old_jobs WHERE status = 'running'
+    EXCEPT
+    SELECT connection_id FROM new_jobs WHERE status = 'running'
+  ) left_running
   HAVING count(*) > 0;
   RETURN NULL;
 END $$;
+
+CREATE FUNCTION unblock_after_delete() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+  PERFORM unblock_siblings(array_agg(connection_id)) FROM old_jobs WHERE status = 'running' HAVING count(*) > 0;
+  RETURN NULL;
+END $$;
+
+CREATE TRIGGER unblock_after_update AFTER UPDATE ON sync_jobs
+  REFERENCING OLD TABLE AS old_jobs NEW TABLE AS new_jobs FOR EACH STATEMENT EXECUTE FUNCTION unblock_after_update();
+CREATE TRIGGER unblock_after_delete AFTER DELETE ON sync_jobs
+  REFERENCING OLD TABLE AS old_jobs FOR EACH STATEMENT EXECUTE FUNCTION unblock_after_delete();
 
 -- Per row, but only for rows whose status really changes: a write of metadata never comes here.
 CREATE FUNCTION after_connection_status() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
