@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { type Setting, settings } from '../src/config/settings.ts';
+import type { Setting } from '../src/config/setting.ts';
+import { settings } from '../src/config/settings.ts';
 import { useDatabase } from './setup/database.ts';
 import { startProcess } from './setup/process.ts';
 

@@ -1,6 +1,7 @@
 import { SynclineError } from '../errors.ts';
 import { mergeRateLimits, rateLimitOf, rateLimitVariables } from './rate-limits.ts';
-import { type Config, type ConfigOptions, type Setting, settings } from './settings.ts';
+import type { Setting } from './setting.ts';
+import { type Config, type ConfigOptions, settings } from './settings.ts';
 import { nearest, suggestion } from './suggest.ts';
 
 /** A place that values come from, such as the environment; what comes first in a list of sources wins. */

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { maskUrl } from '../config/settings.ts';
+import { maskUrl } from '../config/mask-url.ts';
 import { SynclineError } from '../errors.ts';
 
 /** SQLSTATEs that mean: no connection to be had, now. */

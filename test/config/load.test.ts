@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config/load.ts';
+import { maskUrl } from '../../src/config/mask-url.ts';
 import { rateLimitOf } from '../../src/config/rate-limits.ts';
-import { type ConfigOptions, maskUrl } from '../../src/config/settings.ts';
+import type { ConfigOptions } from '../../src/config/settings.ts';
 
 const refusal = (sources: Parameters<typeof loadConfig>[0]) => {
   try {
