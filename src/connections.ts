@@ -1,9 +1,14 @@
-import { invalid, requireOneOf, requireUuid, requireWhole } from './checks.ts';
+import { isDeepStrictEqual } from 'node:util';
+import { createBulk } from './bulk.ts';
+import { invalid, requireText, requireUuid, requireWhole } from './checks.ts';
 import type { Config } from './config/settings.ts';
+import { listPage, requireFilter } from './connection-page.ts';
 import type { Connector } from './connector.ts';
 import { createControl } from './control.ts';
+import type { Doer, Recorder } from './doer.ts';
 import { SynclineError } from './errors.ts';
-import { mostListed } from './jobs.ts';
+import { historyCursor, historyKey } from './jobs.ts';
+import { mapPage, type Page, type PageRequest, pageLimit } from './page.ts';
 import type { Ports } from './ports.ts';
 import { formatInstant } from './schedule/instant.ts';
 import { baseInterval, isAllowedInterval } from './schedule/interval.ts';
@@ -18,17 +23,18 @@ import {
   syncOf,
 } from './schedule/sync-metadata.ts';
 import {
-  activateConnection,
+  type ConnectionFilter,
+  type ConnectionHealth,
   type ConnectionRow,
   type ConnectionStatus,
   findConnection,
   insertConnection,
-  listConnections,
   lockConnection,
+  recentRuns,
   writeSync,
 } from './store/connections.ts';
 import type { Database, Queryable } from './store/database.ts';
-import { findPendingJob, lockWaitingJob, moveJob } from './store/jobs.ts';
+import { findPendingJob, listCursors, lockWaitingJob, moveJob } from './store/jobs.ts';
 import { upsertProvider } from './store/providers.ts';
 
 /** What `metadata.sync` of a connection says. A wrong field counts as absent and is listed in `invalid`. */
@@ -54,9 +60,40 @@ export interface Connection {
   config: Record<string, unknown>;
   createdAt: Date;
   updatedAt: Date;
+  tenantName: string | undefined;
+  providerName: string | undefined;
+  health: ConnectionHealth;
+  /** Since when every run has failed, and of what kind the last failure was. */
+  failingSince: Date | undefined;
+  failure: string | undefined;
   /** When its latest incremental job ended. */
   lastEndedAt: Date | undefined;
   sync: ConnectionSync;
+  /** Its last runs, newest first, in lists that were asked for them. */
+  recent?: RecentRun[];
+}
+
+/** A run in short. */
+export interface RecentRun {
+  jobId: string;
+  status: string;
+  endedAt: Date;
+  durationMs: number | undefined;
+  signals: number;
+}
+
+/** A cursor that a run stored. */
+export interface PastCursor {
+  jobId: string;
+  at: Date;
+  cursor: unknown;
+  /** Whether the connection stands there now. */
+  current: boolean;
+}
+
+export interface ListedConnections extends ConnectionFilter, PageRequest {
+  /** Adds each connection's last runs. */
+  recent?: boolean | undefined;
 }
 
 /** The window in which a run is expected to start. */
@@ -75,7 +112,8 @@ export interface SchedulePreview {
 
 export type Connections = ReturnType<typeof createConnections>;
 
-const connectionStatuses = ['active', 'paused', 'needs_auth', 'disabled'] as const;
+/** As many runs as a sparkline shows. */
+const runsInSparkline = 20;
 
 /** The most runs a preview gives: beyond it, the windows of jitter say nothing any more. */
 const mostPreviewedRuns = 100;
@@ -85,25 +123,39 @@ export function createConnections({
   config,
   ports,
   connectors,
+  record,
 }: {
   db: Database;
   config: Config['scheduler'];
   ports: Ports;
   connectors: ReadonlyMap<string, Connector>;
+  record: Recorder;
 }) {
+  const control = createControl({ db, config, ports, record });
   return {
-    ...createControl({ db, config, ports }),
+    ...control,
+
+    /** Goes to another cursor; see `control.rewind`. */
+    async rewind(...args: Parameters<typeof control.rewind>): Promise<Connection> {
+      await control.rewind(...args);
+      return toConnection(await existing(db, args[0]), config);
+    },
 
     /** A provider that has a connector here is registered by the way. */
-    async create(input: {
-      tenantId: string;
-      provider: string;
-      externalId?: string;
-      intervalSeconds?: number;
-      config?: Record<string, unknown>;
-      metadata?: Record<string, unknown>;
-    }): Promise<Connection> {
+    async create(
+      input: {
+        tenantId: string;
+        provider: string;
+        externalId?: string | undefined;
+        intervalSeconds?: number | undefined;
+        config?: Record<string, unknown> | undefined;
+        metadata?: Record<string, unknown> | undefined;
+      },
+      doer: Doer = {},
+    ): Promise<Connection> {
       requireUuid('tenantId', input.tenantId);
+      requireText('provider', input.provider, 200);
+      if (input.externalId !== undefined) requireText('externalId', input.externalId, 500);
       if (input.intervalSeconds !== undefined) requireInterval(input.intervalSeconds, config);
       const now = new Date(ports.now());
       const id = ports.newId();
@@ -115,14 +167,18 @@ export function createConnections({
       const connector = connectors.get(input.provider);
       if (connector)
         await upsertProvider(db, now, { slug: input.provider, displayName: connector.name, authType: null });
-      await insertConnection(db, now, {
-        id,
-        tenantId: input.tenantId,
-        provider: input.provider,
-        externalId: input.externalId ?? null,
-        status: 'active',
-        metadata: { ...input.metadata, sync },
-        config: input.config ?? {},
+      await db.transaction(async (tx) => {
+        await insertConnection(tx, now, {
+          id,
+          tenantId: input.tenantId,
+          provider: input.provider,
+          externalId: input.externalId ?? null,
+          status: 'active',
+          metadata: { ...input.metadata, sync },
+          config: input.config ?? {},
+        });
+        const concerns = { tenantId: input.tenantId, connectionId: id };
+        await record(tx, now, { ...concerns, kind: 'connection.created' }, doer);
       });
       return toConnection(await existing(db, id), config);
     },
@@ -133,41 +189,55 @@ export function createConnections({
     },
 
     /** Connections in the order of their ids, which is about the order in which they were made. */
-    async list(
-      filter: {
-        tenantId?: string;
-        provider?: string;
-        status?: ConnectionStatus;
-        /** Goes on after the connection with this id. */
-        after?: string;
-        limit?: number;
-      } = {},
-    ): Promise<Connection[]> {
-      const { limit = 20, ...rest } = filter;
-      requireWhole('limit', limit, 1, mostListed);
-      if (rest.tenantId !== undefined) requireUuid('tenantId', rest.tenantId);
-      if (rest.after !== undefined) requireUuid('after', rest.after);
-      if (rest.status !== undefined) requireOneOf('status', rest.status, connectionStatuses);
-      const rows = await listConnections(db, { ...rest, limit });
-      return rows.map((row) => toConnection(row, config));
+    async list(request: ListedConnections = {}): Promise<Page<Connection>> {
+      const { cursor, limit: wanted, recent = false, ...filter } = request;
+      const limit = pageLimit(wanted);
+      requireFilter(filter);
+      return db.transaction(async (tx) => {
+        const page = await listPage(tx, filter, cursor, limit);
+        const runs = recent ? await recentOf(tx, page.items) : undefined;
+        return mapPage(page, (row) => ({
+          ...toConnection(row, config),
+          ...(runs && { recent: runs.get(row.id) ?? [] }),
+        }));
+      });
     },
 
+    /** The cursors that its runs have stored, newest first, as far back as ended jobs are kept. */
+    async cursors(id: string, { cursor, limit: wanted }: PageRequest = {}): Promise<Page<PastCursor>> {
+      const limit = pageLimit(wanted);
+      const before = historyKey(cursor);
+      const now = syncOf((await existing(db, id)).metadata)['cursor'];
+      const rows = await db.transaction((tx) => listCursors(tx, id, { before, limit: limit + 1 }));
+      const items = rows.slice(0, limit);
+      const last = items.at(-1);
+      return {
+        items: items.map((row) => ({
+          jobId: row.id,
+          at: row.at,
+          cursor: row.next_cursor,
+          current: isDeepStrictEqual(row.next_cursor, now),
+        })),
+        nextCursor: last && rows.length > limit ? historyCursor(last) : undefined,
+      };
+    },
+
+    ...createBulk({ db, control }),
+
     /** Sets the connection's own interval and re-places its next run accordingly. */
-    async setInterval(id: string, intervalSeconds: number): Promise<Connection> {
+    async setInterval(id: string, intervalSeconds: number, doer: Doer = {}): Promise<Connection> {
       requireInterval(intervalSeconds, config);
-      return changeInterval(id, intervalSeconds);
+      return changeInterval(id, intervalSeconds, doer);
     },
 
     /** Goes back to the default interval and re-places the next run accordingly. */
-    async clearInterval(id: string): Promise<Connection> {
-      return changeInterval(id, null);
+    async clearInterval(id: string, doer: Doer = {}): Promise<Connection> {
+      return changeInterval(id, null, doer);
     },
 
     /** Makes a connection active; the first time sets `first_activated_at`. */
-    async activate(id: string): Promise<Connection> {
-      requireUuid('connection', id);
-      const nowMs = ports.now();
-      if (!(await activateConnection(db, new Date(nowMs), id, formatInstant(nowMs)))) throw noConnection(id);
+    async activate(id: string, doer: Doer = {}): Promise<Connection> {
+      await control.resume(id, doer);
       return toConnection(await existing(db, id), config);
     },
 
@@ -200,7 +270,7 @@ export function createConnections({
     },
   };
 
-  async function changeInterval(id: string, intervalSeconds: number | null): Promise<Connection> {
+  async function changeInterval(id: string, intervalSeconds: number | null, doer: Doer): Promise<Connection> {
     requireUuid('connection', id);
     const nowMs = ports.now();
     const now = new Date(nowMs);
@@ -224,9 +294,32 @@ export function createConnections({
         ...(job && { last_jitter_seconds: jitterSeconds }),
       };
       await writeSync(tx, now, id, keys, intervalSeconds === null ? 'interval_seconds' : undefined);
+      const detail = { from: readSync(row, config).intervalSeconds ?? null, to: intervalSeconds };
+      const concerns = { tenantId: row.tenant_id, connectionId: id };
+      await record(tx, now, { ...concerns, kind: 'connection.interval_changed', detail }, doer);
       return toConnection(await existing(tx, id), config);
     });
   }
+}
+
+async function recentOf(tx: Queryable, rows: ConnectionRow[]): Promise<Map<string, RecentRun[]>> {
+  const runs = await recentRuns(
+    tx,
+    rows.map((row) => row.id),
+    runsInSparkline,
+  );
+  const byConnection = new Map<string, RecentRun[]>();
+  for (const run of runs) {
+    const durationMs =
+      run.started_at && run.finished_at
+        ? Math.max(0, run.finished_at.getTime() - run.started_at.getTime())
+        : undefined;
+    const list = byConnection.get(run.connection_id) ?? [];
+    const status = run.status === 'completed' ? 'succeeded' : run.status;
+    list.push({ jobId: run.id, status, endedAt: run.ended_at, durationMs, signals: run.signal_count });
+    byConnection.set(run.connection_id, list);
+  }
+  return byConnection;
 }
 
 async function pendingState(
@@ -259,6 +352,11 @@ function toConnection(row: ConnectionRow, config: Config['scheduler']): Connecti
     externalId: row.external_id ?? undefined,
     status: row.status,
     config: row.config as Record<string, unknown>,
+    tenantName: row.tenant_name ?? undefined,
+    providerName: row.provider_name ?? undefined,
+    health: row.status !== 'active' ? row.status : row.failing_since ? 'failing' : 'ok',
+    failingSince: row.failing_since ?? undefined,
+    failure: row.failure ?? undefined,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
     lastEndedAt: row.last_incremental_ended_at ?? undefined,

@@ -1,7 +1,7 @@
 import { requireOneOf, requireUuid, requireWhole } from './checks.ts';
 import type { Config } from './config/settings.ts';
 import type { JobType } from './connector.ts';
-import { type Doer, recordEvent } from './doer.ts';
+import type { Doer, Recorder } from './doer.ts';
 import { SynclineError } from './errors.ts';
 import { type Explanation, explain } from './explain.ts';
 import { jobTypes } from './jobs.ts';
@@ -11,16 +11,27 @@ import { readSyncMetadata, syncOf } from './schedule/sync-metadata.ts';
 import {
   activateConnection,
   type ConnectionRow,
+  deleteConnection,
   findConnection,
   lockConnection,
   setConnectionStatus,
+  writeCursor,
 } from './store/connections.ts';
 import type { Database, Queryable } from './store/database.ts';
 import { type EventKind, latestEvents } from './store/events.ts';
-import { askForRerun, bringForward, endedJobs, pendingJobs } from './store/jobs.ts';
+import {
+  askForRerun,
+  bringForward,
+  cancelJob,
+  endedJobs,
+  findStoredCursor,
+  pendingJobs,
+  sendBack,
+} from './store/jobs.ts';
 import { findProcesses } from './store/processes.ts';
 import { insertFollowUps } from './store/settlements.ts';
-import { wakeExecutors } from './store/wake.ts';
+import { deleteSignals } from './store/signals.ts';
+import { recheckRuns, wakeExecutors } from './store/wake.ts';
 
 /** What a trigger did. */
 export interface Triggered {
@@ -33,15 +44,20 @@ export interface Triggered {
 /** Ahead of everything the scheduler places: somebody is waiting for it. */
 const triggerPriority = 10;
 
+/** Few enough that nobody waits long for what a delete holds. */
+const deletedAtOnce = 5000;
+
 /** What people do to a connection, apart from its schedule. */
 export function createControl({
   db,
   config,
   ports,
+  record,
 }: {
   db: Database;
   config: Config['scheduler'];
   ports: Ports;
+  record: Recorder;
 }) {
   return {
     /**
@@ -61,7 +77,7 @@ export function createControl({
             hint: 'Resume it first.',
           });
         const done = await place(tx, row, now, type, priority);
-        await recordEvent(tx, now, ports, { ...of(row), jobId: done.jobId, kind: 'triggered' }, doer);
+        await record(tx, now, { ...of(row), jobId: done.jobId, kind: 'connection.triggered' }, doer);
         return done;
       });
     },
@@ -71,7 +87,7 @@ export function createControl({
       await change(id, async (tx, row, now) => {
         if (row.status === 'paused') return;
         await setConnectionStatus(tx, now, [id], row.status, 'paused');
-        await record(tx, row, now, 'paused', doer);
+        await record(tx, now, { ...of(row), kind: 'connection.paused' }, doer);
       });
     },
 
@@ -80,7 +96,63 @@ export function createControl({
       await change(id, async (tx, row, now) => {
         if (row.status === 'active') return;
         await activateConnection(tx, now, id, formatInstant(now.getTime()));
-        await record(tx, row, now, 'resumed', doer);
+        await record(tx, now, { ...of(row), kind: 'connection.resumed' }, doer);
+      });
+    },
+
+    /** Ends whatever of it is queued or running, and returns the ids of those jobs. It stays active: its next run comes. */
+    async cancel(id: string, doer: Doer = {}): Promise<string[]> {
+      return change(id, async (tx, row, now) => {
+        const jobs = await pendingJobs(tx, id, 'FOR UPDATE');
+        for (const job of jobs) {
+          await cancelJob(tx, now, job.id);
+          await record(tx, now, { ...of(row), jobId: job.id, kind: 'job.cancelled' }, doer);
+        }
+        if (jobs.length > 0) await recheckRuns(tx);
+        return jobs.map((job) => job.id);
+      });
+    },
+
+    /**
+     * Goes back (or ahead) to a cursor: the one that a job stored, or any; null is the beginning. A run under way is sent
+     * back, nothing that it finds is stored, and it starts again from there. Signals that come again are absorbed where
+     * they have a dedupe key.
+     */
+    async rewind(id: string, to: { jobId: string } | { cursor: unknown }, doer: Doer = {}): Promise<void> {
+      await change(id, async (tx, row, now) => {
+        const cursor = 'jobId' in to ? await cursorOfJob(tx, id, to.jobId) : to.cursor;
+        const jobs = await pendingJobs(tx, id, 'FOR UPDATE');
+        const foreign = jobs.find((job) => job.status === 'running' && job.process_id === null);
+        if (foreign)
+          throw new SynclineError('CONFLICT', `Job ${foreign.id} is run by a worker that is none of ours.`, {
+            hint: 'Wait until it has ended, or cancel it.',
+          });
+        await sendBack(
+          tx,
+          now,
+          jobs.map((job) => job.id),
+        );
+        await writeCursor(tx, now, id, cursor);
+        const detail = { from: syncOf(row.metadata)['cursor'] ?? null, to: cursor ?? null };
+        await record(tx, now, { ...of(row), kind: 'connection.rewound', detail }, doer);
+        await recheckRuns(tx);
+      });
+    },
+
+    /**
+     * Deletes it with its jobs and signals. What was done to it stays on record. Its signals go first, in short
+     * transactions; if that is interrupted the connection is left disabled, and can be deleted again.
+     */
+    async remove(id: string, doer: Doer = {}): Promise<void> {
+      await change(id, async (tx, row, now) => {
+        await setConnectionStatus(tx, now, [id], row.status, 'disabled');
+        const detail = { provider: row.provider_slug, externalId: row.external_id };
+        await record(tx, now, { ...of(row), kind: 'connection.deleted', detail }, doer);
+      });
+      while ((await deleteSignals(db, id, deletedAtOnce)) === deletedAtOnce);
+      await change(id, async (tx) => {
+        await deleteConnection(tx, id);
+        await recheckRuns(tx);
       });
     },
 
@@ -120,6 +192,16 @@ export function createControl({
     },
   };
 
+  async function cursorOfJob(tx: Queryable, id: string, jobId: string): Promise<unknown> {
+    requireUuid('jobId', jobId);
+    const stored = await findStoredCursor(tx, id, jobId);
+    if (!stored)
+      throw new SynclineError('NOT_FOUND', `Job ${jobId} stored no cursor for connection ${id}.`, {
+        hint: 'Choose one of the cursors in its history.',
+      });
+    return stored.cursor;
+  }
+
   async function place(
     tx: Queryable,
     row: ConnectionRow,
@@ -141,16 +223,6 @@ export function createControl({
     const job = { id: jobId, tenantId, providerSlug, connectionId, type, priority };
     await insertFollowUps(tx, now, [{ ...job, cursor: null, retryAfter: null }]);
     return { jobId, effect: 'queued' };
-  }
-
-  async function record(
-    tx: Queryable,
-    row: ConnectionRow,
-    now: Date,
-    kind: EventKind,
-    doer: Doer,
-  ): Promise<void> {
-    await recordEvent(tx, now, ports, { ...of(row), jobId: null, kind }, doer);
   }
 
   async function change<T>(

@@ -3,21 +3,28 @@ import type { Ports } from './ports.ts';
 import type { Queryable } from './store/database.ts';
 import { insertEvents, type NewEvent } from './store/events.ts';
 
-/** Who does something to a connection, and why. Kept as an event. */
+/** Who does something, and why. Kept as an event. */
 export interface Doer {
-  /** A person or a program; `api` unless given. */
+  /** A person or a program; whoever the view is for unless given. */
   actor?: string;
   reason?: string;
 }
 
-export async function recordEvent(
-  tx: Queryable,
-  now: Date,
-  ports: Pick<Ports, 'newId'>,
-  event: Omit<NewEvent, 'id' | 'actor' | 'reason'>,
-  { actor = 'api', reason }: Doer,
-): Promise<void> {
-  requireText('actor', actor, 200);
-  if (reason !== undefined) requireText('reason', reason, 1000);
-  await insertEvents(tx, now, [{ id: ports.newId(), ...event, actor, reason: reason ?? null }]);
+export type Recorder = ReturnType<typeof recorder>;
+
+/** Writes events under an actor's name, in the transaction of what was done. */
+export function recorder(ports: Pick<Ports, 'newId'>, usualActor: string) {
+  return async (
+    tx: Queryable,
+    now: Date,
+    event: Pick<NewEvent, 'kind'> & Partial<NewEvent>,
+    { actor = usualActor, reason }: Doer = {},
+  ): Promise<void> => {
+    requireText('actor', actor, 200);
+    if (reason !== undefined) requireText('reason', reason, 1000);
+    const concerns = { tenantId: null, connectionId: null, jobId: null, detail: null };
+    await insertEvents(tx, now, [
+      { ...concerns, ...event, id: ports.newId(), actor, reason: reason ?? null },
+    ]);
+  };
 }

@@ -9,6 +9,8 @@ export type SynclineErrorCode =
   | 'INVALID_ARGUMENT'
   | 'NOT_FOUND'
   | 'CONFLICT'
+  | 'FORBIDDEN'
+  | 'EXPIRED'
   | 'EMBEDDED_POSTGRES';
 
 /** What callers of Syncline may catch: a stable code, what is wrong, and what to do about it. */

@@ -52,7 +52,7 @@ function inactive({ status, events, jobs, nowMs }: Facts): Explanation {
   const finishing = jobs.some((job) => job.status === 'running')
     ? ' A run that had begun is still finishing.'
     : '';
-  const event = events.find(({ kind }) => kind === (status === 'paused' ? 'paused' : status));
+  const event = events.find(({ kind }) => kind === `connection.${status}`);
   const since = event ? ` ${ago(event.created_at, nowMs)}` : '';
   const because = event?.reason ? `: ${sentenceEnd(event.reason)}` : '.';
   const nextRunAt = undefined;
@@ -85,7 +85,9 @@ function underWay({ nowMs, processes }: Facts, job: JobRow): Explanation {
     job.process_id === null
       ? ', by a worker that is none of ours'
       : process?.alive
-        ? `, on ${process.host} (process ${process.pid})`
+        ? process.host === null
+          ? ''
+          : `, on ${process.host} (process ${process.pid})`
         : '; its process no longer answers, so the job goes back into the queue within seconds';
   const attempt = job.attempts > 0 ? `, after ${times(job.attempts)}` : '';
   return {

@@ -1,17 +1,34 @@
-import { requireOneOf, requireUuid, requireWhole } from './checks.ts';
+import { requireOneOf, requireUuid } from './checks.ts';
 import type { JobType } from './connector.ts';
-import { type Doer, recordEvent } from './doer.ts';
+import type { Doer, Recorder } from './doer.ts';
 import { SynclineError } from './errors.ts';
+import { firstIdAt } from './ids.ts';
+import { detailOf, type JobDetail } from './job-detail.ts';
+import {
+  cursorTo,
+  filteredPage,
+  instantPart,
+  keyOf,
+  mapPage,
+  mostScanned,
+  type Page,
+  type PageRequest,
+  pageLimit,
+  uuidPart,
+} from './page.ts';
 import type { Ports } from './ports.ts';
+import { findAttempts } from './store/attempts.ts';
 import { lockConnection } from './store/connections.ts';
-import type { Database } from './store/database.ts';
+import type { Database, Queryable } from './store/database.ts';
 import {
   bringForward,
   cancelJob,
-  endedJobs,
   findJob,
+  type HistoryKey,
   type JobRow,
   type JobStatus,
+  lastJobListed,
+  listHistory,
   listJobs,
   pendingJobs,
 } from './store/jobs.ts';
@@ -36,56 +53,83 @@ export interface Job {
   finishedAt: Date | undefined;
   /** Its own cursor, if it has one. */
   cursor: unknown;
+  /** The cursor that it stored. */
+  nextCursor: unknown;
+  /** New signals that it stored. */
+  signals: number;
   /** What went wrong last. */
-  error: { kind: string; name: string; message: string; at: string } | undefined;
+  error: JobFailure | undefined;
   /** Queued, but its connection is not active or runs another job. */
   blocked: boolean;
   createdAt: Date;
 }
 
+export interface JobFailure {
+  kind: string;
+  name: string;
+  message: string;
+  at: string;
+}
+
+export interface ListedJobs extends PageRequest {
+  connectionId?: string | undefined;
+  tenantId?: string | undefined;
+  status?: JobStatus | undefined;
+  provider?: string | undefined;
+  type?: JobType | undefined;
+  /** Made (by their ids) at or after, and before. */
+  since?: Date | undefined;
+  until?: Date | undefined;
+}
+
 const jobStatuses = ['queued', 'running', 'succeeded', 'failed', 'cancelled'] as const;
 export const jobTypes = ['incremental', 'full', 'webhook'] as const;
-/** More would be a page that nobody reads. */
-export const mostListed = 1000;
 
 export type Jobs = ReturnType<typeof createJobs>;
 
-export function createJobs({ db, ports }: { db: Database; ports: Ports }) {
+export function createJobs({ db, ports, record }: { db: Database; ports: Ports; record: Recorder }) {
   return {
-    /** The newest jobs first; of one connection those that are pending, then those that ended. */
-    async list(
-      filter: {
-        connectionId?: string;
-        status?: JobStatus;
-        provider?: string;
-        type?: JobType;
-        limit?: number;
-      } = {},
-    ): Promise<Job[]> {
-      const { connectionId, status, provider, type, limit = 20 } = filter;
-      requireWhole('limit', limit, 1, mostListed);
+    /** The newest first: by when they were made, of one connection by when they last changed. */
+    async list(request: ListedJobs = {}): Promise<Page<Job>> {
+      const { cursor, limit: wanted, connectionId, tenantId, status, provider, type, since, until } = request;
+      const limit = pageLimit(wanted);
       if (status !== undefined) requireOneOf('status', status, jobStatuses);
       if (type !== undefined) requireOneOf('type', type, jobTypes);
-      if (connectionId === undefined)
-        return (await listJobs(db, { status, provider, type, limit })).map(toJob);
-      requireUuid('connection', connectionId);
-      const rows = [
-        ...(await pendingJobs(db, connectionId)),
-        ...(await endedJobs(db, connectionId, mostListed)),
-      ];
-      return rows
-        .filter(
-          (row) =>
-            (status ?? row.status) === row.status &&
-            (type ?? row.job_type) === row.job_type &&
-            (provider ?? row.provider_slug) === row.provider_slug,
-        )
-        .slice(0, limit)
-        .map(toJob);
+      if (tenantId !== undefined) requireUuid('tenantId', tenantId);
+      if (connectionId !== undefined) requireUuid('connection', connectionId);
+      const times = { from: firstIdAt('since', since), until: firstIdAt('until', until) };
+      const filter = { tenantId, status, provider, type, ...times };
+      const page = await db.transaction<Page<JobRow>>((tx) =>
+        connectionId === undefined ? byId(tx) : byConnection(tx, connectionId),
+      );
+      return mapPage(page, toJob);
+
+      async function byId(tx: Queryable): Promise<Page<JobRow>> {
+        const before = keyOf('jobs', cursor, [uuidPart])?.[0];
+        const rows = await listJobs(tx, filter, { before, limit: limit + 1, scan: mostScanned });
+        return filteredPage(
+          'jobs',
+          limit,
+          rows,
+          ({ id }) => [id],
+          async () => {
+            const last = await lastJobListed(tx, filter, { before, scan: mostScanned });
+            return last === undefined ? undefined : [last];
+          },
+        );
+      }
+
+      async function byConnection(tx: Queryable, id: string): Promise<Page<JobRow & HistoryKey>> {
+        const rows = await listHistory(tx, id, filter, { before: historyKey(cursor), limit: limit + 1 });
+        // What a connection ran is bounded by how long jobs are kept, so it is read to the end.
+        return filteredPage('history', limit, rows, keyInHistory, async () => undefined);
+      }
     },
 
-    async get(id: string): Promise<Job> {
-      return toJob(await existing(id));
+    /** A job with all its runs, as far as they are kept. */
+    async get(id: string): Promise<JobDetail> {
+      const row = await existing(id);
+      return detailOf(toJob(row), row.claim_id, await findAttempts(db, id), ports.now());
     },
 
     /**
@@ -98,7 +142,7 @@ export function createJobs({ db, ports }: { db: Database; ports: Ports }) {
           throw new SynclineError('CONFLICT', `Job ${id} has ended already: it is ${job.status}.`);
         await cancelJob(tx, now, id);
         await recheckRuns(tx);
-        await recordEvent(tx, now, ports, { ...of(job), kind: 'cancelled' }, doer);
+        await record(tx, now, { ...of(job), kind: 'job.cancelled' }, doer);
         return id;
       });
     },
@@ -110,7 +154,7 @@ export function createJobs({ db, ports }: { db: Database; ports: Ports }) {
           throw new SynclineError('CONFLICT', `Job ${id} is running.`, {
             hint: 'Cancel it first, or trigger its connection to have it run once more.',
           });
-        await recordEvent(tx, now, ports, { ...of(job), kind: 'retried' }, doer);
+        await record(tx, now, { ...of(job), kind: 'job.retried' }, doer);
         if (job.status === 'queued') {
           await bringForward(tx, now, id, job.priority);
           return id;
@@ -149,11 +193,7 @@ export function createJobs({ db, ports }: { db: Database; ports: Ports }) {
   /** Connection before job, as everybody locks them. */
   async function change(
     id: string,
-    work: (
-      tx: Parameters<Parameters<Database['transaction']>[0]>[0],
-      job: JobRow,
-      now: Date,
-    ) => Promise<string>,
+    work: (tx: Queryable, job: JobRow, now: Date) => Promise<string>,
   ): Promise<Job> {
     const { connection_id } = await existing(id);
     const changed = await db.transaction(async (tx) => {
@@ -167,6 +207,15 @@ export function createJobs({ db, ports }: { db: Database; ports: Ports }) {
     return toJob(await existing(changed));
   }
 }
+
+/** Where a page of a connection's history goes on. */
+export function historyKey(cursor: string | undefined): HistoryKey | undefined {
+  const [ended, id] = keyOf('history', cursor, [instantPart, uuidPart]) ?? [];
+  return ended === undefined || id === undefined ? undefined : { ended, id };
+}
+
+const keyInHistory = (row: HistoryKey) => [row.ended, row.id];
+export const historyCursor = (row: HistoryKey) => cursorTo('history', [row.ended, row.id]);
 
 const of = (job: JobRow) => ({ tenantId: job.tenant_id, connectionId: job.connection_id, jobId: job.id });
 const noJob = (id: string) => new SynclineError('NOT_FOUND', `There is no job ${id}.`);
@@ -186,6 +235,8 @@ function toJob(row: JobRow): Job {
     startedAt: row.started_at ?? undefined,
     finishedAt: row.finished_at ?? undefined,
     cursor: row.cursor ?? undefined,
+    nextCursor: row.next_cursor ?? undefined,
+    signals: row.signal_count,
     error: (row.error as Job['error']) ?? undefined,
     blocked: row.blocked,
     createdAt: row.created_at,

@@ -1,27 +1,28 @@
 import type { Logger } from 'pino';
+import { type Access, createAccess } from './access.ts';
 import { loadConfig } from './config/load.ts';
 import type { Config, ConfigOptions } from './config/settings.ts';
 import { suggestion } from './config/suggest.ts';
-import { type Connections, createConnections } from './connections.ts';
 import { type Connector, connectorsByProvider } from './connector.ts';
 import { describeError, SynclineError } from './errors.ts';
-import { createJobs, type Jobs } from './jobs.ts';
+import { createFeedReader } from './feed/reader.ts';
+import { createFeedWatch } from './feed/watch.ts';
 import { type TickResult, tick } from './pipeline/tick.ts';
 import { type Ports, systemPorts } from './ports.ts';
 import { type Executor, startExecutor, type WorkTotals } from './runtime/executor.ts';
 import { startJanitor } from './runtime/janitor.ts';
 import { type Loop, retryDelayMs } from './runtime/loop.ts';
 import { startScheduler } from './runtime/scheduler.ts';
-import { createSignals, type Signals } from './signals.ts';
 import { openDatabase } from './store/database.ts';
 import { explainDatabaseError, isPassing } from './store/database-errors.ts';
 import { checkSchema, type MigrationResult, migrate } from './store/migrate.ts';
-import { upsertProvider } from './store/providers.ts';
 import { openReserved } from './store/reserved.ts';
-import { insertTenant } from './store/tenants.ts';
+import { lastTickAt } from './store/schedulers.ts';
 import type { WakeReason } from './store/wake.ts';
 import { createLogger } from './telemetry/log.ts';
 import { createTelemetry, type TelemetryProviders } from './telemetry/telemetry.ts';
+import { createView, explained, explainedAll, type View } from './view.ts';
+import type { Who } from './who.ts';
 
 /** What a process can do for the fleet. Any number of processes may have any role. */
 export const roles = ['scheduler', 'executor', 'janitor'] as const;
@@ -38,7 +39,8 @@ export interface SynclineOptions extends ConfigOptions {
   ports?: Ports;
 }
 
-export interface Syncline {
+/** The operator's view, and what runs the engine. */
+export interface Syncline extends View {
   readonly config: Config;
   /** Brings the database schema to this release's version. Safe to call from many processes at once. */
   migrate(): Promise<MigrationResult>;
@@ -52,13 +54,18 @@ export interface Syncline {
   tick(options?: { at?: Date }): Promise<TickResult>;
   /** Runs due jobs until nothing is due and nothing runs, or until `signal` aborts or `stop` is called. */
   drain(options?: { signal?: AbortSignal }): Promise<WorkTotals>;
-  readonly tenants: { create(tenant: { name: string }): Promise<{ id: string; name: string }> };
-  readonly providers: {
-    register(provider: { slug: string; displayName?: string; authType?: string }): Promise<void>;
-  };
-  readonly connections: Connections;
-  readonly jobs: Jobs;
-  readonly signals: Signals;
+  /** The same engine as somebody else sees it: limited to a tenant if there is one, changes under the actor's name. */
+  as(who: Who): View;
+  /** Who is behind an API key or a session. */
+  readonly access: Access;
+  /** Whether the database can be used, and when a scheduler last ticked. */
+  status(): Promise<Status>;
+}
+
+export interface Status {
+  schemaVersion: number;
+  lastTickAt: Date | undefined;
+  tickIntervalSeconds: number;
 }
 
 export function createSyncline(options: SynclineOptions = {}): Syncline {
@@ -108,7 +115,9 @@ export function compose({ config, log, ports, connectors: given, providers }: Pa
       return openReserved({ config: config.database, ports, timeoutMs, onWake });
     },
   };
-  const signals = createSignals({ db, ports });
+  const feed = { reader: createFeedReader(), watch: createFeedWatch({ db, ports }) };
+  const viewFor = (who: Who): View =>
+    createView({ db: db.scopedTo(who.tenantId), ports, who, config, connectors, explain, ...feed });
   const stopping = new AbortController();
   const loops: Loop[] = [];
   let started = false;
@@ -119,27 +128,6 @@ export function compose({ config, log, ports, connectors: given, providers }: Pa
     executor: () => startExecutor(executor),
     janitor: () => startJanitor({ ...shared, config: config.retention }),
   };
-
-  const explained = <T>(work: Promise<T>): Promise<T> =>
-    work.catch((error: unknown) => {
-      throw explain(error);
-    });
-
-  function explainedAll<Api extends Record<string, (...args: never[]) => Promise<unknown>>>(api: Api): Api {
-    const methods = Object.entries(api).map(([name, method]) => [
-      name,
-      (...args: never[]) => explained(method(...args)),
-    ]);
-    return Object.fromEntries(methods) as Api;
-  }
-
-  async function* explainedEach<T>(items: AsyncGenerator<T>): AsyncGenerator<T> {
-    try {
-      yield* items;
-    } catch (error) {
-      throw explain(error);
-    }
-  }
 
   /** Tries again, with growing pauses, while the database cannot be reached. */
   async function patiently<T>(work: () => Promise<T>, attempts: number): Promise<T> {
@@ -169,8 +157,10 @@ export function compose({ config, log, ports, connectors: given, providers }: Pa
   return {
     config,
     migrate: () => patiently(() => migrate(config.database), usualAttempts),
-    ready: ({ attempts = usualAttempts } = {}) => patiently(() => checkSchema(db, schema), attempts),
-    tick: ({ at } = {}) => explained(tick(scheduler, at?.getTime() ?? ports.now(), stopping.signal)),
+    ready: async ({ attempts = usualAttempts } = {}) => {
+      await patiently(() => checkSchema(db, schema), attempts);
+    },
+    tick: ({ at } = {}) => explained(tick(scheduler, at?.getTime() ?? ports.now(), stopping.signal), explain),
 
     async drain({ signal } = {}) {
       if (stopping.signal.aborted) throw new SynclineError('CONFLICT', 'This Syncline has been stopped.');
@@ -212,29 +202,14 @@ export function compose({ config, log, ports, connectors: given, providers }: Pa
       return stopped;
     },
 
-    tenants: {
-      async create({ name }) {
-        const id = ports.newId();
-        await explained(insertTenant(db, new Date(ports.now()), id, name));
-        return { id, name };
-      },
-    },
-    providers: {
-      register: ({
-        slug,
-        displayName = null,
-        authType = null,
-      }: {
-        slug: string;
-        displayName?: string | null;
-        authType?: string | null;
-      }) => explained(upsertProvider(db, new Date(ports.now()), { slug, displayName, authType })),
-    },
-    connections: explainedAll(createConnections({ db, config: config.scheduler, ports, connectors })),
-    jobs: explainedAll(createJobs({ db, ports })),
-    signals: {
-      ...explainedAll({ list: signals.list }),
-      tail: (...args) => explainedEach(signals.tail(...args)),
+    ...viewFor({ actor: 'api' }),
+    as: viewFor,
+    access: explainedAll(createAccess({ db, ports }), explain),
+    status: async () => {
+      const schemaVersion = await explained(checkSchema(db, schema), explain);
+      const tickedAt = await explained(lastTickAt(db), explain);
+      const { tickIntervalSeconds } = config.scheduler;
+      return { schemaVersion, lastTickAt: tickedAt, tickIntervalSeconds };
     },
   };
 }

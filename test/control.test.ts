@@ -186,8 +186,8 @@ describe('pause and resume', () => {
     await connections.resume(id, { actor: 'ben' });
     expect((await connections.get(id)).status).toBe('active');
     expect(await connections.events(id)).toEqual([
-      expect.objectContaining({ kind: 'resumed', actor: 'ben', reason: undefined }),
-      expect.objectContaining({ kind: 'paused', actor: 'anna', reason: 'moving accounts' }),
+      expect.objectContaining({ kind: 'connection.resumed', actor: 'ben', reason: undefined }),
+      expect.objectContaining({ kind: 'connection.paused', actor: 'anna', reason: 'moving accounts' }),
     ]);
   });
 
@@ -216,7 +216,7 @@ describe('jobs.cancel', () => {
     await engine.tick();
     expect(await pending(id)).toEqual([expect.objectContaining({ due: false })]);
     expect(await engine.connections.events(id)).toEqual([
-      expect.objectContaining({ kind: 'cancelled', jobId: queued, reason: 'not now', actor: 'anna' }),
+      expect.objectContaining({ kind: 'job.cancelled', jobId: queued, reason: 'not now', actor: 'anna' }),
     ]);
   });
 

@@ -1,6 +1,6 @@
 import type { Connection } from '../connections.ts';
+import { fullTime, relativeTime } from '../times.ts';
 import { cut, table } from './output.ts';
-import { fullTime, relativeTime } from './times.ts';
 
 /** Cursors and configurations can be long; JSON has all of them. */
 const longestValue = 500;

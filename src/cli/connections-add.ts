@@ -2,12 +2,12 @@ import { type Command, Option } from 'commander';
 import { invalid, requireText, requireUuid } from '../checks.ts';
 import type { Connection } from '../connections.ts';
 import { SynclineError } from '../errors.ts';
+import { connectionJson } from '../json.ts';
 import { minIntervalSeconds } from '../schedule/interval.ts';
 import type { Syncline } from '../syncline.ts';
 import { connectionLines } from './connection-lines.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
-import { connectionJson } from './json.ts';
-import { given, jsonObject, wholeNumber } from './options.ts';
+import { doerOf, given, jsonObject, wholeNumber } from './options.ts';
 import { answer } from './output.ts';
 
 interface AddOptions extends CommonOptions {
@@ -78,7 +78,7 @@ async function create(syncline: Syncline, options: AddOptions): Promise<Connecti
 
   if (options.register) await syncline.providers.register({ slug: provider });
   const tenantId = tenant ?? (await syncline.tenants.create({ name: tenantName as string })).id;
-  return syncline.connections.create({ tenantId, ...input }).catch((error: unknown) => {
+  return syncline.connections.create({ tenantId, ...input }, doerOf({})).catch((error: unknown) => {
     throw withRemedy(error, provider, tenant === undefined ? tenantId : undefined);
   });
 }

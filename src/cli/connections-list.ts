@@ -1,20 +1,19 @@
 import type { Command } from 'commander';
 import { requireUuid } from '../checks.ts';
-import type { Connection } from '../connections.ts';
+import { connectionJson } from '../json.ts';
 import type { ConnectionStatus } from '../store/connections.ts';
-import type { Syncline } from '../syncline.ts';
 import { connectionTable } from './connection-lines.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
-import { connectionJson } from './json.ts';
 import { given, limitOf, withLimit } from './options.ts';
 import { answer } from './output.ts';
+import { collect } from './pages.ts';
 
 interface ListOptions extends CommonOptions {
   tenant?: string;
   provider?: string;
   status?: ConnectionStatus;
   limit: string;
-  after?: string;
+  cursor?: string;
 }
 
 export function addConnectionsList(group: Command): void {
@@ -24,35 +23,25 @@ export function addConnectionsList(group: Command): void {
     .option('--tenant <id>', 'only those of this tenant')
     .option('--provider <slug>', 'only those of this provider')
     .option('--status <status>', 'only those that are active, paused, needs_auth or disabled')
-    .option('--after <id>', 'go on after the connection with this id');
+    .option('--cursor <text>', 'go on where an earlier list ended');
   withLimit(list)
     .addHelpText(
       'after',
       '\nExamples:\n  $ syncline connections list --status needs_auth\n  $ syncline connections list --provider github --limit 1000 --json',
     )
     .action(async (options: ListOptions) => {
-      const { connections, nextAfter } = await withEngine(options, (syncline) => page(syncline, options));
-      const json = { connections: connections.map(connectionJson), next_after: nextAfter ?? null };
+      const { tenant, provider, status, cursor } = options;
+      if (tenant !== undefined) requireUuid('--tenant', tenant);
+      const filter = given({ tenantId: tenant, provider, status });
+      const limit = limitOf(options);
+      const { items, nextCursor } = await withEngine(options, ({ connections }) =>
+        collect({ limit, cursor }, (page) => connections.list({ ...filter, ...page })),
+      );
+      const json = { connections: items.map(connectionJson), next_cursor: nextCursor ?? null };
       answer(options.json, json, () =>
-        connections.length === 0
+        items.length === 0
           ? ['There are no such connections.']
-          : [...connectionTable(connections), ...(nextAfter ? [`More: --after ${nextAfter}`] : [])],
+          : [...connectionTable(items), ...(nextCursor ? [`More: --cursor ${nextCursor}`] : [])],
       );
     });
-}
-
-async function page(
-  syncline: Syncline,
-  options: ListOptions,
-): Promise<{ connections: Connection[]; nextAfter: string | undefined }> {
-  const { tenant, provider, status, after } = options;
-  if (tenant !== undefined) requireUuid('--tenant', tenant);
-  if (after !== undefined) requireUuid('--after', after);
-  const filter = given({ tenantId: tenant, provider, status, after });
-  const limit = limitOf(options);
-  const connections = await syncline.connections.list({ ...filter, limit });
-  const last = connections.length === limit ? connections.at(-1)?.id : undefined;
-  if (last === undefined) return { connections, nextAfter: undefined };
-  const more = await syncline.connections.list({ ...filter, after: last, limit: 1 });
-  return { connections, nextAfter: more.length > 0 ? last : undefined };
 }

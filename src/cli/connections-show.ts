@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
 import type { ConnectionEvent } from '../control.ts';
+import { connectionJson, eventJson, explanationJson, jobJson } from '../json.ts';
+import { relativeTime } from '../times.ts';
 import { connectionLines } from './connection-lines.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { jobTable } from './job-lines.ts';
-import { connectionJson, eventJson, explanationJson, jobJson } from './json.ts';
 import { answer, outputWidth, table } from './output.ts';
-import { relativeTime } from './times.ts';
 
 /** As many of its latest jobs and events as fit on a screen. */
 const latest = 10;
@@ -22,7 +22,7 @@ export function addConnectionsShow(group: Command): void {
       const { connection, why, jobs, events } = await withEngine(options, async ({ connections, jobs }) => ({
         connection: await connections.get(id),
         why: await connections.explain(id),
-        jobs: await jobs.list({ connectionId: id, limit: latest }),
+        jobs: (await jobs.list({ connectionId: id, limit: latest })).items,
         events: await connections.events(id, { limit: latest }),
       }));
       const json = {

@@ -5,6 +5,8 @@ import { embeddedDataFolder } from '../dev/data-folder.ts';
 import { makeDemo } from '../dev/demo.ts';
 import { demoConnectors } from '../dev/demo-connectors.ts';
 import { startEmbeddedPostgres } from '../dev/postgres.ts';
+import { withProviderServer } from '../dev/provider-server.ts';
+import { systemPorts } from '../ports.ts';
 import type { Syncline } from '../syncline.ts';
 import { createLogger } from '../telemetry/log.ts';
 import { type CommonOptions, warnAll } from './engine.ts';
@@ -45,19 +47,22 @@ export function addDev(program: Command): void {
           file: file ?? { path: 'the demo', options: demoDefaults },
         });
         log.level = loaded.config.log.level;
-        const connectors = file?.connectors ?? demoConnectors;
-        await runService({ loaded: { ...loaded, connectors }, log, prepare: prepareDemo });
+        await withProviderServer(systemPorts, (providersUrl) => {
+          const connectors = file?.connectors ?? demoConnectors(providersUrl);
+          return runService({ loaded: { ...loaded, connectors }, log, prepare: prepareDemo });
+        });
       } finally {
         await postgres.stop();
       }
 
       async function prepareDemo(syncline: Syncline): Promise<void> {
         await migrate(syncline);
-        const made = await makeDemo(syncline);
+        const made = await makeDemo(syncline, systemPorts.now());
         log.info(
           made === 0 ? 'going on with the data that is there' : `made a demo: 5 tenants, ${made} connections`,
         );
         log.info('to watch what comes in, in another terminal, in this folder: npx syncline signals tail');
+        log.info('to see it under load, there too: npx syncline demo load');
       }
 
       async function migrate(syncline: Syncline): Promise<void> {

@@ -1,6 +1,7 @@
+import type { JobDetail } from '../job-detail.ts';
 import type { Job } from '../jobs.ts';
+import { fullTime, relativeTime } from '../times.ts';
 import { cut, outputWidth, table } from './output.ts';
-import { fullTime, relativeTime } from './times.ts';
 
 /** Cursors can be long; JSON has all of them. */
 const longestValue = 500;
@@ -20,10 +21,24 @@ export function jobLines(job: Job): string[] {
     ['not before', fullTime(job.retryAfter)],
     ['started', fullTime(job.startedAt)],
     ['ended', fullTime(job.finishedAt)],
+    ['new signals', String(job.signals)],
     ['cursor', cut(JSON.stringify(job.cursor) ?? '-', longestValue)],
     ['error', errorOf(job)],
     ['created', fullTime(job.createdAt)],
   ]);
+}
+
+/** Each run of a job, with what its connector logged. */
+export function runLines({ runs }: JobDetail): string[] {
+  return runs.flatMap(({ number, outcome, startedAt, endedAt, error, log }) => {
+    const took = endedAt ? ` after ${Math.max(0, endedAt.getTime() - startedAt.getTime())} ms` : '';
+    return [
+      '',
+      `Run ${number}: ${outcome}${took}, started ${fullTime(startedAt)}`,
+      ...(error ? [`  ${error.kind}: ${error.message}`] : []),
+      ...log.map((line) => `  ${line.at} ${line.level} ${line.message}`),
+    ];
+  });
 }
 
 /** One row each. */

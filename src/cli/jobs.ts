@@ -2,11 +2,12 @@ import type { Command } from 'commander';
 import type { JobType } from '../connector.ts';
 import type { Doer } from '../doer.ts';
 import type { Job } from '../jobs.ts';
+import { jobDetailJson, jobJson } from '../json.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
-import { jobLines, jobTable } from './job-lines.ts';
-import { jobJson } from './json.ts';
+import { jobLines, jobTable, runLines } from './job-lines.ts';
 import { doerOf, given, limitOf, withDoer, withLimit } from './options.ts';
 import { answer } from './output.ts';
+import { collect } from './pages.ts';
 
 interface ListOptions extends CommonOptions {
   connection?: string;
@@ -26,7 +27,7 @@ export function addJobs(program: Command): void {
     .addHelpText('after', '\nExample:\n  $ syncline jobs show 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42')
     .action(async (id: string, options: CommonOptions) => {
       const job = await withEngine(options, ({ jobs }) => jobs.get(id));
-      answer(options.json, jobJson(job), () => jobLines(job));
+      answer(options.json, jobDetailJson(job), () => [job.verdict, '', ...jobLines(job), ...runLines(job)]);
     });
   addChange(
     group,
@@ -62,7 +63,9 @@ function addList(group: Command): void {
       const { connection, status, provider, type } = options;
       const filter = given({ connectionId: connection, status, provider, type });
       const limit = limitOf(options);
-      const found = await withEngine(options, ({ jobs }) => jobs.list({ ...filter, limit }));
+      const { items: found } = await withEngine(options, ({ jobs }) =>
+        collect({ limit }, (page) => jobs.list({ ...filter, ...page })),
+      );
       answer(options.json, { jobs: found.map(jobJson) }, () =>
         found.length === 0 ? ['There are no such jobs.'] : jobTable(found),
       );

@@ -5,8 +5,10 @@ import { describeError } from '../errors.ts';
 import { plain } from '../plain.ts';
 import { addConfig } from './config.ts';
 import { addConnections } from './connections.ts';
+import { addDemo } from './demo-load.ts';
 import { addDev } from './dev.ts';
 import { addJobs } from './jobs.ts';
+import { addKeys } from './keys.ts';
 import { addMigrate } from './migrate.ts';
 import { addSchedule } from './schedule.ts';
 import { addSignals } from './signals.ts';
@@ -48,7 +50,9 @@ for (const add of [
   addJobs,
   addSignals,
   addSchedule,
+  addKeys,
   addConfig,
+  addDemo,
 ])
   add(program);
 withCommonOptions(program);

@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
+import { signalJson } from '../json.ts';
 import type { StoredSignal } from '../signals.ts';
+import { isoTime, relativeTime } from '../times.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
-import { signalJson } from './json.ts';
 import { given, limitOf, withLimit } from './options.ts';
 import { answer, note, outputWidth, table } from './output.ts';
-import { isoTime, relativeTime } from './times.ts';
+import { collect } from './pages.ts';
 import { abortedWhenTold } from './told.ts';
 
 interface FilterOptions extends CommonOptions {
@@ -25,7 +26,9 @@ export function addSignals(program: Command): void {
     )
     .action(async (options: FilterOptions & { limit: string }) => {
       const limit = limitOf(options);
-      const found = await withEngine(options, ({ signals }) => signals.list({ ...filterOf(options), limit }));
+      const { items: found } = await withEngine(options, ({ signals }) =>
+        collect({ limit }, (page) => signals.list({ ...filterOf(options), ...page })),
+      );
       answer(options.json, { signals: found.map(signalJson) }, () =>
         found.length === 0 ? ['There are no such signals.'] : signalTable(found, options.payload),
       );
@@ -41,7 +44,8 @@ export function addSignals(program: Command): void {
       const told = abortedWhenTold();
       await withEngine(options, async ({ signals }) => {
         if (!options.json) note('Waiting for signals; Ctrl-C ends this.');
-        for await (const signal of signals.tail(filterOf(options), told))
+        const feed = signals.feed({ ...filterOf(options), after: 'latest', signal: told });
+        for await (const signal of feed)
           answer(options.json, signalJson(signal), () => tailLine(signal, options.payload));
       });
     });

@@ -217,7 +217,68 @@ export const settings = {
       min: 1,
       max: 3650,
       unit: 'days',
-      about: 'How long it is kept who paused, resumed, cancelled or triggered what, and why.',
+      about: 'How long it is kept who changed what, and why.',
+    }),
+    signalsDays: integer({
+      env: 'SYNCLINE_RETENTION_SIGNALS_DAYS',
+      default: 0,
+      min: 0,
+      max: 36_500,
+      unit: 'days',
+      about:
+        'How long signals are kept, and the feed with them. 0 keeps them: they are your data, and yours to delete.',
+    }),
+    statsDays: integer({
+      env: 'SYNCLINE_RETENTION_STATS_DAYS',
+      default: 8,
+      min: 1,
+      max: 3650,
+      unit: 'days',
+      about: 'How long counts per minute are kept. The dashboard shows a week.',
+    }),
+  },
+  server: {
+    host: setting<string>(
+      {
+        env: 'SYNCLINE_SERVER_HOST',
+        default: '127.0.0.1',
+        about:
+          'The address that the API and the dashboard listen on. Loopback unless set; put a proxy that speaks TLS in front of anything else.',
+      },
+      { schema: z.string().min(1), allowed: 'an address or host name', fromText: (text) => text.trim() },
+    ),
+    port: integer({
+      env: 'SYNCLINE_SERVER_PORT',
+      default: 4400,
+      min: 0,
+      max: 65_535,
+      about: 'The port of the API and the dashboard; 0 picks a free one.',
+    }),
+    hosts: setting<readonly string[]>(
+      {
+        env: 'SYNCLINE_SERVER_HOSTS',
+        default: [],
+        about:
+          'Host names under which the service may be called, besides the one it listens on. Others are refused, so that no web page can reach it through a name of its own.',
+      },
+      {
+        schema: z.array(z.string().min(1).max(255)).max(100),
+        allowed: 'a list of host names, in the environment separated by commas',
+        fromText: (text) =>
+          text
+            .split(',')
+            .map((name) => name.trim())
+            .filter((name) => name !== ''),
+      },
+    ),
+    maxConcurrentRequests: integer({
+      env: 'SYNCLINE_SERVER_MAX_CONCURRENT_REQUESTS',
+      default: 100,
+      min: 1,
+      max: 10_000,
+      unit: 'requests',
+      about:
+        'Requests answered at once; more are told to come back. Too high: they wait for database connections instead. Live streams and long polls have as many places of their own.',
     }),
   },
   metrics: {

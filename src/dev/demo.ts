@@ -1,61 +1,95 @@
-import pg from 'pg';
+import { randomUUID } from 'node:crypto';
 import type { Syncline } from '../syncline.ts';
+import { type DemoAccount, demoAccounts, demoProviders, demoTenants } from './demo-accounts.ts';
+import { type DemoDatabase, withDemoDatabase } from './demo-database.ts';
+import { tokenOf } from './provider/tokens.ts';
 
-const tenants = ['Northwind', 'Umbra Labs', 'Harbour & Co', 'Fieldnotes', 'Kestrel'];
-const providers = [
-  { slug: 'github', displayName: 'GitHub', authType: 'oauth2' },
-  { slug: 'slack', displayName: 'Slack', authType: 'oauth2' },
-  { slug: 'google-calendar', displayName: 'Google Calendar', authType: 'oauth2' },
-  { slug: 'postgres', displayName: 'Postgres', authType: 'basic' },
-];
-const intervalsSeconds = [60, 120, 300, 600, 900, 1800];
-const connectionCount = 24;
+const demo = { actor: 'demo' };
 
 /** Fills an empty database with tenants and connections to watch; returns how many connections it made. */
-export async function makeDemo(syncline: Syncline): Promise<number> {
-  const client = new pg.Client({ connectionString: syncline.config.database.url });
-  client.on('error', () => {});
-  await client.connect();
-  try {
-    const schema = pg.escapeIdentifier(syncline.config.database.schema);
-    const { rows } = await client.query(`SELECT FROM ${schema}.tenants LIMIT 1`);
+export async function makeDemo(syncline: Syncline, nowMs: number): Promise<number> {
+  return withDemoDatabase(syncline, async (database) => {
+    const { rows } = await database.client.query(`SELECT FROM ${database.schema}.tenants LIMIT 1`);
     if (rows.length > 0) return 0;
 
-    for (const provider of providers) await syncline.providers.register(provider);
-    const made = await Promise.all(tenants.map((name) => syncline.tenants.create({ name })));
-    for (let i = 0; i < connectionCount; i++) await makeConnection(syncline, client, schema, made, i);
-    return connectionCount;
-  } finally {
-    await client.end();
-  }
+    for (const provider of demoProviders) await syncline.providers.register(provider);
+    const made = await Promise.all(demoTenants.map((name) => syncline.tenants.create({ name })));
+    const tenantIds = new Map(made.map(({ id, name }) => [name, id]));
+    const past: PastRun[] = [];
+    for (const [i, account] of demoAccounts.entries()) {
+      const nextRunMs = i % 6 === 0 ? undefined : nowMs + firstDueSeconds(i) * 1000;
+      const id = await connect(syncline, tenantIds.get(account.tenant) ?? '', account, nextRunMs);
+      if (nextRunMs !== undefined) past.push(...runsBefore(nextRunMs, id, account.intervalSeconds));
+      if (account.pausedBecause !== undefined)
+        await syncline.connections.pause(id, { ...demo, reason: account.pausedBecause });
+    }
+    await insertPast(database, past);
+    return demoAccounts.length;
+  });
 }
 
-async function makeConnection(
+/**
+ * One after the other over a minute, so that there is something to see every few seconds from then on. A little ahead,
+ * because jitter comes on top.
+ */
+const firstDueSeconds = (i: number) => (60 * i) / demoAccounts.length - 9;
+
+async function connect(
   syncline: Syncline,
-  client: pg.Client,
-  schema: string,
-  made: { id: string }[],
-  i: number,
-): Promise<void> {
-  const tenant = made[i % made.length];
-  const provider = providers[i % providers.length];
-  const intervalSeconds = intervalsSeconds[i % intervalsSeconds.length];
-  if (!tenant || !provider || intervalSeconds === undefined) return;
-  const { id } = await syncline.connections.create({
-    tenantId: tenant.id,
-    provider: provider.slug,
-    externalId: `demo-${i + 1}`,
-    intervalSeconds,
-  });
-  // Two of three connections have run before, so that runs come due one by one rather than all at the start.
-  if (i % 3 > 0) {
-    await client.query(
-      `INSERT INTO ${schema}.sync_jobs (tenant_id, provider_slug, connection_id, job_type, status, scheduled_at, started_at, finished_at)
-       SELECT tenant_id, provider_slug, id, 'incremental', 'succeeded', ended, ended, ended
-       FROM ${schema}.connections, LATERAL (SELECT now() - make_interval(secs => $2)) AS e (ended)
-       WHERE id = $1`,
-      [id, (intervalSeconds * (i + 1)) / (connectionCount + 2)],
-    );
-    await syncline.connections.setInterval(id, intervalSeconds);
-  }
+  tenantId: string,
+  { provider, externalId, account, intervalSeconds }: DemoAccount,
+  nextRunMs: number | undefined,
+): Promise<string> {
+  const sync = nextRunMs === undefined ? {} : { next_run_at: new Date(nextRunMs).toISOString() };
+  const { id } = await syncline.connections.create(
+    {
+      tenantId,
+      provider,
+      externalId,
+      intervalSeconds,
+      config: { account, token: tokenOf(provider, account) },
+      // The mark is how `demo load` finds out that it is a demo that it adds to.
+      metadata: { demo: true, sync },
+    },
+    demo,
+  );
+  return id;
+}
+
+interface PastRun {
+  connectionId: string;
+  endedMs: number;
+}
+
+const pastRuns = 5;
+const tookMs = 240;
+
+/** Runs that have ended before, one interval after the other, so that the next comes due when it should. */
+function runsBefore(nextRunMs: number, connectionId: string, intervalSeconds: number): PastRun[] {
+  return Array.from({ length: pastRuns }, (_, i) => ({
+    connectionId,
+    endedMs: nextRunMs - (i + 1) * intervalSeconds * 1000,
+  }));
+}
+
+async function insertPast({ client, schema }: DemoDatabase, runs: PastRun[]): Promise<void> {
+  await client.query(
+    `INSERT INTO ${schema}.sync_jobs
+       (id, tenant_id, provider_slug, connection_id, job_type, status, scheduled_at, started_at, finished_at, created_at, updated_at)
+     SELECT r.id, tenant_id, provider_slug, c.id, 'incremental', 'succeeded', began, began, ended, began, ended
+     FROM unnest($1::uuid[], $2::uuid[], $3::timestamptz[], $4::timestamptz[]) AS r (id, connection_id, began, ended)
+     JOIN ${schema}.connections c ON c.id = r.connection_id`,
+    [
+      runs.map((run) => idOf(run.endedMs - tookMs)),
+      runs.map((run) => run.connectionId),
+      runs.map((run) => new Date(run.endedMs - tookMs)),
+      runs.map((run) => new Date(run.endedMs)),
+    ],
+  );
+}
+
+/** An id of that time, as the engine's are of theirs, so that lists show past runs where they belong. */
+function idOf(ms: number): string {
+  const time = Math.floor(ms).toString(16).padStart(12, '0');
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`;
 }

@@ -28,6 +28,9 @@ export interface ClaimedJob {
   priority: number;
   attempts: number;
   scheduledAt: Date;
+  startedAt: Date;
+  /** When the connection's latest incremental job had ended. */
+  lastEndedAt: Date | undefined;
   /** The job's own cursor, if it has one. */
   cursor: unknown;
   connection: { externalId: string | undefined; config: unknown; metadata: Record<string, unknown> };
@@ -76,7 +79,7 @@ export async function claim(
           tx,
           rows.filter((row) => !running.has(row.id)),
         );
-        const jobs = chosen.filter((row) => running.has(row.id)).map((row) => toJob(row, claimId));
+        const jobs = chosen.filter((row) => running.has(row.id)).map((row) => toJob(row, claimId, now));
         return { jobs, full: rows.length >= limit };
       },
       { timeoutMs: statementTimeoutMs(context.config), lockTimeoutMs: patienceMs },
@@ -104,7 +107,7 @@ function onePerConnection(rows: ReadyRow[]): ReadyRow[] {
   return rows.filter((row) => !seen.has(row.connection_id) && seen.add(row.connection_id));
 }
 
-function toJob(row: ReadyRow, claimId: string): ClaimedJob {
+function toJob(row: ReadyRow, claimId: string, startedAt: Date): ClaimedJob {
   const isObject = typeof row.metadata === 'object' && row.metadata !== null && !Array.isArray(row.metadata);
   return {
     id: row.id,
@@ -116,6 +119,8 @@ function toJob(row: ReadyRow, claimId: string): ClaimedJob {
     priority: row.priority,
     attempts: row.attempts,
     scheduledAt: row.scheduled_at,
+    startedAt,
+    lastEndedAt: row.last_incremental_ended_at ?? undefined,
     cursor: row.cursor ?? undefined,
     connection: {
       externalId: row.external_id ?? undefined,

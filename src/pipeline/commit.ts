@@ -1,6 +1,8 @@
+import { insertAttempts, type LogLine, type NewAttempt, trimAttempts } from '../store/attempts.ts';
 import { setConnectionStatus } from '../store/connections.ts';
 import type { Queryable } from '../store/database.ts';
 import { insertEvents } from '../store/events.ts';
+import { addRollups } from '../store/rollups.ts';
 import {
   type FollowUp,
   type HeldRow,
@@ -14,6 +16,7 @@ import {
 import { insertSignals, type NewSignal } from '../store/signals.ts';
 import { type ClaimedJob, type ExecutorContext, statementTimeoutMs } from './claim.ts';
 import type { Verdict } from './judge.ts';
+import { measure } from './measure.ts';
 
 /** Others hold a connection for milliseconds. One who does not is waited for with that run alone. */
 const patienceMs = 1000;
@@ -22,6 +25,8 @@ const patienceMs = 1000;
 export interface Settlement {
   job: ClaimedJob;
   verdict: Verdict;
+  /** What its connector logged. */
+  log?: LogLine[] | undefined;
 }
 
 export interface Committed {
@@ -48,11 +53,18 @@ export async function commit(context: ExecutorContext, settlements: Settlement[]
       if (holding.length === 0) return { stored, followUps: 0 };
 
       await writeConnections(tx, now, holding.flatMap(connectionWrite));
-      await settleJobs(tx, now, holding.map(jobEnd));
       const counts = await storeSignals(tx, now, holding, () => ports.newId());
+      await settleJobs(
+        tx,
+        now,
+        holding.map((one) => jobEnd(one, counts.get(one.job.id) ?? 0)),
+      );
       const followUps = holding.flatMap((one) => followUpsOf(one, held.get(one.job.id), () => ports.newId()));
       await insertFollowUps(tx, now, followUps);
       await markUnauthorized(tx, now, holding, () => ports.newId());
+      await recordAttempts(tx, now, holding);
+      const slot = Math.floor(ports.random() * rollupSlots);
+      await addRollups(tx, startOfMinute(now), slot, measure(holding, counts, now));
       for (const { job } of holding) stored.set(job.id, { signals: counts.get(job.id) ?? 0 });
       return { stored, followUps: followUps.length };
     },
@@ -66,22 +78,57 @@ function keyOf({ job }: Settlement): RunKey {
 
 function connectionWrite({ job, verdict }: Settlement) {
   const ended = job.type === 'incremental' && verdict.outcome !== 'requeued';
-  if (!ended && verdict.cursor === null) return [];
-  return [{ connectionId: job.connectionId, cursor: verdict.cursor, ended }];
+  const failure = verdict.error?.kind ?? null;
+  if (!ended && verdict.cursor === null && failure === null) return [];
+  return [{ connectionId: job.connectionId, cursor: verdict.cursor, ended, failure }];
 }
 
 const statusOf = { succeeded: 'succeeded', failed: 'failed', requeued: 'queued' } as const;
 /** What the column can hold. */
 const mostAttempts = 2 ** 31 - 1;
 
-function jobEnd({ job, verdict }: Settlement) {
+function jobEnd({ job, verdict }: Settlement, signals: number) {
   const failures = verdict.outcome === 'succeeded' ? 0 : 1;
   return {
     jobId: job.id,
     status: statusOf[verdict.outcome],
     attempts: Math.min(job.attempts + failures, mostAttempts),
     retryAfter: verdict.retryAfter,
-    error: verdict.error ? JSON.stringify(verdict.error) : null,
+    error: errorText(verdict),
+    signals,
+    nextCursor: verdict.cursor,
+  };
+}
+
+const errorText = ({ error }: Verdict) => (error ? JSON.stringify(error) : null);
+
+/** Transactions that are written at the same time seldom take the same one of these. */
+const rollupSlots = 8;
+const startOfMinute = (at: Date) => new Date(Math.floor(at.getTime() / 60_000) * 60_000);
+
+/** After this many failures, each further one has the oldest forgotten. */
+const manyFailures = 100;
+
+/** What the job's own row will not tell: a failure that is followed by another try, and what was logged. */
+async function recordAttempts(tx: Queryable, now: Date, settlements: Settlement[]): Promise<void> {
+  const told = settlements.filter(({ verdict, log }) => verdict.outcome === 'requeued' || log !== undefined);
+  await insertAttempts(tx, now, told.map(attemptOf));
+  const many = told.filter(({ job }) => job.attempts > manyFailures);
+  await trimAttempts(
+    tx,
+    many.map(({ job }) => job.id),
+  );
+}
+
+function attemptOf({ job, verdict, log }: Settlement): NewAttempt {
+  return {
+    jobId: job.id,
+    claimId: job.claimId,
+    outcome: verdict.outcome === 'requeued' ? 'retried' : verdict.outcome,
+    startedAt: job.startedAt,
+    retryAfter: verdict.retryAfter,
+    error: errorText(verdict),
+    log: log ? JSON.stringify(log) : null,
   };
 }
 
@@ -162,7 +209,8 @@ async function markUnauthorized(
       tenantId: job.tenantId,
       connectionId: job.connectionId,
       jobId: job.id,
-      kind: 'needs_auth' as const,
+      kind: 'connection.needs_auth' as const,
+      detail: null,
       actor: 'syncline',
       reason: verdict.error?.message ?? null,
     }));

@@ -8,6 +8,7 @@ import { type RunEnd, run } from '../pipeline/run.ts';
 import { nextDueAt, otherProvidersWaiting } from '../store/claims.ts';
 import type { ReservedConnection } from '../store/reserved.ts';
 import type { WakeReason } from '../store/wake.ts';
+import { createRunLog, type RunLog } from '../telemetry/run-log.ts';
 import { startLease } from './lease.ts';
 import { type Loop, startLoop } from './loop.ts';
 import { createSettler } from './settler.ts';
@@ -41,6 +42,7 @@ interface Run {
   job: ClaimedJob;
   abort: AbortController;
   startedMs: number;
+  log: RunLog;
   /** `syncing` until the connector has ended; a lost run is forgotten at once. */
   state: 'syncing' | 'storing';
 }
@@ -173,11 +175,12 @@ export function startExecutor(options: ExecutorOptions): Executor {
       job,
       abort: new AbortController(),
       startedMs: ports.monotonicMs(),
+      log: createRunLog(() => telemetry.runLogger(job)),
       state: 'syncing',
     };
     runs.set(job.id, current);
     if (runs.size === 1) late.wake();
-    void run(job, connector, { abortSignal: current.abort.signal, log: () => telemetry.runLogger(job) })
+    void run(job, connector, { abortSignal: current.abort.signal, log: current.log.logger })
       .then((end) => conclude(current, end))
       // What a connector returned or threw may be stranger than anything that was thought of: then it is a failure too.
       .catch((error: unknown) => conclude(current, { error: new TransientError(strange(error)) }));
@@ -191,7 +194,7 @@ export function startExecutor(options: ExecutorOptions): Executor {
     const verdict = judge(job, end, { policy, nowMs: ports.now(), random: ports.random() });
     telemetry.runEnded(job, end, verdict);
     current.state = 'storing';
-    settler.add({ job, verdict });
+    settler.add({ job, verdict, log: current.log.lines() });
   }
 
   /**

@@ -1,8 +1,11 @@
 import type { Config } from '../config/settings.ts';
 import type { Ports } from '../ports.ts';
-import type { Database } from '../store/database.ts';
+import type { Database, Queryable } from '../store/database.ts';
 import { deleteEvents } from '../store/events.ts';
+import { deleteBatches } from '../store/feed.ts';
 import { deleteEndedJobs } from '../store/jobs.ts';
+import { deleteSessions } from '../store/keys.ts';
+import { deleteRollups } from '../store/rollups.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import { type Loop, startLoop } from './loop.ts';
 
@@ -15,11 +18,13 @@ export interface JanitorContext {
 
 /** Small, so that no delete holds locks or blocks a vacuum for long. */
 const batchSize = 500;
+/** Transactions whose signals are deleted at once; each may have stored thousands. */
+const batchesAtOnce = 20;
 /** After a full batch there is more to do: a short breath for everyone else, then on. */
 const breathMs = 50;
 const restMs = 60_000;
 
-/** Deletes jobs and events that are older than they are kept. When a connection last ran is kept with the connection. */
+/** Deletes what is older than it is kept. When a connection last ran is kept with the connection. */
 export function startJanitor(context: JanitorContext): Loop {
   const { ports, telemetry } = context;
   return startLoop({
@@ -29,16 +34,23 @@ export function startJanitor(context: JanitorContext): Loop {
   });
 }
 
-/** Deletes one batch of each; returns whether there may be more. */
+/** Deletes one batch of each kind; returns whether there may be more. */
 async function prune({ db, config, ports, telemetry }: JanitorContext): Promise<boolean> {
-  const cutoff = (days: number) => new Date(ports.now() - days * 24 * 3600 * 1000);
-  const [jobs, events] = await db.transaction(
-    async (tx): Promise<[number, number]> => [
-      await deleteEndedJobs(tx, cutoff(config.endedJobsDays), batchSize),
-      await deleteEvents(tx, cutoff(config.eventsDays), batchSize),
-    ],
-  );
-  if (jobs > 0) telemetry.pruned(jobs, 'ended job');
-  if (events > 0) telemetry.pruned(events, 'event');
-  return jobs === batchSize || events === batchSize;
+  const now = new Date(ports.now());
+  const cutoff = (days: number) => new Date(now.getTime() - days * 24 * 3600 * 1000);
+  const kinds: [string, (tx: Queryable) => Promise<number>][] = [
+    ['ended job', (tx) => deleteEndedJobs(tx, cutoff(config.endedJobsDays), batchSize)],
+    ['event', (tx) => deleteEvents(tx, cutoff(config.eventsDays), batchSize)],
+    ['count', (tx) => deleteRollups(tx, cutoff(config.statsDays), batchSize)],
+    ['session', (tx) => deleteSessions(tx, now, batchSize)],
+  ];
+  if (config.signalsDays > 0)
+    kinds.push(['signal', (tx) => deleteBatches(tx, cutoff(config.signalsDays), batchesAtOnce)]);
+  let isMore = false;
+  for (const [kind, remove] of kinds) {
+    const removed = await db.transaction(remove);
+    if (removed > 0) telemetry.pruned(removed, kind);
+    isMore ||= removed >= batchSize;
+  }
+  return isMore;
 }

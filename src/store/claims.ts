@@ -15,6 +15,7 @@ export interface ReadyRow {
   external_id: string | null;
   config: unknown;
   metadata: unknown;
+  last_incremental_ended_at: Date | null;
 }
 
 /** Exactly the predicate of idx_sync_jobs_ready. */
@@ -66,7 +67,7 @@ export function lockReady(
      )
      SELECT locked.* FROM share l CROSS JOIN LATERAL (
        SELECT j.id, j.tenant_id, j.provider_slug, j.connection_id, j.job_type, j.priority, j.attempts, j.scheduled_at, j.cursor,
-         c.status AS connection_status, c.external_id, c.config, c.metadata
+         c.status AS connection_status, c.external_id, c.config, c.metadata, c.last_incremental_ended_at
        FROM ${tx.schema}.sync_jobs j JOIN ${tx.schema}.connections c ON c.id = j.connection_id
        WHERE j.status = 'queued' AND NOT j.blocked AND j.retry_after IS NULL
          AND j.provider_slug = l.slug AND j.priority = l.priority AND j.scheduled_at <= $2
@@ -162,8 +163,15 @@ export async function nextDueAt(db: Queryable, providers: readonly string[]): Pr
   return row?.at ?? undefined;
 }
 
-/** Providers that have a job in line, apart from those given: found by jumping from one provider to the next in the index. */
-export async function otherProvidersWaiting(db: Queryable, providers: readonly string[]): Promise<string[]> {
+/**
+ * Providers that have a job in line, apart from those given: found by jumping from one provider to the next in the index.
+ * With `dueBefore`, only those where one of ordinary priority has been due since then.
+ */
+export async function otherProvidersWaiting(
+  db: Queryable,
+  providers: readonly string[],
+  dueBefore?: Date,
+): Promise<string[]> {
   const next = (after: string) =>
     `SELECT j.provider_slug FROM ${db.schema}.sync_jobs j WHERE ${ready} ${after} ORDER BY j.provider_slug LIMIT 1`;
   const rows = await db.query<{ slug: string }>(
@@ -172,8 +180,12 @@ export async function otherProvidersWaiting(db: Queryable, providers: readonly s
        UNION ALL
        SELECT (${next('AND j.provider_slug > w.slug')}) FROM waiting w WHERE w.slug IS NOT NULL
      )
-     SELECT slug FROM waiting WHERE slug IS NOT NULL AND slug <> ALL ($1::text[]) LIMIT 100`,
-    [providers],
+     SELECT slug FROM waiting WHERE slug IS NOT NULL AND slug <> ALL ($1::text[])
+       AND ($2::timestamptz IS NULL OR EXISTS (
+         SELECT FROM ${db.schema}.sync_jobs j
+         WHERE ${ready} AND j.provider_slug = waiting.slug AND j.priority = 0 AND j.scheduled_at <= $2))
+     LIMIT 100`,
+    [providers, dueBefore],
   );
   return rows.map((row) => row.slug);
 }

@@ -104,10 +104,18 @@ export interface ConnectionRow {
   created_at: Date;
   updated_at: Date;
   last_incremental_ended_at: Date | null;
+  failing_since: Date | null;
+  failure: string | null;
+  tenant_name: string | null;
+  provider_name: string | null;
 }
 
-const connectionColumns =
-  'id, tenant_id, provider_slug, external_id, status, metadata, config, created_at, updated_at, last_incremental_ended_at';
+const connectionColumns = (
+  db: Queryable,
+) => `c.id, c.tenant_id, c.provider_slug, c.external_id, c.status, c.metadata, c.config,
+  c.created_at, c.updated_at, c.last_incremental_ended_at, c.failing_since, c.failure,
+  (SELECT t.name FROM ${db.schema}.tenants t WHERE t.id = c.tenant_id) AS tenant_name,
+  (SELECT p.display_name FROM ${db.schema}.providers p WHERE p.slug = c.provider_slug) AS provider_name`;
 
 export async function findConnection(
   db: Queryable,
@@ -115,7 +123,7 @@ export async function findConnection(
   lock = '',
 ): Promise<ConnectionRow | undefined> {
   const [row] = await db.query<ConnectionRow>(
-    `SELECT ${connectionColumns} FROM ${db.schema}.connections WHERE id = $1 ${lock}`,
+    `SELECT ${connectionColumns(db)} FROM ${db.tables.connections} c WHERE c.id = $1 ${lock}`,
     [id],
   );
   return row;
@@ -123,7 +131,7 @@ export async function findConnection(
 
 /** Reads a connection and keeps everybody else from changing it until the transaction ends. */
 export function lockConnection(tx: Queryable, id: string): Promise<ConnectionRow | undefined> {
-  return findConnection(tx, id, 'FOR NO KEY UPDATE');
+  return findConnection(tx, id, 'FOR NO KEY UPDATE OF c');
 }
 
 export interface NewConnection {
@@ -138,28 +146,39 @@ export interface NewConnection {
 
 export async function insertConnection(db: Queryable, now: Date, connection: NewConnection): Promise<void> {
   const { id, tenantId, provider, externalId, status, metadata, config } = connection;
-  await db
+  const inserted = await db
     .query(
       `INSERT INTO ${db.schema}.connections (id, tenant_id, provider_slug, external_id, status, metadata, config, created_at, updated_at)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8)`,
+       SELECT $1, t.id, $3, $4, $5, $6, $7, $8, $8 FROM ${db.tables.tenants} t WHERE t.id = $2
+       RETURNING 1`,
       [id, tenantId, provider, externalId, status, JSON.stringify(metadata), JSON.stringify(config), now],
     )
     .catch((error: unknown) => {
-      throw missingReference(error, connection) ?? error;
+      if (violatedConstraint(error) === 'connections_provider_slug_fkey')
+        throw new SynclineError('NOT_FOUND', `There is no provider "${provider}".`, {
+          hint: 'Register it first.',
+        });
+      throw error;
     });
+  if (inserted.length === 0)
+    throw new SynclineError('NOT_FOUND', `There is no tenant ${tenantId}.`, { hint: 'Create it first.' });
 }
 
-function missingReference(error: unknown, { tenantId, provider }: NewConnection): SynclineError | undefined {
-  switch (violatedConstraint(error)) {
-    case 'connections_tenant_id_fkey':
-      return new SynclineError('NOT_FOUND', `There is no tenant ${tenantId}.`, { hint: 'Create it first.' });
-    case 'connections_provider_slug_fkey':
-      return new SynclineError('NOT_FOUND', `There is no provider "${provider}".`, {
-        hint: 'Register it first.',
-      });
-    default:
-      return undefined;
-  }
+/** Sets metadata.sync.cursor, or removes it. */
+export async function writeCursor(tx: Queryable, now: Date, id: string, cursor: unknown): Promise<void> {
+  const isSet = cursor !== undefined && cursor !== null;
+  await tx.query(
+    `UPDATE ${tx.schema}.connections
+     SET metadata = CASE WHEN $2 THEN ${tx.schema}.patch_sync(metadata, jsonb_build_object('cursor', $3::jsonb))
+           ELSE metadata #- '{sync,cursor}' END, updated_at = $4
+     WHERE id = $1`,
+    [id, isSet, isSet ? JSON.stringify(cursor) : null, now],
+  );
+}
+
+/** Deletes a connection, and with it its jobs and signals. */
+export async function deleteConnection(tx: Queryable, id: string): Promise<void> {
+  await tx.query(`DELETE FROM ${tx.schema}.connections WHERE id = $1`, [id]);
 }
 
 /** Sets keys of metadata.sync and removes one. Every other key stays as it is at this moment. */
@@ -187,7 +206,7 @@ export async function activateConnection(
 ): Promise<boolean> {
   const rows = await db.query(
     `UPDATE ${db.schema}.connections
-     SET status = 'active', updated_at = $2,
+     SET status = 'active', updated_at = $2, failing_since = NULL, failure = NULL,
          metadata = CASE WHEN ${db.schema}.parse_instant(metadata #>> '{sync,first_activated_at}') IS NULL
            THEN ${db.schema}.patch_sync(metadata, jsonb_build_object('first_activated_at', $3::text))
            ELSE metadata END
@@ -215,25 +234,101 @@ export async function setConnectionStatus(
   return new Set(rows.map((row) => row.id));
 }
 
+/** How a connection is doing: its status, and for active ones whether their runs fail. */
+export type ConnectionHealth = 'ok' | 'failing' | Exclude<ConnectionStatus, 'active'>;
+
 export interface ConnectionFilter {
   tenantId?: string | undefined;
   provider?: string | undefined;
   status?: ConnectionStatus | undefined;
+  health?: ConnectionHealth | undefined;
+  /** An id, or how an external id begins. */
+  search?: string | undefined;
+}
+
+interface Walk {
   /** Goes on after this connection. */
-  after?: string | undefined;
+  after: string | undefined;
   limit: number;
 }
 
-/** Connections in the order of their ids. */
+/** Conditions that an index answers: what they let through is read in the order of ids. */
+const indexed = `($1::uuid IS NULL OR c.tenant_id = $1) AND ($2::text IS NULL OR c.status = $2 AND c.status <> 'active')
+  AND (NOT $3::boolean OR c.failing_since IS NOT NULL) AND ($4::text IS NULL OR c.external_id LIKE $4) AND ($5::uuid IS NULL OR c.id = $5)
+  AND ($6::uuid IS NULL OR c.id > $6)`;
+
+/** The rest, looked at row by row. */
+const looked = `($7::text IS NULL OR c.provider_slug = $7) AND ($8::text IS NULL OR c.status = $8)
+  AND ($9::text IS NULL OR c.status = $9) AND ($10::boolean IS NULL OR (c.failing_since IS NOT NULL) = $10)`;
+
+function filterValues(
+  { tenantId, provider, status, health, search }: ConnectionFilter,
+  after: string | undefined,
+) {
+  const isFailing = { ok: false, failing: true }[health as string];
+  const healthStatus = isFailing === undefined ? health : 'active';
+  const isId = search !== undefined && /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(search);
+  const inactive = [status, healthStatus].find((one) => one !== undefined && one !== 'active');
+  return {
+    indexed: [
+      tenantId,
+      inactive,
+      isFailing === true,
+      search === undefined || isId ? null : `${search.replaceAll(/[\\%_]/g, '\\$&')}%`,
+      isId ? search : null,
+      after,
+    ],
+    looked: [provider, status, healthStatus, isFailing],
+  };
+}
+
+/** Connections in the order of their ids, of a bounded number that is looked at. */
 export function listConnections(
   db: Queryable,
-  { tenantId, provider, status, after, limit }: ConnectionFilter,
+  filter: ConnectionFilter,
+  { after, limit, scan }: Walk & { scan: number },
 ): Promise<ConnectionRow[]> {
+  const values = filterValues(filter, after);
   return db.query<ConnectionRow>(
-    `SELECT ${connectionColumns} FROM ${db.schema}.connections
-     WHERE ($1::uuid IS NULL OR tenant_id = $1) AND ($2::text IS NULL OR provider_slug = $2)
-       AND ($3::text IS NULL OR status = $3) AND ($4::uuid IS NULL OR id > $4)
-     ORDER BY id LIMIT $5`,
-    [tenantId, provider, status, after, limit],
+    `SELECT ${connectionColumns(db)}
+     FROM (SELECT * FROM ${db.tables.connections} c WHERE ${indexed} ORDER BY c.id LIMIT $11) c
+     WHERE ${looked} ORDER BY c.id LIMIT $12`,
+    [...values.indexed, ...values.looked, scan, limit],
+  );
+}
+
+/** The last of the connections that such a list looked at; undefined if it came to the end. */
+export async function lastListed(
+  db: Queryable,
+  filter: ConnectionFilter,
+  { after, scan }: { after: string | undefined; scan: number },
+): Promise<string | undefined> {
+  const [row] = await db.query<{ id: string }>(
+    `SELECT c.id FROM ${db.tables.connections} c WHERE ${indexed} ORDER BY c.id OFFSET $7 LIMIT 1`,
+    [...filterValues(filter, after).indexed, scan - 1],
+  );
+  return row?.id;
+}
+
+export interface RecentRun {
+  connection_id: string;
+  id: string;
+  status: string;
+  ended_at: Date;
+  started_at: Date | null;
+  finished_at: Date | null;
+  signal_count: number;
+}
+
+/** The last runs of each of some connections, newest first. */
+export function recentRuns(db: Queryable, ids: string[], each: number): Promise<RecentRun[]> {
+  return db.query<RecentRun>(
+    `SELECT r.* FROM unnest($1::uuid[]) WITH ORDINALITY AS c (id, n) CROSS JOIN LATERAL (
+       SELECT j.connection_id, j.id, j.status, coalesce(j.finished_at, j.updated_at) AS ended_at, j.started_at, j.finished_at, j.signal_count
+       FROM ${db.tables.jobs} j
+       WHERE j.connection_id = c.id AND j.status IN ('succeeded', 'failed', 'cancelled', 'completed')
+       ORDER BY coalesce(j.finished_at, j.updated_at) DESC LIMIT $2) r
+     ORDER BY c.n, r.ended_at DESC`,
+    [ids, each],
   );
 }

@@ -1,11 +1,15 @@
 import pg from 'pg';
 import type { Config } from '../config/settings.ts';
+import { SynclineError } from '../errors.ts';
 import type { Ports } from '../ports.ts';
+import { type Tables, tablesOf } from './scope.ts';
 import { types } from './types.ts';
 
-/** Something that runs SQL. `schema` is the quoted schema name, ready to stand in a statement. */
+/** Something that runs SQL. */
 export interface Queryable {
+  /** The quoted schema name, ready to stand in a statement: every row there is. What people ask for is read from `tables`. */
   readonly schema: string;
+  readonly tables: Tables;
   query<Row extends object>(text: string, values?: unknown[]): Promise<Row[]>;
 }
 
@@ -17,6 +21,8 @@ interface TransactionOptions {
 }
 
 export interface Database extends Queryable {
+  /** The same database as one tenant may see it. A view for one tenant cannot become one for another. */
+  scopedTo(tenantId: string | undefined): Database;
   /** For single statements that must not take longer than this. */
   within(timeoutMs: number): Queryable;
   /** Commits what `work` wrote, or nothing of it. */
@@ -82,19 +88,28 @@ export function openDatabase(
     }
   }
 
-  const within = (timeoutMs: number): Queryable => ({
-    schema,
-    query: <Row extends object>(text: string, values?: unknown[]) =>
-      withClient((run) => run<Row>(text, values, timeoutMs)),
-  });
+  function open(tenantId: string | undefined): Database {
+    const names = { schema, tables: tablesOf(schema, tenantId) };
+    const within = (timeoutMs: number): Queryable => ({
+      ...names,
+      query: <Row extends object>(text: string, values?: unknown[]) =>
+        withClient((run) => run<Row>(text, values, timeoutMs)),
+    });
+    return {
+      ...within(queryTimeoutMs),
+      within,
+      scopedTo: (narrower) => {
+        if (tenantId !== undefined && narrower !== undefined && narrower !== tenantId)
+          throw new SynclineError('FORBIDDEN', 'This key is for another tenant.');
+        return open(tenantId ?? narrower);
+      },
+      transaction: (work, { lockTimeoutMs = 10_000, timeoutMs = queryTimeoutMs } = {}) =>
+        withClient((run) => inTransaction(names, run, { lockTimeoutMs, timeoutMs }, work)),
+      close: () => pool.end(),
+    };
+  }
 
-  return {
-    ...within(queryTimeoutMs),
-    within,
-    transaction: (work, { lockTimeoutMs = 10_000, timeoutMs = queryTimeoutMs } = {}) =>
-      withClient((run) => inTransaction(schema, run, { lockTimeoutMs, timeoutMs }, work)),
-    close: () => pool.end(),
-  };
+  return open(undefined);
 }
 
 function openPool(config: Config['database'], onConnectionLost: (error: Error) => void): pg.Pool {
@@ -131,7 +146,7 @@ function beginning({ lockTimeoutMs, timeoutMs }: Required<TransactionOptions>): 
 }
 
 async function inTransaction<T>(
-  schema: string,
+  names: Pick<Queryable, 'schema' | 'tables'>,
   run: Run,
   options: Required<TransactionOptions>,
   work: (tx: Queryable) => Promise<T>,
@@ -140,7 +155,7 @@ async function inTransaction<T>(
     run<Row>(text, values, options.timeoutMs);
   try {
     await query(beginning(options));
-    const result = await work({ schema, query });
+    const result = await work({ ...names, query });
     await query('COMMIT');
     return result;
   } catch (error) {

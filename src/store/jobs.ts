@@ -110,15 +110,18 @@ export interface JobRow {
   created_at: Date;
   updated_at: Date;
   process_id: string | null;
+  claim_id: string | null;
   blocked: boolean;
+  signal_count: number;
+  next_cursor: unknown;
 }
 
 const jobColumns = `id, tenant_id, provider_slug, connection_id, job_type, status, priority, attempts, scheduled_at, retry_after,
-  started_at, finished_at, cursor, error, created_at, updated_at, process_id, blocked`;
+  started_at, finished_at, cursor, error, created_at, updated_at, process_id, claim_id, blocked, signal_count, next_cursor`;
 
 export async function findJob(db: Queryable, id: string, lock = ''): Promise<JobRow | undefined> {
   const [row] = await db.query<JobRow>(
-    `SELECT ${jobColumns} FROM ${db.schema}.sync_jobs WHERE id = $1 ${lock}`,
+    `SELECT ${jobColumns} FROM ${db.tables.jobs} j WHERE id = $1 ${lock}`,
     [id],
   );
   return row;
@@ -127,7 +130,7 @@ export async function findJob(db: Queryable, id: string, lock = ''): Promise<Job
 /** Every job of a connection that is queued or running: at most one of each type. */
 export function pendingJobs(db: Queryable, connectionId: string, lock = ''): Promise<JobRow[]> {
   return db.query<JobRow>(
-    `SELECT ${jobColumns} FROM ${db.schema}.sync_jobs
+    `SELECT ${jobColumns} FROM ${db.tables.jobs} j
      WHERE connection_id = $1 AND status IN ('queued', 'running')
      ORDER BY status DESC, priority DESC, scheduled_at ${lock}`,
     [connectionId],
@@ -137,7 +140,7 @@ export function pendingJobs(db: Queryable, connectionId: string, lock = ''): Pro
 /** The jobs of a connection that ended last, newest first. */
 export function endedJobs(db: Queryable, connectionId: string, limit: number): Promise<JobRow[]> {
   return db.query<JobRow>(
-    `SELECT ${jobColumns} FROM ${db.schema}.sync_jobs
+    `SELECT ${jobColumns} FROM ${db.tables.jobs} j
      WHERE connection_id = $1 AND status IN ('succeeded', 'failed', 'cancelled', 'completed')
      ORDER BY coalesce(finished_at, updated_at) DESC LIMIT $2`,
     [connectionId, limit],
@@ -145,19 +148,123 @@ export function endedJobs(db: Queryable, connectionId: string, limit: number): P
 }
 
 export interface JobFilter {
+  tenantId?: string | undefined;
   status?: JobStatus | undefined;
   provider?: string | undefined;
   type?: string | undefined;
-  limit: number;
+  /** Ids from this one on, and before that one: ids are in the order of time. */
+  from?: string | undefined;
+  until?: string | undefined;
 }
 
-/** Jobs of all connections, the newest ids first. */
-export function listJobs(db: Queryable, { status, provider, type, limit }: JobFilter): Promise<JobRow[]> {
+/** Conditions that an index answers: what they let through is read by ids, newest first. */
+const indexed = `($1::uuid IS NULL OR j.tenant_id = $1) AND (NOT $2::boolean OR j.status = 'failed')
+  AND ($3::uuid IS NULL OR j.id >= $3) AND ($4::uuid IS NULL OR j.id < $4) AND ($5::uuid IS NULL OR j.id < $5)`;
+/** The rest, looked at row by row. */
+const looked = (
+  from: number,
+) => `($${from}::text IS NULL OR j.status = $${from} OR $${from} = 'succeeded' AND j.status = 'completed')
+  AND ($${from + 1}::text IS NULL OR j.provider_slug = $${from + 1}) AND ($${from + 2}::text IS NULL OR j.job_type = $${from + 2})`;
+
+const indexedValues = ({ tenantId, status, from, until }: JobFilter, before: string | undefined) => [
+  tenantId,
+  status === 'failed',
+  from,
+  until,
+  before,
+];
+
+/** Jobs of all connections, newest first, of a bounded number that is looked at. */
+export function listJobs(
+  db: Queryable,
+  filter: JobFilter,
+  { before, limit, scan }: { before: string | undefined; limit: number; scan: number },
+): Promise<JobRow[]> {
   return db.query<JobRow>(
-    `SELECT ${jobColumns} FROM ${db.schema}.sync_jobs
-     WHERE ($1::text IS NULL OR status = $1) AND ($2::text IS NULL OR provider_slug = $2) AND ($3::text IS NULL OR job_type = $3)
-     ORDER BY id DESC LIMIT $4`,
-    [status, provider, type, limit],
+    `SELECT ${jobColumns} FROM (SELECT * FROM ${db.tables.jobs} j WHERE ${indexed} ORDER BY j.id DESC LIMIT $9) j
+     WHERE ${looked(6)} ORDER BY j.id DESC LIMIT $10`,
+    [...indexedValues(filter, before), filter.status, filter.provider, filter.type, scan, limit],
+  );
+}
+
+/** The last of the jobs that such a list looked at; undefined if it came to the end. */
+export async function lastJobListed(
+  db: Queryable,
+  filter: JobFilter,
+  { before, scan }: { before: string | undefined; scan: number },
+): Promise<string | undefined> {
+  const [row] = await db.query<{ id: string }>(
+    `SELECT j.id FROM ${db.tables.jobs} j WHERE ${indexed} ORDER BY j.id DESC OFFSET $6 LIMIT 1`,
+    [...indexedValues(filter, before), scan - 1],
+  );
+  return row?.id;
+}
+
+/** A place in the history of a connection. */
+export interface HistoryKey {
+  ended: string;
+  id: string;
+}
+
+const endedText = `coalesce(j.finished_at, j.updated_at)::text AS ended`;
+const historyBefore = `j.connection_id = $1 AND ($2::timestamptz IS NULL OR coalesce(j.finished_at, j.updated_at) <= $2)
+  AND ($2::timestamptz IS NULL OR (coalesce(j.finished_at, j.updated_at), j.id) < ($2, $3::uuid))`;
+const historyOrder = 'coalesce(j.finished_at, j.updated_at) DESC, j.id DESC';
+
+/** The jobs of a connection by when they last changed, newest first. */
+export function listHistory(
+  db: Queryable,
+  connectionId: string,
+  { status, provider, type, from, until }: JobFilter,
+  { before, limit }: { before: HistoryKey | undefined; limit: number },
+): Promise<(JobRow & HistoryKey)[]> {
+  return db.query<JobRow & HistoryKey>(
+    `SELECT ${jobColumns}, ${endedText} FROM ${db.tables.jobs} j
+     WHERE ${historyBefore} AND ${looked(4)} AND ($7::uuid IS NULL OR j.id >= $7) AND ($8::uuid IS NULL OR j.id < $8)
+     ORDER BY ${historyOrder} LIMIT $9`,
+    [connectionId, before?.ended, before?.id, status, provider, type, from, until, limit],
+  );
+}
+
+export interface StoredCursor extends HistoryKey {
+  at: Date;
+  next_cursor: unknown;
+}
+
+/** The cursors that a connection's jobs stored, newest first. */
+export function listCursors(
+  db: Queryable,
+  connectionId: string,
+  { before, limit }: { before: HistoryKey | undefined; limit: number },
+): Promise<StoredCursor[]> {
+  return db.query<StoredCursor>(
+    `SELECT j.id, ${endedText}, coalesce(j.finished_at, j.updated_at) AS at, j.next_cursor FROM ${db.tables.jobs} j
+     WHERE ${historyBefore} AND j.next_cursor IS NOT NULL ORDER BY ${historyOrder} LIMIT $4`,
+    [connectionId, before?.ended, before?.id, limit],
+  );
+}
+
+/** The cursor that a job of this connection stored, if it did. */
+export async function findStoredCursor(
+  tx: Queryable,
+  connectionId: string,
+  jobId: string,
+): Promise<{ cursor: unknown } | undefined> {
+  const [row] = await tx.query<{ cursor: unknown }>(
+    `SELECT j.next_cursor AS cursor FROM ${tx.tables.jobs} j
+     WHERE j.id = $1 AND j.connection_id = $2 AND j.next_cursor IS NOT NULL`,
+    [jobId, connectionId],
+  );
+  return row;
+}
+
+/** Puts jobs back as if they had not begun, without a cursor of their own: what a run of theirs still finds is refused. */
+export async function sendBack(tx: Queryable, now: Date, ids: string[]): Promise<void> {
+  await tx.query(
+    `UPDATE ${tx.schema}.sync_jobs
+     SET status = 'queued', cursor = NULL, process_id = NULL, claim_id = NULL, updated_at = $1
+     WHERE id = ANY ($2::uuid[])`,
+    [now, ids],
   );
 }
 

@@ -97,8 +97,8 @@ async function currentVersion(client: pg.Client): Promise<number> {
   return rows[0]?.version ?? 0;
 }
 
-/** Refuses to run on a schema that this release does not know exactly. */
-export async function checkSchema(db: Queryable, schema: string): Promise<void> {
+/** Refuses to run on a schema that this release does not know exactly; returns its version. */
+export async function checkSchema(db: Queryable, schema: string): Promise<number> {
   const [found] = await db.query<{ present: boolean }>(
     `SELECT EXISTS (SELECT FROM pg_tables WHERE schemaname = $1 AND tablename = 'schema_migrations') AS present`,
     [schema],
@@ -108,10 +108,7 @@ export async function checkSchema(db: Queryable, schema: string): Promise<void> 
       hint: 'Run `syncline migrate` first.',
     });
   }
-  const [row] = await db.query<{ version: number }>(
-    `SELECT coalesce(max(version), 0) AS version FROM ${db.schema}.schema_migrations`,
-  );
-  const [current, known] = [row?.version ?? 0, latestVersion(knownMigrations())];
+  const [current, known] = [await appliedVersion(db), latestVersion(knownMigrations())];
   if (current > known) throw newerSchema(schema, current, known);
   if (current < known) {
     throw new SynclineError(
@@ -120,6 +117,15 @@ export async function checkSchema(db: Queryable, schema: string): Promise<void> 
       { hint: 'Run `syncline migrate` first.' },
     );
   }
+  return current;
+}
+
+/** The version that the schema is at. */
+export async function appliedVersion(db: Queryable): Promise<number> {
+  const [row] = await db.query<{ version: number }>(
+    `SELECT coalesce(max(version), 0) AS version FROM ${db.schema}.schema_migrations`,
+  );
+  return row?.version ?? 0;
 }
 
 function newerSchema(schema: string, current: number, known: number): SynclineError {

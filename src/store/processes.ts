@@ -1,3 +1,4 @@
+import { recordLost } from './attempts.ts';
 import type { Queryable } from './database.ts';
 
 /** Every time here is the lease clock: null stands for the database's own. */
@@ -105,12 +106,14 @@ export async function requeueJobs(
     [of.processId, of.claimId, limit],
   );
   if (held.length === 0) return 0;
+  const ids = held.map((job) => job.id);
+  await recordLost(tx, now, ids);
   await tx.query(
     `UPDATE ${tx.schema}.sync_jobs
      SET status = 'queued', process_id = NULL, claim_id = NULL, rerun_priority = NULL, updated_at = $1,
          priority = greatest(priority, rerun_priority)
      WHERE id = ANY ($2::uuid[])`,
-    [now, held.map((job) => job.id)],
+    [now, ids],
   );
   return held.length;
 }
@@ -137,9 +140,13 @@ export async function deleteProcess(tx: Queryable, id: string): Promise<void> {
 
 export interface ProcessRow {
   id: string;
-  host: string;
-  pid: number;
+  /** Unknown to those whom it does not concern. */
+  host: string | null;
+  pid: number | null;
+  concurrency: number;
   providers: string[];
+  started_at: Date;
+  expires_at: Date;
   /** Whether its lease has not run out. */
   alive: boolean;
 }
@@ -147,7 +154,8 @@ export interface ProcessRow {
 /** Every process that has a lease, or had one until just now. */
 export function findProcesses(db: Queryable, now: LeaseTime): Promise<ProcessRow[]> {
   return db.query<ProcessRow>(
-    `SELECT id, host, pid, providers, expires_at > ${leaseNow('$1')} AS alive FROM ${db.schema}.processes ORDER BY started_at LIMIT 1000`,
+    `SELECT id, host, pid, concurrency, providers, started_at, expires_at, expires_at > ${leaseNow('$1')} AS alive
+     FROM ${db.tables.processes} p ORDER BY started_at LIMIT 1000`,
     [now],
   );
 }

@@ -16,3 +16,33 @@ export async function upsertProvider(
     [provider.slug, provider.displayName, provider.authType, now],
   );
 }
+
+export interface ProviderRow {
+  slug: string;
+  display_name: string | null;
+  auth_type: string | null;
+  created_at: Date;
+  updated_at: Date;
+}
+
+const providerColumns = 'slug, display_name, auth_type, created_at, updated_at';
+
+export async function findProvider(db: Queryable, slug: string): Promise<ProviderRow | undefined> {
+  const [row] = await db.query<ProviderRow>(
+    `SELECT ${providerColumns} FROM ${db.schema}.providers WHERE slug = $1`,
+    [slug],
+  );
+  return row;
+}
+
+/** Providers are the product's, not a tenant's: everybody may see them. */
+export function listProviders(
+  db: Queryable,
+  after: string | undefined,
+  limit: number,
+): Promise<ProviderRow[]> {
+  return db.query<ProviderRow>(
+    `SELECT ${providerColumns} FROM ${db.schema}.providers WHERE ($1::text IS NULL OR slug > $1) ORDER BY slug LIMIT $2`,
+    [after, limit],
+  );
+}

@@ -2,6 +2,7 @@ import pg from 'pg';
 import type { Config } from '../config/settings.ts';
 import type { Ports } from '../ports.ts';
 import type { Queryable } from './database.ts';
+import { tablesOf } from './scope.ts';
 import { types } from './types.ts';
 import { type WakeReason, wakeChannel } from './wake.ts';
 
@@ -55,8 +56,10 @@ export function openReserved({ config, ports, timeoutMs, onWake }: ReservedOptio
     void broken.end().catch(() => {});
   }
 
+  const schema = pg.escapeIdentifier(config.schema);
   return {
-    schema: pg.escapeIdentifier(config.schema),
+    schema,
+    tables: tablesOf(schema),
     query: <Row extends object>(text: string, values?: unknown[]) =>
       ports.query(text, async () => {
         const current = await connected();

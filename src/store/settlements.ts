@@ -46,6 +46,8 @@ export interface ConnectionWrite {
   cursor: string | null;
   /** Whether its incremental job has ended. */
   ended: boolean;
+  /** The kind of failure that the run ended with; null if it succeeded. */
+  failure: string | null;
 }
 
 /** Writes what the triggers would write when the job ends, together with the cursor: one new row instead of two. */
@@ -58,14 +60,19 @@ export async function writeConnections(tx: Queryable, now: Date, writes: Connect
          last_incremental_ended_at =
            CASE WHEN w.ended THEN greatest(c.last_incremental_ended_at, $1) ELSE c.last_incremental_ended_at END,
          waits_for_job = c.waits_for_job AND NOT w.ended,
+         -- Being told to come back later is no failure, and no success either.
+         failing_since = CASE WHEN w.failure IS NULL THEN NULL WHEN w.failure = 'rate_limited' THEN c.failing_since
+           ELSE coalesce(c.failing_since, $1) END,
+         failure = CASE WHEN w.failure = 'rate_limited' THEN c.failure ELSE w.failure END,
          updated_at = $1
-     FROM unnest($2::uuid[], $3::jsonb[], $4::boolean[]) AS w (id, cursor, ended)
+     FROM unnest($2::uuid[], $3::jsonb[], $4::boolean[], $5::text[]) AS w (id, cursor, ended, failure)
      WHERE c.id = w.id`,
     [
       now,
       writes.map((write) => write.connectionId),
       writes.map((write) => write.cursor),
       writes.map((write) => write.ended),
+      writes.map((write) => write.failure),
     ],
   );
 }
@@ -77,6 +84,10 @@ export interface JobEnd {
   retryAfter: Date | null;
   /** JSON text. */
   error: string | null;
+  /** New signals that it stored. */
+  signals: number;
+  /** The cursor that it stored, as JSON text. */
+  nextCursor: string | null;
 }
 
 /** Ends jobs, or puts them back. The claim stays with the row, so that a settlement can be recognised as one's own. */
@@ -85,10 +96,11 @@ export async function settleJobs(tx: Queryable, now: Date, ends: JobEnd[]): Prom
     `UPDATE ${tx.schema}.sync_jobs j
      SET status = e.status, finished_at = CASE WHEN e.status = 'queued' THEN NULL ELSE $1::timestamptz END,
          attempts = e.attempts, retry_after = e.retry_after, error = e.error,
+         signal_count = e.signals, next_cursor = e.next_cursor,
          priority = CASE WHEN e.status = 'queued' THEN greatest(j.priority, j.rerun_priority) ELSE j.priority END,
          process_id = NULL, rerun_priority = NULL, updated_at = $1
-     FROM unnest($2::uuid[], $3::text[], $4::int[], $5::timestamptz[], $6::jsonb[])
-       AS e (id, status, attempts, retry_after, error)
+     FROM unnest($2::uuid[], $3::text[], $4::int[], $5::timestamptz[], $6::jsonb[], $7::int[], $8::jsonb[])
+       AS e (id, status, attempts, retry_after, error, signals, next_cursor)
      WHERE j.id = e.id`,
     [
       now,
@@ -97,6 +109,8 @@ export async function settleJobs(tx: Queryable, now: Date, ends: JobEnd[]): Prom
       ends.map((end) => end.attempts),
       ends.map((end) => end.retryAfter),
       ends.map((end) => end.error),
+      ends.map((end) => end.signals),
+      ends.map((end) => end.nextCursor),
     ],
   );
 }

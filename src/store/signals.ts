@@ -47,6 +47,17 @@ export async function insertSignals(
   return new Map(rows.map((row) => [row.job_id, row.stored]));
 }
 
+/** Deletes some of a connection's signals, and returns how many. */
+export async function deleteSignals(db: Queryable, connectionId: string, limit: number): Promise<number> {
+  const rows = await db.query(
+    `DELETE FROM ${db.schema}.signals WHERE id = ANY (ARRAY(
+       SELECT id FROM ${db.schema}.signals WHERE connection_id = $1 ORDER BY received_at LIMIT $2))
+     RETURNING 1`,
+    [connectionId, limit],
+  );
+  return rows.length;
+}
+
 /** A signal as stored. */
 export interface SignalRow {
   id: string;
@@ -57,40 +68,114 @@ export interface SignalRow {
   kind: string;
   occurred_at: Date;
   received_at: Date;
-  payload: unknown;
+  /** Where it was asked for. */
+  payload?: unknown;
   dedupe_key: string | null;
 }
 
-const signalColumns =
-  'id, tenant_id, provider_slug, connection_id, job_id, kind, occurred_at, received_at, payload, dedupe_key';
+/** Without payloads a list of many is quick to send and to show. */
+const signalColumns = (payload: boolean) =>
+  `s.id, s.tenant_id, s.provider_slug, s.connection_id, s.job_id, s.kind, s.occurred_at, s.received_at, s.dedupe_key${payload ? ', s.payload' : ''}`;
 
 export interface SignalFilter {
+  tenantId?: string | undefined;
   connectionId?: string | undefined;
   provider?: string | undefined;
   kind?: string | undefined;
+  jobId?: string | undefined;
+  /** Ids from this one on, and before that one: ids are in the order of time. */
+  from?: string | undefined;
+  until?: string | undefined;
 }
 
-const filters = `($1::uuid IS NULL OR connection_id = $1) AND ($2::text IS NULL OR provider_slug = $2) AND ($3::text IS NULL OR kind = $3)`;
+/** Conditions that an index answers, looked through by ids. */
+const indexed = `($1::uuid IS NULL OR s.tenant_id = $1) AND ($2::uuid IS NULL OR s.id >= $2)
+  AND ($3::uuid IS NULL OR s.id < $3) AND ($4::uuid IS NULL OR s.id < $4)`;
+const indexedValues = ({ tenantId, from, until }: SignalFilter, before: string | undefined) => [
+  tenantId,
+  from,
+  until,
+  before,
+];
 
-/** Signals, newest first: of one connection by when they were received, of all by their ids, which are in the order of time. */
+interface SignalWalk<Key> {
+  before: Key | undefined;
+  limit: number;
+  payload: boolean;
+}
+
+/** Signals of all connections, newest first, of a bounded number that is looked at. */
 export function listSignals(
   db: Queryable,
-  { connectionId, provider, kind, limit }: SignalFilter & { limit: number },
+  filter: SignalFilter,
+  { before, limit, payload, scan }: SignalWalk<string> & { scan: number },
 ): Promise<SignalRow[]> {
-  const order = connectionId === undefined ? 'id DESC' : 'received_at DESC, id DESC';
   return db.query<SignalRow>(
-    `SELECT ${signalColumns} FROM ${db.schema}.signals WHERE ${filters} ORDER BY ${order} LIMIT $4`,
-    [connectionId, provider, kind, limit],
+    `SELECT ${signalColumns(payload)} FROM (SELECT * FROM ${db.tables.signals} s WHERE ${indexed} ORDER BY s.id DESC LIMIT $8) s
+     WHERE ($5::text IS NULL OR s.provider_slug = $5) AND ($6::text IS NULL OR s.kind = $6) AND ($7::uuid IS NULL OR s.job_id = $7)
+     ORDER BY s.id DESC LIMIT $9`,
+    [...indexedValues(filter, before), filter.provider, filter.kind, filter.jobId, scan, limit],
   );
 }
 
-/** Signals whose ids come after one, oldest first. */
-export function signalsAfter(
+/** The last of the signals that such a list looked at; undefined if it came to the end. */
+export async function lastSignalListed(
   db: Queryable,
-  { connectionId, provider, kind, after, limit }: SignalFilter & { after: string; limit: number },
-): Promise<SignalRow[]> {
-  return db.query<SignalRow>(
-    `SELECT ${signalColumns} FROM ${db.schema}.signals WHERE ${filters} AND id > $4 ORDER BY id LIMIT $5`,
-    [connectionId, provider, kind, after, limit],
+  filter: SignalFilter,
+  { before, scan }: { before: string | undefined; scan: number },
+): Promise<string | undefined> {
+  const [row] = await db.query<{ id: string }>(
+    `SELECT s.id FROM ${db.tables.signals} s WHERE ${indexed} ORDER BY s.id DESC OFFSET $5 LIMIT 1`,
+    [...indexedValues(filter, before), scan - 1],
   );
+  return row?.id;
+}
+
+/** A place among the signals of a connection. */
+export interface ReceivedKey {
+  received: string;
+  id: string;
+}
+
+/** Signals of a connection by when they were received, newest first, of a bounded number that is looked at. */
+export function listReceived(
+  db: Queryable,
+  connectionId: string,
+  { kind, provider, jobId, from, until }: SignalFilter,
+  { before, limit, payload, scan }: SignalWalk<ReceivedKey> & { scan: number },
+): Promise<(SignalRow & ReceivedKey)[]> {
+  return db.query<SignalRow & ReceivedKey>(
+    `SELECT ${signalColumns(payload)}, s.received_at::text AS received
+     FROM (SELECT * FROM ${db.tables.signals} s WHERE ${receivedBefore} ORDER BY ${receivedOrder} LIMIT $9) s
+     WHERE ($4::text IS NULL OR s.kind = $4) AND ($5::text IS NULL OR s.provider_slug = $5) AND ($6::uuid IS NULL OR s.job_id = $6)
+       AND ($7::uuid IS NULL OR s.id >= $7) AND ($8::uuid IS NULL OR s.id < $8)
+     ORDER BY ${receivedOrder} LIMIT $10`,
+    [connectionId, before?.received, before?.id, kind, provider, jobId, from, until, scan, limit],
+  );
+}
+
+const receivedBefore = `s.connection_id = $1 AND ($2::timestamptz IS NULL OR s.received_at <= $2)
+  AND ($2::timestamptz IS NULL OR (s.received_at, s.id) < ($2, $3::uuid))`;
+const receivedOrder = 's.received_at DESC, s.id DESC';
+
+/** The last of the signals that such a list looked at; undefined if it came to the end. */
+export async function lastReceivedListed(
+  db: Queryable,
+  connectionId: string,
+  { before, scan }: { before: ReceivedKey | undefined; scan: number },
+): Promise<ReceivedKey | undefined> {
+  const [row] = await db.query<ReceivedKey>(
+    `SELECT s.id, s.received_at::text AS received FROM ${db.tables.signals} s
+     WHERE ${receivedBefore} ORDER BY ${receivedOrder} OFFSET $4 LIMIT 1`,
+    [connectionId, before?.received, before?.id, scan - 1],
+  );
+  return row;
+}
+
+export async function findSignal(db: Queryable, id: string): Promise<SignalRow | undefined> {
+  const [row] = await db.query<SignalRow>(
+    `SELECT ${signalColumns(true)} FROM ${db.tables.signals} s WHERE s.id = $1`,
+    [id],
+  );
+  return row;
 }

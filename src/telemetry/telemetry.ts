@@ -106,7 +106,7 @@ export function createTelemetry(
       log.info(details, tickSentence(result));
     },
 
-    pruned(count: number, what: 'ended job' | 'event'): void {
+    pruned(count: number, what: string): void {
       log.info({ pruned: count }, `janitor deleted ${count} ${what}${count === 1 ? '' : 's'}`);
     },
 

@@ -33,8 +33,13 @@ describe('syncline connections add', () => {
       id: expect.any(String),
       tenant_id: expect.any(String),
       provider: 'notion',
+      tenant_name: 'Northwind',
+      provider_name: 'Notion',
       external_id: 'acme',
       status: 'active',
+      health: 'ok',
+      failing_since: null,
+      failure: null,
       interval_seconds: 300,
       base_interval_seconds: 300,
       next_run_at: null,
@@ -42,7 +47,7 @@ describe('syncline connections add', () => {
       first_activated_at: isoTime,
       last_jitter_seconds: null,
       cursor: null,
-      config: { token: 's3cret' },
+      config: { token: '[hidden]' },
       invalid_metadata: [],
       created_at: isoTime,
       updated_at: isoTime,
@@ -98,12 +103,12 @@ describe('syncline connections list', () => {
     const seen: string[] = [];
     let after: string[] = [];
     for (let page = 1; page <= 2; page++) {
-      const answer = await json<{ connections: { id: string }[]; next_after: string | null }>(
+      const answer = await json<{ connections: { id: string }[]; next_cursor: string | null }>(
         ...['connections', 'list', '--limit', '2', ...after],
       );
       seen.push(...answer.connections.map(({ id }) => id));
-      expect(answer.next_after).toBe(page === 1 ? seen[1] : null);
-      after = ['--after', `${answer.next_after}`];
+      expect(answer.next_cursor === null).toBe(page === 2);
+      after = ['--cursor', `${answer.next_cursor}`];
     }
     expect(seen).toEqual([...ids].sort());
   });
@@ -153,8 +158,9 @@ describe('syncline connections pause, resume, trigger, why, show', () => {
     );
     expect(await json('connections', 'resume', id, '--actor', 'ada')).toMatchObject({ id, status: 'active' });
     expect(await database.engine().connections.events(id)).toMatchObject([
-      { kind: 'resumed', actor: 'ada', reason: undefined },
-      { kind: 'paused', actor: `cli:${userInfo().username}`, reason: 'maintenance' },
+      { kind: 'connection.resumed', actor: 'ada', reason: undefined },
+      { kind: 'connection.paused', actor: `cli:${userInfo().username}`, reason: 'maintenance' },
+      { kind: 'connection.created' },
     ]);
   });
 
@@ -202,8 +208,9 @@ describe('syncline connections pause, resume, trigger, why, show', () => {
       why: { state: 'paused', sentence: expect.stringMatching(sentence), next_run_at: null },
       jobs: [{ id: jobId, status: 'queued', blocked: true }],
       events: [
-        { kind: 'paused', actor: 'ada', reason: null, job_id: null, at: isoTime },
-        { kind: 'triggered', actor: 'api', reason: hostile, job_id: jobId, at: isoTime },
+        { kind: 'connection.paused', actor: 'ada', reason: null, job_id: null, at: isoTime },
+        { kind: 'connection.triggered', actor: 'api', reason: hostile, job_id: jobId, at: isoTime },
+        { kind: 'connection.created', actor: 'api' },
       ],
     });
   });

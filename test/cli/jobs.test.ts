@@ -72,10 +72,15 @@ describe('syncline jobs show', () => {
       retry_after: null,
       started_at: null,
       finished_at: '2025-01-01T10:00:05.000Z',
+      duration_ms: null,
+      signals: 0,
       cursor: { page: 3 },
-      error,
+      next_cursor: null,
+      error: { ...error, hint: expect.any(String) },
       blocked: false,
       created_at: expect.stringMatching(/Z$/),
+      verdict: `It failed: ${hostile}`,
+      attempts_log: [],
     });
     expect(stdout).toMatch(/error +permanent: gone\\u001b\[2J second line\n/);
     expect(stdout).toMatch(/ended +2025-01-01T10:00:05\.000Z \(\d+ days ago\)\n/);
@@ -90,7 +95,7 @@ describe('syncline jobs cancel and retry', () => {
     const cancelled = await json('jobs', 'cancel', id, '--actor', 'ada', '--reason', 'not wanted');
     expect(cancelled).toMatchObject({ id, status: 'cancelled', finished_at: expect.any(String) });
     expect(await database.engine().connections.events(connection)).toMatchObject([
-      { kind: 'cancelled', actor: 'ada', reason: 'not wanted', jobId: id },
+      { kind: 'job.cancelled', actor: 'ada', reason: 'not wanted', jobId: id },
     ]);
     expectFailure(await run('jobs', 'cancel', id), /has ended already: it is cancelled/);
   });

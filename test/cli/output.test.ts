@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { cut, table } from '../../src/cli/output.ts';
-import { isoTime, relativeTime } from '../../src/cli/times.ts';
 import { plain } from '../../src/plain.ts';
+import { isoTime, relativeTime } from '../../src/times.ts';
 
 describe('text that others wrote', () => {
   it.each([

@@ -35,6 +35,7 @@ describe('syncline dev, which is npm start', () => {
     const first = await run({}, /tick: placed \d+ jobs.*synced \w+ …\w{6}: \d+ new signals/s);
     expect(first).toMatch(/made a demo: 5 tenants, 24 connections/);
     expect(first).toMatch(/placed github …\w{6} for \d\d:\d\d:\d\d \(every \d+ s, jitter \d+ s\), next/);
+    expect(first).toMatch(/GET \/\S+ → 200, \d+ items/);
     const second = await run({}, /tick: /);
     expect(second).toMatch(/going on with the data that is there/);
     expect(second).not.toMatch(/just migrated/);
@@ -46,7 +47,7 @@ describe('syncline dev, which is npm start', () => {
       { SYNCLINE_DATABASE_URL: database.url, SYNCLINE_DATABASE_SCHEMA: schema },
       /tick: nothing due/,
     );
-    expect(output).toMatch(/schema "dev_here" is at version 2, just migrated/);
+    expect(output).toMatch(/schema "dev_here" is at version 3, just migrated/);
     expect(output).not.toMatch(/embedded|demo/);
     expect(await database.sql(`SELECT FROM ${schema}.tenants`)).toHaveLength(0);
   });

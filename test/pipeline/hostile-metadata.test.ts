@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { lockDue } from '../../src/store/connections.ts';
+import { tablesOf } from '../../src/store/scope.ts';
 import { tenant, useDatabase } from '../setup/database.ts';
 import { recordingLogger } from '../setup/log.ts';
 
@@ -156,7 +157,10 @@ describe('DB-3: metadata that somebody else wrote', () => {
   it('DB-3: a megabyte in a field stays in the database: what is read of a connection has a bound', async () => {
     for (const [, metadata] of hostile) await insert(metadata);
     const query = (text: string, values?: unknown[]) => sql(text, values) as Promise<never[]>;
-    const rows = await lockDue({ schema: 'syncline', query }, { horizon: new Date(), limit: 1000 });
+    const rows = await lockDue(
+      { schema: 'syncline', tables: tablesOf('syncline'), query },
+      { horizon: new Date(), limit: 1000 },
+    );
     expect(rows).toHaveLength(hostile.length);
     expect(Math.max(...rows.map((row) => JSON.stringify(row).length))).toBeLessThan(1000);
   });

@@ -420,7 +420,7 @@ describe('EXE-7, EXE-8: failures', () => {
     expect((await engine.connections.get(id)).status).toBe('needs_auth');
     expect((await jobs()).map(({ status }) => status).toSorted()).toEqual(['failed', 'queued']);
     expect(await engine.connections.events(id)).toEqual([
-      expect.objectContaining({ kind: 'needs_auth', actor: 'syncline', reason: 'token revoked' }),
+      expect.objectContaining({ kind: 'connection.needs_auth', actor: 'syncline', reason: 'token revoked' }),
     ]);
     expect((await engine.connections.explain(id)).sentence).toMatch(/refused its credentials.*token revoked/);
   });

@@ -286,7 +286,7 @@ describe('EXE-10: what has ended when the grace time is over', () => {
     const slow: Ports = {
       ...ports,
       query: async (statement, send) => {
-        if (statement.includes('INTO "syncline".signals'))
+        if (statement.includes('INTO "syncline".rollups'))
           await new Promise<void>((resolve) => (release = resolve));
         return ports.query(statement, send);
       },

@@ -58,7 +58,7 @@ describe('SIGSTOP: a process that stands still for longer than its lease', () =>
     {
       where: 'between the statements of its commit',
       fault: () => ({ at: secondCall() + 4, when: 'after' }),
-      label: /^UPDATE sync_jobs j SET status/,
+      label: /^WITH stored AS \( INSERT INTO signals/,
     },
   ];
 

@@ -21,6 +21,7 @@ export async function explain(url: string, send: (db: Queryable) => Promise<unkn
   await db.transaction((tx) =>
     send({
       schema: tx.schema,
+      tables: tx.tables,
       query: async (text, values) => {
         const [row] = await tx.query<{ 'QUERY PLAN': { Plan: Plan }[] }>(
           `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${text}`,

@@ -1,5 +1,5 @@
-import { lasting } from '../explain.ts';
-import { systemPorts } from '../ports.ts';
+import { lasting } from './explain.ts';
+import { systemPorts } from './ports.ts';
 
 /** For JSON. Postgres knows times that no Date can be, such as `infinity`; those count as absent. */
 export function isoTime(at: Date | undefined): string | null {

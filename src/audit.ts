@@ -1,0 +1,75 @@
+import { requireText, requireUuid } from './checks.ts';
+import {
+  filteredPage,
+  keyOf,
+  mapPage,
+  mostScanned,
+  type Page,
+  type PageRequest,
+  pageLimit,
+  uuidPart,
+} from './page.ts';
+import type { Database } from './store/database.ts';
+import {
+  type EventFilter,
+  type EventKind,
+  type EventRow,
+  lastEventListed,
+  listEvents,
+} from './store/events.ts';
+
+/** Something that was done, by whom and why. */
+export interface AuditEvent {
+  id: string;
+  at: Date;
+  kind: EventKind;
+  actor: string;
+  reason: string | undefined;
+  tenantId: string | undefined;
+  connectionId: string | undefined;
+  jobId: string | undefined;
+  detail: unknown;
+}
+
+export function createAudit({ db }: { db: Database }) {
+  return {
+    /** Every change, the newest first, as far back as events are kept. */
+    async list({
+      cursor,
+      limit: wanted,
+      ...filter
+    }: PageRequest & EventFilter = {}): Promise<Page<AuditEvent>> {
+      const limit = pageLimit(wanted);
+      if (filter.tenantId !== undefined) requireUuid('tenantId', filter.tenantId);
+      if (filter.connectionId !== undefined) requireUuid('connection', filter.connectionId);
+      if (filter.kind !== undefined) requireText('kind', filter.kind, 100);
+      const before = keyOf('events', cursor, [uuidPart])?.[0];
+      const page = await db.transaction(async (tx) => {
+        const rows = await listEvents(tx, filter, { before, limit: limit + 1, scan: mostScanned });
+        return filteredPage(
+          'events',
+          limit,
+          rows,
+          ({ id }) => [id],
+          async () => {
+            const last = await lastEventListed(tx, filter, { before, scan: mostScanned });
+            return last === undefined ? undefined : [last];
+          },
+        );
+      });
+      return mapPage(page, toEvent);
+    },
+  };
+}
+
+const toEvent = (row: EventRow): AuditEvent => ({
+  id: row.id,
+  at: row.created_at,
+  kind: row.kind,
+  actor: row.actor,
+  reason: row.reason ?? undefined,
+  tenantId: row.tenant_id ?? undefined,
+  connectionId: row.connection_id ?? undefined,
+  jobId: row.job_id ?? undefined,
+  detail: row.detail ?? undefined,
+});

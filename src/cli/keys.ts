@@ -1,0 +1,83 @@
+import type { Command } from 'commander';
+import type { ApiKey } from '../access.ts';
+import { invalid, requireUuid } from '../checks.ts';
+import { keyJson } from '../json.ts';
+import { relativeTime } from '../times.ts';
+import { type CommonOptions, withEngine } from './engine.ts';
+import { doerOf, limitOf, withLimit } from './options.ts';
+import { answer, table } from './output.ts';
+import { collect } from './pages.ts';
+
+interface CreateOptions extends CommonOptions {
+  name: string;
+  tenant?: string;
+  operator?: boolean;
+}
+
+export function addKeys(program: Command): void {
+  const group = program.command('keys').description('make and revoke the keys of the API and the dashboard');
+
+  group
+    .command('create')
+    .description('make a key; it is shown once')
+    .requiredOption('--name <text>', 'what it is for')
+    .option('--tenant <id>', 'it opens what belongs to this tenant')
+    .option('--operator', 'it opens everything')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  $ syncline keys create --operator --name "on call"\n  $ syncline keys create --tenant 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42 --name "their backend" --json',
+    )
+    .action(async (options: CreateOptions) => {
+      const { name, tenant, operator } = options;
+      if ((tenant === undefined) === (operator !== true))
+        throw invalid(
+          'A key is for one tenant or for the operator.',
+          'Give either --tenant <id> or --operator.',
+        );
+      if (tenant !== undefined) requireUuid('--tenant', tenant);
+      const actor = doerOf({}).actor as string;
+      const made = await withEngine(options, (syncline) =>
+        syncline.as({ actor }).keys.create({ name, ...(tenant !== undefined && { tenantId: tenant }) }),
+      );
+      answer(options.json, { ...keyJson(made), key: made.key }, () => [
+        made.key,
+        'Keep it now: it is not shown again. Send it as "Authorization: Bearer …", or log in with it.',
+      ]);
+    });
+
+  withLimit(group.command('list').description('list keys, the newest first'))
+    .addHelpText('after', '\nExample:\n  $ syncline keys list --json')
+    .action(async (options: CommonOptions & { limit: string }) => {
+      const limit = limitOf(options);
+      const { items } = await withEngine(options, ({ keys }) =>
+        collect({ limit }, (page) => keys.list(page)),
+      );
+      answer(options.json, { keys: items.map(keyJson) }, () =>
+        items.length === 0 ? ['There are no keys.'] : keyTable(items),
+      );
+    });
+
+  group
+    .command('revoke')
+    .description('end a key, and whatever was opened with it, at once')
+    .argument('<id>', 'the id of the key, as `keys list` shows it')
+    .addHelpText('after', '\nExample:\n  $ syncline keys revoke 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42')
+    .action(async (id: string, options: CommonOptions) => {
+      const actor = doerOf({}).actor as string;
+      await withEngine(options, (syncline) => syncline.as({ actor }).keys.revoke(id));
+      answer(options.json, { id, revoked: true }, () => [`Key ${id} is revoked.`]);
+    });
+}
+
+function keyTable(keys: ApiKey[]): string[] {
+  const rows = keys.map((key) => [
+    key.id,
+    `${key.prefix}…`,
+    key.tenantId ?? 'operator',
+    relativeTime(key.createdAt),
+    relativeTime(key.lastUsedAt),
+    key.revokedAt ? `revoked ${relativeTime(key.revokedAt)}` : 'in use',
+    key.name,
+  ]);
+  return table([['id', 'begins', 'opens', 'made', 'used', 'state', 'name'], ...rows]);
+}

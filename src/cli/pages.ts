@@ -1,0 +1,19 @@
+import type { Page, PageRequest } from '../page.ts';
+
+/** The most that a page holds. */
+const perPage = 100;
+
+/** As many items as are wanted, page by page. */
+export async function collect<T>(
+  { limit, cursor }: { limit: number; cursor?: string | undefined },
+  list: (request: PageRequest) => Promise<Page<T>>,
+): Promise<Page<T>> {
+  const items: T[] = [];
+  let next = cursor;
+  do {
+    const page = await list({ cursor: next, limit: Math.min(perPage, limit - items.length) });
+    items.push(...page.items);
+    next = page.nextCursor;
+  } while (next !== undefined && items.length < limit);
+  return { items, nextCursor: next };
+}

@@ -1,0 +1,105 @@
+import type { Doer, Recorder } from './doer.ts';
+import { SynclineError } from './errors.ts';
+import { feedCursor, feedPlace } from './feed/cursor.ts';
+import { keyOf, type Page, type PageRequest, pageLimit, pageOf } from './page.ts';
+import type { Ports } from './ports.ts';
+import { consumerName } from './signals.ts';
+import {
+  type ConsumerRow,
+  deleteConsumer,
+  findConsumer,
+  listConsumers,
+  moveConsumer,
+} from './store/consumers.ts';
+import type { Database } from './store/database.ts';
+import { lastPosition, startOfFeed } from './store/feed.ts';
+import { everybody } from './store/scope.ts';
+import type { Who } from './who.ts';
+
+/** A named reader of the feed, and how far it has come. */
+export interface Consumer {
+  name: string;
+  /** Undefined: it is the operator's. */
+  tenantId: string | undefined;
+  /** A cursor of the feed. */
+  after: string;
+  createdAt: Date;
+  movedAt: Date;
+}
+
+/** The named readers of a tenant's feed, or of the operator's. */
+export function createConsumers({
+  db,
+  ports,
+  who,
+  record,
+}: {
+  db: Database;
+  ports: Ports;
+  who: Who;
+  record: Recorder;
+}) {
+  const key = (name: string) => ({ tenantId: who.tenantId, name: consumerName(name) });
+
+  async function existing(name: string): Promise<Consumer> {
+    const row = await findConsumer(db, consumerName(name));
+    if (!row) throw new SynclineError('NOT_FOUND', `There is no consumer "${name}".`);
+    return toConsumer(row);
+  }
+
+  async function cursorAt(after: string): Promise<string> {
+    if (after === 'latest') return feedCursor({ position: await lastPosition(db) });
+    if (after === 'beginning') return feedCursor({ position: await startOfFeed(db) });
+    return feedCursor(feedPlace(after));
+  }
+
+  return {
+    get: existing,
+
+    /** By their names. */
+    async list({ cursor, limit: wanted }: PageRequest = {}): Promise<Page<Consumer>> {
+      const limit = pageLimit(wanted);
+      const after = keyOf('consumers', cursor, [/^[^\0]+$/])?.[0];
+      const rows = await listConsumers(db, after, limit + 1);
+      return pageOf('consumers', rows.map(toConsumer), limit, ({ name }) => name);
+    },
+
+    /**
+     * Sets how far a consumer has come, and makes it if it is new. `after` is a cursor of the feed, `beginning` or `latest`.
+     * Only leaps by name are recorded: a reader that acknowledges what it read does so all the time.
+     */
+    async move(name: string, after: string, doer: Doer = {}): Promise<Consumer> {
+      const cursor = await cursorAt(after);
+      const now = new Date(ports.now());
+      await db.transaction(async (tx) => {
+        await moveConsumer(tx, now, key(name), cursor);
+        if (after === 'beginning' || after === 'latest')
+          await record(
+            tx,
+            now,
+            { tenantId: who.tenantId ?? null, kind: 'consumer.moved', detail: { consumer: name, after } },
+            doer,
+          );
+      });
+      return existing(name);
+    },
+
+    async remove(name: string, doer: Doer = {}): Promise<void> {
+      await db.transaction(async (tx) => {
+        if (!(await deleteConsumer(tx, key(name))))
+          throw new SynclineError('NOT_FOUND', `There is no consumer "${name}".`);
+        const detail = { consumer: name };
+        const tenantId = who.tenantId ?? null;
+        await record(tx, new Date(ports.now()), { tenantId, kind: 'consumer.deleted', detail }, doer);
+      });
+    },
+  };
+}
+
+const toConsumer = (row: ConsumerRow): Consumer => ({
+  name: row.name,
+  tenantId: row.tenant_id === everybody ? undefined : row.tenant_id,
+  after: row.after,
+  createdAt: row.created_at,
+  movedAt: row.moved_at,
+});

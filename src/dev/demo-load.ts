@@ -1,0 +1,137 @@
+import { SynclineError } from '../errors.ts';
+import type { Syncline } from '../syncline.ts';
+import { demoProviders } from './demo-accounts.ts';
+import { type DemoDatabase, withDemoDatabase } from './demo-database.ts';
+import { tokenOf } from './provider/tokens.ts';
+
+export interface LoadOptions {
+  connections: number;
+  intervalSeconds: number;
+  nowMs: number;
+  /** Told how many are there so far. */
+  onProgress: (done: number) => void;
+}
+
+/** Rows per transaction: large enough to be quick, small enough not to be in anybody's way. */
+const insertedAtOnce = 500;
+/** Each takes its jobs and signals with it. */
+const deletedAtOnce = 100;
+
+/** What is ours to remove: both the name and the mark, so that nobody's own connection named `load-…` is. */
+const ours = `external_id LIKE 'load-%' AND metadata @> '{"demo": "load"}'`;
+
+/** Adds connections to a demo, spread over its tenants and providers, and over the interval until they first come due. */
+export async function addLoad(syncline: Syncline, options: LoadOptions): Promise<void> {
+  const { connections, onProgress } = options;
+  await withDemoDatabase(syncline, async (database) => {
+    const tenantIds = await demoTenantIds(database);
+    const first = (await highestNumber(database)) + 1;
+    for (let done = 0; done < connections; ) {
+      const size = Math.min(insertedAtOnce, connections - done);
+      const rows = Array.from({ length: size }, (_, i) => rowOf(first, done + i, tenantIds, options));
+      await insert(database, rows, options.nowMs);
+      done += size;
+      onProgress(done);
+    }
+  });
+}
+
+async function demoTenantIds({ client, schema }: DemoDatabase): Promise<string[]> {
+  const { rows } = await client.query<{ tenant_id: string }>(
+    `SELECT DISTINCT tenant_id FROM ${schema}.connections WHERE metadata @> '{"demo": true}' ORDER BY tenant_id`,
+  );
+  if (rows.length === 0)
+    throw new SynclineError(
+      'NOT_FOUND',
+      'There is no demo in this database, and a load is only for a demo.',
+      {
+        hint: 'Run `npm start` with no database configured, and this beside it, in the same folder.',
+      },
+    );
+  return rows.map((row) => row.tenant_id);
+}
+
+async function highestNumber({ client, schema }: DemoDatabase): Promise<number> {
+  const { rows } = await client.query<{ highest: number }>(
+    `SELECT coalesce(max(substring(external_id FROM '^load-(\\d{1,9})$')::int), 0) AS highest
+     FROM ${schema}.connections WHERE ${ours}`,
+  );
+  return rows[0]?.highest ?? 0;
+}
+
+interface LoadRow {
+  tenantId: string;
+  provider: string;
+  externalId: string;
+  metadata: string;
+  config: string;
+}
+
+function rowOf(first: number, i: number, tenantIds: string[], options: LoadOptions): LoadRow {
+  const { connections, intervalSeconds, nowMs } = options;
+  const provider = demoProviders[i % demoProviders.length]?.slug as string;
+  const externalId = `load-${first + i}`;
+  // Repositories have an owner, which nothing else minds.
+  const account = `${externalId}/app`;
+  const dueMs = nowMs + (intervalSeconds * 1000 * i) / connections;
+  const sync = {
+    first_activated_at: new Date(nowMs).toISOString(),
+    interval_seconds: intervalSeconds,
+    next_run_at: new Date(dueMs).toISOString(),
+  };
+  return {
+    // Every tenant has every provider, since their numbers share no factor.
+    tenantId: tenantIds[i % tenantIds.length] as string,
+    provider,
+    externalId,
+    metadata: JSON.stringify({ demo: 'load', sync }),
+    config: JSON.stringify({ account, token: tokenOf(provider, account) }),
+  };
+}
+
+async function insert({ client, schema }: DemoDatabase, rows: LoadRow[], nowMs: number): Promise<void> {
+  await client.query(
+    `INSERT INTO ${schema}.connections (tenant_id, provider_slug, external_id, metadata, config, created_at, updated_at)
+     SELECT tenant_id, provider, external_id, metadata, config, $6, $6
+     FROM unnest($1::uuid[], $2::text[], $3::text[], $4::jsonb[], $5::jsonb[])
+       AS r (tenant_id, provider, external_id, metadata, config)`,
+    [
+      rows.map((row) => row.tenantId),
+      rows.map((row) => row.provider),
+      rows.map((row) => row.externalId),
+      rows.map((row) => row.metadata),
+      rows.map((row) => row.config),
+      new Date(nowMs),
+    ],
+  );
+}
+
+/** Removes what `addLoad` made, with its jobs and signals; returns how many connections that were. */
+export async function removeLoad(syncline: Syncline, onProgress: (done: number) => void): Promise<number> {
+  return withDemoDatabase(syncline, async (database) => {
+    for (let done = 0; ; ) {
+      const removed = await removeSome(database);
+      done += removed;
+      if (removed === 0) return done;
+      onProgress(done);
+    }
+  });
+}
+
+/** Locked in the order of their ids first, as everybody does, so that no deadlock comes of it. */
+async function removeSome({ client, schema }: DemoDatabase): Promise<number> {
+  await client.query('BEGIN');
+  try {
+    const { rows } = await client.query<{ id: string }>(
+      `SELECT id FROM ${schema}.connections WHERE ${ours} ORDER BY id LIMIT ${deletedAtOnce} FOR UPDATE`,
+    );
+    await client.query(`DELETE FROM ${schema}.connections WHERE id = ANY ($1::uuid[])`, [
+      rows.map((row) => row.id),
+    ]);
+    await client.query('COMMIT');
+    return rows.length;
+  } catch (error) {
+    await client.query('ROLLBACK').catch(() => {});
+    throw error;
+  }
+}

@@ -1,0 +1,129 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describeError } from '../errors.ts';
+import type { Ports } from '../ports.ts';
+import type { Answer, ProviderApi, Refusal } from './provider/api.ts';
+import { createBudgets } from './provider/budget.ts';
+import { database } from './provider/database.ts';
+import { github } from './provider/github.ts';
+import { googleCalendar } from './provider/google-calendar.ts';
+import { slack } from './provider/slack.ts';
+import { isAuthorized } from './provider/tokens.ts';
+import { latencyMs, troubleAt } from './provider/weather.ts';
+
+export interface ProviderServer {
+  /** Each provider's API is below it, under its slug. */
+  url: string;
+  stop(): Promise<void>;
+}
+
+const apis = new Map<string, ProviderApi>(
+  [github, slack, googleCalendar, database].map((api) => [api.slug, api]),
+);
+
+/**
+ * Plays the providers of the demo over real HTTP, on this machine only: pages, tokens, rate limits, failures and latency
+ * as real ones have them. What it shows follows from the account and the time, so it keeps nothing but this minute's counts.
+ */
+export async function startProviderServer(ports: Pick<Ports, 'now' | 'sleep'>): Promise<ProviderServer> {
+  const startedMs = ports.now();
+  const budgets = createBudgets();
+
+  async function answer(request: IncomingMessage, baseUrl: string, gone: AbortSignal): Promise<Answer> {
+    const url = new URL(request.url ?? '/', baseUrl);
+    const [, slug = '', pathname = ''] = /^\/([^/]+)(\/.*)$/.exec(url.pathname) ?? [];
+    const api = apis.get(slug);
+    const account = api?.accountOf(pathname, url.searchParams);
+    if (!api || !account) return { status: 404, body: { error: 'not found' } };
+    if (request.method !== 'GET')
+      return { status: 405, headers: { allow: 'GET' }, body: { error: 'only GET is served' } };
+
+    await ports.sleep(latencyMs(slug, account, ports.now()), gone);
+    const nowMs = ports.now();
+    const { authorization } = request.headers;
+    if (!isAuthorized({ provider: slug, account, authorization }, nowMs - startedMs))
+      return api.refuse({ kind: 'unauthorized' });
+    const budget = budgets.take(`${slug}/${account}`, nowMs);
+    if (!budget) return api.refuse(spent(budgets.windowEnd(nowMs), nowMs));
+    const refusal = refusalOf(slug, account, nowMs);
+    if (refusal) return api.refuse(refusal);
+    return api.list({
+      account,
+      query: url.searchParams,
+      headers: request.headers,
+      baseUrl: `${baseUrl}/${slug}`,
+      nowMs,
+      budget,
+    });
+  }
+
+  function refusalOf(slug: string, account: string, nowMs: number): Refusal | undefined {
+    const trouble = troubleAt(slug, account, nowMs);
+    switch (trouble?.kind) {
+      case 'broken':
+        return { kind: 'broken' };
+      case 'too fast':
+        return { kind: 'too fast', retryAfterSeconds: secondsUntil(trouble.untilMs, nowMs) };
+      case 'spent':
+        return spent(trouble.untilMs, nowMs);
+      default:
+        return undefined;
+    }
+  }
+
+  const spent = (untilMs: number, nowMs: number): Refusal => ({
+    kind: 'spent',
+    retryAfterSeconds: secondsUntil(untilMs, nowMs),
+    budget: budgets.spent(untilMs),
+  });
+
+  function send(response: ServerResponse, { status, headers, body }: Answer): void {
+    const text = body === undefined ? '' : JSON.stringify(body);
+    response.writeHead(status, {
+      // Clients tell from it how far away a reset is, so it must be of the same clock.
+      date: new Date(ports.now()).toUTCString(),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    });
+    response.end(text);
+  }
+
+  const server = createServer((request, response) => {
+    // A client that has gone, or a server that stops, ends the wait.
+    const gone = new AbortController();
+    response.once('close', () => gone.abort());
+    request.resume();
+    answer(request, url, gone.signal)
+      .catch((error: unknown): Answer => ({ status: 400, body: { error: describeError(error) } }))
+      .then((found) => send(response, found));
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+
+  return {
+    url,
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+/** Runs the providers for as long as the work takes. */
+export async function withProviderServer<T>(
+  ports: Pick<Ports, 'now' | 'sleep'>,
+  work: (url: string) => Promise<T>,
+): Promise<T> {
+  const server = await startProviderServer(ports);
+  try {
+    return await work(server.url);
+  } finally {
+    await server.stop();
+  }
+}
+
+const secondsUntil = (ms: number, nowMs: number) => Math.max(1, Math.ceil((ms - nowMs) / 1000));

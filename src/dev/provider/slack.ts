@@ -1,0 +1,88 @@
+import {
+  type Answer,
+  type Asked,
+  type ProviderApi,
+  pageSize,
+  type Refusal,
+  sealNumbers,
+  unsealNumbers,
+} from './api.ts';
+import { feedOf, type Item } from './feed.ts';
+import { pick } from './random.ts';
+import { messages, people } from './words.ts';
+
+const slug = 'slack';
+
+/** In the style of Slack: the newest first, back to `oldest` (not included), and mistakes told with status 200. */
+export const slack: ProviderApi = {
+  slug,
+  accountOf: (pathname, query) =>
+    pathname === '/api/conversations.history' ? (query.get('channel') ?? undefined) : undefined,
+  list,
+  refuse,
+};
+
+function list({ account, query, nowMs }: Asked): Answer {
+  const feed = feedOf(slug, account);
+  const size = pageSize(query, 'limit', 50, 200);
+  const cursor = query.get('cursor');
+  const place = cursor ? unsealNumbers(cursor, 2) : [feed.newest(nowMs), startOf(asMs(query.get('oldest')))];
+  if (!place) return mistake('invalid_cursor');
+  const [to, start] = place as [number, number];
+  const from = Math.max(start, to - size + 1);
+  const hasMore = from > start;
+  return {
+    status: 200,
+    body: {
+      ok: true,
+      messages: feed.items(from, to).reverse().map(message),
+      has_more: hasMore,
+      response_metadata: { next_cursor: hasMore ? sealNumbers(from - 1, start) : '' },
+    },
+  };
+
+  function startOf(oldestMs: number | undefined): number {
+    if (oldestMs === undefined) return feed.backlogStart(nowMs);
+    return Math.max(feed.firstSince(oldestMs + 1), feed.oldestKept(nowMs));
+  }
+}
+
+function message(item: Item) {
+  const isReply = item.chance('reply') % 4 === 0;
+  const isFile = item.chance('file') % 10 === 0;
+  return {
+    type: 'message',
+    ...(isFile && { subtype: 'file_share' }),
+    user: pick(people, item.chance('author')),
+    text: isFile ? 'screenshot.png' : pick(messages, item.chance('text')),
+    ts: timestamp(item),
+    ...(isReply && { thread_ts: `${item.atMs / 1000 - 60 - (item.chance('thread') % 600)}.000100` }),
+  };
+}
+
+/** Seconds, and a number that keeps apart what happened in the same second. */
+const timestamp = (item: Item) =>
+  `${item.atMs / 1000}.${String(item.chance('ts') % 1_000_000).padStart(6, '0')}`;
+
+/** Items have whole seconds, so what follows the point is of no use to find one again. */
+function asMs(ts: string | null): number | undefined {
+  const seconds = Number.parseInt(ts ?? '', 10);
+  return Number.isNaN(seconds) ? undefined : seconds * 1000;
+}
+
+function refuse(refusal: Refusal): Answer {
+  switch (refusal.kind) {
+    case 'unauthorized':
+      return mistake('invalid_auth');
+    case 'broken':
+      return { status: 500, body: { ok: false, error: 'internal_error' } };
+    default:
+      return {
+        status: 429,
+        headers: { 'retry-after': String(refusal.retryAfterSeconds) },
+        body: { ok: false, error: 'ratelimited' },
+      };
+  }
+}
+
+const mistake = (error: string): Answer => ({ status: 200, body: { ok: false, error } });

@@ -1,0 +1,83 @@
+import { SynclineError } from '../errors.ts';
+import type { Database } from '../store/database.ts';
+import { type Batch, type FeedLook, type FeedRow, lookAtFeed, signalsOfBatches } from '../store/feed.ts';
+import type { SignalFilter } from '../store/signals.ts';
+import type { FeedPlace } from './cursor.ts';
+
+/** Batches looked at in one step: with the most that a page holds from each, still few megabytes. */
+const batchesPerStep = 50;
+
+/** `more` may be read at once; `committing`: a transaction is just ending, look again in a moment; `end`: wait. */
+export type Outlook = 'more' | 'committing' | 'end';
+
+export interface Step {
+  rows: FeedRow[];
+  /** Where the next step goes on. */
+  next: FeedPlace;
+  outlook: Outlook;
+}
+
+export type FeedReader = ReturnType<typeof createFeedReader>;
+
+/**
+ * Reads the feed in the order of commits, and never past a place where something may still appear.
+ *
+ * Positions are given while a transaction commits, so one that is missing belongs to a transaction that is committing at
+ * this moment, or to one that failed while it did, or to nobody (Postgres skips some after a crash). It is waited for
+ * until every transaction that had begun when it was first missed has ended: if it is not there then, it never will be.
+ */
+export function createFeedReader() {
+  /** By the last of some missing positions: everything that had begun when they were missed is below this. */
+  const missed = new Map<number, bigint>();
+
+  function readable(from: number, { batches, begunBelow, allEndedBelow }: FeedLook): Batch[] {
+    let expected = from;
+    for (const [i, { position }] of batches.entries()) {
+      if (position > expected) {
+        const gap = position - 1;
+        const begun = missed.get(gap);
+        if (begun === undefined) missed.set(gap, begunBelow);
+        if (begun === undefined || allEndedBelow < begun) return batches.slice(0, i);
+      }
+      expected = position + 1;
+    }
+    return batches;
+  }
+
+  /** Many readers at different places may each have missed some; what is far behind all of them is not needed again. */
+  function forget(): void {
+    if (missed.size <= mostMissed) return;
+    for (const gap of [...missed.keys()].slice(0, missed.size - mostMissed)) missed.delete(gap);
+  }
+
+  return {
+    async step(db: Database, place: FeedPlace, filter: SignalFilter, limit: number): Promise<Step> {
+      const from = place.within ? place.position : place.position + 1;
+      const look = await lookAtFeed(db, from, batchesPerStep);
+      if (place.position < look.start)
+        throw new SynclineError('EXPIRED', 'What comes next in the feed is older than signals are kept.', {
+          hint: 'Read from the beginning again, or keep signals longer (retention.signalsDays).',
+        });
+      const batches = readable(from, look);
+      forget();
+      const outlook: Outlook =
+        batches.length < look.batches.length
+          ? 'committing'
+          : batches.length === batchesPerStep
+            ? 'more'
+            : 'end';
+      const last = batches.at(-1);
+      if (!last) return { rows: [], next: place, outlook };
+      const rows = await signalsOfBatches(db, batches, { within: place.within, filter, limit });
+      const lastRow = rows.at(-1);
+      if (lastRow && rows.length === limit) return { rows, next: placeOf(lastRow), outlook: 'more' };
+      return { rows, next: { position: last.position }, outlook };
+    },
+  };
+}
+
+const mostMissed = 1000;
+
+export function placeOf(row: FeedRow): FeedPlace {
+  return { position: row.position, within: { tenantId: row.tenant_id, id: row.id } };
+}

@@ -1,0 +1,82 @@
+import { lasting } from './explain.ts';
+import type { Job, JobFailure } from './jobs.ts';
+import type { AttemptRow, LogLine } from './store/attempts.ts';
+
+/** One run of a job. */
+export interface Attempt {
+  number: number;
+  outcome: 'succeeded' | 'failed' | 'retried' | 'lost' | 'cancelled' | 'running';
+  startedAt: Date;
+  endedAt: Date | undefined;
+  retryAfter: Date | undefined;
+  error: JobFailure | undefined;
+  /** What the connector logged, the first hundred lines of it. */
+  log: LogLine[];
+}
+
+/** A job, a sentence on how it went, and all its runs. */
+export interface JobDetail extends Job {
+  verdict: string;
+  runs: Attempt[];
+}
+
+/** The runs that are on record, and the last one, of which the job's own row tells. */
+export function detailOf(job: Job, claimId: string | null, recorded: AttemptRow[], nowMs: number): JobDetail {
+  const runs = recorded.map(toAttempt);
+  const isLastRecorded = recorded.some((row) => row.claim_id === claimId);
+  if (job.startedAt && job.status !== 'queued' && !isLastRecorded)
+    runs.push({
+      outcome: job.status === 'completed' ? 'succeeded' : job.status,
+      startedAt: job.startedAt,
+      endedAt: job.finishedAt,
+      retryAfter: undefined,
+      error: job.status === 'failed' ? job.error : undefined,
+      log: [],
+    });
+  return {
+    ...job,
+    verdict: verdict(job, runs.length, nowMs),
+    runs: runs.map((run, i) => ({ number: i + 1, ...run })),
+  };
+}
+
+function toAttempt(row: AttemptRow): Omit<Attempt, 'number'> {
+  return {
+    outcome: row.outcome,
+    startedAt: row.started_at,
+    endedAt: row.ended_at,
+    retryAfter: row.retry_after ?? undefined,
+    error: (row.error as JobFailure | null) ?? undefined,
+    log: row.log ?? [],
+  };
+}
+
+function verdict(job: Job, runs: number, nowMs: number): string {
+  const { status, startedAt, finishedAt, signals, error, scheduledAt, retryAfter } = job;
+  const tries = runs > 1 ? ` on try ${runs}` : '';
+  switch (status) {
+    case 'succeeded':
+    case 'completed':
+      return `It succeeded${tries}${took(startedAt, finishedAt)} and stored ${signals === 1 ? 'one new signal' : `${signals} new signals`}.`;
+    case 'failed':
+      return `It failed${tries}: ${error?.message ?? 'nobody said why.'}`;
+    case 'cancelled':
+      return `It was cancelled${finishedAt ? ` ${lasting(nowMs - finishedAt.getTime())} ago` : ''}; nothing of an unfinished run was stored.`;
+    case 'running':
+      return `It is running${startedAt ? `, since ${lasting(nowMs - startedAt.getTime())}` : ''}${tries}.`;
+    case 'queued': {
+      const startMs = Math.max(scheduledAt.getTime(), retryAfter?.getTime() ?? 0);
+      const when = startMs > nowMs ? `in ${lasting(startMs - nowMs)}` : 'as soon as a slot is free';
+      if (job.blocked) return 'It waits until its connection is active and runs nothing else.';
+      return error && job.attempts > 0
+        ? `It failed ${job.attempts === 1 ? 'once' : `${job.attempts} times`}, at last with: ${error.message} It is tried again ${when}.`
+        : `It is to run ${when}.`;
+    }
+  }
+}
+
+function took(from: Date | undefined, to: Date | undefined): string {
+  if (!from || !to) return '';
+  const ms = Math.max(0, to.getTime() - from.getTime());
+  return ` after ${ms < 2000 ? `${Math.round(ms)} ms` : lasting(ms)}`;
+}

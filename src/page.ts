@@ -1,0 +1,89 @@
+import { invalid, requireWhole } from './checks.ts';
+
+/** A part of a list. `nextCursor` is where to go on; there is nothing more once it is undefined. */
+export interface Page<T> {
+  /** May be fewer than were asked for, even none, while there is more: a page reads a bounded number of rows. */
+  items: T[];
+  nextCursor: string | undefined;
+}
+
+export interface PageRequest {
+  /** `nextCursor` of the page before. */
+  cursor?: string | undefined;
+  /** 1 to 100. */
+  limit?: number | undefined;
+}
+
+const usualLimit = 20;
+/** A page is one answer, built in memory; whoever wants more asks again. */
+const mostPerPage = 100;
+
+export function pageLimit(limit: number | undefined): number {
+  if (limit !== undefined) requireWhole('limit', limit, 1, mostPerPage);
+  return limit ?? usualLimit;
+}
+
+/** What rows are ordered by, in one list: a cursor of another list is refused. */
+type Key = readonly string[];
+
+export function cursorTo(list: string, key: Key): string {
+  return Buffer.from(JSON.stringify([list, ...key])).toString('base64url');
+}
+
+/** The key that a cursor stands for. Each part is checked by its pattern, because it came from outside. */
+export function keyOf(list: string, cursor: string | undefined, parts: readonly RegExp[]): Key | undefined {
+  if (cursor === undefined) return undefined;
+  const [name, ...key] = parsed(cursor);
+  const isOurs =
+    name === list && key.length === parts.length && key.every((part, i) => parts[i]?.test(String(part)));
+  if (!isOurs)
+    throw invalid(
+      `cursor is ${JSON.stringify(cursor.slice(0, 80))}; it is none of this list.`,
+      'Pass next_cursor of an earlier page, unchanged.',
+    );
+  return key as string[];
+}
+
+function parsed(cursor: string): unknown[] {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString());
+    return Array.isArray(value) ? value : [];
+  } catch {
+    return [];
+  }
+}
+
+export const uuidPart = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
+export const instantPart = /^(-?infinity|\d{4,6}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?[+-]\d\d(:\d\d){0,2})$/;
+
+/** Rows that a page with a filter may read. About 20 ms of work; a filter that finds less goes on with the next page. */
+export const mostScanned = 10_000;
+
+/**
+ * A page of rows that a filter lets through, of which one more than `limit` was asked for. Where there was none, `lastScanned` says how far the search has
+ * come; undefined means to the end.
+ */
+export async function filteredPage<Row>(
+  list: string,
+  limit: number,
+  rows: Row[],
+  keyOfRow: (row: Row) => Key,
+  lastScanned: () => Promise<Key | undefined>,
+): Promise<Page<Row>> {
+  const items = rows.slice(0, limit);
+  const last = items.at(-1);
+  const key = rows.length > limit && last !== undefined ? keyOfRow(last) : await lastScanned();
+  return { items, nextCursor: key && cursorTo(list, key) };
+}
+
+export function mapPage<A, B>({ items, nextCursor }: Page<A>, map: (item: A) => B): Page<B> {
+  return { items: items.map(map), nextCursor };
+}
+
+/** A page of a list that is ordered by one column, of which one more than `limit` was asked for. */
+export function pageOf<T>(list: string, rows: T[], limit: number, key: (item: T) => string): Page<T> {
+  const items = rows.slice(0, limit);
+  const last = items.at(-1);
+  const isMore = rows.length > limit && last !== undefined;
+  return { items, nextCursor: isMore ? cursorTo(list, [key(last)]) : undefined };
+}

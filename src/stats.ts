@@ -1,0 +1,251 @@
+import { requireText, requireWhole } from './checks.ts';
+import type { Config } from './config/settings.ts';
+import { ageEdgesSeconds, lagEdgesMs, percentile } from './histogram.ts';
+import type { Ports } from './ports.ts';
+import { otherProvidersWaiting } from './store/claims.ts';
+import type { Database, Queryable } from './store/database.ts';
+import { findProcesses } from './store/processes.ts';
+import { type Counts, sumRollups } from './store/rollups.ts';
+import { lastTickAt } from './store/schedulers.ts';
+import {
+  type ConnectionCounts,
+  countConnections,
+  countQueue,
+  dueByMinute,
+  estimatedRows,
+  failingGroups,
+  lastErrors,
+  mostCounted,
+  overdueConnections,
+  type QueueCounts,
+  refusedGroups,
+  type TroubleRow,
+} from './store/stats.ts';
+import type { Who } from './who.ts';
+
+export interface Totals {
+  succeeded: number;
+  failed: number;
+  retried: number;
+  signals: number;
+}
+
+export interface Overview {
+  now: Date;
+  connections: ConnectionCounts;
+  /** The operator's business, like everything that tenants share. */
+  queue: QueueCounts | undefined;
+  lastTickAt: Date | undefined;
+  executors: { alive: number; slots: number } | undefined;
+  lastHour: Totals;
+}
+
+export interface SeriesPoint extends Totals {
+  at: Date;
+  lagP50Ms: number | undefined;
+  lagP95Ms: number | undefined;
+  freshnessP50Seconds: number | undefined;
+  freshnessP95Seconds: number | undefined;
+}
+
+export interface Series {
+  from: Date;
+  to: Date;
+  stepSeconds: number;
+  points: SeriesPoint[];
+}
+
+export interface Load {
+  minutes: { at: Date; runs: number }[];
+  /** Whether it was worked out from a sample. */
+  estimated: boolean;
+}
+
+export interface Attention {
+  cause: 'needs_auth' | 'failing' | 'overdue' | 'unserved';
+  provider: string | undefined;
+  failure: string | undefined;
+  count: number;
+  atLeast: boolean;
+  since: Date | undefined;
+  /** The last error of one of them. */
+  message: string | undefined;
+  remedy: string;
+  /** The list of what it concerns. */
+  filter: { health: 'needs_auth' | 'failing'; provider: string } | undefined;
+}
+
+const minuteMs = 60_000;
+const shortestMinutes = 5;
+const longestMinutes = 7 * 24 * 60;
+/** Few enough points that each is a pixel or more. */
+const mostPoints = 120;
+/** Steps that divide an hour or a day, so that charts of different lengths agree. */
+const stepMinutes = [1, 5, 15, 60, 120];
+const loadMinutes = 60;
+/** A due job is claimed within a poll; one that nobody has taken for so long has nobody who could. */
+const unservedAfterMs = 60_000;
+
+const remedies: Record<string, string> = {
+  unauthorized: 'The provider refuses the credentials: have the customer connect again, then resume.',
+  permanent:
+    'The provider or the connector says that trying again will not help: look at the error, then trigger.',
+  cursor_expired:
+    'A full sync follows by itself; if it keeps happening, the interval is too long for this provider.',
+  transient: 'It is tried again by itself, with growing pauses. Look at the error if it lasts.',
+};
+
+/** Numbers over everything that a view may see: sums that were kept as runs ended, and look-ups that read little. */
+export function createStats({
+  db,
+  ports,
+  who,
+  config,
+}: {
+  db: Database;
+  ports: Ports;
+  who: Who;
+  config: Config['scheduler'];
+}) {
+  const isOperator = who.tenantId === undefined;
+
+  return {
+    async overview(): Promise<Overview> {
+      const now = new Date(ports.now());
+      return db.transaction(async (tx) => {
+        const alive = isOperator
+          ? (await findProcesses(tx, ports.leaseTime())).filter((process) => process.alive)
+          : undefined;
+        const from = new Date(now.getTime() - 60 * minuteMs);
+        const [hour] = await sumRollups(tx, { from, to: nextMinute(now), stepSeconds: 3720 });
+        return {
+          now,
+          connections: await countConnections(tx),
+          queue: isOperator ? await countQueue(tx, now) : undefined,
+          lastTickAt: await lastTickAt(tx),
+          executors: alive && {
+            alive: alive.length,
+            slots: alive.reduce((sum, { concurrency }) => sum + concurrency, 0),
+          },
+          lastHour: totals(hour),
+        };
+      });
+    },
+
+    /** What ended in each step of the last so many minutes, and how late and how old things were. */
+    async series({
+      minutes = 60,
+      provider,
+    }: {
+      minutes?: number | undefined;
+      provider?: string | undefined;
+    } = {}): Promise<Series> {
+      requireWhole('minutes', minutes, shortestMinutes, longestMinutes);
+      if (provider !== undefined) requireText('provider', provider, 200);
+      const step = stepMinutes.find((one) => minutes / one <= mostPoints) ?? (stepMinutes.at(-1) as number);
+      const stepMs = step * minuteMs;
+      const to = new Date(Math.ceil(ports.now() / stepMs) * stepMs);
+      const from = new Date(to.getTime() - Math.ceil(minutes / step) * stepMs);
+      const sums = await db.transaction((tx) =>
+        sumRollups(tx, { from, to, stepSeconds: stepMs / 1000, provider }),
+      );
+      const byTime = new Map(sums.map((sum) => [sum.at.getTime(), sum]));
+      const points: SeriesPoint[] = [];
+      for (let atMs = from.getTime(); atMs < to.getTime(); atMs += stepMs)
+        points.push(point(new Date(atMs), byTime.get(atMs)));
+      return { from, to, stepSeconds: stepMs / 1000, points };
+    },
+
+    /** How many runs each of the next sixty minutes will bring, as things stand. */
+    async load(): Promise<Load> {
+      const from = new Date(ports.now());
+      const to = new Date(from.getTime() + loadMinutes * minuteMs);
+      return db.transaction(async (tx) => {
+        const due = await dueByMinute(tx, { from, to, isWhole: isOperator });
+        const byTime = new Map(due.map(({ at, runs }) => [at.getTime(), runs]));
+        const minutes = Array.from({ length: loadMinutes }, (_, i) => {
+          const at = new Date(from.getTime() + i * minuteMs);
+          return { at, runs: byTime.get(at.getTime()) ?? 0 };
+        });
+        return { minutes, estimated: (await estimatedRows(tx, 'connections')) > 2 * mostCounted };
+      });
+    },
+
+    /** What somebody should look at, grouped by cause, the most urgent first. */
+    async attention(): Promise<Attention[]> {
+      return db.transaction(async (tx) => {
+        const groups = [
+          ...(await refusedGroups(tx)).map((row) => ({ row, cause: 'needs_auth' as const })),
+          ...(await failingGroups(tx)).map((row) => ({ row, cause: 'failing' as const })),
+        ];
+        const messages = await lastErrors(
+          tx,
+          groups.map(({ row }) => row.example),
+        );
+        const troubles = groups.map(({ row, cause }) => trouble(row, cause, messages.get(row.example)));
+        return [...(await overdue(tx)), ...(isOperator ? await unserved(tx) : []), ...troubles];
+      });
+    },
+  };
+
+  async function overdue(tx: Queryable): Promise<Attention[]> {
+    const before = new Date(ports.now() - 3 * config.tickIntervalSeconds * 1000);
+    const { count, atLeast, since } = await overdueConnections(tx, before);
+    if (count === 0) return [];
+    const remedy = 'No scheduler has placed their runs: see that one is running (`syncline start`).';
+    const unknown = { provider: undefined, failure: undefined, message: undefined, filter: undefined };
+    return [{ cause: 'overdue', count, atLeast, since: since ?? undefined, remedy, ...unknown }];
+  }
+
+  async function unserved(tx: Queryable): Promise<Attention[]> {
+    const processes = await findProcesses(tx, ports.leaseTime());
+    const served = processes.filter(({ alive }) => alive).flatMap(({ providers }) => providers);
+    const before = new Date(ports.now() - unservedAfterMs);
+    const waiting = await otherProvidersWaiting(tx, served, before);
+    return waiting.map((provider) => ({
+      cause: 'unserved',
+      provider,
+      failure: undefined,
+      count: 1,
+      atLeast: true,
+      since: undefined,
+      message: undefined,
+      remedy: `Due jobs of "${provider}" wait, and no running executor has a connector for it. Start one that does.`,
+      filter: undefined,
+    }));
+  }
+}
+
+function trouble(row: TroubleRow, cause: 'needs_auth' | 'failing', message: string | undefined): Attention {
+  return {
+    cause,
+    provider: row.provider_slug,
+    failure: row.failure ?? undefined,
+    count: Math.min(row.connections, mostCounted),
+    atLeast: row.connections > mostCounted,
+    since: row.since,
+    message,
+    remedy: remedies[row.failure ?? 'transient'] ?? (remedies['transient'] as string),
+    filter: { health: cause, provider: row.provider_slug },
+  };
+}
+
+const nextMinute = (at: Date) => new Date(at.getTime() + minuteMs);
+
+function totals(counts: Counts | undefined): Totals {
+  const { succeeded = 0, failed = 0, retried = 0, signals = 0 } = counts ?? {};
+  return { succeeded, failed, retried, signals };
+}
+
+function point(at: Date, counts: (Counts & { at: Date }) | undefined): SeriesPoint {
+  const lag = (share: number) => (counts ? percentile(counts.lag, lagEdgesMs, share) : undefined);
+  const age = (share: number) => (counts ? percentile(counts.age, ageEdgesSeconds, share) : undefined);
+  return {
+    at,
+    ...totals(counts),
+    lagP50Ms: lag(0.5),
+    lagP95Ms: lag(0.95),
+    freshnessP50Seconds: age(0.5),
+    freshnessP95Seconds: age(0.95),
+  };
+}

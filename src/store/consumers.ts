@@ -1,0 +1,90 @@
+import type { Queryable } from './database.ts';
+import { everybody } from './scope.ts';
+
+export interface ConsumerRow {
+  tenant_id: string;
+  name: string;
+  after: string;
+  created_at: Date;
+  moved_at: Date;
+}
+
+const columns = 'tenant_id, name, after, created_at, moved_at';
+
+export async function findConsumer(db: Queryable, name: string): Promise<ConsumerRow | undefined> {
+  const [row] = await db.query<ConsumerRow>(
+    `SELECT ${columns} FROM ${db.tables.consumers} c WHERE name = $1`,
+    [name],
+  );
+  return row;
+}
+
+export function listConsumers(
+  db: Queryable,
+  after: string | undefined,
+  limit: number,
+): Promise<ConsumerRow[]> {
+  return db.query<ConsumerRow>(
+    `SELECT ${columns} FROM ${db.tables.consumers} c WHERE ($1::text IS NULL OR name > $1) ORDER BY name LIMIT $2`,
+    [after, limit],
+  );
+}
+
+interface ConsumerKey {
+  tenantId: string | undefined;
+  name: string;
+}
+
+/** Sets where a consumer stands; whoever reads under its name at this moment is told at its next step. */
+export async function moveConsumer(
+  tx: Queryable,
+  now: Date,
+  { tenantId, name }: ConsumerKey,
+  after: string,
+): Promise<void> {
+  await tx.query(
+    `INSERT INTO ${tx.schema}.consumers (tenant_id, name, after, created_at, moved_at) VALUES ($1, $2, $3, $4, $4)
+     ON CONFLICT (tenant_id, name) DO UPDATE SET after = excluded.after, reader = NULL, moved_at = excluded.moved_at`,
+    [tenantId ?? everybody, name, after, now],
+  );
+}
+
+/** Makes somebody the reader of a consumer, which begins at `after` if it is new; returns where it stands. */
+export async function takeConsumer(
+  db: Queryable,
+  now: Date,
+  { tenantId, name }: ConsumerKey,
+  reader: string,
+  after: string,
+): Promise<string> {
+  const [row] = await db.query<{ after: string }>(
+    `INSERT INTO ${db.schema}.consumers AS c (tenant_id, name, after, reader, created_at, moved_at) VALUES ($1, $2, $3, $4, $5, $5)
+     ON CONFLICT (tenant_id, name) DO UPDATE SET reader = excluded.reader
+     RETURNING c.after`,
+    [tenantId ?? everybody, name, after, reader, now],
+  );
+  return row?.after ?? after;
+}
+
+/** Remembers how far a reader has come; false if it is not the reader any more. */
+export async function advanceConsumer(
+  db: Queryable,
+  now: Date,
+  { tenantId, name }: ConsumerKey,
+  reader: string,
+  after: string,
+): Promise<boolean> {
+  const rows = await db.query(
+    `UPDATE ${db.schema}.consumers SET after = $4, moved_at = $5 WHERE tenant_id = $1 AND name = $2 AND reader = $3 RETURNING 1`,
+    [tenantId ?? everybody, name, reader, after, now],
+  );
+  return rows.length > 0;
+}
+
+export async function deleteConsumer(tx: Queryable, { tenantId, name }: ConsumerKey): Promise<boolean> {
+  const rows = await tx.query(
+    `DELETE FROM ${tx.schema}.consumers WHERE tenant_id = $1 AND name = $2 RETURNING 1`,
+    [tenantId ?? everybody, name],
+  );
+  return rows.length > 0;
+}

@@ -1,0 +1,122 @@
+import type { Queryable } from './database.ts';
+import type { SignalFilter, SignalRow } from './signals.ts';
+
+/** The signals of one transaction, at its place in the order of commits. */
+export interface Batch {
+  position: number;
+  batch: string;
+}
+
+export interface FeedLook {
+  /** From the position asked for on, in order; positions may be missing in between. */
+  batches: Batch[];
+  /** Every transaction below this has ended, and if it committed, can be seen. */
+  allEndedBelow: bigint;
+  /** Every transaction that had begun when this was read is below this. */
+  begunBelow: bigint;
+  /** Up to here the feed has been deleted. */
+  start: number;
+}
+
+/** Reads what can be seen and what it can be known of what cannot, in one statement: both belong to one moment. */
+export async function lookAtFeed(db: Queryable, from: number, limit: number): Promise<FeedLook> {
+  const rows = await db.query<{
+    xmin: string;
+    xmax: string;
+    start: number;
+    position: number | null;
+    batch: string;
+  }>(
+    `SELECT pg_snapshot_xmin(now.snapshot)::text AS xmin, pg_snapshot_xmax(now.snapshot)::text AS xmax,
+       (SELECT s.position FROM ${db.schema}.feed_start s)::float8 AS start, f.position::float8, f.batch
+     FROM (SELECT pg_current_snapshot() AS snapshot) now
+     LEFT JOIN LATERAL (
+       SELECT position, batch FROM ${db.schema}.feed WHERE position IS NOT NULL AND position >= $1
+       ORDER BY position LIMIT $2) f ON true
+     ORDER BY f.position`,
+    [from, limit],
+  );
+  const [first] = rows;
+  return {
+    batches: rows.flatMap(({ position, batch }) => (position === null ? [] : [{ position, batch }])),
+    allEndedBelow: BigInt(first?.xmin ?? 0),
+    begunBelow: BigInt(first?.xmax ?? 0),
+    start: first?.start ?? 0,
+  };
+}
+
+/** The last position that was given to anybody, committed or not. */
+export async function lastPosition(db: Queryable): Promise<number> {
+  const [row] = await db.query<{ position: number }>(
+    `SELECT CASE WHEN is_called THEN last_value ELSE 0 END::float8 AS position FROM ${db.schema}.feed_position`,
+  );
+  return row?.position ?? 0;
+}
+
+/** Up to here the feed has been deleted. */
+export async function startOfFeed(db: Queryable): Promise<number> {
+  const [row] = await db.query<{ position: number }>(`SELECT position::float8 FROM ${db.schema}.feed_start`);
+  return row?.position ?? 0;
+}
+
+export interface FeedRow extends SignalRow {
+  position: number;
+}
+
+/** A place within a batch. */
+export interface WithinBatch {
+  tenantId: string;
+  id: string;
+}
+
+/** The signals of these batches in order, of the first one those after a place in it. */
+export function signalsOfBatches(
+  db: Queryable,
+  batches: Batch[],
+  {
+    within,
+    filter: { connectionId, provider, kind },
+    limit,
+  }: { within: WithinBatch | undefined; filter: SignalFilter; limit: number },
+): Promise<FeedRow[]> {
+  return db.query<FeedRow>(
+    `SELECT s.*, b.position FROM unnest($1::uuid[], $2::float8[]) WITH ORDINALITY AS b (batch, position, n)
+     CROSS JOIN LATERAL (
+       SELECT s.id, s.tenant_id, s.provider_slug, s.connection_id, s.job_id, s.kind, s.occurred_at, s.received_at, s.dedupe_key, s.payload
+       FROM ${db.tables.signals} s
+       WHERE s.batch = b.batch AND (b.n > 1 OR $3::uuid IS NULL OR (s.tenant_id, s.id) > ($3, $4::uuid))
+         AND ($5::uuid IS NULL OR s.connection_id = $5) AND ($6::text IS NULL OR s.provider_slug = $6) AND ($7::text IS NULL OR s.kind = $7)
+       ORDER BY s.tenant_id, s.id LIMIT $8) s
+     ORDER BY b.n, s.tenant_id, s.id LIMIT $8`,
+    [
+      batches.map((one) => one.batch),
+      batches.map((one) => one.position),
+      within?.tenantId,
+      within?.id,
+      connectionId,
+      provider,
+      kind,
+      limit,
+    ],
+  );
+}
+
+/** Deletes some of the oldest batches from before `cutoff`, with their signals; returns how many signals. */
+export async function deleteBatches(tx: Queryable, cutoff: Date, limit: number): Promise<number> {
+  const [row] = await tx.query<{ signals: number }>(
+    `WITH old AS MATERIALIZED (
+       SELECT position, batch FROM ${tx.schema}.feed WHERE position IS NOT NULL AND created_at < $1
+       ORDER BY position LIMIT $2 FOR UPDATE SKIP LOCKED
+     ), gone AS (
+       DELETE FROM ${tx.schema}.signals WHERE batch IN (SELECT batch FROM old) RETURNING 1
+     ), left_feed AS (
+       DELETE FROM ${tx.schema}.feed WHERE batch IN (SELECT batch FROM old) RETURNING 1
+     ), moved AS (
+       UPDATE ${tx.schema}.feed_start SET position = greatest(position, (SELECT max(position) FROM old))
+       WHERE EXISTS (SELECT FROM old) RETURNING 1
+     )
+     SELECT (SELECT count(*) FROM gone)::int AS signals`,
+    [cutoff, limit],
+  );
+  return row?.signals ?? 0;
+}

@@ -1,0 +1,42 @@
+import type { Queryable } from './database.ts';
+
+export interface SchedulerRow {
+  id: string;
+  host: string;
+  pid: number;
+  started_at: Date;
+  ticked_at: Date;
+  tick_ms: number;
+  scheduled: number;
+}
+
+/** A scheduler that has not ticked for this long is gone; the longest tick interval is five minutes. */
+const forgottenAfterSeconds = 3600;
+
+/** Notes that a scheduler has ticked, and forgets those that are long gone. */
+export async function recordTick(db: Queryable, row: SchedulerRow): Promise<void> {
+  await db.query(
+    `WITH gone AS (DELETE FROM ${db.schema}.schedulers WHERE ticked_at < $5::timestamptz - interval '${forgottenAfterSeconds} seconds')
+     INSERT INTO ${db.schema}.schedulers (id, host, pid, started_at, ticked_at, tick_ms, scheduled) VALUES ($1, $2, $3, $4, $5, $6, $7)
+     ON CONFLICT (id) DO UPDATE SET ticked_at = excluded.ticked_at, tick_ms = excluded.tick_ms, scheduled = excluded.scheduled`,
+    [row.id, row.host, row.pid, row.started_at, row.ticked_at, row.tick_ms, row.scheduled],
+  );
+}
+
+export function findSchedulers(db: Queryable): Promise<SchedulerRow[]> {
+  return db.query<SchedulerRow>(
+    `SELECT id, host, pid, started_at, ticked_at, tick_ms, scheduled FROM ${db.schema}.schedulers ORDER BY started_at LIMIT 1000`,
+  );
+}
+
+/** When any scheduler last ticked. */
+export async function lastTickAt(db: Queryable): Promise<Date | undefined> {
+  const [row] = await db.query<{ at: Date | null }>(
+    `SELECT max(ticked_at) AS at FROM ${db.schema}.schedulers`,
+  );
+  return row?.at ?? undefined;
+}
+
+export async function deleteScheduler(db: Queryable, id: string): Promise<void> {
+  await db.query(`DELETE FROM ${db.schema}.schedulers WHERE id = $1`, [id]);
+}

@@ -1,0 +1,48 @@
+import { requireUuid } from '../checks.ts';
+
+/**
+ * What a statement may see, ready to stand in FROM with an alias. The one place where a tenant's limits enter SQL: of
+ * everything that belongs to tenants, a view for one tenant has that tenant's rows and no others, whatever the statement
+ * around it asks for. Rows that have no tenant of their own (attempts, feed) are only looked up by rows found here.
+ */
+export interface Tables {
+  tenants: string;
+  connections: string;
+  jobs: string;
+  signals: string;
+  events: string;
+  keys: string;
+  /** The tenant's own, or the operator's. */
+  consumers: string;
+  /** The tenant's own, or everybody's together. */
+  rollups: string;
+  /** Where executors run is the operator's business: a tenant sees that they are there. */
+  processes: string;
+}
+
+/** Stands for the operator where a row needs a tenant. */
+export const everybody = '00000000-0000-0000-0000-000000000000';
+
+export function tablesOf(schema: string, tenantId?: string): Tables {
+  if (tenantId !== undefined) requireUuid('tenantId', tenantId);
+  const owner = tenantId ?? everybody;
+  const all = (table: string) => `${schema}.${table}`;
+  const only = (table: string, column: string, id: string) =>
+    `(SELECT * FROM ${schema}.${table} WHERE ${column} = '${id}')`;
+  const scoped = (table: string, column = 'tenant_id') =>
+    tenantId === undefined ? all(table) : only(table, column, tenantId);
+  return {
+    tenants: scoped('tenants', 'id'),
+    connections: scoped('connections'),
+    jobs: scoped('sync_jobs'),
+    signals: scoped('signals'),
+    events: scoped('events'),
+    keys: scoped('api_keys'),
+    consumers: only('consumers', 'tenant_id', owner),
+    rollups: only('rollups', 'tenant_id', owner),
+    processes:
+      tenantId === undefined
+        ? all('processes')
+        : `(SELECT id, NULL::text AS host, NULL::integer AS pid, concurrency, providers, started_at, expires_at FROM ${schema}.processes)`,
+  };
+}

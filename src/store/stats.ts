@@ -1,0 +1,201 @@
+import type { Queryable } from './database.ts';
+
+/** Rows that a count reads at most. Counting on would cost in proportion to what exists, for a number nobody reads. */
+export const mostCounted = 10_000;
+
+/** A count; `atLeast` says that there are more. */
+export interface Count {
+  count: number;
+  atLeast: boolean;
+}
+
+const capped = (rows: number): Count => ({
+  count: Math.min(rows, mostCounted),
+  atLeast: rows > mostCounted,
+});
+
+async function countRows(db: Queryable, from: string, values: unknown[] = []): Promise<Count> {
+  const [row] = await db.query<{ rows: number }>(
+    `SELECT count(*)::int AS rows FROM (SELECT 1 ${from} LIMIT ${mostCounted + 1}) counted`,
+    values,
+  );
+  return capped(row?.rows ?? 0);
+}
+
+export type ConnectionCounts = Record<
+  'total' | 'ok' | 'failing' | 'needs_auth' | 'paused' | 'disabled',
+  Count
+>;
+
+/** Connections by how they do: exact while there are few, and by the indexes over those that are not well beyond that. */
+export async function countConnections(db: Queryable): Promise<ConnectionCounts> {
+  const rows = await db.query<{ health: keyof ConnectionCounts; connections: number }>(
+    `SELECT CASE WHEN status <> 'active' THEN status WHEN failing THEN 'failing' ELSE 'ok' END AS health, count(*)::int AS connections
+     FROM (SELECT status, failing_since IS NOT NULL AS failing FROM ${db.tables.connections} c LIMIT ${mostCounted + 1}) seen
+     GROUP BY 1`,
+  );
+  const found = new Map(rows.map((row) => [row.health, row.connections]));
+  const total = capped(rows.reduce((sum, row) => sum + row.connections, 0));
+  const exact = (health: keyof ConnectionCounts): Count => ({
+    count: found.get(health) ?? 0,
+    atLeast: false,
+  });
+  if (!total.atLeast)
+    return {
+      total,
+      ok: exact('ok'),
+      failing: exact('failing'),
+      needs_auth: exact('needs_auth'),
+      paused: exact('paused'),
+      disabled: exact('disabled'),
+    };
+  const inactive = (status: string) =>
+    countRows(db, `FROM ${db.tables.connections} c WHERE status = '${status}' AND status <> 'active'`);
+  return {
+    total,
+    ok: { count: found.get('ok') ?? 0, atLeast: true },
+    failing: await countRows(
+      db,
+      `FROM ${db.tables.connections} c WHERE failing_since IS NOT NULL AND status = 'active'`,
+    ),
+    needs_auth: await inactive('needs_auth'),
+    paused: await inactive('paused'),
+    disabled: await inactive('disabled'),
+  };
+}
+
+export type QueueCounts = Record<'due' | 'backing_off' | 'blocked' | 'running', Count>;
+
+/** Everybody's jobs that wait or run. */
+export async function countQueue(db: Queryable, now: Date): Promise<QueueCounts> {
+  const jobs = `FROM ${db.schema}.sync_jobs WHERE`;
+  return {
+    due: await countRows(
+      db,
+      `${jobs} status = 'queued' AND NOT blocked AND retry_after IS NULL AND scheduled_at <= $1`,
+      [now],
+    ),
+    backing_off: await countRows(db, `${jobs} status = 'queued' AND NOT blocked AND retry_after IS NOT NULL`),
+    blocked: await countRows(db, `${jobs} status = 'queued' AND blocked`),
+    running: await countRows(db, `${jobs} status = 'running'`),
+  };
+}
+
+export interface TroubleRow {
+  provider_slug: string;
+  failure: string | null;
+  connections: number;
+  since: Date;
+  example: string;
+}
+
+/** Connections that fail, by provider and kind of failure. */
+export function failingGroups(db: Queryable): Promise<TroubleRow[]> {
+  return db.query<TroubleRow>(
+    `SELECT provider_slug, failure, count(*)::int AS connections, min(failing_since) AS since, max(id::text)::uuid AS example
+     FROM (SELECT id, provider_slug, failure, failing_since FROM ${db.tables.connections} c
+           WHERE failing_since IS NOT NULL AND status = 'active' LIMIT ${mostCounted + 1}) failing
+     GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 50`,
+  );
+}
+
+/** Connections whose credentials are refused, by provider. */
+export function refusedGroups(db: Queryable): Promise<TroubleRow[]> {
+  return db.query<TroubleRow>(
+    `SELECT provider_slug, 'unauthorized' AS failure, count(*)::int AS connections, min(updated_at) AS since, max(id::text)::uuid AS example
+     FROM (SELECT id, provider_slug, updated_at FROM ${db.tables.connections} c
+           WHERE status = 'needs_auth' AND status <> 'active' LIMIT ${mostCounted + 1}) refused
+     GROUP BY 1 ORDER BY 3 DESC LIMIT 50`,
+  );
+}
+
+/** Connections that no scheduler has placed though their time has come. */
+export async function overdueConnections(
+  db: Queryable,
+  before: Date,
+): Promise<Count & { since: Date | null }> {
+  const [row] = await db.query<{ connections: number; since: Date | null }>(
+    `SELECT count(*)::int AS connections, min(nullif(due_at, '-infinity')) AS since
+     FROM (SELECT due_at FROM ${db.tables.connections} c
+           WHERE status = 'active' AND NOT waits_for_job AND due_at <= $1 LIMIT ${mostCounted + 1}) overdue`,
+    [before],
+  );
+  return { ...capped(row?.connections ?? 0), since: row?.since ?? null };
+}
+
+/** The last error of each of some connections, whether it is being tried again or was given up. */
+export async function lastErrors(db: Queryable, connectionIds: string[]): Promise<Map<string, string>> {
+  const rows = await db.query<{ id: string; message: string }>(
+    `SELECT c.id, j.error ->> 'message' AS message FROM unnest($1::uuid[]) AS c (id) CROSS JOIN LATERAL (
+       SELECT error FROM ${db.tables.jobs} j WHERE j.connection_id = c.id AND j.error IS NOT NULL
+       ORDER BY coalesce(j.finished_at, j.updated_at) DESC LIMIT 1) j`,
+    [connectionIds],
+  );
+  return new Map(rows.map((row) => [row.id, row.message]));
+}
+
+/** Beyond this many connections a sample of them is counted. */
+const sampled = 20_000;
+
+/** How many connections come due in each minute of a stretch of time; `share` is how many of them were looked at. */
+export async function dueByMinute(
+  db: Queryable,
+  { from, to, isWhole }: { from: Date; to: Date; isWhole: boolean },
+): Promise<{ at: Date; runs: number }[]> {
+  const estimate = isWhole ? await estimatedRows(db, 'connections') : 0;
+  const percent = estimate > sampled ? (100 * sampled) / estimate : 100;
+  const source =
+    percent < 100
+      ? `${db.schema}.connections TABLESAMPLE SYSTEM (${percent})`
+      : `(SELECT * FROM ${db.tables.connections} c ORDER BY id LIMIT ${sampled})`;
+  const rows = await db.query<{ at: Date; runs: number }>(
+    `SELECT date_bin('1 minute', greatest(due_at, $1), $1) AS at, count(*)::int AS runs
+     FROM ${source} c WHERE status = 'active' AND due_at < $2 GROUP BY 1 ORDER BY 1`,
+    [from, to],
+  );
+  return rows.map(({ at, runs }) => ({ at, runs: Math.round((runs * 100) / percent) }));
+}
+
+export async function estimatedRows(db: Queryable, table: string): Promise<number> {
+  const [row] = await db.query<{ rows: number }>(
+    `SELECT greatest(reltuples, 0)::float8 AS rows FROM pg_class WHERE oid = $1::regclass`,
+    [`${db.schema}.${table}`],
+  );
+  return row?.rows ?? 0;
+}
+
+export interface TableRow {
+  name: string;
+  bytes: number;
+  rows_estimate: number;
+  dead_rows_estimate: number;
+  last_vacuum_at: Date | null;
+}
+
+/** The tables of the schema, largest first, as far as Postgres itself keeps count. */
+export function tableSizes(db: Queryable): Promise<TableRow[]> {
+  return db.query<TableRow>(
+    `SELECT c.relname AS name, pg_total_relation_size(c.oid)::float8 AS bytes, greatest(c.reltuples, 0)::float8 AS rows_estimate,
+       coalesce(s.n_dead_tup, 0)::float8 AS dead_rows_estimate, greatest(s.last_vacuum, s.last_autovacuum) AS last_vacuum_at
+     FROM pg_class c LEFT JOIN pg_stat_all_tables s ON s.relid = c.oid
+     WHERE c.relnamespace = $1::regnamespace AND c.relkind IN ('r', 'p') ORDER BY bytes DESC LIMIT 100`,
+    [db.schema],
+  );
+}
+
+export async function databaseBytes(db: Queryable): Promise<number> {
+  const [row] = await db.query<{ bytes: number }>(
+    `SELECT pg_database_size(current_database())::float8 AS bytes`,
+  );
+  return row?.bytes ?? 0;
+}
+
+/** Running jobs by the process that runs them. */
+export async function runningByProcess(db: Queryable): Promise<Map<string, number>> {
+  const rows = await db.query<{ id: string; running: number }>(
+    `SELECT process_id AS id, count(*)::int AS running
+     FROM (SELECT process_id FROM ${db.schema}.sync_jobs WHERE status = 'running' AND process_id IS NOT NULL LIMIT ${mostCounted}) r
+     GROUP BY 1`,
+  );
+  return new Map(rows.map((row) => [row.id, row.running]));
+}

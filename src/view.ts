@@ -1,0 +1,85 @@
+import { createKeys } from './access.ts';
+import { createAudit } from './audit.ts';
+import type { Config } from './config/settings.ts';
+import { createConnections } from './connections.ts';
+import type { Connector } from './connector.ts';
+import { createConsumers } from './consumers.ts';
+import { recorder } from './doer.ts';
+import type { FeedReader } from './feed/reader.ts';
+import type { FeedWatch } from './feed/watch.ts';
+import { createJobs } from './jobs.ts';
+import type { Ports } from './ports.ts';
+import { createProviders, createTenants } from './registry.ts';
+import { createSignals } from './signals.ts';
+import { createStats } from './stats.ts';
+import type { Database } from './store/database.ts';
+import { createSystem } from './system.ts';
+import type { Who } from './who.ts';
+
+export interface ViewContext {
+  /** Limited to what may be seen. */
+  db: Database;
+  ports: Ports;
+  who: Who;
+  config: Config;
+  connectors: ReadonlyMap<string, Connector>;
+  reader: FeedReader;
+  watch: FeedWatch;
+  /** Turns what the driver throws into something that can be understood. */
+  explain: (error: unknown) => unknown;
+}
+
+export type View = ReturnType<typeof createView>;
+
+/** Everything that can be seen and done, by one tenant or by the operator. */
+export function createView(context: ViewContext) {
+  const { db, ports, who, config, connectors, explain } = context;
+  const record = recorder(ports, who.actor);
+  const shared = { ...context, record };
+  const signals = createSignals(shared);
+  return {
+    who,
+    tenants: explainedAll(createTenants(shared), explain),
+    providers: explainedAll(createProviders(shared), explain),
+    connections: explainedAll(
+      createConnections({ db, config: config.scheduler, ports, connectors, record }),
+      explain,
+    ),
+    jobs: explainedAll(createJobs(shared), explain),
+    signals: {
+      ...explainedAll({ list: signals.list, get: signals.get, read: signals.read }, explain),
+      feed: (...args: Parameters<typeof signals.feed>) => explainedEach(signals.feed(...args), explain),
+    },
+    consumers: explainedAll(createConsumers(shared), explain),
+    stats: explainedAll(createStats({ db, ports, who, config: config.scheduler }), explain),
+    audit: explainedAll(createAudit(shared), explain),
+    keys: explainedAll(createKeys(shared), explain),
+    ...explainedAll({ system: createSystem({ db, ports, who, config }) }, explain),
+  };
+}
+
+type Explain = ViewContext['explain'];
+
+export const explained = <T>(work: Promise<T>, explain: Explain): Promise<T> =>
+  work.catch((error: unknown) => {
+    throw explain(error);
+  });
+
+export function explainedAll<Api extends Record<string, (...args: never[]) => Promise<unknown>>>(
+  api: Api,
+  explain: Explain,
+): Api {
+  const methods = Object.entries(api).map(([name, method]) => [
+    name,
+    (...args: never[]) => explained(method(...args), explain),
+  ]);
+  return Object.fromEntries(methods) as Api;
+}
+
+async function* explainedEach<T>(items: AsyncGenerator<T>, explain: Explain): AsyncGenerator<T> {
+  try {
+    yield* items;
+  } catch (error) {
+    throw explain(error);
+  }
+}

@@ -1,0 +1,107 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { makeDemo } from '../../src/dev/demo.ts';
+import { demoConnectors } from '../../src/dev/demo-connectors.ts';
+import { revokedAccount } from '../../src/dev/provider/tokens.ts';
+import type { Connection, Syncline } from '../../src/index.ts';
+import { useDatabase } from '../setup/database.ts';
+import { useProviders } from '../setup/provider-server.ts';
+
+const database = useDatabase();
+const providers = useProviders();
+let startedMs: number;
+
+async function everything(engine: Syncline): Promise<Connection[]> {
+  return (await engine.connections.list({ limit: 100 })).items;
+}
+
+describe('the demo', () => {
+  beforeAll(async () => {
+    await database.sql('TRUNCATE tenants CASCADE');
+    startedMs = Date.now();
+    expect(await makeDemo(database.engine(), startedMs)).toBe(24);
+  });
+
+  it('has five tenants, and two dozen connections with names that people would give them', async () => {
+    const connections = await everything(database.engine());
+    expect(new Set(connections.map(({ tenantId }) => tenantId)).size).toBe(5);
+    expect(new Set(connections.map(({ provider }) => provider)).size).toBe(4);
+    const names = connections.map(({ externalId }) => externalId);
+    expect(names).toEqual(
+      expect.arrayContaining(['northwind/website', '#support', 'team@northwind.example']),
+    );
+    expect(connections.filter(({ sync }) => sync.intervalSeconds === 60).length).toBeGreaterThan(16);
+  });
+
+  it('is made once: a database that has tenants is left alone', async () => {
+    const engine = database.engine();
+    expect(await makeDemo(engine, startedMs)).toBe(0);
+    expect(await everything(engine)).toHaveLength(24);
+  });
+
+  it('begins with one of every provider, and goes on with another every few seconds', async () => {
+    const connections = await everything(database.engine());
+    const active = connections.filter(({ status }) => status === 'active');
+    const neverRan = active.filter(({ lastEndedAt }) => lastEndedAt === undefined);
+    expect(neverRan.map(({ provider }) => provider).sort()).toEqual([
+      'github',
+      'google-calendar',
+      'postgres',
+      'slack',
+    ]);
+    const due = active
+      .flatMap(({ sync }) => sync.nextRunAt ?? [])
+      .map((at) => (at.getTime() - startedMs) / 1000)
+      .sort((a, b) => a - b);
+    expect(due).toHaveLength(active.length - neverRan.length);
+    expect(due[0]).toBeLessThan(5);
+    expect(due.at(-1)).toBeLessThan(70);
+    const gaps = due.slice(1).map((at, i) => at - (due[i] ?? 0));
+    expect(Math.max(...gaps)).toBeLessThan(8);
+  });
+
+  it('has one connection paused, with who did it and why', async () => {
+    const engine = database.engine();
+    const paused = (await everything(engine)).filter(({ status }) => status === 'paused');
+    expect(paused).toHaveLength(1);
+    const [event] = await database.sql(
+      `SELECT kind, actor, reason FROM events WHERE connection_id = $1 ORDER BY id DESC LIMIT 1`,
+      [paused[0]?.id],
+    );
+    expect(event).toEqual({
+      kind: 'connection.paused',
+      actor: 'demo',
+      reason: expect.stringMatching(/Umbra Labs/),
+    });
+  });
+
+  it('has a past, told in the order of time', async () => {
+    const past = await database.sql<{ id: string; finished_at: Date }>(
+      'SELECT id, finished_at FROM sync_jobs ORDER BY id',
+    );
+    expect(past).toHaveLength(100);
+    const times = past.map((run) => run.finished_at.getTime());
+    expect(times).toEqual(times.toSorted((a, b) => a - b));
+    expect(Math.max(...times)).toBeLessThan(startedMs);
+  });
+
+  it('every connection opens its account, until one is refused', async () => {
+    providers.nowMs = Date.now();
+    const { url } = await providers.start();
+    const engine = database.engine({ connectors: demoConnectors(url) });
+    const active = (await everything(engine)).filter(({ status }) => status === 'active');
+    for (const { id } of active) await engine.connections.trigger(id);
+    await engine.drain();
+    expect(await everything(engine)).not.toContainEqual(expect.objectContaining({ status: 'needs_auth' }));
+    const unsynced = await database.sql(
+      `SELECT external_id FROM connections c WHERE status = 'active' AND NOT EXISTS (SELECT FROM signals s WHERE s.connection_id = c.id)
+         AND NOT EXISTS (SELECT FROM sync_jobs j WHERE j.connection_id = c.id AND j.status = 'queued' AND j.attempts > 0)`,
+    );
+    expect(unsynced).toEqual([]);
+
+    providers.nowMs += 120_000;
+    const revoked = active.find(({ externalId }) => externalId === revokedAccount);
+    await engine.connections.trigger(revoked?.id ?? '');
+    await engine.drain();
+    expect((await engine.connections.get(revoked?.id ?? '')).status).toBe('needs_auth');
+  });
+});

@@ -1,0 +1,324 @@
+import { describe, expect, it } from 'vitest';
+import { feedOf, paceSeconds } from '../../src/dev/provider/feed.ts';
+import { revokedAccount, tokenOf } from '../../src/dev/provider/tokens.ts';
+import { tokensValidSince } from '../../src/dev/provider/weather.ts';
+import { startProviderServer } from '../../src/dev/provider-server.ts';
+import { calmMinutes, momentOf, useProviders } from '../setup/provider-server.ts';
+
+const providers = useProviders();
+
+/** An account of each provider, and the path of its list. */
+const accounts = [
+  ['github', 'acme/app', '/repos/acme/app/issues?'],
+  ['slack', 'acme/help', '/api/conversations.history?channel=acme/help&'],
+  ['google-calendar', 'team@acme.example', '/calendars/team%40acme.example/events?'],
+  ['postgres', 'acme/shop', '/databases/acme/shop/changes?'],
+] as const;
+type Provider = (typeof accounts)[number][0];
+
+function accountOf(wanted: Provider) {
+  const [provider, account, path] = accounts.find(([slug]) => slug === wanted) ?? accounts[0];
+  return { provider, account, path, feed: feedOf(provider, account) };
+}
+
+/** A server at a calm time for an account of a provider, and what asks it. */
+async function serve(wanted: Provider, minutes = 5) {
+  const { provider, account, path, feed } = accountOf(wanted);
+  providers.nowMs = calmMinutes(minutes, provider, account);
+  const { url } = await providers.start();
+  const authorization = `Bearer ${tokenOf(provider, account)}`;
+  const get = (query = '', headers: Record<string, string> = {}) =>
+    fetch(`${url}/${provider}${path}${query}`, { headers: { authorization, ...headers } });
+  const follow = (link: string) => fetch(link, { headers: { authorization } });
+  const json = async <T>(query = '') => (await (await get(query)).json()) as T;
+  return { url, account, feed, get, follow, json };
+}
+
+const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, i) => from + i);
+
+describe('in the style of GitHub', () => {
+  it('links lead through the whole backlog, in order, while new items come in', async () => {
+    const { feed, get, follow } = await serve('github');
+    const oldest = feed.backlogStart(providers.nowMs);
+    const seen: number[] = [];
+    let pages = 0;
+    let response = await get('per_page=30');
+    for (;;) {
+      expect(response.status).toBe(200);
+      const issues = (await response.json()) as { id: number }[];
+      seen.push(...issues.map(({ id }) => id));
+      pages++;
+      const next = /<(.+)>; rel="next"/.exec(response.headers.get('link') ?? '')?.[1];
+      if (!next) break;
+      providers.nowMs += 20_000;
+      response = await follow(next);
+    }
+    expect(pages).toBeGreaterThan(3);
+    expect(seen).toEqual(range(oldest, feed.newest(providers.nowMs)));
+  });
+
+  it('since includes what was changed at that very time', async () => {
+    const { feed, json } = await serve('github');
+    const [third, , newest] = feed.items(feed.newest(providers.nowMs) - 2, feed.newest(providers.nowMs));
+    const issues = await json<{ id: number }[]>(`since=${new Date(third?.atMs ?? 0).toISOString()}`);
+    expect(issues.map(({ id }) => id)).toEqual(range(third?.n ?? 0, newest?.n ?? 0));
+  });
+
+  it('an ETag saves the answer as long as there is nothing new', async () => {
+    const { feed, get } = await serve('github');
+    const newest = feed.newest(providers.nowMs);
+    const since = `since=${new Date(feed.items(newest, newest)[0]?.atMs ?? 0).toISOString()}`;
+    const etag = (await get(since)).headers.get('etag') ?? '';
+    const unchanged = await get(since, { 'if-none-match': etag });
+    expect({ status: unchanged.status, text: await unchanged.text() }).toEqual({ status: 304, text: '' });
+    providers.nowMs = feed.items(newest + 1, newest + 1)[0]?.atMs ?? 0;
+    expect((await get(since, { 'if-none-match': etag })).status).toBe(200);
+  });
+
+  it('headers count what is left of the budget, which ends in 403 until its reset', async () => {
+    const { get } = await serve('github');
+    providers.nowMs = Math.ceil(providers.nowMs / 60_000) * 60_000;
+    const first = await get();
+    const limit = Number(first.headers.get('x-ratelimit-limit'));
+    expect(first.headers.get('x-ratelimit-remaining')).toBe(String(limit - 1));
+    for (let i = 1; i < limit; i++) expect((await get()).status).toBe(200);
+
+    const refused = await get();
+    expect(refused.status).toBe(403);
+    expect(refused.headers.get('x-ratelimit-remaining')).toBe('0');
+    const resetMs = Number(refused.headers.get('x-ratelimit-reset')) * 1000;
+    expect(resetMs).toBe(providers.nowMs + 60_000);
+    expect(Date.parse(refused.headers.get('date') ?? '')).toBe(providers.nowMs);
+    providers.nowMs = resetMs;
+    expect((await get()).status).toBe(200);
+  });
+});
+
+describe('in the style of Slack', () => {
+  interface History {
+    messages: { ts: string }[];
+    response_metadata: { next_cursor: string };
+  }
+
+  it('cursors lead from the newest message back to the oldest, while new ones come in', async () => {
+    const { feed, json } = await serve('slack');
+    const [oldest, newest] = [feed.backlogStart(providers.nowMs), feed.newest(providers.nowMs)];
+    const seen: string[] = [];
+    let cursor = '';
+    do {
+      const page = await json<History>(`limit=50&cursor=${cursor}`);
+      seen.push(...page.messages.map(({ ts }) => ts));
+      cursor = page.response_metadata.next_cursor;
+      providers.nowMs += 10_000;
+    } while (cursor !== '');
+    expect(seen).toHaveLength(newest - oldest + 1);
+    expect(seen).toEqual([...new Set(seen)].sort().reverse());
+  });
+
+  it('oldest does not include the message of that time', async () => {
+    const { json } = await serve('slack');
+    const all = await json<History>('limit=200');
+    const third = all.messages[2]?.ts;
+    const page = await json<History>(`oldest=${third}`);
+    expect(page.messages).toEqual(all.messages.slice(0, 2));
+  });
+});
+
+describe('in the style of Google Calendar', () => {
+  interface Events {
+    items: { id: string }[];
+    nextPageToken?: string;
+    nextSyncToken?: string;
+  }
+
+  async function walk(json: <T>(query?: string) => Promise<T>, query = '') {
+    const seen: string[] = [];
+    for (let token = query; ; ) {
+      const page = await json<Events>(token);
+      seen.push(...page.items.map(({ id }) => id));
+      if (page.nextSyncToken) return { seen, syncToken: page.nextSyncToken };
+      token = `pageToken=${page.nextPageToken}`;
+    }
+  }
+
+  it('page tokens lead to a sync token, and that to what happened since', async () => {
+    const { feed, json } = await serve('google-calendar');
+    const [oldest, newest] = [feed.backlogStart(providers.nowMs), feed.newest(providers.nowMs)];
+    const id = (n: number) => `ev${n.toString(32)}`;
+    const first = await walk(json);
+    expect(first.seen).toEqual(range(oldest, newest).map(id));
+    providers.nowMs += 60_000;
+    const later = feed.newest(providers.nowMs);
+    expect(later).toBeGreaterThan(newest);
+    expect((await walk(json, `syncToken=${first.syncToken}`)).seen).toEqual(range(newest + 1, later).map(id));
+  });
+
+  it('now and then sync tokens expire, and those that are issued afterwards are good', async () => {
+    const { account, get, json } = await serve('google-calendar');
+    const { syncToken } = await walk(json);
+    const issuedMs = providers.nowMs;
+    while (tokensValidSince('google-calendar', account, providers.nowMs) <= issuedMs) providers.nowMs += 1000;
+    expect(providers.nowMs - issuedMs).toBeLessThan(6 * 3_600_000);
+    providers.nowMs = momentOf(undefined, 'google-calendar', account, providers.nowMs);
+    expect((await get(`syncToken=${syncToken}`)).status).toBe(410);
+    const fresh = await walk(json);
+    expect((await get(`syncToken=${fresh.syncToken}`)).status).toBe(200);
+  });
+
+  it('a token that was never issued is a mistake', async () => {
+    const { get } = await serve('google-calendar');
+    expect((await get('syncToken=abc')).status).toBe(400);
+    expect((await get('pageToken=abc')).status).toBe(400);
+  });
+});
+
+describe('in the style of a database', () => {
+  interface Changes {
+    changes: { position: number }[];
+    more: boolean;
+  }
+
+  it('shows what was committed after a position, and whether there is more', async () => {
+    const { feed, json } = await serve('postgres');
+    const newest = feed.newest(providers.nowMs);
+    const some = await json<Changes>(`after=${newest - 5}&limit=3`);
+    expect(some.changes.map(({ position }) => position)).toEqual(range(newest - 4, newest - 2));
+    expect(some.more).toBe(true);
+    const rest = await json<Changes>(`after=${newest - 2}&limit=3`);
+    expect(rest.changes.map(({ position }) => position)).toEqual([newest - 1, newest]);
+    expect(rest.more).toBe(false);
+    expect(await json<Changes>(`after=${newest}`)).toEqual({ changes: [], more: false });
+  });
+
+  it('a position that is too old is gone, rather than followed by a gap', async () => {
+    const { feed, get } = await serve('postgres');
+    const oldest = feed.oldestKept(providers.nowMs);
+    expect((await get(`after=${oldest - 1}`)).status).toBe(200);
+    expect((await get(`after=${oldest - 2}`)).status).toBe(410);
+  });
+});
+
+describe('every provider', () => {
+  it.each(accounts)('%s shows nothing without the token of the account', async (provider, account, path) => {
+    providers.nowMs = calmMinutes(1, provider, account);
+    const { url } = await providers.start();
+    for (const authorization of ['', `Bearer ${tokenOf(provider, 'somebody/else')}`]) {
+      const response = await fetch(`${url}/${provider}${path}`, { headers: { authorization } });
+      const body = (await response.json()) as { ok?: boolean; error?: unknown };
+      if (provider === 'slack') expect(body).toEqual({ ok: false, error: 'invalid_auth' });
+      else expect(response.status).toBe(401);
+    }
+  });
+
+  it.each(accounts)('%s is broken now and then, and soon mended', async (provider, account, path) => {
+    providers.nowMs = momentOf('broken', provider, account);
+    const { url } = await providers.start();
+    const get = () =>
+      fetch(`${url}/${provider}${path}`, {
+        headers: { authorization: `Bearer ${tokenOf(provider, account)}` },
+      });
+    expect((await get()).status).toBeGreaterThanOrEqual(500);
+    providers.nowMs = momentOf(undefined, provider, account, providers.nowMs);
+    expect((await get()).status).toBe(200);
+  });
+
+  it.each(accounts)('%s asks to wait now and then, and means it', async (provider, account, path) => {
+    providers.nowMs = momentOf('too fast', provider, account);
+    const { url } = await providers.start();
+    const get = () =>
+      fetch(`${url}/${provider}${path}`, {
+        headers: { authorization: `Bearer ${tokenOf(provider, account)}` },
+      });
+    const refused = await get();
+    expect(refused.status).toBe(429);
+    const seconds = Number(refused.headers.get('retry-after'));
+    expect(seconds).toBeGreaterThanOrEqual(1);
+    providers.nowMs = momentOf(undefined, provider, account, providers.nowMs + (seconds - 1) * 1000);
+    expect((await get()).status).toBe(200);
+  });
+
+  it.each(accounts)('%s says the same again under the same clock', async (provider, account, path) => {
+    const servers = [await providers.start(), await providers.start()];
+    const statuses = new Set<number>();
+    for (let minute = 0; minute < 40; minute++) {
+      providers.nowMs = Date.parse('2026-03-02T09:00:00Z') + minute * 15_000;
+      const answers = await Promise.all(
+        servers.map(async ({ url }) => {
+          const headers = { authorization: `Bearer ${tokenOf(provider, account)}` };
+          const response = await fetch(`${url}/${provider}${path}`, { headers });
+          const link = response.headers.get('link')?.replace(url, '');
+          return { status: response.status, link, body: await response.text() };
+        }),
+      );
+      expect(answers[0]).toEqual(answers[1]);
+      statuses.add(answers[0]?.status ?? 0);
+    }
+    expect(statuses).toContain(200);
+  });
+
+  it('has something new every few seconds in most accounts, and in a few only every few minutes', () => {
+    const paces = range(1, 200).map((i) => paceSeconds('github', `acme/app-${i}`));
+    const quiet = paces.filter((seconds) => seconds > 12);
+    expect(Math.min(...paces)).toBeGreaterThanOrEqual(4);
+    expect(quiet.length).toBeGreaterThan(0);
+    expect(quiet.length).toBeLessThan(40);
+  });
+
+  it('takes from 20 to 400 ms to answer', async () => {
+    const { get } = await serve('github');
+    providers.latencies.length = 0;
+    for (let i = 0; i < 50; i++, providers.nowMs += 1000) await get();
+    expect(Math.min(...providers.latencies)).toBeGreaterThanOrEqual(20);
+    expect(Math.max(...providers.latencies)).toBeLessThanOrEqual(400);
+    expect(new Set(providers.latencies).size).toBeGreaterThan(20);
+  });
+});
+
+describe('the server', () => {
+  it('revokes the token of one account after a while', async () => {
+    const authorization = `Bearer ${tokenOf('github', revokedAccount)}`;
+    providers.nowMs = calmMinutes(2, 'github', revokedAccount);
+    const { url } = await providers.start();
+    const get = () => fetch(`${url}/github/repos/${revokedAccount}/issues`, { headers: { authorization } });
+    expect((await get()).status).toBe(200);
+    providers.nowMs += 100_000;
+    expect((await get()).status).toBe(401);
+  });
+
+  it('is for this machine only, and knows nothing but its lists', async () => {
+    const { url, account } = await serve('github');
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+    for (const path of [
+      '/',
+      '/github',
+      '/github/repos',
+      '/gitlab/repos/a/b/issues',
+      '/postgres/databases/%/changes',
+    ])
+      expect((await fetch(`${url}${path}`)).status).toBe(404);
+    const written = await fetch(`${url}/github/repos/${account}/issues`, { method: 'POST', body: 'x' });
+    expect(written.status).toBe(405);
+  });
+
+  it('stops at once, also while somebody waits for an answer', async () => {
+    let asked = () => {};
+    const waiting = new Promise<void>((resolve) => {
+      asked = resolve;
+    });
+    const server = await startProviderServer({
+      now: () => 0,
+      sleep: (_ms, signal) => {
+        asked();
+        return new Promise((resolve) => signal.addEventListener('abort', () => resolve()));
+      },
+    });
+    const answer = fetch(`${server.url}/github/repos/a/b/issues`).then(
+      () => 'answered',
+      () => 'cut off',
+    );
+    await waiting;
+    await server.stop();
+    expect(await answer).toBe('cut off');
+    await expect(fetch(server.url)).rejects.toThrow();
+  });
+});
