@@ -2,6 +2,7 @@ import { requireText, requireWhole } from './checks.ts';
 import type { Config } from './config/settings.ts';
 import { ageEdgesSeconds, lagEdgesMs, percentile } from './histogram.ts';
 import type { Ports } from './ports.ts';
+import { baseInterval } from './schedule/interval.ts';
 import { otherProvidersWaiting } from './store/claims.ts';
 import type { Database, Queryable } from './store/database.ts';
 import { findProcesses } from './store/processes.ts';
@@ -11,8 +12,7 @@ import {
   type ConnectionCounts,
   countConnections,
   countQueue,
-  dueByMinute,
-  estimatedRows,
+  dueGroups,
   failingGroups,
   lastErrors,
   mostCounted,
@@ -108,6 +108,7 @@ export function createStats({
   config: Config['scheduler'];
 }) {
   const isOperator = who.tenantId === undefined;
+  const usualJitter = (config.jitterPctMin + config.jitterPctMax) / 2;
 
   return {
     async overview(): Promise<Overview> {
@@ -160,15 +161,24 @@ export function createStats({
     async load(): Promise<Load> {
       const from = new Date(ports.now());
       const to = new Date(from.getTime() + loadMinutes * minuteMs);
-      return db.transaction(async (tx) => {
-        const due = await dueByMinute(tx, { from, to, isWhole: isOperator });
-        const byTime = new Map(due.map(({ at, runs }) => [at.getTime(), runs]));
-        const minutes = Array.from({ length: loadMinutes }, (_, i) => {
-          const at = new Date(from.getTime() + i * minuteMs);
-          return { at, runs: byTime.get(at.getTime()) ?? 0 };
-        });
-        return { minutes, estimated: (await estimatedRows(tx, 'connections')) > 2 * mostCounted };
-      });
+      const { groups, share } = await db.transaction((tx) =>
+        dueGroups(tx, { from, to, isWhole: isOperator }),
+      );
+      const runs = Array.from({ length: loadMinutes }, () => 0);
+      for (const { at, interval, connections } of groups) {
+        // Each interval counts from the end of the run before, which jitter has put off.
+        const everyMinutes = (baseInterval(Number(interval), config) * (1 + usualJitter)) / 60;
+        const first = (at.getTime() - from.getTime()) / minuteMs;
+        for (let minute = first; minute < loadMinutes; minute += everyMinutes)
+          runs[Math.floor(minute)] = (runs[Math.floor(minute)] ?? 0) + connections / share;
+      }
+      return {
+        minutes: runs.map((count, i) => ({
+          at: new Date(from.getTime() + i * minuteMs),
+          runs: Math.round(count),
+        })),
+        estimated: share < 1,
+      };
     },
 
     /** What somebody should look at, grouped by cause, the most urgent first. */

@@ -35,7 +35,7 @@ export function addDev(program: Command): void {
       if (ownDatabase) {
         log.level = configured.config.log.level;
         const connectors = file?.connectors ?? [];
-        return runService({ loaded: { ...configured, connectors }, log, prepare: migrate });
+        return runService({ loaded: { ...configured, connectors }, log, prepare: migrate, localLogin: true });
       }
       const folder = embeddedDataFolder(process.cwd());
       log.info(`starting an embedded Postgres, its data in ${folder}`);
@@ -49,7 +49,12 @@ export function addDev(program: Command): void {
         log.level = loaded.config.log.level;
         await withProviderServer(systemPorts, (providersUrl) => {
           const connectors = file?.connectors ?? demoConnectors(providersUrl);
-          return runService({ loaded: { ...loaded, connectors }, log, prepare: prepareDemo });
+          return runService({
+            loaded: { ...loaded, connectors },
+            log,
+            prepare: prepareDemo,
+            localLogin: true,
+          });
         });
       } finally {
         await postgres.stop();

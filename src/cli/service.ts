@@ -1,32 +1,40 @@
 import type { Logger } from 'pino';
 import { describeError } from '../errors.ts';
+import type { HttpServer } from '../http/server.ts';
 import { systemPorts } from '../ports.ts';
-import { compose, type Role, type Syncline } from '../syncline.ts';
+import { compose, type Role, roles, type Syncline } from '../syncline.ts';
 import { createLogger } from '../telemetry/log.ts';
 import type { MetricsServer } from '../telemetry/prometheus.ts';
 import { type CliConfig, type CommonOptions, loadCliConfig, noConnectors, warnAll } from './engine.ts';
 import { untilTold } from './told.ts';
 
+/** What a process of the command line can do: the roles of the engine, and serve the API and the dashboard. */
+export const serviceRoles = [...roles, 'server'] as const;
+export type ServiceRole = Role | 'server';
+
 export interface ServiceOptions {
   loaded: CliConfig;
   log: Logger;
-  roles?: readonly Role[] | undefined;
+  roles?: readonly ServiceRole[] | undefined;
   /** What to do with the engine before it starts. */
   prepare?: (syncline: Syncline) => Promise<void>;
+  /** Prints an address with a token that opens the dashboard once, without a key. */
+  localLogin?: boolean;
 }
 
 /** Runs the given roles, all unless given, as configured. Standard output is its log. */
-export async function serve(options: CommonOptions, roles?: readonly Role[]): Promise<void> {
+export async function serve(options: CommonOptions, wanted?: readonly ServiceRole[]): Promise<void> {
   const loaded = await loadCliConfig(options);
   const readable = process.stdout.isTTY && !options.json;
   const log = createLogger({ level: loaded.config.log.level, readable, to: 'stdout' });
   warnAll(log, loaded);
-  if (roles?.includes('executor') && loaded.connectors.length === 0) log.warn(noConnectors);
-  await runService({ loaded, log, roles });
+  if (wanted?.includes('executor') && loaded.connectors.length === 0) log.warn(noConnectors);
+  await runService({ loaded, log, roles: wanted });
 }
 
-/** Runs the engine and its metrics endpoint until the process is told to end. */
-export async function runService({ loaded, log, roles, prepare }: ServiceOptions): Promise<void> {
+/** Runs the engine, its metrics endpoint and its server until the process is told to end. */
+export async function runService(options: ServiceOptions): Promise<void> {
+  const { loaded, log, roles: wanted = serviceRoles, prepare } = options;
   const metrics = await serveMetrics(loaded, log);
   const syncline = compose({
     ...loaded,
@@ -36,28 +44,86 @@ export async function runService({ loaded, log, roles, prepare }: ServiceOptions
   });
   const told = untilTold();
   const prepared = Promise.resolve(prepare?.(syncline));
+  let server: HttpServer | undefined;
   try {
-    const started = prepared.then(() => syncline.start(roles ? { roles } : {}));
+    const started = prepared.then(async () => {
+      if (wanted.includes('server')) server = await serveHttp(options, syncline, metrics);
+      const engineRoles = wanted.filter((role) => role !== 'server');
+      if (engineRoles.length > 0) await syncline.start({ roles: engineRoles });
+    });
     await Promise.race([started, told]);
     log.info(await told);
   } finally {
+    await server?.close();
     await syncline.stop();
     await prepared.catch(() => {});
     await metrics.close();
   }
 }
 
-/** A port that was asked for must be had; the default may be taken by another Syncline on this machine. */
-async function serveMetrics({ config, entries }: CliConfig, log: Logger): Promise<MetricsServer> {
+async function serveHttp(
+  { loaded, log, localLogin: isLocal }: ServiceOptions,
+  syncline: Syncline,
+  metrics: MetricsServer,
+): Promise<HttpServer> {
+  // Only here, because every other command would start later for it.
+  const [
+    { createApp },
+    { hostRule },
+    { createLocalLogin },
+    { dashboardFolder, ownVersion },
+    { startServer },
+  ] = await Promise.all([
+    import('../http/app.ts'),
+    import('../http/hosts.ts'),
+    import('../http/local-login.ts'),
+    import('../http/own.ts'),
+    import('../http/server.ts'),
+  ]);
+  const { host, port, hosts, maxConcurrentRequests } = loaded.config.server;
+  const localLogin = isLocal ? createLocalLogin() : undefined;
+  const app = createApp({
+    syncline,
+    log,
+    version: ownVersion(),
+    metrics: metrics.text,
+    dashboard: dashboardFolder,
+    localLogin,
+    hosts: hostRule(host, hosts),
+    limits: { requests: maxConcurrentRequests, streams: maxConcurrentRequests },
+  });
+  const server = await onPort(loaded, 'server.port', port, log, (chosen) =>
+    startServer({ app, host, port: chosen }),
+  );
+  log.info({ url: server.url }, `API at ${server.url}/v1, its documentation at ${server.url}/docs`);
+  if (localLogin) log.info(`dashboard, opens once: ${server.url}/login?token=${localLogin.token}`);
+  else log.info(`dashboard at ${server.url}; log in with a key from \`syncline keys create\``);
+  return server;
+}
+
+async function serveMetrics(loaded: CliConfig, log: Logger): Promise<MetricsServer> {
   // Only here, because every other command would take a fifth longer to start.
   const { startMetricsServer } = await import('../telemetry/prometheus.ts');
-  const { host, port } = config.metrics;
-  const isDefault = entries.find(({ path }) => path === 'metrics.port')?.from === 'default';
-  const server = await startMetricsServer({ host, port }).catch((error: unknown) => {
-    if (!isDefault) throw error;
-    log.warn(`${describeError(error)} Another port is used for now.`);
-    return startMetricsServer({ host, port: 0 });
-  });
+  const { host, port } = loaded.config.metrics;
+  const server = await onPort(loaded, 'metrics.port', port, log, (chosen) =>
+    startMetricsServer({ host, port: chosen }),
+  );
   log.info({ url: server.url }, `metrics at ${server.url}`);
   return server;
+}
+
+/** A port that was asked for must be had; the default may be taken by another Syncline on this machine. */
+async function onPort<T>(
+  { entries }: CliConfig,
+  setting: string,
+  port: number,
+  log: Logger,
+  listen: (port: number) => Promise<T>,
+): Promise<T> {
+  const isDefault = entries.find(({ path }) => path === setting)?.from === 'default';
+  return listen(port).catch((error: unknown) => {
+    if (!isDefault) throw error;
+    log.warn(`${describeError(error)} Another port is used for now.`);
+    return listen(0);
+  });
 }

@@ -137,26 +137,34 @@ export async function lastErrors(db: Queryable, connectionIds: string[]): Promis
 /** Beyond this many connections a sample of them is counted. */
 const sampled = 20_000;
 
-/** How many connections come due in each minute of a stretch of time; `share` is how many of them were looked at. */
-export async function dueByMinute(
-  db: Queryable,
-  { from, to, isWhole }: { from: Date; to: Date; isWhole: boolean },
-): Promise<{ at: Date; runs: number }[]> {
-  const estimate = isWhole ? await estimatedRows(db, 'connections') : 0;
-  const percent = estimate > sampled ? (100 * sampled) / estimate : 100;
-  const source =
-    percent < 100
-      ? `${db.schema}.connections TABLESAMPLE SYSTEM (${percent})`
-      : `(SELECT * FROM ${db.tables.connections} c ORDER BY id LIMIT ${sampled})`;
-  const rows = await db.query<{ at: Date; runs: number }>(
-    `SELECT date_bin('1 minute', greatest(due_at, $1), $1) AS at, count(*)::int AS runs
-     FROM ${source} c WHERE status = 'active' AND due_at < $2 GROUP BY 1 ORDER BY 1`,
-    [from, to],
-  );
-  return rows.map(({ at, runs }) => ({ at, runs: Math.round((runs * 100) / percent) }));
+export interface DueGroup {
+  at: Date;
+  /** As metadata has it: JSON text that may be anything. */
+  interval: string | null;
+  connections: number;
 }
 
-export async function estimatedRows(db: Queryable, table: string): Promise<number> {
+/** Active connections by when they come due next and by their interval; `share` is how many of all were looked at. */
+export async function dueGroups(
+  db: Queryable,
+  { from, to, isWhole }: { from: Date; to: Date; isWhole: boolean },
+): Promise<{ groups: DueGroup[]; share: number }> {
+  const estimate = isWhole ? await estimatedRows(db, 'connections') : 0;
+  const share = Math.min(1, sampled / Math.max(1, estimate));
+  const source =
+    share < 1
+      ? `${db.schema}.connections TABLESAMPLE SYSTEM (${100 * share})`
+      : `(SELECT * FROM ${db.tables.connections} c ORDER BY id LIMIT ${sampled})`;
+  const groups = await db.query<DueGroup>(
+    `SELECT date_bin('1 minute', greatest(due_at, $1), $1) AS at, left((metadata #> '{sync,interval_seconds}')::text, 20) AS interval,
+       count(*)::int AS connections
+     FROM ${source} c WHERE status = 'active' AND due_at < $2 GROUP BY 1, 2`,
+    [from, to],
+  );
+  return { groups, share };
+}
+
+async function estimatedRows(db: Queryable, table: string): Promise<number> {
   const [row] = await db.query<{ rows: number }>(
     `SELECT greatest(reltuples, 0)::float8 AS rows FROM pg_class WHERE oid = $1::regclass`,
     [`${db.schema}.${table}`],

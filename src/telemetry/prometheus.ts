@@ -1,13 +1,15 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { MeterProvider } from '@opentelemetry/api';
-import { PrometheusExporter } from '@opentelemetry/exporter-prometheus';
+import { PrometheusExporter, PrometheusSerializer } from '@opentelemetry/exporter-prometheus';
 import { MeterProvider as SdkMeterProvider } from '@opentelemetry/sdk-metrics';
 import { SynclineError } from '../errors.ts';
 
 export interface MetricsServer {
   meterProvider: MeterProvider;
   url: string;
+  /** What it serves, for whoever serves it elsewhere too. */
+  text(): Promise<string>;
   close(): Promise<void>;
 }
 
@@ -19,6 +21,7 @@ export async function startMetricsServer(listen: { host: string; port: number })
     withoutTargetInfo: true,
   });
   const provider = new SdkMeterProvider({ readers: [exporter] });
+  const serializer = new PrometheusSerializer(undefined, false, undefined, true, true);
   const server = createServer((request, response) => {
     if (request.method === 'GET' && request.url?.split('?')[0] === '/metrics') {
       exporter.getMetricsRequestHandler(request, response);
@@ -31,6 +34,7 @@ export async function startMetricsServer(listen: { host: string; port: number })
   return {
     meterProvider: provider,
     url: `http://${family === 'IPv6' ? `[${address}]` : address}:${port}/metrics`,
+    text: async () => serializer.serialize((await exporter.collect()).resourceMetrics),
     close: async () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

@@ -7,8 +7,8 @@ export interface Trouble {
 }
 
 const spellMs = 15_000;
-/** One in so many spells is broken, and one limited: at a run a minute, two dozen accounts meet one or two a minute. */
-const usualRarity = 30;
+/** One in so many spells is broken, and one limited: at a run a minute, two dozen accounts meet about one of each a minute. */
+const usualRarity = 20;
 /** Thousands would meet so many that nothing else could be seen. */
 const loadRarity = 300;
 

@@ -1,0 +1,110 @@
+import { type Endpoint, type OpenApi, type Operation, resolved } from './openapi.ts';
+import { SchemaView } from './schema.tsx';
+
+const tones: Record<string, string> = {
+  get: 'info',
+  post: 'good',
+  put: 'warn',
+  patch: 'warn',
+  delete: 'bad',
+};
+
+export function EndpointView({ api, endpoint }: { api: OpenApi; endpoint: Endpoint }) {
+  const { anchor, method, path, operation } = endpoint;
+  return (
+    <section class="panel operation" id={anchor} aria-label={`${method.toUpperCase()} ${path}`}>
+      <header>
+        <span class={`method tone-${tones[method] ?? 'calm'}`}>{method.toUpperCase()}</span>
+        <h3>
+          {/* <base> would lead a bare fragment to another page. */}
+          <a href={`${location.pathname}#${anchor}`}>{path}</a>
+        </h3>
+        {operation.summary && <span class="soft">{operation.summary}</span>}
+      </header>
+      <div class="panel-body">
+        {operation.description && <p class="prose">{operation.description}</p>}
+        <Parameters api={api} operation={operation} />
+        <Body api={api} operation={operation} />
+        <Responses api={api} operation={operation} />
+      </div>
+    </section>
+  );
+}
+
+interface Props {
+  api: OpenApi;
+  operation: Operation;
+}
+
+function Parameters({ api, operation }: Props) {
+  const parameters = (operation.parameters ?? []).map((parameter) => resolved(api, parameter));
+  if (parameters.length === 0) return null;
+  const places = [...new Set(parameters.map((parameter) => parameter.in))];
+  return (
+    <>
+      {places.map((place) => {
+        const own = parameters.filter((parameter) => parameter.in === place);
+        const properties = Object.fromEntries(
+          own.map(({ name, schema, description }) => [
+            name,
+            { ...schema, ...(description && { description }) },
+          ]),
+        );
+        const required = own.filter((parameter) => parameter.required).map(({ name }) => name);
+        return (
+          <div key={place}>
+            <h4>In the {place}</h4>
+            <SchemaView api={api} schema={{ properties, required }} />
+          </div>
+        );
+      })}
+    </>
+  );
+}
+
+function Body({ api, operation }: Props) {
+  if (!operation.requestBody) return null;
+  const body = resolved(api, operation.requestBody);
+  return (
+    <>
+      {Object.entries(body.content ?? {}).map(([type, { schema }]) => (
+        <div key={type}>
+          <h4>Body, {type}</h4>
+          {schema && <SchemaView api={api} schema={schema} />}
+        </div>
+      ))}
+    </>
+  );
+}
+
+function Responses({ api, operation }: Props) {
+  const responses = Object.entries(operation.responses ?? {});
+  return (
+    <>
+      <h4>Answers</h4>
+      {responses.map(([status, reference]) => {
+        const { description, content } = resolved(api, reference);
+        const schemas = Object.entries(content ?? {}).filter(([, { schema }]) => schema);
+        if (schemas.length === 0)
+          return (
+            <p key={status} class="response">
+              <code>{status}</code> <span class="soft">{description}</span>
+            </p>
+          );
+        return (
+          <details key={status} class="response">
+            <summary>
+              <code>{status}</code> <span class="soft">{description}</span>
+            </summary>
+            {schemas.map(([type, { schema }]) => (
+              <div key={type}>
+                <h4>{type}</h4>
+                {schema && <SchemaView api={api} schema={schema} />}
+              </div>
+            ))}
+          </details>
+        );
+      })}
+    </>
+  );
+}

@@ -1,0 +1,149 @@
+import type { Count } from './types.ts';
+
+const grouped = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
+const oneDigit = new Intl.NumberFormat('en-US', { maximumFractionDigits: 1 });
+const none = '–';
+
+type Maybe<Value> = Value | null | undefined;
+
+function isNumber(value: Maybe<number>): value is number {
+  return typeof value === 'number' && Number.isFinite(value);
+}
+
+/** 1,234 */
+export function number(value: Maybe<number>): string {
+  return isNumber(value) ? grouped.format(value) : none;
+}
+
+/** 1,234, or 10,000+ where counting stopped. */
+export function count(value: Maybe<Count>): string {
+  return value ? `${number(value.count)}${value.at_least ? '+' : ''}` : none;
+}
+
+/** 1.2 k, for axes and other narrow places. */
+export function compact(value: Maybe<number>): string {
+  if (!isNumber(value)) return none;
+  const size = Math.abs(value);
+  if (size >= 1e9) return `${oneDigit.format(value / 1e9)} G`;
+  if (size >= 1e6) return `${oneDigit.format(value / 1e6)} M`;
+  if (size >= 1e3) return `${oneDigit.format(value / 1e3)} k`;
+  return oneDigit.format(value);
+}
+
+/** 1 run, 2 runs */
+export function plural(value: number, noun: string): string {
+  return `${number(value)} ${noun}${value === 1 ? '' : 's'}`;
+}
+
+/** 480 ms, 1.2 s, 3 min 20 s, 2 h 5 min, 4 d 3 h */
+export function duration(ms: Maybe<number>): string {
+  if (!isNumber(ms)) return none;
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 9950) return `${oneDigit.format(ms / 1000)} s`;
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3600) return pair(seconds, 60, 'min', 1, 's');
+  if (seconds < 86_400) return pair(seconds, 3600, 'h', 60, 'min');
+  return pair(seconds, 86_400, 'd', 3600, 'h');
+}
+
+function pair(total: number, large: number, largeName: string, small: number, smallName: string): string {
+  const rest = Math.floor((total % large) / small);
+  return `${grouped.format(Math.floor(total / large))} ${largeName}${rest ? ` ${rest} ${smallName}` : ''}`;
+}
+
+/** The same for seconds. */
+export function seconds(value: Maybe<number>): string {
+  return isNumber(value) ? duration(value * 1000) : none;
+}
+
+/** Axes of durations: short, one unit. */
+export function shortDuration(ms: Maybe<number>): string {
+  if (!isNumber(ms)) return none;
+  if (ms === 0) return '0';
+  if (ms < 1000) return `${oneDigit.format(ms)} ms`;
+  if (ms < 60_000) return `${oneDigit.format(ms / 1000)} s`;
+  if (ms < 3_600_000) return `${oneDigit.format(ms / 60_000)} m`;
+  if (ms < 86_400_000) return `${oneDigit.format(ms / 3_600_000)} h`;
+  return `${oneDigit.format(ms / 86_400_000)} d`;
+}
+
+export function timeOf(iso: Maybe<string>): number | undefined {
+  const ms = iso ? Date.parse(iso) : Number.NaN;
+  return Number.isFinite(ms) ? ms : undefined;
+}
+
+/** 3 min ago, in 20 s, now. One unit is enough to orient; the exact time is in the title. */
+export function relative(iso: Maybe<string>, nowMs: number): string {
+  const at = timeOf(iso);
+  if (at === undefined) return none;
+  const away = Math.abs(at - nowMs);
+  if (away < 1500) return 'now';
+  return at < nowMs ? `${oneUnit(away)} ago` : `in ${oneUnit(away)}`;
+}
+
+function oneUnit(ms: number): string {
+  const total = Math.round(ms / 1000);
+  if (total < 60) return `${total} s`;
+  if (total < 3600) return `${Math.floor(total / 60)} min`;
+  if (total < 172_800) return `${Math.floor(total / 3600)} h`;
+  if (total < 86_400 * 60) return `${Math.floor(total / 86_400)} d`;
+  if (total < 86_400 * 730) return `${Math.floor(total / (86_400 * 30))} months`;
+  return `${Math.floor(total / (86_400 * 365))} years`;
+}
+
+/** 04:12 or 3:04:12 until then; "due" once it has passed. */
+export function countdown(iso: Maybe<string>, nowMs: number): string {
+  const at = timeOf(iso);
+  if (at === undefined) return none;
+  const left = Math.floor((at - nowMs) / 1000);
+  if (left <= 0) return 'due';
+  if (left >= 86_400) return duration(left * 1000);
+  const hours = Math.floor(left / 3600);
+  const clock = `${two(Math.floor((left % 3600) / 60))}:${two(left % 60)}`;
+  return hours ? `${hours}:${clock}` : clock;
+}
+
+function two(value: number): string {
+  return String(value).padStart(2, '0');
+}
+
+/** 14:03:27 in the reader's time zone, with the day when it is not today. */
+export function clockTime(iso: Maybe<string>, nowMs: number): string {
+  const at = timeOf(iso);
+  if (at === undefined) return none;
+  const date = new Date(at);
+  const time = `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+  if (date.toDateString() === new Date(nowMs).toDateString()) return time;
+  return `${date.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })} ${time}`;
+}
+
+/** 1.2 MB */
+export function bytes(value: Maybe<number>): string {
+  if (!isNumber(value)) return none;
+  const units = ['B', 'kB', 'MB', 'GB', 'TB'];
+  let size = value;
+  let unit = 0;
+  while (size >= 1000 && unit < units.length - 1) {
+    size /= 1000;
+    unit++;
+  }
+  return `${oneDigit.format(size)} ${units[unit]}`;
+}
+
+/** 12 % of a whole that may be empty. */
+export function share(part: Maybe<number>, whole: Maybe<number>): string {
+  if (!isNumber(part) || !isNumber(whole) || whole <= 0) return none;
+  return `${oneDigit.format((100 * part) / whole)} %`;
+}
+
+/** The part of an id that people read. Ids begin with the time, so what tells them apart is at the end. */
+export function shortId(id: Maybe<string>): string {
+  if (!id) return none;
+  return id.length > 12 ? id.slice(-8) : id;
+}
+
+/** needs_auth → needs auth */
+export function words(name: Maybe<string>): string {
+  return name ? name.replaceAll('_', ' ') : none;
+}

@@ -1,0 +1,114 @@
+import { get } from '../api.ts';
+import { seconds, shortId, words } from '../format.ts';
+import { AuditList } from '../parts/audit-list.tsx';
+import { Badge } from '../parts/badge.tsx';
+import { ConnectionActions } from '../parts/connection-actions.tsx';
+import { Cursors } from '../parts/connection-cursors.tsx';
+import { ConnectionRuns } from '../parts/connection-runs.tsx';
+import { ConnectionSignals } from '../parts/connection-signals.tsx';
+import { type Fact, Facts } from '../parts/facts.tsx';
+import { JsonView } from '../parts/json-view.tsx';
+import { connectionName } from '../parts/names.tsx';
+import { Page, Panel } from '../parts/page.tsx';
+import { LoadedView } from '../parts/states.tsx';
+import { Ago, Countdown } from '../parts/time.tsx';
+import { useQuery } from '../query.ts';
+import { isOperator } from '../session.ts';
+import type { Connection, Explanation } from '../types.ts';
+
+export function ConnectionPage({ id }: { id: string }) {
+  const path = `v1/connections/${encodeURIComponent(id)}`;
+  const connection = useQuery(path, (signal) => get<Connection>(path, {}, signal), 4000);
+  const why = useQuery(`${path}/why`, (signal) => get<Explanation>(`${path}/why`, {}, signal), 4000);
+  const known = connection.data;
+  const changed = () => {
+    connection.reload();
+    why.reload();
+  };
+  // Without the connection itself, everything below it would only repeat the same problem.
+  if (!known)
+    return (
+      <Page title={`Connection ${shortId(id)}`}>
+        <LoadedView of={connection} lines={8}>
+          {() => null}
+        </LoadedView>
+      </Page>
+    );
+  return (
+    <Page
+      title={connectionName(known)}
+      heading={
+        <>
+          {connectionName(known)} <span class="soft">{known.provider_name ?? known.provider}</span>{' '}
+          <Badge state={known.health} />
+        </>
+      }
+      actions={<ConnectionActions connection={known} path={path} changed={changed} />}
+    >
+      <LoadedView of={why} lines={1} height={56}>
+        {({ sentence }) => <p class="verdict">{sentence}</p>}
+      </LoadedView>
+      <Panel title="Facts">
+        <Facts facts={factsOf(known)} />
+        {known.invalid_metadata.length > 0 && <InvalidMetadata connection={known} />}
+      </Panel>
+      <ConnectionRuns id={id} path={path} />
+      <div class="side-by-side">
+        <Cursors connection={known} path={path} changed={changed} />
+        <ConnectionSignals id={id} />
+      </div>
+      <Panel title="What was done to it" flush>
+        <AuditList filter={{ connection_id: id }} short />
+      </Panel>
+      {Object.keys(known.config).length > 0 && (
+        <Panel title="Its configuration">
+          <JsonView value={known.config} label="configuration" />
+        </Panel>
+      )}
+    </Page>
+  );
+}
+
+function factsOf(connection: Connection): Fact[] {
+  const { interval_seconds: own, base_interval_seconds: inForce } = connection;
+  return [
+    {
+      name: 'Next run',
+      value: connection.status === 'active' ? <Countdown at={connection.next_run_at} /> : '–',
+    },
+    { name: 'Last run ended', value: <Ago at={connection.last_ended_at} /> },
+    { name: 'Interval', value: `${seconds(inForce)}${own === null ? ' (default)' : ''}` },
+    { name: 'Last jitter', value: seconds(connection.last_jitter_seconds) },
+    { name: 'Status', value: words(connection.status) },
+    ...(connection.failing_since
+      ? [{ name: 'Failing since', value: <Ago at={connection.failing_since} /> }]
+      : []),
+    ...(connection.failure ? [{ name: 'Failure', value: words(connection.failure) }] : []),
+    ...(isOperator() ? [{ name: 'Tenant', value: connection.tenant_name ?? connection.tenant_id }] : []),
+    { name: 'First activated', value: <Ago at={connection.first_activated_at} /> },
+    { name: 'Created', value: <Ago at={connection.created_at} /> },
+    { name: 'Id', value: <code>{connection.id}</code> },
+  ];
+}
+
+function InvalidMetadata({ connection }: { connection: Connection }) {
+  return (
+    <div class="warning">
+      <strong>Parts of its metadata cannot be used and count as absent:</strong>
+      <ul>
+        {connection.invalid_metadata.map(({ field, value, expected }) => (
+          <li key={field}>
+            <code>{field}</code>
+            {value !== undefined && (
+              <>
+                {' '}
+                is <code>{value}</code>
+              </>
+            )}
+            {expected && `, but must be ${expected}`}
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}

@@ -1,0 +1,178 @@
+import { get, send } from '../api.ts';
+import { now } from '../clock.ts';
+import { clockTime, duration, number, plural, shortId } from '../format.ts';
+import { ask, reasonField } from '../parts/ask.tsx';
+import { Badge } from '../parts/badge.tsx';
+import { Facts } from '../parts/facts.tsx';
+import { JsonLine } from '../parts/json-view.tsx';
+import { ConnectionLink } from '../parts/names.tsx';
+import { Page, Panel } from '../parts/page.tsx';
+import { SignalRows } from '../parts/signal-rows.tsx';
+import { Empty, LoadedView } from '../parts/states.tsx';
+import { Ago, Clock } from '../parts/time.tsx';
+import { notify } from '../parts/toast.tsx';
+import { useQuery } from '../query.ts';
+import { navigate } from '../router.ts';
+import type { Page as ApiPage, Attempt, Job, JobDetail, LogLine, RunError, Signal } from '../types.ts';
+
+export function JobPage({ id }: { id: string }) {
+  const path = `v1/jobs/${encodeURIComponent(id)}`;
+  const job = useQuery(path, (signal) => get<JobDetail>(path, {}, signal), 4000);
+  const act = (what: 'cancel' | 'retry') =>
+    ask({
+      title: what === 'cancel' ? 'Cancel this job?' : 'Run this job again?',
+      text:
+        what === 'cancel'
+          ? 'What it has stored stays; a run under way is ended.'
+          : 'It is queued once more and runs as soon as it may.',
+      fields: [reasonField],
+      confirm: what === 'cancel' ? 'Cancel the job' : 'Retry',
+      danger: what === 'cancel',
+      run: async ({ reason }) => {
+        const changed = await send<Job>('POST', `${path}/${what}`, reason ? { reason } : {});
+        notify(what === 'cancel' ? 'Cancelled.' : 'Queued again.');
+        // One that has ended runs again as a new job.
+        if (changed.id === id) job.reload();
+        else navigate(`jobs/${changed.id}`);
+      },
+    });
+  const status = job.data?.status;
+  const backsOff = status === 'queued' && job.data?.retry_after !== null;
+  const mayRetry = status === 'failed' || status === 'cancelled' || backsOff;
+  return (
+    <Page
+      title={`Job ${shortId(id)}`}
+      actions={
+        <>
+          {(status === 'queued' || status === 'running') && (
+            <button type="button" class="button" onClick={() => act('cancel')}>
+              Cancel
+            </button>
+          )}
+          {mayRetry && (
+            <button type="button" class="button primary" onClick={() => act('retry')}>
+              {backsOff ? 'Try now' : 'Retry'}
+            </button>
+          )}
+        </>
+      }
+    >
+      <LoadedView of={job} lines={6}>
+        {(data) => <JobView job={data} />}
+      </LoadedView>
+    </Page>
+  );
+}
+
+function JobView({ job }: { job: JobDetail }) {
+  return (
+    <>
+      <p class="verdict">
+        <Badge state={job.status} /> {job.verdict}
+      </p>
+      <Panel title="Facts">
+        <Facts
+          facts={[
+            { name: 'Connection', value: <ConnectionLink id={job.connection_id} /> },
+            { name: 'Provider', value: job.provider },
+            { name: 'Type', value: job.type },
+            { name: 'Scheduled', value: <Ago at={job.scheduled_at} /> },
+            { name: 'Started', value: <Ago at={job.started_at} /> },
+            { name: 'Finished', value: <Ago at={job.finished_at} /> },
+            { name: 'Took', value: duration(job.duration_ms) },
+            { name: 'Priority', value: number(job.priority) },
+            { name: 'Signals', value: number(job.signals) },
+            { name: 'Cursor before', value: <JsonLine value={job.cursor} /> },
+            { name: 'Cursor stored', value: <JsonLine value={job.next_cursor} /> },
+            ...(job.retry_after ? [{ name: 'Not before', value: <Ago at={job.retry_after} /> }] : []),
+          ]}
+        />
+      </Panel>
+      <Panel title="Attempts" note={plural(job.attempts_log.length, 'attempt')}>
+        {job.attempts_log.length === 0 && (
+          <>
+            <Empty>It has not been tried, or its attempts are no longer kept.</Empty>
+            {job.error && <ErrorView error={job.error} />}
+          </>
+        )}
+        <ol class="attempts">
+          {job.attempts_log.map((attempt) => (
+            <AttemptView key={attempt.number} attempt={attempt} />
+          ))}
+        </ol>
+      </Panel>
+      {job.signals > 0 && <JobSignals job={job} />}
+    </>
+  );
+}
+
+function JobSignals({ job }: { job: Job }) {
+  const stored = useQuery(`signals of ${job.id} ${job.signals}`, (signal) =>
+    get<ApiPage<Signal>>('v1/signals', { job_id: job.id, limit: 20, payload: true }, signal),
+  );
+  return (
+    <Panel title="Signals it stored" flush>
+      <LoadedView of={stored} lines={4}>
+        {({ items, next_cursor }) => (
+          <>
+            {items.length > 0 ? (
+              <SignalRows signals={items} ofOne />
+            ) : (
+              <Empty>They are no longer kept.</Empty>
+            )}
+            {next_cursor && (
+              <p class="list-foot soft">The newest {plural(items.length, 'signal')} of them.</p>
+            )}
+          </>
+        )}
+      </LoadedView>
+    </Panel>
+  );
+}
+
+function AttemptView({ attempt }: { attempt: Attempt }) {
+  const { number: ordinal, outcome, started_at, duration_ms, error, retry_after, log } = attempt;
+  return (
+    <li>
+      <h3>
+        Attempt {ordinal} <Badge state={outcome} />
+        <span class="soft num">
+          <Clock at={started_at} />
+          {duration_ms !== null && ` · ${duration(duration_ms)}`}
+          {retry_after && ` · tried again after ${clockTime(retry_after, now.peek())}`}
+        </span>
+      </h3>
+      {error && <ErrorView error={error} />}
+      {log.length > 0 ? <Log lines={log} /> : <p class="faint">It logged nothing.</p>}
+    </li>
+  );
+}
+
+function ErrorView({ error }: { error: RunError }) {
+  return (
+    <div class="run-error">
+      <p>
+        <strong>{error.name}</strong> <span class="soft">{error.kind}</span>
+      </p>
+      <pre>{error.message}</pre>
+      {error.hint && <p class="soft">{error.hint}</p>}
+    </div>
+  );
+}
+
+function Log({ lines }: { lines: LogLine[] }) {
+  return (
+    <div class="log" role="log" aria-label="Log of this attempt">
+      {lines.map((line, index) => (
+        <div key={`${line.at} ${index}`} class={`log-line log-${line.level}`}>
+          <Clock at={line.at} />
+          <b>{line.level}</b>
+          <span>
+            {line.message}
+            {Object.keys(line.fields).length > 0 && <JsonLine value={line.fields} />}
+          </span>
+        </div>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,134 @@
+import { signal } from '@preact/signals';
+import { get, send } from '../api.ts';
+import { shortId } from '../format.ts';
+import { useList } from '../list.ts';
+import { ask } from '../parts/ask.tsx';
+import { CopyButton } from '../parts/copy-button.tsx';
+import { Dialog } from '../parts/dialog.tsx';
+import { ListView } from '../parts/list-view.tsx';
+import { Page } from '../parts/page.tsx';
+import type { Column } from '../parts/table.tsx';
+import { Ago } from '../parts/time.tsx';
+import { notify } from '../parts/toast.tsx';
+import { useQuery } from '../query.ts';
+import { isOperator } from '../session.ts';
+import type { ApiKey, Page as ApiPage, Tenant } from '../types.ts';
+
+/** The key that was just made. It is shown once and kept nowhere. */
+const made = signal<ApiKey | undefined>(undefined);
+
+export function KeysPage() {
+  const list = useList<ApiKey>('v1/keys', {}, ({ id }) => id);
+  const tenants = useQuery('tenants for keys', async (abort) =>
+    isOperator() ? (await get<ApiPage<Tenant>>('v1/tenants', { limit: 100 }, abort)).items : [],
+  );
+  const columns: Column<ApiKey>[] = [
+    { name: 'Name', heads: true, wide: true, cell: ({ name }) => name },
+    { name: 'Begins with', cell: ({ prefix }) => <code>{prefix}…</code> },
+    { name: 'Scope', cell: (key) => scopeOf(key, tenants.data ?? []) },
+    { name: 'Created', numeric: true, cell: ({ created_at }) => <Ago at={created_at} /> },
+    { name: 'By', cell: ({ created_by }) => <span class="clip">{created_by ?? '–'}</span> },
+    { name: 'Last used', numeric: true, cell: ({ last_used_at }) => <Ago at={last_used_at} /> },
+    { name: 'State', cell: (key) => <RevokeCell apiKey={key} changed={list.reload} /> },
+  ];
+  return (
+    <Page
+      title="Keys"
+      actions={
+        <button
+          type="button"
+          class="button primary"
+          onClick={() => askForKey(tenants.data ?? [], list.reload)}
+        >
+          Create a key
+        </button>
+      }
+    >
+      <ListView
+        list={list}
+        noun="key"
+        columns={columns}
+        keyOf={({ id }) => id}
+        empty="There are no keys yet."
+      />
+      {made.value?.key && <MadeKey name={made.value.name} value={made.value.key} />}
+    </Page>
+  );
+}
+
+function scopeOf({ scope, tenant_id }: ApiKey, tenants: Tenant[]): string {
+  if (scope === 'operator') return 'operator';
+  return `tenant ${tenants.find(({ id }) => id === tenant_id)?.name ?? shortId(tenant_id)}`;
+}
+
+function askForKey(tenants: Tenant[], changed: () => void): void {
+  const scope = {
+    name: 'tenant_id',
+    label: 'What it may see',
+    options: [
+      { value: '', label: 'Everything (operator)' },
+      ...tenants.map(({ id, name }) => ({
+        value: id,
+        label: `Tenant ${name ?? 'unnamed'} · ${shortId(id)}`,
+      })),
+    ],
+  };
+  ask({
+    title: 'Create a key',
+    fields: [
+      { name: 'name', label: 'Name', hint: 'Who or what uses it.', required: true },
+      ...(isOperator() ? [scope] : []),
+    ],
+    confirm: 'Create',
+    run: async ({ name, tenant_id }) => {
+      made.value = await send<ApiKey>('POST', 'v1/keys', { name, ...(tenant_id && { tenant_id }) });
+      changed();
+    },
+  });
+}
+
+function MadeKey({ name, value }: { name: string; value: string }) {
+  const close = () => {
+    made.value = undefined;
+  };
+  return (
+    <Dialog title={`The key “${name}”`} onClose={close}>
+      <p class="soft">Copy it now: it is not kept, and cannot be shown again.</p>
+      <div class="made-key">
+        <code>{value}</code>
+        <CopyButton text={value} label="Copy the key" />
+      </div>
+      <footer>
+        <button type="button" class="button primary" onClick={close}>
+          I have it
+        </button>
+      </footer>
+    </Dialog>
+  );
+}
+
+function RevokeCell({ apiKey, changed }: { apiKey: ApiKey; changed: () => void }) {
+  if (apiKey.revoked_at)
+    return (
+      <span class="soft">
+        revoked <Ago at={apiKey.revoked_at} />
+      </span>
+    );
+  const revoke = () =>
+    ask({
+      title: `Revoke “${apiKey.name}”?`,
+      text: 'Whoever uses it is refused from now on. This cannot be undone.',
+      confirm: 'Revoke',
+      danger: true,
+      run: async () => {
+        await send('DELETE', `v1/keys/${apiKey.id}`);
+        notify('Revoked.');
+        changed();
+      },
+    });
+  return (
+    <button type="button" class="button small" onClick={revoke} aria-label={`Revoke ${apiKey.name}`}>
+      Revoke
+    </button>
+  );
+}

@@ -1,0 +1,135 @@
+import { get } from '../api.ts';
+import { bytes, count, number, share, words } from '../format.ts';
+import { Badge } from '../parts/badge.tsx';
+import { Facts } from '../parts/facts.tsx';
+import { JsonLine } from '../parts/json-view.tsx';
+import { Page, Panel } from '../parts/page.tsx';
+import { Empty, LoadedView } from '../parts/states.tsx';
+import { type Column, Table } from '../parts/table.tsx';
+import { Ago } from '../parts/time.tsx';
+import { useQuery } from '../query.ts';
+import type { ProcessInfo, SystemInfo, TableInfo } from '../types.ts';
+
+const processColumns: Column<ProcessInfo>[] = [
+  {
+    name: 'Process',
+    heads: true,
+    cell: ({ host, pid, id }) => (
+      <span title={id}>
+        {host ?? 'unknown host'} <span class="soft num">{pid ?? ''}</span>
+      </span>
+    ),
+  },
+  { name: 'State', cell: ({ alive }) => <Badge state={alive ? 'ok' : 'lost'} /> },
+  { name: 'Roles', cell: ({ roles }) => roles.join(', ') || '–' },
+  { name: 'Providers', wide: true, cell: ({ providers }) => providers.join(', ') || '–' },
+  { name: 'Running', numeric: true, cell: ({ running }) => number(running) },
+  { name: 'Slots', numeric: true, cell: ({ concurrency }) => number(concurrency) },
+  { name: 'Started', numeric: true, cell: ({ started_at }) => <Ago at={started_at} /> },
+  { name: 'Lease ends', numeric: true, cell: ({ expires_at }) => <Ago at={expires_at} /> },
+];
+
+const tableColumns: Column<TableInfo>[] = [
+  { name: 'Table', heads: true, cell: ({ name }) => <code>{name}</code> },
+  { name: 'Size', numeric: true, cell: (table) => bytes(table.bytes) },
+  { name: 'Rows, about', numeric: true, cell: ({ rows_estimate }) => number(rows_estimate) },
+  { name: 'Dead rows', numeric: true, cell: (table) => <DeadRows table={table} /> },
+  { name: 'Last vacuum', numeric: true, cell: ({ last_vacuum_at }) => <Ago at={last_vacuum_at} /> },
+];
+
+function DeadRows({ table }: { table: TableInfo }) {
+  const { rows_estimate: live, dead_rows_estimate: dead } = table;
+  const part = share(dead, live + dead);
+  return (
+    <span class="meter-cell" title={`${number(dead)} dead rows`}>
+      <span class="meter" aria-hidden="true">
+        <i style={{ width: `${live + dead > 0 ? (100 * dead) / (live + dead) : 0}%` }} />
+      </span>
+      {part}
+    </span>
+  );
+}
+
+const configColumns: Column<SystemInfo['config'][number]>[] = [
+  { name: 'Setting', heads: true, cell: ({ path }) => <code>{path}</code> },
+  {
+    name: 'Value',
+    cell: ({ value }) => (typeof value === 'string' ? <code>{value}</code> : <JsonLine value={value} />),
+  },
+  { name: 'What it does', wide: true, cell: ({ about }) => <span class="soft">{about}</span> },
+];
+
+export function SystemPage() {
+  const system = useQuery('system', (signal) => get<SystemInfo>('v1/system', {}, signal), 6000);
+  return (
+    <Page title="System">
+      <LoadedView of={system} lines={10}>
+        {(data) => <SystemView system={data} />}
+      </LoadedView>
+    </Page>
+  );
+}
+
+function SystemView({ system }: { system: SystemInfo }) {
+  const { queue, processes, tables, retention, config } = system;
+  return (
+    <>
+      <Panel title="Overview">
+        <Facts
+          facts={[
+            { name: 'Version', value: system.version },
+            { name: 'Node', value: system.node },
+            { name: 'Schema', value: `${system.schema}, version ${system.schema_version}` },
+            { name: 'Database', value: bytes(system.database_bytes) },
+            ...(queue
+              ? [
+                  { name: 'Due', value: count(queue.due) },
+                  { name: 'Running', value: count(queue.running) },
+                  { name: 'Backing off', value: count(queue.backing_off) },
+                  { name: 'Blocked', value: count(queue.blocked) },
+                ]
+              : []),
+          ]}
+        />
+      </Panel>
+      <Panel title="Processes" flush>
+        {processes.length > 0 ? (
+          <Table
+            caption="Processes and their leases"
+            columns={processColumns}
+            rows={processes}
+            keyOf={({ id }) => id}
+          />
+        ) : (
+          <Empty>No process holds a lease: nothing is being synced.</Empty>
+        )}
+      </Panel>
+      <div class="side-by-side wide-left">
+        <Panel title="Tables" flush>
+          <Table
+            caption="Tables and their sizes"
+            columns={tableColumns}
+            rows={tables}
+            keyOf={({ name }) => name}
+          />
+        </Panel>
+        <Panel title="Retention">
+          <Facts
+            facts={Object.entries(retention).map(([name, days]) => ({
+              name: words(name.replace(/_days$/, '')),
+              value: days ? `${number(days)} days` : 'for ever',
+            }))}
+          />
+        </Panel>
+      </div>
+      <Panel title="Configuration in force" flush>
+        <Table
+          caption="Configuration in force"
+          columns={configColumns}
+          rows={config}
+          keyOf={({ path }) => path}
+        />
+      </Panel>
+    </>
+  );
+}

@@ -1,0 +1,139 @@
+import { signal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+import { useId, useState } from 'preact/hooks';
+import { toProblem } from '../api.ts';
+import type { Problem } from '../types.ts';
+import { Dialog } from './dialog.tsx';
+import { ProblemBox } from './states.tsx';
+
+export interface Field {
+  name: string;
+  label: string;
+  hint?: string;
+  value?: string;
+  required?: boolean;
+  inputMode?: 'numeric' | 'text';
+  options?: { value: string; label: string }[];
+}
+
+interface Question {
+  title: string;
+  text?: ComponentChildren;
+  fields?: Field[];
+  confirm: string;
+  danger?: boolean;
+  /** The dialog stays open until this has succeeded, and shows what went wrong if it has not. */
+  run: (values: Record<string, string>) => Promise<void>;
+}
+
+const asked = signal<Question | undefined>(undefined);
+
+/** What whoever looks at the history later wants to know. */
+export const reasonField: Field = {
+  name: 'reason',
+  label: 'Reason',
+  hint: 'Optional; kept in the audit log.',
+};
+
+/** Asks before something is done, in the one dialog of the app. */
+export function ask(question: Question): void {
+  asked.value = question;
+}
+
+export function AskHost() {
+  const question = asked.value;
+  if (!question) return null;
+  return <Ask question={question} close={close} />;
+}
+
+function close(): void {
+  asked.value = undefined;
+}
+
+function Ask({ question, close }: { question: Question; close: () => void }) {
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<Problem>();
+  const fields = question.fields ?? [];
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault();
+    if (!(event.currentTarget instanceof HTMLFormElement)) return;
+    const form = new FormData(event.currentTarget);
+    setBusy(true);
+    setProblem(undefined);
+    try {
+      await question.run(Object.fromEntries(fields.map(({ name }) => [name, textOf(form.get(name))])));
+      close();
+    } catch (error) {
+      setProblem(toProblem(error));
+      setBusy(false);
+    }
+  };
+  return (
+    <Dialog title={question.title} onClose={close}>
+      <form onSubmit={submit}>
+        {question.text && <p class="soft">{question.text}</p>}
+        {fields.map((field, index) => (
+          <FieldInput key={field.name} field={field} first={index === 0} problem={problem} />
+        ))}
+        {problem && <ProblemBox problem={problem} />}
+        <footer>
+          <button type="button" class="button" onClick={close}>
+            Back
+          </button>
+          <button
+            type="submit"
+            class={`button ${question.danger ? 'danger' : 'primary'}`}
+            disabled={busy}
+            data-autofocus={fields.length === 0 ? true : undefined}
+          >
+            {busy ? 'Working…' : question.confirm}
+          </button>
+        </footer>
+      </form>
+    </Dialog>
+  );
+}
+
+function textOf(value: FormDataEntryValue | null): string {
+  return typeof value === 'string' ? value.trim() : '';
+}
+
+function FieldInput({
+  field,
+  first,
+  problem,
+}: {
+  field: Field;
+  first: boolean;
+  problem: Problem | undefined;
+}) {
+  const id = useId();
+  const said = problem?.errors?.find((error) => error.field.split('.').at(-1) === field.name)?.message;
+  const shared = {
+    id,
+    name: field.name,
+    required: field.required,
+    'aria-describedby': `${id}-hint`,
+    'aria-invalid': said ? true : undefined,
+    'data-autofocus': first ? true : undefined,
+  };
+  return (
+    <div class="field">
+      <label for={id}>{field.label}</label>
+      {field.options ? (
+        <select {...shared} defaultValue={field.value}>
+          {field.options.map(({ value, label }) => (
+            <option key={value} value={value}>
+              {label}
+            </option>
+          ))}
+        </select>
+      ) : (
+        <input {...shared} defaultValue={field.value ?? ''} inputMode={field.inputMode} autocomplete="off" />
+      )}
+      <span id={`${id}-hint`} class={said ? 'said' : 'soft'}>
+        {said ?? field.hint}
+      </span>
+    </div>
+  );
+}

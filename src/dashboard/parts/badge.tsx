@@ -1,0 +1,35 @@
+import { words } from '../format.ts';
+import type { Attempt, Health, JobStatus } from '../types.ts';
+import { Icon } from './icon.tsx';
+
+type State = Health | JobStatus | Attempt['outcome'];
+type Tone = 'good' | 'bad' | 'warn' | 'info' | 'calm';
+
+const tones: Record<State, Tone> = {
+  ok: 'good',
+  failing: 'bad',
+  needs_auth: 'warn',
+  paused: 'calm',
+  disabled: 'calm',
+  queued: 'calm',
+  running: 'info',
+  succeeded: 'good',
+  failed: 'bad',
+  cancelled: 'calm',
+  retried: 'warn',
+  lost: 'warn',
+};
+
+function toneOf(state: State): Tone {
+  return tones[state] ?? 'calm';
+}
+
+/** A state as word, shape and colour, so that none of them is needed alone. */
+export function Badge({ state, title }: { state: State; title?: string | undefined }) {
+  return (
+    <span class={`badge tone-${toneOf(state)}`} title={title}>
+      <Icon name={state in tones ? state : 'lost'} />
+      {words(state)}
+    </span>
+  );
+}

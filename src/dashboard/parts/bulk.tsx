@@ -1,0 +1,149 @@
+import { useId, useRef, useState } from 'preact/hooks';
+import { send, toProblem } from '../api.ts';
+import { number, plural } from '../format.ts';
+import type { BulkAction, BulkStep, Problem } from '../types.ts';
+import { reasonField } from './ask.tsx';
+import { Dialog } from './dialog.tsx';
+import { ProblemBox } from './states.tsx';
+
+interface Props {
+  action: BulkAction;
+  filter: Record<string, string>;
+  /** How many match, as far as it is known; it makes the bar a share of something. */
+  expected: number | undefined;
+  onClose: () => void;
+}
+
+interface Progress {
+  state: 'asking' | 'working' | 'stopped' | 'done';
+  matched: number;
+  changed: number;
+  refused: number;
+  /** The first of them. */
+  failed: BulkStep['failed'];
+  problem?: Problem;
+}
+
+const stepSize = 50;
+const nothingYet: Progress = { state: 'asking', matched: 0, changed: 0, refused: 0, failed: [] };
+
+const verbs: Record<BulkAction, string> = {
+  pause: 'Pause',
+  resume: 'Resume',
+  trigger: 'Sync now',
+  cancel: 'Cancel runs of',
+};
+
+/** Does something to everything that matches a filter, one bounded step after the other, until done or stopped. */
+export function BulkDialog({ action, filter, expected, onClose }: Props) {
+  const reasonId = useId();
+  const reason = useRef<HTMLInputElement>(null);
+  const stopping = useRef<AbortController | undefined>(undefined);
+  const [progress, setProgress] = useState(nothingYet);
+
+  const start = async (event: SubmitEvent) => {
+    event.preventDefault();
+    const controller = new AbortController();
+    stopping.current = controller;
+    const why = reason.current?.value.trim();
+    let total: Progress = { ...nothingYet, state: 'working' };
+    let cursor: string | null = null;
+    setProgress(total);
+    try {
+      do {
+        const body = {
+          action,
+          filter,
+          limit: stepSize,
+          ...(why && { reason: why }),
+          ...(cursor && { cursor }),
+        };
+        const step: BulkStep = await send('POST', 'v1/connections/bulk', body);
+        total = added(total, step);
+        cursor = step.next_cursor;
+        setProgress(total);
+      } while (cursor !== null && !controller.signal.aborted);
+      setProgress({ ...total, state: cursor === null ? 'done' : 'stopped' });
+    } catch (error) {
+      setProgress({ ...total, state: 'stopped', problem: toProblem(error) });
+    }
+  };
+
+  const close = () => {
+    stopping.current?.abort();
+    onClose();
+  };
+  return (
+    <Dialog title={`${verbs[action]} everything that matches`} onClose={close}>
+      <form onSubmit={start}>
+        <p class="soft">{describe(filter)}</p>
+        {progress.state === 'asking' ? (
+          <div class="field">
+            <label for={reasonId}>{reasonField.label}</label>
+            <input id={reasonId} ref={reason} autocomplete="off" data-autofocus />
+            <span class="soft">{reasonField.hint}</span>
+          </div>
+        ) : (
+          <ProgressView progress={progress} expected={expected} />
+        )}
+        <footer>
+          <button type="button" class="button" onClick={close}>
+            {progress.state === 'asking' ? 'Back' : 'Close'}
+          </button>
+          {progress.state === 'asking' && (
+            <button type="submit" class={action === 'cancel' ? 'button danger' : 'button primary'}>
+              {verbs[action]} all
+            </button>
+          )}
+          {progress.state === 'working' && (
+            <button type="button" class="button danger" onClick={() => stopping.current?.abort()}>
+              Stop
+            </button>
+          )}
+        </footer>
+      </form>
+    </Dialog>
+  );
+}
+
+function added(total: Progress, { matched, changed, failed }: BulkStep): Progress {
+  return {
+    ...total,
+    matched: total.matched + matched,
+    changed: total.changed + changed,
+    refused: total.refused + failed.length,
+    failed: [...total.failed, ...failed].slice(0, 20),
+  };
+}
+
+function describe(filter: Record<string, string>): string {
+  const parts = Object.entries(filter).map(([name, value]) => `${name.replace('_id', '')} ${value}`);
+  return parts.length
+    ? `Connections with ${parts.join(', ')}.`
+    : 'No filter is set: this concerns every connection.';
+}
+
+function ProgressView({ progress, expected }: { progress: Progress; expected: number | undefined }) {
+  const { state, matched, changed, refused, failed, problem } = progress;
+  const ended = { asking: '', working: 'Working', stopped: 'Stopped', done: 'Done' }[state];
+  const share = state === 'done' ? { value: 1, max: 1 } : expected ? { value: matched, max: expected } : {};
+  return (
+    <div class="progress">
+      <progress {...share} aria-label="Progress" />
+      <p role="status" class="num">
+        {ended}: {plural(matched, 'connection')} matched, {number(changed)} changed
+        {refused > 0 && `, ${number(refused)} refused`}.
+      </p>
+      {problem && <ProblemBox problem={problem} />}
+      {failed.length > 0 && (
+        <ul class="refused">
+          {failed.map(({ id, detail }) => (
+            <li key={id}>
+              <code>{id}</code> {detail}
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}

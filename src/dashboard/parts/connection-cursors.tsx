@@ -1,0 +1,86 @@
+import { send } from '../api.ts';
+import { useList } from '../list.ts';
+import type { Connection, StoredCursor } from '../types.ts';
+import { ask, reasonField } from './ask.tsx';
+import { JsonLine, JsonView } from './json-view.tsx';
+import { ListView } from './list-view.tsx';
+import { JobLink } from './names.tsx';
+import { Panel } from './page.tsx';
+import type { Column } from './table.tsx';
+import { Ago } from './time.tsx';
+import { notify } from './toast.tsx';
+
+interface Props {
+  connection: Connection;
+  path: string;
+  changed: () => void;
+}
+
+/** Where the connection is, where it has been, and the way back. */
+export function Cursors({ connection, path, changed }: Props) {
+  const list = useList<StoredCursor>(`${path}/cursors`, {}, keyOf, { refreshMs: 15_000, pageSize: 10 });
+  const rewind = (to: { job_id: string } | { cursor: null }) =>
+    ask({
+      title: 'Rewind this connection?',
+      text:
+        'job_id' in to
+          ? 'The next run goes on from the cursor that this job stored. Signals with a dedupe key are not stored twice.'
+          : 'The next run begins without a cursor, as the first one did. Signals with a dedupe key are not stored twice.',
+      fields: [reasonField],
+      confirm: 'Rewind',
+      danger: true,
+      run: async ({ reason }) => {
+        await send('POST', `${path}/rewind`, { ...to, ...(reason && { reason }) });
+        notify('Rewound.');
+        changed();
+        list.reload();
+      },
+    });
+  const columns: Column<StoredCursor>[] = [
+    { name: 'Cursor', heads: true, wide: true, cell: ({ cursor }) => <JsonLine value={cursor} /> },
+    { name: 'Stored', numeric: true, cell: ({ at }) => <Ago at={at} /> },
+    { name: 'By job', cell: ({ job_id }) => <JobLink id={job_id} /> },
+    { name: 'Go back', cell: (stored) => <RewindButton stored={stored} rewind={rewind} /> },
+  ];
+  return (
+    <Panel
+      title="Cursor"
+      flush
+      actions={
+        <button type="button" class="button small" onClick={() => rewind({ cursor: null })}>
+          From the beginning
+        </button>
+      }
+    >
+      <div class="inset">
+        <JsonView value={connection.cursor} label="cursor" />
+      </div>
+      <ListView
+        list={list}
+        noun="cursor"
+        columns={columns}
+        keyOf={keyOf}
+        empty="No run has stored a cursor yet."
+      />
+    </Panel>
+  );
+}
+
+function keyOf({ job_id, at }: StoredCursor): string {
+  return `${job_id} ${at}`;
+}
+
+interface RewindProps {
+  stored: StoredCursor;
+  rewind: (to: { job_id: string }) => void;
+}
+
+function RewindButton({ stored: { job_id, current }, rewind }: RewindProps) {
+  if (current) return <span class="soft">current</span>;
+  if (!job_id) return <span class="faint">–</span>;
+  return (
+    <button type="button" class="button small" onClick={() => rewind({ job_id })}>
+      Rewind
+    </button>
+  );
+}

@@ -1,0 +1,25 @@
+import { useState } from 'preact/hooks';
+import { Icon } from './icon.tsx';
+import { notify } from './toast.tsx';
+
+const shownMs = 2000;
+
+export function CopyButton({ text, label }: { text: string; label: string }) {
+  const [copied, setCopied] = useState(false);
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      setCopied(true);
+      setTimeout(() => setCopied(false), shownMs);
+    } catch {
+      // Browsers forbid it on pages without TLS that are not on this machine.
+      notify('The browser does not allow copying here; select the text instead.');
+    }
+  };
+  const said = copied ? 'Copied' : label;
+  return (
+    <button type="button" class="icon-button" onClick={copy} aria-label={said} title={said}>
+      <Icon name={copied ? 'ok' : 'copy'} />
+    </button>
+  );
+}

@@ -1,0 +1,22 @@
+import { duration, number } from '../format.ts';
+import type { Job } from '../types.ts';
+import { Badge } from './badge.tsx';
+import { JobLink } from './names.tsx';
+import type { Column } from './table.tsx';
+import { Ago } from './time.tsx';
+
+export const jobColumns: Column<Job>[] = [
+  { name: 'Job', heads: true, cell: ({ id }) => <JobLink id={id} /> },
+  { name: 'Status', cell: (job) => <Badge state={job.status} title={job.error?.message} /> },
+  { name: 'Type', cell: ({ type }) => type },
+  { name: 'Scheduled', numeric: true, cell: ({ scheduled_at }) => <Ago at={scheduled_at} /> },
+  { name: 'Took', numeric: true, cell: ({ duration_ms }) => duration(duration_ms) },
+  { name: 'Signals', numeric: true, cell: ({ signals }) => number(signals) },
+  { name: 'Failures', numeric: true, cell: ({ attempts }) => number(attempts) },
+  { name: 'Error', wide: true, cell: whatHolds },
+];
+
+function whatHolds(job: Job) {
+  const what = job.error?.message ?? (job.blocked ? 'blocked by another run of its connection' : undefined);
+  return what === undefined ? null : <span class="clip">{what}</span>;
+}

@@ -1,0 +1,82 @@
+import { useMemo, useState } from 'preact/hooks';
+import { plural } from '../format.ts';
+import type { Json } from '../types.ts';
+import { CopyButton } from './copy-button.tsx';
+
+/** JSON to look into: every object and list can be folded. */
+export function JsonView({ value, label }: { value: Json | undefined; label: string }) {
+  return (
+    <div class="json">
+      <CopyButton text={JSON.stringify(value ?? null, null, 2)} label={`Copy ${label}`} />
+      <Value value={value ?? null} depth={0} />
+    </div>
+  );
+}
+
+/** On one line, for places that are narrow. */
+export function JsonLine({ value }: { value: Json | undefined }) {
+  // Rows of a live list are drawn again and again; what they hold does not change.
+  const text = useMemo(() => JSON.stringify(value ?? null), [value]);
+  return (
+    <code class="json-line" title={text.slice(0, 2000)}>
+      {text.length > 120 ? `${text.slice(0, 120)}…` : text}
+    </code>
+  );
+}
+
+const openDepth = 2;
+const entriesAtOnce = 100;
+
+interface EntryProps {
+  name?: string;
+  depth: number;
+}
+
+function Value({ value, ...entry }: EntryProps & { value: Json }) {
+  if (typeof value === 'object' && value !== null && Object.keys(value).length > 0)
+    return <Branch value={value} {...entry} />;
+  return (
+    <div>
+      <Name name={entry.name} />
+      <span class={typeof value === 'string' ? 'json-text' : 'json-word'}>{JSON.stringify(value)}</span>
+    </div>
+  );
+}
+
+function Name({ name }: { name: string | undefined }) {
+  if (name === undefined) return null;
+  return (
+    <>
+      <span class="json-key">{name}</span>:{' '}
+    </>
+  );
+}
+
+function Branch({ value, name, depth }: EntryProps & { value: Json[] | { [key: string]: Json } }) {
+  const [shown, setShown] = useState(entriesAtOnce);
+  const entries = Object.entries(value);
+  const isList = Array.isArray(value);
+  return (
+    <details open={depth < openDepth && entries.length <= entriesAtOnce}>
+      <summary>
+        <Name name={name} />
+        {isList ? '[' : '{'}
+        <span class="json-count">
+          {plural(entries.length, isList ? 'item' : 'key')} {isList ? ']' : '}'}
+        </span>
+      </summary>
+      <ul>
+        {entries.slice(0, shown).map(([key, entry]) => (
+          <li key={key}>
+            <Value name={key} value={entry} depth={depth + 1} />
+          </li>
+        ))}
+      </ul>
+      {entries.length > shown && (
+        <button type="button" class="button small" onClick={() => setShown(shown + entriesAtOnce)}>
+          Show more
+        </button>
+      )}
+    </details>
+  );
+}

@@ -1,0 +1,45 @@
+import type { ComponentChildren } from 'preact';
+import { plural } from '../format.ts';
+import type { List } from '../list.ts';
+import { Empty, ProblemBox, Skeleton } from './states.tsx';
+import { type Column, Table } from './table.tsx';
+
+interface Props<Item> {
+  list: List<Item>;
+  noun: string;
+  columns: Column<Item>[];
+  keyOf: (item: Item) => string;
+  empty: ComponentChildren;
+}
+
+/** A paged list in every state it can be in. */
+export function ListView<Item>({ list, noun, columns, keyOf, empty }: Props<Item>) {
+  const { items, more, loading, fresh, problem, loadMore, reload } = list;
+  return (
+    <>
+      {items.length > 0 && (
+        <Table caption={`List of ${noun}s`} columns={columns} rows={items} keyOf={keyOf} />
+      )}
+      {fresh && loading && <Skeleton lines={8} height={20} />}
+      {problem && <ProblemBox problem={problem} retry={items.length ? loadMore : reload} />}
+      {!loading && !problem && !more && items.length === 0 && <Empty>{empty}</Empty>}
+      <div class="list-foot" role="status">
+        {items.length > 0 && (
+          <span class="soft num">
+            {plural(items.length, noun)}
+            {more ? ' so far' : ''}
+          </span>
+        )}
+        {!fresh && loading && <span class="soft">Looking further…</span>}
+        {!loading && !problem && more && (
+          <>
+            {items.length === 0 && <span class="soft">Nothing found yet.</span>}
+            <button type="button" class="button" onClick={loadMore}>
+              {items.length === 0 ? 'Look further' : 'Load more'}
+            </button>
+          </>
+        )}
+      </div>
+    </>
+  );
+}

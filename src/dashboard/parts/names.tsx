@@ -1,0 +1,25 @@
+import { shortId } from '../format.ts';
+import type { Connection } from '../types.ts';
+import { Link } from './link.tsx';
+
+export function connectionName({ external_id, id }: Pick<Connection, 'external_id' | 'id'>): string {
+  return external_id || shortId(id);
+}
+
+export function ConnectionLink({ id }: { id: string | null }) {
+  if (!id) return <span class="faint">–</span>;
+  return (
+    <Link to={`connections/${id}`} class="id" title={id}>
+      {shortId(id)}
+    </Link>
+  );
+}
+
+export function JobLink({ id }: { id: string | null }) {
+  if (!id) return <span class="faint">–</span>;
+  return (
+    <Link to={`jobs/${id}`} class="id" title={id}>
+      {shortId(id)}
+    </Link>
+  );
+}

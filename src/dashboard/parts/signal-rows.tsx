@@ -1,0 +1,66 @@
+import { useState } from 'preact/hooks';
+import { get } from '../api.ts';
+import { useQuery } from '../query.ts';
+import type { Signal } from '../types.ts';
+import { Icon } from './icon.tsx';
+import { JsonLine, JsonView } from './json-view.tsx';
+import { ConnectionLink, JobLink } from './names.tsx';
+import { LoadedView } from './states.tsx';
+import { Clock } from './time.tsx';
+
+interface Props {
+  signals: Signal[];
+  /** All of one connection, which then need not be named. */
+  ofOne?: boolean;
+}
+
+/** Signals, newest first. Each opens to show its payload. */
+export function SignalRows({ signals, ofOne = false }: Props) {
+  return (
+    <ul class="signals">
+      {signals.map((signal) => (
+        <SignalRow key={signal.id} signal={signal} ofOne={ofOne} />
+      ))}
+    </ul>
+  );
+}
+
+function SignalRow({ signal, ofOne }: { signal: Signal; ofOne: boolean }) {
+  const [open, setOpen] = useState(false);
+  return (
+    <li class={open ? 'open' : ''}>
+      <button type="button" class="signal-line" aria-expanded={open} onClick={() => setOpen(!open)}>
+        <Icon name="right" />
+        <Clock at={signal.received_at} />
+        <b>{signal.kind}</b>
+        {!ofOne && <span class="soft">{signal.provider}</span>}
+        {signal.payload !== undefined && <JsonLine value={signal.payload} />}
+      </button>
+      {open && <Opened signal={signal} />}
+    </li>
+  );
+}
+
+function Opened({ signal }: { signal: Signal }) {
+  // Lists may leave payloads out; then it is fetched now.
+  const whole = useQuery(signal.id, async (abort) =>
+    signal.payload === undefined ? await get<Signal>(`v1/signals/${signal.id}`, {}, abort) : signal,
+  );
+  return (
+    <div class="signal-open">
+      <p class="soft">
+        occurred <Clock at={signal.occurred_at} /> · connection <ConnectionLink id={signal.connection_id} /> ·
+        job <JobLink id={signal.job_id} />
+        {signal.dedupe_key && (
+          <>
+            {' '}
+            · dedupe key <code>{signal.dedupe_key}</code>
+          </>
+        )}
+      </p>
+      <LoadedView of={whole} lines={3}>
+        {({ payload }) => <JsonView value={payload} label="payload" />}
+      </LoadedView>
+    </div>
+  );
+}

@@ -1,0 +1,33 @@
+/** Counts wrong credentials by address, so that guessing is slow and does not cost the database a lookup each. */
+export interface Attempts {
+  /** How many seconds this address has to wait; 0 where it need not. */
+  waitSeconds(address: string): number;
+  failed(address: string): void;
+}
+
+const mostFailures = 20;
+const windowMs = 60_000;
+/** Beyond it the oldest are forgotten: memory is bounded, whoever asks from wherever. */
+const mostAddresses = 10_000;
+
+export function createAttempts(nowMs: () => number = Date.now): Attempts {
+  const failures = new Map<string, { count: number; untilMs: number }>();
+  const current = (address: string) => {
+    const entry = failures.get(address);
+    return entry && entry.untilMs > nowMs() ? entry : undefined;
+  };
+  return {
+    waitSeconds(address) {
+      const entry = current(address);
+      return entry && entry.count >= mostFailures ? Math.ceil((entry.untilMs - nowMs()) / 1000) : 0;
+    },
+    failed(address) {
+      const entry = current(address) ?? { count: 0, untilMs: nowMs() + windowMs };
+      entry.count++;
+      failures.delete(address);
+      failures.set(address, entry);
+      const [oldest] = failures.keys();
+      if (failures.size > mostAddresses && oldest !== undefined) failures.delete(oldest);
+    },
+  };
+}

@@ -1,0 +1,85 @@
+import type { HttpBindings } from '@hono/node-server';
+import type { OpenAPIHono } from '@hono/zod-openapi';
+import type { Logger } from 'pino';
+import type { Syncline } from '../syncline.ts';
+import type { View } from '../view.ts';
+import type { Who } from '../who.ts';
+import type { HostRule } from './hosts.ts';
+import type { LocalLogin } from './local-login.ts';
+
+/** What the service is made from. */
+export interface AppOptions {
+  syncline: Syncline;
+  log: Logger;
+  version: string;
+  /** Says what to serve at /metrics, in the Prometheus text format; without it there is no such page. */
+  metrics?: (() => Promise<string> | string) | undefined;
+  /** The folder of the built dashboard; without it only the API is served. */
+  dashboard?: string | undefined;
+  /** The one-time token that opens a session without a key. */
+  localLogin?: LocalLogin | undefined;
+  /** Which Host headers are answered; any, where nothing is given. */
+  hosts?: HostRule | undefined;
+  /** Where this is mounted, if that cannot be seen from the routes: behind a proxy that cuts off a prefix. */
+  basePath?: string | undefined;
+  /** Asks the application that this is mounted in who somebody is. */
+  authenticate?: Authenticate | undefined;
+  /** Ends what never ends by itself: live streams and long polls. */
+  signal?: AbortSignal | undefined;
+  limits?: Partial<Limits> | undefined;
+  live?: Partial<LiveTimes> | undefined;
+}
+
+export type Authenticate = (request: Request) => Who | undefined | Promise<Who | undefined>;
+
+export interface Limits {
+  /** Requests that are being answered at once. */
+  requests: number;
+  /** Live streams and long polls that are open at once. */
+  streams: number;
+  /** … of one key, session or person. */
+  streamsPerCaller: number;
+  bodyBytes: number;
+  urlLength: number;
+  queryParameters: number;
+}
+
+export const usualLimits: Limits = {
+  requests: 100,
+  streams: 100,
+  streamsPerCaller: 50,
+  bodyBytes: 1024 * 1024,
+  urlLength: 8192,
+  queryParameters: 50,
+};
+
+/** How often a live stream says something when nothing happens. */
+export interface LiveTimes {
+  pulseMs: number;
+  /** Also how often it is checked that the caller still may listen. */
+  heartbeatMs: number;
+}
+
+/** Who asks, and how it can be told that they still may. */
+export interface Caller {
+  who: Who;
+  /** The same for every request with the same key, session or person. */
+  id: string;
+  isStillAllowed(): Promise<boolean>;
+}
+
+export interface HttpEnv {
+  Variables: {
+    /** The path that this is mounted under: empty, or with a slash in front and none at the end. */
+    base: string;
+    /** The rest of the path: always with a slash in front. */
+    path: string;
+    caller: Caller;
+    /** Everything a handler can do. What the caller may not see is not in it. */
+    view: View;
+  };
+  /** The server's own part of a request. Absent where the app runs on something else than Node. */
+  Bindings: Partial<HttpBindings> & { stopping?: AbortSignal };
+}
+
+export type App = OpenAPIHono<HttpEnv>;

@@ -1,0 +1,87 @@
+import { createMiddleware } from 'hono/factory';
+import { basePath } from 'hono/route';
+import type { HttpEnv, Limits } from './context.ts';
+import { type HostRule, isAllowedHost } from './hosts.ts';
+import { Problem } from './problem.ts';
+import type { Slots } from './slots.ts';
+
+/** What every request passes before anything looks at what it asks for. */
+
+const securityHeaders = {
+  'content-security-policy':
+    "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'self'; form-action 'self'",
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-resource-policy': 'same-origin',
+};
+
+/** The first of all, so that refusals by the others carry the headers too. */
+export function secureAndLocate(givenBase: string | undefined) {
+  const given = givenBase === undefined ? undefined : withoutSlash(givenBase);
+  return createMiddleware<HttpEnv>(async (c, next) => {
+    const mounted = withoutSlash(basePath(c));
+    c.set('base', given ?? mounted);
+    c.set('path', c.req.path.slice(mounted.length) || '/');
+    await next();
+    for (const [name, value] of Object.entries(securityHeaders)) c.res.headers.set(name, value);
+    // Answers are about now, and some hold secrets. Only the dashboard's files say otherwise.
+    if (!c.res.headers.has('cache-control')) c.res.headers.set('cache-control', 'no-store');
+  });
+}
+
+export function requireHost(rule: HostRule) {
+  return createMiddleware<HttpEnv>(async (c, next) => {
+    if (!isAllowedHost(c.req.header('host'), rule))
+      throw new Problem('FORBIDDEN', 'This service does not answer to that host name.', {
+        hint: 'Use localhost, or add the name to SYNCLINE_SERVER_HOSTS.',
+      });
+    await next();
+  });
+}
+
+export function requireReadableUrl({ urlLength, queryParameters }: Limits) {
+  return createMiddleware<HttpEnv>(async (c, next) => {
+    const url = new URL(c.req.url);
+    if (url.pathname.length + url.search.length > urlLength)
+      throw new Problem('TOO_LARGE', `The URL is longer than ${urlLength} characters.`, { status: 414 });
+    const parameters = url.search.split('&');
+    if (parameters.length > queryParameters)
+      throw new Problem('INVALID_ARGUMENT', `There are more than ${queryParameters} query parameters.`);
+    for (const part of [url.pathname, ...parameters]) {
+      const text = decoded(part);
+      if (text === undefined)
+        throw new Problem('INVALID_ARGUMENT', 'The URL holds a percent sign that encodes no UTF-8 text.');
+      if (text.includes('\0'))
+        throw new Problem('INVALID_ARGUMENT', 'The URL contains the character NUL, which cannot be stored.');
+    }
+    await next();
+  });
+}
+
+/** Open for as long as their readers like: they have a bound of their own. */
+const streams = ['/v1/live', '/v1/signals/feed'];
+
+export function limitConcurrency(slots: Slots) {
+  return createMiddleware<HttpEnv>(async (c, next) => {
+    if (streams.includes(c.get('path'))) return next();
+    const release = slots.take();
+    try {
+      await next();
+    } finally {
+      release();
+    }
+  });
+}
+
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function withoutSlash(path: string): string {
+  const text = path.replace(/\/+$/, '');
+  return text === '' || text.startsWith('/') ? text : `/${text}`;
+}

@@ -1,0 +1,178 @@
+import { isoTime } from '../times.ts';
+import type {
+  ApiKey,
+  AuditEvent,
+  Connection,
+  Consumer,
+  FedSignal,
+  Job,
+  JobDetail,
+  ListedConnection,
+  Provider,
+  Signal,
+  StoredCursor,
+  Tenant,
+} from './engine.ts';
+
+/** What the engine answers, as the API says it: snake_case, times as text, and null for what is not there. */
+
+/** For times that are always there. */
+export const iso = (at: Date): string => isoTime(at) ?? '';
+
+export const tenantJson = ({ id, name, createdAt }: Tenant) => ({
+  id,
+  name: name ?? null,
+  created_at: iso(createdAt),
+});
+
+export const providerJson = (provider: Provider) => ({
+  slug: provider.slug,
+  display_name: provider.displayName ?? null,
+  auth_type: provider.authType ?? null,
+  created_at: iso(provider.createdAt),
+  updated_at: iso(provider.updatedAt),
+});
+
+export function connectionJson(connection: Connection | ListedConnection) {
+  const { sync, recent } = connection;
+  return {
+    id: connection.id,
+    tenant_id: connection.tenantId,
+    tenant_name: connection.tenantName ?? null,
+    provider: connection.provider,
+    provider_name: connection.providerName ?? null,
+    external_id: connection.externalId ?? null,
+    status: connection.status,
+    health: connection.health,
+    failing_since: isoTime(connection.failingSince),
+    failure: connection.failure ?? null,
+    interval_seconds: sync.intervalSeconds ?? null,
+    base_interval_seconds: sync.baseIntervalSeconds,
+    next_run_at: isoTime(sync.nextRunAt),
+    last_ended_at: isoTime(connection.lastEndedAt),
+    first_activated_at: isoTime(sync.firstActivatedAt),
+    last_jitter_seconds: sync.lastJitterSeconds ?? null,
+    cursor: sync.cursor ?? null,
+    config: connection.config,
+    invalid_metadata: sync.invalid,
+    created_at: iso(connection.createdAt),
+    updated_at: iso(connection.updatedAt),
+    ...(recent && {
+      recent: recent.map((job) => ({
+        job_id: job.jobId,
+        status: job.status,
+        ended_at: isoTime(job.endedAt),
+        duration_ms: job.durationMs ?? null,
+        signals: job.signals,
+      })),
+    }),
+  };
+}
+
+export const cursorJson = ({ jobId, at, cursor, current }: StoredCursor) => ({
+  job_id: jobId,
+  at: iso(at),
+  cursor: cursor ?? null,
+  current,
+});
+
+function durationMs(from: Date | undefined, to: Date | undefined): number | null {
+  const ms = from && to ? to.getTime() - from.getTime() : Number.NaN;
+  return Number.isFinite(ms) ? Math.max(0, ms) : null;
+}
+
+/** `completed` is an older word for it that rows may still hold. */
+const statusJson = (status: Job['status']) => (status === 'completed' ? 'succeeded' : status);
+
+export function jobJson(job: Job) {
+  return {
+    id: job.id,
+    tenant_id: job.tenantId,
+    provider: job.provider,
+    connection_id: job.connectionId,
+    type: job.type,
+    status: statusJson(job.status),
+    priority: job.priority,
+    attempts: job.attempts,
+    scheduled_at: isoTime(job.scheduledAt),
+    retry_after: isoTime(job.retryAfter),
+    started_at: isoTime(job.startedAt),
+    finished_at: isoTime(job.finishedAt),
+    duration_ms: durationMs(job.startedAt, job.finishedAt),
+    signals: job.signals,
+    cursor: job.cursor ?? null,
+    next_cursor: job.nextCursor ?? null,
+    error: job.error ?? null,
+    blocked: job.blocked,
+    created_at: iso(job.createdAt),
+  };
+}
+
+export function jobDetailJson(job: JobDetail) {
+  return {
+    ...jobJson(job),
+    verdict: job.verdict,
+    attempts_log: job.runs.map((attempt) => ({
+      number: attempt.number,
+      outcome: attempt.outcome,
+      started_at: isoTime(attempt.startedAt),
+      ended_at: isoTime(attempt.endedAt),
+      duration_ms: durationMs(attempt.startedAt, attempt.endedAt),
+      error: attempt.error ?? null,
+      retry_after: isoTime(attempt.retryAfter),
+      log: attempt.log,
+    })),
+  };
+}
+
+export function signalJson(signal: Signal, { payload }: { payload: boolean }) {
+  return {
+    id: signal.id,
+    tenant_id: signal.tenantId,
+    provider: signal.provider,
+    connection_id: signal.connectionId,
+    job_id: signal.jobId ?? null,
+    kind: signal.kind,
+    occurred_at: isoTime(signal.occurredAt),
+    received_at: iso(signal.receivedAt),
+    dedupe_key: signal.dedupeKey ?? null,
+    ...(payload && { payload: signal.payload ?? null }),
+  };
+}
+
+export const fedSignalJson = (signal: FedSignal, options: { payload: boolean }) => ({
+  ...signalJson(signal, options),
+  cursor: signal.cursor,
+});
+
+export const consumerJson = (consumer: Consumer) => ({
+  name: consumer.name,
+  tenant_id: consumer.tenantId ?? null,
+  after: consumer.after ?? null,
+  moved_at: isoTime(consumer.movedAt),
+  created_at: iso(consumer.createdAt),
+});
+
+export const auditEventJson = (event: AuditEvent) => ({
+  id: event.id,
+  at: iso(event.at),
+  kind: event.kind,
+  actor: event.actor,
+  reason: event.reason ?? null,
+  tenant_id: event.tenantId ?? null,
+  connection_id: event.connectionId ?? null,
+  job_id: event.jobId ?? null,
+  detail: (event.detail as Record<string, unknown> | undefined) ?? null,
+});
+
+export const keyJson = (key: ApiKey) => ({
+  id: key.id,
+  name: key.name,
+  prefix: key.prefix,
+  scope: key.tenantId === undefined ? ('operator' as const) : ('tenant' as const),
+  tenant_id: key.tenantId ?? null,
+  created_at: iso(key.createdAt),
+  created_by: key.createdBy,
+  last_used_at: isoTime(key.lastUsedAt),
+  revoked_at: isoTime(key.revokedAt),
+});

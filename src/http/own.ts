@@ -1,0 +1,11 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+/** What comes with this package. The paths are right both from its source and from what was built of it. */
+
+export const dashboardFolder = fileURLToPath(new URL('../../dist/dashboard', import.meta.url));
+
+export function ownVersion(): string {
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(text) as { version: string }).version;
+}

@@ -1,0 +1,121 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import { isoTime } from '../../times.ts';
+import type { App } from '../context.ts';
+import { cursorJson, iso } from '../json.ts';
+import { anyJson, given, id, listJson, listOf, pageQuery, strict, time, wholeInQuery } from '../parts.ts';
+import { answer, problems, signedIn } from '../responses.ts';
+
+const tags = ['Connections'];
+const security = signedIn;
+const params = z.object({ id: id() });
+
+/** Why a connection does what it does, what comes next, and where it has been. */
+export function connectionInsightRoutes(app: App): void {
+  app.openapi(
+    createRoute({
+      method: 'get',
+      path: '/v1/connections/{id}/why',
+      operationId: 'explainConnection',
+      tags,
+      security,
+      summary: 'Why is it, or is it not, syncing?',
+      description: 'One honest sentence, and when it runs next.',
+      request: { params },
+      responses: {
+        200: answer(
+          'Why.',
+          z
+            .object({
+              state: z.enum([
+                'paused',
+                'needs_auth',
+                'disabled',
+                'running',
+                'backing_off',
+                'waiting',
+                'unserved',
+                'scheduled',
+                'unplaced',
+              ]),
+              sentence: z.string(),
+              next_run_at: time().nullable(),
+            })
+            .openapi('Explanation'),
+        ),
+        ...problems(404),
+      },
+    }),
+    async (c) => {
+      const { state, sentence, nextRunAt } = await c.get('view').connections.explain(c.req.valid('param').id);
+      return c.json({ state, sentence, next_run_at: isoTime(nextRunAt) }, 200);
+    },
+  );
+
+  app.openapi(
+    createRoute({
+      method: 'get',
+      path: '/v1/connections/{id}/schedule',
+      operationId: 'previewConnection',
+      tags,
+      security,
+      summary: 'When does it run next?',
+      description: 'The windows in which its next runs are expected to start, as things stand.',
+      request: { params, query: strict({ runs: wholeInQuery(1, 100, { default: 5 }).optional() }) },
+      responses: {
+        200: answer(
+          'Its next runs; none while it is not active.',
+          z
+            .object({
+              pending: z.enum(['queued', 'running']).nullable(),
+              runs: z.array(z.object({ earliest: time(), latest: time() })),
+            })
+            .openapi('Schedule'),
+        ),
+        ...problems(404),
+      },
+    }),
+    async (c) => {
+      const { pending, runs } = await c
+        .get('view')
+        .connections.preview(c.req.valid('param').id, given(c.req.valid('query')));
+      const windows = runs.map(({ earliest, latest }) => ({ earliest: iso(earliest), latest: iso(latest) }));
+      return c.json({ pending: pending ?? null, runs: windows }, 200);
+    },
+  );
+
+  app.openapi(
+    createRoute({
+      method: 'get',
+      path: '/v1/connections/{id}/cursors',
+      operationId: 'listCursors',
+      tags,
+      security,
+      summary: 'Cursors it can go back to',
+      description: 'What its runs stored, newest first.',
+      request: { params, query: strict(pageQuery) },
+      responses: {
+        200: answer(
+          'A page of cursors.',
+          listOf(
+            'StoredCursor',
+            z
+              .object({
+                job_id: id(),
+                at: time(),
+                cursor: anyJson('As its connector gave it.'),
+                current: z.boolean(),
+              })
+              .openapi('StoredCursor'),
+          ),
+        ),
+        ...problems(404),
+      },
+    }),
+    async (c) => {
+      const page = await c
+        .get('view')
+        .connections.cursors(c.req.valid('param').id, given(c.req.valid('query')));
+      return c.json(listJson(page, cursorJson), 200);
+    },
+  );
+}

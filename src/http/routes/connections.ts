@@ -1,0 +1,146 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import { connectionFilter, connectionSchema, filterOf } from '../connection-schema.ts';
+import type { App } from '../context.ts';
+import { connectionJson } from '../json.ts';
+import { given, id, listJson, listOf, pageQuery, provider, reason, strict, text } from '../parts.ts';
+import { answer, body, bodyProblems, nothing, problems, signedIn } from '../responses.ts';
+
+const tags = ['Connections'];
+const security = signedIn;
+const params = z.object({ id: id() });
+const object = () => z.record(z.string(), z.unknown());
+const interval = () => z.int().min(60).openapi({ description: 'In seconds.', example: 300 });
+
+/** Connections themselves. What is done to them is in connection-control.ts. */
+export function connectionRoutes(app: App): void {
+  app.openapi(
+    createRoute({
+      method: 'get',
+      path: '/v1/connections',
+      operationId: 'listConnections',
+      tags,
+      security,
+      summary: 'List connections',
+      description: 'In the order in which they were made, with their health.',
+      request: {
+        query: strict({
+          ...connectionFilter,
+          include: z
+            .enum(['recent'])
+            .openapi({ description: '`recent`: with the latest runs of each.' })
+            .optional(),
+          ...pageQuery,
+        }),
+      },
+      responses: {
+        200: answer('A page of connections.', listOf('Connection', connectionSchema)),
+        ...problems(),
+      },
+    }),
+    async (c) => {
+      const { limit, cursor, include, ...filter } = c.req.valid('query');
+      const page = await c
+        .get('view')
+        .connections.list({ ...filterOf(filter), ...given({ limit, cursor }), recent: include === 'recent' });
+      return c.json(listJson(page, connectionJson), 200);
+    },
+  );
+
+  app.openapi(
+    createRoute({
+      method: 'post',
+      path: '/v1/connections',
+      operationId: 'createConnection',
+      tags,
+      security,
+      summary: 'Create a connection',
+      description: 'It is active at once; a scheduler places its first run.',
+      request: {
+        body: body(
+          strict({
+            tenant_id: id(),
+            provider: provider(),
+            external_id: text(500).openapi({ description: 'What the provider calls it.' }).optional(),
+            interval_seconds: interval().optional(),
+            config: object().openapi({ description: 'What its connector is told.' }).optional(),
+            metadata: object()
+              .openapi({ description: 'Yours. The key `sync` of it belongs to the engine.' })
+              .optional(),
+          }),
+        ),
+      },
+      responses: { 201: answer('The new connection.', connectionSchema), ...bodyProblems(404, 409) },
+    }),
+    async (c) => {
+      const { tenant_id, provider, external_id, interval_seconds, config, metadata } = c.req.valid('json');
+      const optional = given({
+        externalId: external_id,
+        intervalSeconds: interval_seconds,
+        config,
+        metadata,
+      });
+      const made = await c.get('view').connections.create({ tenantId: tenant_id, provider, ...optional });
+      return c.json(connectionJson(made), 201);
+    },
+  );
+
+  app.openapi(
+    createRoute({
+      method: 'get',
+      path: '/v1/connections/{id}',
+      operationId: 'getConnection',
+      tags,
+      security,
+      summary: 'Show a connection',
+      description: 'One connection, by its id.',
+      request: { params },
+      responses: { 200: answer('The connection.', connectionSchema), ...problems(404) },
+    }),
+    async (c) => c.json(connectionJson(await c.get('view').connections.get(c.req.valid('param').id)), 200),
+  );
+
+  app.openapi(
+    createRoute({
+      method: 'patch',
+      path: '/v1/connections/{id}',
+      operationId: 'changeConnection',
+      tags,
+      security,
+      summary: 'Change its interval',
+      description: 'Re-places its next run accordingly. Null goes back to the default interval.',
+      request: {
+        params,
+        body: body(strict({ interval_seconds: interval().nullable(), reason: reason().optional() })),
+      },
+      responses: { 200: answer('The connection as it is now.', connectionSchema), ...bodyProblems(404) },
+    }),
+    async (c) => {
+      const { id } = c.req.valid('param');
+      const { interval_seconds: seconds, reason } = c.req.valid('json');
+      const { connections } = c.get('view');
+      const changed =
+        seconds === null
+          ? await connections.clearInterval(id, given({ reason }))
+          : await connections.setInterval(id, seconds, given({ reason }));
+      return c.json(connectionJson(changed), 200);
+    },
+  );
+
+  app.openapi(
+    createRoute({
+      method: 'delete',
+      path: '/v1/connections/{id}',
+      operationId: 'deleteConnection',
+      tags,
+      security,
+      summary: 'Delete a connection',
+      description: 'With its jobs and its signals. What was done to it stays in the audit log.',
+      request: { params, body: body(strict({ reason: reason().optional() }), { required: false }) },
+      responses: { 204: nothing('It is gone.'), ...bodyProblems(404) },
+    }),
+    async (c) => {
+      await c.get('view').connections.remove(c.req.valid('param').id, given(c.req.valid('json')));
+      return c.body(null, 204);
+    },
+  );
+}

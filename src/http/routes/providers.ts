@@ -1,0 +1,68 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import { operatorOnly } from '../auth.ts';
+import type { App } from '../context.ts';
+import { providerJson } from '../json.ts';
+import { given, listJson, listOf, pageQuery, provider, strict, text, time } from '../parts.ts';
+import { answer, body, bodyProblems, problems, signedIn } from '../responses.ts';
+
+const providerSchema = z
+  .object({
+    slug: provider(),
+    display_name: z.string().nullable().openapi({ example: 'GitHub' }),
+    auth_type: z.string().nullable().openapi({ example: 'oauth2' }),
+    created_at: time(),
+    updated_at: time(),
+  })
+  .openapi('Provider');
+
+const tags = ['Providers'];
+const security = signedIn;
+
+export function providerRoutes(app: App): void {
+  app.openapi(
+    createRoute({
+      method: 'get',
+      path: '/v1/providers',
+      operationId: 'listProviders',
+      tags,
+      security,
+      summary: 'List providers',
+      description: 'What connections can be made with.',
+      request: { query: strict(pageQuery) },
+      responses: { 200: answer('A page of providers.', listOf('Provider', providerSchema)), ...problems() },
+    }),
+    async (c) =>
+      c.json(listJson(await c.get('view').providers.list(given(c.req.valid('query'))), providerJson), 200),
+  );
+
+  app.openapi(
+    createRoute({
+      method: 'put',
+      path: '/v1/providers/{slug}',
+      operationId: 'putProvider',
+      middleware: operatorOnly,
+      tags,
+      security,
+      summary: 'Register or change a provider',
+      description: 'Operators only. A provider that has a connector is registered by itself.',
+      request: {
+        params: z.object({ slug: provider() }),
+        body: body(
+          strict({
+            display_name: text(200).openapi({ example: 'GitHub' }).optional(),
+            auth_type: text(200).openapi({ example: 'oauth2' }).optional(),
+          }),
+          { required: false },
+        ),
+      },
+      responses: { 200: answer('The provider as it is now.', providerSchema), ...bodyProblems() },
+    }),
+    async (c) => {
+      const { display_name: displayName, auth_type: authType } = c.req.valid('json');
+      const registered = await c
+        .get('view')
+        .providers.register({ slug: c.req.valid('param').slug, ...given({ displayName, authType }) });
+      return c.json(providerJson(registered), 200);
+    },
+  );
+}

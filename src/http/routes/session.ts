@@ -1,0 +1,112 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import type { Context, MiddlewareHandler } from 'hono';
+import { getCookie } from 'hono/cookie';
+import type { Access } from '../../access.ts';
+import type { Syncline } from '../../syncline.ts';
+import type { View } from '../../view.ts';
+import { remoteAddress, requireOwnOrigin, unauthenticated } from '../auth.ts';
+import type { App, HttpEnv } from '../context.ts';
+import type { Credentials } from '../credentials.ts';
+import { id, strict } from '../parts.ts';
+import { answer, body, bodyProblems, nothing, problems, signedIn } from '../responses.ts';
+import { deleteSessionCookie, sessionCookie, setSessionCookie } from '../session-cookie.ts';
+
+const meSchema = z
+  .object({
+    scope: z.enum(['operator', 'tenant']),
+    tenant_id: id().nullable(),
+    tenant_name: z.string().nullable(),
+    actor: z.string().openapi({ description: 'Who is named in the audit log.' }),
+    version: z.string().openapi({ description: 'The version of the service.' }),
+  })
+  .openapi('Me');
+
+const tags = ['Session'];
+
+async function meJson(view: View, version: string) {
+  const { tenantId, actor } = view.who;
+  const tenant = tenantId === undefined ? undefined : await view.tenants.get(tenantId);
+  return {
+    scope: tenantId === undefined ? ('operator' as const) : ('tenant' as const),
+    tenant_id: tenantId ?? null,
+    tenant_name: tenant?.name ?? null,
+    actor,
+    version,
+  };
+}
+
+export interface LoginParts {
+  syncline: Syncline;
+  credentials: Credentials;
+  version: string;
+  readBody: MiddlewareHandler<HttpEnv>;
+}
+
+/** The one route of the API for somebody who is not signed in yet. */
+export function loginRoute(app: App, { syncline, credentials, version, readBody }: LoginParts): void {
+  app.openapi(
+    createRoute({
+      method: 'post',
+      path: '/v1/session',
+      operationId: 'openSession',
+      middleware: readBody,
+      tags,
+      security: [],
+      summary: 'Sign in with an API key',
+      description: 'Sets a cookie that stands for the key, for use in a browser.',
+      request: {
+        body: body(strict({ key: z.string().trim().min(1).max(500).openapi({ example: 'syn_…' }) })),
+      },
+      responses: { 200: answer('Who is signed in.', meSchema), ...bodyProblems() },
+    }),
+    async (c) => {
+      requireOwnOrigin(c);
+      const identity = await credentials.identify('key', c.req.valid('json').key, remoteAddress(c));
+      if (!identity) throw unauthenticated('This API key is not known, or was revoked.');
+      setSessionCookie(c, await syncline.access.openSession(identity));
+      return c.json(await meJson(syncline.as(identity), version), 200);
+    },
+  );
+}
+
+export function sessionRoutes(app: App, access: Access, credentials: Credentials, version: string): void {
+  app.openapi(
+    createRoute({
+      method: 'delete',
+      path: '/v1/session',
+      operationId: 'closeSession',
+      tags,
+      security: signedIn,
+      summary: 'Sign out',
+      description: 'Ends the session of the cookie. An API key stays valid.',
+      responses: { 204: nothing('There is no session any more.'), ...problems() },
+    }),
+    async (c) => {
+      await closeSession(c, access, credentials);
+      return c.body(null, 204);
+    },
+  );
+
+  app.openapi(
+    createRoute({
+      method: 'get',
+      path: '/v1/me',
+      operationId: 'getMe',
+      tags,
+      security: signedIn,
+      summary: 'Who am I?',
+      description: 'What the key or session may see, and under which name it acts.',
+      request: { query: strict({}) },
+      responses: { 200: answer('Who is signed in.', meSchema), ...problems() },
+    }),
+    async (c) => c.json(await meJson(c.get('view'), version), 200),
+  );
+}
+
+async function closeSession(c: Context<HttpEnv>, access: Access, credentials: Credentials): Promise<void> {
+  const token = getCookie(c, sessionCookie);
+  if (token === undefined) return;
+  await access.closeSession(token);
+  credentials.forget();
+  deleteSessionCookie(c);
+}

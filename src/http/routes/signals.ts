@@ -1,0 +1,76 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import type { App } from '../context.ts';
+import { signalJson } from '../json.ts';
+import {
+  flagInQuery,
+  given,
+  id,
+  listJson,
+  listOf,
+  pageQuery,
+  provider,
+  strict,
+  text,
+  timeInQuery,
+} from '../parts.ts';
+import { answer, problems, signedIn } from '../responses.ts';
+import { signalSchema } from '../signal-schema.ts';
+
+const tags = ['Signals'];
+const security = signedIn;
+
+/** Signals to look at. Those to be worked through, each once, are in feed.ts. */
+export function signalRoutes(app: App): void {
+  app.openapi(
+    createRoute({
+      method: 'get',
+      path: '/v1/signals',
+      operationId: 'listSignals',
+      tags,
+      security,
+      summary: 'List signals',
+      description: 'The newest first. To work through all of them, read the feed.',
+      request: {
+        query: strict({
+          connection_id: id().optional(),
+          provider: provider().optional(),
+          kind: text(200).optional(),
+          tenant_id: id().optional(),
+          job_id: id().optional(),
+          since: timeInQuery('Received at this time or later.').optional(),
+          until: timeInQuery('Received before this time.').optional(),
+          payload: flagInQuery({ default: false, description: 'Whether payloads are included.' }).optional(),
+          ...pageQuery,
+        }),
+      },
+      responses: { 200: answer('A page of signals.', listOf('Signal', signalSchema)), ...problems() },
+    }),
+    async (c) => {
+      const { connection_id, tenant_id, job_id, payload = false, ...rest } = c.req.valid('query');
+      const ids = { connectionId: connection_id, tenantId: tenant_id, jobId: job_id };
+      const page = await c.get('view').signals.list({ ...given({ ...rest, ...ids }), payload });
+      return c.json(
+        listJson(page, (signal) => signalJson(signal, { payload })),
+        200,
+      );
+    },
+  );
+
+  app.openapi(
+    createRoute({
+      method: 'get',
+      path: '/v1/signals/{id}',
+      operationId: 'getSignal',
+      tags,
+      security,
+      summary: 'Show a signal',
+      description: 'With its payload.',
+      request: { params: z.object({ id: id() }) },
+      responses: { 200: answer('The signal.', signalSchema), ...problems(404) },
+    }),
+    async (c) => {
+      const signal = await c.get('view').signals.get(c.req.valid('param').id);
+      return c.json(signalJson(signal, { payload: true }), 200);
+    },
+  );
+}

@@ -1,0 +1,79 @@
+import { createRoute } from '@hono/zod-openapi';
+import type { App } from '../context.ts';
+import { given, provider, strict, wholeInQuery } from '../parts.ts';
+import { answer, problems, signedIn } from '../responses.ts';
+import { attentionJson, loadJson, overviewJson, seriesJson } from '../stats-json.ts';
+import { attentionSchema, loadSchema, overviewSchema, seriesSchema } from '../stats-schema.ts';
+
+const tags = ['Statistics'];
+const security = signedIn;
+
+export function statsRoutes(app: App): void {
+  app.openapi(
+    createRoute({
+      method: 'get',
+      path: '/v1/stats',
+      operationId: 'getOverview',
+      tags,
+      security,
+      summary: 'How things stand',
+      description: 'Connections by health, the queue, and the last hour.',
+      request: { query: strict({}) },
+      responses: { 200: answer('The overview.', overviewSchema), ...problems() },
+    }),
+    async (c) => c.json(overviewJson(await c.get('view').stats.overview()), 200),
+  );
+
+  app.openapi(
+    createRoute({
+      method: 'get',
+      path: '/v1/stats/series',
+      operationId: 'getSeries',
+      tags,
+      security,
+      summary: 'How things went',
+      description: 'Runs, signals, lag and freshness over time.',
+      request: {
+        query: strict({
+          minutes: wholeInQuery(5, 10_080, { default: 60, description: 'How far back.' }).optional(),
+          provider: provider().optional(),
+        }),
+      },
+      responses: { 200: answer('The series.', seriesSchema), ...problems() },
+    }),
+    async (c) => c.json(seriesJson(await c.get('view').stats.series(given(c.req.valid('query')))), 200),
+  );
+
+  app.openapi(
+    createRoute({
+      method: 'get',
+      path: '/v1/stats/load',
+      operationId: 'getLoad',
+      tags,
+      security,
+      summary: 'What is coming',
+      description: 'How many runs are placed in each of the next sixty minutes.',
+      request: { query: strict({}) },
+      responses: { 200: answer('Runs by minute.', loadSchema), ...problems() },
+    }),
+    async (c) => c.json(loadJson(await c.get('view').stats.load()), 200),
+  );
+
+  app.openapi(
+    createRoute({
+      method: 'get',
+      path: '/v1/stats/attention',
+      operationId: 'getAttention',
+      tags,
+      security,
+      summary: 'What needs somebody',
+      description: 'Problems by cause, with what to do about each.',
+      request: { query: strict({}) },
+      responses: {
+        200: answer('What needs attention; empty when nothing does.', attentionSchema),
+        ...problems(),
+      },
+    }),
+    async (c) => c.json({ items: (await c.get('view').stats.attention()).map(attentionJson) }, 200),
+  );
+}

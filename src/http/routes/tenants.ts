@@ -1,0 +1,71 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import { operatorOnly } from '../auth.ts';
+import type { App } from '../context.ts';
+import { tenantJson } from '../json.ts';
+import { given, id, listJson, listOf, pageQuery, strict, text, time } from '../parts.ts';
+import { answer, body, bodyProblems, problems, signedIn } from '../responses.ts';
+
+const tenantSchema = z
+  .object({
+    id: id(),
+    name: z.string().nullable().openapi({ example: 'Northwind' }),
+    created_at: time(),
+  })
+  .openapi('Tenant');
+
+const tags = ['Tenants'];
+const security = signedIn;
+
+export function tenantRoutes(app: App): void {
+  app.openapi(
+    createRoute({
+      method: 'get',
+      path: '/v1/tenants',
+      operationId: 'listTenants',
+      tags,
+      security,
+      summary: 'List tenants',
+      description: 'With the key of a tenant, the list holds that tenant alone.',
+      request: {
+        query: strict({
+          search: text(200).openapi({ description: 'An id, or the beginning of a name.' }).optional(),
+          ...pageQuery,
+        }),
+      },
+      responses: { 200: answer('A page of tenants.', listOf('Tenant', tenantSchema)), ...problems() },
+    }),
+    async (c) =>
+      c.json(listJson(await c.get('view').tenants.list(given(c.req.valid('query'))), tenantJson), 200),
+  );
+
+  app.openapi(
+    createRoute({
+      method: 'post',
+      path: '/v1/tenants',
+      operationId: 'createTenant',
+      middleware: operatorOnly,
+      tags,
+      security,
+      summary: 'Create a tenant',
+      description: 'Operators only.',
+      request: { body: body(strict({ name: text(200).openapi({ example: 'Northwind' }) })) },
+      responses: { 201: answer('The new tenant.', tenantSchema), ...bodyProblems() },
+    }),
+    async (c) => c.json(tenantJson(await c.get('view').tenants.create(c.req.valid('json'))), 201),
+  );
+
+  app.openapi(
+    createRoute({
+      method: 'get',
+      path: '/v1/tenants/{id}',
+      operationId: 'getTenant',
+      tags,
+      security,
+      summary: 'Show a tenant',
+      description: 'One tenant, by its id.',
+      request: { params: z.object({ id: id() }) },
+      responses: { 200: answer('The tenant.', tenantSchema), ...problems(404) },
+    }),
+    async (c) => c.json(tenantJson(await c.get('view').tenants.get(c.req.valid('param').id)), 200),
+  );
+}

@@ -1,0 +1,119 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { getRequestListener, type HttpBindings } from '@hono/node-server';
+import { SynclineError } from '../errors.ts';
+import type { HttpEnv } from './context.ts';
+import { Problem } from './problem.ts';
+
+export interface HttpServer {
+  /** Without a slash at the end. */
+  url: string;
+  /** Takes nothing new, ends streams and long polls, and lets the other requests finish, for a while. */
+  close(): Promise<void>;
+}
+
+/** A request that has not come in by then is not coming: its socket is wanted for others. */
+const timeouts = { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 10_000 };
+const maxHeaderSize = 16 * 1024;
+const maxConnections = 2000;
+/** A connection on which nothing moves in either direction. Streams say something every few seconds, polls end sooner. */
+const silenceMs = 65_000;
+/** How long requests under way may take once the server closes. */
+const graceMs = 5000;
+
+export async function startServer({
+  app,
+  host,
+  port,
+}: {
+  app: { fetch(request: Request, env: HttpEnv['Bindings']): Response | Promise<Response> };
+  host: string;
+  port: number;
+}): Promise<HttpServer> {
+  const stopping = new AbortController();
+  const listener = getRequestListener(
+    (request, env) => app.fetch(request, { ...(env as HttpBindings), stopping: stopping.signal }),
+    {
+      hostname: host,
+      // The request could not even be understood: a host or a path that is none.
+      errorHandler: () => new Problem('INVALID_ARGUMENT', 'The request cannot be understood.').toResponse(),
+      overrideGlobalObjects: false,
+    },
+  );
+  /** How many requests each connection waits for. Browsers open some that they never use. */
+  const connections = new Map<Socket, number>();
+  const server = createServer({ maxHeaderSize, ...timeouts }, (request, response) => {
+    const { socket } = request;
+    connections.set(socket, (connections.get(socket) ?? 0) + 1);
+    response.once('close', () => {
+      const left = (connections.get(socket) ?? 1) - 1;
+      if (connections.has(socket)) connections.set(socket, left);
+      if (left === 0 && stopping.signal.aborted) socket.end();
+    });
+    void listener(request, response);
+  });
+  server.maxConnections = maxConnections;
+  server.timeout = silenceMs;
+  server.on('connection', (socket) => {
+    connections.set(socket, 0);
+    socket.once('close', () => connections.delete(socket));
+  });
+  server.on('clientError', refuse);
+  await listenOn(server, { host, port });
+  const { address, family, port: listening } = server.address() as AddressInfo;
+  return {
+    url: `http://${family === 'IPv6' ? `[${address}]` : address}:${listening}`,
+    async close() {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      for (const [socket, waiting] of connections) if (waiting === 0) socket.destroy();
+      stopping.abort();
+      const giveUp = setTimeout(() => server.closeAllConnections(), graceMs);
+      await closed;
+      clearTimeout(giveUp);
+    },
+  };
+}
+
+/** Node gives up on a request before the app sees it. The answer is written by hand, in the same form as all others. */
+function refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const problem = problemOf(error.code);
+  const body = JSON.stringify(problem.toBody());
+  socket.end(
+    [
+      `HTTP/1.1 ${problem.status} ${problem.toBody().title}`,
+      'content-type: application/problem+json',
+      `content-length: ${Buffer.byteLength(body)}`,
+      'cache-control: no-store',
+      'connection: close',
+      '',
+      body,
+    ].join('\r\n'),
+  );
+}
+
+function problemOf(code: string | undefined): Problem {
+  if (code === 'HPE_HEADER_OVERFLOW')
+    return new Problem('TOO_LARGE', `The headers are larger than ${maxHeaderSize} bytes.`, { status: 431 });
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
+    return new Problem('INVALID_ARGUMENT', 'The request did not come in, in time.', { status: 408 });
+  return new Problem('INVALID_ARGUMENT', 'The request cannot be understood.');
+}
+
+function listenOn(server: Server, { host, port }: { host: string; port: number }): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (cause: NodeJS.ErrnoException) => {
+      reject(
+        new SynclineError('CONFIG_INVALID', `HTTP cannot be served on ${host}:${port} (${cause.code}).`, {
+          hint: 'Set SYNCLINE_SERVER_PORT to a free port, or to 0 to pick one.',
+          cause,
+        }),
+      );
+    });
+    server.listen(port, host, resolve);
+  });
+}
