@@ -1,3 +1,4 @@
+import { signal } from '@preact/signals';
 import type { Problem } from './types.ts';
 
 /** An answer that says no, in the server's words. */
@@ -9,6 +10,9 @@ export class ApiError extends Error {
     this.problem = problem;
   }
 }
+
+/** Counts what was changed from this page: whatever is shown may be different now. */
+export const changes = signal(0);
 
 export type Query = Record<string, string | number | boolean | null | undefined>;
 
@@ -53,6 +57,7 @@ async function request<Answer>(
     throw new ApiError(unreachable);
   });
   if (!response.ok) throw new ApiError(await problemOf(response));
+  if (method !== 'GET') changes.value++;
   // The answer's shape is the server's promise; there is nothing here to check it against.
   return (response.status === 204 ? undefined : await response.json()) as Answer;
 }

@@ -1,5 +1,6 @@
+import { effect, untracked } from '@preact/signals';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import { toProblem } from './api.ts';
+import { changes, toProblem } from './api.ts';
 import { now } from './clock.ts';
 import { lastPulse } from './live.ts';
 import type { Problem } from './types.ts';
@@ -14,16 +15,20 @@ export interface Loaded<Data> {
 /** Without a pulse from the server, fresh data is asked for this many times less often. */
 const slowdownWithoutPulse = 4;
 
-/** Calls back about every so often: with the server's pulse while the stream is there, by the clock when it is not. */
+/** Calls back at once when something was changed from here, and about every so often: with the server's pulse while the stream is there, by the clock when it is not. */
 export function useRefresh(everyMs: number | undefined, refresh: () => void): void {
   useEffect(() => {
     if (everyMs === undefined) return;
     let lastMs = Date.now();
-    return now.subscribe((nowMs) => {
+    let lastChanges = changes.peek();
+    return effect(() => {
+      const nowMs = now.value;
+      const isChanged = changes.value !== lastChanges;
       const dueMs = lastPulse.peek() > lastMs ? everyMs : everyMs * slowdownWithoutPulse;
-      if (nowMs - lastMs < dueMs) return;
+      if (!isChanged && nowMs - lastMs < dueMs) return;
       lastMs = nowMs;
-      refresh();
+      lastChanges = changes.value;
+      untracked(refresh);
     });
   }, [everyMs, refresh]);
 }

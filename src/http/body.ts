@@ -31,10 +31,15 @@ async function bytesOf(c: Context, mostBytes: number): Promise<Uint8Array> {
   if (Number(c.req.header('content-length') ?? 0) > mostBytes) throw tooLarge(mostBytes);
   const chunks: Uint8Array[] = [];
   let length = 0;
-  for await (const chunk of c.req.raw.body ?? []) {
-    length += chunk.length;
-    if (length > mostBytes) throw tooLarge(mostBytes);
-    chunks.push(chunk);
+  try {
+    for await (const chunk of c.req.raw.body ?? []) {
+      length += chunk.length;
+      if (length > mostBytes) throw tooLarge(mostBytes);
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    // Whoever sends it has left: no fault of ours that would have to be looked into.
+    throw error instanceof Problem ? error : new Problem('INVALID_ARGUMENT', 'The body did not arrive.');
   }
   const bytes = new Uint8Array(length);
   let at = 0;

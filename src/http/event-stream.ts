@@ -10,7 +10,7 @@ export interface EventStream {
   close(): void;
 }
 
-export interface ServerEvent {
+interface ServerEvent {
   event: string;
   data: unknown;
   id?: string | undefined;

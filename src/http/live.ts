@@ -13,7 +13,7 @@ const waitMs = 10_000;
 const pageSize = 100;
 const retryMs = 2000;
 
-export interface LiveFilter {
+interface LiveFilter {
   connectionId?: string;
   provider?: string;
   kind?: string;

@@ -128,7 +128,7 @@ export function toProblem(error: unknown, log: Logger): Problem {
   if (error instanceof HTTPException) return ofFramework(error);
   if (error instanceof SynclineError) {
     const code = engineCodes[error.code];
-    if (code) return new Problem(code, error.message, { hint: error.hint });
+    if (code) return refusal(code, error);
     if (outages.includes(error.code)) {
       log.warn(`a request failed: ${describeError(error)}`);
       return new Problem('UNAVAILABLE', 'The database cannot be used right now.', {
@@ -142,6 +142,15 @@ export function toProblem(error: unknown, log: Logger): Problem {
   return new Problem('INTERNAL', `This should not have happened. It is logged as error ${id}.`, {
     instance: `urn:uuid:${id}`,
   });
+}
+
+/** The engine speaks of its own arguments; over HTTP they are named as they were sent, and listed as fields. */
+function refusal(code: ProblemCode, { message, hint }: SynclineError): Problem {
+  const [, name, rule] = /^([a-z]\w*) is .*?; it (.*)\.$/s.exec(message) ?? [];
+  if (code !== 'INVALID_ARGUMENT' || name === undefined || rule === undefined)
+    return new Problem(code, message, { hint });
+  const field = name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  return new Problem(code, `${field} ${rule}.`, { hint, errors: [{ field, message: rule }] });
 }
 
 /** The two refusals that the router and its validators raise themselves. */

@@ -1,7 +1,7 @@
 import type { View } from '../view.ts';
 
 /** How busy things are right now. */
-export interface Pulse {
+interface Pulse {
   at: string;
   last_minute: { succeeded: number; failed: number; retried: number; signals: number };
   /** Null for a tenant, who does not see the queue. */

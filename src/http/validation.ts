@@ -9,7 +9,7 @@ const longestShown = 80;
 const mostErrors = 20;
 
 /** Turns what a validator found into one problem that names every wrong field. */
-export function validationProblem(target: string, issues: readonly Issue[], data: unknown): Problem {
+function validationProblem(target: string, issues: readonly Issue[], data: unknown): Problem {
   const errors = issues.slice(0, mostErrors).flatMap((issue) => fieldProblems(issue, data));
   const [first] = errors;
   const where = target === 'query' ? 'query parameter' : target === 'param' ? 'path' : 'body';

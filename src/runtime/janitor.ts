@@ -38,19 +38,23 @@ export function startJanitor(context: JanitorContext): Loop {
 async function prune({ db, config, ports, telemetry }: JanitorContext): Promise<boolean> {
   const now = new Date(ports.now());
   const cutoff = (days: number) => new Date(now.getTime() - days * 24 * 3600 * 1000);
-  const kinds: [string, (tx: Queryable) => Promise<number>][] = [
-    ['ended job', (tx) => deleteEndedJobs(tx, cutoff(config.endedJobsDays), batchSize)],
-    ['event', (tx) => deleteEvents(tx, cutoff(config.eventsDays), batchSize)],
-    ['count', (tx) => deleteRollups(tx, cutoff(config.statsDays), batchSize)],
-    ['session', (tx) => deleteSessions(tx, now, batchSize)],
-  ];
-  if (config.signalsDays > 0)
-    kinds.push(['signal', (tx) => deleteBatches(tx, cutoff(config.signalsDays), batchesAtOnce)]);
   let isMore = false;
-  for (const [kind, remove] of kinds) {
-    const removed = await db.transaction(remove);
+
+  async function remove(kind: string, work: (tx: Queryable) => Promise<number>): Promise<void> {
+    const removed = await db.transaction(work);
     if (removed > 0) telemetry.pruned(removed, kind);
     isMore ||= removed >= batchSize;
   }
+
+  await remove('ended job', (tx) => deleteEndedJobs(tx, cutoff(config.endedJobsDays), batchSize));
+  await remove('event', (tx) => deleteEvents(tx, cutoff(config.eventsDays), batchSize));
+  await remove('count', (tx) => deleteRollups(tx, cutoff(config.statsDays), batchSize));
+  await remove('session', (tx) => deleteSessions(tx, now, batchSize));
+  if (config.signalsDays > 0)
+    await remove('signal', async (tx) => {
+      const { batches, signals } = await deleteBatches(tx, cutoff(config.signalsDays), batchesAtOnce);
+      isMore ||= batches === batchesAtOnce;
+      return signals;
+    });
   return isMore;
 }

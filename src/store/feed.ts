@@ -101,9 +101,13 @@ export function signalsOfBatches(
   );
 }
 
-/** Deletes some of the oldest batches from before `cutoff`, with their signals; returns how many signals. */
-export async function deleteBatches(tx: Queryable, cutoff: Date, limit: number): Promise<number> {
-  const [row] = await tx.query<{ signals: number }>(
+/** Deletes some of the oldest batches from before `cutoff`, with their signals; returns how many of each. */
+export async function deleteBatches(
+  tx: Queryable,
+  cutoff: Date,
+  limit: number,
+): Promise<{ batches: number; signals: number }> {
+  const [row] = await tx.query<{ batches: number; signals: number }>(
     `WITH old AS MATERIALIZED (
        SELECT position, batch FROM ${tx.schema}.feed WHERE position IS NOT NULL AND created_at < $1
        ORDER BY position LIMIT $2 FOR UPDATE SKIP LOCKED
@@ -115,8 +119,8 @@ export async function deleteBatches(tx: Queryable, cutoff: Date, limit: number):
        UPDATE ${tx.schema}.feed_start SET position = greatest(position, (SELECT max(position) FROM old))
        WHERE EXISTS (SELECT FROM old) RETURNING 1
      )
-     SELECT (SELECT count(*) FROM gone)::int AS signals`,
+     SELECT (SELECT count(*) FROM old)::int AS batches, (SELECT count(*) FROM gone)::int AS signals`,
     [cutoff, limit],
   );
-  return row?.signals ?? 0;
+  return row ?? { batches: 0, signals: 0 };
 }

@@ -1,5 +1,5 @@
 import { afterEach } from 'vitest';
-import { type Trouble, troubleAt } from '../../src/dev/provider/weather.ts';
+import { type Trouble, tokensValidSince, troubleAt } from '../../src/dev/provider/weather.ts';
 import { type ProviderServer, startProviderServer } from '../../src/dev/provider-server.ts';
 
 export interface TestProviders {
@@ -43,10 +43,11 @@ export function momentOf(
   for (let ms = fromMs; ; ms += 1000) if (troubleAt(provider, account, ms)?.kind === kind) return ms;
 }
 
-/** The start of minutes without any trouble for an account. */
+/** The start of minutes in which an account has no trouble and keeps its sync tokens. */
 export function calmMinutes(minutes: number, provider: string, account: string, fromMs = startMs): number {
   let calmSince = fromMs;
   for (let ms = fromMs; ms < calmSince + minutes * 60_000; ms += 1000)
-    if (troubleAt(provider, account, ms)) calmSince = ms + 1000;
+    if (troubleAt(provider, account, ms) || tokensValidSince(provider, account, ms) > calmSince)
+      calmSince = ms + 1000;
   return calmSince;
 }

@@ -21,10 +21,6 @@ export function ConnectionPage({ id }: { id: string }) {
   const connection = useQuery(path, (signal) => get<Connection>(path, {}, signal), 4000);
   const why = useQuery(`${path}/why`, (signal) => get<Explanation>(`${path}/why`, {}, signal), 4000);
   const known = connection.data;
-  const changed = () => {
-    connection.reload();
-    why.reload();
-  };
   // Without the connection itself, everything below it would only repeat the same problem.
   if (!known)
     return (
@@ -43,7 +39,7 @@ export function ConnectionPage({ id }: { id: string }) {
           <Badge state={known.health} />
         </>
       }
-      actions={<ConnectionActions connection={known} path={path} changed={changed} />}
+      actions={<ConnectionActions connection={known} path={path} />}
     >
       <LoadedView of={why} lines={1} height={56}>
         {({ sentence }) => <p class="verdict">{sentence}</p>}
@@ -54,7 +50,7 @@ export function ConnectionPage({ id }: { id: string }) {
       </Panel>
       <ConnectionRuns id={id} path={path} />
       <div class="side-by-side">
-        <Cursors connection={known} path={path} changed={changed} />
+        <Cursors connection={known} path={path} />
         <ConnectionSignals id={id} />
       </div>
       <Panel title="What was done to it" flush>

@@ -105,10 +105,7 @@ export function ConnectionsPage() {
           action={bulk}
           filter={filter}
           expected={list.more ? undefined : list.items.length}
-          onClose={() => {
-            setBulk(undefined);
-            list.reload();
-          }}
+          onClose={() => setBulk(undefined)}
         />
       )}
     </Page>

@@ -32,8 +32,7 @@ export function JobPage({ id }: { id: string }) {
         const changed = await send<Job>('POST', `${path}/${what}`, reason ? { reason } : {});
         notify(what === 'cancel' ? 'Cancelled.' : 'Queued again.');
         // One that has ended runs again as a new job.
-        if (changed.id === id) job.reload();
-        else navigate(`jobs/${changed.id}`);
+        if (changed.id !== id) navigate(`jobs/${changed.id}`);
       },
     });
   const status = job.data?.status;

@@ -18,7 +18,7 @@ import type { ApiKey, Page as ApiPage, Tenant } from '../types.ts';
 const made = signal<ApiKey | undefined>(undefined);
 
 export function KeysPage() {
-  const list = useList<ApiKey>('v1/keys', {}, ({ id }) => id);
+  const list = useList<ApiKey>('v1/keys', {}, ({ id }) => id, { refreshMs: 20_000 });
   const tenants = useQuery('tenants for keys', async (abort) =>
     isOperator() ? (await get<ApiPage<Tenant>>('v1/tenants', { limit: 100 }, abort)).items : [],
   );
@@ -29,17 +29,13 @@ export function KeysPage() {
     { name: 'Created', numeric: true, cell: ({ created_at }) => <Ago at={created_at} /> },
     { name: 'By', cell: ({ created_by }) => <span class="clip">{created_by ?? '–'}</span> },
     { name: 'Last used', numeric: true, cell: ({ last_used_at }) => <Ago at={last_used_at} /> },
-    { name: 'State', cell: (key) => <RevokeCell apiKey={key} changed={list.reload} /> },
+    { name: 'State', cell: (key) => <RevokeCell apiKey={key} /> },
   ];
   return (
     <Page
       title="Keys"
       actions={
-        <button
-          type="button"
-          class="button primary"
-          onClick={() => askForKey(tenants.data ?? [], list.reload)}
-        >
+        <button type="button" class="button primary" onClick={() => askForKey(tenants.data ?? [])}>
           Create a key
         </button>
       }
@@ -61,7 +57,7 @@ function scopeOf({ scope, tenant_id }: ApiKey, tenants: Tenant[]): string {
   return `tenant ${tenants.find(({ id }) => id === tenant_id)?.name ?? shortId(tenant_id)}`;
 }
 
-function askForKey(tenants: Tenant[], changed: () => void): void {
+function askForKey(tenants: Tenant[]): void {
   const scope = {
     name: 'tenant_id',
     label: 'What it may see',
@@ -82,7 +78,6 @@ function askForKey(tenants: Tenant[], changed: () => void): void {
     confirm: 'Create',
     run: async ({ name, tenant_id }) => {
       made.value = await send<ApiKey>('POST', 'v1/keys', { name, ...(tenant_id && { tenant_id }) });
-      changed();
     },
   });
 }
@@ -107,7 +102,7 @@ function MadeKey({ name, value }: { name: string; value: string }) {
   );
 }
 
-function RevokeCell({ apiKey, changed }: { apiKey: ApiKey; changed: () => void }) {
+function RevokeCell({ apiKey }: { apiKey: ApiKey }) {
   if (apiKey.revoked_at)
     return (
       <span class="soft">
@@ -123,7 +118,6 @@ function RevokeCell({ apiKey, changed }: { apiKey: ApiKey; changed: () => void }
       run: async () => {
         await send('DELETE', `v1/keys/${apiKey.id}`);
         notify('Revoked.');
-        changed();
       },
     });
   return (

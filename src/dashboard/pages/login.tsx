@@ -55,7 +55,7 @@ export function LoginPage() {
   );
 }
 
+/** The hint that comes with a refused key is about headers, for programs. */
 function sentence({ status, detail, hint }: Problem): string {
-  const what = status === 401 ? detail || 'This key is not known, or it was revoked.' : detail;
-  return hint ? `${what} ${hint}` : what;
+  return hint && status !== 401 ? `${detail} ${hint}` : detail;
 }

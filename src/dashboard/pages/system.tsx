@@ -39,13 +39,14 @@ const tableColumns: Column<TableInfo>[] = [
 
 function DeadRows({ table }: { table: TableInfo }) {
   const { rows_estimate: live, dead_rows_estimate: dead } = table;
-  const part = share(dead, live + dead);
+  // Until a table has been analysed, nothing is known about its live rows.
+  const part = live > 0 ? dead / (live + dead) : 0;
   return (
     <span class="meter-cell" title={`${number(dead)} dead rows`}>
       <span class="meter" aria-hidden="true">
-        <i style={{ width: `${live + dead > 0 ? (100 * dead) / (live + dead) : 0}%` }} />
+        <i style={{ width: `${100 * part}%` }} />
       </span>
-      {part}
+      {live > 0 ? share(dead, live + dead) : '–'}
     </span>
   );
 }

@@ -163,10 +163,19 @@ function lineStyle(line: Line, element: HTMLElement): uPlot.Series {
   const paths = uPlot.paths.linear?.();
   return {
     width: 1.5,
-    points: { show: false },
+    points: { show: true, size: 4, fill: colour(line.tone, element), filter: lonely },
     ...(line.dashed ? { dash: [5, 4] } : { fill: colour(`${line.tone}-wash`, element) }),
     ...(paths ? { paths } : {}),
   };
+}
+
+/** A value without neighbours makes no line; it is drawn as a dot. */
+function lonely(plot: uPlot, series: number): number[] {
+  const values = plot.data[series] ?? [];
+  const isThere = (index: number) => typeof values[index] === 'number';
+  return Array.from(values, (_, index) => index).filter(
+    (index) => isThere(index) && !isThere(index - 1) && !isThere(index + 1),
+  );
 }
 
 /** 14:05 within a day, 3 Mar where a tick begins one. */

@@ -9,12 +9,11 @@ import { notify } from './toast.tsx';
 interface Props {
   connection: Connection;
   path: string;
-  changed: () => void;
 }
 
 /** Everything that can be done to a connection. Each asks first, and for a reason. */
-export function ConnectionActions({ connection, path, changed }: Props) {
-  const asked = { connection, path, changed };
+export function ConnectionActions({ connection, path }: Props) {
+  const asked = { connection, path };
   return (
     <>
       <button type="button" class="button primary" onClick={() => askTrigger(asked)}>
@@ -42,7 +41,7 @@ export function ConnectionActions({ connection, path, changed }: Props) {
   );
 }
 
-function askTrigger({ connection, path, changed }: Props): void {
+function askTrigger({ connection, path }: Props): void {
   ask({
     title: `Sync ${connectionName(connection)} now`,
     fields: [
@@ -62,7 +61,6 @@ function askTrigger({ connection, path, changed }: Props): void {
       const body = { type, ...(reason && { reason }) };
       const { effect } = await send<{ effect: string }>('POST', `${path}/trigger`, body);
       notify(triggered[effect] ?? words(effect));
-      changed();
     },
   });
 }
@@ -73,7 +71,7 @@ const triggered: Record<string, string> = {
   follows: 'A run is under way; another follows it.',
 };
 
-function askPause({ connection, path, changed }: Props): void {
+function askPause({ connection, path }: Props): void {
   ask({
     title: `Pause ${connectionName(connection)}?`,
     text: 'Nothing is synced until it is resumed. A run that has begun may finish.',
@@ -82,12 +80,11 @@ function askPause({ connection, path, changed }: Props): void {
     run: async ({ reason }) => {
       await send('POST', `${path}/pause`, reason ? { reason } : {});
       notify('Paused.');
-      changed();
     },
   });
 }
 
-function askResume({ connection, path, changed }: Props): void {
+function askResume({ connection, path }: Props): void {
   ask({
     title: `Resume ${connectionName(connection)}?`,
     text: 'It goes on from its cursor; what came up meanwhile is caught up in one run.',
@@ -96,12 +93,11 @@ function askResume({ connection, path, changed }: Props): void {
     run: async ({ reason }) => {
       await send('POST', `${path}/resume`, reason ? { reason } : {});
       notify('Resumed.');
-      changed();
     },
   });
 }
 
-function askInterval({ connection, path, changed }: Props): void {
+function askInterval({ connection, path }: Props): void {
   ask({
     title: `Interval of ${connectionName(connection)}`,
     fields: [
@@ -120,12 +116,11 @@ function askInterval({ connection, path, changed }: Props): void {
       const interval = text === '' ? null : Number.isNaN(Number(text)) ? text : Number(text);
       await send('PATCH', path, { interval_seconds: interval, ...(reason && { reason }) });
       notify('Interval changed.');
-      changed();
     },
   });
 }
 
-function askCancel({ connection, path, changed }: Props): void {
+function askCancel({ connection, path }: Props): void {
   ask({
     title: `Cancel runs of ${connectionName(connection)}?`,
     text: 'Ends the run under way and takes back those that wait. The schedule goes on.',
@@ -138,7 +133,6 @@ function askCancel({ connection, path, changed }: Props): void {
       notify(
         cancelled.length ? `Cancelled ${plural(cancelled.length, 'run')}.` : 'There was nothing to cancel.',
       );
-      changed();
     },
   });
 }

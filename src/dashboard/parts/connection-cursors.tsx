@@ -13,11 +13,10 @@ import { notify } from './toast.tsx';
 interface Props {
   connection: Connection;
   path: string;
-  changed: () => void;
 }
 
 /** Where the connection is, where it has been, and the way back. */
-export function Cursors({ connection, path, changed }: Props) {
+export function Cursors({ connection, path }: Props) {
   const list = useList<StoredCursor>(`${path}/cursors`, {}, keyOf, { refreshMs: 15_000, pageSize: 10 });
   const rewind = (to: { job_id: string } | { cursor: null }) =>
     ask({
@@ -32,12 +31,19 @@ export function Cursors({ connection, path, changed }: Props) {
       run: async ({ reason }) => {
         await send('POST', `${path}/rewind`, { ...to, ...(reason && { reason }) });
         notify('Rewound.');
-        changed();
-        list.reload();
       },
     });
   const columns: Column<StoredCursor>[] = [
-    { name: 'Cursor', heads: true, wide: true, cell: ({ cursor }) => <JsonLine value={cursor} /> },
+    {
+      name: 'Cursor',
+      heads: true,
+      wide: true,
+      cell: ({ cursor }) => (
+        <span class="clip">
+          <JsonLine value={cursor} />
+        </span>
+      ),
+    },
     { name: 'Stored', numeric: true, cell: ({ at }) => <Ago at={at} /> },
     { name: 'By job', cell: ({ job_id }) => <JobLink id={job_id} /> },
     { name: 'Go back', cell: (stored) => <RewindButton stored={stored} rewind={rewind} /> },

@@ -1,0 +1,340 @@
+import { fileURLToPath } from 'node:url';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Syncline } from '../../src/index.ts';
+import { tenant, useDatabase } from '../setup/database.ts';
+import { type Running, startProcess } from '../setup/process.ts';
+import { until } from '../setup/until.ts';
+
+const database = useDatabase();
+const { sql, connect, engine, session } = database;
+const consumer = fileURLToPath(new URL('../fixtures/consumer.mjs', import.meta.url));
+const otherTenant = '00000000-0000-4000-8000-000000000002';
+
+let connection: string;
+beforeEach(async () => {
+  await database.empty();
+  await sql('DELETE FROM consumers');
+  connection = await connect();
+});
+
+const insert = `INSERT INTO syncline.signals (tenant_id, provider_slug, connection_id, kind, occurred_at, payload)
+  VALUES ($1, 'github', $2, $3, now(), '{}') RETURNING id`;
+
+async function store(kind: string, of = tenant): Promise<string> {
+  const [row] = await sql<{ id: string }>(insert, [of, connection, kind]);
+  return (row as { id: string }).id;
+}
+
+/** A transaction of a writer, and when its commit was asked for and confirmed. */
+interface Written {
+  ids: string[];
+  sentMs: number;
+  confirmedMs: number;
+}
+
+/** Fifty sessions that insert, wait, and commit or give up, each at its own pace. */
+async function write(writers: number, transactions: number): Promise<Written[]> {
+  const written: Written[] = [];
+  await Promise.all(
+    Array.from({ length: writers }, async () => {
+      const client = await session();
+      for (let i = 0; i < transactions; i++) {
+        await client.query('BEGIN');
+        const ids: string[] = [];
+        for (let n = 0; n < 1 + Math.floor(Math.random() * 3); n++) {
+          const { rows } = await client.query<{ id: string }>(insert, [tenant, connection, 'written']);
+          ids.push((rows[0] as { id: string }).id);
+          await pause(Math.random() * 20);
+        }
+        const sentMs = performance.now();
+        if (Math.random() < 0.1) {
+          await client.query('ROLLBACK');
+          continue;
+        }
+        await client.query('COMMIT');
+        written.push({ ids, sentMs, confirmedMs: performance.now() });
+      }
+    }),
+  );
+  return written;
+}
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Pairs of transactions where the first was confirmed before the second was even asked for, and yet came later. */
+function outOfOrder(written: Written[], seen: string[]): number {
+  const place = new Map(seen.map((id, i) => [id, i]));
+  const placed = written
+    .map((one) => ({ ...one, first: Math.min(...one.ids.map((id) => place.get(id) as number)) }))
+    .sort((a, b) => a.first - b.first);
+  let latestSentMs = Number.NEGATIVE_INFINITY;
+  let wrong = 0;
+  for (const one of placed) {
+    if (one.confirmedMs < latestSentMs) wrong++;
+    latestSentMs = Math.max(latestSentMs, one.sentMs);
+  }
+  return wrong;
+}
+
+/** Runs consumers one after another, each killed after a moment, until everything has been seen. */
+async function consume(remembers: 'own' | 'named', isDone: () => Promise<boolean>): Promise<number> {
+  let kills = 0;
+  for (;;) {
+    const running: Running = startProcess(process.execPath, [
+      consumer,
+      JSON.stringify({ database: database.url, tenant, remembers }),
+    ]);
+    await running.output(/reading/);
+    const end = performance.now() + 30 + Math.random() * 300;
+    while (performance.now() < end) {
+      if (await isDone()) {
+        running.process.kill('SIGKILL');
+        await running.finished;
+        return kills;
+      }
+      await pause(20);
+    }
+    running.process.kill('SIGKILL');
+    await running.finished;
+    kills++;
+  }
+}
+
+async function effects(): Promise<string[]> {
+  const rows = await sql<{ signal_id: string }>('SELECT signal_id FROM public.effects ORDER BY n');
+  return rows.map((row) => row.signal_id);
+}
+
+describe('the feed, with fifty writers and a consumer that is killed again and again', () => {
+  beforeEach(async () => {
+    await sql('DROP TABLE IF EXISTS public.effects');
+    await sql('CREATE TABLE public.effects (n serial, signal_id uuid, cursor text)');
+  });
+
+  it('FEED-1: hands out every signal once, in the order of commits, to whoever stores the cursor with its work', async () => {
+    let written: Written[] | undefined;
+    const writing = write(50, 30).then((all) => {
+      written = all;
+    });
+    const kills = await consume('own', async () => {
+      if (!written) return false;
+      const [row] = await sql<{ seen: number }>('SELECT count(*)::int AS seen FROM public.effects');
+      return (row?.seen ?? 0) >= written.flatMap(({ ids }) => ids).length;
+    });
+    await writing;
+    const seen = await effects();
+    const all = (written ?? []).flatMap(({ ids }) => ids);
+    expect(kills).toBeGreaterThan(1);
+    expect(seen.toSorted()).toEqual(all.toSorted());
+    expect(outOfOrder(written ?? [], seen)).toBe(0);
+    // Those of one transaction come together.
+    for (const { ids } of written ?? []) {
+      const places = ids.map((id) => seen.indexOf(id));
+      expect(Math.max(...places) - Math.min(...places)).toBe(ids.length - 1);
+    }
+  });
+
+  it('FEED-2: a named consumer misses nothing, and is handed at most the one again that it had in hand', async () => {
+    let written: Written[] | undefined;
+    const writing = write(20, 8).then((all) => {
+      written = all;
+    });
+    const kills = await consume('named', async () => {
+      if (!written) return false;
+      return new Set(await effects()).size >= written.flatMap(({ ids }) => ids).length;
+    });
+    await writing;
+    const seen = await effects();
+    const all = (written ?? []).flatMap(({ ids }) => ids);
+    expect([...new Set(seen)].toSorted()).toEqual(all.toSorted());
+    expect(seen.length - all.length).toBeLessThanOrEqual(kills);
+    const again = seen.filter((id, i) => seen.indexOf(id) !== i);
+    for (const id of again) expect(seen[seen.indexOf(id) + 1]).toBe(id);
+  });
+});
+
+describe('a transaction that is just committing', () => {
+  /** Runs at commit, after the position has been given. */
+  const atCommit = async (kind: string, body: string) => {
+    await sql(`CREATE OR REPLACE FUNCTION public.at_commit() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN
+        IF EXISTS (SELECT FROM syncline.signals WHERE batch = NEW.batch AND kind = '${kind}') THEN ${body} END IF;
+        RETURN NULL;
+      END $$`);
+    await sql(`CREATE CONSTRAINT TRIGGER z_at_commit AFTER INSERT ON feed
+      DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.at_commit()`);
+  };
+  const removeTrigger = () => sql('DROP TRIGGER z_at_commit ON feed');
+
+  it('FEED-1: is waited for, and what committed before it, but after its place was given, comes after it', async () => {
+    const { signals } = engine();
+    const { nextCursor: after } = await signals.read({ after: 'latest' });
+    await atCommit('slow', 'PERFORM pg_sleep(1.5);');
+    try {
+      const slow = store('slow');
+      await until('it is committing', async () => {
+        const [row] = await sql<{ busy: boolean }>(
+          `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep') AS busy`,
+        );
+        return row?.busy === true;
+      });
+      const quick = await store('quick');
+      expect((await signals.read({ after })).items).toEqual([]);
+      const { items } = await signals.read({ after, waitMs: 20_000 });
+      expect(items.map(({ id }) => id)).toEqual([await slow, quick]);
+    } finally {
+      await removeTrigger();
+    }
+  });
+
+  it('FEED-1: and fails is not waited for for ever', async () => {
+    const { signals } = engine();
+    const { nextCursor: after } = await signals.read({ after: 'latest' });
+    await atCommit('doomed', `RAISE EXCEPTION 'doomed';`);
+    try {
+      await expect(store('doomed')).rejects.toThrow('doomed');
+      const id = await store('next');
+      const { items } = await signals.read({ after, waitMs: 20_000 });
+      expect(items.map((item) => item.id)).toEqual([id]);
+    } finally {
+      await removeTrigger();
+    }
+  });
+});
+
+describe('signals.read', () => {
+  it('goes on where it was, in pages of any size, within a large transaction too', async () => {
+    const { signals } = engine();
+    const start = await signals.read({ after: 'latest' });
+    const rows = await sql<{ id: string }>(
+      `INSERT INTO signals (tenant_id, provider_slug, connection_id, kind, occurred_at, payload)
+       SELECT $1, 'github', $2, 'many', now(), '{}' FROM generate_series(1, 25) RETURNING id`,
+      [tenant, connection],
+    );
+    const last = await store('last');
+    const seen: string[] = [];
+    for (let after = start.nextCursor; seen.length < 26; ) {
+      const { items, nextCursor } = await signals.read({ after, limit: 7 });
+      expect(items.length).toBeGreaterThan(0);
+      seen.push(...items.map(({ id }) => id));
+      after = nextCursor;
+    }
+    expect(seen.slice(0, 25).toSorted()).toEqual(rows.map(({ id }) => id).toSorted());
+    expect(seen[25]).toBe(last);
+  });
+
+  it('goes on after any single signal', async () => {
+    const { signals } = engine();
+    const { nextCursor: after } = await signals.read({ after: 'latest' });
+    for (let i = 0; i < 5; i++) await store(`n${i}`);
+    const { items } = await signals.read({ after });
+    expect(items.map(({ kind }) => kind)).toEqual(['n0', 'n1', 'n2', 'n3', 'n4']);
+    const rest = await signals.read({ after: items[2]?.cursor as string });
+    expect(rest.items.map(({ kind }) => kind)).toEqual(['n3', 'n4']);
+  });
+
+  it('waits for something to come, no longer than it was told to, and ends when it is aborted', async () => {
+    const { signals } = engine();
+    const { nextCursor: after } = await signals.read({ after: 'latest' });
+    expect((await signals.read({ after, waitMs: 50 })).items).toEqual([]);
+    const waiting = signals.read({ after, waitMs: 30_000 });
+    await pause(50);
+    const id = await store('awaited');
+    expect((await waiting).items.map((item) => item.id)).toEqual([id]);
+    const abort = new AbortController();
+    const aborted = signals.read({ after: 'latest', waitMs: 30_000, signal: abort.signal });
+    await pause(50);
+    abort.abort();
+    expect((await aborted).items).toEqual([]);
+  });
+
+  it('gives a tenant its own signals, and moves past all others', async () => {
+    await sql(`INSERT INTO tenants (id, name) VALUES ($1, 'another') ON CONFLICT DO NOTHING`, [otherTenant]);
+    const syncline = engine();
+    const { nextCursor: after } = await syncline.signals.read({ after: 'latest' });
+    const mine = await store('mine');
+    await store('theirs', otherTenant);
+    const view = syncline.as({ tenantId: tenant, actor: 'test' });
+    const { items, nextCursor } = await view.signals.read({ after });
+    expect(items.map(({ id }) => id)).toEqual([mine]);
+    expect((await view.signals.read({ after: nextCursor })).items).toEqual([]);
+    await expect(view.signals.read({ after, tenantId: otherTenant })).rejects.toMatchObject({
+      code: 'FORBIDDEN',
+    });
+    expect((await syncline.signals.read({ after, tenantId: otherTenant })).items).toHaveLength(1);
+  });
+
+  it('finds what it was asked for', async () => {
+    const { signals } = engine();
+    const { nextCursor: after } = await signals.read({ after: 'latest' });
+    await store('unwanted');
+    const id = await store('wanted');
+    expect((await signals.read({ after, kind: 'wanted' })).items.map((item) => item.id)).toEqual([id]);
+    expect((await signals.read({ after, provider: 'slack' })).items).toEqual([]);
+  });
+
+  it.each(['', 'x', 'WyJqb2JzIl0', Buffer.from('["feed","-1"]').toString('base64url')])(
+    'refuses what is no cursor of the feed: %j',
+    async (after) => {
+      await expect(engine().signals.read({ after })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+    },
+  );
+
+  it('says so when what comes next has been deleted', async () => {
+    const old = engine({ retention: { signalsDays: 1 } });
+    const { nextCursor: after } = await old.signals.read({ after: 'latest' });
+    await store('old');
+    await sql(`UPDATE feed SET created_at = now() - interval '2 days'`);
+    const kept = await store('kept');
+    await old.start({ roles: ['janitor'] });
+    await until(
+      'the old one is deleted',
+      async () => (await sql(`SELECT FROM signals WHERE kind = 'old'`)).length === 0,
+    );
+    await expect(old.signals.read({ after })).rejects.toMatchObject({ code: 'EXPIRED' });
+    const { items } = await old.signals.read({ after: 'beginning' });
+    expect(items.map(({ id }) => id)).toEqual([kept]);
+  });
+});
+
+describe('a named consumer', () => {
+  async function take(syncline: Syncline, count: number): Promise<string[]> {
+    const kinds: string[] = [];
+    for await (const { kind } of syncline.signals.feed({ consumer: 'name', tenant })) {
+      kinds.push(kind);
+      if (kinds.length === count) break;
+    }
+    return kinds;
+  }
+
+  it('goes on where it stood, counting as dealt with what was followed by the next', async () => {
+    const syncline = engine();
+    await syncline.as({ tenantId: tenant, actor: 'test' }).consumers.move('name', 'latest');
+    for (const kind of ['a', 'b', 'c']) await store(kind);
+    expect(await take(syncline, 2)).toEqual(['a', 'b']);
+    expect(await take(engine(), 2)).toEqual(['b', 'c']);
+  });
+
+  it('is taken over by who reads last: the other is told', async () => {
+    const syncline = engine();
+    await syncline.as({ tenantId: tenant, actor: 'test' }).consumers.move('name', 'latest');
+    for (const kind of ['a', 'b']) await store(kind);
+    const first = syncline.signals.feed({ consumer: 'name', tenant });
+    expect((await first.next()).value).toMatchObject({ kind: 'a' });
+    expect(await take(engine(), 1)).toEqual(['a']);
+    await expect(first.next()).rejects.toMatchObject({ code: 'CONFLICT' });
+  });
+
+  it('is a tenant’s own', async () => {
+    const syncline = engine();
+    const mine = syncline.as({ tenantId: tenant, actor: 'test' });
+    await mine.consumers.move('name', 'beginning');
+    expect((await mine.consumers.list()).items.map(({ name }) => name)).toEqual(['name']);
+    expect((await syncline.consumers.list()).items).toEqual([]);
+    const theirs = syncline.as({ tenantId: otherTenant, actor: 'test' });
+    await expect(theirs.consumers.get('name')).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    await expect(theirs.consumers.remove('name')).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    await mine.consumers.remove('name');
+    await expect(mine.consumers.get('name')).rejects.toMatchObject({ code: 'NOT_FOUND' });
+  });
+});
