@@ -7,8 +7,8 @@ import { type PageRequest, pageLimit } from './page.ts';
 import type { ConnectionFilter } from './store/connections.ts';
 import type { Database } from './store/database.ts';
 
-export const bulkActions = ['pause', 'resume', 'trigger', 'cancel', 'remove'] as const;
-export type BulkAction = (typeof bulkActions)[number];
+const bulkActions = ['pause', 'resume', 'trigger', 'cancel', 'remove'] as const;
+type BulkAction = (typeof bulkActions)[number];
 
 export interface BulkRequest extends PageRequest, Doer {
   action: BulkAction;

@@ -8,8 +8,8 @@ import {
 } from './store/connections.ts';
 import type { Queryable } from './store/database.ts';
 
-export const connectionStatuses = ['active', 'paused', 'needs_auth', 'disabled'] as const;
-export const connectionHealths = ['ok', 'failing', 'paused', 'needs_auth', 'disabled'] as const;
+const connectionStatuses = ['active', 'paused', 'needs_auth', 'disabled'] as const;
+const connectionHealths = ['ok', 'failing', 'paused', 'needs_auth', 'disabled'] as const;
 
 /** A page of rows, in the order of their ids. */
 export async function listPage(

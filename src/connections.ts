@@ -110,8 +110,6 @@ export interface SchedulePreview {
   runs: PreviewedRun[];
 }
 
-export type Connections = ReturnType<typeof createConnections>;
-
 /** As many runs as a sparkline shows. */
 const runsInSparkline = 20;
 

@@ -22,12 +22,16 @@ export {
   UnauthorizedError,
 } from './errors.ts';
 export type { Explanation } from './explain.ts';
+export type { Attempt, JobDetail } from './job-detail.ts';
 export type { Job } from './jobs.ts';
+export type { Page, PageRequest } from './page.ts';
 export type { TickResult } from './pipeline/tick.ts';
 export { type Ports, systemPorts } from './ports.ts';
 export type { WorkTotals } from './runtime/executor.ts';
 export type { InvalidField } from './schedule/sync-metadata.ts';
-export type { SignalsFilter, StoredSignal } from './signals.ts';
+export type { FedSignal, SignalsFilter, StoredSignal } from './signals.ts';
 export type { ConnectionStatus } from './store/connections.ts';
 export type { MigrationResult } from './store/migrate.ts';
-export { createSyncline, type Role, type Syncline, type SynclineOptions } from './syncline.ts';
+export { createSyncline, type Role, type Status, type Syncline, type SynclineOptions } from './syncline.ts';
+export type { View } from './view.ts';
+export type { Who } from './who.ts';

@@ -85,8 +85,6 @@ export interface ListedJobs extends PageRequest {
 const jobStatuses = ['queued', 'running', 'succeeded', 'failed', 'cancelled'] as const;
 export const jobTypes = ['incremental', 'full', 'webhook'] as const;
 
-export type Jobs = ReturnType<typeof createJobs>;
-
 export function createJobs({ db, ports, record }: { db: Database; ports: Ports; record: Recorder }) {
   return {
     /** The newest first: by when they were made, of one connection by when they last changed. */

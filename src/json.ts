@@ -1,21 +1,42 @@
 import type { ApiKey } from './access.ts';
-import type { Connection } from './connections.ts';
+import type { AuditEvent } from './audit.ts';
+import type { Connection, PastCursor } from './connections.ts';
+import type { Consumer } from './consumers.ts';
 import type { ConnectionEvent } from './control.ts';
 import type { Explanation } from './explain.ts';
 import type { JobDetail } from './job-detail.ts';
 import type { Job, JobFailure } from './jobs.ts';
+import type { Provider, Tenant } from './registry.ts';
 import { jsonWithoutSecrets } from './secrets.ts';
-import type { StoredSignal } from './signals.ts';
+import type { FedSignal, StoredSignal } from './signals.ts';
 import { isoTime } from './times.ts';
 
-/** What the engine knows, as the command line and the API write it: its own names, in snake_case. */
+/** What the engine knows, as the API and the command line write it: snake_case, times as text, null for what is not there. */
 
-export function connectionJson({ sync, ...connection }: Connection) {
+/** For times that are always there. */
+export const iso = (at: Date): string => isoTime(at) ?? '';
+
+export const tenantJson = ({ id, name, createdAt }: Tenant) => ({
+  id,
+  name: name ?? null,
+  created_at: iso(createdAt),
+});
+
+export const providerJson = (provider: Provider) => ({
+  slug: provider.slug,
+  display_name: provider.displayName ?? null,
+  auth_type: provider.authType ?? null,
+  created_at: iso(provider.createdAt),
+  updated_at: iso(provider.updatedAt),
+});
+
+export function connectionJson(connection: Connection) {
+  const { sync, recent } = connection;
   return {
     id: connection.id,
     tenant_id: connection.tenantId,
-    provider: connection.provider,
     tenant_name: connection.tenantName ?? null,
+    provider: connection.provider,
     provider_name: connection.providerName ?? null,
     external_id: connection.externalId ?? null,
     status: connection.status,
@@ -31,18 +52,58 @@ export function connectionJson({ sync, ...connection }: Connection) {
     cursor: sync.cursor ?? null,
     config: JSON.parse(jsonWithoutSecrets(connection.config)) as Record<string, unknown>,
     invalid_metadata: sync.invalid,
-    created_at: isoTime(connection.createdAt),
-    updated_at: isoTime(connection.updatedAt),
+    created_at: iso(connection.createdAt),
+    updated_at: iso(connection.updatedAt),
+    ...(recent && {
+      recent: recent.map((job) => ({
+        job_id: job.jobId,
+        status: job.status,
+        ended_at: isoTime(job.endedAt),
+        duration_ms: job.durationMs ?? null,
+        signals: job.signals,
+      })),
+    }),
   };
 }
 
-export function explanationJson({ state, sentence, nextRunAt }: Explanation) {
-  return { state, sentence, next_run_at: isoTime(nextRunAt) };
+export const cursorJson = ({ jobId, at, cursor, current }: PastCursor) => ({
+  job_id: jobId,
+  at: iso(at),
+  cursor: cursor ?? null,
+  current,
+});
+
+/** What to do about each kind of failure. */
+const hints: Record<string, string> = {
+  rate_limited: 'Nothing to do: it is tried again when the provider allows it.',
+  unauthorized: 'Have the customer connect again, then resume the connection.',
+  permanent: 'Trying again will not help: correct the cause, then trigger the connection.',
+  cursor_expired: 'Nothing to do: a full sync follows by itself.',
+  transient: 'It is tried again by itself, with growing pauses.',
+};
+
+/** Other workers may have written anything there. */
+function errorJson(error: JobFailure | undefined) {
+  if (error === undefined) return null;
+  const text = (value: unknown, otherwise: string) => (typeof value === 'string' ? value : otherwise);
+  const kind = text(error.kind, 'unknown');
+  const hint = hints[kind];
+  return {
+    kind,
+    name: text(error.name, 'Error'),
+    message: text(error.message, JSON.stringify(error).slice(0, 2000)),
+    at: text(error.at, ''),
+    ...(hint && { hint }),
+  };
 }
 
-export function eventJson({ at, kind, actor, reason, jobId }: ConnectionEvent) {
-  return { at: isoTime(at), kind, actor, reason: reason ?? null, job_id: jobId ?? null };
+function durationMs(from: Date | undefined, to: Date | undefined): number | null {
+  const ms = from && to ? to.getTime() - from.getTime() : Number.NaN;
+  return Number.isFinite(ms) ? Math.max(0, ms) : null;
 }
+
+/** `completed` is an older word for it that rows may still hold. */
+const statusJson = (status: Job['status']) => (status === 'completed' ? 'succeeded' : status);
 
 export function jobJson(job: Job) {
   return {
@@ -51,7 +112,7 @@ export function jobJson(job: Job) {
     provider: job.provider,
     connection_id: job.connectionId,
     type: job.type,
-    status: job.status,
+    status: statusJson(job.status),
     priority: job.priority,
     attempts: job.attempts,
     scheduled_at: isoTime(job.scheduledAt),
@@ -64,45 +125,28 @@ export function jobJson(job: Job) {
     next_cursor: job.nextCursor ?? null,
     error: errorJson(job.error),
     blocked: job.blocked,
-    created_at: isoTime(job.createdAt),
+    created_at: iso(job.createdAt),
   };
 }
 
-/** What to do about each kind of failure. */
-const hints: Record<string, string> = {
-  rate_limited: 'Nothing to do: it is tried again when the provider allows it.',
-  unauthorized: 'Have the customer connect again, then resume the connection.',
-  permanent: 'Trying again will not help: correct the cause, then trigger the connection.',
-  cursor_expired: 'Nothing to do: a full sync follows by itself.',
-  transient: 'It is tried again by itself, with growing pauses.',
-};
-
-function errorJson(error: JobFailure | undefined) {
-  return error ? { ...error, hint: hints[error.kind] ?? null } : null;
-}
-
-function durationMs(from: Date | undefined, to: Date | undefined): number | null {
-  return from && to ? Math.max(0, to.getTime() - from.getTime()) : null;
-}
-
-export function jobDetailJson({ verdict, runs, ...job }: JobDetail) {
+export function jobDetailJson(job: JobDetail) {
   return {
     ...jobJson(job),
-    verdict,
-    attempts_log: runs.map((run) => ({
-      number: run.number,
-      outcome: run.outcome,
-      started_at: isoTime(run.startedAt),
-      ended_at: isoTime(run.endedAt),
-      duration_ms: durationMs(run.startedAt, run.endedAt),
-      error: errorJson(run.error),
-      retry_after: isoTime(run.retryAfter),
-      log: run.log,
+    verdict: job.verdict,
+    attempts_log: job.runs.map((attempt) => ({
+      number: attempt.number,
+      outcome: attempt.outcome,
+      started_at: isoTime(attempt.startedAt),
+      ended_at: isoTime(attempt.endedAt),
+      duration_ms: durationMs(attempt.startedAt, attempt.endedAt),
+      error: errorJson(attempt.error),
+      retry_after: isoTime(attempt.retryAfter),
+      log: attempt.log,
     })),
   };
 }
 
-export function signalJson(signal: StoredSignal) {
+export function signalJson(signal: StoredSignal, { payload }: { payload: boolean }) {
   return {
     id: signal.id,
     tenant_id: signal.tenantId,
@@ -111,22 +155,53 @@ export function signalJson(signal: StoredSignal) {
     job_id: signal.jobId ?? null,
     kind: signal.kind,
     occurred_at: isoTime(signal.occurredAt),
-    received_at: isoTime(signal.receivedAt),
-    payload: signal.payload,
+    received_at: iso(signal.receivedAt),
     dedupe_key: signal.dedupeKey ?? null,
+    ...(payload && { payload: signal.payload ?? null }),
   };
 }
 
-export function keyJson(key: ApiKey) {
-  return {
-    id: key.id,
-    name: key.name,
-    prefix: key.prefix,
-    scope: key.tenantId === undefined ? 'operator' : 'tenant',
-    tenant_id: key.tenantId ?? null,
-    created_at: isoTime(key.createdAt),
-    created_by: key.createdBy,
-    last_used_at: isoTime(key.lastUsedAt),
-    revoked_at: isoTime(key.revokedAt),
-  };
+export const fedSignalJson = (signal: FedSignal, options: { payload: boolean }) => ({
+  ...signalJson(signal, options),
+  cursor: signal.cursor,
+});
+
+export const consumerJson = (consumer: Consumer) => ({
+  name: consumer.name,
+  tenant_id: consumer.tenantId ?? null,
+  after: consumer.after ?? null,
+  moved_at: isoTime(consumer.movedAt),
+  created_at: iso(consumer.createdAt),
+});
+
+export const auditEventJson = (event: AuditEvent) => ({
+  id: event.id,
+  at: iso(event.at),
+  kind: event.kind,
+  actor: event.actor,
+  reason: event.reason ?? null,
+  tenant_id: event.tenantId ?? null,
+  connection_id: event.connectionId ?? null,
+  job_id: event.jobId ?? null,
+  detail: (event.detail as Record<string, unknown> | undefined) ?? null,
+});
+
+export const keyJson = (key: ApiKey) => ({
+  id: key.id,
+  name: key.name,
+  prefix: key.prefix,
+  scope: key.tenantId === undefined ? ('operator' as const) : ('tenant' as const),
+  tenant_id: key.tenantId ?? null,
+  created_at: iso(key.createdAt),
+  created_by: key.createdBy,
+  last_used_at: isoTime(key.lastUsedAt),
+  revoked_at: isoTime(key.revokedAt),
+});
+
+export function explanationJson({ state, sentence, nextRunAt }: Explanation) {
+  return { state, sentence, next_run_at: isoTime(nextRunAt) };
+}
+
+export function eventJson({ at, kind, actor, reason, jobId }: ConnectionEvent) {
+  return { at: isoTime(at), kind, actor, reason: reason ?? null, job_id: jobId ?? null };
 }

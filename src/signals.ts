@@ -75,8 +75,6 @@ export interface FeedOptions extends SignalsFilter {
   signal?: AbortSignal | undefined;
 }
 
-export type Signals = ReturnType<typeof createSignals>;
-
 /** How often a feed looks at a transaction that is just committing: milliseconds are enough for one. */
 const committingMs = 20;
 /** The longest that a request waits for signals; longer ones are cut by proxies. */

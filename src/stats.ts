@@ -80,6 +80,8 @@ const shortestMinutes = 5;
 const longestMinutes = 7 * 24 * 60;
 /** Few enough points that each is a pixel or more. */
 const mostPoints = 120;
+/** Beyond a day, counts are kept by the hour. */
+const finestMinutes = 24 * 60;
 /** Steps that divide an hour or a day, so that charts of different lengths agree. */
 const stepMinutes = [1, 5, 15, 60, 120];
 const loadMinutes = 60;
@@ -143,7 +145,8 @@ export function createStats({
     } = {}): Promise<Series> {
       requireWhole('minutes', minutes, shortestMinutes, longestMinutes);
       if (provider !== undefined) requireText('provider', provider, 200);
-      const step = stepMinutes.find((one) => minutes / one <= mostPoints) ?? (stepMinutes.at(-1) as number);
+      const fits = (one: number) => minutes / one <= mostPoints && (one >= 60 || minutes <= finestMinutes);
+      const step = stepMinutes.find(fits) ?? (stepMinutes.at(-1) as number);
       const stepMs = step * minuteMs;
       const to = new Date(Math.ceil(ports.now() / stepMs) * stepMs);
       const from = new Date(to.getTime() - Math.ceil(minutes / step) * stepMs);

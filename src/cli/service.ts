@@ -67,33 +67,14 @@ async function serveHttp(
   metrics: MetricsServer,
 ): Promise<HttpServer> {
   // Only here, because every other command would start later for it.
-  const [
-    { createApp },
-    { hostRule },
-    { createLocalLogin },
-    { dashboardFolder, ownVersion },
-    { startServer },
-  ] = await Promise.all([
-    import('../http/app.ts'),
-    import('../http/hosts.ts'),
+  const [{ createLocalLogin }, { startHttpService }] = await Promise.all([
     import('../http/local-login.ts'),
-    import('../http/own.ts'),
-    import('../http/server.ts'),
+    import('../http/service.ts'),
   ]);
-  const { host, port, hosts, maxConcurrentRequests } = loaded.config.server;
   const localLogin = isLocal ? createLocalLogin() : undefined;
-  const app = createApp({
-    syncline,
-    log,
-    version: ownVersion(),
-    metrics: metrics.text,
-    dashboard: dashboardFolder,
-    localLogin,
-    hosts: hostRule(host, hosts),
-    limits: { requests: maxConcurrentRequests, streams: maxConcurrentRequests },
-  });
+  const { port } = loaded.config.server;
   const server = await onPort(loaded, 'server.port', port, log, (chosen) =>
-    startServer({ app, host, port: chosen }),
+    startHttpService({ syncline, log, metrics: metrics.text, localLogin, port: chosen }),
   );
   log.info({ url: server.url }, `API at ${server.url}/v1, its documentation at ${server.url}/docs`);
   if (localLogin) log.info(`dashboard, opens once: ${server.url}/login?token=${localLogin.token}`);

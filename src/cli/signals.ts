@@ -29,7 +29,7 @@ export function addSignals(program: Command): void {
       const { items: found } = await withEngine(options, ({ signals }) =>
         collect({ limit }, (page) => signals.list({ ...filterOf(options), ...page })),
       );
-      answer(options.json, { signals: found.map(signalJson) }, () =>
+      answer(options.json, { signals: found.map((signal) => signalJson(signal, { payload: true })) }, () =>
         found.length === 0 ? ['There are no such signals.'] : signalTable(found, options.payload),
       );
     });
@@ -46,7 +46,9 @@ export function addSignals(program: Command): void {
         if (!options.json) note('Waiting for signals; Ctrl-C ends this.');
         const feed = signals.feed({ ...filterOf(options), after: 'latest', signal: told });
         for await (const signal of feed)
-          answer(options.json, signalJson(signal), () => tailLine(signal, options.payload));
+          answer(options.json, signalJson(signal, { payload: true }), () =>
+            tailLine(signal, options.payload),
+          );
       });
     });
 }

@@ -61,9 +61,9 @@ export function createApp(options: AppOptions): App {
   sessionRoutes(app, access, credentials, version);
   tenantRoutes(app);
   providerRoutes(app);
-  connectionControlRoutes(app);
-  connectionInsightRoutes(app);
   connectionRoutes(app);
+  connectionInsightRoutes(app);
+  connectionControlRoutes(app);
   jobRoutes(app);
   // Before the signals by id, of which "feed" is none.
   feedRoutes(app, streams, signal);

@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
 import { describeError, SynclineError } from '../errors.ts';
+import { fedSignalJson } from '../json.ts';
 import type { View } from '../view.ts';
 import type { Caller, LiveTimes } from './context.ts';
 import type { EventStream } from './event-stream.ts';
-import { fedSignalJson } from './json.ts';
 import type { Pulses } from './pulse.ts';
 
 export const usualLiveTimes: LiveTimes = { pulseMs: 2000, heartbeatMs: 15_000 };

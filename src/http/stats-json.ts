@@ -1,6 +1,7 @@
+import { iso } from '../json.ts';
+import type { Attention, Load, Overview, Series } from '../stats.ts';
+import type { SystemInfo } from '../system.ts';
 import { isoTime } from '../times.ts';
-import type { Attention, Load, Overview, Series, SystemInfo } from './engine.ts';
-import { iso } from './json.ts';
 
 /** Numbers about the whole, as the API says them. */
 

@@ -5,7 +5,7 @@ import { deleteEvents } from '../store/events.ts';
 import { deleteBatches } from '../store/feed.ts';
 import { deleteEndedJobs } from '../store/jobs.ts';
 import { deleteSessions } from '../store/keys.ts';
-import { deleteRollups } from '../store/rollups.ts';
+import { deleteRollups, mergeRollups } from '../store/rollups.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import { type Loop, startLoop } from './loop.ts';
 
@@ -22,6 +22,9 @@ const batchSize = 500;
 const batchesAtOnce = 20;
 /** After a full batch there is more to do: a short breath for everyone else, then on. */
 const breathMs = 50;
+/** How long counts are kept by the minute: as far back as a chart by the minute goes, and a little. */
+const fineMs = 26 * 3600 * 1000;
+const mergedAtOnce = 5000;
 const restMs = 60_000;
 
 /** Deletes what is older than it is kept. When a connection last ran is kept with the connection. */
@@ -49,6 +52,10 @@ async function prune({ db, config, ports, telemetry }: JanitorContext): Promise<
   await remove('ended job', (tx) => deleteEndedJobs(tx, cutoff(config.endedJobsDays), batchSize));
   await remove('event', (tx) => deleteEvents(tx, cutoff(config.eventsDays), batchSize));
   await remove('count', (tx) => deleteRollups(tx, cutoff(config.statsDays), batchSize));
+  const merged = await db.transaction((tx) =>
+    mergeRollups(tx, new Date(now.getTime() - fineMs), mergedAtOnce),
+  );
+  isMore ||= merged === mergedAtOnce;
   await remove('session', (tx) => deleteSessions(tx, now, batchSize));
   if (config.signalsDays > 0)
     await remove('signal', async (tx) => {

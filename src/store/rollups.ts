@@ -6,6 +6,8 @@ const ageColumns = Array.from({ length: ageEdgesSeconds.length + 1 }, (_, i) => 
 const counters = ['succeeded', 'failed', 'retried', 'signals'] as const;
 const columns = [...counters, ...lagColumns, ...ageColumns];
 
+const addUp = columns.map((column) => `${column} = r.${column} + excluded.${column}`).join(', ');
+
 export interface Counts {
   succeeded: number;
   failed: number;
@@ -47,7 +49,7 @@ export async function addRollups(
     `INSERT INTO ${tx.schema}.rollups AS r (minute, slot, tenant_id, provider_slug, ${columns.join(', ')})
      SELECT $1, $2::smallint, n.* FROM unnest($3::uuid[], $4::text[], ${parameters}) AS n
      ON CONFLICT (tenant_id, minute, provider_slug, slot) DO UPDATE
-     SET ${columns.map((column) => `${column} = r.${column} + excluded.${column}`).join(', ')}`,
+     SET ${addUp}`,
     [
       minute,
       slot,
@@ -85,6 +87,26 @@ export async function sumRollups(
     lag: lagColumns.map((column) => row[column] ?? 0),
     age: ageColumns.map((column) => row[column] ?? 0),
   }));
+}
+
+/** Makes hours of some of the minutes before `cutoff`, oldest first, and returns how many rows became fewer. */
+export async function mergeRollups(tx: Queryable, cutoff: Date, limit: number): Promise<number> {
+  const [row] = await tx.query<{ merged: number }>(
+    `WITH fine AS (
+       DELETE FROM ${tx.schema}.rollups WHERE (tenant_id, minute, provider_slug, slot) IN (
+         SELECT tenant_id, minute, provider_slug, slot FROM ${tx.schema}.rollups
+         WHERE slot >= 0 AND minute < $1 ORDER BY minute LIMIT $2 FOR UPDATE SKIP LOCKED)
+       RETURNING *
+     ), hours AS (
+       INSERT INTO ${tx.schema}.rollups AS r (tenant_id, minute, provider_slug, slot, ${columns.join(', ')})
+       SELECT tenant_id, date_bin('1 hour', minute, '2000-01-01Z'), provider_slug, -1, ${columns.map((column) => `sum(${column})`).join(', ')}
+       FROM fine GROUP BY 1, 2, 3
+       ON CONFLICT (tenant_id, minute, provider_slug, slot) DO UPDATE SET ${addUp}
+     )
+     SELECT count(*)::int AS merged FROM fine`,
+    [cutoff, limit],
+  );
+  return row?.merged ?? 0;
 }
 
 /** Deletes some of the minutes before `cutoff`, oldest first, and returns how many rows. */

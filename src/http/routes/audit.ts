@@ -1,6 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
+import { auditEventJson } from '../../json.ts';
 import type { App } from '../context.ts';
-import { auditEventJson } from '../json.ts';
 import { given, id, listJson, listOf, pageQuery, strict, text, time } from '../parts.ts';
 import { answer, problems, signedIn } from '../responses.ts';
 

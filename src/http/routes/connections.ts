@@ -1,7 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
+import { connectionJson } from '../../json.ts';
 import { connectionFilter, connectionSchema, filterOf } from '../connection-schema.ts';
 import type { App } from '../context.ts';
-import { connectionJson } from '../json.ts';
 import { given, id, listJson, listOf, pageQuery, provider, reason, strict, text } from '../parts.ts';
 import { answer, body, bodyProblems, nothing, problems, signedIn } from '../responses.ts';
 

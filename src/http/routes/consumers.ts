@@ -1,6 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
+import { consumerJson } from '../../json.ts';
 import type { App } from '../context.ts';
-import { consumerJson } from '../json.ts';
 import { given, id, listJson, listOf, pageQuery, strict, text, time } from '../parts.ts';
 import { answer, body, bodyProblems, nothing, problems, signedIn } from '../responses.ts';
 

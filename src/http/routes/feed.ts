@@ -1,6 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
+import { fedSignalJson } from '../../json.ts';
 import type { App } from '../context.ts';
-import { fedSignalJson } from '../json.ts';
 import { flagInQuery, given, id, pageQuery, provider, strict, text, wholeInQuery } from '../parts.ts';
 import { answer, problems, signedIn } from '../responses.ts';
 import { fedSignalSchema } from '../signal-schema.ts';

@@ -1,7 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
+import { jobDetailJson, jobJson } from '../../json.ts';
 import { jobStatus } from '../connection-schema.ts';
 import type { App } from '../context.ts';
-import { jobDetailJson, jobJson } from '../json.ts';
 import {
   anyJson,
   given,

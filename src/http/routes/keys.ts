@@ -1,7 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
+import { keyJson } from '../../json.ts';
 import type { App } from '../context.ts';
 import type { Credentials } from '../credentials.ts';
-import { keyJson } from '../json.ts';
 import { given, id, listJson, listOf, pageQuery, strict, text, time } from '../parts.ts';
 import { answer, body, bodyProblems, nothing, problems, signedIn } from '../responses.ts';
 

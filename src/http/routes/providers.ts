@@ -1,7 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
+import { providerJson } from '../../json.ts';
 import { operatorOnly } from '../auth.ts';
 import type { App } from '../context.ts';
-import { providerJson } from '../json.ts';
 import { given, listJson, listOf, pageQuery, provider, strict, text, time } from '../parts.ts';
 import { answer, body, bodyProblems, problems, signedIn } from '../responses.ts';
 

@@ -1,6 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
+import { signalJson } from '../../json.ts';
 import type { App } from '../context.ts';
-import { signalJson } from '../json.ts';
 import {
   flagInQuery,
   given,

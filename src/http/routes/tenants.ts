@@ -1,7 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
+import { tenantJson } from '../../json.ts';
 import { operatorOnly } from '../auth.ts';
 import type { App } from '../context.ts';
-import { tenantJson } from '../json.ts';
 import { given, id, listJson, listOf, pageQuery, strict, text, time } from '../parts.ts';
 import { answer, body, bodyProblems, problems, signedIn } from '../responses.ts';
 

@@ -1,0 +1,283 @@
+import { describe, expect, test } from 'vitest';
+import { createLocalLogin } from '../../src/http/local-login.ts';
+import { tenant, useDatabase } from '../setup/database.ts';
+import { until } from '../setup/until.ts';
+import { cookieOf, type Service, startService } from './service.ts';
+
+const db = useDatabase();
+
+async function tenantKey({ syncline }: Service, tenantId = tenant): Promise<string> {
+  return (await syncline.keys.create({ name: 'theirs', tenantId })).key;
+}
+
+async function signIn({ call, key }: Service, as = key): Promise<string> {
+  return cookieOf(await call('/v1/session', { method: 'POST', key: undefined, json: { key: as } }));
+}
+
+describe('keys', () => {
+  test('without one, or with a wrong one, there is nothing to see', async () => {
+    const { call, key } = await startService(db);
+    for (const wrong of [undefined, 'syn_wrong', 'something', `${key}x`, `syn_${'x'.repeat(1000)}`]) {
+      const { status, body, headers } = await call('/v1/connections', { key: wrong });
+      expect([status, body['code']]).toEqual([401, 'UNAUTHENTICATED']);
+      expect(headers.get('www-authenticate')).toContain('Bearer');
+    }
+    const basic = await call('/v1/me', { key: undefined, headers: { authorization: 'Basic YTpi' } });
+    expect(basic.status).toBe(401);
+    expect((await call('/v1/me')).body).toEqual({
+      scope: 'operator',
+      tenant_id: null,
+      tenant_name: null,
+      actor: 'key:tests',
+      version: '1.2.3',
+    });
+  });
+
+  test('one that is revoked stops working', async () => {
+    const { call } = await startService(db);
+    const made = await call('/v1/keys', { method: 'POST', json: { name: 'short-lived' } });
+    expect(made.status).toBe(201);
+    const { id, key } = made.body as unknown as { id: string; key: string };
+    expect(key).toMatch(/^syn_/);
+    expect((await call('/v1/me', { key })).status).toBe(200);
+    expect((await call(`/v1/keys/${id}`, { method: 'DELETE' })).status).toBe(204);
+    expect((await call('/v1/me', { key })).status).toBe(401);
+    const listed = (await call('/v1/keys')).body.items.find((one) => one['id'] === id);
+    expect(listed).toMatchObject({ name: 'short-lived', scope: 'operator' });
+    expect(listed?.['revoked_at']).not.toBeNull();
+    expect(listed).not.toHaveProperty('key');
+  });
+
+  test('a key is looked up once for many requests', async () => {
+    const { call, syncline } = await startService(db);
+    let lookups = 0;
+    const { authenticate } = syncline.access;
+    syncline.access.authenticate = (key) => {
+      lookups++;
+      return authenticate(key);
+    };
+    await call('/v1/me');
+    await Promise.all(Array.from({ length: 10 }, () => call('/v1/me')));
+    expect(lookups).toBe(1);
+  });
+
+  test('guessing is stopped after some tries, and who was right before still gets in', async () => {
+    const { call } = await startService(db);
+    expect((await call('/v1/me')).status).toBe(200);
+    const statuses: number[] = [];
+    for (let i = 0; i < 25; i++) statuses.push((await call('/v1/me', { key: `syn_guess${i}` })).status);
+    expect(statuses.slice(0, 20)).toEqual(Array(20).fill(401));
+    expect(statuses.slice(20)).toEqual(Array(5).fill(429));
+    const login = await call('/v1/session', { method: 'POST', key: undefined, json: { key: 'syn_guess' } });
+    expect(login.body).toMatchObject({ status: 429, code: 'TOO_MANY' });
+    expect(Number(login.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect((await call('/v1/me')).status).toBe(200);
+  });
+});
+
+describe('tenants', () => {
+  test('see and change only what is their own', async () => {
+    const service = await startService(db);
+    const { call, syncline } = service;
+    const other = await syncline.tenants.create({ name: 'other' });
+    const theirs = await syncline.connections.create({ tenantId: other.id, provider: 'github' });
+    const job = await db.job(theirs.id, { tenant_id: other.id });
+    const own = await db.connect();
+    const key = await tenantKey(service);
+
+    expect((await call('/v1/me', { key })).body).toMatchObject({
+      scope: 'tenant',
+      tenant_id: tenant,
+      tenant_name: 'a tenant',
+    });
+    const listed = await call('/v1/connections?limit=100', { key });
+    expect(listed.body.items.map(({ id }) => id)).toContain(own);
+    expect(new Set(listed.body.items.map(({ tenant_id }) => tenant_id))).toEqual(new Set([tenant]));
+    expect((await call(`/v1/connections?tenant_id=${other.id}`, { key })).body.items).toEqual([]);
+    expect((await call(`/v1/jobs?tenant_id=${other.id}`, { key })).body.items).toEqual([]);
+    expect((await call('/v1/tenants', { key })).body.items).toHaveLength(1);
+
+    for (const [method, path, json] of [
+      ['GET', `/v1/connections/${theirs.id}`],
+      ['DELETE', `/v1/connections/${theirs.id}`],
+      ['PATCH', `/v1/connections/${theirs.id}`, { interval_seconds: 300 }],
+      ['POST', `/v1/connections/${theirs.id}/pause`],
+      ['POST', `/v1/connections/${theirs.id}/trigger`],
+      ['POST', `/v1/connections/${theirs.id}/cancel`],
+      ['POST', `/v1/connections/${theirs.id}/rewind`, { cursor: null }],
+      ['GET', `/v1/connections/${theirs.id}/why`],
+      ['GET', `/v1/connections/${theirs.id}/schedule`],
+      ['GET', `/v1/connections/${theirs.id}/cursors`],
+      ['GET', `/v1/jobs/${job}`],
+      ['POST', `/v1/jobs/${job}/cancel`],
+      ['POST', `/v1/jobs/${job}/retry`],
+      ['GET', `/v1/tenants/${other.id}`],
+    ] as const) {
+      const { status } = await call(path, { method, key, ...(json && { json }) });
+      expect([method, path, status]).toEqual([method, path, 404]);
+    }
+    const foreign = { tenant_id: other.id, provider: 'github' };
+    expect((await call('/v1/connections', { method: 'POST', key, json: foreign })).status).toBeOneOf([
+      403, 404,
+    ]);
+    expect((await syncline.connections.list({ tenantId: other.id })).items).toHaveLength(1);
+    const bulk = { action: 'pause', filter: { tenant_id: other.id } };
+    expect((await call('/v1/connections/bulk', { method: 'POST', key, json: bulk })).body['changed']).toBe(0);
+    expect((await syncline.connections.get(theirs.id)).status).toBe('active');
+  });
+
+  test('may not do what concerns everybody', async () => {
+    const service = await startService(db, { metrics: () => 'up 1\n' });
+    const { call } = service;
+    const key = await tenantKey(service);
+    for (const [method, path, json] of [
+      ['GET', '/v1/system'],
+      ['GET', '/metrics'],
+      ['POST', '/v1/tenants', { name: 'x' }],
+      ['PUT', '/v1/providers/github', {}],
+    ] as const) {
+      const { status, body } = await call(path, { method, key, ...(json && { json }) });
+      expect([path, status, body['code']]).toEqual([path, 403, 'FORBIDDEN']);
+    }
+    expect((await call('/metrics')).text).toBe('up 1\n');
+    expect((await call('/metrics', { key: undefined })).status).toBe(401);
+    const stats = await call('/v1/stats', { key });
+    expect(stats.body).toMatchObject({ queue: null, executors: null });
+  });
+
+  test('make keys of their own tenant only', async () => {
+    const service = await startService(db);
+    const { call, syncline } = service;
+    const other = await syncline.tenants.create({ name: 'another' });
+    const key = await tenantKey(service);
+    const made = await call('/v1/keys', { method: 'POST', key, json: { name: 'mine' } });
+    expect(made.body).toMatchObject({ scope: 'tenant', tenant_id: tenant });
+    const foreign = await call('/v1/keys', { method: 'POST', key, json: { name: 'x', tenant_id: other.id } });
+    expect([403, 404]).toContain(foreign.status);
+    const scopes = (await call('/v1/keys', { key })).body.items.map(({ tenant_id }) => tenant_id);
+    expect(new Set(scopes)).toEqual(new Set([tenant]));
+    const operators = (await call('/v1/keys')).body.items.find(({ scope }) => scope === 'operator');
+    expect((await call(`/v1/keys/${operators?.['id']}`, { method: 'DELETE', key })).status).toBe(404);
+  });
+});
+
+describe('sessions', () => {
+  test('stand for a key, in a cookie that scripts cannot read', async () => {
+    const service = await startService(db);
+    const { call, key } = service;
+    const login = await call('/v1/session', { method: 'POST', key: undefined, json: { key } });
+    expect(login.body).toMatchObject({ scope: 'operator', actor: 'key:tests' });
+    const cookie = login.headers.get('set-cookie') ?? '';
+    expect(cookie).toMatch(/^syncline_session=[\w-]{40,}; Path=\/; Expires=.*; HttpOnly; SameSite=Strict$/);
+    expect(cookie).not.toContain(key);
+
+    const headers = { cookie: `syncline_session=${cookieOf(login)}` };
+    expect((await call('/v1/me', { key: undefined, headers })).status).toBe(200);
+    const out = await call('/v1/session', {
+      method: 'DELETE',
+      key: undefined,
+      headers: { ...headers, 'x-syncline-request': '1' },
+    });
+    expect(out.status).toBe(204);
+    expect(out.headers.get('set-cookie')).toMatch(/^syncline_session=; Max-Age=0; Path=\//);
+    expect((await call('/v1/me', { key: undefined, headers })).status).toBe(401);
+    const wrong = await call('/v1/session', { method: 'POST', key: undefined, json: { key: 'syn_wrong' } });
+    expect(wrong.status).toBe(401);
+    expect(wrong.headers.get('set-cookie')).toBeNull();
+  });
+
+  test('end with their key', async () => {
+    const service = await startService(db);
+    const { call, syncline } = service;
+    const made = await syncline.keys.create({ name: 'brief' });
+    const headers = { cookie: `syncline_session=${await signIn(service, made.key)}` };
+    expect((await call('/v1/me', { key: undefined, headers })).status).toBe(200);
+    await call(`/v1/keys/${made.id}`, { method: 'DELETE' });
+    expect((await call('/v1/me', { key: undefined, headers })).status).toBe(401);
+  });
+
+  test('change nothing for a page of another origin', async () => {
+    const service = await startService(db);
+    const { call, url } = service;
+    const cookie = `syncline_session=${await signIn(service)}`;
+    const post = (headers: Record<string, string>) =>
+      call('/v1/tenants', {
+        method: 'POST',
+        key: undefined,
+        json: { name: 'x' },
+        headers: { cookie, ...headers },
+      });
+    expect((await post({})).body).toMatchObject({ status: 403, code: 'FORBIDDEN' });
+    const intent = { 'x-syncline-request': '1' };
+    expect((await post({ ...intent, origin: 'https://evil.example' })).status).toBe(403);
+    expect((await post({ ...intent, origin: 'null' })).status).toBe(403);
+    expect((await post({ ...intent, origin: url })).status).toBe(201);
+    expect((await post(intent)).status).toBe(201);
+    const login = { method: 'POST', key: undefined, json: { key: service.key } };
+    const foreign = await call('/v1/session', { ...login, headers: { origin: 'https://evil.example' } });
+    expect(foreign.status).toBe(403);
+    // A key is no cookie: nobody's browser sends it along.
+    const withKey = { method: 'POST', json: { name: 'y' }, headers: { origin: 'https://other.example' } };
+    expect((await call('/v1/tenants', withKey)).status).toBe(201);
+  });
+});
+
+describe('the one-time token', () => {
+  test('opens one session', async () => {
+    const localLogin = createLocalLogin();
+    const { call } = await startService(db, { localLogin });
+    const path = `/login?token=${localLogin.token}`;
+    expect((await call('/login?token=wrong', { key: undefined })).status).toBe(401);
+    expect((await call(path, { key: undefined, method: 'HEAD' })).status).toBe(303);
+    const first = await call(path, { key: undefined });
+    expect(first.status).toBe(303);
+    expect(first.headers.get('location')).toBe('/');
+    const headers = { cookie: `syncline_session=${cookieOf(first)}` };
+    expect((await call('/v1/me', { key: undefined, headers })).body).toMatchObject({
+      scope: 'operator',
+      actor: 'local',
+    });
+    const again = await call(path, { key: undefined });
+    expect(again.body).toMatchObject({ status: 401, code: 'UNAUTHENTICATED' });
+    const page = await call(path, { key: undefined, headers: { accept: 'text/html' } });
+    expect(page.status).toBe(401);
+    expect(page.text).toContain('used already');
+    // In the browser that used it, the link still leads in.
+    expect((await call(path, { key: undefined, headers })).status).toBe(303);
+  });
+
+  test('is worth nothing after a quarter of an hour', () => {
+    let now = 0;
+    const localLogin = createLocalLogin(() => now);
+    now = 15 * 60 * 1000 + 1;
+    expect(localLogin.redeem(localLogin.token)).toBe(false);
+    now = 15 * 60 * 1000;
+    expect(localLogin.redeem(localLogin.token)).toBe(true);
+    expect(localLogin.redeem(localLogin.token)).toBe(false);
+  });
+});
+
+describe('health', () => {
+  test('the process is alive, and ready once a scheduler has ticked', async () => {
+    const { call, syncline } = await startService(db);
+    expect((await call('/healthz', { key: undefined })).body).toEqual({ status: 'ok' });
+    await syncline.start({ roles: ['scheduler'] });
+    await until('it is ready', async () => (await call('/readyz', { key: undefined })).status === 200);
+    expect((await call('/readyz', { key: undefined })).body).toMatchObject({
+      status: 'ok',
+      checks: { database: true, schema: true, last_tick: { ok: true } },
+    });
+  });
+
+  test('without its database it is alive and not ready, and says no more than that', async () => {
+    const service = await startService(db);
+    await service.syncline.stop();
+    expect((await service.call('/healthz')).status).toBe(200);
+    const { status, body } = await service.call('/readyz', { key: undefined });
+    expect(status).toBe(503);
+    expect(body).toMatchObject({
+      status: 'unavailable',
+      checks: { database: false, last_tick: { ok: false } },
+    });
+  });
+});

@@ -1,0 +1,98 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { useDatabase } from '../setup/database.ts';
+import { raw, startService } from './service.ts';
+
+const db = useDatabase();
+const folder = mkdtempSync(join(tmpdir(), 'syncline-dashboard-'));
+const dashboard = join(folder, 'dashboard');
+const browser = { accept: 'text/html,application/xhtml+xml' };
+
+beforeAll(() => {
+  mkdirSync(join(dashboard, 'assets'), { recursive: true });
+  writeFileSync(join(folder, 'secret.txt'), 'a secret');
+  writeFileSync(
+    join(dashboard, 'index.html'),
+    '<!doctype html><html><head><base href="/"><title>D</title></head></html>',
+  );
+  writeFileSync(
+    join(dashboard, 'docs.html'),
+    '<!doctype html><html><head lang="en"><title>Docs</title></head></html>',
+  );
+  writeFileSync(join(dashboard, 'assets', 'index-Ab12_-Cd.js'), 'export {};');
+  writeFileSync(join(dashboard, 'assets', 'index-Ab12_-Cd.css'), 'a{}');
+  writeFileSync(join(dashboard, 'favicon.svg'), '<svg/>');
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+test('the page is served for each of its routes, its files by their names', async () => {
+  const { call } = await startService(db, { dashboard });
+  const id = '0198c1a2-5b7e-7d3c-8f00-4a1b2c3d4e5f';
+  for (const path of [
+    '/',
+    '/connections',
+    `/connections/${id}`,
+    '/jobs',
+    `/jobs/${id}`,
+    '/signals',
+    '/system',
+    '/audit',
+    '/keys',
+  ]) {
+    const { status, headers, text } = await call(path, { key: undefined });
+    expect([path, status, headers.get('content-type')?.toLowerCase()]).toEqual([
+      path,
+      200,
+      'text/html; charset=utf-8',
+    ]);
+    expect(headers.get('cache-control')).toBe('no-cache');
+    expect(headers.get('content-security-policy')).toContain("default-src 'self'");
+    expect(text).toContain('<base href="/">');
+  }
+  const script = await call('/assets/index-Ab12_-Cd.js', { key: undefined });
+  expect(script.headers.get('content-type')).toBe('text/javascript; charset=utf-8');
+  expect(script.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
+  expect((await call('/assets/index-Ab12_-Cd.css')).headers.get('content-type')).toContain('text/css');
+  const icon = await call('/favicon.svg');
+  expect(icon.headers.get('content-type')).toBe('image/svg+xml');
+  expect(icon.headers.get('cache-control')).toBe('no-cache');
+  expect((await call('/docs')).text).toContain('<head lang="en"><base href="/"><title>Docs');
+  expect((await call('/index.html')).text).toBe((await call('/')).text);
+});
+
+test('what is not there is a page for a person and a problem for a program', async () => {
+  const { call } = await startService(db, { dashboard });
+  expect((await call('/nowhere', { headers: browser })).text).toContain('<title>D</title>');
+  for (const path of ['/nowhere', '/assets/gone-12345678.js', '/v1/nowhere'])
+    expect((await call(path)).body).toMatchObject({ status: 404, code: 'NOT_FOUND' });
+  expect((await call('/v1/nowhere', { headers: browser })).status).toBe(404);
+  expect((await call('/assets/gone-12345678.js', { headers: browser })).status).toBe(404);
+  expect((await call('/connections', { method: 'POST', key: undefined })).status).toBe(404);
+});
+
+test.each([
+  '/../secret.txt',
+  '/..%2fsecret.txt',
+  '/%2e%2e/secret.txt',
+  '/assets/..%2f..%2fsecret.txt',
+  '/assets/..%5c..%5csecret.txt',
+  '/..\\secret.txt',
+  '//secret.txt',
+  '/assets/%252e%252e/secret.txt',
+])('nothing outside of the folder is served: %s', async (path) => {
+  const { url } = await startService(db, { dashboard });
+  const answer = await raw(url, `GET ${path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n`);
+  expect(answer).not.toContain('a secret');
+  expect(answer).toMatch(/^HTTP\/1.1 (400|404)/);
+});
+
+test('where it was not built, that is said, and the API works', async () => {
+  const { call } = await startService(db, { dashboard: join(folder, 'missing') });
+  const page = await call('/', { headers: browser });
+  expect(page.status).toBe(503);
+  expect(page.text).toContain('npm run build');
+  expect((await call('/')).body).toMatchObject({ code: 'UNAVAILABLE' });
+  expect((await call('/v1/me')).status).toBe(200);
+});

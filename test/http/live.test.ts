@@ -1,0 +1,219 @@
+import { afterEach, expect, test } from 'vitest';
+import { defineConnector } from '../../src/index.ts';
+import { tenant, useDatabase } from '../setup/database.ts';
+import { until } from '../setup/until.ts';
+import { type Listener, listen } from './events.ts';
+import { cookieOf, type Service, startService } from './service.ts';
+
+const db = useDatabase();
+const listeners: Listener[] = [];
+afterEach(() => {
+  for (const listener of listeners.splice(0)) listener.leave();
+});
+
+async function open(...args: Parameters<typeof listen>): Promise<Listener> {
+  const listener = await listen(...args);
+  listeners.push(listener);
+  return listener;
+}
+
+/** A connector that finds one signal, named by the cursor, in each run. */
+const counting = defineConnector({
+  provider: 'github',
+  name: 'GitHub',
+  sync: async ({ cursor }) => {
+    const n = Number(cursor ?? 0) + 1;
+    return {
+      signals: [{ kind: 'counted', occurredAt: new Date(), payload: { n, line: 'a\nb' } }],
+      nextCursor: n,
+    };
+  },
+});
+
+const start = (options: Parameters<typeof startService>[1] = {}) =>
+  startService(db, { engine: { connectors: [counting] }, ...options });
+
+async function emit({ syncline }: Service, connectionId: string, times = 1): Promise<void> {
+  for (let i = 0; i < times; i++) {
+    await syncline.connections.trigger(connectionId);
+    await syncline.drain();
+  }
+}
+
+const connection = ({ syncline }: Service, tenantId = tenant) =>
+  syncline.connections.create({ tenantId, provider: 'github' });
+
+const numbers = ({ events }: Listener) =>
+  events.filter(({ event }) => event === 'signal').map(({ data }) => (data['payload'] as { n: number }).n);
+
+const has = (listener: Listener, count: number) =>
+  until(`there are ${count} signals`, () => numbers(listener).length >= count);
+
+test('signals arrive as they are stored, and whoever comes back misses none', async () => {
+  const service = await start();
+  const { id } = await connection(service);
+  await emit(service, id);
+  const listener = await open(service, '/v1/live');
+  expect(listener.headers.get('content-type')).toContain('text/event-stream');
+  await emit(service, id, 2);
+  await has(listener, 2);
+  expect(numbers(listener)).toEqual([2, 3]);
+  const [hello] = listener.events;
+  expect(hello).toMatchObject({ event: 'hello', data: { version: '1.2.3', gap: false } });
+  const first = listener.events.find(({ event }) => event === 'signal');
+  expect(first?.data).toMatchObject({ connection_id: id, kind: 'counted', payload: { n: 2, line: 'a\nb' } });
+  expect(first?.data['cursor']).toBe(first?.id);
+  listener.leave();
+
+  await emit(service, id, 2);
+  const headers = { authorization: `Bearer ${service.key}`, 'last-event-id': first?.id ?? '' };
+  const resumed = await open(service, '/v1/live', headers);
+  await has(resumed, 3);
+  expect(numbers(resumed)).toEqual([3, 4, 5]);
+  const all = await open(service, `/v1/live?after=beginning&connection_id=${id}`);
+  await has(all, 5);
+  expect(numbers(all)).toEqual([1, 2, 3, 4, 5]);
+});
+
+test('filters and tenants limit what is heard', async () => {
+  const service = await start();
+  const other = await service.syncline.tenants.create({ name: 'other' });
+  const [own, theirs] = [await connection(service), await connection(service, other.id)];
+  const { key } = await service.syncline.keys.create({ name: 'theirs', tenantId: other.id });
+  const tenants = await open({ ...service, key }, '/v1/live');
+  const prying = await open({ ...service, key }, `/v1/live?tenant_id=${tenant}`);
+  const filtered = await open(service, `/v1/live?connection_id=${own.id}`);
+  const nothing = await open(service, '/v1/live?kind=other');
+  await emit(service, own.id);
+  await emit(service, theirs.id);
+  await has(tenants, 1);
+  await has(filtered, 1);
+  expect(
+    tenants.events.filter(({ event }) => event === 'signal').map(({ data }) => data['connection_id']),
+  ).toEqual([theirs.id]);
+  expect(
+    filtered.events.filter(({ event }) => event === 'signal').map(({ data }) => data['connection_id']),
+  ).toEqual([own.id]);
+  expect(numbers(nothing)).toEqual([]);
+  expect(prying.status).toBe(403);
+});
+
+test('a pulse says how busy things are, to many for the price of one', async () => {
+  const service = await start({ live: { pulseMs: 100, heartbeatMs: 50 } });
+  let asked = 0;
+  const { as } = service.syncline;
+  service.syncline.as = (who) => {
+    const view = as(who);
+    const { overview } = view.stats;
+    view.stats.overview = () => {
+      asked++;
+      return overview();
+    };
+    return view;
+  };
+  const all = await Promise.all(Array.from({ length: 5 }, () => open(service, '/v1/live')));
+  const pulses = ({ events }: Listener) => events.filter(({ event }) => event === 'pulse');
+  await until('everybody has heard some', () => all.every((one) => pulses(one).length >= 4));
+  expect(pulses(all[0] as Listener)[0]?.data).toMatchObject({
+    last_minute: { succeeded: expect.any(Number), signals: expect.any(Number) },
+    running: 0,
+  });
+  expect((all[0] as Listener).beats()).toBeGreaterThan(2);
+  const heard = all.reduce((sum, one) => sum + pulses(one).length, 0);
+  expect(asked).toBeLessThan(heard / 2);
+});
+
+test('the stream of a session ends with it', async () => {
+  const service = await start({ live: { heartbeatMs: 50 } });
+  const login = await service.call('/v1/session', {
+    method: 'POST',
+    key: undefined,
+    json: { key: service.key },
+  });
+  const cookie = `syncline_session=${cookieOf(login)}`;
+  const listener = await open(service, '/v1/live', { cookie });
+  await service.call('/v1/session', {
+    method: 'DELETE',
+    key: undefined,
+    headers: { cookie, 'x-syncline-request': '1' },
+  });
+  await listener.ended;
+  expect((await open(service, '/v1/live', { cookie })).status).toBe(401);
+});
+
+test('a server that closes ends streams and long polls at once', async () => {
+  const service = await start();
+  const listener = await open(service, '/v1/live');
+  const poll = service.call('/v1/signals/feed?after=latest&wait=30');
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  const before = performance.now();
+  await service.server.close();
+  expect(performance.now() - before).toBeLessThan(2000);
+  await listener.ended;
+  const { status, body } = await poll;
+  expect(status).toBe(200);
+  expect(body.items).toEqual([]);
+});
+
+test('whoever leaves frees the place, and a question about the headers takes none', async () => {
+  const service = await start({ limits: { streams: 1 } });
+  expect((await service.call('/v1/live', { method: 'HEAD' })).status).toBe(200);
+  const first = await open(service, '/v1/live');
+  expect((await service.call('/v1/live')).body).toMatchObject({ status: 503, code: 'TOO_MANY' });
+  first.leave();
+  await until('there is room again', async () => {
+    const next = await open(service, '/v1/live');
+    return next.status === 200;
+  });
+});
+
+test('the feed is read in pages, by cursor or by consumer', async () => {
+  const service = await start();
+  const { call } = service;
+  const { id } = await connection(service);
+  await emit(service, id, 3);
+  const only = `connection_id=${id}`;
+  const first = await call(`/v1/signals/feed?limit=2&${only}`);
+  expect(first.body.items.map(({ payload }) => (payload as { n: number }).n)).toEqual([1, 2]);
+  const rest = await call(`/v1/signals/feed?${only}&payload=false&after=${first.body['next_cursor']}`);
+  expect(rest.body.items).toHaveLength(1);
+  expect(rest.body.items[0]).not.toHaveProperty('payload');
+
+  const put = await call('/v1/consumers/search', {
+    method: 'PUT',
+    json: { after: first.body['next_cursor'] },
+  });
+  expect(put.body).toMatchObject({ name: 'search', tenant_id: null, after: first.body['next_cursor'] });
+  const consumed = await call(`/v1/signals/feed?consumer=search&${only}`);
+  expect(consumed.body.items.map(({ payload }) => (payload as { n: number }).n)).toEqual([3]);
+  expect((await call('/v1/consumers')).body.items).toHaveLength(1);
+  expect((await call('/v1/consumers/search', { method: 'DELETE' })).status).toBe(204);
+  expect((await call('/v1/consumers/search')).status).toBe(404);
+
+  const waiting = call(`/v1/signals/feed?after=latest&wait=20&${only}`);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  await emit(service, id);
+  expect((await waiting).body.items).toHaveLength(1);
+});
+
+test('a cursor that is older than what is kept is said to be', async () => {
+  const service = await start();
+  const { id } = await connection(service);
+  await emit(service, id, 2);
+  const feed = await service.call(`/v1/signals/feed?limit=1&connection_id=${id}`);
+  const old = String(feed.body['next_cursor']);
+  await db.sql('UPDATE feed_start SET position = (SELECT max(position) FROM feed)');
+  expect((await service.call(`/v1/signals/feed?after=${old}`)).body).toMatchObject({
+    status: 410,
+    code: 'EXPIRED',
+  });
+  // Whoever watches goes on with what is new, and knows of the gap: a browser that is refused does not come back.
+  const headers = { authorization: `Bearer ${service.key}`, 'last-event-id': old };
+  for (const late of [
+    await open(service, '/v1/live', headers),
+    await open(service, `/v1/live?after=${old}`),
+  ]) {
+    await until('it has begun', () => late.events.length > 0);
+    expect(late.events[0]).toMatchObject({ event: 'hello', data: { gap: true } });
+  }
+});

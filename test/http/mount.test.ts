@@ -1,0 +1,108 @@
+import { OpenAPIHono } from '@hono/zod-openapi';
+import { Hono } from 'hono';
+import { expect, test } from 'vitest';
+import { type HandlerOptions, synclineHandler } from '../../src/hono.ts';
+import { startServer } from '../../src/http/server.ts';
+import { silent, tenant, useDatabase } from '../setup/database.ts';
+import { until } from '../setup/until.ts';
+import { listen } from './events.ts';
+import { call, closeLater, cookieOf } from './service.ts';
+
+const db = useDatabase();
+
+async function mounted(
+  mount: (handler: Hono) => Parameters<typeof startServer>[0]['app'],
+  options: HandlerOptions = {},
+) {
+  const syncline = db.engine();
+  const { key } = await syncline.keys.create({ name: 'mounted' });
+  const handler = synclineHandler(syncline, { logger: silent, ...options });
+  const { url } = closeLater(await startServer({ app: mount(handler), host: '127.0.0.1', port: 0 }));
+  return { url, key, syncline, ask: (path: string, request = {}) => call(url, path, key, request) };
+}
+
+const under = (path: string) => (handler: Hono) => {
+  const app = new Hono();
+  app.get('/', (c) => c.text('mine'));
+  app.route(path, handler);
+  app.notFound((c) => c.text('mine too', 404));
+  return app;
+};
+
+test('under a path, it knows where it is', async () => {
+  const { ask, key } = await mounted(under('/admin/sync'));
+  expect((await ask('/')).text).toBe('mine');
+  expect((await ask('/elsewhere')).text).toBe('mine too');
+  expect((await ask('/admin/sync/v1/me')).body).toMatchObject({ scope: 'operator', actor: 'key:mounted' });
+  expect((await ask('/admin/sync/v1/nothing')).body).toMatchObject({ code: 'NOT_FOUND' });
+  expect((await ask('/admin/sync/v1/me', { key: 'syn_wrong' })).body).toMatchObject({ status: 401 });
+  expect((await ask('/admin/sync/v1/connections?limt=1')).body).toMatchObject({ status: 400 });
+  expect((await ask('/admin/sync/v1/connections', { method: 'PUT' })).status).toBe(405);
+  const document = (await ask('/admin/sync/openapi.json')).body as unknown as {
+    servers: unknown;
+    paths: Record<string, unknown>;
+  };
+  expect(document.servers).toEqual([{ url: '/admin/sync' }]);
+  expect(document.paths).toHaveProperty('/v1/me');
+  const login = await ask('/admin/sync/v1/session', { method: 'POST', key: undefined, json: { key } });
+  expect(login.headers.get('set-cookie')).toContain('Path=/admin/sync;');
+  const headers = { cookie: `syncline_session=${cookieOf(login)}` };
+  expect((await ask('/admin/sync/v1/me', { key: undefined, headers })).status).toBe(200);
+});
+
+test('also under a path with a parameter, and one further down', async () => {
+  const { ask } = await mounted((handler) =>
+    new Hono().route('/orgs/:org', new Hono().route('/sync', handler)),
+  );
+  expect((await ask('/orgs/acme/sync/openapi.json')).body['servers']).toEqual([{ url: '/orgs/acme/sync' }]);
+  const id = await db.connect();
+  expect((await ask(`/orgs/acme/sync/v1/connections/${id}`)).body['id']).toBe(id);
+});
+
+test('where the path cannot be seen, it is told', async () => {
+  const strip = (handler: Hono) => new Hono().mount('/tools', handler.fetch as never);
+  const { ask } = await mounted(strip, { basePath: '/tools/' });
+  expect((await ask('/tools/v1/me')).status).toBe(200);
+  expect((await ask('/tools/openapi.json')).body['servers']).toEqual([{ url: '/tools' }]);
+});
+
+test('its routes stay out of the document of the application around it', async () => {
+  const outer = new OpenAPIHono();
+  await mounted((handler) => outer.route('/sync', handler));
+  const document = outer.getOpenAPI31Document({ openapi: '3.1.0', info: { title: 'mine', version: '1' } });
+  expect(document.paths).toEqual({});
+});
+
+test('the application says who somebody is', async () => {
+  const authenticate = async (request: Request) => {
+    const user = request.headers.get('x-user');
+    if (user === 'admin') return { actor: 'admin@example.com' };
+    return user === 'customer' ? { actor: 'customer@example.com', tenantId: tenant } : undefined;
+  };
+  const { ask } = await mounted(under('/sync'), { authenticate });
+  const as = (user: string, more: object = {}) => ({ key: undefined, headers: { 'x-user': user, ...more } });
+  expect((await ask('/sync/v1/me', as('admin'))).body).toMatchObject({
+    scope: 'operator',
+    actor: 'admin@example.com',
+  });
+  expect((await ask('/sync/v1/me', as('customer'))).body).toMatchObject({
+    scope: 'tenant',
+    tenant_id: tenant,
+  });
+  expect((await ask('/sync/v1/system', as('customer'))).status).toBe(403);
+  expect((await ask('/sync/v1/me', as('nobody'))).status).toBe(401);
+  expect((await ask('/sync/v1/me')).body).toMatchObject({ actor: 'key:mounted' });
+  const create = { method: 'POST', json: { name: 'x' } };
+  expect((await ask('/sync/v1/tenants', { ...create, ...as('admin') })).status).toBe(403);
+  const made = await ask('/sync/v1/tenants', { ...create, ...as('admin', { 'x-syncline-request': '1' }) });
+  expect(made.status).toBe(201);
+});
+
+test('streams end when the application says so', async () => {
+  const stop = new AbortController();
+  const { url, key } = await mounted(under('/sync'), { signal: stop.signal });
+  const listener = await listen({ url, key }, '/sync/v1/live');
+  await until('it has begun', () => listener.events.length > 0);
+  stop.abort();
+  await listener.ended;
+});

@@ -1,0 +1,300 @@
+import { describe, expect, test } from 'vitest';
+import { hostRule } from '../../src/http/hosts.ts';
+import { tenant, useDatabase } from '../setup/database.ts';
+import { raw, startService } from './service.ts';
+
+const db = useDatabase();
+const unknownId = '00000000-0000-4000-8000-00000000dead';
+
+describe('problems', () => {
+  test('name every wrong field, its value, and what was probably meant', async () => {
+    const { call } = await startService(db);
+    const typo = await call('/v1/connections?limt=3&status=actve');
+    expect(typo.status).toBe(400);
+    expect(typo.headers.get('content-type')).toBe('application/problem+json');
+    expect(typo.body).toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      status: 400,
+      errors: [
+        { field: 'status', value: 'actve', message: 'must be one of active, paused, needs_auth, disabled' },
+        { field: 'limt', message: 'is not known here. Did you mean limit?' },
+      ],
+    });
+
+    const body = await call('/v1/tenants', { method: 'POST', json: { nmae: 'x' } });
+    expect(body.body['errors']).toEqual([
+      { field: 'name', message: 'is missing' },
+      { field: 'nmae', message: 'is not known here. Did you mean name?' },
+    ]);
+  });
+
+  test.each([
+    ['/v1/connections?limit=0', 'limit'],
+    ['/v1/connections?limit=101', 'limit'],
+    ['/v1/connections?limit=1e1', 'limit'],
+    ['/v1/connections?limit=5&limit=6', 'limit'],
+    ['/v1/connections?tenant_id=1', 'tenant_id'],
+    ['/v1/jobs?since=yesterday', 'since'],
+    ['/v1/signals?payload=yes', 'payload'],
+    ['/v1/signals/feed?wait=31', 'wait'],
+    ['/v1/connections/abc', 'id'],
+  ])('%s is refused, naming %s', async (path, field) => {
+    const { call } = await startService(db);
+    const { status, body } = await call(path);
+    expect(status).toBe(400);
+    expect(body['errors']).toMatchObject([{ field }]);
+  });
+
+  test('a wrong cursor is refused, and not an error of ours', async () => {
+    const { call } = await startService(db);
+    for (const list of [
+      'connections',
+      'jobs',
+      'signals',
+      'audit',
+      'keys',
+      'tenants',
+      'consumers',
+      'providers',
+    ]) {
+      const { status, body } = await call(`/v1/${list}?cursor=nonsense`);
+      expect([list, status, body['code']]).toEqual([list, 400, 'INVALID_ARGUMENT']);
+    }
+    expect((await call('/v1/signals/feed?after=nonsense')).status).toBe(400);
+    expect((await call('/v1/live?after=nonsense')).status).toBe(400);
+  });
+
+  test('a long value is cut, and a secret is not repeated at all', async () => {
+    const { call } = await startService(db);
+    const long = await call(`/v1/connections?tenant_id=${'x'.repeat(500)}`);
+    const [error] = long.body['errors'] as { value: string }[];
+    expect(error?.value).toHaveLength(80);
+    const secret = await call('/v1/session', { method: 'POST', json: { key: 12_345_678 } });
+    expect(secret.status).toBe(400);
+    expect(secret.text).not.toContain('12345678');
+  });
+
+  test('what the engine refuses has its words', async () => {
+    const { call } = await startService(db);
+    const missing = await call(`/v1/connections/${unknownId}`);
+    expect(missing.body).toMatchObject({ status: 404, code: 'NOT_FOUND', title: 'Not found' });
+    expect(missing.body['detail']).toContain(unknownId);
+
+    const id = await db.connect({ status: 'paused' });
+    const conflict = await call(`/v1/connections/${id}/trigger`, { method: 'POST' });
+    expect(conflict.body).toMatchObject({ status: 409, code: 'CONFLICT', hint: 'Resume it first.' });
+  });
+
+  test('an unknown route is a 404, and a wrong method a 405 that says which are right', async () => {
+    const { call } = await startService(db);
+    expect((await call('/v1/nothing')).body).toMatchObject({ status: 404, code: 'NOT_FOUND' });
+    const wrong = await call('/v1/connections', { method: 'DELETE' });
+    expect(wrong.status).toBe(405);
+    expect(wrong.headers.get('allow')).toBe('POST, GET, HEAD'.split(', ').sort().join(', '));
+  });
+
+  test('what nobody foresaw is logged under an id, and only the id is told', async () => {
+    const lines: Record<string, unknown>[] = [];
+    const log = {
+      error: (line: Record<string, unknown>) => lines.push(line),
+      warn: () => {},
+      debug: () => {},
+    };
+    const { call, syncline } = await startService(db, { log: log as never });
+    await db.sql('ALTER TABLE tenants RENAME TO tenants_away');
+    try {
+      const { body, text } = await call('/v1/tenants');
+      expect(body).toMatchObject({ status: 500, code: 'INTERNAL' });
+      expect(text).not.toContain('tenants_away');
+      expect(text).not.toContain('relation');
+      const id = lines[0]?.['errorId'] as string;
+      expect(body['detail']).toContain(id);
+      expect(body['instance']).toBe(`urn:uuid:${id}`);
+    } finally {
+      await db.sql('ALTER TABLE tenants_away RENAME TO tenants');
+    }
+    await syncline.stop();
+  });
+});
+
+test('a database that is away is no fault of the request, and its address is nobody’s business', async () => {
+  const { call, syncline } = await startService(db);
+  expect((await call('/v1/me')).status).toBe(200);
+  await syncline.stop();
+  const { headers, body, text } = await call('/v1/connections');
+  expect(body).toMatchObject({ status: 503, code: 'UNAVAILABLE' });
+  expect(headers.get('retry-after')).toBe('5');
+  expect(text).not.toContain(new URL(db.url).hostname);
+  expect(text).not.toContain('SYNCLINE_DATABASE_URL');
+});
+
+describe('bodies', () => {
+  const post = (json: unknown) => ({ method: 'POST', json });
+
+  test('that are no JSON, not announced as JSON or no UTF-8 are refused', async () => {
+    const { call } = await startService(db);
+    const send = (body: string | Uint8Array, type?: string) =>
+      call('/v1/tenants', { method: 'POST', body, headers: type ? { 'content-type': type } : {} });
+    expect((await send('{"name":', 'application/json')).body).toMatchObject({
+      status: 400,
+      detail: 'The body is not valid JSON.',
+    });
+    expect((await send('name=x', 'application/x-www-form-urlencoded')).status).toBe(415);
+    expect((await send(new Uint8Array([0x7b, 0x7d]))).status).toBe(415);
+    const latin1 = new Uint8Array([...Buffer.from('{"name":"'), 0xe9, ...Buffer.from('"}')]);
+    expect((await send(latin1, 'application/json')).body['detail']).toBe('The body is not valid UTF-8.');
+    expect((await send('[]', 'application/json')).status).toBe(400);
+    expect((await send('null', 'application/json')).status).toBe(400);
+  });
+
+  test('with text that Postgres cannot store are refused, however deep it is', async () => {
+    const { call } = await startService(db);
+    const connection = { tenant_id: tenant, provider: 'github' };
+    for (const [json, field] of [
+      [{ name: 'a\0b' }, 'name'],
+      [{ name: 'a\ud800b' }, 'name'],
+    ] as const)
+      expect((await call('/v1/tenants', post(json))).body).toMatchObject({
+        status: 400,
+        errors: [{ field }],
+      });
+    const inConfig = await call('/v1/connections', post({ ...connection, config: { deep: [{ er: '\0' }] } }));
+    expect(inConfig.body).toMatchObject({ status: 400, errors: [{ field: 'config.deep[0].er' }] });
+    const key = await call('/v1/connections', post({ ...connection, config: { 'a\0': 1 } }));
+    expect(key.status).toBe(400);
+    const nested = `{"tenant_id":"${tenant}","provider":"github","config":${'{"a":'.repeat(50_000)}1${'}'.repeat(50_001)}`;
+    const deep = await call('/v1/connections', {
+      method: 'POST',
+      body: nested,
+      headers: { 'content-type': 'application/json' },
+    });
+    expect(deep.status).toBe(400);
+    expect(deep.body['detail']).toContain('nested deeper than 100 levels');
+  });
+
+  test('may be absent where nothing in them is needed', async () => {
+    const { call } = await startService(db);
+    const id = await db.connect();
+    expect((await call(`/v1/connections/${id}/pause`, { method: 'POST' })).status).toBe(200);
+    const empty = { method: 'POST', headers: { 'content-type': 'application/json' } };
+    expect((await call(`/v1/connections/${id}/resume`, empty)).status).toBe(200);
+    expect((await call('/v1/tenants', empty)).body['errors']).toEqual([
+      { field: 'name', message: 'is missing' },
+    ]);
+  });
+});
+
+describe('limits', () => {
+  test('a body, a URL or headers that are too large', async () => {
+    const { call, url } = await startService(db);
+    const large = 'x'.repeat(1024 * 1024 + 1);
+    const announced = await call('/v1/tenants', { method: 'POST', json: { name: large } });
+    expect(announced.body).toMatchObject({ status: 413, code: 'TOO_LARGE' });
+    expect((await call(`/v1/tenants?search=${'x'.repeat(8192)}`)).body).toMatchObject({
+      status: 414,
+      code: 'TOO_LARGE',
+    });
+    const headers = await raw(
+      url,
+      `GET /healthz HTTP/1.1\r\nhost: localhost\r\nx: ${'x'.repeat(17_000)}\r\n\r\n`,
+    );
+    expect(headers).toMatch(/^HTTP\/1.1 431/);
+    expect(headers).toContain('"code":"TOO_LARGE"');
+    const many = await call(`/v1/tenants?${Array.from({ length: 60 }, (_, i) => `a${i}=1`).join('&')}`);
+    expect(many.status).toBe(400);
+  });
+
+  test('a body that does not say how large it is is counted as it comes in', async () => {
+    const { url, key } = await startService(db, { limits: { bodyBytes: 1000 } });
+    const chunk = `200\r\n${'x'.repeat(512)}\r\n`;
+    const head = `POST /v1/tenants HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n`;
+    expect(await raw(url, `${head}${chunk.repeat(4)}0\r\n\r\n`)).toMatch(/^HTTP\/1.1 413/);
+  });
+
+  test.each([
+    '/v1/tenants?search=%ff',
+    '/v1/tenants?search=%',
+    '/v1/consumers/%E0%A4%A',
+    '/v1/tenants?search=%00',
+  ])('%s cannot be read', async (path) => {
+    const { url, key } = await startService(db);
+    const answer = await raw(
+      url,
+      `GET ${path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: Bearer ${key}\r\n\r\n`,
+    );
+    expect(answer).toMatch(/^HTTP\/1.1 400/);
+    expect(answer).toContain('application/problem+json');
+  });
+
+  test.each([
+    'GET\r\n\r\n',
+    'GET / HTTP/1.1\r\n\r\n',
+    'GET \\ HTTP/1.1\r\nhost: a b\r\nconnection: close\r\n\r\n',
+  ])('a request that is none is answered with a problem: %j', async (request) => {
+    const { url } = await startService(db);
+    expect(await raw(url, request)).toMatch(/^HTTP\/1.1 400/);
+  });
+
+  test('requests at once, while streams have a bound of their own', async () => {
+    const { call } = await startService(db, { limits: { requests: 1, streams: 2, streamsPerCaller: 1 } });
+    const waiting = call('/v1/signals/feed?after=latest&wait=1');
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    const second = await call('/v1/signals/feed?after=latest');
+    expect(second.body).toMatchObject({ status: 429, code: 'TOO_MANY' });
+    expect(second.headers.get('retry-after')).toBe('2');
+    expect((await call('/v1/me')).status).toBe(200);
+    const answers = await Promise.all(Array.from({ length: 20 }, () => call('/v1/stats')));
+    const statuses = new Set(answers.map(({ status }) => status));
+    expect([...statuses].sort()).toEqual([200, 503]);
+    expect(answers.find(({ status }) => status === 503)?.body['code']).toBe('TOO_MANY');
+    expect((await waiting).status).toBe(200);
+    expect((await call('/v1/signals/feed?after=latest')).status).toBe(200);
+  });
+});
+
+describe('hosts', () => {
+  const ask = (url: string, host: string) =>
+    raw(url, `GET /healthz HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`);
+
+  test('only names that are ours are answered, so that no web page gets in through a name of its own', async () => {
+    const { url } = await startService(db, { hosts: hostRule('127.0.0.1', ['sync.example.com']) });
+    for (const host of [
+      'localhost',
+      'LOCALHOST:1234',
+      '127.0.0.1:80',
+      '[::1]:80',
+      'x.localhost',
+      'sync.example.com:443',
+    ])
+      expect(await ask(url, host)).toMatch(/^HTTP\/1.1 200/);
+    for (const host of [
+      'evil.example',
+      'localhost.evil.example',
+      '192.168.0.1',
+      'sync.example.com.evil',
+      '127.0.0.1.nip.io',
+    ]) {
+      const answer = await ask(url, host);
+      expect(answer).toMatch(/^HTTP\/1.1 403/);
+      expect(answer).toContain('"code":"FORBIDDEN"');
+    }
+  });
+
+  test('where every address is listened on, addresses are answered and names must be configured', async () => {
+    const { url } = await startService(db, { hosts: hostRule('0.0.0.0') });
+    expect(await ask(url, '10.1.2.3:8080')).toMatch(/^HTTP\/1.1 200/);
+    expect(await ask(url, 'sync.example.com')).toMatch(/^HTTP\/1.1 403/);
+    expect(hostRule('0.0.0.0', ['*'])).toBeUndefined();
+  });
+
+  test('every answer carries the headers that keep browsers from harm, refusals too', async () => {
+    const { call } = await startService(db);
+    for (const path of ['/v1/me', '/v1/nothing', '/healthz', '/openapi.json']) {
+      const { headers } = await call(path);
+      expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
+      expect(headers.get('x-content-type-options')).toBe('nosniff');
+      expect(headers.get('referrer-policy')).toBe('no-referrer');
+      expect(headers.get('cache-control')).toBe('no-store');
+    }
+  });
+});

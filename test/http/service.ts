@@ -1,0 +1,106 @@
+import { connect } from 'node:net';
+import { afterEach } from 'vitest';
+import { createApp } from '../../src/http/app.ts';
+import type { AppOptions } from '../../src/http/context.ts';
+import { type HttpServer, startServer } from '../../src/http/server.ts';
+import type { Syncline, SynclineOptions } from '../../src/index.ts';
+import { silent, type TestDatabase } from '../setup/database.ts';
+
+/** The service over real HTTP, on a real server and a real database. */
+export interface Service {
+  syncline: Syncline;
+  server: HttpServer;
+  url: string;
+  /** The key of an operator. */
+  key: string;
+  /** Asks with the operator's key unless the request says otherwise. */
+  call(path: string, request?: Call): Promise<Answer>;
+}
+
+export interface Call {
+  method?: string;
+  key?: string | undefined;
+  headers?: Record<string, string>;
+  /** Sent as JSON. */
+  json?: unknown;
+  body?: string | Uint8Array;
+}
+
+export interface Answer {
+  status: number;
+  headers: Headers;
+  text: string;
+  // What comes back is looked at field by field.
+  body: Record<string, unknown> & { items: Record<string, unknown>[] };
+}
+
+const servers: HttpServer[] = [];
+afterEach(async () => {
+  await Promise.all(servers.splice(0).map((server) => server.close()));
+});
+
+export async function startService(
+  db: TestDatabase,
+  options: Partial<AppOptions> & { engine?: SynclineOptions } = {},
+): Promise<Service> {
+  const { engine, ...rest } = options;
+  const syncline = db.engine(engine);
+  const app = createApp({ syncline, log: silent, version: '1.2.3', ...rest });
+  const server = await startServer({ app, host: '127.0.0.1', port: 0 });
+  servers.push(server);
+  const { key } = await syncline.keys.create({ name: 'tests' });
+  return {
+    syncline,
+    server,
+    url: server.url,
+    key,
+    call: (path, request = {}) => call(server.url, path, key, request),
+  };
+}
+
+/** The server is closed when the test ends. */
+export function closeLater(server: HttpServer): HttpServer {
+  servers.push(server);
+  return server;
+}
+
+export async function call(url: string, path: string, usualKey: string, request: Call = {}): Promise<Answer> {
+  const { method, json, body } = request;
+  const key = 'key' in request ? request.key : usualKey;
+  const response = await fetch(`${url}${path}`, {
+    redirect: 'manual',
+    ...(method && { method }),
+    headers: {
+      ...(key !== undefined && { authorization: `Bearer ${key}` }),
+      ...(json !== undefined && { 'content-type': 'application/json' }),
+      ...request.headers,
+    },
+    ...((body !== undefined || json !== undefined) && { body: body ?? JSON.stringify(json) }),
+  } as RequestInit);
+  const text = await response.text();
+  const isJson = /json/.test(response.headers.get('content-type') ?? '');
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    body: (isJson ? JSON.parse(text) : {}) as Answer['body'],
+  };
+}
+
+/** Sends bytes as they are, for what `fetch` would not send, and resolves with all that comes back. */
+export function raw(url: string, request: string): Promise<string> {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve, reject) => {
+    const socket = connect(Number(port), hostname, () => socket.write(request, 'latin1'));
+    let answer = '';
+    socket.setEncoding('utf8').on('data', (text: string) => {
+      answer += text;
+    });
+    socket.on('end', () => resolve(answer)).on('error', reject);
+  });
+}
+
+/** The value of the session cookie that an answer sets. */
+export function cookieOf({ headers }: Answer): string {
+  return /syncline_session=([^;]*)/.exec(headers.get('set-cookie') ?? '')?.[1] ?? '';
+}
