@@ -66,6 +66,8 @@ export interface Connection {
   /** Since when every run has failed, and of what kind the last failure was. */
   failingSince: Date | undefined;
   failure: string | undefined;
+  /** When its next run is expected to start: that of its pending job, else when the scheduler will place one. */
+  nextStartAt: Date | undefined;
   /** When its latest incremental job ended. */
   lastEndedAt: Date | undefined;
   sync: ConnectionSync;
@@ -357,6 +359,7 @@ function toConnection(row: ConnectionRow, config: Config['scheduler']): Connecti
     failure: row.failure ?? undefined,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
+    nextStartAt: row.status === 'active' ? (row.pending_at ?? toDate(sync.nextRunAtMs)) : undefined,
     lastEndedAt: row.last_incremental_ended_at ?? undefined,
     sync: {
       intervalSeconds: sync.intervalSeconds,

@@ -45,6 +45,7 @@ export function connectionJson(connection: Connection) {
     failure: connection.failure ?? null,
     interval_seconds: sync.intervalSeconds ?? null,
     base_interval_seconds: sync.baseIntervalSeconds,
+    next_start_at: isoTime(connection.nextStartAt),
     next_run_at: isoTime(sync.nextRunAt),
     last_ended_at: isoTime(connection.lastEndedAt),
     first_activated_at: isoTime(sync.firstActivatedAt),

@@ -11,7 +11,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Counts what was changed from this page: whatever is shown may be different now. */
+/** Counts the moments at which whatever is shown may have become wrong: a change made from this page, an outage. */
 export const changes = signal(0);
 
 export type Query = Record<string, string | number | boolean | null | undefined>;
@@ -70,11 +70,14 @@ function headersFor(method: string, body: object | undefined): Record<string, st
   return headers;
 }
 
+/** The code of the one problem that no server can tell. */
+export const unreachableCode = 'UNREACHABLE';
+
 const unreachable: Problem = {
   title: 'The server does not answer',
   status: 0,
   detail: 'The request did not reach the server, or no answer came back.',
-  code: 'UNREACHABLE',
+  code: unreachableCode,
   hint: 'Is the process still running, and this machine online?',
 };
 

@@ -13,6 +13,7 @@ import { PulsePage } from './pages/pulse.tsx';
 import { SignalsPage } from './pages/signals.tsx';
 import { SystemPage } from './pages/system.tsx';
 import { AskHost } from './parts/ask.tsx';
+import { Away } from './parts/away.tsx';
 import { Header } from './parts/header.tsx';
 import { ProblemBox } from './parts/states.tsx';
 import { Toasts } from './parts/toast.tsx';
@@ -59,6 +60,7 @@ function SignedIn({ me }: { me: Me }) {
         Skip to content
       </a>
       <Header me={me} />
+      <Away />
       <main id="main" class="page" ref={main} tabIndex={-1}>
         {pageFor(here, me)}
       </main>

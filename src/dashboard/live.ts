@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import { apiUrl, type Query } from './api.ts';
+import { apiUrl, changes, type Query } from './api.ts';
 import type { Signal } from './types.ts';
 
 export type Connectedness = 'connecting' | 'open' | 'lost';
@@ -78,6 +78,7 @@ const pulseOnly = { kind: '-' };
 /** One stream for the whole app. It is closed while nobody looks: browsers allow few connections to one server. */
 export function startPulse(): () => void {
   let close: (() => void) | undefined;
+  let wasLost = false;
   const follow = () => {
     close?.();
     close = undefined;
@@ -87,6 +88,8 @@ export function startPulse(): () => void {
         lastPulse.value = Date.now();
       },
       onState: (state) => {
+        if (state === 'open' && wasLost) changes.value++;
+        wasLost = state !== 'open' && (wasLost || state === 'lost');
         liveState.value = state;
       },
     });

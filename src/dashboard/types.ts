@@ -67,6 +67,7 @@ export interface Connection {
   interval_seconds: number | null;
   /** The interval in force. */
   base_interval_seconds: number;
+  next_start_at: string | null;
   next_run_at: string | null;
   last_ended_at: string | null;
   first_activated_at: string | null;

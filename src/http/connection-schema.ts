@@ -23,7 +23,10 @@ export const connectionSchema = z
     }),
     interval_seconds: z.int().nullable().openapi({ description: 'Its own interval, if it has one.' }),
     base_interval_seconds: z.int().openapi({ description: 'The interval in force.', example: 900 }),
-    next_run_at: time().nullable(),
+    next_start_at: time().nullable().openapi({ description: 'When its next run is expected to start.' }),
+    next_run_at: time()
+      .nullable()
+      .openapi({ description: 'When the scheduler places its next job, as its metadata says.' }),
     last_ended_at: time().nullable(),
     first_activated_at: time().nullable(),
     last_jitter_seconds: z.number().nullable(),

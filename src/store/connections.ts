@@ -108,6 +108,8 @@ export interface ConnectionRow {
   failure: string | null;
   tenant_name: string | null;
   provider_name: string | null;
+  /** When the first of its jobs that wait or run is, or was, to start. */
+  pending_at: Date | null;
 }
 
 const connectionColumns = (
@@ -115,7 +117,9 @@ const connectionColumns = (
 ) => `c.id, c.tenant_id, c.provider_slug, c.external_id, c.status, c.metadata, c.config,
   c.created_at, c.updated_at, c.last_incremental_ended_at, c.failing_since, c.failure,
   (SELECT t.name FROM ${db.schema}.tenants t WHERE t.id = c.tenant_id) AS tenant_name,
-  (SELECT p.display_name FROM ${db.schema}.providers p WHERE p.slug = c.provider_slug) AS provider_name`;
+  (SELECT p.display_name FROM ${db.schema}.providers p WHERE p.slug = c.provider_slug) AS provider_name,
+  (SELECT min(greatest(j.scheduled_at, j.retry_after)) FROM ${db.schema}.sync_jobs j
+   WHERE j.connection_id = c.id AND j.status IN ('queued', 'running')) AS pending_at`;
 
 export async function findConnection(
   db: Queryable,

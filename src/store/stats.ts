@@ -153,12 +153,12 @@ export async function dueGroups(
   const share = Math.min(1, sampled / Math.max(1, estimate));
   const source =
     share < 1
-      ? `${db.schema}.connections TABLESAMPLE SYSTEM (${100 * share})`
-      : `(SELECT * FROM ${db.tables.connections} c ORDER BY id LIMIT ${sampled})`;
+      ? `${db.schema}.connections c TABLESAMPLE SYSTEM (${100 * share})`
+      : `(SELECT * FROM ${db.tables.connections} c ORDER BY id LIMIT ${sampled}) c`;
   const groups = await db.query<DueGroup>(
     `SELECT date_bin('1 minute', greatest(due_at, $1), $1) AS at, left((metadata #> '{sync,interval_seconds}')::text, 20) AS interval,
        count(*)::int AS connections
-     FROM ${source} c WHERE status = 'active' AND due_at < $2 GROUP BY 1, 2`,
+     FROM ${source} WHERE status = 'active' AND due_at < $2 GROUP BY 1, 2`,
     [from, to],
   );
   return { groups, share };

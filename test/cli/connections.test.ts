@@ -42,6 +42,7 @@ describe('syncline connections add', () => {
       failure: null,
       interval_seconds: 300,
       base_interval_seconds: 300,
+      next_start_at: null,
       next_run_at: null,
       last_ended_at: null,
       first_activated_at: isoTime,

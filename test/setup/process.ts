@@ -26,6 +26,8 @@ afterEach(() => {
 export interface RunOptions {
   env?: NodeJS.ProcessEnv;
   cwd?: string;
+  /** It is not killed when the test ends: whoever started it ends it. */
+  outlivesTest?: boolean;
 }
 
 /** Starts the real command line, as built, as a process of its own. */
@@ -38,14 +40,19 @@ export function runCli(args: string[], options: RunOptions = {}): Promise<Finish
   return startCli(args, options).finished;
 }
 
-export function startProcess(command: string, args: string[], { env = {}, cwd }: RunOptions = {}): Running {
+export function startProcess(
+  command: string,
+  args: string[],
+  { env = {}, cwd, outlivesTest = false }: RunOptions = {},
+): Running {
   const child = spawn(command, args, {
     cwd,
     env: { ...cleanEnvironment(), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  running.add(child);
+  if (!outlivesTest) running.add(child);
   let [stdout, stderr] = ['', ''];
+  let hasEnded = false;
   const watchers = new Set<() => void>();
   child.stdout?.setEncoding('utf8').on('data', (text: string) => {
     stdout += text;
@@ -59,6 +66,7 @@ export function startProcess(command: string, args: string[], { env = {}, cwd }:
     child.once('error', reject);
     child.once('close', (code, signal) => {
       running.delete(child);
+      hasEnded = true;
       resolve({ code, signal, stdout, stderr });
       for (const watcher of watchers) watcher();
     });
@@ -70,7 +78,7 @@ export function startProcess(command: string, args: string[], { env = {}, cwd }:
       new Promise((resolve, reject) => {
         const look = () => {
           if (pattern.test(stdout) || pattern.test(stderr)) resolve(stdout + stderr);
-          else if (!running.has(child)) reject(new Error(`ended without ${pattern}: ${stdout}${stderr}`));
+          else if (hasEnded) reject(new Error(`ended without ${pattern}: ${stdout}${stderr}`));
         };
         watchers.add(look);
         look();

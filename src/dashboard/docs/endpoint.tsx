@@ -1,4 +1,5 @@
 import { type Endpoint, type OpenApi, type Operation, resolved } from './openapi.ts';
+import { Prose } from './prose.tsx';
 import { SchemaView } from './schema.tsx';
 
 const tones: Record<string, string> = {
@@ -22,7 +23,11 @@ export function EndpointView({ api, endpoint }: { api: OpenApi; endpoint: Endpoi
         {operation.summary && <span class="soft">{operation.summary}</span>}
       </header>
       <div class="panel-body">
-        {operation.description && <p class="prose">{operation.description}</p>}
+        {operation.description && (
+          <p class="prose">
+            <Prose text={operation.description} />
+          </p>
+        )}
         <Parameters api={api} operation={operation} />
         <Body api={api} operation={operation} />
         <Responses api={api} operation={operation} />
@@ -77,34 +82,64 @@ function Body({ api, operation }: Props) {
   );
 }
 
+type Response = NonNullable<Operation['responses']>[string];
+
+/** What one hopes for each for itself, and what may go wrong together: that is much the same everywhere. */
 function Responses({ api, operation }: Props) {
-  const responses = Object.entries(operation.responses ?? {});
+  const all = Object.entries(operation.responses ?? {}).map(([status, response]): [string, Response] => [
+    status,
+    resolved(api, response),
+  ]);
+  const problems = all.filter(([status]) => status >= '400');
   return (
     <>
       <h4>Answers</h4>
-      {responses.map(([status, reference]) => {
-        const { description, content } = resolved(api, reference);
-        const schemas = Object.entries(content ?? {}).filter(([, { schema }]) => schema);
-        if (schemas.length === 0)
-          return (
-            <p key={status} class="response">
-              <code>{status}</code> <span class="soft">{description}</span>
-            </p>
-          );
-        return (
-          <details key={status} class="response">
-            <summary>
-              <code>{status}</code> <span class="soft">{description}</span>
-            </summary>
-            {schemas.map(([type, { schema }]) => (
-              <div key={type}>
-                <h4>{type}</h4>
-                {schema && <SchemaView api={api} schema={schema} />}
-              </div>
-            ))}
-          </details>
-        );
-      })}
+      {all
+        .filter(([status]) => status < '400')
+        .map(([status, response]) => (
+          <ResponseView key={status} api={api} status={status} response={response} />
+        ))}
+      {problems.length > 0 && (
+        <details class="response">
+          <summary>
+            Problems <code>{problems.map(([status]) => status).join(' ')}</code>
+          </summary>
+          {problems.map(([status, response]) => (
+            <ResponseView key={status} api={api} status={status} response={response} />
+          ))}
+        </details>
+      )}
     </>
+  );
+}
+
+interface ResponseProps {
+  api: OpenApi;
+  status: string;
+  response: Response;
+}
+
+function ResponseView({ api, status, response: { description, content } }: ResponseProps) {
+  const schemas = Object.entries(content ?? {}).flatMap(([type, { schema }]) =>
+    schema ? [{ type, schema }] : [],
+  );
+  if (schemas.length === 0)
+    return (
+      <p class="response">
+        <code>{status}</code> <span class="soft">{description}</span>
+      </p>
+    );
+  return (
+    <details class="response">
+      <summary>
+        <code>{status}</code> <span class="soft">{description}</span>
+      </summary>
+      {schemas.map(({ type, schema }) => (
+        <div key={type}>
+          <h4>{type}</h4>
+          <SchemaView api={api} schema={schema} />
+        </div>
+      ))}
+    </details>
   );
 }

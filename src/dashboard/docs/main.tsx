@@ -9,6 +9,7 @@ import { hrefOf } from '../router.ts';
 import { startTheme } from '../theme.ts';
 import { EndpointView } from './endpoint.tsx';
 import { type Group, groupsOf, matches, type OpenApi } from './openapi.ts';
+import { Prose } from './prose.tsx';
 
 startTheme();
 startKeyboard();
@@ -78,7 +79,11 @@ function Document({ api }: { api: OpenApi }) {
         <h1>
           {api.info.title} <span class="soft">{api.info.version}</span>
         </h1>
-        {api.info.description && <p class="prose soft">{api.info.description}</p>}
+        {api.info.description && (
+          <p class="prose soft">
+            <Prose text={api.info.description} />
+          </p>
+        )}
         {groups.length === 0 && <Empty>No endpoint matches.</Empty>}
         {groups.map((group) => (
           <GroupView key={group.name} api={api} group={group} />

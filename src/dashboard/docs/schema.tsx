@@ -1,4 +1,5 @@
 import { type OpenApi, resolved, type Schema } from './openapi.ts';
+import { Prose } from './prose.tsx';
 
 interface Props {
   api: OpenApi;
@@ -44,7 +45,9 @@ function FieldView({ api, name, schema, required, seen }: FieldProps) {
     <li>
       <code>{name}</code> <span class="type">{typeText(api, schema)}</span>{' '}
       {required && <span class="required">required</span>}{' '}
-      <span class="soft">{[whole.description, boundsText(whole)].filter(Boolean).join(' ')}</span>
+      <span class="soft">
+        <Prose text={whole.description} /> {boundsText(whole)}
+      </span>
       {opens && (
         <details>
           <summary>fields</summary>
@@ -97,13 +100,16 @@ function typeText(api: OpenApi, schema: Schema): string {
 }
 
 function boundsText({ minimum, maximum, minLength, maxLength, default: standard }: Schema): string {
-  return [
-    minimum !== undefined && `from ${minimum}`,
-    maximum !== undefined && `to ${maximum}`,
-    minLength !== undefined && `${minLength} characters or more`,
-    maxLength !== undefined && `${maxLength} characters at most`,
-    standard !== undefined && `default ${JSON.stringify(standard)}`,
-  ]
-    .filter(Boolean)
-    .join(', ');
+  const parts = [
+    rangeText(minimum, maximum, ''),
+    rangeText(minLength, maxLength, ' characters'),
+    standard === undefined ? '' : `default ${JSON.stringify(standard)}`,
+  ].filter(Boolean);
+  return parts.length > 0 ? `(${parts.join(', ')})` : '';
+}
+
+function rangeText(least: number | undefined, most: number | undefined, unit: string): string {
+  if (least !== undefined && most !== undefined) return `${least} to ${most}${unit}`;
+  if (least !== undefined) return `${least}${unit} or more`;
+  return most === undefined ? '' : `${most}${unit} at most`;
 }

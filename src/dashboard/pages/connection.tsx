@@ -70,7 +70,7 @@ function factsOf(connection: Connection): Fact[] {
   return [
     {
       name: 'Next run',
-      value: connection.status === 'active' ? <Countdown at={connection.next_run_at} /> : '–',
+      value: connection.status === 'active' ? <Countdown at={connection.next_start_at} /> : '–',
     },
     { name: 'Last run ended', value: <Ago at={connection.last_ended_at} /> },
     { name: 'Interval', value: `${seconds(inForce)}${own === null ? ' (default)' : ''}` },

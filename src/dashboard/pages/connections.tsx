@@ -54,7 +54,7 @@ const tenantColumn: Column<Connection> = {
 
 function NextRun({ connection }: { connection: Connection }) {
   if (connection.status !== 'active') return <span class="faint">–</span>;
-  return <Countdown at={connection.next_run_at} />;
+  return <Countdown at={connection.next_start_at} />;
 }
 
 const bulkActions: { action: BulkAction; name: string }[] = [

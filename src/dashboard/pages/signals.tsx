@@ -76,9 +76,5 @@ function TailState({ waiting, stopped, hovered, state }: StateProps) {
     : state === 'open'
       ? 'Following'
       : 'Connecting…';
-  return (
-    <span class="soft num" role="status">
-      {said}
-    </span>
-  );
+  return <span class="soft num">{said}</span>;
 }

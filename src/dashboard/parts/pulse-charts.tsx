@@ -37,7 +37,7 @@ export function SeriesCharts({ series }: { series: Series }) {
           exact={compact}
         />
       </Panel>
-      <Panel title="Freshness" note="how old the data is">
+      <Panel title="Freshness" note="how old data was when a run renewed it">
         <Chart
           kind="lines"
           label={`Freshness over time; ${sayLast(freshness, (value) => seconds(value))}`}

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { unreachableCode } from '../api.ts';
 import type { Loaded } from '../query.ts';
 import type { Problem } from '../types.ts';
 import { Icon } from './icon.tsx';
@@ -36,6 +37,19 @@ export function ProblemBox({ problem, retry }: { problem: Problem; retry?: () =>
   );
 }
 
+/** What is shown could not be refreshed. That nothing can be, while the server is away, is said once for all. */
+function Stale({ problem, retry }: { problem: Problem; retry: () => void }) {
+  if (problem.code === unreachableCode) return null;
+  return (
+    <p class="stale" role="status">
+      <Icon name="attention" /> Not up to date: {problem.detail}
+      <button type="button" class="button small" onClick={retry}>
+        Try again
+      </button>
+    </p>
+  );
+}
+
 export function Empty({ children }: { children: ComponentChildren }) {
   return <p class="empty">{children}</p>;
 }
@@ -52,7 +66,12 @@ export function LoadedView<Data>({ of: loaded, lines, height, children }: Loaded
   const skeleton = { ...(lines ? { lines } : {}), ...(height ? { height } : {}) };
   return (
     <>
-      {loaded.problem && <ProblemBox problem={loaded.problem} retry={loaded.reload} />}
+      {loaded.problem && loaded.data === undefined && (
+        <ProblemBox problem={loaded.problem} retry={loaded.reload} />
+      )}
+      {loaded.problem && loaded.data !== undefined && (
+        <Stale problem={loaded.problem} retry={loaded.reload} />
+      )}
       {loaded.data !== undefined && children(loaded.data)}
       {loaded.data === undefined && !loaded.problem && <Skeleton {...skeleton} />}
     </>

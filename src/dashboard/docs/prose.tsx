@@ -1,0 +1,5 @@
+/** Text in which `backticks` mark code. */
+export function Prose({ text }: { text: string | undefined }) {
+  const parts = (text ?? '').split('`');
+  return <>{parts.map((part, index) => (index % 2 ? <code key={`${index} ${part}`}>{part}</code> : part))}</>;
+}
