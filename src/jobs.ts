@@ -41,6 +41,8 @@ export interface Job {
   tenantId: string;
   provider: string;
   connectionId: string;
+  /** What the provider calls its connection. */
+  connectionName: string | undefined;
   type: JobType;
   status: JobStatus;
   priority: number;
@@ -224,6 +226,7 @@ function toJob(row: JobRow): Job {
     tenantId: row.tenant_id,
     provider: row.provider_slug,
     connectionId: row.connection_id,
+    connectionName: row.connection_name ?? undefined,
     type: row.job_type,
     status: row.status,
     priority: row.priority,

@@ -36,6 +36,8 @@ export interface StoredSignal {
   tenantId: string;
   provider: string;
   connectionId: string;
+  /** What the provider calls its connection. */
+  connectionName: string | undefined;
   /** The job whose run stored it. */
   jobId: string | undefined;
   kind: string;
@@ -271,6 +273,7 @@ function toSignal(row: SignalRow): StoredSignal {
     tenantId: row.tenant_id,
     provider: row.provider_slug,
     connectionId: row.connection_id,
+    connectionName: row.connection_name ?? undefined,
     jobId: row.job_id ?? undefined,
     kind: row.kind,
     occurredAt: row.occurred_at,

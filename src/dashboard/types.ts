@@ -94,6 +94,7 @@ export interface Job {
   tenant_id: string;
   provider: string;
   connection_id: string;
+  connection_name: string | null;
   type: JobType;
   status: JobStatus;
   priority: number;
@@ -140,6 +141,7 @@ export interface Signal {
   tenant_id: string;
   provider: string;
   connection_id: string;
+  connection_name: string | null;
   job_id: string | null;
   kind: string;
   occurred_at: string | null;

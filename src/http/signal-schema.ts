@@ -8,6 +8,7 @@ export const signalSchema = z
     tenant_id: id(),
     provider: z.string().openapi({ example: 'github' }),
     connection_id: id(),
+    connection_name: z.string().nullable().openapi({ description: 'The external id of its connection.' }),
     job_id: id().nullable().openapi({ description: 'The job whose run stored it.' }),
     kind: z.string().openapi({ example: 'issue.opened' }),
     occurred_at: time().nullable(),

@@ -1,5 +1,5 @@
 import type { Queryable } from './database.ts';
-import type { SignalFilter, SignalRow } from './signals.ts';
+import { connectionName, type SignalFilter, type SignalRow } from './signals.ts';
 
 /** The signals of one transaction, at its place in the order of commits. */
 export interface Batch {
@@ -80,7 +80,7 @@ export function signalsOfBatches(
   }: { within: WithinBatch | undefined; filter: SignalFilter; limit: number },
 ): Promise<FeedRow[]> {
   return db.query<FeedRow>(
-    `SELECT s.*, b.position FROM unnest($1::uuid[], $2::float8[]) WITH ORDINALITY AS b (batch, position, n)
+    `SELECT s.*, ${connectionName(db)}, b.position FROM unnest($1::uuid[], $2::float8[]) WITH ORDINALITY AS b (batch, position, n)
      CROSS JOIN LATERAL (
        SELECT s.id, s.tenant_id, s.provider_slug, s.connection_id, s.job_id, s.kind, s.occurred_at, s.received_at, s.dedupe_key, s.payload
        FROM ${db.tables.signals} s

@@ -114,14 +114,19 @@ export interface JobRow {
   blocked: boolean;
   signal_count: number;
   next_cursor: unknown;
+  /** The external id of its connection. */
+  connection_name: string | null;
 }
 
-const jobColumns = `id, tenant_id, provider_slug, connection_id, job_type, status, priority, attempts, scheduled_at, retry_after,
-  started_at, finished_at, cursor, error, created_at, updated_at, process_id, claim_id, blocked, signal_count, next_cursor`;
+const jobColumns = (
+  db: Queryable,
+) => `j.id, j.tenant_id, j.provider_slug, j.connection_id, j.job_type, j.status, j.priority, j.attempts, j.scheduled_at,
+  j.retry_after, j.started_at, j.finished_at, j.cursor, j.error, j.created_at, j.updated_at, j.process_id, j.claim_id, j.blocked, j.signal_count, j.next_cursor,
+  (SELECT c.external_id FROM ${db.schema}.connections c WHERE c.id = j.connection_id) AS connection_name`;
 
 export async function findJob(db: Queryable, id: string, lock = ''): Promise<JobRow | undefined> {
   const [row] = await db.query<JobRow>(
-    `SELECT ${jobColumns} FROM ${db.tables.jobs} j WHERE id = $1 ${lock}`,
+    `SELECT ${jobColumns(db)} FROM ${db.tables.jobs} j WHERE j.id = $1 ${lock && `${lock} OF j`}`,
     [id],
   );
   return row;
@@ -130,9 +135,9 @@ export async function findJob(db: Queryable, id: string, lock = ''): Promise<Job
 /** Every job of a connection that is queued or running: at most one of each type. */
 export function pendingJobs(db: Queryable, connectionId: string, lock = ''): Promise<JobRow[]> {
   return db.query<JobRow>(
-    `SELECT ${jobColumns} FROM ${db.tables.jobs} j
+    `SELECT ${jobColumns(db)} FROM ${db.tables.jobs} j
      WHERE connection_id = $1 AND status IN ('queued', 'running')
-     ORDER BY status DESC, priority DESC, scheduled_at ${lock}`,
+     ORDER BY status DESC, priority DESC, scheduled_at ${lock && `${lock} OF j`}`,
     [connectionId],
   );
 }
@@ -140,7 +145,7 @@ export function pendingJobs(db: Queryable, connectionId: string, lock = ''): Pro
 /** The jobs of a connection that ended last, newest first. */
 export function endedJobs(db: Queryable, connectionId: string, limit: number): Promise<JobRow[]> {
   return db.query<JobRow>(
-    `SELECT ${jobColumns} FROM ${db.tables.jobs} j
+    `SELECT ${jobColumns(db)} FROM ${db.tables.jobs} j
      WHERE connection_id = $1 AND status IN ('succeeded', 'failed', 'cancelled', 'completed')
      ORDER BY coalesce(finished_at, updated_at) DESC LIMIT $2`,
     [connectionId, limit],
@@ -181,7 +186,7 @@ export function listJobs(
   { before, limit, scan }: { before: string | undefined; limit: number; scan: number },
 ): Promise<JobRow[]> {
   return db.query<JobRow>(
-    `SELECT ${jobColumns} FROM (SELECT * FROM ${db.tables.jobs} j WHERE ${indexed} ORDER BY j.id DESC LIMIT $9) j
+    `SELECT ${jobColumns(db)} FROM (SELECT * FROM ${db.tables.jobs} j WHERE ${indexed} ORDER BY j.id DESC LIMIT $9) j
      WHERE ${looked(6)} ORDER BY j.id DESC LIMIT $10`,
     [...indexedValues(filter, before), filter.status, filter.provider, filter.type, scan, limit],
   );
@@ -219,7 +224,7 @@ export function listHistory(
   { before, limit }: { before: HistoryKey | undefined; limit: number },
 ): Promise<(JobRow & HistoryKey)[]> {
   return db.query<JobRow & HistoryKey>(
-    `SELECT ${jobColumns}, ${endedText} FROM ${db.tables.jobs} j
+    `SELECT ${jobColumns(db)}, ${endedText} FROM ${db.tables.jobs} j
      WHERE ${historyBefore} AND ${looked(4)} AND ($7::uuid IS NULL OR j.id >= $7) AND ($8::uuid IS NULL OR j.id < $8)
      ORDER BY ${historyOrder} LIMIT $9`,
     [connectionId, before?.ended, before?.id, status, provider, type, from, until, limit],

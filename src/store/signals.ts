@@ -64,6 +64,7 @@ export interface SignalRow {
   tenant_id: string;
   provider_slug: string;
   connection_id: string;
+  connection_name: string | null;
   job_id: string | null;
   kind: string;
   occurred_at: Date;
@@ -73,9 +74,13 @@ export interface SignalRow {
   dedupe_key: string | null;
 }
 
+/** What the provider calls the connection of a signal. */
+export const connectionName = (db: Queryable) =>
+  `(SELECT c.external_id FROM ${db.schema}.connections c WHERE c.id = s.connection_id) AS connection_name`;
+
 /** Without payloads a list of many is quick to send and to show. */
-const signalColumns = (payload: boolean) =>
-  `s.id, s.tenant_id, s.provider_slug, s.connection_id, s.job_id, s.kind, s.occurred_at, s.received_at, s.dedupe_key${payload ? ', s.payload' : ''}`;
+const signalColumns = (db: Queryable, payload: boolean) =>
+  `${connectionName(db)}, s.id, s.tenant_id, s.provider_slug, s.connection_id, s.job_id, s.kind, s.occurred_at, s.received_at, s.dedupe_key${payload ? ', s.payload' : ''}`;
 
 export interface SignalFilter {
   tenantId?: string | undefined;
@@ -111,7 +116,7 @@ export function listSignals(
   { before, limit, payload, scan }: SignalWalk<string> & { scan: number },
 ): Promise<SignalRow[]> {
   return db.query<SignalRow>(
-    `SELECT ${signalColumns(payload)} FROM (SELECT * FROM ${db.tables.signals} s WHERE ${indexed} ORDER BY s.id DESC LIMIT $8) s
+    `SELECT ${signalColumns(db, payload)} FROM (SELECT * FROM ${db.tables.signals} s WHERE ${indexed} ORDER BY s.id DESC LIMIT $8) s
      WHERE ($5::text IS NULL OR s.provider_slug = $5) AND ($6::text IS NULL OR s.kind = $6) AND ($7::uuid IS NULL OR s.job_id = $7)
      ORDER BY s.id DESC LIMIT $9`,
     [...indexedValues(filter, before), filter.provider, filter.kind, filter.jobId, scan, limit],
@@ -145,7 +150,7 @@ export function listReceived(
   { before, limit, payload, scan }: SignalWalk<ReceivedKey> & { scan: number },
 ): Promise<(SignalRow & ReceivedKey)[]> {
   return db.query<SignalRow & ReceivedKey>(
-    `SELECT ${signalColumns(payload)}, s.received_at::text AS received
+    `SELECT ${signalColumns(db, payload)}, s.received_at::text AS received
      FROM (SELECT * FROM ${db.tables.signals} s WHERE ${receivedBefore} ORDER BY ${receivedOrder} LIMIT $9) s
      WHERE ($4::text IS NULL OR s.kind = $4) AND ($5::text IS NULL OR s.provider_slug = $5) AND ($6::uuid IS NULL OR s.job_id = $6)
        AND ($7::uuid IS NULL OR s.id >= $7) AND ($8::uuid IS NULL OR s.id < $8)
@@ -174,7 +179,7 @@ export async function lastReceivedListed(
 
 export async function findSignal(db: Queryable, id: string): Promise<SignalRow | undefined> {
   const [row] = await db.query<SignalRow>(
-    `SELECT ${signalColumns(true)} FROM ${db.tables.signals} s WHERE s.id = $1`,
+    `SELECT ${signalColumns(db, true)} FROM ${db.tables.signals} s WHERE s.id = $1`,
     [id],
   );
   return row;

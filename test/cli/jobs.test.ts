@@ -64,6 +64,7 @@ describe('syncline jobs show', () => {
       tenant_id: tenant,
       provider: 'github',
       connection_id: connection,
+      connection_name: null,
       type: 'incremental',
       status: 'failed',
       priority: 7,

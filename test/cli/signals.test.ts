@@ -48,6 +48,7 @@ describe('syncline signals list', () => {
         tenant_id: tenant,
         provider: 'github',
         connection_id: one,
+        connection_name: null,
         job_id: null,
         kind: 'issue.opened',
         occurred_at: '2025-01-01T10:00:00.000Z',

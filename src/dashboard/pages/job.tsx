@@ -72,7 +72,10 @@ function JobView({ job }: { job: JobDetail }) {
       <Panel title="Facts">
         <Facts
           facts={[
-            { name: 'Connection', value: <ConnectionLink id={job.connection_id} /> },
+            {
+              name: 'Connection',
+              value: <ConnectionLink id={job.connection_id} name={job.connection_name} />,
+            },
             { name: 'Provider', value: job.provider },
             { name: 'Type', value: job.type },
             { name: 'Scheduled', value: <Ago at={job.scheduled_at} /> },

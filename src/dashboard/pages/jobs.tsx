@@ -11,7 +11,12 @@ import { type Job, jobStatuses, jobTypes } from '../types.ts';
 const columns: Column<Job>[] = [
   ...jobColumns.slice(0, 2),
   { name: 'Provider', cell: ({ provider }) => provider },
-  { name: 'Connection', cell: ({ connection_id }) => <ConnectionLink id={connection_id} /> },
+  {
+    name: 'Connection',
+    cell: ({ connection_id, connection_name }) => (
+      <ConnectionLink id={connection_id} name={connection_name} />
+    ),
+  },
   ...jobColumns.slice(2),
 ];
 

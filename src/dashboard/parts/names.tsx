@@ -6,11 +6,17 @@ export function connectionName({ external_id, id }: Pick<Connection, 'external_i
   return external_id || shortId(id);
 }
 
-export function ConnectionLink({ id }: { id: string | null }) {
+interface ConnectionLinkProps {
+  id: string | null;
+  /** Where it is known. */
+  name?: string | null;
+}
+
+export function ConnectionLink({ id, name }: ConnectionLinkProps) {
   if (!id) return <span class="faint">–</span>;
   return (
-    <Link to={`connections/${id}`} class="id" title={id}>
-      {shortId(id)}
+    <Link to={`connections/${id}`} class={name ? '' : 'id'} title={id}>
+      {name || shortId(id)}
     </Link>
   );
 }

@@ -33,7 +33,11 @@ function SignalRow({ signal, ofOne }: { signal: Signal; ofOne: boolean }) {
         <Icon name="right" />
         <Clock at={signal.received_at} />
         <b>{signal.kind}</b>
-        {!ofOne && <span class="soft">{signal.provider}</span>}
+        {!ofOne && (
+          <span class="soft" title={signal.provider}>
+            {signal.connection_name ?? signal.provider}
+          </span>
+        )}
         {signal.payload !== undefined && <JsonLine value={signal.payload} />}
       </button>
       {open && <Opened signal={signal} />}
@@ -49,8 +53,9 @@ function Opened({ signal }: { signal: Signal }) {
   return (
     <div class="signal-open">
       <p class="soft">
-        occurred <Clock at={signal.occurred_at} /> · connection <ConnectionLink id={signal.connection_id} /> ·
-        job <JobLink id={signal.job_id} />
+        occurred <Clock at={signal.occurred_at} /> · connection{' '}
+        <ConnectionLink id={signal.connection_id} name={signal.connection_name} /> · job{' '}
+        <JobLink id={signal.job_id} />
         {signal.dedupe_key && (
           <>
             {' '}

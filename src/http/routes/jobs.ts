@@ -36,6 +36,7 @@ const jobSchema = z
     tenant_id: id(),
     provider: z.string().openapi({ example: 'github' }),
     connection_id: id(),
+    connection_name: z.string().nullable().openapi({ description: 'The external id of its connection.' }),
     type: jobType,
     status: jobStatus,
     priority: z.int(),

@@ -1,0 +1,109 @@
+import { userInfo } from 'node:os';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { expectFailure, useCli } from '../setup/cli.ts';
+import { tenant, useDatabase } from '../setup/database.ts';
+
+const database = useDatabase();
+const { sql } = database;
+const { run, json } = useCli(database);
+beforeEach(async () => {
+  await database.empty();
+  await sql('TRUNCATE api_keys, sessions');
+});
+
+const actor = `cli:${userInfo().username}`;
+const nowhere = '00000000-0000-4000-8000-00000000dead';
+interface Key {
+  id: string;
+  key: string;
+  prefix: string;
+}
+
+describe('syncline keys', () => {
+  it('create shows a key once, on a line of its own, and it is good', async () => {
+    const { code, stdout, stderr } = await run('keys', 'create', '--operator', '--name', 'on call');
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const [key, remark] = stdout.trim().split('\n');
+    expect(key).toMatch(/^syn_[\w-]{43}$/);
+    expect(remark).toMatch(/not shown again/);
+    expect(await database.engine().access.authenticate(key as string)).toMatchObject({
+      tenantId: undefined,
+      actor: 'key:on call',
+    });
+    const { stdout: listed } = await run('keys', 'list');
+    expect(listed).toContain(`${key?.slice(0, 10)}…`);
+    expect(listed).not.toContain(key);
+  });
+
+  it('create --json has the key and what is known of it, under the name of who made it', async () => {
+    const made = await json<Key>('keys', 'create', '--tenant', tenant, '--name', 'their backend');
+    expect(made).toEqual({
+      id: expect.any(String),
+      name: 'their backend',
+      prefix: made.key.slice(0, 10),
+      key: expect.stringMatching(/^syn_/),
+      scope: 'tenant',
+      tenant_id: tenant,
+      created_at: expect.stringMatching(/Z$/),
+      created_by: actor,
+      last_used_at: null,
+      revoked_at: null,
+    });
+    expect(await database.engine().access.authenticate(made.key)).toMatchObject({ tenantId: tenant });
+    expect(await sql('SELECT kind, actor FROM events')).toEqual([{ kind: 'key.created', actor }]);
+  });
+
+  it('create wants either a tenant that there is or --operator, and a name', async () => {
+    const attempt = (...args: string[]) => run('keys', 'create', ...args);
+    const [neither, both, bad, unknown, unnamed, empty] = await Promise.all([
+      attempt('--name', 'a'),
+      attempt('--name', 'a', '--operator', '--tenant', tenant),
+      attempt('--name', 'a', '--tenant', 'b'),
+      attempt('--name', 'a', '--tenant', nowhere),
+      attempt('--operator'),
+      attempt('--operator', '--name', ' '),
+    ]);
+    const either = /A key is for one tenant or for the operator\. Give either --tenant <id> or --operator\./;
+    expectFailure(neither, either);
+    expectFailure(both, either);
+    expectFailure(bad, /--tenant is "b"; it must be a UUID/);
+    expectFailure(unknown, /There is no tenant/);
+    expectFailure(unnamed, /required option '--name <text>'/);
+    expectFailure(empty, /name is " "/);
+    expect(await sql('SELECT FROM api_keys')).toHaveLength(0);
+  });
+
+  it('list shows the newest first, what each opens and whether it is in use', async () => {
+    expect((await run('keys', 'list')).stdout).toBe('There are no keys.\n');
+    const { keys } = database.engine();
+    const old = await keys.create({ name: 'old' });
+    await keys.revoke(old.id);
+    await keys.create({ name: 'new', tenantId: tenant });
+    const [head, ...rows] = (await run('keys', 'list')).stdout.trimEnd().split('\n');
+    expect(head).toMatch(/^id +begins +opens +made +used +state +name$/i);
+    expect(rows).toEqual([
+      expect.stringMatching(new RegExp(`syn_.*… +${tenant} .* in use +new$`)),
+      expect.stringMatching(/syn_.*… +operator .* revoked .* ago +old$/),
+    ]);
+    const listed = await json<{ keys: Key[] }>('keys', 'list', '--limit', '1');
+    expect(listed.keys).toEqual([expect.objectContaining({ name: 'new', scope: 'tenant' })]);
+    expect(JSON.stringify(listed)).not.toContain('"key"');
+  });
+
+  it('revoke ends a key, and says why it cannot', async () => {
+    const { keys, access } = database.engine();
+    const { id, key } = await keys.create({ name: 'old' });
+    const { code, stdout } = await run('keys', 'revoke', id);
+    expect([code, stdout]).toEqual([0, `Key ${id} is revoked.\n`]);
+    expect(await access.authenticate(key)).toBeUndefined();
+    expect(await sql(`SELECT actor FROM events WHERE kind = 'key.revoked'`)).toEqual([{ actor }]);
+    expect(await json('keys', 'revoke', id)).toEqual({ id, revoked: true });
+    expectFailure(await run('keys', 'revoke', nowhere), /There is no key/);
+    expectFailure(await run('keys', 'revoke', 'x'), /key is "x"; it must be a UUID/);
+  });
+
+  it("a key's name cannot do anything to a terminal", async () => {
+    await database.engine().keys.create({ name: 'a\u001b[2Jb' });
+    expect((await run('keys', 'list')).stdout).not.toContain('\u001b');
+  });
+});

@@ -1,0 +1,117 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { SynclineOptions } from '../../src/index.ts';
+import { everybody } from '../../src/store/scope.ts';
+import { testPorts } from '../setup/clock.ts';
+import { tenant, useDatabase } from '../setup/database.ts';
+
+const database = useDatabase();
+const { sql } = database;
+beforeEach(async () => {
+  await database.empty();
+  await sql('TRUNCATE rollups, sessions, api_keys');
+});
+
+/** Runs a janitor at noon until it rests, and returns how long it slept between its rounds. */
+async function clean(options: SynclineOptions = {}): Promise<number[]> {
+  const ports = testPorts();
+  const engine = database.engine({ ports, ...options });
+  let asleep = ports.asleep();
+  await engine.start({ roles: ['janitor'] });
+  while ((await asleep) < 1000) {
+    asleep = ports.asleep();
+    ports.wake();
+  }
+  await engine.stop();
+  return ports.sleeps;
+}
+
+const count = (ago: string) =>
+  sql(
+    `INSERT INTO rollups SELECT owner, '2025-01-01T12:00:00Z'::timestamptz - $2::interval, 'github', 0, 1, 0, 0, 0${', 0'.repeat(24)}
+     FROM unnest($1::uuid[]) AS owner`,
+    [[everybody, tenant], ago],
+  );
+const kept = () =>
+  sql<{ minute: Date }>('SELECT DISTINCT minute FROM rollups ORDER BY minute').then((rows) =>
+    rows.map(({ minute }) => minute.toISOString().slice(0, 16)),
+  );
+
+describe('the janitor', () => {
+  it('deletes counts that are older than they are kept, of tenants and of everybody', async () => {
+    await count('8 days 1 minute');
+    await count('8 days');
+    await count('1 minute');
+    await clean();
+    expect(await kept()).toEqual(['2024-12-24T12:00', '2025-01-01T11:59']);
+    expect(await sql('SELECT FROM rollups')).toHaveLength(4);
+    await clean({ retention: { statsDays: 1 } });
+    expect(await kept()).toEqual(['2025-01-01T11:59']);
+  });
+
+  it('deletes many counts in small batches, the oldest first, with a breath between them', async () => {
+    for (let i = 0; i < 600; i++) await count(`${9 + i} days`);
+    const sleeps = await clean();
+    expect(await sql('SELECT FROM rollups')).toHaveLength(0);
+    expect(sleeps).toEqual([50, 50, 60_000]);
+  });
+
+  it('makes hours of the minutes of the day before yesterday, and no count is lost', async () => {
+    const minutes = Array.from({ length: 40 }, (_, i) => 25 * 60 + 3 * i);
+    for (const ago of minutes) await count(`${ago} minutes`);
+    const seen = async () => {
+      const engine = database.engine({ ports: testPorts('2025-01-01T12:00:30Z') });
+      const { points } = await engine.stats.series({ minutes: 48 * 60 });
+      return points.map(({ succeeded }) => succeeded);
+    };
+    const before = await seen();
+    expect(before.reduce((sum, runs) => sum + runs, 0)).toBe(40);
+    await clean();
+    await clean();
+    expect(await seen()).toEqual(before);
+    expect(
+      await sql(
+        `SELECT slot, tenant_id, count(*)::int AS rows, sum(succeeded)::int AS runs FROM rollups GROUP BY 1, 2 ORDER BY 1, 2`,
+      ),
+    ).toEqual([
+      { slot: -1, tenant_id: everybody, rows: 1, runs: 19 },
+      { slot: -1, tenant_id: tenant, rows: 1, runs: 19 },
+      { slot: 0, tenant_id: everybody, rows: 21, runs: 21 },
+      { slot: 0, tenant_id: tenant, rows: 21, runs: 21 },
+    ]);
+  });
+
+  it('adds minutes that come late to the hour that was made before', async () => {
+    await count('30 hours');
+    await clean();
+    await count('29 hours 30 minutes');
+    await clean();
+    expect(await sql(`SELECT minute, succeeded FROM rollups WHERE tenant_id = $1`, [tenant])).toEqual([
+      { minute: new Date('2024-12-31T06:00:00Z'), succeeded: 2 },
+    ]);
+  });
+
+  it('deletes sessions that are over, and no others', async () => {
+    await sql(
+      `INSERT INTO sessions (hash, actor, created_at, expires_at)
+       SELECT sha256(n::text::bytea), 'session ' || n, '2025-01-01T00:00:00Z', '2025-01-01T12:00:00Z'::timestamptz + n * interval '1 second'
+       FROM generate_series(-2, 2) n`,
+    );
+    await clean();
+    expect(await sql('SELECT actor FROM sessions ORDER BY actor')).toEqual([
+      { actor: 'session 1' },
+      { actor: 'session 2' },
+    ]);
+  });
+
+  it('passes over what somebody holds', async () => {
+    await count('9 days');
+    const client = await database.session();
+    await client.query('BEGIN');
+    await client.query('SELECT FROM syncline.rollups WHERE tenant_id = $1 FOR UPDATE', [tenant]);
+    await clean();
+    expect(await sql('SELECT tenant_id FROM rollups')).toEqual([{ tenant_id: tenant }]);
+    await client.query('COMMIT');
+    await clean();
+    expect(await sql('SELECT FROM rollups')).toHaveLength(0);
+  });
+});

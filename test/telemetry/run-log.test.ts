@@ -1,0 +1,77 @@
+import { describe, expect, it } from 'vitest';
+import { createRunLog } from '../../src/telemetry/run-log.ts';
+import { recordingLogger } from '../setup/log.ts';
+
+function runLog() {
+  const { log, lines } = recordingLogger('debug');
+  let made = 0;
+  const run = createRunLog(() => {
+    made++;
+    return log;
+  });
+  return { run, lines, made: () => made };
+}
+
+describe('the log of a run', () => {
+  it('costs nothing until it is asked for, and is made once', () => {
+    const { run, made } = runLog();
+    expect([run.lines(), made()]).toEqual([undefined, 0]);
+    expect(run.logger()).toBe(run.logger());
+    expect([run.lines(), made()]).toEqual([undefined, 1]);
+  });
+
+  it('keeps level, message and fields, and hands every line on', () => {
+    const { run, lines } = runLog();
+    const log = run.logger();
+    log.debug({ a: 1 }, 'one %s', 'word');
+    log.child({ page: 2 }).error(new Error('boom'));
+    expect(run.lines()).toEqual([
+      expect.objectContaining({ level: 'debug', message: 'one word', fields: { a: 1 } }),
+      expect.objectContaining({
+        level: 'error',
+        message: 'boom',
+        fields: { page: 2, err: expect.objectContaining({ type: 'Error', message: 'boom' }) },
+      }),
+    ]);
+    expect(lines).toEqual([
+      expect.objectContaining({ level: 'debug', msg: 'one word', a: 1 }),
+      expect.objectContaining({ level: 'error', msg: 'boom', page: 2 }),
+    ]);
+  });
+
+  it('keeps the first hundred lines, and says how many more there were', () => {
+    const { run, lines } = runLog();
+    for (let i = 1; i <= 100; i++) run.logger().info(`line ${i}`);
+    expect(run.lines()).toHaveLength(100);
+    for (let i = 101; i <= 250; i++) run.logger().info(`line ${i}`);
+    const kept = run.lines();
+    expect(kept).toHaveLength(101);
+    expect(kept?.[99]?.message).toBe('line 100');
+    expect(kept?.[100]?.message).toBe('… and 150 more lines');
+    expect(lines).toHaveLength(250);
+  });
+
+  it('cuts long messages, and leaves out fields that would fill the table', () => {
+    const { run } = runLog();
+    run.logger().info({ body: 'x'.repeat(5000) }, `${'m'.repeat(999)}😀`);
+    const [line] = run.lines() ?? [];
+    expect(line?.message).toBe(`${'m'.repeat(999)}\ufffd`);
+    expect(line?.fields).toEqual({ omitted: expect.stringMatching(/^\d+ characters$/) });
+  });
+
+  it('takes whatever an author passes', () => {
+    const { run } = runLog();
+    const circular: Record<string, unknown> = { name: 'loop' };
+    circular['self'] = circular;
+    const log = run.logger();
+    log.info(circular, 'circular');
+    log.info({ big: 10n, missing: undefined, none: null, when: new Date(0), [Symbol('s')]: 1 }, 'odd');
+    log.info(undefined);
+    log.info({ level: 'high', msg: 'own' }, 'names that lines have themselves');
+    expect(run.lines()).toHaveLength(4);
+    for (const { at, level, message } of run.lines() ?? []) {
+      expect(Number.isNaN(Date.parse(at))).toBe(false);
+      expect([typeof level, typeof message]).toEqual(['string', 'string']);
+    }
+  });
+});
