@@ -1,0 +1,87 @@
+import { type Field, nounOf, type Operation, typesOf } from './openapi-operations.ts';
+import type { WireRequest } from './wire.ts';
+
+/** What goes into the fields of one request. A field that is not in it is left out. */
+export type Values = ReadonlyMap<Field, unknown>;
+
+export function toRequest(operation: Operation, values: Values): WireRequest {
+  const query = new URLSearchParams();
+  const body: Record<string, unknown> = {};
+  let path = operation.path;
+  for (const [field, value] of values) {
+    if (field.in === 'path') path = path.replace(`{${field.name}}`, () => encodeURIComponent(String(value)));
+    else if (field.in === 'query') query.append(field.name, String(value));
+    else put(body, field.path, value);
+  }
+  const target = query.size > 0 ? `${path}?${query}` : path;
+  if (!operation.hasBody) return { method: operation.method, target };
+  const headers = { 'content-type': 'application/json' };
+  return { method: operation.method, target, headers, body: JSON.stringify(body) };
+}
+
+function put(into: Record<string, unknown>, [first, ...rest]: readonly string[], value: unknown): void {
+  if (first === undefined) return;
+  if (rest.length === 0) {
+    into[first] ??= structuredClone(value);
+    return;
+  }
+  const inner = (into[first] ?? {}) as Record<string, unknown>;
+  into[first] = inner;
+  put(inner, rest, value);
+}
+
+/** Values that fit a field's schema, for one that names nothing. */
+export function plainValues(operation: Operation, field: Field): readonly unknown[] {
+  const { schema, name } = field;
+  if (schema.enum) return schema.enum;
+  const [type] = typesOf(schema);
+  switch (type) {
+    case 'boolean':
+      return [true, false];
+    case 'integer':
+      // As much as there is to see. What waits does not wait.
+      return [name === 'wait' ? schema.minimum : (schema.maximum ?? schema.example)];
+    case 'object':
+      return [{}];
+    case 'string':
+      return schema.format === 'date-time'
+        ? [name === 'since' ? '2020-01-01T00:00:00Z' : '2100-01-01T00:00:00Z']
+        : [schema.example ?? 'some words'];
+    case undefined:
+      return [{ any: 'thing' }];
+    default:
+      throw new Error(`${operation.id}: nobody said what fits ${name}, which is of type ${type}`);
+  }
+}
+
+/** What is set in a request beside what it must have: nothing, or one more field. */
+export type Shape = ReadonlyMap<Field, unknown>;
+
+/**
+ * Every way to ask with at most one field more than is needed, and every choice there is for it; lists in pages as long
+ * as they may be. Fields that name something are left to whoever knows names.
+ */
+export function shapesOf(operation: Operation): Shape[] {
+  const values = operation.fields.filter((field) => nounOf(operation, field) === undefined);
+  const choices = (field: Field) => plainValues(operation, field).map((value) => ({ field, value }));
+  const always = values.filter((field) => isNeeded(operation, field) || field.name === 'limit');
+  const bases = always.reduce<Shape[]>(
+    (shapes, field) =>
+      choices(field).flatMap(({ value }) => shapes.map((shape) => new Map([...shape, [field, value]]))),
+    [new Map()],
+  );
+  const extras = values.filter((field) => !always.includes(field)).flatMap(choices);
+  return bases.flatMap((base) => [
+    base,
+    ...extras.map(({ field, value }) => new Map([...base, [field, value] as const])),
+  ]);
+}
+
+/** A property is needed where what it is part of is given. */
+export function isNeeded({ fields }: Operation, field: Field): boolean {
+  const isPartOfNeeded = fields
+    .filter((outer) => outer !== field && outer.in === field.in)
+    .filter((outer) => outer.path.every((name, i) => field.path[i] === name))
+    .every((outer) => outer.required);
+  return field.required && isPartOfNeeded;
+}

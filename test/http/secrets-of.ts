@@ -1,0 +1,45 @@
+import type { TestDatabase } from '../setup/database.ts';
+import type { Belongings } from './tenant-world.ts';
+
+const uuids = /[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}/g;
+
+/** Finds what is somebody's own in any text, also where it is encoded. */
+export type Finder = (text: string) => Set<string>;
+
+/** Everything that is stored, as text: `table row`. */
+export async function allRows({ sql }: TestDatabase): Promise<string[]> {
+  const tables = await sql<{ name: string }>(
+    `SELECT table_name AS name FROM information_schema.tables
+     WHERE table_schema = 'syncline' AND table_type = 'BASE TABLE' ORDER BY 1`,
+  );
+  const rows: string[] = [];
+  for (const { name } of tables)
+    for (const { row } of await sql<{ row: string }>(`SELECT t::text AS row FROM syncline.${name} t`))
+      rows.push(`${name} ${row}`);
+  return rows;
+}
+
+/** Knows a tenant's texts by their marker, and its ids by being in no row of anybody else. */
+export async function finderOf(
+  database: TestDatabase,
+  owner: Belongings,
+  other: Belongings,
+): Promise<Finder> {
+  const rows = await allRows(database);
+  const idsIn = (one: Belongings) =>
+    new Set(rows.filter((row) => row.includes(one.tenantId)).flatMap((row) => row.match(uuids) ?? []));
+  const ids = idsIn(owner);
+  for (const id of idsIn(other)) ids.delete(id);
+  const marked = new RegExp(`${owner.marker}[\\w-]*`, 'g');
+  return (text) => {
+    const readable = withDecoded(text);
+    const found = (readable.match(uuids) ?? []).filter((id) => ids.has(id));
+    return new Set([...found, ...(readable.match(marked) ?? [])]);
+  };
+}
+
+/** Cursors hold ids and names in base64, URLs hold them percent-encoded. */
+function withDecoded(text: string): string {
+  const encoded = text.match(/[\w-]{12,}/g) ?? [];
+  return [text, ...encoded.map((one) => Buffer.from(one, 'base64url').toString())].join('\n').toLowerCase();
+}

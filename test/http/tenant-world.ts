@@ -1,0 +1,178 @@
+import { randomUUID } from 'node:crypto';
+import {
+  type Connector,
+  createSyncline,
+  PermanentError,
+  type SyncContext,
+  type Syncline,
+  TransientError,
+  UnauthorizedError,
+} from '../../src/index.ts';
+import { connector } from '../setup/connector.ts';
+import { silent, type TestDatabase } from '../setup/database.ts';
+import { until } from '../setup/until.ts';
+
+/** What one tenant has, by what it is: `connections`, `jobs`, … Things at the same place belong together. */
+export interface Belongings {
+  tenantId: string;
+  /** Begins every text that is this tenant's own. */
+  marker: string;
+  /** Its API key, with which nothing else is done. */
+  key: string;
+  things: readonly Readonly<Record<string, string>>[];
+}
+
+export interface World {
+  engine: Syncline;
+  operatorKey: string;
+  tenants: readonly Belongings[];
+  close(): Promise<void>;
+}
+
+/** How many connections a tenant has with each provider; what the provider does is its name. */
+const providers = { steady: 8, broken: 3, shaky: 3, locked: 2, stuck: 3, unserved: 4 };
+
+/** It ticks once, and neither again nor too late while a test runs. */
+const scheduler = { tickIntervalSeconds: 300 };
+
+/**
+ * Two tenants with the same things, made by the engine: jobs that are queued, running, succeeded, failed and retried,
+ * with signals, logs and errors, all stored by the same transactions.
+ */
+export async function makeWorld(database: TestDatabase): Promise<World> {
+  let letGo = () => {};
+  const released = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  const running = createSyncline({
+    database: database.url,
+    logger: silent,
+    connectors: [connector(() => released.then(() => ({ signals: [] })), 'stuck')],
+    scheduler,
+  });
+  const engine = createSyncline({ database: database.url, logger: silent, scheduler });
+  const close = async () => {
+    letGo();
+    await Promise.all([running.stop(), engine.stop()]);
+  };
+  try {
+    for (const slug of Object.keys(providers)) await engine.providers.register({ slug });
+    const settled = [await settle(engine), await settle(engine)];
+    await work(database, 2);
+    await running.start({ roles: ['executor', 'scheduler'] });
+    await until('those that never end are running', async () => {
+      const [row] = await database.sql<{ n: number }>(
+        `SELECT count(*)::int AS n FROM sync_jobs WHERE status = 'running'`,
+      );
+      return row?.n === settled.length * providers.stuck;
+    });
+    await until('a scheduler has ticked', async () => (await engine.status()).lastTickAt !== undefined);
+    const tenants = await Promise.all(settled.map((one) => belongings(database, one)));
+    const { key: operatorKey } = await engine.keys.create({ name: 'operator' });
+    return { engine, operatorKey, tenants, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+type Settled = Omit<Belongings, 'things'> & { keys: string[] };
+
+async function settle(engine: Syncline): Promise<Settled> {
+  const marker = `mark${randomUUID().slice(0, 8)}`;
+  const { id: tenantId } = await engine.tenants.create({ name: `${marker}-tenant` });
+  const view = engine.as({ tenantId, actor: `${marker}-actor` });
+  const { key } = await view.keys.create({ name: `${marker}-key` });
+  const keys: string[] = [];
+  for (const [provider, count] of Object.entries(providers))
+    for (let i = 0; i < count; i++) {
+      const { id } = await view.connections.create(
+        {
+          tenantId,
+          provider,
+          externalId: `${marker}-external-${provider}-${i}`,
+          config: { marker, text: `${marker}-config` },
+          metadata: { note: `${marker}-metadata` },
+        },
+        { reason: `${marker}-made` },
+      );
+      await view.connections.trigger(id, { reason: `${marker}-triggered` });
+      keys.push((await view.keys.create({ name: `${marker}-spare-${keys.length}` })).id);
+      await view.consumers.move(`${marker}-consumer-${keys.length - 1}`, 'beginning');
+    }
+  return { tenantId, marker, key, keys };
+}
+
+/** Runs everything that can end, so many times: the second time there is a cursor. */
+export async function work(database: TestDatabase, times: number): Promise<void> {
+  const worker = createSyncline({ database: database.url, logger: silent, connectors: endingConnectors() });
+  try {
+    for (let time = 1; ; time++) {
+      await worker.drain();
+      if (time === times) return;
+      const rows = await database.sql<{ id: string }>(
+        `SELECT id FROM connections WHERE status = 'active' AND provider_slug IN ('steady', 'broken')`,
+      );
+      for (const { id } of rows) await worker.connections.trigger(id);
+    }
+  } finally {
+    await worker.stop();
+  }
+}
+
+function endingConnectors(): Connector[] {
+  const text = ({ connection }: SyncContext, what: string) =>
+    `${(connection.config as { marker: string }).marker}-${what}`;
+  const failing = (provider: string, fail: (message: string) => Error) =>
+    connector((context) => {
+      context.log.info({ field: text(context, 'field') }, text(context, 'logged'));
+      throw fail(text(context, 'error'));
+    }, provider);
+  return [
+    connector((context) => {
+      context.log.warn({ field: text(context, 'field') }, text(context, 'logged'));
+      const signals = ['one', 'two'].map((name) => ({
+        kind: text(context, 'kind'),
+        occurredAt: '2025-01-01T10:00:00Z',
+        payload: { text: text(context, 'payload') },
+        dedupeKey: text(context, `${name}-${context.job.id}`),
+      }));
+      return { signals, nextCursor: { at: text(context, 'cursor') } };
+    }, 'steady'),
+    failing('broken', (message) => new PermanentError(message)),
+    failing('shaky', (message) => new TransientError(message)),
+    failing('locked', (message) => new UnauthorizedError(message)),
+  ];
+}
+
+/** One entry for each job, with what belongs to the same connection. */
+async function belongings(database: TestDatabase, settled: Settled): Promise<Belongings> {
+  const { tenantId, marker, key, keys } = settled;
+  const rows = await database.sql<{
+    job: string;
+    connection: string;
+    provider: string;
+    external: string;
+    signal: string | null;
+  }>(
+    `SELECT j.id AS job, c.id AS connection, c.provider_slug AS provider, c.external_id AS external,
+       (SELECT s.id FROM signals s WHERE s.connection_id = c.id ORDER BY s.id LIMIT 1) AS signal
+     FROM sync_jobs j JOIN connections c ON c.id = j.connection_id
+     WHERE c.tenant_id = $1
+     ORDER BY row_number() OVER (PARTITION BY c.provider_slug, j.status ORDER BY j.id), j.id`,
+    [tenantId],
+  );
+  const anySignal = rows.find((row) => row.signal !== null)?.signal ?? '';
+  const things = rows.map((row, i) => ({
+    tenants: tenantId,
+    connections: row.connection,
+    jobs: row.job,
+    signals: row.signal ?? anySignal,
+    providers: row.provider,
+    searches: row.external,
+    keys: keys[i % keys.length] ?? '',
+    consumers: `${marker}-consumer-${i % keys.length}`,
+    kinds: `${marker}-kind`,
+  }));
+  return { tenantId, marker, key, things };
+}
