@@ -1,4 +1,4 @@
-import { requireOneOf, requireUuid, requireWhole } from './checks.ts';
+import { invalid, requireOneOf, requireUuid, requireWhole } from './checks.ts';
 import type { Config } from './config/settings.ts';
 import type { JobType } from './connector.ts';
 import type { Doer, Recorder } from './doer.ts';
@@ -120,7 +120,7 @@ export function createControl({
      */
     async rewind(id: string, to: { jobId: string } | { cursor: unknown }, doer: Doer = {}): Promise<void> {
       await change(id, async (tx, row, now) => {
-        const cursor = 'jobId' in to ? await cursorOfJob(tx, id, to.jobId) : to.cursor;
+        const cursor = 'jobId' in to ? await cursorOfJob(tx, id, to.jobId) : storableCursor(to.cursor);
         const jobs = await pendingJobs(tx, id, 'FOR UPDATE');
         const foreign = jobs.find((job) => job.status === 'running' && job.process_id === null);
         if (foreign)
@@ -247,6 +247,25 @@ export interface ConnectionEvent {
   reason: string | undefined;
   jobId: string | undefined;
   at: Date;
+}
+
+/** What Postgres could not hold is refused here, where it can be said why. */
+function storableCursor(cursor: unknown): unknown {
+  if (cursor === undefined || cursor === null) return null;
+  const isStorable = (text: string) => !text.includes('\0') && Buffer.from(text).toString() === text;
+  let isGood = true;
+  try {
+    const json = JSON.stringify(cursor, (key, value: unknown) => {
+      isGood &&= isStorable(key) && (typeof value !== 'string' || isStorable(value));
+      return value;
+    });
+    isGood &&= json !== undefined;
+  } catch {
+    isGood = false;
+  }
+  if (!isGood)
+    throw invalid('cursor cannot be stored; it must be JSON without NUL and halves of surrogate pairs.');
+  return cursor;
 }
 
 const of = (row: ConnectionRow) => ({ tenantId: row.tenant_id, connectionId: row.id });

@@ -23,7 +23,10 @@ export interface JobDetail extends Job {
 /** The runs that are on record, and the last one, of which the job's own row tells. */
 export function detailOf(job: Job, claimId: string | null, recorded: AttemptRow[], nowMs: number): JobDetail {
   const runs = recorded.map(toAttempt);
-  const isLastRecorded = recorded.some((row) => row.claim_id === claimId);
+  // A job that was cancelled while it waited has no claim any more; its last run is told by when it began.
+  const isLastRecorded = recorded.some(
+    (row) => row.claim_id === claimId || row.started_at.getTime() === job.startedAt?.getTime(),
+  );
   if (job.startedAt && job.status !== 'queued' && !isLastRecorded)
     runs.push({
       outcome: job.status === 'completed' ? 'succeeded' : job.status,
@@ -69,11 +72,13 @@ function verdict(job: Job, runs: number, nowMs: number): string {
       const when = startMs > nowMs ? `in ${lasting(startMs - nowMs)}` : 'as soon as a slot is free';
       if (job.blocked) return 'It waits until its connection is active and runs nothing else.';
       return error && job.attempts > 0
-        ? `It failed ${job.attempts === 1 ? 'once' : `${job.attempts} times`}, at last with: ${error.message} It is tried again ${when}.`
+        ? `It failed ${job.attempts === 1 ? 'once' : `${job.attempts} times`}, at last with: ${sentence(error.message)} It is tried again ${when}.`
         : `It is to run ${when}.`;
     }
   }
 }
+
+const sentence = (text: string) => (/[.!?]$/.test(text) ? text : `${text}.`);
 
 function took(from: Date | undefined, to: Date | undefined): string {
   if (!from || !to) return '';

@@ -30,12 +30,18 @@ export function cursorTo(list: string, key: Key): string {
   return Buffer.from(JSON.stringify([list, ...key])).toString('base64url');
 }
 
+interface Part {
+  test(text: string): boolean;
+}
+
 /** The key that a cursor stands for. Each part is checked by its pattern, because it came from outside. */
-export function keyOf(list: string, cursor: string | undefined, parts: readonly RegExp[]): Key | undefined {
+export function keyOf(list: string, cursor: string | undefined, parts: readonly Part[]): Key | undefined {
   if (cursor === undefined) return undefined;
   const [name, ...key] = parsed(cursor);
   const isOurs =
-    name === list && key.length === parts.length && key.every((part, i) => parts[i]?.test(String(part)));
+    name === list &&
+    key.length === parts.length &&
+    key.every((part, i) => typeof part === 'string' && parts[i]?.test(part));
   if (!isOurs)
     throw invalid(
       `cursor is ${JSON.stringify(cursor.slice(0, 80))}; it is none of this list.`,
@@ -54,7 +60,17 @@ function parsed(cursor: string): unknown[] {
 }
 
 export const uuidPart = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
-export const instantPart = /^(-?infinity|\d{4,6}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?[+-]\d\d(:\d\d){0,2})$/;
+const instant =
+  /^(\d{4,6})-(0[1-9]|1[0-2])-(\d\d) ([01]\d|2[0-3])(:[0-5]\d){2}(\.\d{1,6})?[+-](0\d|1[0-5])(:[0-5]\d){0,2}$/;
+/** A time as Postgres writes it. One that there is not would be refused by Postgres, without saying whose mistake it was. */
+export const instantPart: Part = {
+  test(text) {
+    if (/^-?infinity$/.test(text)) return true;
+    const [, year, month, day] = (instant.exec(text) ?? []).map(Number);
+    if (!year || !month || !day || year > 294_275) return false;
+    return day <= new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate();
+  },
+};
 
 /** Rows that a page with a filter may read. About 20 ms of work; a filter that finds less goes on with the next page. */
 export const mostScanned = 10_000;

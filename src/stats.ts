@@ -148,7 +148,7 @@ export function createStats({
       const fits = (one: number) => minutes / one <= mostPoints && (one >= 60 || minutes <= finestMinutes);
       const step = stepMinutes.find(fits) ?? (stepMinutes.at(-1) as number);
       const stepMs = step * minuteMs;
-      const to = new Date(Math.ceil(ports.now() / stepMs) * stepMs);
+      const to = new Date((Math.floor(ports.now() / stepMs) + 1) * stepMs);
       const from = new Date(to.getTime() - Math.ceil(minutes / step) * stepMs);
       const sums = await db.transaction((tx) =>
         sumRollups(tx, { from, to, stepSeconds: stepMs / 1000, provider }),

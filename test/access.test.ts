@@ -132,6 +132,7 @@ describe('a key', () => {
     await engine.as({ actor: 'anna' }).keys.revoke(revoked.id);
     expect(await engine.access.authenticate(revoked.key)).toBeUndefined();
     expect(await engine.access.session(token)).toBeUndefined();
+    expect(await sql('SELECT FROM sessions WHERE key_id = $1', [revoked.id])).toHaveLength(0);
     // Somebody who had just been let in when the key was revoked.
     if (!identity) throw new Error('it was good');
     const late = await engine.access.openSession(identity);

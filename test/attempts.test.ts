@@ -164,6 +164,23 @@ describe('the runs of a job', () => {
     );
   });
 
+  it('a job that was cancelled while it waited for its next try has no run more', async () => {
+    const { id, engine } = await runs(() => {
+      throw new TransientError('later');
+    });
+    await engine.jobs.cancel(id);
+    expect((await engine.jobs.get(id)).runs.map(({ outcome }) => outcome)).toEqual(['retried']);
+  });
+
+  it('what went wrong and what comes next are two sentences, whatever the error says', async () => {
+    const error = JSON.stringify({ message: 'HTTP 503' });
+    const { jobs } = database.engine({ ports: testPorts() });
+    const waiting = await job(await connect(), { attempts: 1, error });
+    expect((await jobs.get(waiting)).verdict).toBe(
+      'It failed once, at last with: HTTP 503. It is tried again as soon as a slot is free.',
+    );
+  });
+
   it('a job that waits says for what', async () => {
     const { jobs } = database.engine({ ports: testPorts() });
     const verdict = async (columns: object, status = 'active') =>
@@ -211,6 +228,35 @@ describe('what is kept of them', () => {
     expect(runs).toHaveLength(100);
     expect(runs.at(-1)).toMatchObject({ number: 100, error: { message: 'again' }, endedAt: noon });
     expect(runs[0]?.startedAt).toEqual(new Date('2024-01-02T08:00:00Z'));
+  });
+
+  it('a job whose processes die over and over keeps its newest hundred, too', async () => {
+    const dead = '00000000-0000-4000-8000-0000000000dd';
+    const id = await job(await connect(), {
+      status: 'running',
+      process_id: dead,
+      claim_id: dead,
+      started_at: '2025-01-01T11:59:00Z',
+    });
+    await sql(
+      `INSERT INTO attempts (job_id, claim_id, outcome, started_at, ended_at)
+       SELECT $1, gen_random_uuid(), 'lost', at, at FROM (
+         SELECT '2024-01-01T00:00:00Z'::timestamptz + n * interval '1 hour' AS at FROM generate_series(1, 300) n) times`,
+      [id],
+    );
+    await sql(
+      `INSERT INTO processes (id, host, pid, concurrency, providers, started_at, expires_at)
+       VALUES ($1, 'gone', 1, 1, '{github}', now() - interval '2 hours', now() - interval '1 hour')`,
+      [dead],
+    );
+    const engine = database.engine({ connectors: [connector()] });
+    await engine.drain();
+    expect(await attempts()).toHaveLength(100);
+    const { runs } = await engine.jobs.get(id);
+    expect(runs.slice(-2)).toEqual([
+      expect.objectContaining({ outcome: 'lost', startedAt: new Date('2025-01-01T11:59:00Z') }),
+      expect.objectContaining({ outcome: 'succeeded' }),
+    ]);
   });
 
   it('they go with their jobs: deleted, truncated or with their connection', async () => {

@@ -211,6 +211,14 @@ describe('stats.series', () => {
     expect(theirs.points.map(({ succeeded }) => succeeded)).toEqual([0, 0, 0, 0, 16]);
   });
 
+  it('has what ended in this very minute, from its first millisecond on', async () => {
+    await count('2025-01-01T12:00:00Z', 1);
+    const { engine } = engineAt('2025-01-01T12:00:00.000Z');
+    expect((await engine.stats.series({ minutes: 5 })).points.map(({ succeeded }) => succeeded)).toEqual([
+      0, 0, 0, 0, 1,
+    ]);
+  });
+
   it.each([
     [5, 60, 5],
     [120, 60, 120],
@@ -510,6 +518,17 @@ describe('stats.attention', () => {
     await engine.tick();
     ports.advance(10 * minuteMs);
     expect((await engine.stats.attention()).map(({ cause }) => cause)).not.toContain('overdue');
+  });
+
+  it('does not call late what was made or resumed a moment ago', async () => {
+    const { engine, ports } = engineAt(at);
+    const { id } = await engine.connections.create({ tenantId: tenant, provider: 'github' });
+    expect(await engine.stats.attention()).toEqual([]);
+    ports.advance(3 * minuteMs);
+    expect(await engine.stats.attention()).toMatchObject([{ cause: 'overdue', count: 1 }]);
+    await engine.connections.pause(id);
+    await engine.connections.resume(id);
+    expect(await engine.stats.attention()).toEqual([]);
   });
 
   it('tells the operator of due jobs that no running executor has a connector for', async () => {

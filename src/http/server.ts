@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { getRequestListener, type HttpBindings } from '@hono/node-server';
@@ -16,6 +16,8 @@ export interface HttpServer {
 /** A request that has not come in by then is not coming: its socket is wanted for others. */
 const timeouts = { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 10_000 };
 const maxHeaderSize = 16 * 1024;
+/** Without a Host, Node would refuse by itself, and not say why: requests are refused here, in the form of all others. */
+const parsing = { maxHeaderSize, requireHostHeader: false };
 const maxConnections = 2000;
 /** A connection on which nothing moves in either direction. Streams say something every few seconds, polls end sooner. */
 const silenceMs = 65_000;
@@ -43,7 +45,7 @@ export async function startServer({
   );
   /** How many requests each connection waits for. Browsers open some that they never use. */
   const connections = new Map<Socket, number>();
-  const server = createServer({ maxHeaderSize, ...timeouts }, (request, response) => {
+  const server = createServer({ ...parsing, ...timeouts }, (request, response) => {
     const { socket } = request;
     connections.set(socket, (connections.get(socket) ?? 0) + 1);
     response.once('close', () => {
@@ -51,7 +53,8 @@ export async function startServer({
       if (connections.has(socket)) connections.set(socket, left);
       if (left === 0 && stopping.signal.aborted) socket.end();
     });
-    void listener(request, response);
+    if (request.headers.host === undefined) refuseHostless(response);
+    else void listener(request, response);
   });
   server.maxConnections = maxConnections;
   server.timeout = silenceMs;
@@ -59,6 +62,8 @@ export async function startServer({
     connections.set(socket, 0);
     socket.once('close', () => connections.delete(socket));
   });
+  // Whatever else is expected of us is not done; Node would refuse that, too, without a word.
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   server.on('clientError', refuse);
   await listenOn(server, { host, port });
   const { address, family, port: listening } = server.address() as AddressInfo;
@@ -73,6 +78,12 @@ export async function startServer({
       clearTimeout(giveUp);
     },
   };
+}
+
+function refuseHostless(response: ServerResponse): void {
+  const problem = new Problem('INVALID_ARGUMENT', 'The request has no Host header.');
+  response.writeHead(problem.status, { 'content-type': 'application/problem+json', connection: 'close' });
+  response.end(JSON.stringify(problem.toBody()));
 }
 
 /** Node gives up on a request before the app sees it. The answer is written by hand, in the same form as all others. */

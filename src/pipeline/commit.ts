@@ -52,7 +52,7 @@ export async function commit(context: ExecutorContext, settlements: Settlement[]
       const stored = new Map([...earlier].map((id) => [id, { signals: 0 }]));
       if (holding.length === 0) return { stored, followUps: 0 };
 
-      await writeConnections(tx, now, holding.flatMap(connectionWrite));
+      await writeConnections(tx, now, holding.map(connectionWrite));
       const counts = await storeSignals(tx, now, holding, () => ports.newId());
       await settleJobs(
         tx,
@@ -79,8 +79,7 @@ function keyOf({ job }: Settlement): RunKey {
 function connectionWrite({ job, verdict }: Settlement) {
   const ended = job.type === 'incremental' && verdict.outcome !== 'requeued';
   const failure = verdict.error?.kind ?? null;
-  if (!ended && verdict.cursor === null && failure === null) return [];
-  return [{ connectionId: job.connectionId, cursor: verdict.cursor, ended, failure }];
+  return { connectionId: job.connectionId, cursor: verdict.cursor, ended, failure };
 }
 
 const statusOf = { succeeded: 'succeeded', failed: 'failed', requeued: 'queued' } as const;

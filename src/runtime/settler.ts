@@ -131,11 +131,12 @@ export function createSettler(options: SettlerOptions): Settler {
     if (followUps > 0) onFollowUps();
   }
 
-  function refused({ job, log }: Settlement, error: unknown): Settlement {
+  /** Without what was logged, too: that may be what was refused. */
+  function refused({ job }: Settlement, error: unknown): Settlement {
     const thrown = new TransientError(`Postgres refused what the run found: ${describeError(error)}`);
     const policy = rateLimitOf(options.rateLimit, job.providerSlug);
     const verdict = judge(job, { error: thrown }, { policy, nowMs: ports.now(), random: ports.random() });
-    return { job, verdict, log };
+    return { job, verdict };
   }
 
   return {

@@ -174,7 +174,7 @@ export async function writeCursor(tx: Queryable, now: Date, id: string, cursor: 
   await tx.query(
     `UPDATE ${tx.schema}.connections
      SET metadata = CASE WHEN $2 THEN ${tx.schema}.patch_sync(metadata, jsonb_build_object('cursor', $3::jsonb))
-           ELSE metadata #- '{sync,cursor}' END, updated_at = $4
+           WHEN jsonb_typeof(metadata -> 'sync') = 'object' THEN metadata #- '{sync,cursor}' ELSE metadata END, updated_at = $4
      WHERE id = $1`,
     [id, isSet, isSet ? JSON.stringify(cursor) : null, now],
   );

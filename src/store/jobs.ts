@@ -220,14 +220,15 @@ const historyOrder = 'coalesce(j.finished_at, j.updated_at) DESC, j.id DESC';
 export function listHistory(
   db: Queryable,
   connectionId: string,
-  { status, provider, type, from, until }: JobFilter,
+  { tenantId, status, provider, type, from, until }: JobFilter,
   { before, limit }: { before: HistoryKey | undefined; limit: number },
 ): Promise<(JobRow & HistoryKey)[]> {
   return db.query<JobRow & HistoryKey>(
     `SELECT ${jobColumns(db)}, ${endedText} FROM ${db.tables.jobs} j
      WHERE ${historyBefore} AND ${looked(4)} AND ($7::uuid IS NULL OR j.id >= $7) AND ($8::uuid IS NULL OR j.id < $8)
-     ORDER BY ${historyOrder} LIMIT $9`,
-    [connectionId, before?.ended, before?.id, status, provider, type, from, until, limit],
+       AND ($9::uuid IS NULL OR j.tenant_id = $9)
+     ORDER BY ${historyOrder} LIMIT $10`,
+    [connectionId, before?.ended, before?.id, status, provider, type, from, until, tenantId, limit],
   );
 }
 
@@ -267,7 +268,8 @@ export async function findStoredCursor(
 export async function sendBack(tx: Queryable, now: Date, ids: string[]): Promise<void> {
   await tx.query(
     `UPDATE ${tx.schema}.sync_jobs
-     SET status = 'queued', cursor = NULL, process_id = NULL, claim_id = NULL, updated_at = $1
+     SET status = 'queued', cursor = NULL, process_id = NULL, claim_id = NULL, updated_at = $1,
+         priority = greatest(priority, rerun_priority), rerun_priority = NULL
      WHERE id = ANY ($2::uuid[])`,
     [now, ids],
   );

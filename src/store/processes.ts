@@ -1,4 +1,4 @@
-import { recordLost } from './attempts.ts';
+import { recordLost, trimAttempts } from './attempts.ts';
 import type { Queryable } from './database.ts';
 
 /** Every time here is the lease clock: null stands for the database's own. */
@@ -108,6 +108,8 @@ export async function requeueJobs(
   if (held.length === 0) return 0;
   const ids = held.map((job) => job.id);
   await recordLost(tx, now, ids);
+  // A job whose runs all end with their process is never charged an attempt, so nothing else bounds these.
+  await trimAttempts(tx, ids);
   await tx.query(
     `UPDATE ${tx.schema}.sync_jobs
      SET status = 'queued', process_id = NULL, claim_id = NULL, rerun_priority = NULL, updated_at = $1,

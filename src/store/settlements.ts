@@ -66,7 +66,8 @@ export async function writeConnections(tx: Queryable, now: Date, writes: Connect
          failure = CASE WHEN w.failure = 'rate_limited' THEN c.failure ELSE w.failure END,
          updated_at = $1
      FROM unnest($2::uuid[], $3::jsonb[], $4::boolean[], $5::text[]) AS w (id, cursor, ended, failure)
-     WHERE c.id = w.id`,
+     -- A run that changes nothing here is not written, unless it is the success that others have waited for.
+     WHERE c.id = w.id AND (w.ended OR w.cursor IS NOT NULL OR w.failure IS NOT NULL OR c.failing_since IS NOT NULL)`,
     [
       now,
       writes.map((write) => write.connectionId),

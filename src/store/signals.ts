@@ -146,16 +146,16 @@ export interface ReceivedKey {
 export function listReceived(
   db: Queryable,
   connectionId: string,
-  { kind, provider, jobId, from, until }: SignalFilter,
+  { tenantId, kind, provider, jobId, from, until }: SignalFilter,
   { before, limit, payload, scan }: SignalWalk<ReceivedKey> & { scan: number },
 ): Promise<(SignalRow & ReceivedKey)[]> {
   return db.query<SignalRow & ReceivedKey>(
     `SELECT ${signalColumns(db, payload)}, s.received_at::text AS received
      FROM (SELECT * FROM ${db.tables.signals} s WHERE ${receivedBefore} ORDER BY ${receivedOrder} LIMIT $9) s
      WHERE ($4::text IS NULL OR s.kind = $4) AND ($5::text IS NULL OR s.provider_slug = $5) AND ($6::uuid IS NULL OR s.job_id = $6)
-       AND ($7::uuid IS NULL OR s.id >= $7) AND ($8::uuid IS NULL OR s.id < $8)
+       AND ($7::uuid IS NULL OR s.id >= $7) AND ($8::uuid IS NULL OR s.id < $8) AND ($11::uuid IS NULL OR s.tenant_id = $11)
      ORDER BY ${receivedOrder} LIMIT $10`,
-    [connectionId, before?.received, before?.id, kind, provider, jobId, from, until, scan, limit],
+    [connectionId, before?.received, before?.id, kind, provider, jobId, from, until, scan, limit, tenantId],
   );
 }
 

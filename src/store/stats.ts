@@ -109,7 +109,7 @@ export function refusedGroups(db: Queryable): Promise<TroubleRow[]> {
   );
 }
 
-/** Connections that no scheduler has placed though their time has come. */
+/** Connections that no scheduler has placed though their time has come; one that was just made or resumed is not late. */
 export async function overdueConnections(
   db: Queryable,
   before: Date,
@@ -117,7 +117,7 @@ export async function overdueConnections(
   const [row] = await db.query<{ connections: number; since: Date | null }>(
     `SELECT count(*)::int AS connections, min(nullif(due_at, '-infinity')) AS since
      FROM (SELECT due_at FROM ${db.tables.connections} c
-           WHERE status = 'active' AND NOT waits_for_job AND due_at <= $1 LIMIT ${mostCounted + 1}) overdue`,
+           WHERE status = 'active' AND NOT waits_for_job AND due_at <= $1 AND updated_at <= $1 LIMIT ${mostCounted + 1}) overdue`,
     [before],
   );
   return { ...capped(row?.connections ?? 0), since: row?.since ?? null };

@@ -29,7 +29,7 @@ export function listTenants(
 ): Promise<TenantRow[]> {
   return db.query<TenantRow>(
     `SELECT id, name, created_at FROM ${db.tables.tenants} t
-     WHERE ($1::text IS NULL OR lower(name) LIKE $1) AND ($2::uuid IS NULL OR id > $2) ORDER BY id LIMIT $3`,
-    [search && `${search.toLowerCase().replaceAll(/[\\%_]/g, '\\$&')}%`, after, limit],
+     WHERE ($1::text IS NULL OR lower(name) LIKE lower($1)) AND ($2::uuid IS NULL OR id > $2) ORDER BY id LIMIT $3`,
+    [search && `${search.replaceAll(/[\\%_]/g, '\\$&')}%`, after, limit],
   );
 }

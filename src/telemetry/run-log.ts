@@ -6,6 +6,8 @@ import type { LogLine } from '../store/attempts.ts';
 const mostLines = 100;
 const longestMessage = 1000;
 const longestFields = 2000;
+/** What a Date can hold. */
+const latestMs = 8.64e15;
 
 export interface RunLog {
   /** For the connector: every line goes on to the process's log, and the first ones are kept. */
@@ -24,11 +26,13 @@ export function createRunLog(processLogger: () => Logger): RunLog {
     const target = processLogger();
     const write = (text: string) => {
       const { level, time, msg, ...fields } = JSON.parse(text) as Record<string, unknown>;
+      // An author's own field of one of these names comes after ours and hides it: then it may be anything.
+      const at = typeof time === 'number' && Math.abs(time) <= latestMs ? new Date(time) : new Date();
       const name = pino.levels.labels[Number(level)] ?? 'info';
       const message = String(msg ?? '');
       target[name as 'info'](fields, message);
       if (lines.length >= mostLines) left++;
-      else lines.push(line(new Date(Number(time)).toISOString(), name, message, fields));
+      else lines.push(line(at.toISOString(), name, message, fields));
     };
     return pino({ level: 'debug', base: null }, { write });
   }
@@ -55,15 +59,17 @@ function line(at: string, level: string, message: string, fields: Record<string,
     fields:
       shown.length > longestFields
         ? { omitted: `${shown.length} characters` }
-        : (JSON.parse(storable(shown)) as Record<string, unknown>),
+        : (storableFields(JSON.parse(shown)) as Record<string, unknown>),
   };
 }
 
 /** What Postgres cannot hold becomes U+FFFD, as it does in signals. */
-function storable(text: string): string {
-  return Buffer.from(text)
-    .toString()
-    .replaceAll('\0', '\uFFFD')
-    .replaceAll('\\u0000', '\\ufffd')
-    .replaceAll(/\\u[dD][89a-fA-F][0-9a-fA-F]{2}/g, '\\ufffd');
+const storable = (text: string) => Buffer.from(text).toString().replaceAll('\0', '\uFFFD');
+
+function storableFields(value: unknown): unknown {
+  if (typeof value === 'string') return storable(value);
+  if (Array.isArray(value)) return value.map(storableFields);
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value);
+  return Object.fromEntries(entries.map(([key, inner]) => [storable(key), storableFields(inner)]));
 }

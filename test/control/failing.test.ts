@@ -80,6 +80,12 @@ describe('since when a connection has been failing', () => {
     expect(await run({ signals: [], nextCursor: 'new' }, 'full')).toEqual(well);
   });
 
+  it.each(['full', 'webhook'])('a %s run that succeeds clears it, also without a cursor', async (type) => {
+    const { run } = await connection();
+    expect(await run(new TransientError('later'), type)).toMatchObject({ health: 'failing' });
+    expect(await run({ signals: [] }, type)).toEqual(well);
+  });
+
   it('refused credentials show as such, and a resume clears everything', async () => {
     const { id, engine, run, health } = await connection();
     expect(await run(new UnauthorizedError('revoked'))).toEqual({

@@ -144,6 +144,49 @@ describe('connections.rewind', () => {
     expect(await sql('SELECT FROM sync_jobs')).toHaveLength(1);
   });
 
+  it('the run that starts again is also the one that was asked for meanwhile', async () => {
+    const id = await connect();
+    await job(id);
+    const { engine, began, hasBegun, letGo } = held(database);
+    const drained = engine.drain();
+    await hasBegun(1);
+    await engine.connections.trigger(id, { priority: 8 });
+    await engine.connections.rewind(id, { cursor: 'new' });
+    await hasBegun(2);
+    expect(await sql('SELECT priority, rerun_priority FROM sync_jobs')).toEqual([
+      { priority: 8, rerun_priority: null },
+    ]);
+    letGo();
+    expect(await drained).toMatchObject({ claimed: 2, succeeded: 1, lost: 1 });
+    expect(began).toHaveLength(2);
+  });
+
+  it.each(['"text"', '[1]', '5', 'null', '{"sync": [1]}', '{"sync": "x"}', '{"own": 1}'])(
+    'metadata of any shape can be rewound to the beginning, such as %s',
+    async (metadata) => {
+      const id = await connect();
+      await sql('UPDATE connections SET metadata = $1', [metadata]);
+      const { connections } = database.engine();
+      expect((await connections.rewind(id, { cursor: null })).sync.cursor).toBeUndefined();
+      expect((await connections.rewind(id, { cursor: 1 })).sync.cursor).toBe(1);
+    },
+  );
+
+  it.each([
+    ['NUL', 'a\0'],
+    ['half a pair', ['\ud800']],
+    ['NUL in a key', { 'k\0': 1 }],
+    ['a function', () => 1],
+    ['a bigint', 10n],
+  ])('refuses a cursor that cannot be stored: %s', async (_name, cursor) => {
+    const id = await connect({ metadata: { sync: { cursor: 'old' } } });
+    await expect(database.engine().connections.rewind(id, { cursor })).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      message: expect.stringMatching(/^cursor cannot be stored/),
+    });
+    expect(await syncOf(id)).toEqual({ cursor: 'old' });
+  });
+
   it('a queued page loses its own cursor, and runs from the new one', async () => {
     const id = await connect();
     const { engine, given } = await walked(id);

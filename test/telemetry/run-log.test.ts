@@ -59,6 +59,24 @@ describe('the log of a run', () => {
     expect(line?.fields).toEqual({ omitted: expect.stringMatching(/^\d+ characters$/) });
   });
 
+  it("a field of an author's that is called as one of ours does no harm", () => {
+    const { run } = runLog();
+    const log = run.logger();
+    for (const time of ['yesterday', null, {}, 1e300, -1]) log.info({ time }, 'when');
+    log.child({ time: 'x', level: 'y' }).info('child');
+    expect(run.lines()).toHaveLength(6);
+    for (const { at } of run.lines() ?? []) expect(Number.isNaN(Date.parse(at))).toBe(false);
+  });
+
+  it('text that merely looks like an escape stays as it is', () => {
+    const { run } = runLog();
+    const path = String.raw`C:\udead\u0000`;
+    run.logger().info({ path, [path]: [path] }, path);
+    expect(run.lines()).toEqual([
+      expect.objectContaining({ message: path, fields: { path, [path]: [path] } }),
+    ]);
+  });
+
   it('takes whatever an author passes', () => {
     const { run } = runLog();
     const circular: Record<string, unknown> = { name: 'loop' };

@@ -143,8 +143,53 @@ describe('pages', () => {
     ['too many parts', encoded(['jobs', tenant, tenant])],
     ['what is no id', encoded(['jobs', "' OR true --"])],
     ['a number', encoded(['jobs', 7])],
+    ['an id in a list', encoded(['jobs', [tenant]])],
   ])('a cursor made of %s is refused', async (_name, cursor) => {
     await expect(database.engine().jobs.list({ cursor })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+  });
+
+  it.each([
+    '2025-13-01 00:00:00+00',
+    '2025-02-29 00:00:00+00',
+    '2025-01-00 00:00:00+00',
+    '2025-01-01 24:30:00+00',
+    '2025-01-01 00:60:00+00',
+    '2025-01-01 00:00:00+99',
+    '0000-01-01 00:00:00+00',
+    '999999-01-01 00:00:00+00',
+  ])('a cursor to a time that there is not is refused: %s', async (at) => {
+    const { jobs, signals } = database.engine();
+    const refused = { code: 'INVALID_ARGUMENT' };
+    const asked = (list: string) => ({ cursor: encoded([list, at, tenant]), connectionId: connection });
+    await expect(jobs.list(asked('history'))).rejects.toMatchObject(refused);
+    await expect(signals.list(asked('received'))).rejects.toMatchObject(refused);
+  });
+
+  it('a cursor to any time that there is goes on from there', async () => {
+    const { jobs } = database.engine();
+    for (const [at, found] of [
+      ['infinity', count],
+      ['2026-02-28 23:59:59.999999+05:45', count],
+      ['2024-02-29 00:00:00-12', 0],
+      ['294275-12-31 00:00:00+00', count],
+      ['-infinity', 0],
+    ]) {
+      const page = await jobs.list({
+        cursor: encoded(['history', at, tenant]),
+        connectionId: connection,
+        limit: 100,
+      });
+      expect(page.items).toHaveLength(found as number);
+    }
+  });
+
+  it('a tenant and a connection of another tenant have nothing in common', async () => {
+    const engine = database.engine();
+    const filter = { connectionId: connection, tenantId: '00000000-0000-4000-8000-000000000002' };
+    expect((await engine.jobs.list(filter)).items).toEqual([]);
+    expect((await engine.signals.list(filter)).items).toEqual([]);
+    expect((await engine.jobs.list({ ...filter, tenantId: tenant })).items).toHaveLength(20);
+    expect((await engine.signals.list({ ...filter, tenantId: tenant })).items).toHaveLength(20);
   });
 
   it('a cursor stays good when what it points at is gone', async () => {

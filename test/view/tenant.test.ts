@@ -181,6 +181,12 @@ describe('tenants and providers', () => {
     expect(await found('wind')).toEqual([]);
   });
 
+  it('a tenant is found by its own name, whatever the locale of the database makes of its letters', async () => {
+    const { tenants } = database.engine();
+    await tenants.create({ name: 'Ölwerk' });
+    expect((await tenants.list({ search: 'Ölwerk' })).items.map(({ name }) => name)).toEqual(['Ölwerk']);
+  });
+
   it('wrong ones are refused', async () => {
     const { tenants, providers } = database.engine();
     await expect(tenants.create({ name: '' })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
