@@ -1,0 +1,45 @@
+import type { Answer } from './wire.ts';
+
+/** What no refusal may hold: a stack trace, a statement or what Postgres says of one, a path, a class of ours. */
+const internals = [
+  /\n\s+at /,
+  /node_modules|node:internal/,
+  /\.[cm]?[jt]sx?:\d+/,
+  /\b(select|insert into|update|delete from)\b.+\b(from|set|values|where)\b/i,
+  /\bsyncline\.\w+/,
+  /invalid input syntax|violates|duplicate key|out of range|malformed array|invalid byte/i,
+  /\/(home|root|tmp|usr|var|work)\//,
+  /\b(Type|Syntax|Range|Database|Zod|Syncline|Reference)Error\b/,
+];
+
+/** Everything that is wrong with an answer, whatever was asked. */
+export function faultsOf(method: string, answer: Answer, secrets: Iterable<string>): string[] {
+  const { status, headers, text } = answer;
+  const faults: string[] = [];
+  if (!(status >= 200) || status >= 500) faults.push('no status that an answer may have');
+  const { 'set-cookie': _, ...others } = headers;
+  const told = `${JSON.stringify(others)} ${text}`;
+  for (const secret of secrets) if (secret !== '' && told.includes(secret)) faults.push('a secret is told');
+  if (status >= 400) {
+    if (headers['content-type'] !== 'application/problem+json') faults.push('no problem document');
+    else if (method !== 'HEAD') faults.push(...problemFaults(status, text));
+    if (internals.some((pattern) => pattern.test(text))) faults.push('internals are told');
+  }
+  return faults.map((fault) => `${fault}: ${status} ${text.slice(0, 400)}`);
+}
+
+function problemFaults(status: number, text: string): string[] {
+  let body: Record<string, unknown>;
+  try {
+    body = JSON.parse(text) as Record<string, unknown>;
+  } catch {
+    return ['a problem document that is no JSON'];
+  }
+  const missing = ['type', 'title', 'detail', 'code'].filter(
+    (name) => typeof body[name] !== 'string' || body[name] === '',
+  );
+  return [
+    ...missing.map((name) => `a problem without ${name}`),
+    ...(body['status'] === status ? [] : ['a problem with another status']),
+  ];
+}

@@ -1,0 +1,220 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createApp } from '../../src/http/app.ts';
+import { hostRule } from '../../src/http/hosts.ts';
+import { createLocalLogin } from '../../src/http/local-login.ts';
+import { startServer } from '../../src/http/server.ts';
+import { silent, useDatabase } from '../setup/database.ts';
+import { severalAtATime } from '../setup/worker.ts';
+import { faultsOf } from './answer-faults.ts';
+import { generateRequest, type Known } from './generated-requests.ts';
+import { brokenRequests } from './hostile-values.ts';
+import { type Document, type Operation, operationsOf } from './openapi-operations.ts';
+import { chanceOf } from './random.ts';
+import { type Belongings, makeWorld, type World, work } from './tenant-world.ts';
+import { type Answer, type Wire, type WireRequest, wireTo } from './wire.ts';
+
+const database = useDatabase();
+const folder = mkdtempSync(join(tmpdir(), 'syncline-generated-'));
+const localLogin = createLocalLogin();
+const fileSecret = 'beside-the-dashboard';
+let world: World;
+let wire: Wire;
+let host: string;
+let closeServer: () => Promise<void>;
+let operations: Operation[];
+
+beforeAll(async () => {
+  writeFileSync(join(folder, 'secret.txt'), fileSecret);
+  await mkdir(join(folder, 'dashboard', 'assets'), { recursive: true });
+  for (const name of ['index.html', 'docs.html'])
+    writeFileSync(join(folder, 'dashboard', name), '<!doctype html><head></head>');
+  world = await makeWorld(database);
+  const app = createApp({
+    syncline: world.engine,
+    log: silent,
+    version: 'test',
+    metrics: () => 'metrics',
+    dashboard: join(folder, 'dashboard'),
+    localLogin,
+    hosts: hostRule('127.0.0.1'),
+    live: { pulseMs: 40 },
+  });
+  const server = await startServer({ app, host: '127.0.0.1', port: 0 });
+  closeServer = server.close;
+  host = new URL(server.url).host;
+  wire = wireTo(server.url);
+  const { text } = await wire.send({ method: 'GET', target: '/openapi.json' });
+  operations = operationsOf(JSON.parse(text) as Document);
+});
+afterAll(async () => {
+  wire?.close();
+  await closeServer?.();
+  await world?.close();
+  rmSync(folder, { recursive: true });
+});
+
+const asked = 10_000;
+const atATime = 16;
+/** So often it is looked what there still is to ask for, and more is made. */
+const perRound = 500;
+const seed = Number(process.env['TEST_SEED'] ?? Date.now() % 2 ** 31);
+const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
+const wrongKey = `syn_${'w'.repeat(43)}`;
+
+/** What was asked with, and must not be told to anybody. */
+const secrets = new Set<string>([wrongKey, localLogin.token, fileSecret]);
+
+/** Sessions, opened and used before anybody is wrong: after many wrong keys no new one is looked at from here. */
+async function openSessions(count: number): Promise<string[]> {
+  const cookies: string[] = [];
+  for (let i = 0; i < count; i++) {
+    const answer = await wire.send({
+      method: 'POST',
+      target: '/v1/session',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ key: world.operatorKey }),
+    });
+    const cookie = answer.headers['set-cookie']?.split(';')[0] ?? '';
+    secrets.add(cookie.split('=')[1] ?? '');
+    const { status } = await wire.send({ method: 'GET', target: '/v1/me', headers: { cookie } });
+    expect(status).toBe(200);
+    cookies.push(cookie);
+  }
+  return cookies;
+}
+
+/** Makes again what the requests before have deleted. */
+async function refill({ tenantId, marker }: Belongings): Promise<void> {
+  const view = world.engine.as({ tenantId, actor: 'test' });
+  for (let i = 0; i < 5; i++) {
+    const { id } = await view.connections.create({ tenantId, provider: 'unserved', externalId: marker });
+    await view.connections.trigger(id);
+    const config = { marker };
+    const steady = await view.connections.create({ tenantId, provider: 'steady', config });
+    await view.connections.trigger(steady.id);
+    await view.consumers.move(`reader ${i}`, 'beginning');
+    await view.keys.create({ name: 'to be revoked' });
+  }
+}
+
+/** Where pages of one item end, by list, in the words of an operator. */
+async function findCursors(connectionId: string): Promise<Record<string, string[]>> {
+  const cursors: Record<string, string[]> = {};
+  const lists = operations.filter(({ fields }) =>
+    fields.some(({ name, in: place }) => place === 'query' && name === 'limit'),
+  );
+  for (const { path, fields } of lists) {
+    const canFilter = fields.some(({ name }) => name === 'connection_id');
+    for (const filter of canFilter ? ['', `&connection_id=${connectionId}`] : ['']) {
+      const target = `${path.replace('{id}', connectionId)}?limit=1${filter}`;
+      const { text } = await wire.send({ method: 'GET', target, headers: bearer(world.operatorKey) });
+      const cursor = (JSON.parse(text) as { next_cursor: string | null }).next_cursor;
+      if (cursor !== null) cursors[path] = [...(cursors[path] ?? []), cursor];
+    }
+  }
+  return cursors;
+}
+
+/** What there is right now, for everybody. */
+async function lookAround(cookie: string): Promise<Known> {
+  const { operatorKey, tenants } = world;
+  const column = async (what: string) =>
+    (await database.sql<{ value: string }>(`${what} LIMIT 300`)).map(({ value }) => value);
+  const newest = async (table: string) => column(`SELECT id AS value FROM ${table} ORDER BY id DESC`);
+  const [busiest = ''] = await column(
+    `SELECT connection_id AS value FROM signals GROUP BY 1 ORDER BY count(*) DESC, 1`,
+  );
+  const cursors = await findCursors(busiest);
+  return {
+    things: {
+      tenants: await newest('tenants'),
+      connections: await newest('connections'),
+      jobs: await newest('sync_jobs'),
+      signals: await newest('signals'),
+      // Only those that nobody asks with.
+      keys: await column(`SELECT id AS value FROM api_keys WHERE name = 'to be revoked'`),
+      consumers: await column('SELECT name AS value FROM consumers'),
+      providers: await column('SELECT slug AS value FROM providers'),
+      kinds: await column('SELECT DISTINCT kind AS value FROM signals'),
+      searches: await column('SELECT external_id AS value FROM connections WHERE external_id IS NOT NULL'),
+      places: ['beginning', 'latest', ...(cursors['/v1/signals/feed'] ?? [])],
+      secrets: [operatorKey, wrongKey],
+    },
+    cursors,
+    callers: [
+      ...Array.from({ length: 10 }, () => bearer(operatorKey)),
+      ...tenants.flatMap(({ key }) => Array.from({ length: 5 }, () => bearer(key))),
+      ...Array.from({ length: 3 }, () => ({ cookie, 'x-syncline-request': '1' })),
+      { cookie },
+      {},
+      bearer(wrongKey),
+      { authorization: `Basic ${Buffer.from('user:word').toString('base64')}` },
+      { authorization: 'Bearer' },
+      { authorization: `Bearer ${operatorKey} ${operatorKey}` },
+    ],
+  };
+}
+
+const shown = ({ method, target, headers, body }: WireRequest) =>
+  `${method} ${target.slice(0, 600)} ${JSON.stringify(headers)?.slice(0, 300)} ${String(body ?? '').slice(0, 600)}`;
+
+describe('robustness: whatever is sent, the service answers, and answers well', () => {
+  it(`robustness: ${asked} generated requests, right and wrong in every way, are answered or refused in form`, {
+    timeout: 180_000,
+  }, async () => {
+    const chance = chanceOf(seed);
+    const faults: string[] = [];
+    const statuses = new Map<string, number>();
+    for (const secret of [world.operatorKey, ...world.tenants.map(({ key }) => key), database.url])
+      secrets.add(secret);
+    const cookies = await openSessions(asked / perRound);
+    for (const cookie of cookies) {
+      for (const tenant of world.tenants) await refill(tenant);
+      await work(database, 1);
+      const known = await lookAround(cookie);
+      const requests = Array.from({ length: perRound }, () => generateRequest(chance, operations, known));
+      await severalAtATime(atATime, requests, async (request) => {
+        const answer = await wire.send(request).catch((error: Error) => error.message);
+        const found = typeof answer === 'string' ? [answer] : faultsOf(request.method, answer, secrets);
+        const status = typeof answer === 'string' ? answer.slice(-30) : String(answer.status);
+        statuses.set(status, (statuses.get(status) ?? 0) + 1);
+        faults.push(...found.map((fault) => `${shown(request)} → ${fault}`));
+      });
+    }
+    expect(faults.slice(0, 20), `${faults.length} faults with TEST_SEED=${seed}`).toEqual([]);
+    const expected = ['200', '201', '204', '400', '401', '403', '404', '405', '409', '414', '431'];
+    const missing = expected.filter((status) => !statuses.has(status));
+    expect(missing, 'then next to nothing was tried').toEqual([]);
+    expect((await wire.send({ method: 'GET', target: '/healthz' })).status).toBe(200);
+  });
+
+  it('robustness: what is no HTTP, or hardly, is refused in form or cut off', async () => {
+    const faults: string[] = [];
+    for (const bytes of brokenRequests(host)) {
+      const text = await wire.sendBytes(bytes);
+      if (text === '') continue;
+      const found = faultsOf(String(bytes).split(' ')[0] ?? '', parsed(text), secrets);
+      faults.push(...found.map((fault) => `${JSON.stringify(String(bytes).slice(0, 100))} → ${fault}`));
+    }
+    expect(faults).toEqual([]);
+    expect((await wire.send({ method: 'GET', target: '/healthz' })).status).toBe(200);
+  });
+});
+
+function parsed(text: string): Answer {
+  const [head = '', ...rest] = text.split('\r\n\r\n');
+  const [first = '', ...lines] = head.split('\r\n');
+  const headers: Record<string, string> = {};
+  for (const line of lines) {
+    const colon = line.indexOf(':');
+    headers[line.slice(0, colon).toLowerCase()] = line.slice(colon + 1).trim();
+  }
+  const body = rest.join('\r\n\r\n');
+  const isChunked = headers['transfer-encoding'] === 'chunked';
+  const whole = isChunked ? body.replaceAll(/(^|\r\n)[\da-f]+(\r\n|$)/g, '') : body;
+  return { status: Number(first.split(' ')[1]), headers, text: whole };
+}
