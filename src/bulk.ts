@@ -4,7 +4,7 @@ import type { createControl } from './control.ts';
 import type { Doer } from './doer.ts';
 import { SynclineError } from './errors.ts';
 import { type PageRequest, pageLimit } from './page.ts';
-import type { ConnectionFilter } from './store/connections.ts';
+import type { ConnectionFilter } from './store/connection-lists.ts';
 import type { Database } from './store/database.ts';
 
 const bulkActions = ['pause', 'resume', 'trigger', 'cancel', 'remove'] as const;

@@ -1,11 +1,8 @@
 import { requireOneOf, requireText, requireUuid } from './checks.ts';
+import type { RecentRun } from './connection.ts';
 import { filteredPage, keyOf, mostScanned, type Page, uuidPart } from './page.ts';
-import {
-  type ConnectionFilter,
-  type ConnectionRow,
-  lastListed,
-  listConnections,
-} from './store/connections.ts';
+import { type ConnectionFilter, lastListed, listConnections, recentRuns } from './store/connection-lists.ts';
+import type { ConnectionRow } from './store/connections.ts';
 import type { Queryable } from './store/database.ts';
 
 const connectionStatuses = ['active', 'paused', 'needs_auth', 'disabled'] as const;
@@ -37,4 +34,28 @@ export function requireFilter({ tenantId, status, health, search }: ConnectionFi
   if (status !== undefined) requireOneOf('status', status, connectionStatuses);
   if (health !== undefined) requireOneOf('health', health, connectionHealths);
   if (search !== undefined) requireText('search', search, 500);
+}
+
+/** As many runs as a sparkline shows. */
+const runsInSparkline = 20;
+
+/** The last runs of each connection of a page. */
+export async function recentOf(tx: Queryable, rows: ConnectionRow[]): Promise<Map<string, RecentRun[]>> {
+  const runs = await recentRuns(
+    tx,
+    rows.map((row) => row.id),
+    runsInSparkline,
+  );
+  const byConnection = new Map<string, RecentRun[]>();
+  for (const run of runs) {
+    const durationMs =
+      run.started_at && run.finished_at
+        ? Math.max(0, run.finished_at.getTime() - run.started_at.getTime())
+        : undefined;
+    const list = byConnection.get(run.connection_id) ?? [];
+    const status = run.status === 'completed' ? 'succeeded' : run.status;
+    list.push({ jobId: run.id, status, endedAt: run.ended_at, durationMs, signals: run.signal_count });
+    byConnection.set(run.connection_id, list);
+  }
+  return byConnection;
 }

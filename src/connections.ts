@@ -2,7 +2,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { createBulk } from './bulk.ts';
 import { invalid, requireText, requireUuid, requireWhole } from './checks.ts';
 import type { Config } from './config/settings.ts';
-import { listPage, requireFilter } from './connection-page.ts';
+import { type Connection, readSync, toConnection } from './connection.ts';
+import { listPage, recentOf, requireFilter } from './connection-page.ts';
 import type { Connector } from './connector.ts';
 import { createControl } from './control.ts';
 import type { Doer, Recorder } from './doer.ts';
@@ -11,78 +12,23 @@ import { historyCursor, historyKey } from './jobs.ts';
 import { mapPage, type Page, type PageRequest, pageLimit } from './page.ts';
 import type { Ports } from './ports.ts';
 import { formatInstant } from './schedule/instant.ts';
-import { baseInterval, isAllowedInterval } from './schedule/interval.ts';
+import { isAllowedInterval } from './schedule/interval.ts';
 import { jitterRange, sampleJitter } from './schedule/jitter.ts';
 import { previewRuns } from './schedule/preview.ts';
 import { type PendingState, reschedule } from './schedule/reschedule.ts';
+import { allowedInterval, syncOf } from './schedule/sync-metadata.ts';
+import type { ConnectionFilter } from './store/connection-lists.ts';
 import {
-  allowedInterval,
-  type InvalidField,
-  readSyncMetadata,
-  type SyncMetadata,
-  syncOf,
-} from './schedule/sync-metadata.ts';
-import {
-  type ConnectionFilter,
-  type ConnectionHealth,
   type ConnectionRow,
-  type ConnectionStatus,
   findConnection,
   insertConnection,
   lockConnection,
-  recentRuns,
   writeSync,
 } from './store/connections.ts';
 import type { Database, Queryable } from './store/database.ts';
-import { findPendingJob, listCursors, lockWaitingJob, moveJob } from './store/jobs.ts';
+import { listCursors } from './store/job-lists.ts';
+import { findPendingJob, lockWaitingJob, moveJob } from './store/jobs.ts';
 import { upsertProvider } from './store/providers.ts';
-
-/** What `metadata.sync` of a connection says. A wrong field counts as absent and is listed in `invalid`. */
-export interface ConnectionSync {
-  /** The connection's own interval; undefined where it has none and the default holds. */
-  intervalSeconds: number | undefined;
-  /** The interval in force. */
-  baseIntervalSeconds: number;
-  nextRunAt: Date | undefined;
-  firstActivatedAt: Date | undefined;
-  lastJitterSeconds: number | undefined;
-  cursor: unknown;
-  invalid: InvalidField[];
-}
-
-export interface Connection {
-  id: string;
-  tenantId: string;
-  provider: string;
-  externalId: string | undefined;
-  status: ConnectionStatus;
-  /** What its connector is told; the engine only hands it over. */
-  config: Record<string, unknown>;
-  createdAt: Date;
-  updatedAt: Date;
-  tenantName: string | undefined;
-  providerName: string | undefined;
-  health: ConnectionHealth;
-  /** Since when every run has failed, and of what kind the last failure was. */
-  failingSince: Date | undefined;
-  failure: string | undefined;
-  /** When its next run is expected to start: that of its pending job, else when the scheduler will place one. */
-  nextStartAt: Date | undefined;
-  /** When its latest incremental job ended. */
-  lastEndedAt: Date | undefined;
-  sync: ConnectionSync;
-  /** Its last runs, newest first, in lists that were asked for them. */
-  recent?: RecentRun[];
-}
-
-/** A run in short. */
-export interface RecentRun {
-  jobId: string;
-  status: string;
-  endedAt: Date;
-  durationMs: number | undefined;
-  signals: number;
-}
 
 /** A cursor that a run stored. */
 export interface PastCursor {
@@ -111,9 +57,6 @@ export interface SchedulePreview {
   /** Empty while the connection is not active. */
   runs: PreviewedRun[];
 }
-
-/** As many runs as a sparkline shows. */
-const runsInSparkline = 20;
 
 /** The most runs a preview gives: beyond it, the windows of jitter say nothing any more. */
 const mostPreviewedRuns = 100;
@@ -302,26 +245,6 @@ export function createConnections({
   }
 }
 
-async function recentOf(tx: Queryable, rows: ConnectionRow[]): Promise<Map<string, RecentRun[]>> {
-  const runs = await recentRuns(
-    tx,
-    rows.map((row) => row.id),
-    runsInSparkline,
-  );
-  const byConnection = new Map<string, RecentRun[]>();
-  for (const run of runs) {
-    const durationMs =
-      run.started_at && run.finished_at
-        ? Math.max(0, run.finished_at.getTime() - run.started_at.getTime())
-        : undefined;
-    const list = byConnection.get(run.connection_id) ?? [];
-    const status = run.status === 'completed' ? 'succeeded' : run.status;
-    list.push({ jobId: run.id, status, endedAt: run.ended_at, durationMs, signals: run.signal_count });
-    byConnection.set(run.connection_id, list);
-  }
-  return byConnection;
-}
-
 async function pendingState(
   tx: Queryable,
   id: string,
@@ -338,42 +261,6 @@ async function existing(db: Queryable, id: string): Promise<ConnectionRow> {
   if (!row) throw noConnection(id);
   return row;
 }
-
-function readSync(row: ConnectionRow, config: Config['scheduler']): SyncMetadata {
-  return readSyncMetadata(syncOf(row.metadata), config);
-}
-
-function toConnection(row: ConnectionRow, config: Config['scheduler']): Connection {
-  const sync = readSync(row, config);
-  return {
-    id: row.id,
-    tenantId: row.tenant_id,
-    provider: row.provider_slug,
-    externalId: row.external_id ?? undefined,
-    status: row.status,
-    config: row.config as Record<string, unknown>,
-    tenantName: row.tenant_name ?? undefined,
-    providerName: row.provider_name ?? undefined,
-    health: row.status !== 'active' ? row.status : row.failing_since ? 'failing' : 'ok',
-    failingSince: row.failing_since ?? undefined,
-    failure: row.failure ?? undefined,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-    nextStartAt: row.status === 'active' ? (row.pending_at ?? toDate(sync.nextRunAtMs)) : undefined,
-    lastEndedAt: row.last_incremental_ended_at ?? undefined,
-    sync: {
-      intervalSeconds: sync.intervalSeconds,
-      baseIntervalSeconds: baseInterval(sync.intervalSeconds, config),
-      nextRunAt: toDate(sync.nextRunAtMs),
-      firstActivatedAt: toDate(sync.firstActivatedAtMs),
-      lastJitterSeconds: sync.lastJitterSeconds,
-      cursor: syncOf(row.metadata)['cursor'],
-      invalid: sync.invalid,
-    },
-  };
-}
-
-const toDate = (ms: number | undefined) => (ms === undefined ? undefined : new Date(ms));
 
 function requireInterval(seconds: number, config: Config['scheduler']): void {
   if (!isAllowedInterval(seconds, config))

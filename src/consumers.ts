@@ -1,9 +1,9 @@
 import type { Doer, Recorder } from './doer.ts';
 import { SynclineError } from './errors.ts';
 import { feedCursor, feedPlace } from './feed/cursor.ts';
+import { consumerName } from './feed/feed.ts';
 import { keyOf, type Page, type PageRequest, pageLimit, pageOf } from './page.ts';
 import type { Ports } from './ports.ts';
-import { consumerName } from './signals.ts';
 import {
   type ConsumerRow,
   deleteConsumer,

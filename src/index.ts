@@ -1,6 +1,7 @@
 export { type ConfigFile, defineConfig } from './config/file.ts';
 export type { Config, ConfigOptions } from './config/settings.ts';
-export type { Connection, ConnectionSync, PreviewedRun, SchedulePreview } from './connections.ts';
+export type { Connection, ConnectionSync } from './connection.ts';
+export type { PreviewedRun, SchedulePreview } from './connections.ts';
 export {
   type Connector,
   type ConnectorDefinition,
@@ -22,6 +23,7 @@ export {
   UnauthorizedError,
 } from './errors.ts';
 export type { Explanation } from './explain.ts';
+export type { FedSignal } from './feed/feed.ts';
 export type { Attempt, JobDetail } from './job-detail.ts';
 export type { Job } from './jobs.ts';
 export type { Page, PageRequest } from './page.ts';
@@ -29,7 +31,7 @@ export type { TickResult } from './pipeline/tick.ts';
 export { type Ports, systemPorts } from './ports.ts';
 export type { WorkTotals } from './runtime/executor.ts';
 export type { InvalidField } from './schedule/sync-metadata.ts';
-export type { FedSignal, SignalsFilter, StoredSignal } from './signals.ts';
+export type { SignalsFilter, StoredSignal } from './signals.ts';
 export type { ConnectionStatus } from './store/connections.ts';
 export type { MigrationResult } from './store/migrate.ts';
 export { createSyncline, type Role, type Status, type Syncline, type SynclineOptions } from './syncline.ts';

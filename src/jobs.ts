@@ -20,18 +20,8 @@ import type { Ports } from './ports.ts';
 import { findAttempts } from './store/attempts.ts';
 import { lockConnection } from './store/connections.ts';
 import type { Database, Queryable } from './store/database.ts';
-import {
-  bringForward,
-  cancelJob,
-  findJob,
-  type HistoryKey,
-  type JobRow,
-  type JobStatus,
-  lastJobListed,
-  listHistory,
-  listJobs,
-  pendingJobs,
-} from './store/jobs.ts';
+import { type HistoryKey, lastJobListed, listHistory, listJobs } from './store/job-lists.ts';
+import { bringForward, cancelJob, findJob, type JobRow, type JobStatus, pendingJobs } from './store/jobs.ts';
 import { insertFollowUps } from './store/settlements.ts';
 import { recheckRuns, wakeExecutors } from './store/wake.ts';
 

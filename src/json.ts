@@ -1,14 +1,16 @@
 import type { ApiKey } from './access.ts';
 import type { AuditEvent } from './audit.ts';
-import type { Connection, PastCursor } from './connections.ts';
+import type { Connection } from './connection.ts';
+import type { PastCursor } from './connections.ts';
 import type { Consumer } from './consumers.ts';
 import type { ConnectionEvent } from './control.ts';
 import type { Explanation } from './explain.ts';
+import type { FedSignal } from './feed/feed.ts';
 import type { JobDetail } from './job-detail.ts';
 import type { Job, JobFailure } from './jobs.ts';
 import type { Provider, Tenant } from './registry.ts';
 import { jsonWithoutSecrets } from './secrets.ts';
-import type { FedSignal, StoredSignal } from './signals.ts';
+import type { StoredSignal } from './signals.ts';
 import { isoTime } from './times.ts';
 
 /** What the engine knows, as the API and the command line write it: snake_case, times as text, null for what is not there. */

@@ -5,6 +5,7 @@ import { createConnections } from './connections.ts';
 import type { Connector } from './connector.ts';
 import { createConsumers } from './consumers.ts';
 import { recorder } from './doer.ts';
+import { createFeed } from './feed/feed.ts';
 import type { FeedReader } from './feed/reader.ts';
 import type { FeedWatch } from './feed/watch.ts';
 import { createJobs } from './jobs.ts';
@@ -36,7 +37,7 @@ export function createView(context: ViewContext) {
   const { db, ports, who, config, connectors, explain } = context;
   const record = recorder(ports, who.actor);
   const shared = { ...context, record };
-  const signals = createSignals(shared);
+  const feed = createFeed(context);
   return {
     who,
     tenants: explainedAll(createTenants(shared), explain),
@@ -47,8 +48,8 @@ export function createView(context: ViewContext) {
     ),
     jobs: explainedAll(createJobs(shared), explain),
     signals: {
-      ...explainedAll({ list: signals.list, get: signals.get, read: signals.read }, explain),
-      feed: (...args: Parameters<typeof signals.feed>) => explainedEach(signals.feed(...args), explain),
+      ...explainedAll({ ...createSignals(context), read: feed.read }, explain),
+      feed: (...args: Parameters<typeof feed.feed>) => explainedEach(feed.feed(...args), explain),
     },
     consumers: explainedAll(createConsumers(shared), explain),
     stats: explainedAll(createStats({ db, ports, who, config: config.scheduler }), explain),

@@ -1,4 +1,4 @@
-import type { Connection } from '../connections.ts';
+import type { Connection } from '../connection.ts';
 import { fullTime, relativeTime } from '../times.ts';
 import { cut, table } from './output.ts';
 

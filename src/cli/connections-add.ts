@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { invalid, requireText, requireUuid } from '../checks.ts';
-import type { Connection } from '../connections.ts';
+import type { Connection } from '../connection.ts';
 import { SynclineError } from '../errors.ts';
 import { connectionJson } from '../json.ts';
 import { minIntervalSeconds } from '../schedule/interval.ts';

@@ -32,7 +32,9 @@ The database is named by SYNCLINE_DATABASE_URL (or DATABASE_URL); \`syncline con
 Examples:
   $ syncline dev                            try it on an embedded Postgres
   $ syncline migrate                        create or upgrade the tables
-  $ syncline start                          place jobs and run them until Ctrl-C
+  $ syncline start                          place and run jobs, serve API and dashboard, until Ctrl-C
+  $ syncline keys create --operator --name me
+                                            a key for the API and the dashboard
   $ syncline tick && syncline work --drain  place and run what is due, for a cron job or a test
   $ syncline connections add --provider github --tenant-name Northwind
   $ syncline connections why <id>           why is it syncing, or why not?
