@@ -37,3 +37,10 @@ export function requireText(name: string, value: unknown, longest: number): void
 function shown(value: unknown): string | undefined {
   return (typeof value === 'string' ? JSON.stringify(value) : String(value)).slice(0, 80);
 }
+
+/** What is listed a hundred at a time must not be large: an answer is built in memory. */
+export function requireSmall(name: string, value: unknown, mostBytes: number): void {
+  const bytes = Buffer.byteLength(JSON.stringify(value) ?? '');
+  if (bytes > mostBytes)
+    throw invalid(`${name} is ${bytes} bytes of JSON; it must be at most ${mostBytes} bytes of JSON.`);
+}

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { createBulk } from './bulk.ts';
-import { invalid, requireText, requireUuid, requireWhole } from './checks.ts';
+import { invalid, requireSmall, requireText, requireUuid, requireWhole } from './checks.ts';
 import type { Config } from './config/settings.ts';
 import { type Connection, readSync, toConnection } from './connection.ts';
 import { listPage, recentOf, requireFilter } from './connection-page.ts';
@@ -61,6 +61,9 @@ export interface SchedulePreview {
 /** The most runs a preview gives: beyond it, the windows of jitter say nothing any more. */
 const mostPreviewedRuns = 100;
 
+/** Of `config`, and of `metadata`. */
+const mostBytes = 64 * 1024;
+
 export function createConnections({
   db,
   config,
@@ -100,6 +103,8 @@ export function createConnections({
       requireText('provider', input.provider, 200);
       if (input.externalId !== undefined) requireText('externalId', input.externalId, 500);
       if (input.intervalSeconds !== undefined) requireInterval(input.intervalSeconds, config);
+      requireSmall('config', input.config, mostBytes);
+      requireSmall('metadata', input.metadata, mostBytes);
       const now = new Date(ports.now());
       const id = ports.newId();
       const sync = {

@@ -1,4 +1,4 @@
-import { invalid, requireOneOf, requireUuid, requireWhole } from './checks.ts';
+import { invalid, requireOneOf, requireSmall, requireUuid, requireWhole } from './checks.ts';
 import type { Config } from './config/settings.ts';
 import type { JobType } from './connector.ts';
 import type { Doer, Recorder } from './doer.ts';
@@ -249,6 +249,9 @@ export interface ConnectionEvent {
   at: Date;
 }
 
+/** As much as a connector may return. */
+const mostCursorBytes = 256 * 1024;
+
 /** What Postgres could not hold is refused here, where it can be said why. */
 function storableCursor(cursor: unknown): unknown {
   if (cursor === undefined || cursor === null) return null;
@@ -265,6 +268,7 @@ function storableCursor(cursor: unknown): unknown {
   }
   if (!isGood)
     throw invalid('cursor cannot be stored; it must be JSON without NUL and halves of surrogate pairs.');
+  requireSmall('cursor', cursor, mostCursorBytes);
   return cursor;
 }
 

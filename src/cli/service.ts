@@ -28,7 +28,7 @@ export async function serve(options: CommonOptions, wanted?: readonly ServiceRol
   const readable = process.stdout.isTTY && !options.json;
   const log = createLogger({ level: loaded.config.log.level, readable, to: 'stdout' });
   warnAll(log, loaded);
-  if (wanted?.includes('executor') && loaded.connectors.length === 0) log.warn(noConnectors);
+  if ((wanted ?? serviceRoles).includes('executor') && loaded.connectors.length === 0) log.warn(noConnectors);
   await runService({ loaded, log, roles: wanted });
 }
 

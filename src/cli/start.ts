@@ -1,4 +1,6 @@
 import type { Command } from 'commander';
+import { suggestion } from '../config/suggest.ts';
+import { SynclineError } from '../errors.ts';
 import type { CommonOptions } from './engine.ts';
 import { type ServiceRole, serve, serviceRoles } from './service.ts';
 
@@ -14,7 +16,16 @@ export function addStart(program: Command): void {
     .action(async (options: CommonOptions & { roles?: string }) => {
       await serve(
         options,
-        options.roles?.split(',').map((role) => role.trim() as ServiceRole),
+        options.roles?.split(',').map((role) => serviceRole(role.trim())),
       );
     });
+}
+
+/** Before anything is started: half a service is none. */
+function serviceRole(role: string): ServiceRole {
+  const known = serviceRoles.find((one) => one === role);
+  if (known) return known;
+  throw new SynclineError('INVALID_ARGUMENT', `There is no role "${role}".`, {
+    hint: suggestion(role, serviceRoles),
+  });
 }

@@ -1,6 +1,13 @@
 import { SynclineError } from '../errors.ts';
 import type { Database } from '../store/database.ts';
-import { type Batch, type FeedLook, type FeedRow, lookAtFeed, signalsOfBatches } from '../store/feed.ts';
+import {
+  type Batch,
+  type FeedLook,
+  type FeedRow,
+  lookAtFeed,
+  signalsOfBatches,
+  startOfFeed,
+} from '../store/feed.ts';
 import type { SignalFilter } from '../store/signals.ts';
 import type { FeedPlace } from './cursor.ts';
 
@@ -54,10 +61,7 @@ export function createFeedReader() {
     async step(db: Database, place: FeedPlace, filter: SignalFilter, limit: number): Promise<Step> {
       const from = place.within ? place.position : place.position + 1;
       const look = await lookAtFeed(db, from, batchesPerStep);
-      if (place.position < look.start)
-        throw new SynclineError('EXPIRED', 'What comes next in the feed is older than signals are kept.', {
-          hint: 'Read from the beginning again, or keep signals longer (retention.signalsDays).',
-        });
+      if (place.position < look.start) throw expired();
       const batches = readable(from, look);
       forget();
       const outlook: Outlook =
@@ -66,9 +70,11 @@ export function createFeedReader() {
           : batches.length === batchesPerStep
             ? 'more'
             : 'end';
-      const last = batches.at(-1);
-      if (!last) return { rows: [], next: place, outlook };
+      const [first, last] = [batches[0], batches.at(-1)];
+      if (!first || !last) return { rows: [], next: place, outlook };
       const rows = await signalsOfBatches(db, batches, { within: place.within, filter, limit });
+      // They may have been deleted since they were looked at: then what was just read is not all there was.
+      if (first.position <= (await startOfFeed(db))) throw expired();
       const lastRow = rows.at(-1);
       if (lastRow && rows.length === limit) return { rows, next: placeOf(lastRow), outlook: 'more' };
       return { rows, next: { position: last.position }, outlook };
@@ -77,6 +83,11 @@ export function createFeedReader() {
 }
 
 const mostMissed = 1000;
+
+const expired = () =>
+  new SynclineError('EXPIRED', 'What comes next in the feed is older than signals are kept.', {
+    hint: 'Read from the beginning again (move a consumer there first), or keep signals longer (retention.signalsDays).',
+  });
 
 export function placeOf(row: FeedRow): FeedPlace {
   return { position: row.position, within: { tenantId: row.tenant_id, id: row.id } };

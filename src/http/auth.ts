@@ -57,7 +57,8 @@ export function requireCaller({ syncline, credentials, authenticate }: AuthOptio
     return (
       who && {
         who,
-        id: who.keyId ?? who.actor,
+        // A tenant makes keys as it likes: however many it has, it is one caller.
+        id: who.tenantId ?? who.keyId ?? who.actor,
         isStillAllowed: async () => (await identify()) !== undefined,
       }
     );

@@ -16,12 +16,15 @@ export type SecretKind = 'key' | 'session';
 /** How long a revoked key may still work in another process than the one that revoked it. */
 const freshMs = 3000;
 const mostKnown = 5000;
+/** What was wrong stays wrong: the same again is neither looked up nor counted as another guess. */
+const wrongMs = 60_000;
 const longestSecret = 500;
 
 export function createCredentials(access: Access, nowMs: () => number = Date.now): Credentials {
   const attempts = createAttempts(nowMs);
   /** By digest, so that no secret stays in memory. In the order of last use. */
   const known = new Map<string, { identity: Identity; freshUntilMs: number }>();
+  const wrong = new Map<string, number>();
 
   const look: Record<SecretKind, (secret: string) => Promise<Identity | undefined>> = {
     key: async (key) => (key.startsWith('syn_') ? access.authenticate(key) : undefined),
@@ -34,6 +37,8 @@ export function createCredentials(access: Access, nowMs: () => number = Date.now
       const entry = known.get(digest);
       if (entry && entry.freshUntilMs > nowMs()) return entry.identity;
 
+      if ((wrong.get(digest) ?? 0) > nowMs()) return undefined;
+
       // One who was right before is let in, whoever else guesses from the same address (a proxy's, say).
       const waitSeconds = entry ? 0 : attempts.waitSeconds(address);
       if (waitSeconds > 0)
@@ -45,11 +50,13 @@ export function createCredentials(access: Access, nowMs: () => number = Date.now
       known.delete(digest);
       if (!identity) {
         attempts.failed(address);
+        wrong.delete(digest);
+        wrong.set(digest, nowMs() + wrongMs);
+        forgetOldest(wrong);
         return undefined;
       }
       known.set(digest, { identity, freshUntilMs: nowMs() + freshMs });
-      const [oldest] = known.keys();
-      if (known.size > mostKnown && oldest !== undefined) known.delete(oldest);
+      forgetOldest(known);
       return identity;
     },
 
@@ -57,4 +64,9 @@ export function createCredentials(access: Access, nowMs: () => number = Date.now
       for (const entry of known.values()) entry.freshUntilMs = 0;
     },
   };
+}
+
+function forgetOldest(entries: Map<string, unknown>): void {
+  const [oldest] = entries.keys();
+  if (entries.size > mostKnown && oldest !== undefined) entries.delete(oldest);
 }

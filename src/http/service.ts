@@ -32,7 +32,11 @@ export function startHttpService({
     dashboard: dashboardFolder,
     localLogin,
     hosts: hostRule(host, hosts),
-    limits: { requests: maxConcurrentRequests, streams: maxConcurrentRequests },
+    limits: {
+      requests: maxConcurrentRequests,
+      streams: maxConcurrentRequests,
+      streamsPerCaller: Math.ceil(maxConcurrentRequests / 2),
+    },
   });
   return startServer({ app, host, port });
 }

@@ -51,11 +51,11 @@ async function prune({ db, config, ports, telemetry }: JanitorContext): Promise<
 
   await remove('ended job', (tx) => deleteEndedJobs(tx, cutoff(config.endedJobsDays), batchSize));
   await remove('event', (tx) => deleteEvents(tx, cutoff(config.eventsDays), batchSize));
-  await remove('count', (tx) => deleteRollups(tx, cutoff(config.statsDays), batchSize));
   const merged = await db.transaction((tx) =>
     mergeRollups(tx, new Date(now.getTime() - fineMs), mergedAtOnce),
   );
   isMore ||= merged === mergedAtOnce;
+  await remove('count', (tx) => deleteRollups(tx, cutoff(config.statsDays), batchSize));
   await remove('session', (tx) => deleteSessions(tx, now, batchSize));
   if (config.signalsDays > 0)
     await remove('signal', async (tx) => {

@@ -18,16 +18,22 @@ export interface FeedLook {
   start: number;
 }
 
-/** Reads what can be seen and what it can be known of what cannot, in one statement: both belong to one moment. */
+/**
+ * Reads what can be seen and what it can be known of what cannot, in one statement: both belong to one moment.
+ *
+ * A snapshot's xmax is one past the last transaction that has *ended*; those that have begun since are not below it. `age`
+ * counts on from there to the next transaction that will begin.
+ */
 export async function lookAtFeed(db: Queryable, from: number, limit: number): Promise<FeedLook> {
   const rows = await db.query<{
     xmin: string;
-    xmax: string;
+    next: string;
     start: number;
     position: number | null;
     batch: string;
   }>(
-    `SELECT pg_snapshot_xmin(now.snapshot)::text AS xmin, pg_snapshot_xmax(now.snapshot)::text AS xmax,
+    `SELECT pg_snapshot_xmin(now.snapshot)::text AS xmin,
+       (pg_snapshot_xmax(now.snapshot)::text::bigint + age(pg_snapshot_xmax(now.snapshot)::xid))::text AS next,
        (SELECT s.position FROM ${db.schema}.feed_start s)::float8 AS start, f.position::float8, f.batch
      FROM (SELECT pg_current_snapshot() AS snapshot) now
      LEFT JOIN LATERAL (
@@ -40,7 +46,7 @@ export async function lookAtFeed(db: Queryable, from: number, limit: number): Pr
   return {
     batches: rows.flatMap(({ position, batch }) => (position === null ? [] : [{ position, batch }])),
     allEndedBelow: BigInt(first?.xmin ?? 0),
-    begunBelow: BigInt(first?.xmax ?? 0),
+    begunBelow: BigInt(first?.next ?? 0),
     start: first?.start ?? 0,
   };
 }
@@ -108,9 +114,14 @@ export async function deleteBatches(
   limit: number,
 ): Promise<{ batches: number; signals: number }> {
   const [row] = await tx.query<{ batches: number; signals: number }>(
-    `WITH old AS MATERIALIZED (
-       SELECT position, batch FROM ${tx.schema}.feed WHERE position IS NOT NULL AND created_at < $1
+    // The first ones by position, whatever their age, and of these what comes before the first that is to be kept: a search by
+    // age would read all of the feed to find nothing, and none that is kept may lie below where the feed begins.
+    `WITH first AS MATERIALIZED (
+       SELECT position, batch, created_at FROM ${tx.schema}.feed WHERE position IS NOT NULL
        ORDER BY position LIMIT $2 FOR UPDATE SKIP LOCKED
+     ), old AS MATERIALIZED (
+       SELECT position, batch FROM first f
+       WHERE NOT EXISTS (SELECT FROM first kept WHERE kept.created_at >= $1 AND kept.position <= f.position)
      ), gone AS (
        DELETE FROM ${tx.schema}.signals WHERE batch IN (SELECT batch FROM old) RETURNING 1
      ), left_feed AS (

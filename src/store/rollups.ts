@@ -100,7 +100,7 @@ export async function mergeRollups(tx: Queryable, cutoff: Date, limit: number): 
      ), hours AS (
        INSERT INTO ${tx.schema}.rollups AS r (tenant_id, minute, provider_slug, slot, ${columns.join(', ')})
        SELECT tenant_id, date_bin('1 hour', minute, '2000-01-01Z'), provider_slug, -1, ${columns.map((column) => `sum(${column})`).join(', ')}
-       FROM fine GROUP BY 1, 2, 3
+       FROM fine GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
        ON CONFLICT (tenant_id, minute, provider_slug, slot) DO UPDATE SET ${addUp}
      )
      SELECT count(*)::int AS merged FROM fine`,
@@ -109,13 +109,13 @@ export async function mergeRollups(tx: Queryable, cutoff: Date, limit: number): 
   return row?.merged ?? 0;
 }
 
-/** Deletes some of the minutes before `cutoff`, oldest first, and returns how many rows. */
+/** Deletes some of the hours before `cutoff`, oldest first, and returns how many rows. */
 export async function deleteRollups(db: Queryable, cutoff: Date, limit: number): Promise<number> {
   const rows = await db.query(
     `DELETE FROM ${db.schema}.rollups
      WHERE (tenant_id, minute, provider_slug, slot) IN (
        SELECT tenant_id, minute, provider_slug, slot FROM ${db.schema}.rollups
-       WHERE minute < $1 ORDER BY minute LIMIT $2 FOR UPDATE SKIP LOCKED)
+       WHERE slot < 0 AND minute < $1 ORDER BY minute LIMIT $2 FOR UPDATE SKIP LOCKED)
      RETURNING 1`,
     [cutoff, limit],
   );

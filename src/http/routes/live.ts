@@ -61,10 +61,17 @@ export function liveRoutes(app: App, { streams, times, version, log, signal }: L
       const filter = given({ connectionId: connection_id, tenantId: tenant_id, provider, kind });
       const [view, caller] = [c.get('view'), c.get('caller')];
       const lastEventId = c.req.header('last-event-id')?.slice(0, 500) || undefined;
-      const start = await startingPoint({ view, filter }, { lastEventId, after });
-      if (c.req.method === 'HEAD') return c.body(null, 200, headers);
-
+      // Taken first: finding where to begin is work, too.
       const release = streams.take(caller.id);
+      const start = await startingPoint({ view, filter }, { lastEventId, after }).catch((error: unknown) => {
+        release();
+        throw error;
+      });
+      if (c.req.method === 'HEAD') {
+        release();
+        return c.body(null, 200, headers);
+      }
+
       const gone = untilGone(c, signal);
       const stream = openEventStream(gone.end);
       // Whatever waits for room in the stream is let go, too.

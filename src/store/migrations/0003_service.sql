@@ -7,6 +7,7 @@ CREATE INDEX idx_connections_external ON connections (external_id text_pattern_o
 CREATE INDEX idx_connections_inactive ON connections (status, id) WHERE status <> 'active';
 CREATE INDEX idx_sync_jobs_tenant ON sync_jobs (tenant_id, id);
 CREATE INDEX idx_sync_jobs_failed ON sync_jobs (id) WHERE status = 'failed';
+CREATE INDEX idx_sync_jobs_failed_tenant ON sync_jobs (tenant_id, id) WHERE status = 'failed';
 -- All jobs of a connection, not only those that have ended: deleting a connection looks for them without saying which.
 DROP INDEX idx_sync_jobs_history;
 CREATE INDEX idx_sync_jobs_history ON sync_jobs (connection_id, coalesce(finished_at, updated_at));
@@ -80,7 +81,7 @@ CREATE TABLE rollups (
 -- A row is counted up many times within its minute; room in its page keeps that cheap (HOT).
 ) WITH (fillfactor = 50);
 -- After a day the janitor makes hours of them, with slot -1: a week of minutes is more than anybody can see.
-CREATE INDEX idx_rollups_minute ON rollups (minute);
+CREATE INDEX idx_rollups_hours ON rollups (minute) WHERE slot < 0;
 CREATE INDEX idx_rollups_fine ON rollups (minute) WHERE slot >= 0;
 
 -- Schedulers, and when each last ticked. Executors have a lease in `processes`.
