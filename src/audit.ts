@@ -1,6 +1,6 @@
 import { requireText, requireUuid } from './checks.ts';
 import {
-  filteredPage,
+  filteredPageById,
   keyOf,
   mapPage,
   mostScanned,
@@ -46,15 +46,8 @@ export function createAudit({ db }: { db: Database }) {
       const before = keyOf('events', cursor, [uuidPart])?.[0];
       const page = await db.transaction(async (tx) => {
         const rows = await listEvents(tx, filter, { before, limit: limit + 1, scan: mostScanned });
-        return filteredPage(
-          'events',
-          limit,
-          rows,
-          ({ id }) => [id],
-          async () => {
-            const last = await lastEventListed(tx, filter, { before, scan: mostScanned });
-            return last === undefined ? undefined : [last];
-          },
+        return filteredPageById('events', limit, rows, () =>
+          lastEventListed(tx, filter, { before, scan: mostScanned }),
         );
       });
       return mapPage(page, toEvent);

@@ -1,6 +1,6 @@
 import { requireOneOf, requireText, requireUuid } from './checks.ts';
 import type { RecentRun } from './connection.ts';
-import { filteredPage, keyOf, mostScanned, type Page, uuidPart } from './page.ts';
+import { filteredPageById, keyOf, mostScanned, type Page, uuidPart } from './page.ts';
 import { type ConnectionFilter, lastListed, listConnections, recentRuns } from './store/connection-lists.ts';
 import type { ConnectionRow } from './store/connections.ts';
 import type { Queryable } from './store/database.ts';
@@ -17,15 +17,8 @@ export async function listPage(
 ): Promise<Page<ConnectionRow>> {
   const after = keyOf('connections', cursor, [uuidPart])?.[0];
   const rows = await listConnections(tx, filter, { after, limit: limit + 1, scan: mostScanned });
-  return filteredPage(
-    'connections',
-    limit,
-    rows,
-    ({ id }) => [id],
-    async () => {
-      const last = await lastListed(tx, filter, { after, scan: mostScanned });
-      return last === undefined ? undefined : [last];
-    },
+  return filteredPageById('connections', limit, rows, () =>
+    lastListed(tx, filter, { after, scan: mostScanned }),
   );
 }
 

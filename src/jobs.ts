@@ -7,6 +7,7 @@ import { detailOf, type JobDetail } from './job-detail.ts';
 import {
   cursorTo,
   filteredPage,
+  filteredPageById,
   instantPart,
   keyOf,
   mapPage,
@@ -97,15 +98,8 @@ export function createJobs({ db, ports, record }: { db: Database; ports: Ports; 
       async function byId(tx: Queryable): Promise<Page<JobRow>> {
         const before = keyOf('jobs', cursor, [uuidPart])?.[0];
         const rows = await listJobs(tx, filter, { before, limit: limit + 1, scan: mostScanned });
-        return filteredPage(
-          'jobs',
-          limit,
-          rows,
-          ({ id }) => [id],
-          async () => {
-            const last = await lastJobListed(tx, filter, { before, scan: mostScanned });
-            return last === undefined ? undefined : [last];
-          },
+        return filteredPageById('jobs', limit, rows, () =>
+          lastJobListed(tx, filter, { before, scan: mostScanned }),
         );
       }
 

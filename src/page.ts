@@ -92,6 +92,25 @@ export async function filteredPage<Row>(
   return { items, nextCursor: key && cursorTo(list, key) };
 }
 
+/** The same for rows that are ordered by their ids. */
+export function filteredPageById<Row extends { id: string }>(
+  list: string,
+  limit: number,
+  rows: Row[],
+  lastScanned: () => Promise<string | undefined>,
+): Promise<Page<Row>> {
+  return filteredPage(
+    list,
+    limit,
+    rows,
+    ({ id }) => [id],
+    async () => {
+      const last = await lastScanned();
+      return last === undefined ? undefined : [last];
+    },
+  );
+}
+
 export function mapPage<A, B>({ items, nextCursor }: Page<A>, map: (item: A) => B): Page<B> {
   return { items: items.map(map), nextCursor };
 }

@@ -3,6 +3,7 @@ import { SynclineError } from './errors.ts';
 import { firstIdAt } from './ids.ts';
 import {
   filteredPage,
+  filteredPageById,
   instantPart,
   keyOf,
   mapPage,
@@ -78,16 +79,7 @@ export function createSignals({ db }: { db: Database }) {
       async function byId(tx: Queryable): Promise<Page<SignalRow>> {
         const before = keyOf('signals', cursor, [uuidPart])?.[0];
         const rows = await listSignals(tx, filter, { before, limit: limit + 1, payload, scan });
-        return filteredPage(
-          'signals',
-          limit,
-          rows,
-          ({ id }) => [id],
-          async () => {
-            const last = await lastSignalListed(tx, filter, { before, scan });
-            return last === undefined ? undefined : [last];
-          },
-        );
+        return filteredPageById('signals', limit, rows, () => lastSignalListed(tx, filter, { before, scan }));
       }
 
       async function byConnection(tx: Queryable, connectionId: string): Promise<Page<SignalRow>> {
