@@ -98,8 +98,10 @@ export function compose({ config, log, ports, connectors: given, providers }: Pa
   }
   const { url, schema } = config.database;
   const explain = (error: unknown) => explainDatabaseError(error, url);
+  const stopping = new AbortController();
   const db = openDatabase(config.database, ports, (error) => {
-    log.debug(`an idle database connection was lost: ${describeError(error)}`);
+    // While closing, a server that goes away at the same time is no news.
+    if (!stopping.signal.aborted) log.debug(`an idle database connection was lost: ${describeError(error)}`);
   });
   const telemetry = createTelemetry(log, config.metrics, explain, providers);
   const shared = { db, ports, telemetry };
@@ -118,7 +120,6 @@ export function compose({ config, log, ports, connectors: given, providers }: Pa
   const feed = { reader: createFeedReader(), watch: createFeedWatch({ db, ports }) };
   const viewFor = (who: Who): View =>
     createView({ db: db.scopedTo(who.tenantId), ports, who, config, connectors, explain, ...feed });
-  const stopping = new AbortController();
   const loops: Loop[] = [];
   let started = false;
   let stopped: Promise<void> | undefined;
