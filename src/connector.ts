@@ -1,6 +1,9 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { Logger } from 'pino';
+import type { Budgets } from './budgets/budget.ts';
+import type { CredentialHandle, OAuth2 } from './credentials/credential.ts';
 import { SynclineError } from './errors.ts';
+import type { Webhook } from './webhooks/webhook.ts';
 
 export type JobType = 'incremental' | 'full' | 'webhook';
 
@@ -47,6 +50,12 @@ export interface SyncContext<Cursor = unknown, Config = unknown> {
   abortSignal: AbortSignal;
   /** Every line carries the job, the connection and the provider. */
   log: Logger;
+  /** What opens the provider: kept encrypted, and renewed when its time is up. */
+  credentials: CredentialHandle;
+  /** How much may still be asked of the provider, by the whole fleet. */
+  budgets: Budgets;
+  /** As the platform's own. Everything that goes out through it can be recorded, replayed and made to fail in a test. */
+  fetch: typeof fetch;
 }
 
 /** What a connector author writes. `CursorSchema` and `ConfigSchema` are any Standard Schema, such as one of zod. */
@@ -62,6 +71,10 @@ export interface ConnectorDefinition<
   cursorSchema?: CursorSchema;
   /** Checks `connection.config`, and gives it its type. */
   configSchema?: ConfigSchema;
+  /** How people give their consent, where the provider speaks OAuth 2. */
+  oauth2?: OAuth2;
+  /** What the provider may send by itself, and how it is known to be the provider's. */
+  webhook?: Webhook;
   sync(
     context: SyncContext<
       StandardSchemaV1.InferOutput<CursorSchema>,
@@ -76,6 +89,8 @@ export interface Connector {
   readonly name: string;
   readonly cursorSchema?: StandardSchemaV1 | undefined;
   readonly configSchema?: StandardSchemaV1 | undefined;
+  readonly oauth2?: OAuth2 | undefined;
+  readonly webhook?: Webhook | undefined;
   sync(context: SyncContext): Promise<SyncResult>;
 }
 

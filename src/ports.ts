@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import { fetch as undiciFetch } from 'undici';
 
 /**
  * The one door through which time, randomness, timers and answers of the database come in, so that a test can run a year
@@ -19,6 +20,8 @@ export interface Ports {
   leaseTime(): Date | null;
   /** Every statement goes out through here: `send` puts it on the wire and resolves with the answer. */
   query<T>(statement: string, send: () => Promise<T>): Promise<T>;
+  /** Every request to a provider goes out through here. */
+  fetch: typeof fetch;
 }
 
 /** A timer set for longer than this fires at once. */
@@ -32,6 +35,8 @@ export const systemPorts: Ports = {
   sleep: (ms, signal) => delay(Math.min(ms, longestDelayMs), undefined, { signal }).catch(() => {}),
   leaseTime: () => null,
   query: (_statement, send) => send(),
+  // The library's own rather than the platform's: only that one takes its agents, which keep requests to public networks.
+  fetch: undiciFetch as unknown as typeof fetch,
 };
 
 let lastIdMs = 0;

@@ -1,9 +1,11 @@
 import type { Logger } from 'pino';
 import { type Access, createAccess } from './access.ts';
+import { createBudgetKeeper } from './budgets/keeper.ts';
 import { loadConfig } from './config/load.ts';
 import type { Config, ConfigOptions } from './config/settings.ts';
 import { suggestion } from './config/suggest.ts';
 import { type Connector, connectorsByProvider } from './connector.ts';
+import { createCredentialHandles } from './credentials/handles.ts';
 import { describeError, SynclineError } from './errors.ts';
 import { createFeedReader } from './feed/reader.ts';
 import { createFeedWatch } from './feed/watch.ts';
@@ -106,11 +108,14 @@ export function compose({ config, log, ports, connectors: given, providers }: Pa
   const telemetry = createTelemetry(log, config.metrics, explain, providers);
   const shared = { db, ports, telemetry };
   const scheduler = { ...shared, config: config.scheduler };
+  const credentials = createCredentialHandles();
+  const budgets = createBudgetKeeper();
   const executor = {
     ...shared,
     config: config.executor,
     rateLimit: config.rateLimit,
     connectors,
+    resources: { credentials, budgets: budgets.forRun, fetch: ports.fetch },
     openReserved: (onWake: (reason: WakeReason) => void) => {
       // Two tries must fit into a lease, and a server that is only slow must not be taken for dead.
       const timeoutMs = Math.min(10_000, Math.max(1000, config.executor.leaseSeconds * 300));
@@ -151,6 +156,7 @@ export function compose({ config, log, ports, connectors: given, providers }: Pa
     if (started)
       log.info({ event: 'shutdown' }, 'shutting down: nothing new starts, work under way is finished');
     await Promise.all(loops.map((loop) => loop.stop()));
+    await budgets.stop();
     await db.close();
     if (started) log.info({ event: 'stopped' }, 'stopped');
   }

@@ -5,6 +5,7 @@ import { blockStuck, endBackoffs, lockReady, markRunning, type ReadyRow } from '
 import type { Database } from '../store/database.ts';
 import { isLostRace, violatedConstraint } from '../store/database-errors.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
+import type { RunResources } from './resources.ts';
 
 export interface ExecutorContext {
   db: Database;
@@ -12,6 +13,8 @@ export interface ExecutorContext {
   rateLimit: Config['rateLimit'];
   ports: Ports;
   telemetry: Telemetry;
+  /** What runs use besides their connection. */
+  resources: RunResources;
   /** By the slug of their provider. */
   connectors: ReadonlyMap<string, Connector>;
 }
@@ -33,7 +36,12 @@ export interface ClaimedJob {
   lastEndedAt: Date | undefined;
   /** The job's own cursor, if it has one. */
   cursor: unknown;
-  connection: { externalId: string | undefined; config: unknown; metadata: Record<string, unknown> };
+  connection: {
+    externalId: string | undefined;
+    credentialId: string | undefined;
+    config: unknown;
+    metadata: Record<string, unknown>;
+  };
 }
 
 /** More than this many ends of backing off at once are left for the next claim, so that none takes long. */
@@ -124,6 +132,7 @@ function toJob(row: ReadyRow, claimId: string, startedAt: Date): ClaimedJob {
     cursor: row.cursor ?? undefined,
     connection: {
       externalId: row.external_id ?? undefined,
+      credentialId: row.credential_id ?? undefined,
       config: row.config,
       metadata: isObject ? (row.metadata as Record<string, unknown>) : {},
     },

@@ -1,9 +1,12 @@
 import type { Logger } from 'pino';
+import type { Budgets } from '../budgets/budget.ts';
 import type { Connector, SyncContext } from '../connector.ts';
+import type { CredentialHandle } from '../credentials/credential.ts';
 import { PermanentError } from '../errors.ts';
 import { syncOf } from '../schedule/sync-metadata.ts';
 import type { ClaimedJob } from './claim.ts';
 import { check, checkResult, type Page } from './page.ts';
+import type { RunResources } from './resources.ts';
 
 /** How a run ended: with a page, or with whatever was thrown. */
 export type RunEnd = { page: Page } | { error: unknown };
@@ -12,6 +15,7 @@ export interface RunOptions {
   abortSignal: AbortSignal;
   /** Made only when the connector asks for it: most never log, and a child logger costs. */
   log: () => Logger;
+  resources: RunResources;
 }
 
 /** EXE-8: calls the connector and never throws. Ends as soon as the signal aborts, whatever the connector does. */
@@ -35,7 +39,10 @@ export async function run(job: ClaimedJob, connector: Connector, options: RunOpt
 
 async function sync(job: ClaimedJob, connector: Connector, options: RunOptions): Promise<Page> {
   const { externalId, config, metadata } = job.connection;
+  const { resources } = options;
   let log: Logger | undefined;
+  let credentials: CredentialHandle | undefined;
+  let budgets: Budgets | undefined;
   const context: SyncContext = {
     connection: {
       id: job.connectionId,
@@ -52,6 +59,15 @@ async function sync(job: ClaimedJob, connector: Connector, options: RunOptions):
       log ??= options.log();
       return log;
     },
+    get credentials() {
+      credentials ??= resources.credentials(job, options.abortSignal);
+      return credentials;
+    },
+    get budgets() {
+      budgets ??= resources.budgets(job);
+      return budgets;
+    },
+    fetch: resources.fetch,
   };
   return checkResult(await connector.sync(context), connector);
 }

@@ -63,7 +63,7 @@ const strange = (error: unknown) =>
 
 /** Runs due jobs until stopped. Any number of executors may run at once, in one process or in many. */
 export function startExecutor(options: ExecutorOptions): Executor {
-  const { db, config, rateLimit, ports, telemetry, connectors } = options;
+  const { db, config, rateLimit, ports, telemetry, connectors, resources } = options;
   const providers = [...connectors.keys()];
   const quickly = db.within(statementTimeoutMs(config));
   const runs = new Map<string, Run>();
@@ -180,7 +180,7 @@ export function startExecutor(options: ExecutorOptions): Executor {
     };
     runs.set(job.id, current);
     if (runs.size === 1) late.wake();
-    void run(job, connector, { abortSignal: current.abort.signal, log: current.log.logger })
+    void run(job, connector, { abortSignal: current.abort.signal, log: current.log.logger, resources })
       .then((end) => conclude(current, end))
       // What a connector returned or threw may be stranger than anything that was thought of: then it is a failure too.
       .catch((error: unknown) => conclude(current, { error: new TransientError(strange(error)) }));

@@ -7,6 +7,7 @@ import { tokenOf } from '../../src/dev/provider/tokens.ts';
 import { tokensValidSince } from '../../src/dev/provider/weather.ts';
 import { startProviderServer } from '../../src/dev/provider-server.ts';
 import type { Syncline } from '../../src/index.ts';
+import { memoryContext } from '../../src/testing/context.ts';
 import { silent, tenant, useDatabase } from '../setup/database.ts';
 import { recordingLogger } from '../setup/log.ts';
 import { calmMinutes, momentOf, useProviders } from '../setup/provider-server.ts';
@@ -303,12 +304,6 @@ describe('what is told', () => {
 });
 
 async function contextOf(engine: Syncline, id: string, cursor: unknown) {
-  const { tenantId, provider, externalId, config } = await engine.connections.get(id);
-  return {
-    connection: { id, tenantId, provider, externalId, config, metadata: {} },
-    cursor,
-    job: { id, type: 'incremental' as const, attempts: 0, scheduledAt: new Date(0) },
-    abortSignal: new AbortController().signal,
-    log: silent,
-  };
+  const { provider, externalId, config } = await engine.connections.get(id);
+  return memoryContext({ connectionId: id, provider, externalId, config, cursor, log: silent });
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Ports } from '../../src/ports.ts';
+import { type Ports, systemPorts } from '../../src/ports.ts';
 
 export interface TestPorts extends Ports {
   /** Sets the time of day. */
@@ -35,6 +35,7 @@ export function testPorts(start = '2025-01-01T12:00:00Z', random: () => number =
     },
     leaseTime: () => null,
     query: (_statement, send) => send(),
+    fetch: systemPorts.fetch,
     set: (iso) => {
       nowMs = Date.parse(iso);
     },

@@ -1,0 +1,10 @@
+import type { Budgets } from '../budgets/budget.ts';
+import type { CredentialHandle } from '../credentials/credential.ts';
+import type { ClaimedJob } from './claim.ts';
+
+/** What a run can use besides its connection. Made only when its connector asks for it. */
+export interface RunResources {
+  credentials(job: ClaimedJob, abortSignal: AbortSignal): CredentialHandle;
+  budgets(job: ClaimedJob): Budgets;
+  fetch: typeof fetch;
+}

@@ -1,0 +1,72 @@
+-- What opens a provider's API, encrypted. Several connections of a tenant may share one.
+CREATE TABLE credentials (
+  id uuid PRIMARY KEY,
+  tenant_id uuid NOT NULL REFERENCES tenants (id) ON DELETE CASCADE,
+  provider_slug text NOT NULL REFERENCES providers (slug),
+  name text,
+  kind text NOT NULL CHECK (kind IN ('api_key', 'basic', 'oauth2', 'custom')),
+  -- AES-256-GCM: which of the configured keys, and nonce, text and tag together. The row's id is part of what is authenticated.
+  key_id text NOT NULL,
+  sealed bytea NOT NULL,
+  -- Counts every change, so that whoever holds an older one can tell.
+  generation integer NOT NULL DEFAULT 1,
+  -- Of an access token.
+  expires_at timestamptz,
+  -- The provider would not renew it: nobody need ask again until it is replaced.
+  refused_at timestamptz,
+  refused_reason text,
+  refreshed_at timestamptz,
+  created_at timestamptz NOT NULL,
+  updated_at timestamptz NOT NULL,
+  UNIQUE (tenant_id, id)
+);
+CREATE INDEX idx_credentials_key ON credentials (key_id, id);
+
+-- With the tenant, so that no connection can ever use another tenant's.
+ALTER TABLE connections ADD COLUMN credential_id uuid,
+  ADD CONSTRAINT connections_credential FOREIGN KEY (tenant_id, credential_id) REFERENCES credentials (tenant_id, id);
+CREATE INDEX idx_connections_credential ON connections (credential_id) WHERE credential_id IS NOT NULL;
+
+-- People who were sent to a provider to give their consent, and are not back yet. By the hash of the state they carry.
+CREATE TABLE authorizations (
+  state bytea PRIMARY KEY,
+  connection_id uuid NOT NULL REFERENCES connections (id) ON DELETE CASCADE,
+  tenant_id uuid NOT NULL,
+  key_id text NOT NULL,
+  sealed bytea NOT NULL,
+  created_at timestamptz NOT NULL,
+  expires_at timestamptz NOT NULL
+);
+CREATE INDEX idx_authorizations_expires ON authorizations (expires_at);
+CREATE INDEX idx_authorizations_connection ON authorizations (connection_id);
+
+-- How many requests the fleet may still send: a bucket that is filled anew whenever its period is over. Processes take
+-- tokens in blocks; those taken and neither spent nor given back are `leased`, and void when the bucket is filled.
+CREATE TABLE budgets (
+  key text PRIMARY KEY,
+  -- None: shared by all tenants.
+  tenant_id uuid,
+  provider_slug text NOT NULL,
+  credential_id uuid REFERENCES credentials (id) ON DELETE CASCADE,
+  most integer NOT NULL CHECK (most > 0),
+  period_seconds integer NOT NULL CHECK (period_seconds > 0),
+  available integer NOT NULL,
+  leased integer NOT NULL DEFAULT 0,
+  resets_at timestamptz NOT NULL,
+  -- When the provider itself last said how much is left.
+  learned_at timestamptz,
+  updated_at timestamptz NOT NULL
+) WITH (fillfactor = 50);
+CREATE INDEX idx_budgets_tenant ON budgets (tenant_id, key);
+CREATE INDEX idx_budgets_credential ON budgets (credential_id);
+
+-- The secret with which a provider signs what it sends to a connection's webhook.
+CREATE TABLE webhooks (
+  connection_id uuid PRIMARY KEY REFERENCES connections (id) ON DELETE CASCADE,
+  tenant_id uuid NOT NULL,
+  key_id text NOT NULL,
+  sealed bytea NOT NULL,
+  created_at timestamptz NOT NULL,
+  last_received_at timestamptz
+);
+CREATE INDEX idx_webhooks_key ON webhooks (key_id, connection_id);

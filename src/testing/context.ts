@@ -1,0 +1,74 @@
+import { randomUUID } from 'node:crypto';
+import { type Logger, pino } from 'pino';
+import type { Budgets } from '../budgets/budget.ts';
+import type { JobType, SyncContext } from '../connector.ts';
+import type { Credential, CredentialHandle, Secret } from '../credentials/credential.ts';
+import { UnauthorizedError } from '../errors.ts';
+import { systemPorts } from '../ports.ts';
+
+export interface ContextOptions {
+  provider?: string | undefined;
+  connectionId?: string | undefined;
+  externalId?: string | undefined;
+  config?: unknown;
+  metadata?: Record<string, unknown> | undefined;
+  /** What opens the provider, in the clear: it is only in memory. */
+  credential?: Secret | undefined;
+  cursor?: unknown;
+  type?: JobType | undefined;
+  /** Earlier failures of the job. */
+  attempts?: number | undefined;
+  abortSignal?: AbortSignal | undefined;
+  log?: Logger | undefined;
+  fetch?: typeof fetch | undefined;
+  budgets?: Budgets | undefined;
+}
+
+/** What a connector is called with, without an engine around it. */
+export function memoryContext(options: ContextOptions = {}): SyncContext {
+  return {
+    connection: {
+      id: options.connectionId ?? randomUUID(),
+      tenantId: randomUUID(),
+      provider: options.provider ?? 'test',
+      externalId: options.externalId,
+      config: options.config ?? {},
+      metadata: options.metadata ?? {},
+    },
+    cursor: options.cursor,
+    job: {
+      id: randomUUID(),
+      type: options.type ?? 'incremental',
+      attempts: options.attempts ?? 0,
+      scheduledAt: new Date(),
+    },
+    abortSignal: options.abortSignal ?? new AbortController().signal,
+    log: options.log ?? pino({ level: 'silent' }),
+    credentials: memoryCredential(options.credential),
+    budgets: options.budgets ?? unlimited,
+    fetch: options.fetch ?? systemPorts.fetch,
+  };
+}
+
+const unlimited: Budgets = { take: async () => ({ settle: () => {} }), learn: () => {} };
+
+function memoryCredential(secret: Secret | undefined): CredentialHandle {
+  const id = secret && randomUUID();
+  let fields = secret?.type === 'custom' ? secret.fields : undefined;
+  const get = async (): Promise<Credential> => {
+    if (!secret || !id) throw new UnauthorizedError('The connection has no credential.');
+    const common = { id, generation: 1 };
+    if (secret.type === 'custom') return { ...common, type: 'custom', fields: fields ?? {} };
+    if (secret.type !== 'oauth2') return { ...common, ...secret };
+    const expiresAt = secret.expiresAt === undefined ? undefined : new Date(secret.expiresAt);
+    return { ...common, type: 'oauth2', accessToken: secret.accessToken, expiresAt };
+  };
+  return {
+    id,
+    get,
+    renew: () => Promise.reject(new UnauthorizedError('The provider refuses the credential.')),
+    save: async (changed) => {
+      fields = changed;
+    },
+  };
+}
