@@ -1,0 +1,366 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { StandardSchemaV1 } from '@standard-schema/spec';
+import type { Budget, BudgetUse } from '../budgets/budget.ts';
+import type { SyncContext } from '../connector.ts';
+import type { Credential } from '../credentials/credential.ts';
+import {
+  CursorExpiredError,
+  connectorErrorKind,
+  describeError,
+  PermanentError,
+  TransientError,
+} from '../errors.ts';
+import { check } from '../pipeline/page.ts';
+import { type Authorize, secretsOf } from './authorize.ts';
+import { publicAgent, requirePublicHost } from './network.ts';
+import { budgetNews, retryAfterSeconds } from './rate-limit-headers.ts';
+import { readableUrl, withoutSecrets } from './redact.ts';
+import { type ReceivedAnswer, refusalOf } from './refusals.ts';
+import type { Validators } from './validators.ts';
+
+export interface HttpOptions {
+  /** Where the provider's API begins. A credential goes to this origin and nowhere else. */
+  baseUrl: string;
+  /** How the connection's credential is shown; without it none is used. */
+  authorize?: Authorize | undefined;
+  headers?: Readonly<Record<string, string>> | undefined;
+  /** What every request is paid from. What answers say of a limit is taken for the first, or for the one that they name. */
+  budgets?: readonly BudgetUse[] | undefined;
+  /** For one request, body included. */
+  timeoutMs?: number | undefined;
+  /** The largest body that is read. */
+  maxBytes?: number | undefined;
+  /** `public`: addresses of private networks are refused. For base URLs that tenants choose. */
+  network?: 'public' | 'any' | undefined;
+  /** Understands answers that the usual rules do not: returns what to throw, or nothing. Asked before them, also for successes. */
+  refusal?: ((answer: ReceivedAnswer) => Error | undefined) | undefined;
+}
+
+export interface HttpRequest<Schema extends StandardSchemaV1 = StandardSchemaV1> {
+  query?: Readonly<Record<string, string | number | boolean | undefined>> | undefined;
+  headers?: Readonly<Record<string, string>> | undefined;
+  /** Sent as JSON. */
+  json?: unknown;
+  /** Sent as a form. */
+  form?: Readonly<Record<string, string>> | undefined;
+  /** Checks the body, and gives it its type. Without it the body is not parsed: see `text`. */
+  schema?: Schema | undefined;
+  /** What this request is paid from, besides what all are. */
+  budgets?: readonly BudgetUse[] | undefined;
+  /** Statuses, besides successes, that are answers rather than errors. */
+  accept?: readonly number[] | undefined;
+  /** Statuses that mean that the cursor has expired, such as 410. */
+  expired?: readonly number[] | undefined;
+  /** Asks only for what has changed. */
+  validators?: Validators | undefined;
+  /** Whether it may be sent again when no answer came. Only what reads, unless given. */
+  repeatable?: boolean | undefined;
+}
+
+export interface HttpAnswer<Data> {
+  status: number;
+  headers: Headers;
+  data: Data;
+  /** As it came. */
+  text: string;
+  /** Where it came from in the end. */
+  url: string;
+}
+
+type DataOf<Schema extends StandardSchemaV1> = StandardSchemaV1.InferOutput<Schema>;
+
+/** A provider's HTTP API, for one run. */
+export interface Http {
+  get<Schema extends StandardSchemaV1 = StandardSchemaV1<unknown>>(
+    path: string,
+    request?: HttpRequest<Schema>,
+  ): Promise<HttpAnswer<DataOf<Schema>>>;
+  /** As `get`, with validators; undefined where nothing has changed. */
+  getIfChanged<Schema extends StandardSchemaV1 = StandardSchemaV1<unknown>>(
+    path: string,
+    request: HttpRequest<Schema> & { validators: Validators },
+  ): Promise<HttpAnswer<DataOf<Schema>> | undefined>;
+  request<Schema extends StandardSchemaV1 = StandardSchemaV1<unknown>>(
+    method: string,
+    path: string,
+    request?: HttpRequest<Schema>,
+  ): Promise<HttpAnswer<DataOf<Schema>>>;
+}
+
+type HttpContext = Pick<SyncContext, 'abortSignal' | 'log' | 'credentials' | 'budgets' | 'fetch' | 'job'>;
+
+const usual = { timeoutMs: 30_000, maxBytes: 32 * 1024 * 1024 };
+/** A slip of the network is over by then; anything longer is for the job's own backing off. */
+const retryPausesMs = [250, 1000];
+const mostRedirects = 5;
+/** The beginning of a body that explains a refusal. */
+const explanationBytes = 64 * 1024;
+
+/**
+ * Speaks to a provider as it wants to be spoken to. Whatever is no answer becomes an error that the engine understands;
+ * every request is in the run's log, secrets hidden.
+ */
+export function createHttp(context: HttpContext, options: HttpOptions): Http {
+  const { abortSignal, log } = context;
+  const base = new URL(options.baseUrl.endsWith('/') ? options.baseUrl : `${options.baseUrl}/`);
+  const secrets = new Set<string>();
+
+  /** As itself where it is a whole address of the same origin, else below the base. */
+  function urlOf(path: string, query: HttpRequest['query']): URL {
+    const url = /^https?:\/\//i.test(path) ? new URL(path) : new URL(path.replace(/^\/+/, ''), base);
+    if (url.origin !== base.origin && options.authorize)
+      throw new PermanentError(
+        `${url.origin} is not ${base.origin}: the credential is not sent to another origin.`,
+      );
+    for (const [name, value] of Object.entries(query ?? {}))
+      if (value !== undefined) url.searchParams.set(name, String(value));
+    return url;
+  }
+
+  async function credential(): Promise<Credential | undefined> {
+    if (!options.authorize || (options.authorize.isOptional && context.credentials.id === undefined))
+      return undefined;
+    return context.credentials.get();
+  }
+
+  async function request(method: string, path: string, asked: HttpRequest): Promise<HttpAnswer<unknown>> {
+    const url = urlOf(path, asked.query);
+    const used = await credential();
+    try {
+      return await patiently(method, url, asked, used);
+    } catch (error) {
+      // Revoked, or replaced by another process meanwhile: worth one more try with whatever there is now.
+      if (connectorErrorKind(error) !== 'unauthorized' || !used) throw error;
+      const renewed = await context.credentials.renew(used).catch(() => {
+        throw error;
+      });
+      return patiently(method, url, asked, renewed);
+    }
+  }
+
+  /** A request that only reads may be sent again: nobody can tell that it was sent twice. */
+  async function patiently(
+    method: string,
+    url: URL,
+    asked: HttpRequest,
+    used: Credential | undefined,
+  ): Promise<HttpAnswer<unknown>> {
+    const isRepeatable = asked.repeatable ?? (method === 'GET' || method === 'HEAD');
+    for (let failures = 0; ; failures++) {
+      try {
+        return await once(method, url, asked, used);
+      } catch (error) {
+        const pauseMs = retryPausesMs[failures];
+        const isWorthIt = isRepeatable && connectorErrorKind(error) === 'transient' && !abortSignal.aborted;
+        if (!isWorthIt || pauseMs === undefined) throw error;
+        log.debug(`${describeError(error)} Trying again in ${pauseMs} ms.`);
+        await delay(pauseMs, undefined, { signal: abortSignal }).catch(() => {});
+      }
+    }
+  }
+
+  async function once(
+    method: string,
+    url: URL,
+    asked: HttpRequest,
+    used: Credential | undefined,
+  ): Promise<HttpAnswer<unknown>> {
+    for (const secret of used ? secretsOf(used) : []) secrets.add(secret);
+    const shown = `${method} ${readableUrl(url)}`;
+    const uses = [...(options.budgets ?? []), ...(asked.budgets ?? [])];
+    const taken = uses.length === 0 ? undefined : await context.budgets.take(uses);
+    let isFree = false;
+    try {
+      const startedMs = performance.now();
+      const { response, text } = await send(method, url, asked, used, shown);
+      const tookMs = Math.round(performance.now() - startedMs);
+      log.debug(`${shown} → ${response.status}, ${text.length} characters, ${tookMs} ms`);
+      isFree = response.status === 304;
+      learn(uses, response);
+      return await understood({ shown, asked, used, url, response, text });
+    } finally {
+      taken?.settle({ free: isFree });
+    }
+  }
+
+  async function send(
+    method: string,
+    url: URL,
+    asked: HttpRequest,
+    used: Credential | undefined,
+    shown: string,
+  ): Promise<{ response: Response; text: string }> {
+    const late = AbortSignal.timeout(options.timeoutMs ?? usual.timeoutMs);
+    const signal = AbortSignal.any([abortSignal, late]);
+    try {
+      const response = await follow(method, url, asked, used, signal);
+      const isRefused = response.status >= 400 && !asked.accept?.includes(response.status);
+      const text = await readText(response, isRefused ? explanationBytes : undefined);
+      return { response, text };
+    } catch (error) {
+      if (abortSignal.aborted) throw abortSignal.reason;
+      if (connectorErrorKind(error) === 'permanent') throw error;
+      if (late.aborted) throw new TransientError(`${shown}: no answer within ${timeoutSeconds()} s.`);
+      throw causeOf(error, shown);
+    }
+  }
+
+  const timeoutSeconds = () => (options.timeoutMs ?? usual.timeoutMs) / 1000;
+
+  /** Follows redirects by itself: beyond the origin the credential does not go along. */
+  async function follow(
+    method: string,
+    start: URL,
+    asked: HttpRequest,
+    used: Credential | undefined,
+    signal: AbortSignal,
+  ): Promise<Response> {
+    let url = start;
+    for (let hops = 0; hops <= mostRedirects; hops++) {
+      if (options.network === 'public') requirePublicHost(url);
+      const isHome = url.origin === base.origin;
+      const response = await context.fetch(addressed(url, isHome ? used : undefined), {
+        method,
+        signal,
+        redirect: 'manual',
+        ...bodyOf(asked),
+        headers: headersOf(start, asked, isHome ? used : undefined),
+        ...(options.network === 'public' && { dispatcher: publicAgent }),
+      } as unknown as RequestInit);
+      const to = response.headers.get('location');
+      const isRedirect = [301, 302, 303, 307, 308].includes(response.status) && to !== null;
+      if (!isRedirect || (method !== 'GET' && method !== 'HEAD')) return response;
+      await response.body?.cancel();
+      if (!URL.canParse(to, url.href) || !/^https?:$/.test(new URL(to, url).protocol))
+        throw new PermanentError(
+          `${method} ${readableUrl(start)} leads to "${to.slice(0, 200)}", which is no address.`,
+        );
+      url = new URL(to, url);
+    }
+    throw new PermanentError(
+      `${method} ${readableUrl(start)} leads from one redirect to the next, more than ${mostRedirects}.`,
+    );
+  }
+
+  function addressed(url: URL, used: Credential | undefined): string {
+    const query = used && options.authorize?.(used).query;
+    if (!query) return url.href;
+    const full = new URL(url);
+    for (const [name, value] of Object.entries(query)) full.searchParams.set(name, value);
+    return full.href;
+  }
+
+  function headersOf(url: URL, asked: HttpRequest, used: Credential | undefined): Record<string, string> {
+    return {
+      'user-agent': 'syncline',
+      ...(asked.schema && { accept: 'application/json' }),
+      ...options.headers,
+      ...asked.validators?.headersFor(url, used),
+      ...asked.headers,
+      ...(asked.json !== undefined && { 'content-type': 'application/json' }),
+      ...(used && options.authorize?.(used).headers),
+    };
+  }
+
+  function bodyOf({ json, form }: HttpRequest): { body?: string | URLSearchParams } {
+    if (json !== undefined) return { body: JSON.stringify(json) };
+    return form ? { body: new URLSearchParams(form) } : {};
+  }
+
+  async function readText(response: Response, most?: number): Promise<string> {
+    const limit = options.maxBytes ?? usual.maxBytes;
+    const chunks: Uint8Array[] = [];
+    let bytes = 0;
+    for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+      chunks.push(chunk);
+      bytes += chunk.length;
+      if (most !== undefined && bytes > most) break;
+      if (bytes > limit)
+        throw new PermanentError(`The answer is larger than ${limit} bytes; ask for smaller pages.`);
+    }
+    return new TextDecoder(charsetOf(response)).decode(Buffer.concat(chunks));
+  }
+
+  function learn(uses: readonly BudgetUse[], response: Response): void {
+    const budget = budgetOf(uses, response.headers);
+    if (!budget) return;
+    const news = budgetNews(response.headers, Date.now());
+    const waits = response.status === 429 ? retryAfterSeconds(response.headers, Date.now()) : undefined;
+    if (news.remaining !== undefined) context.budgets.learn(budget, news);
+    else if (waits !== undefined) context.budgets.learn(budget, { remaining: 0, resetsInSeconds: waits });
+  }
+
+  async function understood(received: {
+    shown: string;
+    asked: HttpRequest;
+    used: Credential | undefined;
+    url: URL;
+    response: Response;
+    text: string;
+  }): Promise<HttpAnswer<unknown>> {
+    const { shown, asked, used, url, response, text } = received;
+    const { status, headers } = response;
+    const answer = {
+      status,
+      headers,
+      body: withoutSecrets(text.slice(0, explanationBytes), [...secrets]),
+      request: withoutSecrets(shown, [...secrets]),
+      attempts: context.job.attempts,
+    };
+    const special = options.refusal?.(answer);
+    if (special) throw special;
+    const isAnswer = response.ok || status === 304 || asked.accept?.includes(status);
+    if (!isAnswer && asked.expired?.includes(status))
+      throw new CursorExpiredError(
+        `The provider no longer accepts the cursor: ${answer.request} was answered with ${status}.`,
+      );
+    if (!isAnswer) throw refusalOf(answer, Date.now());
+    if (response.ok) asked.validators?.keep(url, used, headers);
+    const data = asked.schema && response.ok ? await parsed(text, asked.schema, answer.request) : undefined;
+    return { status, headers, data, text, url: response.url || url.href };
+  }
+
+  return {
+    get: (path, asked = {}) => request('GET', path, asked),
+    request: (method, path, asked = {}) => request(method.toUpperCase(), path, asked),
+    getIfChanged: async (path, asked) => {
+      const answer = await request('GET', path, asked);
+      return answer.status === 304 ? undefined : answer;
+    },
+  };
+}
+
+/** The budget that an answer speaks of: the one it names, else the first. */
+function budgetOf(uses: readonly BudgetUse[], headers: Headers): Budget | undefined {
+  const named = headers.get('x-ratelimit-resource');
+  return (uses.find(({ budget }) => budget.name === named) ?? uses[0])?.budget;
+}
+
+async function parsed(text: string, schema: StandardSchemaV1, request: string): Promise<unknown> {
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    // A proxy's page, or a body that was cut off: the next try may well get the real one.
+    throw new TransientError(`${request}: the answer is not JSON.`);
+  }
+  const { value, problem } = await check(schema, body);
+  if (problem) throw new PermanentError(`${request}: the answer is not what was expected: ${problem}`);
+  return value;
+}
+
+function charsetOf(response: Response): string {
+  const charset = /charset="?([\w-]+)/i.exec(response.headers.get('content-type') ?? '')?.[1] ?? 'utf-8';
+  try {
+    return new TextDecoder(charset).encoding;
+  } catch {
+    return 'utf-8';
+  }
+}
+
+/** What fetch throws says only that it failed; why is in its cause. */
+function causeOf(error: unknown, shown: string): Error {
+  const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
+  if (connectorErrorKind(cause) === 'permanent') return cause as Error;
+  return new TransientError(`${shown}: ${describeError(cause)}`, { cause });
+}

@@ -1,0 +1,36 @@
+/** `syncline/connector`: what a connector is made of. */
+export type { Budget, BudgetNews, Budgets, BudgetUse } from '../budgets/budget.ts';
+export {
+  type Connector,
+  type ConnectorDefinition,
+  defineConnector,
+  type JobType,
+  type Signal,
+  type SyncContext,
+  type SyncResult,
+} from '../connector.ts';
+export type { Credential, CredentialHandle, OAuth2 } from '../credentials/credential.ts';
+export {
+  CursorExpiredError,
+  PermanentError,
+  RateLimitedError,
+  TransientError,
+  UnauthorizedError,
+} from '../errors.ts';
+export { type Authorize, apiKeyHeader, apiKeyQuery, bearer, optional } from './authorize.ts';
+export { createHttp, type Http, type HttpAnswer, type HttpOptions, type HttpRequest } from './http.ts';
+export { contentHash, versionKey } from './keys.ts';
+export { nextLink } from './link.ts';
+export type { ReceivedAnswer } from './refusals.ts';
+export { type StreamsCursor, streamsCursor, syncStreams } from './streams.ts';
+export { createValidators, type Validators, validatorsCursor } from './validators.ts';
+export {
+  type AscendingCursor,
+  ascend,
+  ascendingCursor,
+  type DescendingCursor,
+  descend,
+  descendingCursor,
+  lookback,
+  pagesToRead,
+} from './walks.ts';

@@ -1,0 +1,77 @@
+import { isDeepStrictEqual } from 'node:util';
+import { z } from 'zod';
+import type { Signal, SyncContext, SyncResult } from '../connector.ts';
+import { connectorErrorKind, describeError, PermanentError } from '../errors.ts';
+
+/** The cursor of a connection that keeps several lists in sync, each with a cursor of its own. */
+export function streamsCursor<Cursor extends z.ZodType>(cursor: Cursor) {
+  return z.object({
+    streams: z.record(z.string(), cursor),
+    /** A walk under way: which streams are still to come, and which cannot be read. */
+    walk: z.object({ left: z.array(z.string()), failed: z.record(z.string(), z.string()) }).optional(),
+  });
+}
+
+export interface StreamsCursor<Cursor> {
+  streams: Record<string, Cursor>;
+  walk?: { left: string[]; failed: Record<string, string> } | undefined;
+}
+
+export interface StreamsOptions {
+  /** A run ends when it has found so many signals, or asked so many times, and goes on with the next job. */
+  mostSignals?: number;
+  mostSteps?: number;
+}
+
+/**
+ * Reads one stream after the other, as many pages as fit into a run. What was read before something went wrong is kept:
+ * the run ends well, and the next meets the problem first thing. A stream that cannot be read does not keep the others
+ * from it; only if none can, the run fails.
+ */
+export async function syncStreams<Cursor>(
+  { cursor, abortSignal, log }: Pick<SyncContext<StreamsCursor<Cursor>>, 'cursor' | 'abortSignal' | 'log'>,
+  names: readonly string[],
+  step: (name: string, cursor: Cursor | undefined) => Promise<SyncResult<Cursor>>,
+  { mostSignals = 1000, mostSteps = 50 }: StreamsOptions = {},
+): Promise<SyncResult<StreamsCursor<Cursor>>> {
+  const known = Object.entries(cursor?.streams ?? {}).filter(([name]) => names.includes(name));
+  const streams: Record<string, Cursor> = Object.fromEntries(known);
+  const left = (cursor?.walk?.left ?? names).filter((name) => names.includes(name));
+  const failed: Record<string, string> = { ...cursor?.walk?.failed };
+  const signals: Signal[] = [];
+  let steps = 0;
+
+  for (let name = left[0]; name !== undefined; name = left[0]) {
+    if (signals.length >= mostSignals || steps >= mostSteps || abortSignal.aborted) break;
+    try {
+      const result = await step(name, streams[name]);
+      signals.push(...result.signals);
+      const hasMoved = moveOn(name, result);
+      if (!result.hasMore || !hasMoved) left.shift();
+    } catch (error) {
+      const kind = connectorErrorKind(error);
+      if (kind === 'permanent') {
+        log.warn(`${name} cannot be read: ${describeError(error)}`);
+        failed[name] = describeError(error);
+        left.shift();
+      } else if (kind === 'cursor_expired' && streams[name] !== undefined) {
+        log.info(`${name} starts from the beginning: ${describeError(error)}`);
+        delete streams[name];
+      } else if (steps === 0) throw error;
+      else break;
+    }
+    steps++;
+  }
+
+  if (left.length > 0) return { signals, nextCursor: { streams, walk: { left, failed } }, hasMore: true };
+  const reasons = Object.values(failed);
+  if (names.length > 0 && reasons.length === names.length) throw new PermanentError(reasons.join(' '));
+  return { signals, nextCursor: { streams } };
+
+  /** Whether there is any point in asking for more of it. */
+  function moveOn(name: string, { signals: found, nextCursor }: SyncResult<Cursor>): boolean {
+    const before = streams[name];
+    if (nextCursor !== undefined && nextCursor !== null) streams[name] = nextCursor;
+    return found.length > 0 || !isDeepStrictEqual(before, streams[name]);
+  }
+}
