@@ -19,27 +19,13 @@ import {
 } from './store/connections.ts';
 import type { Database, Queryable } from './store/database.ts';
 import { type EventKind, latestEvents } from './store/events.ts';
-import {
-  askForRerun,
-  bringForward,
-  cancelJob,
-  endedJobs,
-  findStoredCursor,
-  pendingJobs,
-  sendBack,
-} from './store/jobs.ts';
+import { cancelJob, endedJobs, findStoredCursor, pendingJobs, sendBack } from './store/jobs.ts';
 import { findProcesses } from './store/processes.ts';
-import { insertFollowUps } from './store/settlements.ts';
 import { deleteSignals } from './store/signals.ts';
 import { recheckRuns, wakeExecutors } from './store/wake.ts';
+import { syncNow, type Triggered } from './trigger.ts';
 
-/** What a trigger did. */
-export interface Triggered {
-  /** The job that runs because of it; the running one if another is to follow it. */
-  jobId: string;
-  /** `queued` anew, one that waited `brought forward`, or one that `follows` the one that is running. */
-  effect: 'queued' | 'brought forward' | 'follows';
-}
+export type { Triggered } from './trigger.ts';
 
 /** Ahead of everything the scheduler places: somebody is waiting for it. */
 const triggerPriority = 10;
@@ -76,7 +62,7 @@ export function createControl({
           throw new SynclineError('CONFLICT', `Connection ${id} is ${row.status}, so nothing of it runs.`, {
             hint: 'Resume it first.',
           });
-        const done = await place(tx, row, now, type, priority);
+        const done = await syncNow(tx, row, now, { type, priority, newId: () => ports.newId() });
         await record(tx, now, { ...of(row), jobId: done.jobId, kind: 'connection.triggered' }, doer);
         return done;
       });
@@ -200,29 +186,6 @@ export function createControl({
         hint: 'Choose one of the cursors in its history.',
       });
     return stored.cursor;
-  }
-
-  async function place(
-    tx: Queryable,
-    row: ConnectionRow,
-    now: Date,
-    type: JobType,
-    priority: number,
-  ): Promise<Triggered> {
-    const pending = (await pendingJobs(tx, row.id, 'FOR UPDATE')).find((job) => job.job_type === type);
-    if (pending?.status === 'running') {
-      await askForRerun(tx, pending.id, priority);
-      return { jobId: pending.id, effect: 'follows' };
-    }
-    if (pending) {
-      await bringForward(tx, now, pending.id, priority);
-      return { jobId: pending.id, effect: 'brought forward' };
-    }
-    const jobId = ports.newId();
-    const { tenant_id: tenantId, provider_slug: providerSlug, id: connectionId } = row;
-    const job = { id: jobId, tenantId, providerSlug, connectionId, type, priority };
-    await insertFollowUps(tx, now, [{ ...job, cursor: null, retryAfter: null }]);
-    return { jobId, effect: 'queued' };
   }
 
   async function change<T>(

@@ -12,6 +12,7 @@ import type { Provider, Tenant } from './registry.ts';
 import { jsonWithoutSecrets } from './secrets.ts';
 import type { StoredSignal } from './signals.ts';
 import { isoTime } from './times.ts';
+import type { ConnectionWebhook } from './webhooks/webhooks.ts';
 
 /** What the engine knows, as the API and the command line write it: snake_case, times as text, null for what is not there. */
 
@@ -201,6 +202,14 @@ export const keyJson = (key: ApiKey) => ({
   created_by: key.createdBy,
   last_used_at: isoTime(key.lastUsedAt),
   revoked_at: isoTime(key.revokedAt),
+});
+
+export const webhookJson = (webhook: ConnectionWebhook) => ({
+  connection_id: webhook.connectionId,
+  path: webhook.path,
+  exists: webhook.exists,
+  created_at: isoTime(webhook.createdAt),
+  last_received_at: isoTime(webhook.lastReceivedAt),
 });
 
 export function explanationJson({ state, sentence, nextRunAt }: Explanation) {

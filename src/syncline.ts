@@ -6,6 +6,7 @@ import type { Config, ConfigOptions } from './config/settings.ts';
 import { suggestion } from './config/suggest.ts';
 import { type Connector, connectorsByProvider } from './connector.ts';
 import { createCredentialHandles } from './credentials/handles.ts';
+import { createVault } from './credentials/vault.ts';
 import { describeError, SynclineError } from './errors.ts';
 import { createFeedReader } from './feed/reader.ts';
 import { createFeedWatch } from './feed/watch.ts';
@@ -24,6 +25,7 @@ import type { WakeReason } from './store/wake.ts';
 import { createLogger } from './telemetry/log.ts';
 import { createTelemetry, type TelemetryProviders } from './telemetry/telemetry.ts';
 import { createView, explained, explainedAll, type View } from './view.ts';
+import { createReceiver, type Receive } from './webhooks/receive.ts';
 import type { Who } from './who.ts';
 
 /** What a process can do for the fleet. Any number of processes may have any role. */
@@ -60,6 +62,8 @@ export interface Syncline extends View {
   as(who: Who): View;
   /** Who is behind an API key or a session. */
   readonly access: Access;
+  /** Takes what a provider sent to a connection's webhook: for servers of one's own. */
+  readonly receive: Receive;
   /** Whether the database can be used, and when a scheduler last ticked. */
   status(): Promise<Status>;
 }
@@ -110,6 +114,9 @@ export function compose({ config, log, ports, connectors: given, providers }: Pa
   const scheduler = { ...shared, config: config.scheduler };
   const credentials = createCredentialHandles();
   const budgets = createBudgetKeeper();
+  const vault = createVault(config.credentials.keys);
+  const { poolSize } = config.database;
+  const receive = createReceiver({ db, ports, log, connectors, vault, poolSize });
   const executor = {
     ...shared,
     config: config.executor,
@@ -124,7 +131,7 @@ export function compose({ config, log, ports, connectors: given, providers }: Pa
   };
   const feed = { reader: createFeedReader(), watch: createFeedWatch({ db, ports }) };
   const viewFor = (who: Who): View =>
-    createView({ db: db.scopedTo(who.tenantId), ports, who, config, connectors, explain, ...feed });
+    createView({ db: db.scopedTo(who.tenantId), ports, who, config, connectors, vault, explain, ...feed });
   const loops: Loop[] = [];
   let started = false;
   let stopped: Promise<void> | undefined;
@@ -212,6 +219,7 @@ export function compose({ config, log, ports, connectors: given, providers }: Pa
     ...viewFor({ actor: 'api' }),
     as: viewFor,
     access: explainedAll(createAccess({ db, ports }), explain),
+    ...explainedAll({ receive }, explain),
     status: async () => {
       const schemaVersion = await explained(checkSchema(db, schema), explain);
       const tickedAt = await explained(lastTickAt(db), explain);

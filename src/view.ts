@@ -4,6 +4,7 @@ import type { Config } from './config/settings.ts';
 import { createConnections } from './connections.ts';
 import type { Connector } from './connector.ts';
 import { createConsumers } from './consumers.ts';
+import type { Vault } from './credentials/vault.ts';
 import { recorder } from './doer.ts';
 import { createFeed } from './feed/feed.ts';
 import type { FeedReader } from './feed/reader.ts';
@@ -15,6 +16,7 @@ import { createSignals } from './signals.ts';
 import { createStats } from './stats.ts';
 import type { Database } from './store/database.ts';
 import { createSystem } from './system.ts';
+import { createWebhooks } from './webhooks/webhooks.ts';
 import type { Who } from './who.ts';
 
 export interface ViewContext {
@@ -24,6 +26,7 @@ export interface ViewContext {
   who: Who;
   config: Config;
   connectors: ReadonlyMap<string, Connector>;
+  vault: Vault;
   reader: FeedReader;
   watch: FeedWatch;
   /** Turns what the driver throws into something that can be understood. */
@@ -55,6 +58,7 @@ export function createView(context: ViewContext) {
     stats: explainedAll(createStats({ db, ports, who, config: config.scheduler }), explain),
     audit: explainedAll(createAudit(shared), explain),
     keys: explainedAll(createKeys(shared), explain),
+    webhooks: explainedAll(createWebhooks(shared), explain),
     ...explainedAll({ system: createSystem({ db, ports, who, config }) }, explain),
   };
 }

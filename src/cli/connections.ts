@@ -3,9 +3,16 @@ import { addConnectionsAdd } from './connections-add.ts';
 import { addConnectionsControl } from './connections-control.ts';
 import { addConnectionsList } from './connections-list.ts';
 import { addConnectionsShow } from './connections-show.ts';
+import { addConnectionsWebhook } from './connections-webhook.ts';
 
 export function addConnections(program: Command): void {
   const group = program.command('connections').description('add connections, look at them, control them');
-  for (const add of [addConnectionsAdd, addConnectionsList, addConnectionsShow, addConnectionsControl])
+  for (const add of [
+    addConnectionsAdd,
+    addConnectionsList,
+    addConnectionsShow,
+    addConnectionsControl,
+    addConnectionsWebhook,
+  ])
     add(group);
 }

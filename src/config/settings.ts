@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isVaultKey } from '../credentials/vault.ts';
 import { maskUrl } from './mask-url.ts';
 import { type RateLimitField, rateLimitFields } from './rate-limits.ts';
 import { choice, flag, fraction, integer, type Setting, setting } from './setting.ts';
@@ -198,6 +199,27 @@ export const settings = {
         allowed:
           'an object of providers, each with baseSeconds (1 to 3600), maxSeconds (1 to 86400) or jitterFactor (0 to 1)',
         fromText: (text) => text,
+      },
+    ),
+  },
+  credentials: {
+    keys: setting<readonly string[]>(
+      {
+        env: 'SYNCLINE_CREDENTIALS_KEYS',
+        default: [],
+        about:
+          'The keys that encrypt what is secret. The first one encrypts, all of them decrypt. Losing one loses what it encrypted.',
+      },
+      {
+        schema: z.array(z.string().refine(isVaultKey)).max(20),
+        allowed: 'a list of id:base64, each 32 bytes, in the environment separated by commas',
+        fromText: (text) =>
+          text
+            .split(',')
+            .map((key) => key.trim())
+            .filter((key) => key !== ''),
+        show: (value) =>
+          Array.isArray(value) ? JSON.stringify(value.map((key) => String(key).split(':')[0])) : '[hidden]',
       },
     ),
   },

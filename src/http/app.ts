@@ -26,6 +26,7 @@ import { signalRoutes } from './routes/signals.ts';
 import { statsRoutes } from './routes/stats.ts';
 import { systemRoutes } from './routes/system.ts';
 import { tenantRoutes } from './routes/tenants.ts';
+import { deliveryRoute, webhookRoutes } from './routes/webhooks.ts';
 import { createSlots } from './slots.ts';
 import { refuseInvalid } from './validation.ts';
 
@@ -55,6 +56,7 @@ export function createApp(options: AppOptions): App {
   loginRoute(app, { syncline, credentials, version, readBody: withBody });
   if (localLogin) localLoginRoute(app, { access, credentials, localLogin });
   openApiRoute(app, version);
+  deliveryRoute(app, syncline, limits);
 
   // From here on everybody is known, and what they may see is all that the handlers get.
   app.use('/v1/*', asCaller, withBody);
@@ -64,6 +66,7 @@ export function createApp(options: AppOptions): App {
   connectionRoutes(app);
   connectionInsightRoutes(app);
   connectionControlRoutes(app);
+  webhookRoutes(app);
   jobRoutes(app);
   // Before the signals by id, of which "feed" is none.
   feedRoutes(app, streams, signal);

@@ -26,7 +26,12 @@ export function readBody(mostBytes: number) {
   });
 }
 
-async function bytesOf(c: Context, mostBytes: number): Promise<Uint8Array> {
+/** The whole body. `onBytes` hears of every piece before it is kept, and may refuse it. */
+export async function bytesOf(
+  c: Context,
+  mostBytes: number,
+  onBytes: (length: number) => void = () => {},
+): Promise<Uint8Array<ArrayBuffer>> {
   // What is announced is refused before it is sent; what is not is counted as it comes in.
   if (Number(c.req.header('content-length') ?? 0) > mostBytes) throw tooLarge(mostBytes);
   const chunks: Uint8Array[] = [];
@@ -35,6 +40,7 @@ async function bytesOf(c: Context, mostBytes: number): Promise<Uint8Array> {
     for await (const chunk of c.req.raw.body ?? []) {
       length += chunk.length;
       if (length > mostBytes) throw tooLarge(mostBytes);
+      onBytes(chunk.length);
       chunks.push(chunk);
     }
   } catch (error) {

@@ -40,6 +40,10 @@ export interface Limits {
   /** … of one key, session or person. */
   streamsPerCaller: number;
   bodyBytes: number;
+  /** Of one delivery to a webhook. */
+  deliveryBytes: number;
+  /** Of all deliveries that are being read or dealt with. */
+  deliveriesBytes: number;
   urlLength: number;
   queryParameters: number;
 }
@@ -49,6 +53,10 @@ export const usualLimits: Limits = {
   streams: 100,
   streamsPerCaller: 50,
   bodyBytes: 1024 * 1024,
+  // GitHub sends up to 25 MB, and nothing at all where that would be more.
+  deliveryBytes: 25 * 1024 * 1024,
+  // Four of the largest or thousands of the usual size, which is a few kilobytes. They are held twice while they are put together.
+  deliveriesBytes: 100 * 1024 * 1024,
   urlLength: 8192,
   queryParameters: 50,
 };

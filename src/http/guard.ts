@@ -60,10 +60,13 @@ export function requireReadableUrl({ urlLength, queryParameters }: Limits) {
 
 /** Open for as long as their readers like: they have a bound of their own. */
 const streams = ['/v1/live', '/v1/signals/feed'];
+/** Providers send when they like, and much at once: what they send has bounds of its own, too. */
+const delivery = /^\/v1\/webhooks\/[^/]+\/[^/]+$/;
 
 export function limitConcurrency(slots: Slots) {
   return createMiddleware<HttpEnv>(async (c, next) => {
-    if (streams.includes(c.get('path'))) return next();
+    const path = c.get('path');
+    if (streams.includes(path) || (c.req.method === 'POST' && delivery.test(path))) return next();
     const release = slots.take();
     try {
       await next();

@@ -11,6 +11,7 @@ const tags = [
   { name: 'Tenants', description: 'Whose connections there are.' },
   { name: 'Providers', description: 'What connections are made with.' },
   { name: 'Connections', description: 'What is kept in sync, and what can be done to it.' },
+  { name: 'Webhooks', description: 'What providers send by themselves.' },
   { name: 'Jobs', description: 'Runs: waiting, under way and ended.' },
   { name: 'Signals', description: 'What runs found.' },
   { name: 'Consumers', description: 'Readers of the feed whose place is remembered.' },

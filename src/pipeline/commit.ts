@@ -2,7 +2,7 @@ import { insertAttempts, type LogLine, type NewAttempt, trimAttempts } from '../
 import { setConnectionStatus } from '../store/connections.ts';
 import type { Queryable } from '../store/database.ts';
 import { insertEvents } from '../store/events.ts';
-import { addRollups } from '../store/rollups.ts';
+import { addRollups, type RollupWrite } from '../store/rollups.ts';
 import {
   type FollowUp,
   type HeldRow,
@@ -14,9 +14,11 @@ import {
   writeConnections,
 } from '../store/settlements.ts';
 import { insertSignals, type NewSignal } from '../store/signals.ts';
+import { hintPriority } from '../trigger.ts';
 import { type ClaimedJob, type ExecutorContext, statementTimeoutMs } from './claim.ts';
 import type { Verdict } from './judge.ts';
 import { measure } from './measure.ts';
+import type { CheckedSignal } from './page.ts';
 
 /** Others hold a connection for milliseconds. One who does not is waited for with that run alone. */
 const patienceMs = 1000;
@@ -63,8 +65,7 @@ export async function commit(context: ExecutorContext, settlements: Settlement[]
       await insertFollowUps(tx, now, followUps);
       await markUnauthorized(tx, now, holding, () => ports.newId());
       await recordAttempts(tx, now, holding);
-      const slot = Math.floor(ports.random() * rollupSlots);
-      await addRollups(tx, startOfMinute(now), slot, measure(holding, counts, now));
+      await addStatistics(tx, now, ports.random(), measure(holding, counts, now));
       for (const { job } of holding) stored.set(job.id, { signals: counts.get(job.id) ?? 0 });
       return { stored, followUps: followUps.length };
     },
@@ -105,6 +106,16 @@ const errorText = ({ error }: Verdict) => (error ? JSON.stringify(error) : null)
 const rollupSlots = 8;
 const startOfMinute = (at: Date) => new Date(Math.floor(at.getTime() / 60_000) * 60_000);
 
+/** The last thing of a transaction: until it commits, others wait for these rows. */
+export async function addStatistics(
+  tx: Queryable,
+  now: Date,
+  random: number,
+  rows: RollupWrite[],
+): Promise<void> {
+  await addRollups(tx, startOfMinute(now), Math.floor(random * rollupSlots), rows);
+}
+
 /** After this many failures, each further one has the oldest forgotten. */
 const manyFailures = 100;
 
@@ -136,10 +147,17 @@ const signalsPerStatement = 2000;
 /** A parameter is held in memory several times on its way; this many bytes of payload at most. */
 const bytesPerStatement = 4 * 1024 * 1024;
 
-async function storeSignals(
+/** Signals, and the job that they belong to. */
+interface Found {
+  job: Pick<ClaimedJob, 'id' | 'tenantId' | 'providerSlug' | 'connectionId'>;
+  verdict: { signals: readonly CheckedSignal[] };
+}
+
+/** Returns how many were new, by job. */
+export async function storeSignals(
   tx: Queryable,
   now: Date,
-  settlements: Settlement[],
+  settlements: readonly Found[],
   newId: () => string,
 ): Promise<Map<string, number>> {
   const counts = new Map<string, number>();
@@ -172,17 +190,28 @@ function followUpsOf(
 ): FollowUp[] {
   const { tenantId, providerSlug, connectionId } = job;
   const common = { tenantId, providerSlug, connectionId };
-  const rerun = verdict.outcome === 'requeued' ? undefined : (held?.rerun_priority ?? undefined);
+  const hinted = held?.hinted ?? false;
+  const asked = held?.rerun_priority ?? (hinted ? hintPriority : undefined);
+  const rerun = verdict.outcome === 'requeued' ? undefined : asked;
   const { followUp } = verdict;
   const jobs: FollowUp[] = [];
   if (followUp) {
     const isRerun = rerun !== undefined && followUp.type === job.type;
     const priority = isRerun ? Math.max(job.priority, rerun) : job.priority;
-    jobs.push({ id: newId(), ...common, ...followUp, priority });
+    jobs.push({ id: newId(), ...common, ...followUp, priority, hinted });
+    // A hint stays with the next page: a walk that has begun need not come by what has changed since.
     if (isRerun) return jobs;
   }
   if (rerun !== undefined)
-    jobs.push({ id: newId(), ...common, type: job.type, priority: rerun, cursor: null, retryAfter: null });
+    jobs.push({
+      id: newId(),
+      ...common,
+      type: job.type,
+      priority: rerun,
+      cursor: null,
+      retryAfter: null,
+      hinted,
+    });
   return jobs;
 }
 

@@ -29,6 +29,11 @@ export function measure(
   return [...rows.values()];
 }
 
+/** What signals that came by themselves add to them. Nothing was due, so it says nothing on how late runs start. */
+export function measureReceived(tenantId: string, provider: string, signals: number): RollupWrite[] {
+  return [everybody, tenantId].map((id) => ({ ...emptyRow(id, provider), succeeded: 1, signals }));
+}
+
 const outcomeColumn = { succeeded: 'succeeded', failed: 'failed', requeued: 'retried' } as const;
 
 function emptyRow(tenantId: string, provider: string): RollupWrite {

@@ -101,7 +101,8 @@ export async function markRunning(
        WHERE id = $2 AND expires_at > coalesce($3::timestamptz, clock_timestamp()) FOR KEY SHARE
      )
      UPDATE ${tx.schema}.sync_jobs j
-     SET status = 'running', started_at = $1, updated_at = $1, process_id = $2, claim_id = $4
+     SET status = 'running', started_at = $1, updated_at = $1, process_id = $2, claim_id = $4,
+         hinted = j.hinted AND j.cursor IS NOT NULL
      WHERE j.id = ANY ($5::uuid[]) AND (SELECT id FROM alive) IS NOT NULL
        AND (SELECT r.id FROM ${tx.schema}.sync_jobs r
             WHERE r.connection_id = j.connection_id AND r.status = 'running' LIMIT 1) IS NULL

@@ -6,6 +6,7 @@ export type EventKind =
   | 'tenant.created'
   | 'provider.registered'
   | `key.${'created' | 'revoked'}`
+  | `webhook.${'created' | 'deleted'}`
   | `consumer.${'moved' | 'deleted'}`;
 
 /** Something that was done, by whom, and why. */

@@ -197,6 +197,45 @@ export async function bringForward(tx: Queryable, now: Date, id: string, priorit
   );
 }
 
+/** Notes that a provider told of a change: whatever this job is in the middle of, a run that begins afresh follows. */
+export async function markHinted(tx: Queryable, id: string): Promise<void> {
+  await tx.query(`UPDATE ${tx.schema}.sync_jobs SET hinted = true WHERE id = $1`, [id]);
+}
+
+/**
+ * Whether an incremental run that begins after this moment is certain by an earlier hint: its job is due, backs off, or
+ * follows the one that is running.
+ */
+export async function isHinted(db: Queryable, connectionId: string, now: Date): Promise<boolean> {
+  const rows = await db.query(
+    `SELECT FROM ${db.schema}.sync_jobs
+     WHERE connection_id = $1 AND job_type = 'incremental' AND status IN ('queued', 'running') AND hinted
+       AND (status = 'running' OR scheduled_at <= $2 OR retry_after > $2)`,
+    [connectionId, now],
+  );
+  return rows.length > 0;
+}
+
+/** A job that is over as soon as it is known: what it is about came by itself. */
+export interface ReceivedJob {
+  id: string;
+  tenantId: string;
+  providerSlug: string;
+  connectionId: string;
+  /** New signals that came with it. */
+  signals: number;
+}
+
+/** Neither queued nor running at any time, it is in nobody's way: no trigger, index or claim takes notice of it. */
+export async function insertReceivedJob(tx: Queryable, now: Date, job: ReceivedJob): Promise<void> {
+  await tx.query(
+    `INSERT INTO ${tx.schema}.sync_jobs
+       (id, tenant_id, provider_slug, connection_id, job_type, status, signal_count, scheduled_at, started_at, finished_at, created_at, updated_at)
+     VALUES ($2, $3, $4, $5, 'webhook', 'succeeded', $6, $1, $1, $1, $1, $1)`,
+    [now, job.id, job.tenantId, job.providerSlug, job.connectionId, job.signals],
+  );
+}
+
 /** Has a running job followed by another of its type. However often it is asked for, one follows. */
 export async function askForRerun(tx: Queryable, id: string, priority: number): Promise<void> {
   await tx.query(

@@ -1,6 +1,6 @@
 import type { Queryable } from './database.ts';
 
-/** Makes a provider known, or updates what is known of it; what is not given stays. */
+/** Makes a provider known, or updates what is known of it; what is not given stays, and what is no news is not written. */
 export async function upsertProvider(
   db: Queryable,
   now: Date,
@@ -12,7 +12,9 @@ export async function upsertProvider(
      ON CONFLICT (slug) DO UPDATE SET
        display_name = coalesce(excluded.display_name, p.display_name),
        auth_type = coalesce(excluded.auth_type, p.auth_type),
-       updated_at = excluded.updated_at`,
+       updated_at = excluded.updated_at
+     WHERE p.display_name IS DISTINCT FROM coalesce(excluded.display_name, p.display_name)
+       OR p.auth_type IS DISTINCT FROM coalesce(excluded.auth_type, p.auth_type)`,
     [provider.slug, provider.displayName, provider.authType, now],
   );
 }

@@ -12,6 +12,7 @@ export interface Tables {
   signals: string;
   events: string;
   keys: string;
+  webhooks: string;
   /** The tenant's own, or the operator's. */
   consumers: string;
   /** The tenant's own, or everybody's together. */
@@ -38,6 +39,7 @@ export function tablesOf(schema: string, tenantId?: string): Tables {
     signals: scoped('signals'),
     events: scoped('events'),
     keys: scoped('api_keys'),
+    webhooks: scoped('webhooks'),
     consumers: only('consumers', 'tenant_id', owner),
     rollups: only('rollups', 'tenant_id', owner),
     processes:

@@ -10,6 +10,7 @@ export interface RunKey {
 export interface HeldRow {
   id: string;
   rerun_priority: number | null;
+  hinted: boolean;
 }
 
 /**
@@ -18,7 +19,7 @@ export interface HeldRow {
  */
 export function holdRuns(tx: Queryable, runs: RunKey[]): Promise<HeldRow[]> {
   return tx.query<HeldRow>(
-    `SELECT j.id, j.rerun_priority
+    `SELECT j.id, j.rerun_priority, j.hinted
      FROM unnest($1::uuid[], $2::uuid[], $3::uuid[]) AS r (job_id, claim_id, connection_id)
      JOIN ${tx.schema}.connections c ON c.id = r.connection_id
      JOIN ${tx.schema}.sync_jobs j ON j.id = r.job_id
@@ -126,6 +127,8 @@ export interface FollowUp {
   /** JSON text; null leaves the cursor to the connection. */
   cursor: string | null;
   retryAfter: Date | null;
+  /** Whether one more run is to follow the walk that this goes on with. */
+  hinted?: boolean | undefined;
 }
 
 /** EXE-6: queues a job, due now; one of its type that already waits takes over the cursor and becomes due instead. */
@@ -133,13 +136,14 @@ export async function insertFollowUps(tx: Queryable, now: Date, jobs: FollowUp[]
   if (jobs.length === 0) return;
   await tx.query(
     `INSERT INTO ${tx.schema}.sync_jobs AS j
-       (id, tenant_id, provider_slug, connection_id, job_type, priority, cursor, retry_after, scheduled_at, created_at, updated_at)
+       (id, tenant_id, provider_slug, connection_id, job_type, priority, cursor, retry_after, hinted, scheduled_at, created_at, updated_at)
      SELECT f.*, $1, $1, $1
-     FROM unnest($2::uuid[], $3::uuid[], $4::text[], $5::uuid[], $6::text[], $7::smallint[], $8::jsonb[], $9::timestamptz[])
-       AS f (id, tenant_id, provider_slug, connection_id, job_type, priority, cursor, retry_after)
+     FROM unnest($2::uuid[], $3::uuid[], $4::text[], $5::uuid[], $6::text[], $7::smallint[], $8::jsonb[], $9::timestamptz[], $10::boolean[])
+       AS f (id, tenant_id, provider_slug, connection_id, job_type, priority, cursor, retry_after, hinted)
      ON CONFLICT (connection_id, job_type) WHERE status IN ('queued', 'running') DO UPDATE
      SET cursor = coalesce(excluded.cursor, j.cursor), scheduled_at = least(j.scheduled_at, excluded.scheduled_at),
-         retry_after = excluded.retry_after, priority = greatest(j.priority, excluded.priority), updated_at = $1`,
+         retry_after = excluded.retry_after, priority = greatest(j.priority, excluded.priority), updated_at = $1,
+         hinted = j.hinted OR excluded.hinted`,
     [
       now,
       jobs.map((job) => job.id),
@@ -150,6 +154,7 @@ export async function insertFollowUps(tx: Queryable, now: Date, jobs: FollowUp[]
       jobs.map((job) => job.priority),
       jobs.map((job) => job.cursor),
       jobs.map((job) => job.retryAfter),
+      jobs.map((job) => job.hinted ?? false),
     ],
   );
 }

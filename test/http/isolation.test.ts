@@ -4,6 +4,7 @@ import { startServer } from '../../src/http/server.ts';
 import { createSyncline, type Syncline } from '../../src/index.ts';
 import { testPorts } from '../setup/clock.ts';
 import { silent, useDatabase } from '../setup/database.ts';
+import { asGithub } from '../webhooks/hooked.ts';
 import {
   cursorsOf,
   filled,
@@ -79,9 +80,15 @@ async function thingsFor(operation: Operation, owner: Belongings): Promise<Thing
 
 const isFine = ({ status }: Answer) => status >= 200 && status < 300;
 
+/** Signs what is sent to a webhook, with the own secret. Elsewhere it means nothing. */
+const signed = (request: WireRequest): WireRequest => ({
+  ...request,
+  headers: { ...asGithub(own.webhookSecret, request.body ?? ''), ...request.headers },
+});
+
 /** Asks with the own key, and sees to it that nothing of the other tenant comes back. */
 async function ask(operation: Operation, request: WireRequest): Promise<Answer> {
-  const answer = await wire.send(withKey(own.key, request));
+  const answer = await wire.send(signed(withKey(own.key, request)));
   const { status, headers, text } = answer;
   const asked = `${request.method} ${request.target} ${JSON.stringify(request.headers)} ${String(request.body)}`;
   const where = `${operation.id}: ${asked} → ${status} ${text.slice(0, 500)}`;
@@ -146,7 +153,10 @@ describe('isolation: a tenant sees and changes nothing but its own', () => {
       for (const method of ['GET', 'POST', 'PUT', 'DELETE'])
         expect((await wire.send({ method, target })).status, `${method} ${target}`).toBe(401);
     const open = operations.filter(({ needsKey }) => !needsKey).map(({ path }) => path);
-    expect(open.filter((path) => path.startsWith('/v1'))).toEqual(['/v1/session']);
+    expect(open.filter((path) => path.startsWith('/v1'))).toEqual([
+      '/v1/webhooks/{provider}/{connection}',
+      '/v1/session',
+    ]);
   });
 
   it('isolation: a key that was revoked answers 401 everywhere, at once where it was revoked', async () => {

@@ -97,7 +97,8 @@ export const typesOf = ({ type }: Schema): readonly string[] => (type === undefi
 
 /** What a field names: `connections` for the id of one, `cursors` for a place in a list. Undefined: just a value. */
 export function nounOf({ path, id }: Operation, field: Field): string | undefined {
-  if (field.in === 'path') return path.split(`/{${field.name}}`)[0]?.split('/').at(-1);
+  if (field.in === 'path')
+    return nounsInPath[field.name] ?? path.split(`/{${field.name}}`)[0]?.split('/').at(-1);
   if (field.schema.format === 'uuid') {
     const thing = /^(.+)_id$/.exec(field.name)?.[1];
     if (thing === undefined) throw new Error(`${id}: nobody said of what ${field.name} is the id`);
@@ -105,6 +106,9 @@ export function nounOf({ path, id }: Operation, field: Field): string | undefine
   }
   return typesOf(field.schema).includes('string') ? nounsOfText[field.name] : undefined;
 }
+
+/** Those that do not follow the name of what they are one of. */
+const nounsInPath: Record<string, string> = { connection: 'connections', provider: 'providers' };
 
 const nounsOfText: Record<string, string> = {
   after: 'places',

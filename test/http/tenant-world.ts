@@ -8,9 +8,11 @@ import {
   TransientError,
   UnauthorizedError,
 } from '../../src/index.ts';
+import { githubSignature } from '../../src/webhooks/signatures.ts';
 import { connector } from '../setup/connector.ts';
 import { silent, type TestDatabase } from '../setup/database.ts';
 import { until } from '../setup/until.ts';
+import { credentials, hooked } from '../webhooks/hooked.ts';
 
 /** What one tenant has, by what it is: `connections`, `jobs`, … Things at the same place belong together. */
 export interface Belongings {
@@ -19,6 +21,8 @@ export interface Belongings {
   marker: string;
   /** Its API key, with which nothing else is done. */
   key: string;
+  /** With which its providers sign. */
+  webhookSecret: string;
   things: readonly Readonly<Record<string, string>>[];
 }
 
@@ -50,7 +54,14 @@ export async function makeWorld(database: TestDatabase): Promise<World> {
     connectors: [connector(() => released.then(() => ({ signals: [] })), 'stuck')],
     scheduler,
   });
-  const engine = createSyncline({ database: database.url, logger: silent, scheduler });
+  const engine = createSyncline({
+    database: database.url,
+    logger: silent,
+    scheduler,
+    credentials,
+    // It runs nothing, but takes what they send.
+    connectors: Object.keys(providers).map((provider) => hooked({ verify: githubSignature() }, { provider })),
+  });
   const close = async () => {
     letGo();
     await Promise.all([running.stop(), engine.stop()]);
@@ -83,6 +94,7 @@ async function settle(engine: Syncline): Promise<Settled> {
   const { id: tenantId } = await engine.tenants.create({ name: `${marker}-tenant` });
   const view = engine.as({ tenantId, actor: `${marker}-actor` });
   const { key } = await view.keys.create({ name: `${marker}-key` });
+  const webhookSecret = `${marker}-webhook-secret`;
   const keys: string[] = [];
   for (const [provider, count] of Object.entries(providers))
     for (let i = 0; i < count; i++) {
@@ -97,10 +109,11 @@ async function settle(engine: Syncline): Promise<Settled> {
         { reason: `${marker}-made` },
       );
       await view.connections.trigger(id, { reason: `${marker}-triggered` });
+      await view.webhooks.create(id, { secret: webhookSecret });
       keys.push((await view.keys.create({ name: `${marker}-spare-${keys.length}` })).id);
       await view.consumers.move(`${marker}-consumer-${keys.length - 1}`, 'beginning');
     }
-  return { tenantId, marker, key, keys };
+  return { tenantId, marker, key, webhookSecret, keys };
 }
 
 /** Runs everything that can end, so many times: the second time there is a cursor. */
@@ -147,7 +160,7 @@ function endingConnectors(): Connector[] {
 
 /** One entry for each job, with what belongs to the same connection. */
 async function belongings(database: TestDatabase, settled: Settled): Promise<Belongings> {
-  const { tenantId, marker, key, keys } = settled;
+  const { tenantId, marker, key, webhookSecret, keys } = settled;
   const rows = await database.sql<{
     job: string;
     connection: string;
@@ -174,5 +187,5 @@ async function belongings(database: TestDatabase, settled: Settled): Promise<Bel
     consumers: `${marker}-consumer-${i % keys.length}`,
     kinds: `${marker}-kind`,
   }));
-  return { tenantId, marker, key, things };
+  return { tenantId, marker, key, webhookSecret, things };
 }

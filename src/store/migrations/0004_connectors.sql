@@ -70,3 +70,7 @@ CREATE TABLE webhooks (
   last_received_at timestamptz
 );
 CREATE INDEX idx_webhooks_key ON webhooks (key_id, connection_id);
+
+-- A provider told of a change that a walk under way need not see: one more run follows its last page. Cleared when a job
+-- without a cursor of its own is claimed, since that begins afresh; kept by the next page and by another try.
+ALTER TABLE sync_jobs ADD COLUMN hinted boolean NOT NULL DEFAULT false;

@@ -1,0 +1,65 @@
+import type { Command } from 'commander';
+import { invalid } from '../checks.ts';
+import type { Doer } from '../doer.ts';
+import { webhookJson } from '../json.ts';
+import { type CommonOptions, withEngine } from './engine.ts';
+import { doerOf, given, withDoer } from './options.ts';
+import { answer } from './output.ts';
+
+interface WebhookOptions extends CommonOptions, Doer {
+  secretFromEnv?: string;
+  remove?: boolean;
+}
+
+export function addConnectionsWebhook(group: Command): void {
+  const command = group
+    .command('webhook')
+    .description('give a connection a webhook, with a new secret that is shown once')
+    .argument('<id>', 'the id of the connection')
+    .option('--secret-from-env <name>', 'take the secret from this variable, where the provider makes it')
+    .option('--remove', 'take the webhook away');
+  withDoer(command)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ syncline connections webhook 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42
+  $ SECRET=… syncline connections webhook 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42 --secret-from-env SECRET
+  $ syncline connections webhook 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42 --remove`,
+    )
+    .action(async (id: string, options: WebhookOptions) => {
+      const { remove, secretFromEnv } = options;
+      if (remove && secretFromEnv !== undefined)
+        throw invalid('A webhook is either made or taken away.', 'Give --secret-from-env or --remove.');
+      await (remove ? removeWebhook(id, options) : createWebhook(id, options));
+    });
+}
+
+async function createWebhook(id: string, options: WebhookOptions): Promise<void> {
+  const secret = secretOf(options.secretFromEnv);
+  const made = await withEngine(options, ({ webhooks }) =>
+    webhooks.create(id, { ...given({ secret }), ...doerOf(options) }),
+  );
+  // One that was given is known already, and had better not stand in a terminal.
+  const shown = secret === undefined ? { secret: made.secret } : {};
+  answer(options.json, { ...webhookJson(made), ...shown }, () => [
+    `Have the provider send to ${made.path}, behind the address of this service.`,
+    ...(shown.secret === undefined
+      ? ['It is to sign with the secret that you gave.']
+      : [`It is to sign with this secret: ${shown.secret}`, 'Keep it now: it is not shown again.']),
+  ]);
+}
+
+async function removeWebhook(id: string, options: WebhookOptions): Promise<void> {
+  await withEngine(options, ({ webhooks }) => webhooks.remove(id, doerOf(options)));
+  answer(options.json, { connection_id: id, exists: false }, () => [
+    `Connection ${id} has no webhook any more. What is still sent is refused.`,
+  ]);
+}
+
+function secretOf(name: string | undefined): string | undefined {
+  if (name === undefined) return undefined;
+  const secret = process.env[name];
+  if (!secret) throw invalid(`The environment variable ${name.slice(0, 80)} is not set.`);
+  return secret;
+}

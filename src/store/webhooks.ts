@@ -1,0 +1,78 @@
+import type { ConnectionStatus } from './connections.ts';
+import type { Queryable } from './database.ts';
+
+export interface WebhookRow {
+  connection_id: string;
+  created_at: Date;
+  last_received_at: Date | null;
+}
+
+/** Whether a connection has one, and since when. */
+export async function findWebhook(db: Queryable, connectionId: string): Promise<WebhookRow | undefined> {
+  const [row] = await db.query<WebhookRow>(
+    `SELECT w.connection_id, w.created_at, w.last_received_at FROM ${db.tables.webhooks} w WHERE w.connection_id = $1`,
+    [connectionId],
+  );
+  return row;
+}
+
+export interface NewWebhook {
+  connectionId: string;
+  tenantId: string;
+  keyId: string;
+  sealed: Buffer;
+}
+
+/** One that is there already gets another secret. */
+export async function upsertWebhook(tx: Queryable, now: Date, webhook: NewWebhook): Promise<void> {
+  await tx.query(
+    `INSERT INTO ${tx.schema}.webhooks (connection_id, tenant_id, key_id, sealed, created_at)
+     VALUES ($1, $2, $3, $4, $5)
+     ON CONFLICT (connection_id) DO UPDATE SET key_id = excluded.key_id, sealed = excluded.sealed, created_at = excluded.created_at`,
+    [webhook.connectionId, webhook.tenantId, webhook.keyId, webhook.sealed, now],
+  );
+}
+
+export async function deleteWebhook(tx: Queryable, connectionId: string): Promise<boolean> {
+  const rows = await tx.query(`DELETE FROM ${tx.schema}.webhooks WHERE connection_id = $1 RETURNING 1`, [
+    connectionId,
+  ]);
+  return rows.length > 0;
+}
+
+/** What a delivery is judged by: the connection that it is for, and its secret where it has one of its own. */
+export interface RecipientRow {
+  id: string;
+  tenant_id: string;
+  provider_slug: string;
+  status: ConnectionStatus;
+  config: unknown;
+  key_id: string | null;
+  sealed: Buffer | null;
+  last_received_at: Date | null;
+}
+
+/** Whoever delivers is no caller: the signature says whether they may, and this is what it is checked with. */
+export async function findRecipient(db: Queryable, connectionId: string): Promise<RecipientRow | undefined> {
+  const [row] = await db.query<RecipientRow>(
+    `SELECT c.id, c.tenant_id, c.provider_slug, c.status, c.config, w.key_id, w.sealed, w.last_received_at
+     FROM ${db.schema}.connections c LEFT JOIN ${db.schema}.webhooks w ON w.connection_id = c.id
+     WHERE c.id = $1`,
+    [connectionId],
+  );
+  return row;
+}
+
+/** Notes that something came, unless somebody has since `unlessSince`. */
+export async function noteReceived(
+  db: Queryable,
+  now: Date,
+  connectionId: string,
+  unlessSince: Date,
+): Promise<void> {
+  await db.query(
+    `UPDATE ${db.schema}.webhooks SET last_received_at = $2
+     WHERE connection_id = $1 AND (last_received_at IS NULL OR last_received_at < $3)`,
+    [connectionId, now, unlessSince],
+  );
+}

@@ -1,0 +1,161 @@
+import { randomUUID } from 'node:crypto';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { githubSignature } from '../../src/webhooks/signatures.ts';
+import { startService } from '../http/service.ts';
+import { useCli } from '../setup/cli.ts';
+import { connector } from '../setup/connector.ts';
+import { tenant, useDatabase } from '../setup/database.ts';
+import { asGithub, credentials, deliver, hooked, pathOf } from './hooked.ts';
+
+const database = useDatabase();
+const { sql, connect } = database;
+const cli = useCli(database, `export default { credentials: ${JSON.stringify(credentials)} };`);
+const connectors = [hooked({ verify: githubSignature() })];
+const start = () => startService(database, { engine: { connectors, credentials } });
+
+beforeEach(() => database.empty());
+
+describe('webhooks: a connection gets a secret, which is shown once', () => {
+  it('webhooks: it is made, looked at, replaced and taken away over HTTP, each on record', async () => {
+    const service = await start();
+    const { call } = service;
+    const id = await connect();
+    const path = `/v1/connections/${id}/webhook`;
+    const none = {
+      connection_id: id,
+      path: pathOf(id),
+      exists: false,
+      created_at: null,
+      last_received_at: null,
+    };
+    expect((await call(path)).body).toEqual(none);
+    const { status, body } = await call(path, { method: 'PUT' });
+    expect([status, body]).toEqual([
+      200,
+      {
+        ...none,
+        exists: true,
+        created_at: expect.any(String),
+        secret: expect.stringMatching(/^[\da-f]{64}$/),
+      },
+    ]);
+    const { secret: _, ...shown } = body;
+    expect((await call(path)).body).toEqual(shown);
+
+    const given = 'a secret that the provider made';
+    const second = await call(path, { method: 'PUT', json: { secret: given } });
+    expect(second.body['secret']).toBe(given);
+    const send = (secret: unknown) =>
+      deliver(service, String(shown['path']), '{}', asGithub(String(secret), '{}'));
+    expect((await send(body['secret'])).status).toBe(401);
+    expect((await send(given)).status).toBe(202);
+    expect((await call(path)).body['last_received_at']).toEqual(expect.any(String));
+
+    expect((await call(path, { method: 'DELETE' })).status).toBe(204);
+    expect((await call(path, { method: 'DELETE' })).status).toBe(404);
+    expect((await send(given)).status).toBe(401);
+    expect((await call(path)).body).toEqual(none);
+    expect(
+      await sql('SELECT kind, tenant_id FROM events WHERE connection_id = $1 ORDER BY id', [id]),
+    ).toEqual([
+      { kind: 'webhook.created', tenant_id: tenant },
+      { kind: 'webhook.created', tenant_id: tenant },
+      { kind: 'webhook.deleted', tenant_id: tenant },
+    ]);
+  });
+
+  it('webhooks: what is wrong with a secret is said without saying the secret', async () => {
+    const { call, syncline } = await start();
+    const id = await connect();
+    for (const secret of ['short', 'x'.repeat(501), '']) {
+      const { status, text } = await call(`/v1/connections/${id}/webhook`, {
+        method: 'PUT',
+        json: { secret },
+      });
+      expect(status).toBe(400);
+      expect(text).toContain('16 to 500 characters');
+      if (secret !== '') expect(text).not.toContain(secret);
+      const refused = syncline.webhooks.create(id, { secret });
+      await expect(refused).rejects.toThrow(/16 to 500 characters/);
+      if (secret !== '') await expect(refused).rejects.not.toThrow(secret);
+    }
+    for (const other of [randomUUID(), tenant])
+      await expect(syncline.webhooks.create(other)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    await expect(syncline.webhooks.get('nothing')).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+  });
+
+  it('webhooks: what is stored can be read by nobody without the key, and moved to no other connection', async () => {
+    const service = await start();
+    const [id, other] = [await connect(), await connect()] as const;
+    const secret = 'not to be found anywhere';
+    await service.syncline.webhooks.create(id, { secret });
+    await service.syncline.webhooks.create(other);
+    const [row] = await sql<{ text: string }>(
+      `SELECT string_agg(t, ' ') AS text FROM (SELECT w::text AS t FROM webhooks w UNION ALL SELECT e::text FROM events e) x`,
+    );
+    expect(row?.text).not.toContain(Buffer.from(secret).toString('hex'));
+    expect(row?.text).not.toContain(secret);
+    await sql(
+      `UPDATE webhooks w SET sealed = o.sealed FROM webhooks o WHERE w.connection_id = $1 AND o.connection_id = $2`,
+      [other, id],
+    );
+    expect((await deliver(service, pathOf(other), '{}', asGithub(secret, '{}'))).status).toBe(401);
+    expect((await deliver(service, pathOf(id), '{}', asGithub(secret, '{}'))).status).toBe(202);
+  });
+
+  it('webhooks: a tenant has nothing to do with those of another', async () => {
+    const { syncline } = await start();
+    const id = await connect();
+    const { id: tenantId } = await syncline.tenants.create({ name: 'another' });
+    const { webhooks } = syncline.as({ tenantId, actor: 'another' });
+    await syncline.webhooks.create(id);
+    const before = await sql('SELECT * FROM webhooks');
+    for (const attempt of [webhooks.create, webhooks.get, webhooks.remove])
+      await expect(attempt(id)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    expect(await sql('SELECT * FROM webhooks')).toEqual(before);
+    const own = syncline.as({ tenantId: tenant, actor: 'own' }).webhooks;
+    expect(await own.get(id)).toMatchObject({ exists: true });
+  });
+
+  it('webhooks: where none can be stored or taken, it says why and what to do', async () => {
+    const id = await connect();
+    const keyless = database.engine();
+    await expect(keyless.webhooks.create(id)).rejects.toMatchObject({
+      hint: expect.stringContaining('SYNCLINE_CREDENTIALS_KEYS'),
+    });
+    const deaf = database.engine({ connectors: [connector()], credentials });
+    await expect(deaf.webhooks.create(id)).rejects.toMatchObject({ code: 'CONFLICT' });
+  });
+
+  it('webhooks: it goes with its connection', async () => {
+    const { syncline } = await start();
+    const id = await connect();
+    await syncline.webhooks.create(id);
+    await syncline.connections.remove(id);
+    expect(await sql('SELECT FROM webhooks')).toEqual([]);
+  });
+
+  it('webhooks: the command line makes one, takes the secret from a variable, and takes it away', async () => {
+    const id = await connect();
+    const made = await cli.json<{ secret: string; path: string }>('connections', 'webhook', id);
+    expect(made).toMatchObject({ path: pathOf(id), exists: true });
+    const service = await start();
+    expect((await deliver(service, made.path, '{}', asGithub(made.secret, '{}'))).status).toBe(202);
+    const given = 'a secret from a variable';
+    const running = cli.start(['connections', 'webhook', id, '--secret-from-env', 'HOOK_SECRET'], {
+      HOOK_SECRET: given,
+    });
+    const { code, stdout, stderr } = await running.finished;
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toContain(pathOf(id));
+    expect(stdout).not.toContain(given);
+    expect((await deliver(service, made.path, '{}', asGithub(given, '{}'))).status).toBe(202);
+    const missing = await cli.run('connections', 'webhook', id, '--secret-from-env', 'NO_SUCH_SECRET');
+    expect([missing.code, missing.stderr]).toEqual([1, expect.stringContaining('NO_SUCH_SECRET is not set')]);
+    expect(await cli.json('connections', 'webhook', id, '--remove')).toEqual({
+      connection_id: id,
+      exists: false,
+    });
+    expect(await sql('SELECT FROM webhooks')).toEqual([]);
+  });
+});
