@@ -5,6 +5,7 @@ import { describeError } from '../errors.ts';
 import { plain } from '../plain.ts';
 import { addConfig } from './config.ts';
 import { addConnections } from './connections.ts';
+import { addConnector } from './connector.ts';
 import { addDemo } from './demo-load.ts';
 import { addDev } from './dev.ts';
 import { addJobs } from './jobs.ts';
@@ -39,6 +40,7 @@ Examples:
   $ syncline connections add --provider github --tenant-name Northwind
   $ syncline connections why <id>           why is it syncing, or why not?
   $ syncline jobs list --status failed      what went wrong?
+  $ syncline connector new tracker          write a connector; \`connector run\` and \`connector test\` try it
   $ syncline signals tail --payload         watch what comes in`,
   );
 
@@ -49,6 +51,7 @@ for (const add of [
   addTick,
   addWork,
   addConnections,
+  addConnector,
   addJobs,
   addSignals,
   addSchedule,
@@ -75,7 +78,11 @@ try {
 function withCommonOptions(command: Command): void {
   for (const child of command.commands) withCommonOptions(child);
   if (command.commands.length > 0) return;
-  command
-    .option('--json', 'print JSON for machines')
-    .option('--config <file>', 'the configuration file, instead of syncline.config.ts in the working folder');
+  command.option('--json', 'print JSON for machines');
+  // Commands that need no engine have one of their own, or none.
+  if (command.parent?.name() !== 'connector')
+    command.option(
+      '--config <file>',
+      'the configuration file, instead of syncline.config.ts in the working folder',
+    );
 }

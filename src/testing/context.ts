@@ -14,6 +14,8 @@ export interface ContextOptions {
   metadata?: Record<string, unknown> | undefined;
   /** What opens the provider, in the clear: it is only in memory. */
   credential?: Secret | undefined;
+  /** What takes the place of a credential that the provider refuses; without it there is no other. */
+  renew?: ((refused: Secret) => Secret | Promise<Secret>) | undefined;
   cursor?: unknown;
   type?: JobType | undefined;
   /** Earlier failures of the job. */
@@ -44,7 +46,7 @@ export function memoryContext(options: ContextOptions = {}): SyncContext {
     },
     abortSignal: options.abortSignal ?? new AbortController().signal,
     log: options.log ?? pino({ level: 'silent' }),
-    credentials: memoryCredential(options.credential),
+    credentials: memoryCredential(options),
     budgets: options.budgets ?? unlimited,
     fetch: options.fetch ?? systemPorts.fetch,
   };
@@ -52,13 +54,13 @@ export function memoryContext(options: ContextOptions = {}): SyncContext {
 
 const unlimited: Budgets = { take: async () => ({ settle: () => {} }), learn: () => {} };
 
-function memoryCredential(secret: Secret | undefined): CredentialHandle {
-  const id = secret && randomUUID();
-  let fields = secret?.type === 'custom' ? secret.fields : undefined;
+function memoryCredential({ credential, renew }: ContextOptions): CredentialHandle {
+  const id = credential && randomUUID();
+  let secret = credential;
+  let generation = 1;
   const get = async (): Promise<Credential> => {
     if (!secret || !id) throw new UnauthorizedError('The connection has no credential.');
-    const common = { id, generation: 1 };
-    if (secret.type === 'custom') return { ...common, type: 'custom', fields: fields ?? {} };
+    const common = { id, generation };
     if (secret.type !== 'oauth2') return { ...common, ...secret };
     const expiresAt = secret.expiresAt === undefined ? undefined : new Date(secret.expiresAt);
     return { ...common, type: 'oauth2', accessToken: secret.accessToken, expiresAt };
@@ -66,9 +68,17 @@ function memoryCredential(secret: Secret | undefined): CredentialHandle {
   return {
     id,
     get,
-    renew: () => Promise.reject(new UnauthorizedError('The provider refuses the credential.')),
-    save: async (changed) => {
-      fields = changed;
+    renew: async (refused) => {
+      if (!secret || !renew) throw new UnauthorizedError('The provider refuses the credential.');
+      // Somebody else was quicker: what there is now is another one already.
+      if (refused.generation === generation) {
+        secret = await renew(secret);
+        generation++;
+      }
+      return get();
+    },
+    save: async (fields) => {
+      secret = { type: 'custom', fields };
     },
   };
 }

@@ -1,6 +1,8 @@
 /** `syncline/testing`: what a connector is tested with. */
 export { type ContextOptions, memoryContext } from './context.ts';
-export { type CrashReport, type CrashTestOptions, crashTest } from './crash.ts';
+export { type CrashProgress, type CrashTestOptions, crashTest } from './crash.ts';
+export { type CrashProblem, type CrashReport, formatCrashReport } from './crash-report.ts';
+export type { ConnectorSource } from './crash-round.ts';
 export {
   connectInMemory,
   type MemoryConnection,
@@ -9,3 +11,5 @@ export {
   type MemorySignal,
   type RunChoice,
 } from './memory.ts';
+export { type RecordOptions, recordTraffic } from './record.ts';
+export { type Replay, type ReplayOptions, replayTraffic } from './replay.ts';

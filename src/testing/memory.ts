@@ -4,6 +4,8 @@ import type { Connector, JobType, Signal } from '../connector.ts';
 import type { ClaimedJob } from '../pipeline/claim.ts';
 import { judge, type Verdict } from '../pipeline/judge.ts';
 import { run } from '../pipeline/run.ts';
+import { systemPorts } from '../ports.ts';
+import { syncOf } from '../schedule/sync-metadata.ts';
 import { type ContextOptions, memoryContext } from './context.ts';
 
 export interface MemoryOptions
@@ -14,6 +16,7 @@ export interface MemoryOptions
     | 'config'
     | 'metadata'
     | 'credential'
+    | 'renew'
     | 'cursor'
     | 'log'
     | 'fetch'
@@ -21,10 +24,14 @@ export interface MemoryOptions
   > {
   /** Aborts the run under way, as a lost lease does. */
   abortSignal?: AbortSignal | undefined;
+  /** The time of day, in milliseconds since 1970. */
+  now?: (() => number) | undefined;
 }
 
 /** How one run ended. */
 export interface MemoryRun {
+  /** The job that was run; it keeps its id while it is tried again. */
+  job: { id: string; type: JobType; attempts: number };
   outcome: Verdict['outcome'];
   /** Signals that were new. */
   stored: number;
@@ -34,8 +41,10 @@ export interface MemoryRun {
   /** The job is not tried before this time. */
   retryAfter: Date | undefined;
   warning: string | undefined;
-  /** Whether a job follows at once. */
+  /** Whether a job follows. */
   hasMore: boolean;
+  /** The job that follows, and the time before which it is not run where it has to wait. */
+  next: { type: JobType; notBefore: Date | undefined } | undefined;
 }
 
 /** A signal as it would be read from the database. */
@@ -49,7 +58,12 @@ export interface MemoryConnection {
   readonly signals: readonly MemorySignal[];
   readonly cursor: unknown;
   readonly status: 'active' | 'needs_auth';
-  /** Runs the job that waits, or one of this type. */
+  /** Whether a job waits: one that follows, or one that is tried again. */
+  readonly isWaiting: boolean;
+  /**
+   * Runs the job that waits, or one of this type where none does. Nothing is waited for: a job that backs off runs now, and
+   * a connection that needs its user counts as resumed.
+   */
   run(options?: RunChoice): Promise<MemoryRun>;
   /** Runs jobs until nothing follows; the runs in order. It ends with the first that fails. */
   sync(options?: { type?: JobType; mostRuns?: number }): Promise<MemoryRun[]>;
@@ -63,15 +77,22 @@ export interface RunChoice {
 }
 
 interface WaitingJob {
+  id: string;
   type: JobType;
   cursor: unknown;
   attempts: number;
+  scheduledAt: Date;
 }
 
+/** The engine's own defaults, without its randomness. */
 const policy = { baseSeconds: 5, maxSeconds: 900, jitterFactor: 0 };
+/** Longer than any walk of a test; one that does not end must not run for ever. */
+const usualRuns = 10_000;
 
 export function connectInMemory(connector: Connector, options: MemoryOptions = {}): MemoryConnection {
   const connectionId = options.connectionId ?? randomUUID();
+  const tenantId = randomUUID();
+  const now = options.now ?? systemPorts.now;
   const signals: MemorySignal[] = [];
   const keys = new Set<string>();
   let cursor = options.cursor;
@@ -79,41 +100,51 @@ export function connectInMemory(connector: Connector, options: MemoryOptions = {
   let waiting: WaitingJob | undefined;
   const { credentials, budgets, fetch } = memoryContext(options);
 
+  const jobOf = (type: JobType, own?: unknown): WaitingJob => ({
+    id: randomUUID(),
+    type,
+    cursor: own,
+    attempts: 0,
+    scheduledAt: new Date(now()),
+  });
+
   async function runJob(type: JobType, abortSignal: AbortSignal, lost: boolean): Promise<MemoryRun> {
-    const current = waiting ?? { type, cursor: undefined, attempts: 0 };
+    const current = waiting ?? jobOf(type);
     waiting = undefined;
+    status = 'active';
     const job = claimed(current);
     const end = await run(job, connector, {
       abortSignal,
       log: () => options.log ?? pino({ level: 'silent' }),
       resources: { credentials: () => credentials, budgets: () => budgets, fetch },
     });
-    const verdict = judge(job, end, { policy, nowMs: Date.now(), random: 0 });
+    const verdict = judge(job, end, { policy, nowMs: now(), random: 0 });
     // An aborted run has lost its job, as has one whose process died.
     if (!lost && !abortSignal.aborted) return store(current, verdict);
     waiting = current;
-    return { ...reportOf(verdict), stored: 0, absorbed: 0 };
+    return { ...reportOf(current, verdict), stored: 0, absorbed: 0 };
   }
 
-  function claimed({ type, cursor: own, attempts }: WaitingJob): ClaimedJob {
+  function claimed({ id, type, cursor: own, attempts, scheduledAt }: WaitingJob): ClaimedJob {
+    const sync = { ...syncOf(options.metadata ?? {}), ...(cursor !== undefined && { cursor }) };
     return {
-      id: randomUUID(),
+      id,
       claimId: randomUUID(),
-      tenantId: randomUUID(),
+      tenantId,
       providerSlug: connector.provider,
       connectionId,
       type,
       priority: 0,
       attempts,
-      scheduledAt: new Date(),
-      startedAt: new Date(),
+      scheduledAt,
+      startedAt: new Date(now()),
       lastEndedAt: undefined,
       cursor: own,
       connection: {
         externalId: options.externalId,
         credentialId: credentials.id,
         config: options.config ?? {},
-        metadata: { ...options.metadata, sync: { cursor } },
+        metadata: { ...options.metadata, sync },
       },
     };
   }
@@ -129,14 +160,9 @@ export function connectInMemory(connector: Connector, options: MemoryOptions = {
     if (verdict.needsAuth) status = 'needs_auth';
     const { followUp } = verdict;
     if (verdict.outcome === 'requeued') waiting = { ...current, attempts: current.attempts + 1 };
-    else if (followUp)
-      waiting = {
-        type: followUp.type,
-        cursor: followUp.cursor === null ? undefined : JSON.parse(followUp.cursor),
-        attempts: 0,
-      };
+    else if (followUp) waiting = jobOf(followUp.type, parsed(followUp.cursor));
     return {
-      ...reportOf(verdict),
+      ...reportOf(current, verdict),
       stored: fresh.length,
       absorbed: verdict.signals.length - fresh.length,
     };
@@ -156,8 +182,11 @@ export function connectInMemory(connector: Connector, options: MemoryOptions = {
     get status() {
       return status;
     },
+    get isWaiting() {
+      return waiting !== undefined;
+    },
     run: start,
-    async sync({ type = 'incremental', mostRuns = 10_000 } = {}) {
+    async sync({ type = 'incremental', mostRuns = usualRuns } = {}) {
       const runs: MemoryRun[] = [];
       for (let left = mostRuns; left > 0; left--) {
         const ended = await start({ type });
@@ -169,18 +198,25 @@ export function connectInMemory(connector: Connector, options: MemoryOptions = {
   };
 }
 
-function reportOf({
-  outcome,
-  error,
-  retryAfter,
-  warning,
-  followUp,
-}: Verdict): Omit<MemoryRun, 'stored' | 'absorbed'> {
+/** As a column of the database gives it: one that holds null holds nothing. */
+const parsed = (json: string | null): unknown => (json === null ? undefined : JSON.parse(json));
+
+function reportOf(
+  { id, type, attempts }: WaitingJob,
+  { outcome, error, retryAfter, warning, followUp }: Verdict,
+): Omit<MemoryRun, 'stored' | 'absorbed'> {
   return {
+    job: { id, type, attempts },
     outcome,
     error,
     retryAfter: retryAfter ?? undefined,
     warning,
     hasMore: followUp !== undefined,
+    next: nextOf(),
   };
+
+  function nextOf(): MemoryRun['next'] {
+    if (outcome === 'requeued') return { type, notBefore: retryAfter ?? undefined };
+    return followUp && { type: followUp.type, notBefore: followUp.retryAfter ?? undefined };
+  }
 }

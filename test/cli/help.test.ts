@@ -1,12 +1,13 @@
 import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { addConnections } from '../../src/cli/connections.ts';
+import { addConnector } from '../../src/cli/connector.ts';
 import { addJobs } from '../../src/cli/jobs.ts';
 import { addSignals } from '../../src/cli/signals.ts';
 import { addWork } from '../../src/cli/work.ts';
 
 const program = new Command('syncline');
-for (const add of [addWork, addConnections, addJobs, addSignals]) add(program);
+for (const add of [addWork, addConnections, addConnector, addJobs, addSignals]) add(program);
 
 const leaves = (command: Command, path = ''): [string, Command][] =>
   command.commands.length === 0

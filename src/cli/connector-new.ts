@@ -1,0 +1,81 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { type Command, Option } from 'commander';
+import { invalid } from '../checks.ts';
+import { type ConnectorKind, connectorKinds, type NewConnector, templateOf } from './connector-templates.ts';
+import { answer } from './output.ts';
+
+interface NewOptions {
+  dir: string;
+  kind: ConnectorKind;
+  json?: boolean;
+}
+
+export function addConnectorNew(group: Command): void {
+  group
+    .command('new')
+    .argument('<name>', 'the slug of the provider, such as tracker')
+    .description('write a small, complete connector and its test')
+    .option('--dir <folder>', 'where to write them', '.')
+    .addOption(
+      new Option('--kind <kind>', 'http: a JSON API; code: anything that a program can read')
+        .choices(connectorKinds)
+        .default('http'),
+    )
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ syncline connector new tracker
+  $ syncline connector new ledger --kind code --dir connectors`,
+    )
+    .action((name: string, options: NewOptions) => {
+      const files = write(namesOf(name), options);
+      answer(options.json, { files }, () => nextSteps(files, options.kind));
+    });
+}
+
+function namesOf(slug: string): NewConnector {
+  if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(slug) || slug.length > 50)
+    throw invalid(
+      `<name> is "${slug.slice(0, 80)}"; it must be a slug of at most 50 characters, such as tracker or issue-tracker.`,
+      'Use lower-case letters, digits and hyphens, a letter first.',
+    );
+  const words = slug.split('-');
+  const capital = (word: string) => word.slice(0, 1).toUpperCase() + word.slice(1);
+  return {
+    slug,
+    title: words.map(capital).join(' '),
+    variable: words.map((word, i) => (i === 0 ? word : capital(word))).join(''),
+  };
+}
+
+function write(names: NewConnector, { dir, kind }: NewOptions): string[] {
+  const { connector, test } = templateOf(kind, names);
+  const files = { [join(dir, `${names.slug}.ts`)]: connector, [join(dir, `${names.slug}.test.ts`)]: test };
+  const taken = Object.keys(files).find((file) => existsSync(file));
+  if (taken)
+    throw invalid(
+      `${taken} exists already, and is not overwritten.`,
+      'Remove it, or choose another name or --dir.',
+    );
+  mkdirSync(dir, { recursive: true });
+  for (const [file, text] of Object.entries(files)) writeFileSync(file, text, { flag: 'wx' });
+  return Object.keys(files);
+}
+
+function nextSteps([connector = '', test = '']: string[], kind: ConnectorKind): string[] {
+  const path = `./${relative('.', connector)}`;
+  const config =
+    kind === 'http' ? `--config '{"baseUrl":"https://…","project":"…"}'` : `--config '{"first":1}'`;
+  return [
+    `Wrote ${connector} and ${test}.`,
+    '',
+    'Next:',
+    `  npx vitest run ${test}${' '.repeat(3)}its test, which passes as it is`,
+    `  npx syncline connector run ${path} ${config}`,
+    `  npx syncline connector test ${path} ${config} --chaos`,
+    '',
+    'It needs syncline and zod, and vitest for the test: npm install syncline zod && npm install --save-dev vitest',
+  ];
+}

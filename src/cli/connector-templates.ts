@@ -1,0 +1,195 @@
+/** What `syncline connector new` writes. */
+
+export const connectorKinds = ['http', 'code'] as const;
+export type ConnectorKind = (typeof connectorKinds)[number];
+
+export interface NewConnector {
+  /** The provider's slug, such as `issue-tracker`. */
+  slug: string;
+  /** Its name for people. */
+  title: string;
+  /** Its name in a program. */
+  variable: string;
+}
+
+export function templateOf(kind: ConnectorKind, names: NewConnector): { connector: string; test: string } {
+  return kind === 'http'
+    ? { connector: httpConnector(names), test: httpTest(names) }
+    : { connector: codeConnector(names), test: codeTest(names) };
+}
+
+const httpConnector = ({ slug, title, variable }: NewConnector) => `import {
+  type AscendingCursor,
+  ascend,
+  ascendingCursor,
+  bearer,
+  createHttp,
+  defineConnector,
+  optional,
+  pagesToRead,
+  type Signal,
+  versionKey,
+} from 'syncline/connector';
+import { z } from 'zod';
+
+/** What a connection has to say. It is checked before anything runs. */
+const config = z.object({ baseUrl: z.url(), project: z.string() });
+
+/** What the provider answers: only what is used here. An answer that is not like this fails, with the field's name. */
+const item = z.looseObject({ id: z.union([z.string(), z.number()]), updated_at: z.string() });
+type Item = z.output<typeof item>;
+
+const pageSize = 100;
+
+export const ${variable} = defineConnector({
+  provider: '${slug}',
+  name: '${title}',
+  configSchema: config,
+  // How far we are: the time of the last item. Stored together with the signals, or not at all.
+  cursorSchema: ascendingCursor,
+  sync: async (context) => {
+    const { baseUrl, project } = context.connection.config;
+    const cursor: AscendingCursor = context.cursor ?? {};
+    // Turns refusals into the errors that the engine understands, and logs every request.
+    const http = createHttp(context, { baseUrl, authorize: optional(bearer()) });
+
+    const read = async (page: number): Promise<Item[]> => {
+      const { data } = await http.get(\`/projects/\${project}/items\`, {
+        // Oldest change first, and from the last time we saw on, that time included: others may have the same.
+        query: { since: cursor.since, sort: 'updated', page, per_page: pageSize },
+        schema: z.array(item),
+      });
+      return data;
+    };
+
+    const pages: Item[][] = [];
+    for (const page of pagesToRead(cursor)) pages.push(await read(page));
+    const latest = pages[0] ?? [];
+    const next = ascend(cursor, {
+      times: latest.map((one) => one.updated_at),
+      isFull: latest.length === pageSize,
+    });
+    return { signals: pages.flat().map(signalOf), nextCursor: next.cursor, hasMore: next.hasMore };
+  },
+});
+
+function signalOf(one: Item): Signal {
+  return {
+    kind: 'item.updated',
+    occurredAt: one.updated_at,
+    payload: one,
+    // The same version of an item, seen twice, is stored once.
+    dedupeKey: versionKey(String(one.id), one.updated_at, one),
+  };
+}
+`;
+
+const httpTest = ({
+  slug,
+  variable,
+}: NewConnector) => `import { connectInMemory, crashTest } from 'syncline/testing';
+import { expect, it } from 'vitest';
+import { ${variable} } from './${slug}.ts';
+
+/** A provider that is a function: 250 items, ten of each second. */
+const items = Array.from({ length: 250 }, (_, i) => ({
+  id: i + 1,
+  updated_at: new Date(Date.UTC(2025, 0, 1, 0, 0, Math.floor(i / 10))).toISOString(),
+}));
+
+const provider: typeof fetch = async (input) => {
+  const { searchParams } = new URL(String(input));
+  const since = searchParams.get('since') ?? '';
+  const [page, size] = [Number(searchParams.get('page')), Number(searchParams.get('per_page'))];
+  const found = items.filter((item) => item.updated_at >= since);
+  return Response.json(found.slice((page - 1) * size, page * size));
+};
+
+const options = { config: { baseUrl: 'https://provider.example', project: 'apollo' }, fetch: provider };
+
+it('finds everything, once', async () => {
+  const connection = connectInMemory(${variable}, options);
+  await connection.sync();
+  expect(connection.signals).toHaveLength(items.length);
+  await connection.sync();
+  expect(connection.signals).toHaveLength(items.length);
+});
+
+it('loses nothing and doubles nothing, wherever it is interrupted', async () => {
+  const report = await crashTest(${variable}, { ...options, expected: items.length });
+  expect(report.problems).toEqual([]);
+});
+`;
+
+const codeConnector = ({
+  slug,
+  title,
+  variable,
+}: NewConnector) => `import { defineConnector } from 'syncline/connector';
+import { z } from 'zod';
+
+/** What a connection has to say. It is checked before anything runs. */
+const config = z.object({ first: z.number().int().default(1) });
+
+/** How far we are. Stored together with the signals, or not at all. Keep nothing anywhere else. */
+const cursor = z.object({ after: z.number().int() });
+
+const pageSize = 100;
+
+export const ${variable} = defineConnector({
+  provider: '${slug}',
+  name: '${title}',
+  configSchema: config,
+  cursorSchema: cursor,
+  sync: async ({ connection, cursor: last, abortSignal, log }) => {
+    const after = last?.after ?? connection.config.first - 1;
+    const entries = await readEntries(after, pageSize, abortSignal);
+    log.debug(\`\${entries.length} entries after \${after}\`);
+    return {
+      signals: entries.map((entry) => ({
+        kind: 'entry.added',
+        occurredAt: entry.at,
+        payload: entry,
+        // The same entry, seen twice, is stored once.
+        dedupeKey: String(entry.number),
+      })),
+      // Where nothing was found the cursor stays as it is.
+      nextCursor: { after: entries.at(-1)?.number ?? after },
+      hasMore: entries.length === pageSize,
+    };
+  },
+});
+
+interface Entry {
+  number: number;
+  at: string;
+}
+
+/** Replace this: read a file, ask a database, call a client of the provider's own. It must end when the signal aborts. */
+async function readEntries(after: number, most: number, abortSignal: AbortSignal): Promise<Entry[]> {
+  abortSignal.throwIfAborted();
+  const all = Array.from({ length: 250 }, (_, i) => ({ number: i + 1, at: '2025-01-01T00:00:00Z' }));
+  return all.filter(({ number }) => number > after).slice(0, most);
+}
+`;
+
+const codeTest = ({
+  slug,
+  variable,
+}: NewConnector) => `import { connectInMemory, crashTest } from 'syncline/testing';
+import { expect, it } from 'vitest';
+import { ${variable} } from './${slug}.ts';
+
+it('finds everything, once', async () => {
+  const connection = connectInMemory(${variable}, { config: { first: 1 } });
+  await connection.sync();
+  expect(connection.signals).toHaveLength(250);
+  await connection.sync();
+  expect(connection.signals).toHaveLength(250);
+});
+
+it('loses nothing and doubles nothing, wherever it is interrupted', async () => {
+  const report = await crashTest(${variable}, { config: { first: 1 }, expected: 250 });
+  expect(report.problems).toEqual([]);
+});
+`;

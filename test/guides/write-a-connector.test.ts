@@ -1,0 +1,95 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { useDatabase } from '../setup/database.ts';
+import { type GuideStep, outputPattern, readGuide } from '../setup/guide.ts';
+import { useProject } from '../setup/package.ts';
+import { type Running, startProcess } from '../setup/process.ts';
+
+const database = useDatabase();
+const project = useProject('packed');
+const guide = readFileSync(new URL('../../docs/guides/write-a-connector.md', import.meta.url), 'utf8');
+
+const running: Running[] = [];
+afterAll(() => {
+  for (const { process: child } of running) child.kill('SIGKILL');
+});
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+/** The guide with ports that are free here, which is all that is changed in it. */
+async function guideHere(): Promise<string> {
+  return guide.replaceAll('4001', String(await freePort())).replaceAll('4002', String(await freePort()));
+}
+
+/** What a terminal remembers. */
+const env: NodeJS.ProcessEnv = {
+  NO_COLOR: '1',
+  npm_config_update_notifier: 'false',
+  npm_config_loglevel: 'error',
+};
+
+const here = () => ({ ...env, PATH: project.path() });
+
+/** Variables are remembered; what is installed is there already, from what would be published. */
+function commandsHere(commands: string): string {
+  return commands
+    .split('\n')
+    .filter((line) => {
+      const [, name, value] = /^export (\w+)=(.*)$/.exec(line) ?? [];
+      if (name) env[name] = name === 'SYNCLINE_DATABASE_URL' ? database.url : value;
+      return !name && !line.startsWith('npm install ');
+    })
+    .join('\n');
+}
+
+async function follow(step: GuideStep): Promise<void> {
+  const cwd = project.folder;
+  if (step.do === 'write') return writeFileSync(join(cwd, step.file), step.text);
+  const { background, code, output, line } = step;
+  const commands = commandsHere(step.commands);
+  if (background) {
+    const started = startProcess('bash', ['-c', `exec env ${commands}`], {
+      cwd,
+      env: here(),
+      outlivesTest: true,
+    });
+    running.push(started);
+    await started.output(new RegExp(output?.trim() ?? ''));
+    return;
+  }
+  // As on a terminal: both streams in the order in which they were written.
+  const ended = await startProcess('bash', ['-euc', `exec 2>&1\n${commands}`], { cwd, env: here() }).finished;
+  expect({ line, code: ended.code, stdout: ended.stdout }).toMatchObject({ code });
+  if (output !== undefined)
+    expect(withoutColours(ended.stdout), `line ${line}`).toMatch(outputPattern(output));
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: what a test runner colours its words with
+const withoutColours = (text: string) => text.replaceAll(/\u001b\[\d*m/g, '');
+
+describe('docs/guides/write-a-connector.md', () => {
+  it('guide: followed literally from an empty folder, every command prints what the guide says it prints', async () => {
+    const steps = readGuide(await guideHere());
+    expect(steps.filter((step) => step.do === 'run').length).toBeGreaterThan(8);
+    for (const step of steps) await follow(step);
+    const [found] = await database.sql(
+      `SELECT count(*)::int AS n, count(DISTINCT dedupe_key)::int AS keys FROM signals`,
+    );
+    expect(found).toEqual({ n: 25, keys: 25 });
+  }, 180_000);
+
+  it('guide: the provider is small, and the recording holds no token', () => {
+    const provider = readGuide(guide).find((step) => step.do === 'write' && step.file === 'provider.mjs');
+    expect(provider?.do === 'write' && provider.text.trim().split('\n').length).toBeLessThanOrEqual(40);
+    expect(readFileSync(join(project.folder, 'tracker.jsonl'), 'utf8')).not.toContain('open-sesame');
+  });
+});

@@ -1,0 +1,49 @@
+/** A guide as a program: its fenced blocks, in order. */
+export type GuideStep =
+  | { do: 'write'; file: string; text: string; line: number }
+  | {
+      do: 'run';
+      commands: string;
+      background: boolean;
+      code: number;
+      output: string | undefined;
+      line: number;
+    };
+
+/**
+ * A block whose first line is ```ts name is a file; ```sh is run, and the ```text that follows it is what it prints, where …
+ * stands for anything. Words behind `sh` say that it keeps running, or how it exits.
+ */
+export function readGuide(markdown: string): GuideStep[] {
+  const steps: GuideStep[] = [];
+  for (const { 1: language = '', 2: words = '', 3: text = '', index } of markdown.matchAll(
+    /^```(\w*) ?(.*)\n([\s\S]*?)^```$/gm,
+  )) {
+    const line = markdown.slice(0, index).split('\n').length;
+    const last = steps.at(-1);
+    if (language === 'text') {
+      if (last?.do !== 'run' || last.output !== undefined) throw new Error(`line ${line}: output of nothing`);
+      last.output = text;
+    } else if (language === 'sh') {
+      const background = words === 'in a second terminal';
+      const code = Number(/^exits with (\d+)$/.exec(words)?.[1] ?? 0);
+      steps.push({ do: 'run', commands: text, background, code, output: undefined, line });
+    } else if (words !== '') steps.push({ do: 'write', file: words, text, line });
+    else throw new Error(`line ${line}: a block that is neither a file nor a command`);
+  }
+  return steps;
+}
+
+/** Whether the output is as it was told: line by line, … for anything within a line, or for lines if it stands alone. */
+export function outputPattern(told: string): RegExp {
+  const lines = told.trim().split('\n');
+  const pattern = lines.map((line) =>
+    line === '…'
+      ? '(?:.*\\n)*?'
+      : `${line
+          .split('…')
+          .map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+          .join('.*')}\\n`,
+  );
+  return new RegExp(`^${pattern.join('')}(?:\\s*)$`);
+}

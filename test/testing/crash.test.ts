@@ -1,0 +1,325 @@
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import {
+  ascend,
+  ascendingCursor,
+  CursorExpiredError,
+  createHttp,
+  descend,
+  descendingCursor,
+  PermanentError,
+  type SyncContext,
+} from '../../src/kit/index.ts';
+import { type CrashTestOptions, crashTest, formatCrashReport } from '../../src/testing/index.ts';
+import { connector } from '../setup/connector.ts';
+
+interface Item {
+  id: number;
+  at: string;
+}
+
+/** Ten items, two of each second. */
+const items = (): Item[] =>
+  Array.from({ length: 10 }, (_, i) => ({ id: i + 1, at: `2025-01-01T00:00:0${Math.floor(i / 2)}.000Z` }));
+
+/** A provider that is a function: `since` (inclusive unless told otherwise), `page`, `order`, and entity tags. */
+function provider() {
+  let list = items();
+  const answer = (url: URL, etag: string | null): Response => {
+    const since = url.searchParams.get('since');
+    const page = Number(url.searchParams.get('page') ?? 1);
+    const isExclusive = url.searchParams.has('exclusive');
+    const found = list.filter(({ at }) => !since || (isExclusive ? at > since : at >= since));
+    if (url.searchParams.get('order') === 'newest') found.reverse();
+    const tag = `"${list.length}-${url.search}"`;
+    if (etag === tag) return new Response(null, { status: 304 });
+    const shown = found.slice((page - 1) * 3, page * 3);
+    return Response.json(
+      { items: shown, next: found.length > page * 3 ? String(page + 1) : null },
+      { headers: { etag: tag } },
+    );
+  };
+  return {
+    fetch: (async (input, init) =>
+      answer(new URL(String(input)), new Headers(init?.headers).get('if-none-match'))) as typeof fetch,
+    reset: () => {
+      list = items();
+    },
+    add: (item: Item) => {
+      list.push(item);
+    },
+  };
+}
+
+const page = z.object({
+  items: z.array(z.object({ id: z.number(), at: z.string() })),
+  next: z.string().nullable(),
+});
+const signalOf = ({ id, at }: Item) => ({
+  kind: 'item',
+  occurredAt: at,
+  payload: { id },
+  dedupeKey: String(id),
+});
+const without = ({ dedupeKey: _, ...signal }: ReturnType<typeof signalOf>) => signal;
+
+const list = (context: SyncContext, query: Record<string, string | undefined>, headers = {}) =>
+  createHttp(context, { baseUrl: 'http://provider.example' }).get('/items', {
+    query,
+    headers,
+    schema: page,
+    expired: [410],
+  });
+
+const ascending = (keyed: typeof signalOf | ((item: Item) => object) = signalOf) =>
+  connector(async (context) => {
+    const cursor = ascendingCursor.parse(context.cursor ?? {});
+    const { data } = await list(context, { since: cursor.since, page: cursor.page?.toString() });
+    const moved = ascend(cursor, { times: data.items.map(({ at }) => at), isFull: data.items.length === 3 });
+    return { signals: data.items.map(keyed), nextCursor: moved.cursor, hasMore: moved.hasMore };
+  });
+
+const descending = connector(async (context) => {
+  const cursor = descendingCursor.parse(context.cursor ?? {});
+  const query = { order: 'newest', since: cursor.watermark, page: cursor.walk?.page };
+  const { data } = await list(context, query);
+  const moved = descend(cursor, { newest: data.items[0]?.at, nextPage: data.next ?? undefined });
+  return { signals: data.items.map(signalOf), nextCursor: moved.cursor, hasMore: moved.hasMore };
+});
+
+const options = (more: CrashTestOptions = {}): CrashTestOptions => {
+  const { fetch, reset, add } = provider();
+  const later = () => add({ id: 11, at: '2025-01-01T00:00:04.000Z' });
+  return { fetch, reset, later, expected: 10, seed: 1, ...more };
+};
+
+describe('a right connector passes', () => {
+  it('crash test: oldest first from the last time, stopped everywhere, and answered wrongly at every request', async () => {
+    const steps: string[] = [];
+    const report = await crashTest(
+      ascending(),
+      options({ faults: 'every', onProgress: ({ round }) => steps.push(round) }),
+    );
+    expect(report).toMatchObject({
+      signals: 10,
+      crashes: report.requests * 2 + report.pages,
+      faults: report.requests * 6,
+      unreached: 0,
+      left: 0,
+      problems: [],
+    });
+    expect(report.secondCrashes).toBeGreaterThan(10);
+    expect(steps.at(-1)).toBe('done');
+    expect(formatCrashReport(report)).toMatch(/Nothing was lost, nothing was doubled\.$/);
+  });
+
+  it('crash test: newest first, the watermark promoted at the end of the walk', async () => {
+    expect((await crashTest(descending, options())).problems).toEqual([]);
+  });
+
+  it('crash test: what does not use context.fetch is stopped between pages, and the report says so', async () => {
+    const own = connector(({ cursor }) => {
+      const at = (cursor as number | undefined) ?? 0;
+      return {
+        signals: items()
+          .slice(at, at + 3)
+          .map(signalOf),
+        nextCursor: at + 3,
+        hasMore: at + 3 < 10,
+      };
+    });
+    const report = await crashTest(own, { expected: 10 });
+    expect(report).toMatchObject({ requests: 0, faults: 0, crashes: 4 });
+    expect(formatCrashReport(report)).toContain('does not use context.fetch');
+  });
+});
+
+describe('a wrong connector is caught', () => {
+  it('crash test: the watermark promoted on page 1 of a newest-first list', async () => {
+    // Where the page token has perished it starts from the watermark, which lies behind pages that nobody has seen.
+    const wrong = connector(async (context) => {
+      const { watermark, walk } = (context.cursor ?? {}) as { watermark?: string; walk?: string };
+      try {
+        const { data } = await list(context, {
+          order: 'newest',
+          since: walk ? undefined : watermark,
+          page: walk,
+        });
+        const newest = walk ? watermark : data.items[0]?.at;
+        return {
+          signals: data.items.map(signalOf),
+          nextCursor: { watermark: newest, ...(data.next && { walk: data.next }) },
+          hasMore: data.next !== null,
+        };
+      } catch (error) {
+        if (!(error instanceof CursorExpiredError) || !walk) throw error;
+        return { signals: [], nextCursor: { watermark }, hasMore: true };
+      }
+    });
+    await expect(crashTest(wrong, options({ faults: 'every' }))).rejects.toThrow(
+      /^Request 2 answered with 410: 7 signals lost, such as item \{"id":7\}.*To see it again: only: 'request 2 answered with 410', seed: 1\.$/,
+    );
+  });
+
+  it('crash test: a walk that is given up half-way, and its watermark promoted', async () => {
+    const wrong = connector(async (context) => {
+      const signals = [];
+      let next: string | null = '1';
+      try {
+        while (next) {
+          const answer = await list(context, { order: 'newest', page: next });
+          signals.push(...answer.data.items.map(signalOf));
+          next = answer.data.next;
+        }
+      } catch {
+        context.log.warn('something went wrong; taking what is there');
+      }
+      return { signals, nextCursor: 'promoted' };
+    });
+    await expect(crashTest(wrong, options({ faults: 'every', later: undefined }))).rejects.toThrow(
+      /^Request 1 answered with 429: 10 signals lost/,
+    );
+  });
+
+  const exclusive = connector(async (context) => {
+    const { data } = await list(context, { exclusive: '', since: context.cursor as string | undefined });
+    return {
+      signals: data.items.map(signalOf),
+      nextCursor: data.items.at(-1)?.at,
+      hasMore: data.items.length === 3,
+    };
+  });
+
+  it('crash test: an exclusive cursor that loses ties at the end of a page', async () => {
+    await expect(crashTest(exclusive, options())).rejects.toThrow(
+      /^Undisturbed: 8 signals were stored, and 10 are expected/,
+    );
+  });
+
+  it('crash test: an exclusive cursor that loses what comes later with the same time', async () => {
+    await expect(crashTest(exclusive, options({ expected: undefined }))).rejects.toThrow(
+      /^What came later: a new connection finds more than the next sync did: 1 signal lost, such as item \{"id":11\}/,
+    );
+  });
+
+  it('crash test: an inclusive cursor without dedupe keys', async () => {
+    const keyless = ascending((item) => without(signalOf(item)));
+    await expect(crashTest(keyless, options({ expected: undefined }))).rejects.toThrow(
+      /^Second sync: 2 signals doubled or unexpected.*have a dedupeKey/,
+    );
+  });
+
+  /** Several pages in a run, so that a run can die after the provider has said that nothing will have changed. */
+  const tagged = (tags: (context: SyncContext) => Map<string, string>) =>
+    connector(async (context) => {
+      const known = tags(context);
+      const signals = [];
+      for (let next: string | null = '1'; next; ) {
+        const response: Response = await context.fetch(`http://provider.example/items?page=${next}`, {
+          headers: { 'if-none-match': known.get(next) ?? '' },
+        });
+        if (response.status >= 400) throw new Error(`answered with ${response.status}`);
+        if (response.status === 304) break;
+        const data = page.parse(await response.json());
+        known.set(next, response.headers.get('etag') ?? '');
+        signals.push(...data.items.map(signalOf));
+        next = data.next;
+      }
+      return { signals };
+    });
+
+  it('crash test: entity tags that are kept outside the cursor, for each connection', async () => {
+    const byConnection = new Map<string, Map<string, string>>();
+    const wrong = tagged(({ connection: { id } }) => {
+      const known = byConnection.get(id) ?? new Map();
+      byConnection.set(id, known);
+      return known;
+    });
+    await expect(crashTest(wrong, options({ later: undefined }))).rejects.toThrow(
+      /^Stopped before request 2: \d+ signals lost/,
+    );
+  });
+
+  it('crash test: state in a variable of the module', async () => {
+    const shared = new Map<string, string>();
+    await expect(
+      crashTest(
+        tagged(() => shared),
+        options({ later: undefined }),
+      ),
+    ).rejects.toThrow(/^Another connection: 10 signals lost.*a variable of its module/);
+  });
+
+  it('crash test: state that dies with the process, where the connector is made anew for each', async () => {
+    const forgetful = () => {
+      let next = 0;
+      return connector(() => {
+        next += 5;
+        return {
+          signals: items()
+            .slice(next - 5, next)
+            .map((item) => without(signalOf(item))),
+          nextCursor: next,
+          hasMore: next < 10,
+        };
+      });
+    };
+    // As one object it carries its state from one connection to the next; made anew, it starts over after a crash.
+    await expect(crashTest(forgetful())).rejects.toThrow(/^Another connection: 10 signals lost/);
+    await expect(crashTest(forgetful)).rejects.toThrow(
+      /^Stopped before storing page 2: 5 signals doubled or unexpected/,
+    );
+  });
+
+  it('crash test: an answer that passes by itself, taken for a permanent failure', async () => {
+    const wrong = connector(async (context) => {
+      const response = await context.fetch('http://provider.example/items');
+      if (!response.ok) throw new PermanentError(`answered with ${response.status}`);
+      return { signals: page.parse(await response.json()).items.map(signalOf) };
+    });
+    await expect(
+      crashTest(wrong, options({ expected: 3, later: undefined, faults: 'every' })),
+    ).rejects.toThrow(
+      /^Request 1 answered with 500: the sync failed, and would not be tried again before its next interval \(permanent: answered with 500\)/,
+    );
+  });
+});
+
+describe('a failure can be found again', () => {
+  const wrong = () => ascending((item) => without(signalOf(item)));
+  it('crash test: everything that is wrong is in the report of one that keeps going', async () => {
+    const report = await crashTest(
+      wrong(),
+      options({ keepGoing: true, expected: undefined, faults: 'none' }),
+    );
+    expect(report.problems.length).toBeGreaterThan(0);
+    expect(formatCrashReport(report)).toMatch(/✗ Second sync: .*only: 'second sync', seed: 1\.$/m);
+  });
+
+  it('crash test: one round by its name, and an error that tells names where there is no such round', async () => {
+    const one = await crashTest(ascending(), options({ only: 'stopped after request 2' }));
+    expect(one).toMatchObject({ crashes: 1, faults: 0 });
+    const fault = await crashTest(ascending(), options({ only: 'request 3 answered with half a body' }));
+    expect(fault).toMatchObject({ crashes: 0, faults: 1 });
+    await expect(crashTest(ascending(), options({ only: 'stopped' }))).rejects.toThrow(
+      /There is no round "stopped" with seed 1; there are \d+, such as "stopped before request 1"/,
+    );
+  });
+
+  it('crash test: rounds are bounded, the same ones for the same seed, and the report tells how many are left', async () => {
+    const rounds: string[][] = [];
+    for (const seed of [7, 7, 8]) {
+      const played: string[] = [];
+      const onProgress = ({ round }: { round: string }) => played.push(round);
+      const report = await crashTest(
+        ascending(),
+        options({ seed, mostRounds: 5, faults: 'none', onProgress }),
+      );
+      expect(report.left).toBeGreaterThan(0);
+      rounds.push(played);
+    }
+    expect(rounds[0]).toHaveLength(6);
+    expect(rounds[1]).toEqual(rounds[0]);
+    expect(rounds[2]).not.toEqual(rounds[0]);
+  });
+});

@@ -1,0 +1,263 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import {
+  CursorExpiredError,
+  defineConnector,
+  type JobType,
+  PermanentError,
+  RateLimitedError,
+  type SyncContext,
+  TransientError,
+  UnauthorizedError,
+} from '../../src/index.ts';
+import { bearer, createHttp } from '../../src/kit/index.ts';
+import { connectInMemory, type MemoryRun } from '../../src/testing/index.ts';
+import { testPorts } from '../setup/clock.ts';
+import { connector, signal } from '../setup/connector.ts';
+import { useDatabase } from '../setup/database.ts';
+
+const database = useDatabase();
+const { sql, connect, job } = database;
+
+const errors = {
+  rate_limited: () => new RateLimitedError({ retryAfterSeconds: 60 }),
+  unauthorized: () => new UnauthorizedError(),
+  permanent: () => new PermanentError('no'),
+  cursor_expired: () => new CursorExpiredError(),
+  transient: () => new TransientError('not now'),
+  unknown: () => new TypeError('a mistake'),
+};
+
+const result = fc.record({
+  signals: fc.array(
+    fc.record({
+      kind: fc.constantFrom('item.created', 'item.changed'),
+      occurredAt: fc.constantFrom('2025-01-01T10:00:00Z', '2025-01-01'),
+      payload: fc.oneof(fc.integer(), fc.string(), fc.record({ n: fc.nat(9) })),
+      dedupeKey: fc.option(fc.constantFrom('a', 'b', 'c', 'd'), { nil: undefined }),
+    }),
+    { maxLength: 4 },
+  ),
+  nextCursor: fc.oneof(
+    fc.constantFrom(undefined, null, 0, '', 'next'),
+    fc.record({ since: fc.nat(2), page: fc.option(fc.nat(2)) }),
+    // What is no cursor, so that the result as a whole is wrong.
+    fc.constant('\0'),
+  ),
+  hasMore: fc.constantFrom(undefined, true, true, false),
+});
+const step = fc.oneof(
+  { weight: 3, arbitrary: result },
+  { weight: 2, arbitrary: fc.constantFrom(...(Object.keys(errors) as (keyof typeof errors)[])) },
+);
+const mostTypes = 4;
+const script = fc.record({
+  cursor: fc.option(fc.nat(3), { nil: undefined }),
+  /** What is triggered, one after the other, each when nothing of the one before is left. */
+  types: fc.array(fc.constantFrom<JobType>('incremental', 'full', 'webhook'), {
+    minLength: 1,
+    maxLength: mostTypes,
+  }),
+  steps: fc.array(step, { maxLength: 12 }),
+});
+type Script = typeof script extends fc.Arbitrary<infer T> ? T : never;
+
+/** Does one step of the script after the other, and notes what it was called with. */
+function player({ steps }: Script) {
+  const calls: unknown[] = [];
+  const left = [...steps];
+  const play = ({ cursor, job: { type, attempts } }: SyncContext) => {
+    calls.push({ cursor, type, attempts });
+    const next = left.shift() ?? { signals: [] };
+    if (typeof next === 'string') throw errors[next]();
+    return next;
+  };
+  return { calls, play };
+}
+
+interface Outcome {
+  calls: unknown[];
+  signals: unknown[];
+  cursor: unknown;
+  status: string;
+  jobs: unknown[];
+}
+
+async function inMemory(given: Script): Promise<Outcome> {
+  const { calls, play } = player(given);
+  const connection = connectInMemory(connector(play), { cursor: given.cursor });
+  const jobs = new Map<string, unknown>();
+  const runs: MemoryRun[] = [];
+  for (const type of given.types)
+    do {
+      const ended = await connection.run({ type });
+      runs.push(ended);
+      const { job: own, outcome, stored, error } = ended;
+      const attempts = own.attempts + (outcome === 'succeeded' ? 0 : 1);
+      jobs.set(own.id, { type: own.type, status: outcome, attempts, stored, error: error?.kind ?? null });
+    } while (connection.isWaiting);
+  const signals = connection.signals.map(({ kind, occurredAt, payload, dedupeKey }) => ({
+    kind,
+    occurred_at: occurredAt,
+    payload,
+    dedupe_key: dedupeKey,
+  }));
+  const { cursor, status } = connection;
+  return { calls, signals, cursor, status, jobs: [...jobs.values()] };
+}
+
+/** All of them at once, each with a connection of its own: an engine takes a while to start. */
+async function inEngine(scripts: Script[]): Promise<Outcome[]> {
+  await sql('TRUNCATE connections, sync_jobs, signals CASCADE');
+  const players = new Map<string, ReturnType<typeof player>>();
+  const one = connector((context) => players.get(context.connection.id)?.play(context));
+  const ports = testPorts();
+  const engine = database.engine({ ports, connectors: [one] });
+  for (const script of scripts) {
+    const { cursor } = script;
+    const id = await connect({ metadata: { sync: cursor === undefined ? {} : { cursor } } });
+    players.set(id, player(script));
+  }
+  const ids = [...players.keys()];
+  for (let round = 0; round < mostTypes; round++) {
+    const due = ids.filter((_, i) => scripts[i]?.types[round] !== undefined);
+    // A connection that needs its user is resumed before it is synced again.
+    await sql(`UPDATE connections SET status = 'active' WHERE id = ANY ($1)`, [due]);
+    for (const id of due) await job(id, { job_type: scripts[ids.indexOf(id)]?.types[round] });
+    // In memory nothing is waited for.
+    const free = `UPDATE sync_jobs SET retry_after = 'epoch' WHERE status = 'queued' RETURNING id`;
+    do await engine.drain();
+    while ((await sql(free)).length > 0);
+  }
+  await engine.stop();
+  return Promise.all(ids.map(outcomeOf));
+
+  async function outcomeOf(id: string): Promise<Outcome> {
+    const [row] = await sql<{ cursor: unknown; status: string }>(
+      `SELECT metadata #> '{sync,cursor}' AS cursor, status FROM connections WHERE id = $1`,
+      [id],
+    );
+    const signals = await sql(
+      `SELECT kind, to_char(occurred_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS occurred_at, payload, dedupe_key
+       FROM signals WHERE connection_id = $1`,
+      [id],
+    );
+    const jobs = await sql(
+      `SELECT job_type AS type, status, attempts, signal_count AS stored, error ->> 'kind' AS error
+       FROM sync_jobs WHERE connection_id = $1`,
+      [id],
+    );
+    const calls = players.get(id)?.calls ?? [];
+    return { calls, signals, cursor: row?.cursor ?? undefined, status: row?.status ?? '', jobs };
+  }
+}
+
+const sorted = (outcome: Outcome) => ({
+  ...outcome,
+  signals: outcome.signals.map((one) => JSON.stringify(Object.entries(one as object))).sort(),
+  jobs: outcome.jobs.map((one) => JSON.stringify(one)).sort(),
+});
+
+describe('connectInMemory does what the engine does', () => {
+  it('memory: the same script leaves the same signals, cursor, status and jobs as the engine on Postgres', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(script, { minLength: 1, maxLength: 40, size: 'max' }), async (scripts) => {
+        const expected = await inEngine(scripts);
+        const found = await Promise.all(scripts.map(inMemory));
+        expect(found.map(sorted)).toEqual(expected.map(sorted));
+      }),
+      // A failure is made smaller for a while, and then told.
+      { numRuns: 4, interruptAfterTimeLimit: 30_000 },
+    );
+  });
+});
+
+describe('connectInMemory', () => {
+  it('memory: a walk goes on from page to page, and the next sync from its end', async () => {
+    const pages = connector(({ cursor }) => {
+      const at = (cursor as number | undefined) ?? 0;
+      return { signals: [signal(at, `k${at}`)], nextCursor: Math.min(at + 1, 3), hasMore: at < 2 };
+    });
+    const connection = connectInMemory(pages);
+    expect((await connection.sync()).map(({ outcome, stored }) => [outcome, stored])).toEqual([
+      ['succeeded', 1],
+      ['succeeded', 1],
+      ['succeeded', 1],
+    ]);
+    expect(connection.cursor).toBe(3);
+    await connection.sync({ type: 'full' });
+    expect(connection.signals.map(({ payload }) => payload)).toEqual([0, 1, 2]);
+  });
+
+  it('memory: what follows is told, with the time before which nothing is tried', async () => {
+    const now = () => Date.parse('2025-01-01T12:00:00Z');
+    const endOf = async (thrown: Error) => {
+      const failing = connector(() => {
+        throw thrown;
+      });
+      const { outcome, next } = await connectInMemory(failing, { cursor: 1, now }).run();
+      return { outcome, next };
+    };
+    expect(await endOf(new RateLimitedError({ retryAfterSeconds: 60 }))).toEqual({
+      outcome: 'requeued',
+      next: { type: 'incremental', notBefore: new Date('2025-01-01T12:01:00Z') },
+    });
+    expect(await endOf(new CursorExpiredError())).toEqual({
+      outcome: 'failed',
+      next: { type: 'full', notBefore: undefined },
+    });
+    expect(await endOf(new PermanentError('no'))).toEqual({ outcome: 'failed', next: undefined });
+  });
+
+  it('memory: a run that is aborted or lost stores nothing, counts no failure, and is run again', async () => {
+    const seen: unknown[] = [];
+    const one = connector(({ job: { id, attempts } }) => {
+      seen.push([id, attempts]);
+      return { signals: [signal(1)], nextCursor: 1 };
+    });
+    const connection = connectInMemory(one);
+    await connection.run({ lost: true });
+    await connection.run({ abortSignal: AbortSignal.abort(new Error('gone')) });
+    expect(connection.signals).toEqual([]);
+    expect(connection.isWaiting).toBe(true);
+    await connection.run();
+    expect(connection.signals).toHaveLength(1);
+    expect(new Set(seen.map(String)).size).toBe(1);
+  });
+
+  it('memory: config and cursor are checked by their schemas, and what is wrong is said', async () => {
+    const typed = defineConnector({
+      provider: 'typed',
+      name: 'Typed',
+      configSchema: z.object({ project: z.string() }),
+      sync: async ({ connection }) => ({ signals: [signal(connection.config.project)] }),
+    });
+    const [failed] = await connectInMemory(typed, { config: {} }).sync();
+    expect(failed?.error).toMatchObject({
+      kind: 'permanent',
+      message: expect.stringContaining('connection.config does not fit'),
+    });
+    const connection = connectInMemory(typed, { config: { project: 'p' } });
+    await connection.sync();
+    expect(connection.signals).toMatchObject([{ payload: 'p' }]);
+  });
+
+  it('memory: a refused credential is renewed where that is given, and needs its user where it is not', async () => {
+    const fetch = (async (_url, init) =>
+      new Headers(init?.headers).get('authorization') === 'Bearer second'
+        ? Response.json({})
+        : new Response('', { status: 401 })) as typeof globalThis.fetch;
+    const one = connector(async (context) => {
+      await createHttp(context, { baseUrl: 'http://provider.example', authorize: bearer() }).get('/');
+      return { signals: [] };
+    });
+    const credential = { type: 'oauth2', accessToken: 'first' } as const;
+    const refused = connectInMemory(one, { fetch, credential });
+    expect((await refused.run()).error?.kind).toBe('unauthorized');
+    expect(refused.status).toBe('needs_auth');
+    const renew = () => ({ type: 'oauth2', accessToken: 'second' }) as const;
+    const renewed = connectInMemory(one, { fetch, credential, renew });
+    expect((await renewed.run()).outcome).toBe('succeeded');
+  });
+});
