@@ -1,1 +1,1 @@
-export {};
+export { type GithubOptions, github } from './github/index.ts';

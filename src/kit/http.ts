@@ -13,9 +13,9 @@ import {
 import { check } from '../pipeline/page.ts';
 import { type Authorize, secretsOf } from './authorize.ts';
 import { publicAgent, requirePublicHost } from './network.ts';
-import { budgetNews, retryAfterSeconds } from './rate-limit-headers.ts';
+import { budgetNews } from './rate-limit-headers.ts';
 import { readableUrl, withoutSecrets } from './redact.ts';
-import { type ReceivedAnswer, refusalOf } from './refusals.ts';
+import { type ReceivedAnswer, refusalOf, waitSeconds } from './refusals.ts';
 import type { Validators } from './validators.ts';
 
 export interface HttpOptions {
@@ -24,7 +24,10 @@ export interface HttpOptions {
   /** How the connection's credential is shown; without it none is used. */
   authorize?: Authorize | undefined;
   headers?: Readonly<Record<string, string>> | undefined;
-  /** What every request is paid from. What answers say of a limit is taken for the first, or for the one that they name. */
+  /**
+   * What every request is paid from, the most general first. What answers say of a limit is taken for the first, or for
+   * the one that they name; a refusal although that one is not used up is taken for the last.
+   */
   budgets?: readonly BudgetUse[] | undefined;
   /** For one request, body included. */
   timeoutMs?: number | undefined;
@@ -175,8 +178,9 @@ export function createHttp(context: HttpContext, options: HttpOptions): Http {
       const { response, text } = await send(method, url, asked, used, shown);
       const tookMs = Math.round(performance.now() - startedMs);
       log.debug(`${shown} → ${response.status}, ${text.length} characters, ${tookMs} ms`);
-      isFree = response.status === 304;
-      learn(uses, response);
+      // Strangers pay for this answer too.
+      isFree = response.status === 304 && used !== undefined;
+      learn(uses, response, text);
       return await understood({ shown, asked, used, url, response, text });
     } finally {
       taken?.settle({ free: isFree });
@@ -281,13 +285,17 @@ export function createHttp(context: HttpContext, options: HttpOptions): Http {
     return new TextDecoder(charsetOf(response)).decode(Buffer.concat(chunks));
   }
 
-  function learn(uses: readonly BudgetUse[], response: Response): void {
-    const budget = budgetOf(uses, response.headers);
-    if (!budget) return;
-    const news = budgetNews(response.headers, Date.now());
-    const waits = response.status === 429 ? retryAfterSeconds(response.headers, Date.now()) : undefined;
+  function learn(uses: readonly BudgetUse[], { status, headers }: Response, body: string): void {
+    const budget = budgetOf(uses, headers);
+    const mostParticular = uses.at(-1)?.budget;
+    if (!budget || !mostParticular) return;
+    const nowMs = Date.now();
+    const news = budgetNews(headers, nowMs);
     if (news.remaining !== undefined) context.budgets.learn(budget, news);
-    else if (waits !== undefined) context.budgets.learn(budget, { remaining: 0, resetsInSeconds: waits });
+    const waits = waitSeconds({ status, headers, body, attempts: context.job.attempts }, nowMs);
+    // It was refused for another reason than this budget: all who share the other one have to wait.
+    if (waits !== undefined && news.remaining !== 0)
+      context.budgets.learn(mostParticular, { remaining: 0, resetsInSeconds: waits });
   }
 
   async function understood(received: {
@@ -315,8 +323,9 @@ export function createHttp(context: HttpContext, options: HttpOptions): Http {
         `The provider no longer accepts the cursor: ${answer.request} was answered with ${status}.`,
       );
     if (!isAnswer) throw refusalOf(answer, Date.now());
-    if (response.ok) asked.validators?.keep(url, used, headers);
     const data = asked.schema && response.ok ? await parsed(text, asked.schema, answer.request) : undefined;
+    // Not before it was understood: "nothing has changed" would hide for good what nobody could read.
+    if (response.ok) asked.validators?.keep(url, used, headers);
     return { status, headers, data, text, url: response.url || url.href };
   }
 

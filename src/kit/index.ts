@@ -20,7 +20,7 @@ export {
 export { type Authorize, apiKeyHeader, apiKeyQuery, bearer, optional } from './authorize.ts';
 export { createHttp, type Http, type HttpAnswer, type HttpOptions, type HttpRequest } from './http.ts';
 export { contentHash, versionKey } from './keys.ts';
-export { nextLink } from './link.ts';
+export { lastLink, nextLink } from './link.ts';
 export type { ReceivedAnswer } from './refusals.ts';
 export { type StreamsCursor, streamsCursor, syncStreams } from './streams.ts';
 export { createValidators, type Validators, validatorsCursor } from './validators.ts';

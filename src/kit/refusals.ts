@@ -21,8 +21,8 @@ const mostUnsaidSeconds = 3600;
 export function refusalOf(answer: ReceivedAnswer, nowMs: number): Error {
   const { status, headers } = answer;
   const said = `${answer.request} was answered with ${status}${excerpt(answer.body)}`;
-  if (isRateLimit(answer, nowMs)) {
-    const seconds = retryAfterSeconds(headers, nowMs) ?? unsaid(answer.attempts);
+  const seconds = waitSeconds(answer, nowMs);
+  if (seconds !== undefined) {
     return new RateLimitedError({
       retryAfterSeconds: seconds,
       message: `${said} The provider asks to wait ${Math.ceil(seconds)} s.`,
@@ -36,12 +36,18 @@ export function refusalOf(answer: ReceivedAnswer, nowMs: number): Error {
   return new PermanentError(said);
 }
 
+/** How long an answer that limits the rate asks to wait; undefined for all others. */
+export function waitSeconds(answer: Omit<ReceivedAnswer, 'request'>, nowMs: number): number | undefined {
+  if (!isRateLimit(answer, nowMs)) return undefined;
+  return retryAfterSeconds(answer.headers, nowMs) ?? unsaid(answer.attempts);
+}
+
 /** 429, and a 403 that says when to come back, that nothing is left, or that too much was asked in too short a time. */
-function isRateLimit({ status, headers, body }: ReceivedAnswer, nowMs: number): boolean {
+function isRateLimit({ status, headers, body }: Omit<ReceivedAnswer, 'request'>, nowMs: number): boolean {
   if (status === 429) return true;
   if (status !== 403) return false;
   if (headers.has('retry-after') || budgetNews(headers, nowMs).remaining === 0) return true;
-  return /rate limit|quota exceeded|too many requests/i.test(body);
+  return /rate limit|quota exceeded|too many requests|abuse detection/i.test(body);
 }
 
 const unsaid = (attempts: number) => Math.min(unsaidSeconds * 2 ** Math.min(attempts, 10), mostUnsaidSeconds);

@@ -21,18 +21,27 @@ export interface StreamsOptions {
   /** A run ends when it has found so many signals, or asked so many times, and goes on with the next job. */
   mostSignals?: number;
   mostSteps?: number;
+  /** … or found signals of so many characters as JSON: one more page has to fit within what a run may bring back. */
+  mostCharacters?: number;
 }
+
+/** So often a stream may fail before the others go first. */
+const patience = 3;
+
+type StreamsContext<Cursor> = Pick<SyncContext<StreamsCursor<Cursor>>, 'cursor' | 'abortSignal' | 'log'> & {
+  job?: Pick<SyncContext['job'], 'attempts'> | undefined;
+};
 
 /**
  * Reads one stream after the other, as many pages as fit into a run. What was read before something went wrong is kept:
  * the run ends well, and the next meets the problem first thing. A stream that cannot be read does not keep the others
- * from it; only if none can, the run fails.
+ * from it, nor does one that fails again and again while others can be read; only if none can, the run fails.
  */
 export async function syncStreams<Cursor>(
-  { cursor, abortSignal, log }: Pick<SyncContext<StreamsCursor<Cursor>>, 'cursor' | 'abortSignal' | 'log'>,
+  { cursor, abortSignal, log, job }: StreamsContext<Cursor>,
   names: readonly string[],
   step: (name: string, cursor: Cursor | undefined) => Promise<SyncResult<Cursor>>,
-  { mostSignals = 1000, mostSteps = 50 }: StreamsOptions = {},
+  { mostSignals = 1000, mostSteps = 50, mostCharacters = 8_000_000 }: StreamsOptions = {},
 ): Promise<SyncResult<StreamsCursor<Cursor>>> {
   const known = Object.entries(cursor?.streams ?? {}).filter(([name]) => names.includes(name));
   const streams: Record<string, Cursor> = Object.fromEntries(known);
@@ -40,20 +49,26 @@ export async function syncStreams<Cursor>(
   const failed: Record<string, string> = { ...cursor?.walk?.failed };
   const signals: Signal[] = [];
   let steps = 0;
+  let characters = 0;
+  let hasGivenUp = false;
 
   for (let name = left[0]; name !== undefined; name = left[0]) {
-    if (signals.length >= mostSignals || steps >= mostSteps || abortSignal.aborted) break;
+    const isFull = signals.length >= mostSignals || characters >= mostCharacters;
+    if (isFull || steps >= mostSteps || abortSignal.aborted) break;
     try {
       const result = await step(name, streams[name]);
       signals.push(...result.signals);
+      characters += JSON.stringify(result.signals).length;
       const hasMoved = moveOn(name, result);
       if (!result.hasMore || !hasMoved) left.shift();
     } catch (error) {
       const kind = connectorErrorKind(error);
-      if (kind === 'permanent') {
-        log.warn(`${name} cannot be read: ${describeError(error)}`);
-        failed[name] = describeError(error);
-        left.shift();
+      if (kind === 'permanent') setAside(name, error);
+      else if (kind === 'transient' && isStuck()) {
+        setAside(name, error);
+        hasGivenUp = true;
+        // Not a step: if the next one fails too, it is the provider, and nothing was gained.
+        continue;
       } else if (kind === 'cursor_expired' && streams[name] !== undefined) {
         log.info(`${name} starts from the beginning: ${describeError(error)}`);
         delete streams[name];
@@ -67,6 +82,19 @@ export async function syncStreams<Cursor>(
   const reasons = Object.values(failed);
   if (names.length > 0 && reasons.length === names.length) throw new PermanentError(reasons.join(' '));
   return { signals, nextCursor: { streams } };
+
+  function setAside(name: string, error: unknown): void {
+    log.warn(`${name} cannot be read: ${describeError(error)}`);
+    // All of them have to fit into one cursor; the log has the whole.
+    failed[name] = describeError(error).slice(0, 200);
+    left.shift();
+  }
+
+  /** Whether it is the first stream of the run that has kept this job from going on, so that others should be tried. */
+  function isStuck(): boolean {
+    const isFirst = steps === 0 && !hasGivenUp && !abortSignal.aborted;
+    return isFirst && names.length > 1 && (job?.attempts ?? 0) >= patience;
+  }
 
   /** Whether there is any point in asking for more of it. */
   function moveOn(name: string, { signals: found, nextCursor }: SyncResult<Cursor>): boolean {

@@ -4,7 +4,7 @@ import type { Credential } from '../credentials/credential.ts';
 
 /** Validators as they travel in a cursor. */
 export const validatorsCursor = z.object({
-  /** The credential that they were got with: providers bind them to it. */
+  /** The credential that they were got with, hashed: providers bind them to it. */
   by: z.string(),
   tags: z.record(z.string(), z.string()),
 });
@@ -53,7 +53,10 @@ export function createValidators(stored: Stored | undefined): Validators {
 /** An entity tag is quoted; a date is not. */
 const isDate = (tag: string) => !tag.includes('"');
 
+// Short, because there is one for every list, and all of them have to fit into one cursor.
 const ownerOf = (credential: Credential | undefined) =>
-  credential ? `${credential.id}.${credential.generation}` : 'nobody';
+  credential ? shortHash(`${credential.id}.${credential.generation}`) : 'nobody';
 
-const keyOf = (url: URL) => createHash('sha256').update(url.href).digest('base64url').slice(0, 12);
+const keyOf = (url: URL) => shortHash(url.href);
+
+const shortHash = (text: string) => createHash('sha256').update(text).digest('base64url').slice(0, 12);

@@ -7,33 +7,43 @@ export const ascendingCursor = z.object({
   since: z.string().optional(),
   /** Above 1 only while more items than fit on a page have the very same time. */
   page: z.number().int().positive().optional(),
+  /** On the way back through such pages: where the walk goes on afterwards. */
+  resumeAt: z.string().optional(),
 });
 export type AscendingCursor = z.output<typeof ascendingCursor>;
 
 /**
  * Where to go on after a page: at the time of its last item rather than on the next page, because items that change
  * during the walk move to the end, and all others up. Only where a whole page has one time is the next page asked for.
+ *
+ * Such pages are read to the end of that time, and then once more on the way back. What leaves a page meanwhile moves the
+ * rest up, over the boundary to a page that was read already; but nothing can move up past a reader that comes down page
+ * by page, however much changes between two requests.
  */
 export function ascend(
   cursor: AscendingCursor,
   { times, isFull }: { times: readonly string[]; isFull: boolean },
 ): { cursor: AscendingCursor; hasMore: boolean } {
+  const { since, page = 1, resumeAt } = cursor;
+  if (resumeAt !== undefined) return goBack(since, page, resumeAt);
   const last = times.at(-1);
-  const hasMoved = last !== undefined && isLater(last, cursor.since);
-  if (!isFull) return { cursor: hasMoved ? { since: last } : sinceOf(cursor), hasMore: false };
-  if (hasMoved) return { cursor: { since: last }, hasMore: true };
-  return { cursor: { ...cursor, page: (cursor.page ?? 1) + 1 }, hasMore: true };
+  const reached = last !== undefined && isLater(last, since) ? last : since;
+  if (isFull && reached === since) return { cursor: { ...cursor, page: page + 1 }, hasMore: true };
+  if (page === 1 || reached === undefined) return { cursor: sinceOf(reached), hasMore: isFull };
+  return { cursor: { ...sinceOf(since), page: page - 1, resumeAt: reached }, hasMore: true };
 }
 
-/**
- * The pages to read for a cursor, in this order. Within items of one time pages are unavoidable; what leaves an earlier
- * page meanwhile moves the rest up, so the page before is read again, afterwards.
- */
+function goBack(since: string | undefined, page: number, resumeAt: string) {
+  if (page > 1) return { cursor: { ...sinceOf(since), page: page - 1, resumeAt }, hasMore: true };
+  return { cursor: { since: resumeAt }, hasMore: isLater(resumeAt, since) };
+}
+
+/** The pages to read for a cursor, in this order. */
 export function pagesToRead({ page = 1 }: AscendingCursor): number[] {
-  return page === 1 ? [1] : [page, page - 1];
+  return [page];
 }
 
-const sinceOf = ({ since }: AscendingCursor): AscendingCursor => (since === undefined ? {} : { since });
+const sinceOf = (since: string | undefined): AscendingCursor => (since === undefined ? {} : { since });
 
 function isLater(time: string, than: string | undefined): boolean {
   return than === undefined || Date.parse(time) > Date.parse(than);

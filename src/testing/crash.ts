@@ -11,7 +11,7 @@ import {
   type Stop,
 } from './crash-round.ts';
 import { faultKinds } from './faults.ts';
-import type { MemoryOptions } from './memory.ts';
+import type { MemoryConnection, MemoryOptions } from './memory.ts';
 import { sampleOf, seededRandom } from './sample.ts';
 
 export interface CrashTestOptions extends MemoryOptions {
@@ -19,6 +19,11 @@ export interface CrashTestOptions extends MemoryOptions {
   reset?: (() => void | Promise<void>) | undefined;
   /** What happens at the provider after so many requests of a round: an edit in the middle of a walk, for example. */
   meanwhile?: ((requests: number) => void | Promise<void>) | undefined;
+  /**
+   * Throws if what is stored in the end is not right. Without it, it must be what an undisturbed sync stores; but where
+   * the provider changes meanwhile, which versions are seen on the way depends on when it was asked.
+   */
+  check?: ((connection: MemoryConnection) => void | Promise<void>) | undefined;
   /** What happens at the provider after the first sync. The second must then have found all that a new connection finds. */
   later?: (() => void | Promise<void>) | undefined;
   /** How many signals the provider has, where that is known: what a connector never finds is not missed otherwise. */
@@ -83,8 +88,7 @@ export async function crashTest(
     if (report.problems.length >= mostProblems) break;
     options.onProgress?.({ done, of: plans.length, round: plan.name });
     const round = await playRound(make, options, plan);
-    const { lost, doubled } = differenceOf(wanted, countOf(round.connection.signals));
-    const problem = round.problem ?? sayDifference({ lost, doubled });
+    const problem = round.problem ?? (await problemOf(options, wanted, round.connection));
     if (problem) found(plan.name, problem);
     count(report, plan, round);
   }
@@ -118,6 +122,20 @@ async function undisturbed(
   return whole;
 }
 
+async function problemOf(
+  { check }: CrashTestOptions,
+  wanted: Map<string, number>,
+  connection: MemoryConnection,
+): Promise<string | undefined> {
+  if (!check) return sayDifference(differenceOf(wanted, countOf(connection.signals)));
+  try {
+    await check(connection);
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
 type Found = (round: string, problem: string) => void;
 
 /** What has to hold also where nothing ever crashes. */
@@ -133,6 +151,11 @@ async function checkWhole(
   if (expected !== undefined && stored !== expected)
     found('undisturbed', `${stored} signals were stored, and ${expected} are expected`);
 
+  if (options.check) {
+    const problem = await problemOf(options, wanted, whole.connection);
+    if (problem) found('undisturbed', problem);
+    return;
+  }
   const failed = await whole.again();
   const { doubled } = differenceOf(wanted, countOf(whole.connection.signals));
   const repeated = doubled.filter((shown) => wanted.has(shown));

@@ -1,0 +1,75 @@
+import { type Connector, defineConnector, syncStreams } from '../../kit/index.ts';
+import { createApi } from './api.ts';
+import { readCommits } from './commits.ts';
+import { type Config, configSchema, type Resource } from './config.ts';
+import { cursorSchema, fitting } from './cursor.ts';
+import { readIssueComments, readIssues, readReviewComments } from './lists.ts';
+import { readPullRequests } from './pull-requests.ts';
+import { readReleases } from './releases.ts';
+import { githubWebhook } from './webhook.ts';
+
+export interface GithubOptions {
+  /** Of the REST API; GitHub Enterprise Server has its own, such as `https://github.example.com/api/v3`. */
+  baseUrl?: string | undefined;
+  /** An OAuth app, for people who give their consent rather than a token. */
+  oauth2?: { clientId: string; clientSecret: string; scopes?: readonly string[] | undefined } | undefined;
+  /** With which GitHub signs what it sends by itself: one for all connections. */
+  webhookSecret?: string | undefined;
+  /** The slug of the provider, where it is not `github`: an Enterprise Server besides github.com, for example. */
+  provider?: string | undefined;
+}
+
+const readers = {
+  issues: readIssues,
+  pull_requests: readPullRequests,
+  issue_comments: readIssueComments,
+  review_comments: readReviewComments,
+  commits: readCommits,
+  releases: readReleases,
+} satisfies Record<Resource, unknown>;
+
+/** Issues, pull requests, comments, commits and releases of chosen repositories. */
+export function github({
+  baseUrl = 'https://api.github.com',
+  oauth2,
+  webhookSecret,
+  provider = 'github',
+}: GithubOptions = {}): Connector {
+  return defineConnector({
+    provider,
+    name: 'GitHub',
+    configSchema,
+    cursorSchema,
+    webhook: githubWebhook(webhookSecret),
+    ...(oauth2 && { oauth2: { ...addressesOf(baseUrl), ...oauth2 } }),
+    sync: async (context) => {
+      const { config } = context.connection;
+      const http = createApi(context, baseUrl);
+      const streams = streamsOf(config);
+      const result = await syncStreams(context, [...streams.keys()], (name, cursor = {}) => {
+        const { resource = 'issues', repository = '' } = streams.get(name) ?? {};
+        return readers[resource](http, repository, config, cursor);
+      });
+      return { ...result, nextCursor: result.nextCursor && fitting(result.nextCursor) };
+    },
+  });
+}
+
+/** By its name: every resource of every repository. */
+function streamsOf({ repositories, resources }: Config) {
+  const streams = new Map<string, { repository: string; resource: Resource }>();
+  for (const repository of repositories)
+    for (const resource of resources) streams.set(`${repository} ${resource}`, { repository, resource });
+  return streams;
+}
+
+/** Consent is asked for on the site, which is not where the API is. */
+function addressesOf(baseUrl: string) {
+  const api = new URL(baseUrl);
+  const site = api.hostname === 'api.github.com' ? 'https://github.com' : api.origin;
+  return {
+    authorizationUrl: `${site}/login/oauth/authorize`,
+    tokenUrl: `${site}/login/oauth/access_token`,
+    scopes: ['repo'],
+  };
+}

@@ -1,0 +1,92 @@
+import { z } from 'zod';
+import {
+  type AscendingCursor,
+  ascend,
+  createValidators,
+  type Http,
+  nextLink,
+  type Signal,
+  type SyncResult,
+} from '../../kit/index.ts';
+import { type Config, isoSeconds } from './config.ts';
+import { type StreamCursor, settled } from './cursor.ts';
+import { issueCommentShape, issueShape, reviewCommentShape } from './shapes.ts';
+import { issueCommentSignal, issueSignal, reviewCommentSignal } from './signals.ts';
+
+/** A list that is sorted by the time of change and takes `since`. */
+interface List<Item extends { updated_at: string }> {
+  path: string;
+  query: Record<string, string>;
+  shape: z.ZodType<Item>;
+  /** Nothing for items that another list gives. */
+  signal(repository: string, item: Item): Signal | undefined;
+}
+
+function list<Item extends { updated_at: string }>(definition: List<Item>) {
+  return (http: Http, repository: string, config: Config, cursor: StreamCursor) =>
+    readList(http, definition, repository, config, cursor);
+}
+
+export const readIssues = list({
+  path: 'issues',
+  query: { state: 'all' },
+  shape: issueShape,
+  signal: (repository, issue) =>
+    issue.pull_request === undefined ? issueSignal(repository, issue) : undefined,
+});
+
+/** Also those on pull requests. */
+export const readIssueComments = list({
+  path: 'issues/comments',
+  query: {},
+  shape: issueCommentShape,
+  signal: issueCommentSignal,
+});
+
+export const readReviewComments = list({
+  path: 'pulls/comments',
+  query: {},
+  shape: reviewCommentShape,
+  signal: reviewCommentSignal,
+});
+
+/** One page, oldest change first. */
+async function readList<Item extends { updated_at: string }>(
+  http: Http,
+  { path, query, shape, signal }: List<Item>,
+  repository: string,
+  config: Config,
+  cursor: StreamCursor,
+): Promise<SyncResult<StreamCursor>> {
+  const at: AscendingCursor = { ...cursor, since: cursor.since ?? config.since };
+  const isStart = cursor.page === undefined;
+  const validators = createValidators(cursor.validators);
+  const answer = await http.getIfChanged(`repos/${repository}/${path}`, {
+    query: { ...query, sort: 'updated', direction: 'asc', per_page: 100, since: at.since, page: at.page },
+    schema: z.array(shape),
+    validators: isStart ? validators : createValidators(undefined),
+  });
+  if (!answer) return { signals: [], nextCursor: cursor };
+
+  const isFull = nextLink(answer.headers) !== undefined;
+  const times = answer.data.map(({ updated_at }) => updated_at);
+  const signals = answer.data.flatMap((item) => signal(repository, item) ?? []);
+  const { cursor: next, hasMore } = ascend(at, { times, isFull });
+  if (hasMore) return { signals, nextCursor: next, hasMore };
+
+  const since = next.since && latest(settledSince(next.since, !isStart, answer.headers), config.since);
+  // Of use only if the next request is the same one, and only if this page was all there is: it says nothing of others.
+  const isSame = isStart && since === cursor.since;
+  return { signals, nextCursor: { since, validators: isSame ? validators.toCursor() : undefined } };
+}
+
+const latest = (time: string, other = time) => (Date.parse(other) > Date.parse(time) ? other : time);
+
+/**
+ * The list ended within pages of one time: to begin there again would be to read all of them each time. Once nothing can
+ * be added to that second, the next one begins.
+ */
+function settledSince(last: string, isWithinPages: boolean, headers: Headers): string {
+  const since = settled(last, headers);
+  return isWithinPages && since === last ? isoSeconds(Date.parse(last) + 1000) : since;
+}

@@ -1,0 +1,111 @@
+import { z } from 'zod';
+
+/** What is read of the provider's answers. Everything else is left out, so that new fields there change nothing here. */
+
+/** Nobody, where the account is gone. */
+const person = z.object({ login: z.string() }).nullish();
+const label = z.union([z.string(), z.object({ name: z.string().nullish() })]);
+const time = z.iso.datetime({ offset: true });
+const people = z.array(z.object({ login: z.string() })).nullish();
+const milestone = z.object({ title: z.string() }).nullish();
+
+const dated = { created_at: time, updated_at: time };
+
+export const issueShape = z.object({
+  ...dated,
+  id: z.number(),
+  number: z.number(),
+  title: z.string(),
+  body: z.string().nullish(),
+  state: z.string(),
+  state_reason: z.string().nullish(),
+  user: person,
+  labels: z.array(label).nullish(),
+  assignees: people,
+  milestone,
+  locked: z.boolean().nullish(),
+  comments: z.number().nullish(),
+  html_url: z.string(),
+  closed_at: time.nullish(),
+  /** There for pull requests alone, which are issues as well. */
+  pull_request: z.unknown().optional(),
+});
+
+export const pullRequestShape = z.object({
+  ...dated,
+  id: z.number(),
+  number: z.number(),
+  title: z.string(),
+  body: z.string().nullish(),
+  state: z.string(),
+  draft: z.boolean().nullish(),
+  user: person,
+  labels: z.array(label).nullish(),
+  assignees: people,
+  requested_reviewers: people,
+  milestone,
+  locked: z.boolean().nullish(),
+  head: z.object({ ref: z.string(), sha: z.string() }),
+  base: z.object({ ref: z.string() }),
+  html_url: z.string(),
+  closed_at: time.nullish(),
+  merged_at: time.nullish(),
+});
+
+export const issueCommentShape = z.object({
+  ...dated,
+  id: z.number(),
+  body: z.string().nullish(),
+  user: person,
+  html_url: z.string(),
+  issue_url: z.string(),
+});
+
+export const reviewCommentShape = z.object({
+  ...dated,
+  id: z.number(),
+  body: z.string().nullish(),
+  user: person,
+  html_url: z.string(),
+  pull_request_url: z.string(),
+  pull_request_review_id: z.number().nullish(),
+  in_reply_to_id: z.number().nullish(),
+  path: z.string(),
+  original_line: z.number().nullish(),
+  original_commit_id: z.string().nullish(),
+});
+
+const signature = z.object({ name: z.string().nullish(), date: time.nullish() }).nullish();
+
+export const commitShape = z.object({
+  sha: z.string(),
+  html_url: z.string(),
+  commit: z.object({ message: z.string(), author: signature, committer: signature }),
+  author: z.object({ login: z.string().optional() }).nullish(),
+  committer: z.object({ login: z.string().optional() }).nullish(),
+  parents: z.array(z.object({ sha: z.string() })),
+});
+
+export const comparisonShape = z.object({ commits: z.array(commitShape) });
+
+export const releaseShape = z.object({
+  id: z.number(),
+  tag_name: z.string(),
+  target_commitish: z.string(),
+  name: z.string().nullish(),
+  body: z.string().nullish(),
+  draft: z.boolean(),
+  prerelease: z.boolean(),
+  author: person,
+  html_url: z.string(),
+  created_at: time,
+  published_at: time.nullish(),
+  assets: z.array(z.object({ name: z.string(), size: z.number() })).nullish(),
+});
+
+export type Issue = z.output<typeof issueShape>;
+export type PullRequest = z.output<typeof pullRequestShape>;
+export type IssueComment = z.output<typeof issueCommentShape>;
+export type ReviewComment = z.output<typeof reviewCommentShape>;
+export type Commit = z.output<typeof commitShape>;
+export type Release = z.output<typeof releaseShape>;

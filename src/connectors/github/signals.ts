@@ -1,0 +1,182 @@
+import { type Signal, versionKey } from '../../kit/index.ts';
+import type { Commit, Issue, IssueComment, PullRequest, Release, ReviewComment } from './shapes.ts';
+
+/**
+ * What becomes of what was read. Polling and webhooks come through here, so that one version of an item has one payload
+ * and one key, whichever way it came.
+ *
+ * A list shows what an item is like, not what was done to it. Only where a time tells, the kind says more than `updated`:
+ * an item whose last change was its creation was created, one that was closed at its last change was closed.
+ */
+
+export function issueSignal(repository: string, issue: Issue): Signal {
+  const { created_at, updated_at, closed_at } = issue;
+  const kind =
+    created_at === updated_at ? 'issue.created' : closed_at === updated_at ? 'issue.closed' : 'issue.updated';
+  return version('issue', kind, updated_at, {
+    repository,
+    id: issue.id,
+    number: issue.number,
+    title: issue.title,
+    state: issue.state,
+    state_reason: issue.state_reason ?? null,
+    author: issue.user?.login ?? null,
+    labels: namesOf(issue.labels),
+    assignees: loginsOf(issue.assignees),
+    milestone: issue.milestone?.title ?? null,
+    locked: issue.locked ?? false,
+    comments: issue.comments ?? 0,
+    body: issue.body ?? null,
+    url: issue.html_url,
+    created_at,
+    updated_at,
+    closed_at: closed_at ?? null,
+  });
+}
+
+export function pullRequestSignal(repository: string, pull: PullRequest): Signal {
+  return version('pull_request', pullRequestKind(pull), pull.updated_at, {
+    repository,
+    id: pull.id,
+    number: pull.number,
+    title: pull.title,
+    state: pull.state,
+    draft: pull.draft ?? false,
+    author: pull.user?.login ?? null,
+    labels: namesOf(pull.labels),
+    assignees: loginsOf(pull.assignees),
+    reviewers: loginsOf(pull.requested_reviewers),
+    milestone: pull.milestone?.title ?? null,
+    locked: pull.locked ?? false,
+    head: { ref: pull.head.ref, sha: pull.head.sha },
+    base: { ref: pull.base.ref },
+    body: pull.body ?? null,
+    url: pull.html_url,
+    created_at: pull.created_at,
+    updated_at: pull.updated_at,
+    closed_at: pull.closed_at ?? null,
+    merged_at: pull.merged_at ?? null,
+  });
+}
+
+function pullRequestKind({ created_at, updated_at, merged_at, closed_at }: PullRequest): string {
+  if (created_at === updated_at) return 'pull_request.created';
+  if (merged_at === updated_at) return 'pull_request.merged';
+  return closed_at === updated_at ? 'pull_request.closed' : 'pull_request.updated';
+}
+
+export function issueCommentSignal(repository: string, comment: IssueComment): Signal {
+  return version('issue_comment', commentKind('issue_comment', comment), comment.updated_at, {
+    repository,
+    id: comment.id,
+    issue_number: numberIn(comment.issue_url),
+    author: comment.user?.login ?? null,
+    body: comment.body ?? null,
+    url: comment.html_url,
+    created_at: comment.created_at,
+    updated_at: comment.updated_at,
+  });
+}
+
+/** Without the line and the commit that it is shown at now: they move with every push, and the comment stays what it was. */
+export function reviewCommentSignal(repository: string, comment: ReviewComment): Signal {
+  return version('review_comment', commentKind('review_comment', comment), comment.updated_at, {
+    repository,
+    id: comment.id,
+    pull_request_number: numberIn(comment.pull_request_url),
+    review_id: comment.pull_request_review_id ?? null,
+    in_reply_to_id: comment.in_reply_to_id ?? null,
+    path: comment.path,
+    original_line: comment.original_line ?? null,
+    original_commit: comment.original_commit_id ?? null,
+    author: comment.user?.login ?? null,
+    body: comment.body ?? null,
+    url: comment.html_url,
+    created_at: comment.created_at,
+    updated_at: comment.updated_at,
+  });
+}
+
+const commentKind = (item: string, { created_at, updated_at }: IssueComment | ReviewComment) =>
+  `${item}.${created_at === updated_at ? 'created' : 'updated'}`;
+
+/** A commit never changes, so there is one version of it; but a fork has it too. Without addresses of mail: they are people's own. */
+export function commitSignal(repository: string, item: Commit): Signal {
+  const { author, committer, message } = item.commit;
+  return {
+    kind: 'commit.added',
+    occurredAt: committer?.date ?? author?.date ?? new Date(0),
+    dedupeKey: `commit/${repository.toLowerCase()}/${item.sha}`,
+    payload: {
+      repository,
+      sha: item.sha,
+      message,
+      author: { login: item.author?.login ?? null, name: author?.name ?? null, date: author?.date ?? null },
+      committer: {
+        login: item.committer?.login ?? null,
+        name: committer?.name ?? null,
+        date: committer?.date ?? null,
+      },
+      parents: item.parents.map(({ sha }) => sha),
+      url: item.html_url,
+    },
+  };
+}
+
+/** A release does not say when it was changed: it is new if it was published after all that are known. */
+export function releaseSignal(repository: string, release: Release, knownUntil?: string): Signal {
+  const { published_at } = release;
+  return version('release', releaseKind(release, knownUntil), published_at ?? release.created_at, {
+    repository,
+    id: release.id,
+    tag: release.tag_name,
+    target: release.target_commitish,
+    name: release.name ?? null,
+    draft: release.draft,
+    prerelease: release.prerelease,
+    author: release.author?.login ?? null,
+    body: release.body ?? null,
+    // Without the number of downloads: it would make a new version of each of them.
+    assets: (release.assets ?? []).map(({ name, size }) => ({ name, size })),
+    url: release.html_url,
+    created_at: release.created_at,
+    published_at: published_at ?? null,
+  });
+}
+
+function releaseKind({ draft, published_at }: Release, knownUntil: string | undefined): string {
+  if (draft || !published_at) return 'release.drafted';
+  const isNew = knownUntil === undefined || Date.parse(published_at) > Date.parse(knownUntil);
+  return isNew ? 'release.published' : 'release.updated';
+}
+
+/** The item is gone. Lists do not tell this; only webhooks do. */
+export function deletedSignal(item: string, { occurredAt, payload }: Signal, action = 'deleted'): Signal {
+  const { id } = payload as { id: number };
+  return { kind: `${item}.${action}`, occurredAt, payload, dedupeKey: `${item}/${id}@${action}` };
+}
+
+interface Payload {
+  repository: string;
+  id: number;
+  url: string;
+}
+
+/** Repository and address are no part of a version: another spelling, or another name, does not make a new one. */
+function version<Item extends Payload>(item: string, kind: string, time: string, payload: Item): Signal {
+  const { repository: _, url: __, ...content } = payload;
+  return {
+    kind,
+    occurredAt: time,
+    payload,
+    dedupeKey: versionKey(`${item}/${payload.id}`, time, content),
+  };
+}
+
+const namesOf = (labels: Issue['labels']) =>
+  (labels ?? []).map((label) => (typeof label === 'string' ? label : (label.name ?? '')));
+
+const loginsOf = (people: Issue['assignees']) => (people ?? []).map(({ login }) => login);
+
+/** `…/issues/12` */
+const numberIn = (url: string) => Number(/\/(\d+)$/.exec(url)?.[1] ?? 0);

@@ -1,0 +1,40 @@
+import { expect, it } from 'vitest';
+import { github } from '../../src/connectors/index.ts';
+import { useGithub } from '../providers/github.ts';
+import { useDatabase } from '../setup/database.ts';
+import { expectTruth, fill } from './github-truth.ts';
+
+const database = useDatabase();
+const start = useGithub();
+
+it('github: the engine on Postgres stores what GitHub has, once, over several syncs', async () => {
+  const server = await start();
+  const repository = server.repository('octo/hello');
+  fill(repository, 120);
+  const connectionId = await database.connect({});
+  await database.sql('UPDATE connections SET config = $2 WHERE id = $1', [
+    connectionId,
+    JSON.stringify({ repositories: ['octo/hello'] }),
+  ]);
+  const engine = database.engine({ connectors: [github({ baseUrl: server.url })] });
+  await database.job(connectionId);
+  await engine.drain();
+  await expectStored();
+
+  server.tick(120);
+  for (const { id } of [...repository.items.issues.values()].slice(0, 30))
+    repository.edit('issues', id, { title: 'Changed' });
+  fill(repository, 1);
+  await database.job(connectionId);
+  await engine.drain();
+  await expectStored();
+
+  async function expectStored(): Promise<void> {
+    const signals = await database.sql<{ kind: string; payload: unknown }>(
+      'SELECT kind, payload FROM signals',
+    );
+    expectTruth(signals, repository);
+    const failed = await database.sql(`SELECT error FROM sync_jobs WHERE status <> 'succeeded'`);
+    expect(failed).toEqual([]);
+  }
+});

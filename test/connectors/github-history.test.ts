@@ -1,0 +1,169 @@
+import { describe, expect, it } from 'vitest';
+import { github } from '../../src/connectors/index.ts';
+import { connectInMemory } from '../../src/testing/index.ts';
+import { type FakeGithub, useGithub } from '../providers/github.ts';
+import { expectTruth } from './github-truth.ts';
+
+const start = useGithub();
+const credential = { type: 'api_key', key: 'ghp_0123456789' } as const;
+
+const connect = (server: FakeGithub, config: object = {}) =>
+  connectInMemory(github({ baseUrl: server.url }), {
+    credential,
+    config: { repositories: ['octo/hello'], ...config },
+  });
+
+const messages = ({ signals }: ReturnType<typeof connect>) =>
+  signals.map(({ payload }) => (payload as { message: string }).message);
+
+describe('github commits', () => {
+  it('github: a repository without commits has none, until it has', async () => {
+    const server = await start();
+    const repository = server.repository('octo/hello');
+    const connection = connect(server, { resources: ['commits'] });
+    expect((await connection.sync()).at(-1)).toMatchObject({ outcome: 'succeeded', stored: 0 });
+    expect(server.requests[0]?.status).toBe(409);
+    repository.commit();
+    await connection.sync();
+    expectTruth(connection.signals, repository, ['commits']);
+  });
+
+  it('github: commits with old dates that are pushed late are found', async () => {
+    const server = await start();
+    const repository = server.repository('octo/hello');
+    const base = repository.commit({ message: 'base' });
+    server.tick(86_400);
+    repository.commit({ message: 'on main' });
+    const connection = connect(server, { resources: ['commits'] });
+    await connection.sync();
+
+    // A branch that was begun before, and whose commits are older than what is known, is merged.
+    const side = repository.commit({
+      branch: 'side',
+      parents: [base],
+      date: '2026-01-01T00:00:00Z',
+      message: 'old 1',
+    });
+    const last = repository.commit({
+      branch: 'side',
+      parents: [side],
+      date: '2025-01-01T00:00:00Z',
+      message: 'old 2',
+    });
+    const head = repository.heads.get('main') ?? '';
+    repository.commit({ parents: [head, last], message: 'merge' });
+    await connection.sync();
+    expectTruth(connection.signals, repository, ['commits']);
+    expect(messages(connection).sort()).toEqual(['base', 'merge', 'old 1', 'old 2', 'on main']);
+  });
+
+  it('github: what a forced push brings is found, also when nothing is left of what was', async () => {
+    const server = await start();
+    server.mostPerPage = 2;
+    const repository = server.repository('octo/hello');
+    const base = repository.commit({ message: 'base' });
+    repository.commit({ message: 'thrown away' });
+    const connection = connect(server, { resources: ['commits'] });
+    await connection.sync();
+    repository.commit({ parents: [base], message: 'instead' });
+    await connection.sync();
+    expectTruth(connection.signals, repository, ['commits']);
+
+    for (const [i, parents] of [[], undefined, undefined, undefined].entries())
+      repository.commit({ message: `new history ${i}`, ...(parents && { parents }) });
+    await connection.sync();
+    expectTruth(connection.signals, repository, ['commits']);
+    const known = connection.signals.length;
+
+    // The old head is no longer there at all.
+    const gone = repository.heads.get('main') ?? '';
+    repository.commits.delete(gone);
+    repository.commit({ parents: [], message: 'once more' });
+    const runs = await connection.sync();
+    expect(runs.at(-1)?.outcome).toBe('succeeded');
+    expect(connection.signals).toHaveLength(known + 1);
+  });
+
+  it('github: pushes during a walk of many pages are left to the next one, and none is lost', async () => {
+    const server = await start();
+    server.mostPerPage = 2;
+    const repository = server.repository('octo/hello');
+    for (let i = 0; i < 9; i++) repository.commit();
+    server.meanwhile = (_path, n) => void (n % 2 === 0 && repository.commit({ message: `during ${n}` }));
+    const connection = connect(server, { resources: ['commits'] });
+    await connection.sync();
+    server.meanwhile = undefined;
+    await connection.sync();
+    expectTruth(connection.signals, repository, ['commits']);
+  });
+
+  it('github: another branch is read where one is named, and one that is not there is said to be missing', async () => {
+    const server = await start();
+    const repository = server.repository('octo/hello');
+    repository.commit({ message: 'on main' });
+    repository.commit({ branch: 'feature/one', parents: [], message: 'elsewhere' });
+    const connection = connect(server, { resources: ['commits'], branch: 'feature/one' });
+    await connection.sync();
+    expect(messages(connection)).toEqual(['elsewhere']);
+    const [run] = await connect(server, { resources: ['commits'], branch: 'nowhere' }).sync();
+    expect(run).toMatchObject({ outcome: 'failed', error: { kind: 'permanent' } });
+    expect(run?.error?.message).toContain('nowhere');
+  });
+});
+
+describe('github releases', () => {
+  it('github: releases are drafted, published and updated', async () => {
+    const server = await start();
+    const repository = server.repository('octo/hello');
+    const { id } = repository.release({ draft: true, published_at: null, name: 'One' });
+    repository.release({ name: 'Zero' });
+    const connection = connect(server, { resources: ['releases'] });
+    await connection.sync();
+    server.tick(60);
+    const published_at = new Date(server.nowMs).toISOString().replace('.000', '');
+    repository.edit('releases', id, { draft: false, published_at });
+    await connection.sync();
+    server.tick(60);
+    repository.edit('releases', id, { body: 'What is new' });
+    await connection.sync();
+    expect(connection.signals.map(({ kind, payload }) => [kind, (payload as { name: string }).name])).toEqual(
+      [
+        ['release.published', 'Zero'],
+        ['release.drafted', 'One'],
+        ['release.published', 'One'],
+        ['release.updated', 'One'],
+      ],
+    );
+    expectTruth(connection.signals, repository, ['releases']);
+  });
+
+  it('github: downloads are no news', async () => {
+    const server = await start();
+    const repository = server.repository('octo/hello');
+    const asset = { name: 'a.zip', size: 10, download_count: 1 };
+    const { id } = repository.release({ assets: [asset] });
+    const connection = connect(server, { resources: ['releases'] });
+    await connection.sync();
+    repository.edit('releases', id, { assets: [{ ...asset, download_count: 2 }] });
+    const [run] = await connection.sync();
+    expect(run).toMatchObject({ stored: 0, absorbed: 1 });
+  });
+
+  it('github: releases that are deleted during the walk do not hide others', async () => {
+    for (let deleted = 0; deleted < 11; deleted++) {
+      const server = await start();
+      server.mostPerPage = 3;
+      const repository = server.repository('octo/hello');
+      for (let i = 0; i < 11; i++) {
+        repository.release();
+        server.tick(1);
+      }
+      const ids = [...repository.items.releases.keys()];
+      server.meanwhile = (_path, n) => void (n === 2 && repository.remove('releases', ids[deleted] ?? 0));
+      const connection = connect(server, { resources: ['releases'] });
+      await connection.sync();
+      await connection.sync();
+      expectTruth(connection.signals, repository, ['releases']);
+    }
+  });
+});
