@@ -62,15 +62,18 @@ abstract class ConnectorError extends Error {
 /** The provider wants fewer requests. The job waits at least as long as it asked for; no slot waits with it. */
 export class RateLimitedError extends ConnectorError {
   readonly retryAfterSeconds: number | undefined;
+  /** Nothing was tried: the job waits exactly so long, and it counts as no failure. */
+  readonly parked: boolean;
 
   constructor(
-    details: { retryAfterSeconds?: number | undefined; message?: string } = {},
+    details: { retryAfterSeconds?: number | undefined; message?: string; parked?: boolean } = {},
     options?: ErrorOptions,
   ) {
-    const { retryAfterSeconds, message } = details;
+    const { retryAfterSeconds, message, parked = false } = details;
     const asked = retryAfterSeconds === undefined ? '' : ` and asks to wait ${retryAfterSeconds} s`;
     super('rate_limited', message ?? `The provider limits the rate of requests${asked}.`, options);
     this.retryAfterSeconds = retryAfterSeconds;
+    this.parked = parked;
   }
 }
 

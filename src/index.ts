@@ -1,3 +1,4 @@
+export type { BudgetStatus } from './budgets.ts';
 export { type ConfigFile, defineConfig } from './config/file.ts';
 export type { Config, ConfigOptions } from './config/settings.ts';
 export type { Connection, ConnectionSync } from './connection.ts';

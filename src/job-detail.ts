@@ -71,6 +71,7 @@ function verdict(job: Job, runs: number, nowMs: number): string {
       const startMs = Math.max(scheduledAt.getTime(), retryAfter?.getTime() ?? 0);
       const when = startMs > nowMs ? `in ${lasting(startMs - nowMs)}` : 'as soon as a slot is free';
       if (job.blocked) return 'It waits until its connection is active and runs nothing else.';
+      if (error?.parked === true) return `It waits: ${sentence(error.message)} It is tried again ${when}.`;
       return error && job.attempts > 0
         ? `It failed ${job.attempts === 1 ? 'once' : `${job.attempts} times`}, at last with: ${sentence(error.message)} It is tried again ${when}.`
         : `It is to run ${when}.`;

@@ -62,6 +62,8 @@ export interface JobFailure {
   name: string;
   message: string;
   at: string;
+  /** There was no budget for it: it waits, and nothing has failed. */
+  parked?: boolean;
 }
 
 export interface ListedJobs extends PageRequest {

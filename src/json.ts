@@ -1,5 +1,6 @@
 import type { ApiKey } from './access.ts';
 import type { AuditEvent } from './audit.ts';
+import type { BudgetStatus } from './budgets.ts';
 import type { Connection } from './connection.ts';
 import type { PastCursor } from './connections.ts';
 import type { Consumer } from './consumers.ts';
@@ -178,6 +179,20 @@ export const consumerJson = (consumer: Consumer) => ({
   after: consumer.after ?? null,
   moved_at: isoTime(consumer.movedAt),
   created_at: iso(consumer.createdAt),
+});
+
+export const budgetJson = (budget: BudgetStatus) => ({
+  key: budget.key,
+  provider: budget.provider,
+  name: budget.name,
+  tenant_id: budget.tenantId ?? null,
+  credential_id: budget.credentialId ?? null,
+  limit: budget.limit,
+  period_seconds: budget.periodSeconds,
+  left: budget.left,
+  leased: budget.leased,
+  resets_at: isoTime(budget.resetsAt),
+  learned_at: isoTime(budget.learnedAt),
 });
 
 export const auditEventJson = (event: AuditEvent) => ({

@@ -113,7 +113,7 @@ export function compose({ config, log, ports, connectors: given, providers }: Pa
   const shared = { db, ports, telemetry };
   const scheduler = { ...shared, config: config.scheduler };
   const credentials = createCredentialHandles();
-  const budgets = createBudgetKeeper();
+  const budgets = createBudgetKeeper({ ...shared, explain });
   const vault = createVault(config.credentials.keys);
   const { poolSize } = config.database;
   const receive = createReceiver({ db, ports, log, connectors, vault, poolSize });

@@ -1,5 +1,6 @@
 import { createKeys } from './access.ts';
 import { createAudit } from './audit.ts';
+import { createBudgets } from './budgets.ts';
 import type { Config } from './config/settings.ts';
 import { createConnections } from './connections.ts';
 import type { Connector } from './connector.ts';
@@ -56,6 +57,7 @@ export function createView(context: ViewContext) {
     },
     consumers: explainedAll(createConsumers(shared), explain),
     stats: explainedAll(createStats({ db, ports, who, config: config.scheduler }), explain),
+    budgets: explainedAll(createBudgets(shared), explain),
     audit: explainedAll(createAudit(shared), explain),
     keys: explainedAll(createKeys(shared), explain),
     webhooks: explainedAll(createWebhooks(shared), explain),

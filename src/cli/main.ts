@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { describeError } from '../errors.ts';
 import { plain } from '../plain.ts';
+import { addBudgets } from './budgets.ts';
 import { addConfig } from './config.ts';
 import { addConnections } from './connections.ts';
 import { addConnector } from './connector.ts';
@@ -55,6 +56,7 @@ for (const add of [
   addJobs,
   addSignals,
   addSchedule,
+  addBudgets,
   addKeys,
   addConfig,
   addDemo,

@@ -9,6 +9,7 @@ import { usualLiveTimes } from './live.ts';
 import { openApiRoute } from './openapi.ts';
 import { Problem, toProblem } from './problem.ts';
 import { auditRoutes } from './routes/audit.ts';
+import { budgetRoutes } from './routes/budgets.ts';
 import { connectionControlRoutes } from './routes/connection-control.ts';
 import { connectionInsightRoutes } from './routes/connection-insight.ts';
 import { connectionRoutes } from './routes/connections.ts';
@@ -73,6 +74,7 @@ export function createApp(options: AppOptions): App {
   signalRoutes(app);
   consumerRoutes(app);
   statsRoutes(app);
+  budgetRoutes(app);
   auditRoutes(app);
   keyRoutes(app, credentials);
   systemRoutes(app, version);

@@ -16,6 +16,7 @@ const tags = [
   { name: 'Signals', description: 'What runs found.' },
   { name: 'Consumers', description: 'Readers of the feed whose place is remembered.' },
   { name: 'Statistics', description: 'How things stand, and how they went.' },
+  { name: 'Budgets', description: 'How much may still be asked of providers.' },
   { name: 'Audit', description: 'Who did what, and why.' },
   { name: 'Keys', description: 'API keys.' },
   { name: 'System', description: 'What runs where.' },

@@ -172,19 +172,18 @@ export function createHttp(context: HttpContext, options: HttpOptions): Http {
     const shown = `${method} ${readableUrl(url)}`;
     const uses = [...(options.budgets ?? []), ...(asked.budgets ?? [])];
     const taken = uses.length === 0 ? undefined : await context.budgets.take(uses);
-    let isFree = false;
-    try {
-      const startedMs = performance.now();
-      const { response, text } = await send(method, url, asked, used, shown);
-      const tookMs = Math.round(performance.now() - startedMs);
-      log.debug(`${shown} → ${response.status}, ${text.length} characters, ${tookMs} ms`);
-      // Strangers pay for this answer too.
-      isFree = response.status === 304 && used !== undefined;
-      learn(uses, response, text);
-      return await understood({ shown, asked, used, url, response, text });
-    } finally {
-      taken?.settle({ free: isFree });
-    }
+    const startedMs = performance.now();
+    const { response, text } = await send(method, url, asked, used, shown).catch((error: unknown) => {
+      // It may have been counted all the same.
+      taken?.settle();
+      throw error;
+    });
+    const tookMs = Math.round(performance.now() - startedMs);
+    log.debug(`${shown} → ${response.status}, ${text.length} characters, ${tookMs} ms`);
+    // Strangers pay for "not modified" too. Settled before anything is learned: what the answer says of the budget has this request in it.
+    taken?.settle({ free: response.status === 304 && used !== undefined });
+    learn(uses, response, text);
+    return understood({ shown, asked, used, url, response, text });
   }
 
   async function send(

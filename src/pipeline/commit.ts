@@ -88,7 +88,7 @@ const statusOf = { succeeded: 'succeeded', failed: 'failed', requeued: 'queued' 
 const mostAttempts = 2 ** 31 - 1;
 
 function jobEnd({ job, verdict }: Settlement, signals: number) {
-  const failures = verdict.outcome === 'succeeded' ? 0 : 1;
+  const failures = verdict.outcome === 'succeeded' || isParked(verdict) ? 0 : 1;
   return {
     jobId: job.id,
     status: statusOf[verdict.outcome],
@@ -100,6 +100,8 @@ function jobEnd({ job, verdict }: Settlement, signals: number) {
   };
 }
 
+/** There was no budget for it, so that nothing has failed. */
+const isParked = ({ error }: Verdict) => error?.parked === true;
 const errorText = ({ error }: Verdict) => (error ? JSON.stringify(error) : null);
 
 /** Transactions that are written at the same time seldom take the same one of these. */
@@ -119,9 +121,14 @@ export async function addStatistics(
 /** After this many failures, each further one has the oldest forgotten. */
 const manyFailures = 100;
 
-/** What the job's own row will not tell: a failure that is followed by another try, and what was logged. */
+/**
+ * What the job's own row will not tell: a failure that is followed by another try, and what was logged. A job that was
+ * parked tells all of it, and may be parked once an hour for ever.
+ */
 async function recordAttempts(tx: Queryable, now: Date, settlements: Settlement[]): Promise<void> {
-  const told = settlements.filter(({ verdict, log }) => verdict.outcome === 'requeued' || log !== undefined);
+  const told = settlements
+    .filter(({ verdict }) => !isParked(verdict))
+    .filter(({ verdict, log }) => verdict.outcome === 'requeued' || log !== undefined);
   await insertAttempts(tx, now, told.map(attemptOf));
   const many = told.filter(({ job }) => job.attempts > manyFailures);
   await trimAttempts(

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type ConnectorErrorKind, connectorErrorKind, type RateLimitedError } from '../errors.ts';
-import { type BackoffPolicy, backoffSeconds } from '../schedule/backoff.ts';
+import { type BackoffPolicy, backoffSeconds, parkedSeconds } from '../schedule/backoff.ts';
 import { formatInstant } from '../schedule/instant.ts';
 import type { ClaimedJob } from './claim.ts';
 import type { CheckedSignal, Page } from './page.ts';
@@ -28,6 +28,8 @@ interface JobError {
   name: string;
   message: string;
   at: string;
+  /** There was no budget for it: it waits, and nothing has failed. */
+  parked?: true;
 }
 
 interface Circumstances {
@@ -68,7 +70,12 @@ function judgeError(job: ClaimedJob, thrown: unknown, circumstances: Circumstanc
   const { policy, nowMs, random } = circumstances;
   const error = describe(thrown, nowMs);
   const failed: Verdict = { ...nothing, outcome: 'failed', error };
-  const hint = error.kind === 'rate_limited' ? hintOf(thrown as RateLimitedError) : undefined;
+  const { hint, isParked } =
+    error.kind === 'rate_limited' ? hintOf(thrown as RateLimitedError) : { hint: undefined, isParked: false };
+  if (isParked) {
+    const until = new Date(nowMs + parkedSeconds(hint) * 1000);
+    return { ...failed, outcome: 'requeued', error: { ...error, parked: true }, retryAfter: until };
+  }
   const retryAfter = new Date(nowMs + backoffSeconds(policy, job.attempts, hint, random) * 1000);
 
   switch (error.kind) {
@@ -89,11 +96,11 @@ function judgeError(job: ClaimedJob, thrown: unknown, circumstances: Circumstanc
   }
 }
 
-function hintOf(thrown: RateLimitedError): number | undefined {
+function hintOf(thrown: RateLimitedError): { hint: number | undefined; isParked: boolean } {
   try {
-    return thrown.retryAfterSeconds;
+    return { hint: thrown.retryAfterSeconds, isParked: thrown.parked === true };
   } catch {
-    return undefined;
+    return { hint: undefined, isParked: false };
   }
 }
 

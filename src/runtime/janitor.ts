@@ -1,5 +1,6 @@
 import type { Config } from '../config/settings.ts';
 import type { Ports } from '../ports.ts';
+import { deleteBudgets } from '../store/budgets.ts';
 import type { Database, Queryable } from '../store/database.ts';
 import { deleteEvents } from '../store/events.ts';
 import { deleteBatches } from '../store/feed.ts';
@@ -25,6 +26,8 @@ const breathMs = 50;
 /** How long counts are kept by the minute: as far back as a chart by the minute goes, and a little. */
 const fineMs = 26 * 3600 * 1000;
 const mergedAtOnce = 5000;
+/** How long a budget that nobody takes from is remembered: longer than any window of a provider. */
+const budgetsDays = 7;
 const restMs = 60_000;
 
 /** Deletes what is older than it is kept. When a connection last ran is kept with the connection. */
@@ -57,6 +60,7 @@ async function prune({ db, config, ports, telemetry }: JanitorContext): Promise<
   isMore ||= merged === mergedAtOnce;
   await remove('count', (tx) => deleteRollups(tx, cutoff(config.statsDays), batchSize));
   await remove('session', (tx) => deleteSessions(tx, now, batchSize));
+  await remove('budget', (tx) => deleteBudgets(tx, cutoff(budgetsDays), batchSize));
   if (config.signalsDays > 0)
     await remove('signal', async (tx) => {
       const { batches, signals } = await deleteBatches(tx, cutoff(config.signalsDays), batchesAtOnce);

@@ -23,6 +23,11 @@ export function backoffSeconds(
   return effective + random * policy.jitterFactor * effective;
 }
 
+/** A second at least: a job that may come back at once would go round and round. */
+export function parkedSeconds(hintSeconds: number | undefined): number {
+  return Math.max(1, believable(hintSeconds));
+}
+
 function believable(hintSeconds: number | undefined): number {
   if (typeof hintSeconds !== 'number' || !(hintSeconds > 0)) return 0;
   return Math.min(hintSeconds, longestHintSeconds);

@@ -17,6 +17,8 @@ export interface Tables {
   consumers: string;
   /** The tenant's own, or everybody's together. */
   rollups: string;
+  /** The tenant's own; those of a whole app are the operator's. */
+  budgets: string;
   /** Where executors run is the operator's business: a tenant sees that they are there. */
   processes: string;
 }
@@ -42,6 +44,7 @@ export function tablesOf(schema: string, tenantId?: string): Tables {
     webhooks: scoped('webhooks'),
     consumers: only('consumers', 'tenant_id', owner),
     rollups: only('rollups', 'tenant_id', owner),
+    budgets: scoped('budgets'),
     processes:
       tenantId === undefined
         ? all('processes')

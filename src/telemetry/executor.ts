@@ -83,17 +83,26 @@ export function executorTelemetry(log: Logger, meter: Meter, explain: (error: un
       { durationMs, signals }: { durationMs: number; signals: number },
     ): void {
       const { providerSlug, type } = job;
-      const { outcome } = verdict;
+      const isParked = verdict.error?.parked === true;
+      const outcome = isParked ? 'parked' : verdict.outcome;
       finished.add(1, { provider_slug: providerSlug, job_type: type, outcome });
       duration.record(durationMs);
       if (signals > 0) signalsStored.add(signals, { provider_slug: providerSlug });
-      if (verdict.retryAfter) backoff.record(pauseSeconds(verdict));
+      if (verdict.retryAfter && !isParked) backoff.record(pauseSeconds(verdict));
       if (outcome === 'succeeded') {
         if (log.isLevelEnabled('debug'))
           log.debug(
             { ...facts(job), outcome, signals, duration_ms: Math.round(durationMs) },
             synced(job, verdict, signals, durationMs),
           );
+        return;
+      }
+      if (isParked) {
+        // A budget that is used up parks thousands of jobs, and each says the same.
+        log.debug(
+          { ...facts(job), outcome, error: verdict.error, retry_after: verdict.retryAfter },
+          `${which(job)}: ${verdict.error?.message} Parked for ${Math.round(pauseSeconds(verdict))} s.`,
+        );
         return;
       }
       const next =

@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
+import { addBudgets } from '../../src/cli/budgets.ts';
 import { addConnections } from '../../src/cli/connections.ts';
 import { addConnector } from '../../src/cli/connector.ts';
 import { addJobs } from '../../src/cli/jobs.ts';
@@ -7,7 +8,7 @@ import { addSignals } from '../../src/cli/signals.ts';
 import { addWork } from '../../src/cli/work.ts';
 
 const program = new Command('syncline');
-for (const add of [addWork, addConnections, addConnector, addJobs, addSignals]) add(program);
+for (const add of [addWork, addConnections, addConnector, addJobs, addSignals, addBudgets]) add(program);
 
 const leaves = (command: Command, path = ''): [string, Command][] =>
   command.commands.length === 0

@@ -138,6 +138,7 @@ async function lookAround(cookie: string): Promise<Known> {
       // Only those that nobody asks with.
       keys: await column(`SELECT id AS value FROM api_keys WHERE name = 'to be revoked'`),
       consumers: await column('SELECT name AS value FROM consumers'),
+      credentials: await column('SELECT credential_id AS value FROM budgets'),
       providers: await column('SELECT slug AS value FROM providers'),
       kinds: await column('SELECT DISTINCT kind AS value FROM signals'),
       searches: await column('SELECT external_id AS value FROM connections WHERE external_id IS NOT NULL'),

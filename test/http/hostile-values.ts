@@ -148,6 +148,7 @@ const lists = [
   'tenants',
   'providers',
   'consumers',
+  'budgets',
   'feed',
   'within',
 ];

@@ -52,6 +52,7 @@ describe('problems', () => {
       'jobs',
       'signals',
       'audit',
+      'budgets',
       'keys',
       'tenants',
       'consumers',

@@ -68,7 +68,7 @@ export async function makeWorld(database: TestDatabase): Promise<World> {
   };
   try {
     for (const slug of Object.keys(providers)) await engine.providers.register({ slug });
-    const settled = [await settle(engine), await settle(engine)];
+    const settled = [await settle(database, engine), await settle(database, engine)];
     await work(database, 2);
     await running.start({ roles: ['executor', 'scheduler'] });
     await until('those that never end are running', async () => {
@@ -89,7 +89,7 @@ export async function makeWorld(database: TestDatabase): Promise<World> {
 
 type Settled = Omit<Belongings, 'things'> & { keys: string[] };
 
-async function settle(engine: Syncline): Promise<Settled> {
+async function settle(database: TestDatabase, engine: Syncline): Promise<Settled> {
   const marker = `mark${randomUUID().slice(0, 8)}`;
   const { id: tenantId } = await engine.tenants.create({ name: `${marker}-tenant` });
   const view = engine.as({ tenantId, actor: `${marker}-actor` });
@@ -110,6 +110,11 @@ async function settle(engine: Syncline): Promise<Settled> {
       );
       await view.connections.trigger(id, { reason: `${marker}-triggered` });
       await view.webhooks.create(id, { secret: webhookSecret });
+      await database.sql(
+        `INSERT INTO budgets (key, tenant_id, provider_slug, credential_id, name, most, stated, period_seconds, opened_at, resets_at, opens_at)
+         VALUES ($1::text || '/core/' || $3::text, $2, $1::text, $3::text::uuid, $4, 100, 100, 60, now(), now() + interval '1 hour', now() + interval '1 hour')`,
+        [provider, tenantId, id, `${marker}-budget`],
+      );
       keys.push((await view.keys.create({ name: `${marker}-spare-${keys.length}` })).id);
       await view.consumers.move(`${marker}-consumer-${keys.length - 1}`, 'beginning');
     }
@@ -181,6 +186,7 @@ async function belongings(database: TestDatabase, settled: Settled): Promise<Bel
     connections: row.connection,
     jobs: row.job,
     signals: row.signal ?? anySignal,
+    credentials: row.connection,
     providers: row.provider,
     searches: row.external,
     keys: keys[i % keys.length] ?? '',

@@ -49,6 +49,11 @@ beforeAll(async () => {
     `INSERT INTO consumers (tenant_id, name, after, created_at, moved_at)
      SELECT '00000000-0000-0000-0000-000000000000', 'Consumer ' || n, 'x', '${at}', '${at}'`,
   );
+  await rows(
+    `INSERT INTO budgets (key, tenant_id, provider_slug, name, most, stated, period_seconds, opened_at, resets_at, opens_at)
+     SELECT 'github/Budget ' || n || '/x', $1, 'github', 'Budget ' || n, 1, 1, 60, '${at}', '${at}', '${at}'`,
+    tenant,
+  );
 });
 
 type List = (view: View) => (request?: PageRequest) => Promise<Page<object>>;
@@ -69,6 +74,7 @@ const lists: Record<string, List> = {
   events: ({ audit }) => audit.list,
   keys: ({ keys }) => keys.list,
   consumers: ({ consumers }) => consumers.list,
+  budgets: ({ budgets }) => budgets.list,
 };
 const names = Object.keys(lists);
 const listOf = (name: string, view: View = database.engine()) => (lists[name] as List)(view);

@@ -40,25 +40,42 @@ CREATE TABLE authorizations (
 CREATE INDEX idx_authorizations_expires ON authorizations (expires_at);
 CREATE INDEX idx_authorizations_connection ON authorizations (connection_id);
 
--- How many requests the fleet may still send: a bucket that is filled anew whenever its period is over. Processes take
--- tokens in blocks; those taken and neither spent nor given back are `leased`, and void when the bucket is filled.
+-- How many requests the fleet may still send: a bucket that is filled anew whenever its window is over. Processes take
+-- tokens in blocks. What may be given out is most - spent - drift - leased - carried.
 CREATE TABLE budgets (
-  key text PRIMARY KEY,
+  key text COLLATE "C" PRIMARY KEY,
   -- None: shared by all tenants.
   tenant_id uuid,
   provider_slug text NOT NULL,
-  credential_id uuid REFERENCES credentials (id) ON DELETE CASCADE,
+  -- No foreign keys: a row that outlives its credential by a week harms nobody, and one that must not be made would fail
+  -- the transaction in which many others are changed.
+  credential_id uuid,
+  name text NOT NULL,
   most integer NOT NULL CHECK (most > 0),
+  -- What the connector says the limit is; the provider's own word counts more.
+  stated integer NOT NULL,
   period_seconds integer NOT NULL CHECK (period_seconds > 0),
-  available integer NOT NULL,
+  -- Counts the windows, so that what comes back late is known to be of an earlier one.
+  window_number bigint NOT NULL DEFAULT 1,
+  -- Requests of this window that were answered, as far as processes have told.
+  spent integer NOT NULL DEFAULT 0,
+  -- How much more than that the provider counts: what others use, and what was not told yet.
+  drift integer NOT NULL DEFAULT 0,
+  -- Given to processes and not told of since.
   leased integer NOT NULL DEFAULT 0,
+  -- The same, of the window before: requests that were under way when it ended may count in this one.
+  carried integer NOT NULL DEFAULT 0,
+  opened_at timestamptz NOT NULL,
+  -- Until then its tokens may be spent; from `opens_at` on the next window may begin.
   resets_at timestamptz NOT NULL,
+  opens_at timestamptz NOT NULL,
   -- When the provider itself last said how much is left.
-  learned_at timestamptz,
-  updated_at timestamptz NOT NULL
+  learned_at timestamptz
 ) WITH (fillfactor = 50);
 CREATE INDEX idx_budgets_tenant ON budgets (tenant_id, key);
-CREATE INDEX idx_budgets_credential ON budgets (credential_id);
+CREATE INDEX idx_budgets_credential ON budgets (credential_id, key);
+-- Moves once in a window, so that everything else stays a HOT update.
+CREATE INDEX idx_budgets_resets ON budgets (resets_at);
 
 -- The secret with which a provider signs what it sends to a connection's webhook.
 CREATE TABLE webhooks (

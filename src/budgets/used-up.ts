@@ -1,0 +1,19 @@
+import { RateLimitedError } from '../errors.ts';
+import type { Ports } from '../ports.ts';
+import type { Holding } from './holding.ts';
+
+/** Jobs that were parked come back over this part of the next window, a minute at most, rather than in one instant. */
+const spreadOfWindow = 0.1;
+const longestSpreadMs = 60_000;
+
+/** Parks the job until the budget's next window. */
+export function usedUp({ budget, resetsInMs }: Holding, opensInMs: number, ports: Ports): RateLimitedError {
+  const spreadMs = ports.random() * Math.min(longestSpreadMs, budget.periodSeconds * 1000 * spreadOfWindow);
+  const until = new Date(Math.ceil((ports.now() + resetsInMs()) / 1000) * 1000);
+  const whose = budget.tenantId === undefined ? 'the app' : 'this credential';
+  return new RateLimitedError({
+    retryAfterSeconds: (opensInMs + spreadMs) / 1000,
+    parked: true,
+    message: `The budget ${budget.provider}/${budget.name} of ${whose} is used up until ${until.toISOString().slice(11, 19)}Z.`,
+  });
+}
