@@ -1,5 +1,5 @@
 /** Names of fields whose values nobody should read, wherever an author put them. */
-const secretName = /token|secret|passw|authorization|cookie|credential|api_?key|private_?key/i;
+export const secretName = /token|secret|passw|authorization|cookie|credential|api[_-]?key|private[_-]?key/i;
 
 export const isSecretName = (name: string) => secretName.test(name);
 

@@ -1,0 +1,54 @@
+import { z } from 'zod';
+
+const name = z.string().min(1).max(63);
+
+/** What a connection is told: where the database is, and how one of its tables is read. */
+export const configSchema = z
+  .strictObject({
+    host: z
+      .string()
+      .min(1)
+      .max(253)
+      .regex(/^[^/\s]+$/, 'must be a host name or an address'),
+    port: z.int().min(1).max(65_535).default(5432),
+    database: z.string().min(1).max(63),
+    /** Unless the credential says it. */
+    user: z.string().min(1).optional(),
+    /** `verify` checks the certificate and the host name; `no-verify` encrypts and checks nothing. */
+    ssl: z.enum(['verify', 'no-verify', 'off']).default('verify'),
+    /** The certificate of the authority that signed the server's, in PEM, where it is none of the well-known ones. */
+    ca: z.string().max(100_000).optional(),
+    /** `schema.table`, or `table` in `public`; as an object where a name holds a dot. */
+    table: z.union([z.string().min(1).max(127), z.strictObject({ schema: name.default('public'), name })]),
+    cursorColumn: name,
+    keyColumns: z.array(name).min(1).max(16),
+    /** Those that signals carry; all unless given. */
+    columns: z.array(name).min(1).max(1600).optional(),
+    kind: z.string().min(1).max(200).optional(),
+    /** How late a row may become visible, for cursor columns that are times. 0 looks at nothing twice. */
+    lookbackSeconds: z.int().min(0).max(604_800).optional(),
+    /** The same for all others: how many rows before the last one are looked at again. */
+    lookbackRows: z.int().min(0).max(1_000_000).optional(),
+    pageSize: z.int().min(1).max(10_000).default(1000),
+  })
+  .refine(({ keyColumns }) => new Set(keyColumns).size === keyColumns.length, {
+    path: ['keyColumns'],
+    message: 'must not name a column twice',
+  });
+
+export type TableConfig = z.output<typeof configSchema>;
+
+export interface TableName {
+  schema: string;
+  name: string;
+}
+
+export function tableNameOf(table: TableConfig['table']): TableName {
+  if (typeof table !== 'string') return table;
+  const dot = table.indexOf('.');
+  return dot === -1
+    ? { schema: 'public', name: table }
+    : { schema: table.slice(0, dot), name: table.slice(dot + 1) };
+}
+
+export const shownName = ({ schema, name: own }: TableName) => `${schema}.${own}`;

@@ -1,0 +1,190 @@
+import { createHash } from 'node:crypto';
+import {
+  type Connector,
+  defineConnector,
+  type Signal,
+  type SyncContext,
+  type SyncResult,
+} from '../../connector.ts';
+import { CursorExpiredError } from '../../errors.ts';
+import type { Lookup } from './address.ts';
+import { configSchema, shownName, type TableConfig } from './config.ts';
+import { errorOf } from './errors.ts';
+import { inSession, type Query } from './session.ts';
+import {
+  lookback,
+  mostAnswerBytes,
+  mostRowBytes,
+  type PageRow,
+  page,
+  type Statement,
+  standing,
+  unplaced,
+} from './statements.ts';
+import { describeTable, isTime, type Table } from './table.ts';
+import { cursorSchema, ended, type Standing, startOf, type TableCursor } from './walk.ts';
+
+export interface PostgresOptions {
+  /** `postgres` unless given. */
+  provider?: string | undefined;
+  name?: string | undefined;
+  /** `public`, unless given, refuses hosts in private networks and on this machine. */
+  network?: 'public' | 'any' | undefined;
+  /** How long one statement may take, 30 s unless given. */
+  statementTimeoutSeconds?: number | undefined;
+  /** How host names are resolved. */
+  lookup?: Lookup | undefined;
+}
+
+const defaultLookback = { seconds: 300, rows: 1000 };
+/** A run that finds nothing new looks at so many pages before it lets others have its slot. */
+const mostStatements = 20;
+const mostUnplaced = 1000;
+
+type TableContext = SyncContext<TableCursor, TableConfig>;
+type Walk = NonNullable<TableCursor['walk']>;
+
+/** A connector that reads a table of any Postgres in the order of a column that grows. */
+export function postgres(options: PostgresOptions = {}): Connector {
+  const { provider = 'postgres', name = 'Postgres', network = 'public' } = options;
+  const statementTimeoutMs = (options.statementTimeoutSeconds ?? 30) * 1000;
+  return defineConnector({
+    provider,
+    name,
+    configSchema,
+    cursorSchema,
+    sync: (context) =>
+      inSession(
+        context as SyncContext<unknown, TableConfig>,
+        { network, statementTimeoutMs, lookup: options.lookup },
+        (query) => sync(query, context as TableContext),
+      ),
+  });
+}
+
+async function sync(query: Query, context: TableContext): Promise<SyncResult<TableCursor>> {
+  let table: Table | undefined;
+  try {
+    table = await describeTable(query, context.connection.config);
+    const cursor = usableCursor(context.cursor, table);
+    const walk = cursor.walk ?? (await beginWalk(query, context, table, cursor));
+    return await readOn(query, context, table, cursor, walk);
+  } catch (error) {
+    context.abortSignal.throwIfAborted();
+    throw errorOf(error, table?.index);
+  }
+}
+
+const fingerprint = (table: Table) =>
+  JSON.stringify([
+    shownName(table),
+    ...[table.cursor, ...table.keys].map(({ name, type }) => `${name} ${type}`),
+  ]);
+
+function usableCursor(cursor: TableCursor | undefined, table: Table): TableCursor {
+  const of = fingerprint(table);
+  if (!cursor) return { of, watermark: null, walks: [], xmin: null };
+  if (cursor.of === of) return cursor;
+  throw new CursorExpiredError(`The stored position is of ${cursor.of}, and the table is now read as ${of}.`);
+}
+
+const ask = <Row extends object>(query: Query, { text, values }: Statement) => query<Row>(text, values);
+
+async function beginWalk(
+  query: Query,
+  { connection: { config }, log }: TableContext,
+  table: Table,
+  cursor: TableCursor,
+): Promise<Walk> {
+  if (!table.hasIndex)
+    log.warn(`No index begins with "${table.cursor.name}": every page sorts the whole table. ${table.index}`);
+  if (table.cursor.isNullable) {
+    const [nulls] = await ask<{ count: number }>(query, unplaced(table, mostUnplaced));
+    const count = nulls?.count ?? 0;
+    if (count > 0)
+      log.warn(
+        `${count}${count === mostUnplaced ? ' or more' : ''} rows are skipped: their "${table.cursor.name}" is NULL.`,
+      );
+  }
+  const [now] = await ask<Standing>(query, standing(table, isTime(table)));
+  if (!now) throw new Error('The server does not say which transactions run.');
+  const { from, sinceXid } = startOf(cursor, now, table.hasXmin);
+  const begin = from === null ? null : await shifted(query, table, from, config);
+  return { ...now, begin, at: null, sinceXid };
+}
+
+/** The lookback shifts what is asked for, not what is remembered. */
+async function shifted(
+  query: Query,
+  table: Table,
+  from: string,
+  config: TableConfig,
+): Promise<string | null> {
+  const back = isTime(table)
+    ? { seconds: config.lookbackSeconds ?? defaultLookback.seconds }
+    : { rows: config.lookbackRows ?? defaultLookback.rows };
+  const [row] = await ask<{ begin: string }>(query, lookback(table, from, back));
+  return row?.begin ?? null;
+}
+
+async function readOn(
+  query: Query,
+  { connection: { config }, log }: TableContext,
+  table: Table,
+  cursor: TableCursor,
+  walk: Walk,
+): Promise<SyncResult<TableCursor>> {
+  const signals: Signal[] = [];
+  let { at } = walk;
+  let bytes = 0;
+  for (let statements = 0; statements < mostStatements; statements++) {
+    const request = {
+      after: at,
+      begin: walk.begin,
+      known: cursor.watermark,
+      sinceXid: walk.sinceXid,
+      limit: config.pageSize,
+    };
+    const rows = await ask<PageRow>(query, page(table, isTime(table), request));
+    for (const row of rows) if (row.is_fresh) signals.push(signalOf(row, table, config));
+    bytes += rows.reduce((sum, row) => sum + (row.content?.length ?? 0), 0);
+    at = rows.at(-1)?.position ?? at;
+    const scanned = rows[0]?.scanned ?? 0;
+    const isCut = rows.length < scanned;
+    if (scanned < config.pageSize && !isCut) {
+      log.debug(`${signals.length} rows; the end of ${shownName(table)} is reached`);
+      return { signals, nextCursor: ended(cursor, { ...walk, at }) };
+    }
+    if (isCut || signals.length >= config.pageSize || bytes >= mostAnswerBytes) break;
+  }
+  return { signals, nextCursor: { ...cursor, walk: { ...walk, at } }, hasMore: true };
+}
+
+function signalOf(row: PageRow, table: Table, config: TableConfig): Signal {
+  const name = shownName(table);
+  const [value, ...keys] = row.position;
+  const hash =
+    row.hash ??
+    createHash('sha256')
+      .update(row.content ?? '')
+      .digest('hex');
+  return {
+    kind: config.kind ?? `${table.name}.changed`.slice(0, 200),
+    occurredAt: instantOf(row.instant),
+    payload: row.content === null ? oversize(row, table) : JSON.parse(row.content),
+    dedupeKey: `${JSON.stringify([name, ...keys, value])}:${hash}`,
+  };
+}
+
+/** Postgres knows years that ISO-8601 does not. */
+function instantOf(instant: number | null): Date {
+  const date = new Date(instant ?? Number.NaN);
+  const year = date.getUTCFullYear();
+  return year >= 1 && year <= 9999 ? date : new Date();
+}
+
+/** A row that is too large to be stored is still a signal: it says which one it was. */
+function oversize({ position, bytes }: PageRow, { keys }: Table): Record<string, unknown> {
+  const named = Object.fromEntries(keys.map(({ name }, i) => [name, position[i + 1]]));
+  return { ...named, $oversize: { bytes, limit: mostRowBytes } };
+}

@@ -1,0 +1,167 @@
+import { createConnection, isIP, type Socket } from 'node:net';
+import pg from 'pg';
+import type { SyncContext } from '../../connector.ts';
+import { PermanentError, TransientError, UnauthorizedError } from '../../errors.ts';
+import { systemPorts } from '../../ports.ts';
+import { addressesOf, type Lookup } from './address.ts';
+import type { TableConfig } from './config.ts';
+import { errorOf } from './errors.ts';
+
+export interface SessionOptions {
+  network: 'public' | 'any';
+  statementTimeoutMs: number;
+  lookup?: Lookup | undefined;
+}
+
+export type Query = <Row extends object>(text: string, values?: unknown[]) => Promise<Row[]>;
+
+const connectTimeoutMs = 10_000;
+const farewellMs = 1000;
+
+/** Times are read and written in one way, and nothing can be changed. For this transaction only: a pooler may share the session. */
+const settings = `BEGIN READ ONLY; SET LOCAL TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO, YMD';
+  SET LOCAL extra_float_digits = 1; SET LOCAL bytea_output = 'hex'; SET LOCAL statement_timeout = `;
+
+/** Does the work in one transaction that cannot write, and closes the connection. */
+export async function inSession<T>(
+  context: SyncContext<unknown, TableConfig>,
+  options: SessionOptions,
+  work: (query: Query) => Promise<T>,
+): Promise<T> {
+  const { abortSignal, connection } = context;
+  const login = await loginOf(context);
+  const addresses = await addressesOf(connection.config.host, options.network, options.lookup);
+  abortSignal.throwIfAborted();
+  const { client, address } = await connectTo(addresses, connection.config, login, options);
+  const cancel = () => void cancelQuery(client, address, connection.config.port);
+  abortSignal.addEventListener('abort', cancel, { once: true });
+  try {
+    abortSignal.throwIfAborted();
+    await client.query(`${settings}${options.statementTimeoutMs}`);
+    const query: Query = async <Row extends object>(text: string, values?: unknown[]) => {
+      abortSignal.throwIfAborted();
+      return (await client.query<Row>(text, values)).rows;
+    };
+    return await work(query);
+  } catch (error) {
+    abortSignal.throwIfAborted();
+    throw error;
+  } finally {
+    abortSignal.removeEventListener('abort', cancel);
+    await closed(client);
+  }
+}
+
+interface Login {
+  user: string;
+  password: string | undefined;
+}
+
+async function loginOf({ credentials, connection }: SyncContext<unknown, TableConfig>): Promise<Login> {
+  const fallback = connection.config.user;
+  if (credentials.id === undefined) return login(fallback, undefined);
+  const credential = await credentials.get();
+  if (credential.type === 'basic') return login(credential.username || fallback, credential.password);
+  if (credential.type === 'custom') {
+    const { user = fallback, password } = credential.fields;
+    return login(user, password);
+  }
+  throw new UnauthorizedError(
+    `The credential is of type ${credential.type}. A database takes one of type basic, or custom with user and password.`,
+  );
+}
+
+function login(user: unknown, password: unknown): Login {
+  if (typeof user !== 'string' || user === '')
+    throw new PermanentError('There is no user: give one in the credential, or in config.user.');
+  return { user, password: typeof password === 'string' ? password : undefined };
+}
+
+function noPassword(): never {
+  throw new UnauthorizedError(
+    'The database asks for a password, and the connection has none: give it a credential.',
+  );
+}
+
+/** To the first address that answers. */
+async function connectTo(
+  addresses: string[],
+  config: TableConfig,
+  login: Login,
+  { statementTimeoutMs }: SessionOptions,
+): Promise<{ client: pg.Client; address: string }> {
+  let failure: unknown;
+  for (const address of addresses) {
+    const client = new pg.Client({
+      user: login.user,
+      // A function, because without a password the driver would look for one in this process's own environment and files.
+      password: () => login.password ?? noPassword(),
+      host: address,
+      port: config.port,
+      database: config.database,
+      ssl: tlsOf(config),
+      application_name: 'syncline',
+      connectionTimeoutMillis: connectTimeoutMs,
+      // For a server that does not answer at all; one that does gives up sooner by itself.
+      query_timeout: statementTimeoutMs + connectTimeoutMs,
+    });
+    // Told by the query under way; without a listener it would end the process.
+    client.on('error', () => {});
+    try {
+      await client.connect();
+      return { client, address };
+    } catch (error) {
+      failure = error;
+      await closed(client);
+      if (!isUnreachable(error)) break;
+    }
+  }
+  const mapped = errorOf(failure);
+  throw mapped instanceof TransientError
+    ? new TransientError(`${config.host}:${config.port} cannot be reached: ${mapped.message}`, {
+        cause: failure,
+      })
+    : mapped;
+}
+
+const isUnreachable = (error: unknown) =>
+  /^(ECONN|EHOST|ENET|ETIMEDOUT|EPIPE)/.test(String((error as NodeJS.ErrnoException).code)) ||
+  /timeout/i.test(String((error as Error).message));
+
+/** The certificate is for the name, though the connection goes to an address. */
+function tlsOf({ ssl, ca, host }: TableConfig): pg.ClientConfig['ssl'] {
+  if (ssl === 'off') return false;
+  const name = isIP(host) === 0 ? { servername: host } : {};
+  return { host, ...name, rejectUnauthorized: ssl === 'verify', ...(ca !== undefined && { ca }) };
+}
+
+/** Politely, and in any case: a network that has gone away does not answer a farewell. */
+async function closed(client: pg.Client): Promise<void> {
+  const over = new AbortController();
+  const ended = client.end().then(
+    () => over.abort(),
+    () => over.abort(),
+  );
+  await Promise.race([ended, systemPorts.sleep(farewellMs, over.signal)]);
+  over.abort();
+  (client as unknown as { connection: { stream: Socket } }).connection.stream.destroy();
+}
+
+/** A closed socket would be noticed only when the statement has something to say. */
+function cancelQuery(client: pg.Client, host: string, port: number): void {
+  const { processID, secretKey } = client as unknown as {
+    processID: number | null;
+    secretKey: number | null;
+  };
+  if (typeof processID !== 'number' || typeof secretKey !== 'number') return void closed(client);
+  const request = Buffer.alloc(16);
+  request.writeInt32BE(16, 0);
+  request.writeInt32BE(80_877_102, 4);
+  request.writeInt32BE(processID, 8);
+  request.writeInt32BE(secretKey, 12);
+  const socket = createConnection({ host, port, timeout: connectTimeoutMs });
+  socket.on('error', () => {});
+  socket.on('timeout', () => socket.destroy());
+  socket.on('close', () => void closed(client));
+  socket.end(request);
+}

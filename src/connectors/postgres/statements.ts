@@ -1,0 +1,150 @@
+import pg from 'pg';
+import type { Column, Table } from './table.ts';
+
+export const quoted = (name: string) => pg.escapeIdentifier(name);
+
+/** One payload more than this is not stored; what it holds does not even travel. */
+export const mostRowBytes = 1024 * 1024;
+/** Of one answer: a page of the engine may hold four times as much. */
+export const mostAnswerBytes = 8 * 1024 * 1024;
+
+/** A row's place in the walk: the cursor column and the keys, as text, so that not a microsecond is lost. */
+type Position = string[];
+
+const nameOf = (table: Table) => `${quoted(table.schema)}.${quoted(table.name)} AS t`;
+const columnOf = ({ name }: Column) => `t.${quoted(name)}`;
+const orderOf = ({ cursor, keys }: Table) => [cursor, ...keys].map(columnOf).join(', ');
+
+/** Values on their way into a statement, each with the type of its column. */
+function createParameters(): { values: unknown[]; add(value: unknown, type: string): string } {
+  const values: unknown[] = [];
+  return { values, add: (value, type) => `$${values.push(value)}::${type}` };
+}
+
+export interface Statement {
+  text: string;
+  values: unknown[];
+}
+
+/**
+ * Where things stand: which transactions run, and the highest value that can be seen, none of the future's. A snapshot's own
+ * upper end is no use: transactions beyond it may have begun to write. The next id to be given out is told by `age` alone.
+ */
+export function standing(table: Table, isTime: boolean): Statement {
+  const column = columnOf(table.cursor);
+  const highest = isTime ? `least(${column}, now()::${table.cursor.type})` : column;
+  return {
+    text: `SELECT xmin::text, (xmax + age((xmax % 4294967296)::text::xid))::text AS next,
+        (SELECT ${highest}::text FROM ${nameOf(table)} WHERE ${column} IS NOT NULL ORDER BY ${column} DESC LIMIT 1) AS highest
+      FROM (SELECT pg_snapshot_xmin(s)::text::bigint AS xmin, pg_snapshot_xmax(s)::text::bigint AS xmax FROM pg_current_snapshot() AS s) AS now`,
+    values: [],
+  };
+}
+
+/** The value from which on rows are looked at again: so many seconds, or rows, before another. */
+export function lookback(
+  table: Table,
+  from: string,
+  back: { seconds: number } | { rows: number },
+): Statement {
+  const { values, add } = createParameters();
+  const { type } = table.cursor;
+  const column = columnOf(table.cursor);
+  if ('seconds' in back) {
+    const earlier = `${add(from, type)} - make_interval(secs => ${add(back.seconds, 'float8')})`;
+    return { text: `SELECT (${earlier})::${type}::text AS begin`, values };
+  }
+  return {
+    text: `SELECT ${column}::text AS begin FROM ${nameOf(table)} WHERE ${column} <= ${add(from, type)}
+      ORDER BY ${column} DESC OFFSET ${add(back.rows, 'bigint')} LIMIT 1`,
+    values,
+  };
+}
+
+export interface PageRequest {
+  /** The walk goes on after this row; at its start from `begin` on, or from the first row. */
+  after: Position | null;
+  begin: string | null;
+  /** Rows up to here have been read before … */
+  known: Position | null;
+  /** … and are of interest only if a transaction from this one on has written them; null where that cannot be told. */
+  sinceXid: string | null;
+  limit: number;
+}
+
+export interface PageRow {
+  position: Position;
+  /** Milliseconds since 1970, of a time. */
+  instant: number | null;
+  is_fresh: boolean;
+  /** JSON; null for a row that is known, and for one that is too large. */
+  content: string | null;
+  bytes: number | null;
+  hash: string | null;
+  /** How many rows were looked at: more than there are, if they were too much for one answer. */
+  scanned: number;
+}
+
+/** The next rows in the order of the index. */
+export function page(table: Table, isTime: boolean, request: PageRequest): Statement {
+  const { values, add } = createParameters();
+  const places = [table.cursor, ...table.keys];
+  const behind = (position: Position) =>
+    `(${orderOf(table)}) > (${places.map(({ type }, i) => add(position[i], type)).join(', ')})`;
+
+  const conditions = places.map((column) => `${columnOf(column)} IS NOT NULL`);
+  if (request.after) conditions.push(behind(request.after));
+  else if (request.begin !== null)
+    conditions.push(`${columnOf(table.cursor)} >= ${add(request.begin, table.cursor.type)}`);
+
+  const isFresh =
+    request.known && request.sinceXid !== null
+      ? `(${behind(request.known)} OR age(t.xmin) <= age(${add(request.sinceXid, 'text')}::xid))`
+      : 'true';
+  const instant = isTime ? `extract(epoch FROM ${columnOf(table.cursor)})::float8 * 1000` : 'NULL::float8';
+  const fields = table.columns.map((column) => `${jsonOf(column)} AS ${quoted(column.name)}`).join(', ');
+  return {
+    text: `WITH found AS MATERIALIZED (
+        SELECT row_number() OVER (ORDER BY ${orderOf(table)}) AS n,
+          ARRAY[${places.map((column) => `${columnOf(column)}::text`).join(', ')}] AS position,
+          ${instant} AS instant, ${isFresh} AS is_fresh,
+          CASE WHEN ${isFresh} THEN (SELECT to_jsonb(r.*)::text FROM (SELECT ${fields}) AS r) END AS content
+        FROM ${nameOf(table)} WHERE ${conditions.join(' AND ')} ORDER BY ${orderOf(table)} LIMIT ${add(request.limit, 'bigint')}
+      ), sized AS (
+        SELECT *, octet_length(content) AS bytes, (SELECT count(*) FROM found)::int AS scanned FROM found
+      ), summed AS (
+        SELECT *, sum(CASE WHEN bytes <= ${mostRowBytes} THEN bytes ELSE 0 END) OVER (ORDER BY n) AS total FROM sized
+      )
+      SELECT position, instant, is_fresh, bytes, scanned,
+        CASE WHEN bytes <= ${mostRowBytes} THEN content END AS content, CASE WHEN bytes > ${mostRowBytes} THEN md5(content) END AS hash
+      FROM summed WHERE total IS NULL OR n = 1 OR total <= ${mostAnswerBytes} ORDER BY n`,
+    values,
+  };
+}
+
+const asJson = [
+  'bool',
+  'int2',
+  'int4',
+  'float4',
+  'float8',
+  'json',
+  'jsonb',
+  'date',
+  'timestamp',
+  'timestamptz',
+];
+
+/** What JSON cannot hold exactly travels as text, as Postgres writes it. */
+function jsonOf(column: Column): string {
+  if (asJson.includes(column.base)) return columnOf(column);
+  return column.isArray ? `${columnOf(column)}::text[]` : `${columnOf(column)}::text`;
+}
+
+/** How many rows have no place in the walk, up to a bound. */
+export function unplaced({ cursor, ...table }: Table, most: number): Statement {
+  return {
+    text: `SELECT count(*)::int AS count FROM (SELECT FROM ${nameOf({ cursor, ...table })} WHERE ${columnOf(cursor)} IS NULL LIMIT ${most}) AS unplaced`,
+    values: [],
+  };
+}

@@ -1,0 +1,164 @@
+import { nearest } from '../../config/suggest.ts';
+import { PermanentError } from '../../errors.ts';
+import { shownName, type TableConfig, type TableName, tableNameOf } from './config.ts';
+import type { Query } from './session.ts';
+import { quoted } from './statements.ts';
+
+export interface Column {
+  name: string;
+  /** As it is written in a cast. */
+  type: string;
+  /** The name of the type, of an array's elements for an array. */
+  base: string;
+  isArray: boolean;
+  isNullable: boolean;
+}
+
+/** The table of a connection, as it is now. */
+export interface Table extends TableName {
+  cursor: Column;
+  keys: Column[];
+  columns: Column[];
+  /** Rows say which transaction wrote them. Those of views, foreign and partitioned tables do not, or not always. */
+  hasXmin: boolean;
+  /** Creates the index that the walk needs. */
+  index: string;
+  hasIndex: boolean;
+}
+
+const timeTypes = ['timestamptz', 'timestamp', 'date'];
+const cursorTypes = [...timeTypes, 'int2', 'int4', 'int8', 'numeric', 'uuid', 'text', 'varchar', 'bpchar'];
+
+export const isTime = ({ cursor }: Table) => timeTypes.includes(cursor.base);
+
+interface ColumnRow {
+  relkind: string;
+  name: string;
+  type: string;
+  base: string;
+  is_array: boolean;
+  not_null: boolean;
+}
+
+/** Finds the table, and refuses what could not be read without losing rows. */
+export async function describeTable(query: Query, config: TableConfig): Promise<Table> {
+  const name = tableNameOf(config.table);
+  const rows = await query<ColumnRow>(
+    `SELECT c.relkind::text, a.attname::text AS name, format_type(a.atttypid, a.atttypmod) AS type,
+       coalesce(e.typname, b.typname, y.typname)::text AS base, e.oid IS NOT NULL AS is_array, a.attnotnull AS not_null
+     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_attribute a ON a.attrelid = c.oid
+       JOIN pg_type y ON y.oid = a.atttypid LEFT JOIN pg_type b ON b.oid = y.typbasetype
+       LEFT JOIN pg_type e ON e.oid = y.typelem AND y.typcategory = 'A'
+     WHERE n.nspname = $1 AND c.relname = $2 AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
+       AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum`,
+    [name.schema, name.name],
+  );
+  if (rows.length === 0) throw new PermanentError(await missingTable(query, name));
+  const all = rows.map(
+    (row): Column => ({
+      name: row.name,
+      type: row.type,
+      base: row.base,
+      isArray: row.is_array,
+      isNullable: !row.not_null,
+    }),
+  );
+  const column = (wanted: string, field: string) => {
+    const found = all.find((one) => one.name === wanted);
+    if (found) return found;
+    const names = all.map((one) => one.name);
+    throw new PermanentError(
+      `config.${field}: ${shownName(name)} has no column "${wanted}". ${listed(wanted, names)}`,
+    );
+  };
+  const relkind = rows[0]?.relkind as string;
+  const cursor = column(config.cursorColumn, 'cursorColumn');
+  // A column that is both, such as a serial number, need not be compared twice.
+  const keys = config.keyColumns.map((key) => column(key, 'keyColumns')).filter((key) => key !== cursor);
+  const order = [cursor, ...keys].map((one) => quoted(one.name)).join(', ');
+  const table: Table = {
+    ...name,
+    cursor,
+    keys,
+    columns: config.columns ? config.columns.map((one) => column(one, 'columns')) : all,
+    hasXmin: relkind === 'r',
+    index: `CREATE INDEX CONCURRENTLY ON ${quoted(name.schema)}.${quoted(name.name)} (${order})`,
+    hasIndex: true,
+  };
+  checkCursorType(table, config);
+  return relkind === 'r' || relkind === 'p' ? checkIndexes(query, table) : table;
+}
+
+function checkCursorType(table: Table, config: TableConfig): void {
+  const { cursor } = table;
+  if (cursor.isArray || !cursorTypes.includes(cursor.base))
+    throw new PermanentError(
+      `config.cursorColumn: "${cursor.name}" is of type ${cursor.type}. It must be a time, a whole or exact number, a uuid or a text, which can be put in order.`,
+    );
+  const [wrong, right] = isTime(table)
+    ? (['lookbackRows', 'lookbackSeconds'] as const)
+    : (['lookbackSeconds', 'lookbackRows'] as const);
+  if (config[wrong] !== undefined)
+    throw new PermanentError(
+      `config.${wrong} cannot be used with a cursor column of type ${cursor.type}: give ${right} instead.`,
+    );
+}
+
+interface IndexRow {
+  columns: string[];
+  is_unique: boolean;
+  is_primary: boolean;
+}
+
+/** Rows that share cursor and key would be lost where a page ends between them. */
+async function checkIndexes(query: Query, table: Table): Promise<Table> {
+  const indexes = await query<IndexRow>(
+    `SELECT i.indisunique AND i.indpred IS NULL AS is_unique, i.indisprimary AS is_primary,
+       ARRAY(SELECT coalesce(a.attname::text, '') FROM generate_series(0, i.indnkeyatts - 1) AS k
+             LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[k] ORDER BY k) AS columns
+     FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = c.relam
+     WHERE i.indrelid = ($1::text)::regclass AND i.indisvalid AND m.amname = 'btree'`,
+    [`${quoted(table.schema)}.${quoted(table.name)}`],
+  );
+  const order = [table.cursor, ...table.keys].map(({ name }) => name);
+  const nullable = table.keys.find(({ isNullable }) => isNullable);
+  if (nullable)
+    throw new PermanentError(
+      `config.keyColumns: "${nullable.name}" may be NULL, so it tells no row from another. ${primaryKey(indexes)}`,
+    );
+  if (!indexes.some(({ is_unique, columns }) => is_unique && columns.every((one) => order.includes(one))))
+    throw new PermanentError(
+      `config.keyColumns: nothing makes ${order.map((one) => `"${one}"`).join(', ')} unique in ${shownName(table)}. ${primaryKey(indexes)}`,
+    );
+  return { ...table, hasIndex: indexes.some(({ columns }) => columns[0] === order[0]) };
+}
+
+function primaryKey(indexes: IndexRow[]): string {
+  const primary = indexes.find(({ is_primary }) => is_primary);
+  return primary ? `The primary key is (${primary.columns.join(', ')}).` : 'The table has no primary key.';
+}
+
+async function missingTable(query: Query, name: TableName): Promise<string> {
+  const tables = await query<{ name: string }>(
+    `SELECT n.nspname || '.' || c.relname AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+     WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
+       AND has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')
+     ORDER BY n.nspname = $1 DESC, 1 LIMIT 1000`,
+    [name.schema],
+  );
+  const shown = shownName(name);
+  return `config.table: there is no table "${shown}" that this user may read. ${listed(
+    shown,
+    tables.map((one) => one.name),
+  )}`;
+}
+
+const mostListed = 30;
+
+function listed(wanted: string, names: string[]): string {
+  const meant = nearest(wanted, names);
+  const rest = names.length > mostListed ? ` and ${names.length - mostListed} more` : '';
+  const all =
+    names.length === 0 ? 'There is none.' : `There are: ${names.slice(0, mostListed).join(', ')}${rest}.`;
+  return meant ? `Did you mean "${meant}"? ${all}` : all;
+}

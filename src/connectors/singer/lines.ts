@@ -1,0 +1,47 @@
+/** Cuts what a program writes into lines, and never holds more of one than it may. */
+export interface LineSplitter {
+  /** The lines that are complete with this. Throws LineTooLongError. */
+  push(chunk: Buffer): string[];
+  /** What came after the last line break. */
+  rest(): string;
+}
+
+export class LineTooLongError extends Error {
+  override name = 'LineTooLongError';
+}
+
+const newline = 0x0a;
+
+/** Lines are decoded whole: a character may be cut in two where a chunk ends. */
+export function createLineSplitter(mostBytes: number): LineSplitter {
+  let pieces: Buffer[] = [];
+  let held = 0;
+
+  function hold(piece: Buffer): void {
+    held += piece.length;
+    if (held > mostBytes) throw new LineTooLongError(`A line is longer than ${mostBytes} bytes.`);
+    if (piece.length > 0) pieces.push(piece);
+  }
+
+  function release(): string {
+    const line = (pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces)).toString();
+    pieces = [];
+    held = 0;
+    return line;
+  }
+
+  return {
+    push: (chunk) => {
+      const lines: string[] = [];
+      let from = 0;
+      for (let end = chunk.indexOf(newline); end !== -1; end = chunk.indexOf(newline, from)) {
+        hold(chunk.subarray(from, end));
+        lines.push(release());
+        from = end + 1;
+      }
+      hold(chunk.subarray(from));
+      return lines;
+    },
+    rest: release,
+  };
+}

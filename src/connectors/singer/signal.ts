@@ -1,0 +1,50 @@
+import { createHash } from 'node:crypto';
+import type { Signal } from '../../connector.ts';
+import { isObject, type RecordMessage, type SchemaMessage } from './message.ts';
+
+/** Your own words for a record, or nothing for one that is of no interest. */
+export type RecordMap = (stream: string, record: Record<string, unknown>) => Signal | undefined;
+
+/** A record as a signal; undefined if it is not wanted. `hash` is that of its content. */
+export function signalOf(
+  message: RecordMessage,
+  schema: SchemaMessage,
+  hash: string,
+  map: RecordMap | undefined,
+): Signal | undefined {
+  const { stream, record } = message;
+  const dedupeKey = `${JSON.stringify([stream, ...schema.keys.map((key) => record[key] ?? null)])}:${hash}`;
+  if (map) {
+    const signal = map(stream, record);
+    return signal && { ...signal, dedupeKey: signal.dedupeKey ?? dedupeKey };
+  }
+  return { kind: `${stream}.record`, occurredAt: occurredAt(message, schema), payload: record, dedupeKey };
+}
+
+function occurredAt({ timeExtracted, record }: RecordMessage, { bookmarks }: SchemaMessage): Date {
+  const candidates = [timeExtracted, ...bookmarks.map((column) => record[column])];
+  return candidates.map(instantOf).find((instant) => instant !== undefined) ?? new Date();
+}
+
+const isoLike = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(Z|[+-]\d\d:?\d\d)?)?$/;
+
+/** Taps often leave the offset away; what they then mean is UTC. */
+function instantOf(value: unknown): Date | undefined {
+  const [, day, time = '00:00', offset = 'Z'] = (typeof value === 'string' && isoLike.exec(value)) || [];
+  const date = new Date(`${day}T${time}${offset}`);
+  return Number.isNaN(date.getTime()) || date.getUTCFullYear() < 1 ? undefined : date;
+}
+
+/** The same for the same content, in whatever order its fields come. */
+export const hashOf = (value: unknown): string =>
+  createHash('sha256')
+    .update(JSON.stringify(sorted(value)) ?? '')
+    .digest('hex');
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (!isObject(value)) return value;
+  const names = Object.keys(value).sort();
+  // Pairs rather than an object: names such as "1" or "__proto__" have an order or a meaning of their own there.
+  return names.map((name) => [name, sorted(value[name])]);
+}
