@@ -21,6 +21,8 @@ export interface Connection {
   tenantId: string;
   provider: string;
   externalId: string | undefined;
+  /** What opens the provider for it; other connections of the tenant may share it. */
+  credentialId: string | undefined;
   status: ConnectionStatus;
   /** What its connector is told; the engine only hands it over. */
   config: Record<string, unknown>;
@@ -62,6 +64,7 @@ export function toConnection(row: ConnectionRow, config: Config['scheduler']): C
     tenantId: row.tenant_id,
     provider: row.provider_slug,
     externalId: row.external_id ?? undefined,
+    credentialId: row.credential_id ?? undefined,
     status: row.status,
     config: row.config as Record<string, unknown>,
     tenantName: row.tenant_name ?? undefined,

@@ -6,6 +6,7 @@ import { type Connection, readSync, toConnection } from './connection.ts';
 import { listPage, recentOf, requireFilter } from './connection-page.ts';
 import type { Connector } from './connector.ts';
 import { createControl } from './control.ts';
+import { changeCredential, requireCredential } from './credentials/attach.ts';
 import type { Doer, Recorder } from './doer.ts';
 import { SynclineError } from './errors.ts';
 import { historyCursor, historyKey } from './jobs.ts';
@@ -93,6 +94,8 @@ export function createConnections({
         tenantId: string;
         provider: string;
         externalId?: string | undefined;
+        /** What opens the provider for it: one of the same tenant, for the same provider. */
+        credentialId?: string | undefined;
         intervalSeconds?: number | undefined;
         config?: Record<string, unknown> | undefined;
         metadata?: Record<string, unknown> | undefined;
@@ -116,11 +119,14 @@ export function createConnections({
       if (connector)
         await upsertProvider(db, now, { slug: input.provider, displayName: connector.name, authType: null });
       await db.transaction(async (tx) => {
+        const { tenantId, provider, credentialId } = input;
+        if (credentialId !== undefined) await requireCredential(tx, credentialId, { tenantId, provider });
         await insertConnection(tx, now, {
           id,
-          tenantId: input.tenantId,
-          provider: input.provider,
+          tenantId,
+          provider,
           externalId: input.externalId ?? null,
+          credentialId: credentialId ?? null,
           status: 'active',
           metadata: { ...input.metadata, sync },
           config: input.config ?? {},
@@ -171,6 +177,12 @@ export function createConnections({
     },
 
     ...createBulk({ db, control }),
+
+    /** Gives it another credential, or with null none. One that waited for its user runs again. */
+    async setCredential(id: string, credentialId: string | null, doer: Doer = {}): Promise<Connection> {
+      await changeCredential({ db, ports, record }, id, credentialId, doer);
+      return toConnection(await existing(db, id), config);
+    },
 
     /** Sets the connection's own interval and re-places its next run accordingly. */
     async setInterval(id: string, intervalSeconds: number, doer: Doer = {}): Promise<Connection> {

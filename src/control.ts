@@ -1,6 +1,8 @@
 import { invalid, requireOneOf, requireSmall, requireUuid, requireWhole } from './checks.ts';
 import type { Config } from './config/settings.ts';
 import type { JobType } from './connector.ts';
+import { removeUnused } from './credentials/attach.ts';
+import { lockPatienceMs } from './credentials/refresh.ts';
 import type { Doer, Recorder } from './doer.ts';
 import { SynclineError } from './errors.ts';
 import { type Explanation, explain } from './explain.ts';
@@ -9,7 +11,7 @@ import type { Ports } from './ports.ts';
 import { formatInstant } from './schedule/instant.ts';
 import { readSyncMetadata, syncOf } from './schedule/sync-metadata.ts';
 import {
-  activateConnection,
+  activateConnections,
   type ConnectionRow,
   deleteConnection,
   findConnection,
@@ -81,7 +83,7 @@ export function createControl({
     async resume(id: string, doer: Doer = {}): Promise<void> {
       await change(id, async (tx, row, now) => {
         if (row.status === 'active') return;
-        await activateConnection(tx, now, id, formatInstant(now.getTime()));
+        await activateConnections(tx, now, [id], formatInstant(now.getTime()));
         await record(tx, now, { ...of(row), kind: 'connection.resumed' }, doer);
       });
     },
@@ -126,7 +128,7 @@ export function createControl({
     },
 
     /**
-     * Deletes it with its jobs and signals. What was done to it stays on record. Its signals go first, in short
+     * Deletes it with its jobs and signals, and the credential that only it used. What was done to it stays on record. Its signals go first, in short
      * transactions; if that is interrupted the connection is left disabled, and can be deleted again.
      */
     async remove(id: string, doer: Doer = {}): Promise<void> {
@@ -136,10 +138,15 @@ export function createControl({
         await record(tx, now, { ...of(row), kind: 'connection.deleted', detail }, doer);
       });
       while ((await deleteSignals(db, id, deletedAtOnce)) === deletedAtOnce);
-      await change(id, async (tx) => {
-        await deleteConnection(tx, id);
-        await recheckRuns(tx);
-      });
+      await change(
+        id,
+        async (tx, row, now) => {
+          await deleteConnection(tx, id);
+          await recheckRuns(tx);
+          if (row.credential_id) await removeUnused({ record, doer }, tx, now, row.credential_id);
+        },
+        { lockTimeoutMs: lockPatienceMs },
+      );
     },
 
     /** One honest sentence on why it is or is not syncing right now, and when it next will. */
@@ -191,6 +198,7 @@ export function createControl({
   async function change<T>(
     id: string,
     work: (tx: Queryable, row: ConnectionRow, now: Date) => Promise<T>,
+    options: { lockTimeoutMs?: number } = {},
   ): Promise<T> {
     requireUuid('connection', id);
     return db.transaction(async (tx) => {
@@ -199,7 +207,7 @@ export function createControl({
       const result = await work(tx, row, new Date(ports.now()));
       await wakeExecutors(tx);
       return result;
-    });
+    }, options);
   }
 }
 

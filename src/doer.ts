@@ -10,6 +10,8 @@ export interface Doer {
   reason?: string;
 }
 
+type RecordedEvent = Pick<NewEvent, 'kind'> & Partial<NewEvent>;
+
 export type Recorder = ReturnType<typeof recorder>;
 
 /** Writes events under an actor's name, in the transaction of what was done. */
@@ -17,14 +19,22 @@ export function recorder(ports: Pick<Ports, 'newId'>, usualActor: string) {
   return async (
     tx: Queryable,
     now: Date,
-    event: Pick<NewEvent, 'kind'> & Partial<NewEvent>,
+    events: RecordedEvent | RecordedEvent[],
     { actor = usualActor, reason }: Doer = {},
   ): Promise<void> => {
     requireText('actor', actor, 200);
     if (reason !== undefined) requireText('reason', reason, 1000);
     const concerns = { tenantId: null, connectionId: null, jobId: null, detail: null };
-    await insertEvents(tx, now, [
-      { ...concerns, ...event, id: ports.newId(), actor, reason: reason ?? null },
-    ]);
+    await insertEvents(
+      tx,
+      now,
+      [events].flat().map((event) => ({
+        ...concerns,
+        ...event,
+        id: ports.newId(),
+        actor,
+        reason: reason ?? null,
+      })),
+    );
   };
 }

@@ -13,6 +13,8 @@ export {
   type SyncResult,
 } from './connector.ts';
 export type { ConnectionEvent, Triggered } from './control.ts';
+export type { Credential, CredentialHandle, OAuth2, Secret } from './credentials/credential.ts';
+export type { StoredCredential } from './credentials.ts';
 export type { Doer } from './doer.ts';
 export {
   CursorExpiredError,

@@ -5,6 +5,7 @@ import type { Connection } from './connection.ts';
 import type { PastCursor } from './connections.ts';
 import type { Consumer } from './consumers.ts';
 import type { ConnectionEvent } from './control.ts';
+import type { StoredCredential } from './credentials.ts';
 import type { Explanation } from './explain.ts';
 import type { FedSignal } from './feed/feed.ts';
 import type { JobDetail } from './job-detail.ts';
@@ -43,6 +44,7 @@ export function connectionJson(connection: Connection) {
     provider: connection.provider,
     provider_name: connection.providerName ?? null,
     external_id: connection.externalId ?? null,
+    credential_id: connection.credentialId ?? null,
     status: connection.status,
     health: connection.health,
     failing_since: isoTime(connection.failingSince),
@@ -225,6 +227,22 @@ export const webhookJson = (webhook: ConnectionWebhook) => ({
   exists: webhook.exists,
   created_at: isoTime(webhook.createdAt),
   last_received_at: isoTime(webhook.lastReceivedAt),
+});
+
+export const credentialJson = (credential: StoredCredential) => ({
+  id: credential.id,
+  tenant_id: credential.tenantId,
+  provider: credential.provider,
+  name: credential.name ?? null,
+  kind: credential.kind,
+  generation: credential.generation,
+  expires_at: isoTime(credential.expiresAt),
+  refused_at: isoTime(credential.refusedAt),
+  refused_reason: credential.refusedReason ?? null,
+  refreshed_at: isoTime(credential.refreshedAt),
+  connections: credential.connections,
+  created_at: iso(credential.createdAt),
+  updated_at: iso(credential.updatedAt),
 });
 
 export function explanationJson({ state, sentence, nextRunAt }: Explanation) {

@@ -5,6 +5,7 @@ import { loadConfig } from './config/load.ts';
 import type { Config, ConfigOptions } from './config/settings.ts';
 import { suggestion } from './config/suggest.ts';
 import { type Connector, connectorsByProvider } from './connector.ts';
+import { createFinish } from './credentials/finish.ts';
 import { createCredentialHandles } from './credentials/handles.ts';
 import { createVault } from './credentials/vault.ts';
 import { describeError, SynclineError } from './errors.ts';
@@ -64,6 +65,8 @@ export interface Syncline extends View {
   readonly access: Access;
   /** Takes what a provider sent to a connection's webhook: for servers of one's own. */
   readonly receive: Receive;
+  /** Takes people back who were sent to a provider to give their consent. */
+  readonly authorizations: { finish: ReturnType<typeof createFinish> };
   /** Whether the database can be used, and when a scheduler last ticked. */
   status(): Promise<Status>;
 }
@@ -112,9 +115,9 @@ export function compose({ config, log, ports, connectors: given, providers }: Pa
   const telemetry = createTelemetry(log, config.metrics, explain, providers);
   const shared = { db, ports, telemetry };
   const scheduler = { ...shared, config: config.scheduler };
-  const credentials = createCredentialHandles();
-  const budgets = createBudgetKeeper({ ...shared, explain });
   const vault = createVault(config.credentials.keys);
+  const credentials = createCredentialHandles({ ...shared, vault, log, connectors, config: config.database });
+  const budgets = createBudgetKeeper({ ...shared, explain });
   const { poolSize } = config.database;
   const receive = createReceiver({ db, ports, log, connectors, vault, poolSize });
   const executor = {
@@ -220,6 +223,7 @@ export function compose({ config, log, ports, connectors: given, providers }: Pa
     as: viewFor,
     access: explainedAll(createAccess({ db, ports }), explain),
     ...explainedAll({ receive }, explain),
+    authorizations: explainedAll({ finish: createFinish({ db, ports, vault, connectors, log }) }, explain),
     status: async () => {
       const schemaVersion = await explained(checkSchema(db, schema), explain);
       const tickedAt = await explained(lastTickAt(db), explain);

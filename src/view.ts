@@ -5,7 +5,9 @@ import type { Config } from './config/settings.ts';
 import { createConnections } from './connections.ts';
 import type { Connector } from './connector.ts';
 import { createConsumers } from './consumers.ts';
+import { createAuthorize } from './credentials/authorize.ts';
 import type { Vault } from './credentials/vault.ts';
+import { createCredentialStore } from './credentials.ts';
 import { recorder } from './doer.ts';
 import { createFeed } from './feed/feed.ts';
 import type { FeedReader } from './feed/reader.ts';
@@ -48,6 +50,10 @@ export function createView(context: ViewContext) {
     providers: explainedAll(createProviders(shared), explain),
     connections: explainedAll(
       createConnections({ db, config: config.scheduler, ports, connectors, record }),
+      explain,
+    ),
+    credentials: explainedAll(
+      { ...createCredentialStore(shared), authorize: createAuthorize({ ...context, config: config.server }) },
       explain,
     ),
     jobs: explainedAll(createJobs(shared), explain),

@@ -14,7 +14,8 @@ export function addConfig(program: Command): void {
       const { entries, warnings } = await loadCliConfig(options);
       const shown = entries.map(({ path, value, shown, from }) => ({
         path,
-        value: typeof value === 'string' ? shown : (value ?? null),
+        // What is shown in another way than it is, is a secret.
+        value: value === undefined ? null : shown === JSON.stringify(value) ? value : shown,
         from,
       }));
       answer(options.json, { settings: shown, warnings }, () => [

@@ -13,6 +13,7 @@ export function connectionLines({ sync, ...connection }: Connection): string[] {
     ['tenant', connection.tenantId],
     ['provider', connection.provider],
     ['external id', connection.externalId ?? '-'],
+    ['credential', connection.credentialId ?? '-'],
     ['status', connection.status],
     [
       'interval',

@@ -15,6 +15,7 @@ interface AddOptions extends CommonOptions {
   tenant?: string;
   tenantName?: string;
   externalId?: string;
+  credential?: string;
   interval?: string;
   configJson?: string;
   register?: boolean;
@@ -30,6 +31,10 @@ export function addConnectionsAdd(group: Command): void {
       new Option('--tenant-name <name>', 'makes a new tenant of that name instead').conflicts('tenant'),
     )
     .option('--external-id <id>', 'what the provider calls the account')
+    .option(
+      '--credential <id>',
+      'what opens the provider: one of the same tenant, as `credentials list` shows it',
+    )
     .option('--interval <seconds>', 'how often to sync it; the default interval unless given')
     .option('--config-json <json>', 'what its connector is told: a JSON object')
     .option('--register', 'register the provider if it is not known yet')
@@ -54,13 +59,14 @@ Examples:
 
 /** What can be told beforehand is refused before anything is written. */
 async function create(syncline: Syncline, options: AddOptions): Promise<Connection> {
-  const { provider, tenant, tenantName, externalId, interval, configJson } = options;
+  const { provider, tenant, tenantName, externalId, credential, interval, configJson } = options;
   const { maxOverriddenIntervalSeconds } = syncline.config.scheduler;
   requireText('--provider', provider, 200);
   const input = {
     provider,
     ...given({
       externalId,
+      credentialId: credential,
       intervalSeconds:
         interval === undefined
           ? undefined
@@ -68,6 +74,12 @@ async function create(syncline: Syncline, options: AddOptions): Promise<Connecti
       config: configJson === undefined ? undefined : jsonObject('--config-json', configJson),
     }),
   };
+  if (credential !== undefined) requireUuid('--credential', credential);
+  if (credential !== undefined && tenant === undefined)
+    throw invalid(
+      'A credential is one of a tenant that is there already.',
+      'Give --tenant <id> with --credential.',
+    );
   if (tenant !== undefined) requireUuid('--tenant', tenant);
   else if (tenantName !== undefined) requireText('--tenant-name', tenantName, 200);
   else

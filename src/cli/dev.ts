@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { loadConfigFile } from '../config/file.ts';
 import { loadConfig } from '../config/load.ts';
+import { devKey } from '../dev/credential-key.ts';
 import { embeddedDataFolder } from '../dev/data-folder.ts';
 import { makeDemo } from '../dev/demo.ts';
 import { demoConnectors } from '../dev/demo-connectors.ts';
@@ -42,7 +43,12 @@ export function addDev(program: Command): void {
       const postgres = await startEmbeddedPostgres({ folder, keep: true });
       try {
         const loaded = loadConfig({
-          options: { database: postgres.url },
+          options: {
+            database: postgres.url,
+            ...(configured.config.credentials.keys.length === 0 && {
+              credentials: { keys: [devKey(process.cwd())] },
+            }),
+          },
           env: process.env,
           file: file ?? { path: 'the demo', options: demoDefaults },
         });

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { loadConfigFile } from '../config/file.ts';
 import { type LoadedConfig, loadConfig } from '../config/load.ts';
 import type { Connector } from '../connector.ts';
+import { findDevKey } from '../dev/credential-key.ts';
 import { possibleDataFolders } from '../dev/data-folder.ts';
 import { findRunningPostgres } from '../dev/postgres.ts';
 import { systemPorts } from '../ports.ts';
@@ -30,9 +31,11 @@ export async function loadCliConfig({ config }: CommonOptions): Promise<CliConfi
   const loaded = loadConfig({ env: process.env, file });
   const embedded = loaded.config.database.url === undefined ? findEmbedded() : undefined;
   if (embedded === undefined) return { ...loaded, connectors };
-  const found = loadConfig({ options: { database: { url: embedded } }, env: process.env, file });
+  const key = loaded.config.credentials.keys.length === 0 ? findDevKey(process.cwd()) : undefined;
+  const ofDev = { database: { url: embedded }, ...(key !== undefined && { credentials: { keys: [key] } }) };
+  const found = loadConfig({ options: ofDev, env: process.env, file });
   const entries = found.entries.map((entry) =>
-    entry.path === 'database.url' ? { ...entry, from: 'syncline dev, running in this folder' } : entry,
+    entry.from.startsWith('option ') ? { ...entry, from: 'syncline dev, running in this folder' } : entry,
   );
   return { ...found, entries, connectors };
 }

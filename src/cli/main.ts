@@ -7,6 +7,7 @@ import { addBudgets } from './budgets.ts';
 import { addConfig } from './config.ts';
 import { addConnections } from './connections.ts';
 import { addConnector } from './connector.ts';
+import { addCredentials } from './credentials.ts';
 import { addDemo } from './demo-load.ts';
 import { addDev } from './dev.ts';
 import { addJobs } from './jobs.ts';
@@ -58,6 +59,7 @@ for (const add of [
   addSchedule,
   addBudgets,
   addKeys,
+  addCredentials,
   addConfig,
   addDemo,
 ])

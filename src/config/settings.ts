@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isVaultKey } from '../credentials/vault.ts';
+import { keyForm, maskKeys, parseKeys } from './credential-keys.ts';
 import { maskUrl } from './mask-url.ts';
 import { type RateLimitField, rateLimitFields } from './rate-limits.ts';
 import { choice, flag, fraction, integer, type Setting, setting } from './setting.ts';
@@ -8,6 +8,12 @@ const weekSeconds = 7 * 24 * 3600;
 
 /** A provider's own part of the rate-limit policy; what is absent is as for all. */
 export type ProviderRateLimit = { [Field in RateLimitField]?: number | undefined };
+
+const listFromText = (text: string) =>
+  text
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
 
 /** Every default and bound of Syncline. */
 export const settings = {
@@ -202,27 +208,6 @@ export const settings = {
       },
     ),
   },
-  credentials: {
-    keys: setting<readonly string[]>(
-      {
-        env: 'SYNCLINE_CREDENTIALS_KEYS',
-        default: [],
-        about:
-          'The keys that encrypt what is secret. The first one encrypts, all of them decrypt. Losing one loses what it encrypted.',
-      },
-      {
-        schema: z.array(z.string().refine(isVaultKey)).max(20),
-        allowed: 'a list of id:base64, each 32 bytes, in the environment separated by commas',
-        fromText: (text) =>
-          text
-            .split(',')
-            .map((key) => key.trim())
-            .filter((key) => key !== ''),
-        show: (value) =>
-          Array.isArray(value) ? JSON.stringify(value.map((key) => String(key).split(':')[0])) : '[hidden]',
-      },
-    ),
-  },
   retention: {
     endedJobsDays: integer({
       env: 'SYNCLINE_RETENTION_ENDED_JOBS_DAYS',
@@ -286,11 +271,38 @@ export const settings = {
       {
         schema: z.array(z.string().min(1).max(255)).max(100),
         allowed: 'a list of host names, in the environment separated by commas',
-        fromText: (text) =>
-          text
-            .split(',')
-            .map((name) => name.trim())
-            .filter((name) => name !== ''),
+        fromText: listFromText,
+      },
+    ),
+    publicUrl: setting<string | undefined>(
+      {
+        env: 'SYNCLINE_SERVER_PUBLIC_URL',
+        default: undefined,
+        about:
+          'Where browsers and providers reach the service. Providers send people who gave their consent back to it; unless set, to the host that was asked.',
+      },
+      {
+        schema: z
+          .string()
+          .refine((url) => /^https?:\/\/[^/?#@]+[^?#@]*$/.test(url) && URL.canParse(url))
+          .optional(),
+        allowed: 'a URL such as https://sync.example.com, without query',
+        fromText: (text) => text.trim(),
+      },
+    ),
+    returnOrigins: setting<readonly string[]>(
+      {
+        env: 'SYNCLINE_SERVER_RETURN_ORIGINS',
+        default: [],
+        about:
+          'Origins of your product to which people may be sent back after they gave a provider their consent, besides that of the service itself. Others are refused, so that nobody can be led astray.',
+      },
+      {
+        schema: z
+          .array(z.string().refine((text) => URL.canParse(text) && new URL(text).origin === text))
+          .max(100),
+        allowed: 'a list of origins such as https://app.example.com, in the environment separated by commas',
+        fromText: listFromText,
       },
     ),
     maxConcurrentRequests: integer({
@@ -302,6 +314,25 @@ export const settings = {
       about:
         'Requests answered at once; more are told to come back. Too high: they wait for database connections instead. Live streams and long polls have as many places of their own.',
     }),
+  },
+  credentials: {
+    keys: setting<readonly string[]>(
+      {
+        env: 'SYNCLINE_CREDENTIALS_KEYS',
+        default: [],
+        about:
+          'What encrypts credentials: the first key encrypts, all decrypt. Without one no credential can be stored. Lose them, and every customer has to connect again.',
+      },
+      {
+        schema: z
+          .array(z.string())
+          .max(20)
+          .refine((keys) => parseKeys(keys) !== undefined),
+        allowed: keyForm,
+        fromText: listFromText,
+        show: maskKeys,
+      },
+    ),
   },
   metrics: {
     host: setting<string>(

@@ -9,11 +9,13 @@ import { usualLiveTimes } from './live.ts';
 import { openApiRoute } from './openapi.ts';
 import { Problem, toProblem } from './problem.ts';
 import { auditRoutes } from './routes/audit.ts';
+import { authorizeRoute, callbackRoute } from './routes/authorize.ts';
 import { budgetRoutes } from './routes/budgets.ts';
 import { connectionControlRoutes } from './routes/connection-control.ts';
 import { connectionInsightRoutes } from './routes/connection-insight.ts';
 import { connectionRoutes } from './routes/connections.ts';
 import { consumerRoutes } from './routes/consumers.ts';
+import { credentialRoutes } from './routes/credentials.ts';
 import { feedRoutes } from './routes/feed.ts';
 import { healthRoutes } from './routes/health.ts';
 import { jobRoutes } from './routes/jobs.ts';
@@ -56,6 +58,8 @@ export function createApp(options: AppOptions): App {
   healthRoutes(app, syncline);
   loginRoute(app, { syncline, credentials, version, readBody: withBody });
   if (localLogin) localLoginRoute(app, { access, credentials, localLogin });
+  // Before the connections by id, of which "callback" is none; whoever comes back from a provider has no key.
+  callbackRoute(app, syncline);
   openApiRoute(app, version);
   deliveryRoute(app, syncline, limits);
 
@@ -68,6 +72,8 @@ export function createApp(options: AppOptions): App {
   connectionInsightRoutes(app);
   connectionControlRoutes(app);
   webhookRoutes(app);
+  authorizeRoute(app, syncline.config.server);
+  credentialRoutes(app);
   jobRoutes(app);
   // Before the signals by id, of which "feed" is none.
   feedRoutes(app, streams, signal);

@@ -13,6 +13,7 @@ export const connectionSchema = z
     provider: z.string().openapi({ example: 'github' }),
     provider_name: z.string().nullable().openapi({ example: 'GitHub' }),
     external_id: z.string().nullable().openapi({ description: 'What the provider calls it.' }),
+    credential_id: id().nullable().openapi({ description: 'What opens the provider for it.' }),
     status: z.enum(['active', 'paused', 'needs_auth', 'disabled']),
     health: z.enum(['ok', 'failing', 'needs_auth', 'paused', 'disabled']),
     failing_since: time().nullable(),

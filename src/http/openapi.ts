@@ -12,6 +12,10 @@ const tags = [
   { name: 'Providers', description: 'What connections are made with.' },
   { name: 'Connections', description: 'What is kept in sync, and what can be done to it.' },
   { name: 'Webhooks', description: 'What providers send by themselves.' },
+  {
+    name: 'Credentials',
+    description: 'What opens providers for connections. Secrets go in and never come out.',
+  },
   { name: 'Jobs', description: 'Runs: waiting, under way and ended.' },
   { name: 'Signals', description: 'What runs found.' },
   { name: 'Consumers', description: 'Readers of the feed whose place is remembered.' },

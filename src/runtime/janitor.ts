@@ -1,5 +1,6 @@
 import type { Config } from '../config/settings.ts';
 import type { Ports } from '../ports.ts';
+import { deleteAuthorizations } from '../store/authorizations.ts';
 import { deleteBudgets } from '../store/budgets.ts';
 import type { Database, Queryable } from '../store/database.ts';
 import { deleteEvents } from '../store/events.ts';
@@ -61,6 +62,7 @@ async function prune({ db, config, ports, telemetry }: JanitorContext): Promise<
   await remove('count', (tx) => deleteRollups(tx, cutoff(config.statsDays), batchSize));
   await remove('session', (tx) => deleteSessions(tx, now, batchSize));
   await remove('budget', (tx) => deleteBudgets(tx, cutoff(budgetsDays), batchSize));
+  await remove('authorization', (tx) => deleteAuthorizations(tx, now, batchSize));
   if (config.signalsDays > 0)
     await remove('signal', async (tx) => {
       const { batches, signals } = await deleteBatches(tx, cutoff(config.signalsDays), batchesAtOnce);

@@ -98,6 +98,7 @@ export interface ConnectionRow {
   tenant_id: string;
   provider_slug: string;
   external_id: string | null;
+  credential_id: string | null;
   status: ConnectionStatus;
   metadata: unknown;
   config: unknown;
@@ -114,7 +115,7 @@ export interface ConnectionRow {
 
 export const connectionColumns = (
   db: Queryable,
-) => `c.id, c.tenant_id, c.provider_slug, c.external_id, c.status, c.metadata, c.config,
+) => `c.id, c.tenant_id, c.provider_slug, c.external_id, c.credential_id, c.status, c.metadata, c.config,
   c.created_at, c.updated_at, c.last_incremental_ended_at, c.failing_since, c.failure,
   (SELECT t.name FROM ${db.schema}.tenants t WHERE t.id = c.tenant_id) AS tenant_name,
   (SELECT p.display_name FROM ${db.schema}.providers p WHERE p.slug = c.provider_slug) AS provider_name,
@@ -143,19 +144,31 @@ export interface NewConnection {
   tenantId: string;
   provider: string;
   externalId: string | null;
+  credentialId: string | null;
   metadata: object;
   config: object;
   status: ConnectionStatus;
 }
 
 export async function insertConnection(db: Queryable, now: Date, connection: NewConnection): Promise<void> {
-  const { id, tenantId, provider, externalId, status, metadata, config } = connection;
+  const { id, tenantId, provider, externalId, credentialId, status, metadata, config } = connection;
   const inserted = await db
     .query(
-      `INSERT INTO ${db.schema}.connections (id, tenant_id, provider_slug, external_id, status, metadata, config, created_at, updated_at)
-       SELECT $1, t.id, $3, $4, $5, $6, $7, $8, $8 FROM ${db.tables.tenants} t WHERE t.id = $2
+      `INSERT INTO ${db.schema}.connections
+         (id, tenant_id, provider_slug, external_id, status, metadata, config, created_at, updated_at, credential_id)
+       SELECT $1, t.id, $3, $4, $5, $6, $7, $8, $8, $9 FROM ${db.tables.tenants} t WHERE t.id = $2
        RETURNING 1`,
-      [id, tenantId, provider, externalId, status, JSON.stringify(metadata), JSON.stringify(config), now],
+      [
+        id,
+        tenantId,
+        provider,
+        externalId,
+        status,
+        JSON.stringify(metadata),
+        JSON.stringify(config),
+        now,
+        credentialId,
+      ],
     )
     .catch((error: unknown) => {
       if (violatedConstraint(error) === 'connections_provider_slug_fkey')
@@ -201,24 +214,22 @@ export async function writeSync(
   );
 }
 
-/** Makes a connection active. The time of the first time is kept: it is written only where none can be read. */
-export async function activateConnection(
+/** Makes connections active. The time of the first time is kept: it is written only where none can be read. */
+export async function activateConnections(
   db: Queryable,
   now: Date,
-  id: string,
+  ids: readonly string[],
   firstActivatedAt: string,
-): Promise<boolean> {
-  const rows = await db.query(
+): Promise<void> {
+  await db.query(
     `UPDATE ${db.schema}.connections
      SET status = 'active', updated_at = $2, failing_since = NULL, failure = NULL,
          metadata = CASE WHEN ${db.schema}.parse_instant(metadata #>> '{sync,first_activated_at}') IS NULL
            THEN ${db.schema}.patch_sync(metadata, jsonb_build_object('first_activated_at', $3::text))
            ELSE metadata END
-     WHERE id = $1
-     RETURNING 1`,
-    [id, now, firstActivatedAt],
+     WHERE id = ANY ($1::uuid[])`,
+    [ids, now, firstActivatedAt],
   );
-  return rows.length > 0;
 }
 
 /** Changes the status of the connections that have a certain one, and returns which did. */

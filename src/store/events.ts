@@ -1,7 +1,8 @@
 import type { Queryable } from './database.ts';
 
 export type EventKind =
-  | `connection.${'created' | 'paused' | 'resumed' | 'activated' | 'interval_changed' | 'rewound' | 'deleted' | 'triggered' | 'needs_auth'}`
+  | `connection.${'created' | 'paused' | 'resumed' | 'activated' | 'interval_changed' | 'rewound' | 'deleted' | 'triggered' | 'needs_auth' | 'credential_changed'}`
+  | `credential.${'created' | 'replaced' | 'deleted' | 'refused' | 'authorized'}`
   | `job.${'cancelled' | 'retried'}`
   | 'tenant.created'
   | 'provider.registered'

@@ -13,8 +13,9 @@ export async function upsertProvider(
        display_name = coalesce(excluded.display_name, p.display_name),
        auth_type = coalesce(excluded.auth_type, p.auth_type),
        updated_at = excluded.updated_at
-     WHERE p.display_name IS DISTINCT FROM coalesce(excluded.display_name, p.display_name)
-       OR p.auth_type IS DISTINCT FROM coalesce(excluded.auth_type, p.auth_type)`,
+     -- Nothing is written where nothing changes: providers are everybody's, and what one tenant does is none of the others' business.
+     WHERE coalesce(excluded.display_name, p.display_name) IS DISTINCT FROM p.display_name
+       OR coalesce(excluded.auth_type, p.auth_type) IS DISTINCT FROM p.auth_type`,
     [provider.slug, provider.displayName, provider.authType, now],
   );
 }

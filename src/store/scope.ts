@@ -13,6 +13,7 @@ export interface Tables {
   events: string;
   keys: string;
   webhooks: string;
+  credentials: string;
   /** The tenant's own, or the operator's. */
   consumers: string;
   /** The tenant's own, or everybody's together. */
@@ -42,6 +43,7 @@ export function tablesOf(schema: string, tenantId?: string): Tables {
     events: scoped('events'),
     keys: scoped('api_keys'),
     webhooks: scoped('webhooks'),
+    credentials: scoped('credentials'),
     consumers: only('consumers', 'tenant_id', owner),
     rollups: only('rollups', 'tenant_id', owner),
     budgets: scoped('budgets'),

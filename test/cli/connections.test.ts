@@ -36,6 +36,7 @@ describe('syncline connections add', () => {
       tenant_name: 'Northwind',
       provider_name: 'Notion',
       external_id: 'acme',
+      credential_id: null,
       status: 'active',
       health: 'ok',
       failing_since: null,

@@ -140,7 +140,7 @@ describe('SCH-11: configuration', () => {
     [{ schedular: {} }, 'Unknown option schedular. Did you mean scheduler?'],
     [
       { colour: 'blue' },
-      'Unknown option colour. Known: database, scheduler, executor, rateLimit, credentials, retention, server, metrics, log.',
+      'Unknown option colour. Known: database, scheduler, executor, rateLimit, retention, server, credentials, metrics, log.',
     ],
   ])('an unknown option is refused with a suggestion: %j', (options, message) => {
     expect(refusal({ options: options as ConfigOptions })).toBe(message);

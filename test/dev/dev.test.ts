@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -36,7 +36,13 @@ describe('syncline dev, which is npm start', () => {
     expect(first).toMatch(/made a demo: 5 tenants, 24 connections/);
     expect(first).toMatch(/placed github …\w{6} for \d\d:\d\d:\d\d \(every \d+ s, jitter \d+ s\), next/);
     expect(first).toMatch(/GET \/\S+ → 200, \d+ items/);
+    const keyFile = join(folder, '.syncline', 'credentials.key');
+    const key = readFileSync(keyFile, 'utf8');
+    expect(key).toMatch(/^dev:[\w+/]{43}=\n$/);
+    expect(statSync(keyFile).mode & 0o777).toBe(0o600);
+    expect(first).not.toContain(key.trim());
     const second = await run({}, /tick: /);
+    expect(readFileSync(keyFile, 'utf8')).toBe(key);
     expect(second).toMatch(/going on with the data that is there/);
     expect(second).not.toMatch(/just migrated/);
   });

@@ -21,11 +21,18 @@ export function faultsOf(method: string, answer: Answer, secrets: Iterable<strin
   const told = `${JSON.stringify(others)} ${text}`;
   for (const secret of secrets) if (secret !== '' && told.includes(secret)) faults.push('a secret is told');
   if (status >= 400) {
-    if (headers['content-type'] !== 'application/problem+json') faults.push('no problem document');
+    if (headers['content-type']?.startsWith('text/html')) faults.push(...pageFaults(text));
+    else if (headers['content-type'] !== 'application/problem+json') faults.push('no problem document');
     else if (method !== 'HEAD') faults.push(...problemFaults(status, text));
     if (internals.some((pattern) => pattern.test(text))) faults.push('internals are told');
   }
   return faults.map((fault) => `${fault}: ${status} ${text.slice(0, 400)}`);
+}
+
+/** For a person who followed a link: what the two routes answer that people come to from elsewhere. */
+function pageFaults(text: string): string[] {
+  const isOurs = /<h1>Not (signed in|connected)<\/h1>/.test(text);
+  return isOurs && !/<script|javascript:|on\w+=/i.test(text) ? [] : ['a page instead of a problem document'];
 }
 
 function problemFaults(status: number, text: string): string[] {

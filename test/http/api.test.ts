@@ -137,7 +137,9 @@ test('everything that can be done is done, and answered as described', async () 
   const patch = (json: unknown) => call(`/v1/connections/${id}`, { method: 'PATCH', json });
   expect((await patch({ interval_seconds: 600, reason: 'less' })).body['interval_seconds']).toBe(600);
   expect((await patch({ interval_seconds: null })).body['interval_seconds']).toBeNull();
-  expect((await patch({})).body['errors']).toEqual([{ field: 'interval_seconds', message: 'is missing' }]);
+  expect((await patch({})).body['errors']).toEqual([
+    { field: 'body', message: 'must hold either interval_seconds or credential_id' },
+  ]);
   expect((await patch({ interval_seconds: 1 })).status).toBe(400);
   // The engine knows the upper bound: its words, with the name that was sent.
   expect((await patch({ interval_seconds: 604_801 })).body['errors']).toEqual([

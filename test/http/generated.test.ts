@@ -98,6 +98,9 @@ async function refill({ tenantId, marker }: Belongings): Promise<void> {
     await view.connections.trigger(steady.id);
     await view.consumers.move(`reader ${i}`, 'beginning');
     await view.keys.create({ name: 'to be revoked' });
+    const secret = { type: 'api_key' as const, key: `${marker}-kept` };
+    secrets.add(secret.key);
+    await view.credentials.create({ tenantId, provider: 'steady', secret });
   }
 }
 
@@ -135,10 +138,10 @@ async function lookAround(cookie: string): Promise<Known> {
       connections: await newest('connections'),
       jobs: await newest('sync_jobs'),
       signals: await newest('signals'),
+      credentials: await newest('credentials'),
       // Only those that nobody asks with.
       keys: await column(`SELECT id AS value FROM api_keys WHERE name = 'to be revoked'`),
       consumers: await column('SELECT name AS value FROM consumers'),
-      credentials: await column('SELECT credential_id AS value FROM budgets'),
       providers: await column('SELECT slug AS value FROM providers'),
       kinds: await column('SELECT DISTINCT kind AS value FROM signals'),
       searches: await column('SELECT external_id AS value FROM connections WHERE external_id IS NOT NULL'),

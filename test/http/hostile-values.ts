@@ -145,6 +145,7 @@ const lists = [
   'received',
   'events',
   'keys',
+  'credentials',
   'tenants',
   'providers',
   'consumers',

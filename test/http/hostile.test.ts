@@ -64,10 +64,12 @@ const right: Record<string, unknown> = {
   action: 'pause',
   filter: { search: 'nothing that is there' },
   after: 'latest',
+  secret: { type: 'api_key', key: 'a key' },
 };
 
 test('whatever is sent, it is answered, and never with an error of ours', { timeout: 180_000 }, async () => {
-  const { call } = await startService(db);
+  const keys = [`k1:${Buffer.alloc(32, 7).toString('base64')}`];
+  const { call } = await startService(db, { engine: { credentials: { keys } } });
   const document = JSON.parse((await call('/openapi.json')).text) as OpenApi;
   const connection = await db.connect();
   // Known before the guesses at /v1/session begin, after which no new key is let in from here for a while.

@@ -48,7 +48,8 @@ export function plainValues(operation: Operation, field: Field): readonly unknow
         ? [name === 'since' ? '2020-01-01T00:00:00Z' : '2100-01-01T00:00:00Z']
         : [schema.example ?? 'some words'];
     case undefined:
-      return [{ any: 'thing' }];
+      // Any JSON, or one of several shapes: then one of them is described.
+      return [schema.example ?? { any: 'thing' }];
     default:
       throw new Error(`${operation.id}: nobody said what fits ${name}, which is of type ${type}`);
   }

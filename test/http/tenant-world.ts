@@ -36,6 +36,14 @@ export interface World {
 /** How many connections a tenant has with each provider; what the provider does is its name. */
 const providers = { steady: 8, broken: 3, shaky: 3, locked: 2, stuck: 3, unserved: 4 };
 
+/** Of the provider that people can be sent to. Nothing is ever asked of it. */
+const oauth2 = {
+  authorizationUrl: 'http://127.0.0.1:9/authorize',
+  tokenUrl: 'http://127.0.0.1:9/token',
+  clientId: 'the-app',
+  clientSecret: 'the-secret-of-the-app',
+};
+
 /** It ticks once, and neither again nor too late while a test runs. */
 const scheduler = { tickIntervalSeconds: 300 };
 
@@ -60,7 +68,10 @@ export async function makeWorld(database: TestDatabase): Promise<World> {
     scheduler,
     credentials,
     // It runs nothing, but takes what they send.
-    connectors: Object.keys(providers).map((provider) => hooked({ verify: githubSignature() }, { provider })),
+    connectors: Object.keys(providers).map((provider) => ({
+      ...hooked({ verify: githubSignature() }, { provider }),
+      oauth2,
+    })),
   });
   const close = async () => {
     letGo();
@@ -87,7 +98,7 @@ export async function makeWorld(database: TestDatabase): Promise<World> {
   }
 }
 
-type Settled = Omit<Belongings, 'things'> & { keys: string[] };
+type Settled = Omit<Belongings, 'things'> & { keys: string[]; credentials: Map<string, string[]> };
 
 async function settle(database: TestDatabase, engine: Syncline): Promise<Settled> {
   const marker = `mark${randomUUID().slice(0, 8)}`;
@@ -96,6 +107,7 @@ async function settle(database: TestDatabase, engine: Syncline): Promise<Settled
   const { key } = await view.keys.create({ name: `${marker}-key` });
   const webhookSecret = `${marker}-webhook-secret`;
   const keys: string[] = [];
+  const credentials = new Map<string, string[]>();
   for (const [provider, count] of Object.entries(providers))
     for (let i = 0; i < count; i++) {
       const { id } = await view.connections.create(
@@ -110,15 +122,22 @@ async function settle(database: TestDatabase, engine: Syncline): Promise<Settled
       );
       await view.connections.trigger(id, { reason: `${marker}-triggered` });
       await view.webhooks.create(id, { secret: webhookSecret });
+      keys.push((await view.keys.create({ name: `${marker}-spare-${keys.length}` })).id);
+      await view.consumers.move(`${marker}-consumer-${keys.length - 1}`, 'beginning');
+      const made = await view.credentials.create({
+        tenantId,
+        provider,
+        name: `${marker}-credential`,
+        secret: { type: 'api_key', key: `${marker}-secret` },
+      });
+      credentials.set(provider, [...(credentials.get(provider) ?? []), made.id]);
       await database.sql(
         `INSERT INTO budgets (key, tenant_id, provider_slug, credential_id, name, most, stated, period_seconds, opened_at, resets_at, opens_at)
          VALUES ($1::text || '/core/' || $3::text, $2, $1::text, $3::text::uuid, $4, 100, 100, 60, now(), now() + interval '1 hour', now() + interval '1 hour')`,
-        [provider, tenantId, id, `${marker}-budget`],
+        [provider, tenantId, made.id, `${marker}-budget`],
       );
-      keys.push((await view.keys.create({ name: `${marker}-spare-${keys.length}` })).id);
-      await view.consumers.move(`${marker}-consumer-${keys.length - 1}`, 'beginning');
     }
-  return { tenantId, marker, key, webhookSecret, keys };
+  return { tenantId, marker, key, webhookSecret, keys, credentials };
 }
 
 /** Runs everything that can end, so many times: the second time there is a cursor. */
@@ -165,7 +184,7 @@ function endingConnectors(): Connector[] {
 
 /** One entry for each job, with what belongs to the same connection. */
 async function belongings(database: TestDatabase, settled: Settled): Promise<Belongings> {
-  const { tenantId, marker, key, webhookSecret, keys } = settled;
+  const { tenantId, marker, key, webhookSecret, keys, credentials } = settled;
   const rows = await database.sql<{
     job: string;
     connection: string;
@@ -186,12 +205,14 @@ async function belongings(database: TestDatabase, settled: Settled): Promise<Bel
     connections: row.connection,
     jobs: row.job,
     signals: row.signal ?? anySignal,
-    credentials: row.connection,
     providers: row.provider,
     searches: row.external,
     keys: keys[i % keys.length] ?? '',
+    credentials: oneOf(credentials.get(row.provider) ?? [], i),
     consumers: `${marker}-consumer-${i % keys.length}`,
     kinds: `${marker}-kind`,
   }));
   return { tenantId, marker, key, webhookSecret, things };
 }
+
+const oneOf = (all: string[], i: number) => all[i % all.length] ?? '';

@@ -85,7 +85,7 @@ export function useDatabase(): TestDatabase {
       return client;
     },
     empty: async () => {
-      await database.sql('TRUNCATE connections, sync_jobs, signals, processes, events CASCADE');
+      await database.sql('TRUNCATE connections, sync_jobs, signals, processes, events, credentials CASCADE');
     },
   };
 

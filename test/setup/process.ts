@@ -26,6 +26,8 @@ afterEach(() => {
 export interface RunOptions {
   env?: NodeJS.ProcessEnv;
   cwd?: string;
+  /** What it reads from its standard input; nothing unless given. */
+  input?: string;
   /** It is not killed when the test ends: whoever started it ends it. */
   outlivesTest?: boolean;
 }
@@ -43,13 +45,14 @@ export function runCli(args: string[], options: RunOptions = {}): Promise<Finish
 export function startProcess(
   command: string,
   args: string[],
-  { env = {}, cwd, outlivesTest = false }: RunOptions = {},
+  { env = {}, cwd, input, outlivesTest = false }: RunOptions = {},
 ): Running {
   const child = spawn(command, args, {
     cwd,
     env: { ...cleanEnvironment(), ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
   });
+  child.stdin?.on('error', () => {}).end(input);
   if (!outlivesTest) running.add(child);
   let [stdout, stderr] = ['', ''];
   let hasEnded = false;

@@ -61,6 +61,11 @@ export function connectionRoutes(app: App): void {
             tenant_id: id(),
             provider: provider(),
             external_id: text(500).openapi({ description: 'What the provider calls it.' }).optional(),
+            credential_id: id()
+              .openapi({
+                description: 'What opens the provider: one of the same tenant, for the same provider.',
+              })
+              .optional(),
             interval_seconds: interval().optional(),
             config: object().openapi({ description: 'What its connector is told.' }).optional(),
             metadata: object()
@@ -72,9 +77,11 @@ export function connectionRoutes(app: App): void {
       responses: { 201: answer('The new connection.', connectionSchema), ...bodyProblems(404, 409) },
     }),
     async (c) => {
-      const { tenant_id, provider, external_id, interval_seconds, config, metadata } = c.req.valid('json');
+      const { tenant_id, provider, external_id, credential_id, interval_seconds, config, metadata } =
+        c.req.valid('json');
       const optional = given({
         externalId: external_id,
+        credentialId: credential_id,
         intervalSeconds: interval_seconds,
         config,
         metadata,
@@ -106,22 +113,37 @@ export function connectionRoutes(app: App): void {
       operationId: 'changeConnection',
       tags,
       security,
-      summary: 'Change its interval',
-      description: 'Re-places its next run accordingly. Null goes back to the default interval.',
+      summary: 'Change its interval or its credential',
+      description:
+        'A new interval re-places its next run; null goes back to the default. A new credential makes a connection active that waited for one; null takes the one it has.',
       request: {
         params,
-        body: body(strict({ interval_seconds: interval().nullable(), reason: reason().optional() })),
+        body: body(
+          strict({
+            interval_seconds: interval().nullable().optional(),
+            credential_id: id().nullable().optional(),
+            reason: reason().optional(),
+          })
+            .refine(
+              (change) => 'interval_seconds' in change !== 'credential_id' in change,
+              'must hold either interval_seconds or credential_id',
+            )
+            .openapi('ConnectionChange'),
+        ),
       },
-      responses: { 200: answer('The connection as it is now.', connectionSchema), ...bodyProblems(404) },
+      responses: { 200: answer('The connection as it is now.', connectionSchema), ...bodyProblems(404, 409) },
     }),
     async (c) => {
       const { id } = c.req.valid('param');
-      const { interval_seconds: seconds, reason } = c.req.valid('json');
+      const { interval_seconds: seconds, credential_id: credentialId, reason } = c.req.valid('json');
       const { connections } = c.get('view');
+      const doer = given({ reason });
+      if (credentialId !== undefined)
+        return c.json(connectionJson(await connections.setCredential(id, credentialId, doer)), 200);
       const changed =
-        seconds === null
-          ? await connections.clearInterval(id, given({ reason }))
-          : await connections.setInterval(id, seconds, given({ reason }));
+        seconds === null || seconds === undefined
+          ? await connections.clearInterval(id, doer)
+          : await connections.setInterval(id, seconds, doer);
       return c.json(connectionJson(changed), 200);
     },
   );
@@ -134,7 +156,8 @@ export function connectionRoutes(app: App): void {
       tags,
       security,
       summary: 'Delete a connection',
-      description: 'With its jobs and its signals. What was done to it stays in the audit log.',
+      description:
+        'With its jobs, its signals and the credential that only it used. What was done to it stays in the audit log.',
       request: { params, body: body(strict({ reason: reason().optional() }), { required: false }) },
       responses: { 204: nothing('It is gone.'), ...bodyProblems(404) },
     }),

@@ -1,0 +1,81 @@
+import { invalid, requireUuid } from '../checks.ts';
+import type { Doer, Recorder } from '../doer.ts';
+import { SynclineError } from '../errors.ts';
+import type { Ports } from '../ports.ts';
+import { lockConnection } from '../store/connections.ts';
+import {
+  type CredentialRow,
+  deleteCredential,
+  findCredential,
+  writeConnectionCredential,
+} from '../store/credentials.ts';
+import type { Database, Queryable } from '../store/database.ts';
+import { detailOf, noCredential } from './change.ts';
+import { revive } from './revive.ts';
+
+/** A connection takes only what is its tenant's, for its provider. The tables refuse the first too, less kindly. */
+export async function requireCredential(
+  tx: Queryable,
+  id: string,
+  { tenantId, provider }: { tenantId: string; provider: string },
+): Promise<CredentialRow> {
+  requireUuid('credentialId', id);
+  // Nobody can delete it before the connection has it.
+  const row = await findCredential(tx, id, 'FOR KEY SHARE OF c');
+  if (!row) throw noCredential(id);
+  if (row.tenant_id !== tenantId.toLowerCase())
+    throw invalid(`credentialId is ${id}; it must be a credential of the same tenant as the connection.`);
+  if (row.provider_slug !== provider)
+    throw invalid(
+      `credentialId is ${id}; it must be a credential for "${provider}", and is one for "${row.provider_slug}".`,
+    );
+  return row;
+}
+
+export async function changeCredential(
+  { db, ports, record }: { db: Database; ports: Ports; record: Recorder },
+  connectionId: string,
+  credentialId: string | null,
+  doer: Doer,
+): Promise<void> {
+  requireUuid('connection', connectionId);
+  if (credentialId !== null) requireUuid('credentialId', credentialId);
+  await db.transaction(async (tx) => {
+    const row = await lockConnection(tx, connectionId);
+    if (!row) throw new SynclineError('NOT_FOUND', `There is no connection ${connectionId}.`);
+    const { tenant_id: tenantId, provider_slug: provider, credential_id: from } = row;
+    if (credentialId !== null) await requireCredential(tx, credentialId, { tenantId, provider });
+    const now = new Date(ports.now());
+    const concerns = { tenantId, connectionId };
+    if (from !== credentialId) {
+      await writeConnectionCredential(tx, now, connectionId, credentialId);
+      const detail = { from, to: credentialId };
+      await record(tx, now, { ...concerns, kind: 'connection.credential_changed', detail }, doer);
+    }
+    if (credentialId === null || row.status !== 'needs_auth') return;
+    await revive(tx, {
+      now,
+      ids: [connectionId],
+      tenantId,
+      reason: 'it has another credential',
+      record,
+      doer,
+    });
+  });
+}
+
+/** Deletes a credential that nothing uses any more, in the transaction that took it from its last connection. */
+export async function removeUnused(
+  { record, doer }: { record: Recorder; doer: Doer },
+  tx: Queryable,
+  now: Date,
+  id: string,
+): Promise<void> {
+  // Locked first and looked at afterwards: a connection that just took it is then seen.
+  if (!(await findCredential(tx, id, 'FOR UPDATE OF c'))) return;
+  const row = await findCredential(tx, id);
+  if (!row || row.connections > 0) return;
+  await deleteCredential(tx, id);
+  const event = { tenantId: row.tenant_id, kind: 'credential.deleted' as const, detail: detailOf(row) };
+  await record(tx, now, event, { ...doer, reason: 'the only connection that used it was deleted' });
+}

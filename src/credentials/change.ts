@@ -1,0 +1,84 @@
+import type { Doer, Recorder } from '../doer.ts';
+import { SynclineError } from '../errors.ts';
+import type { Ports } from '../ports.ts';
+import { type CredentialRow, findCredential, replaceSecret } from '../store/credentials.ts';
+import type { Database, Queryable } from '../store/database.ts';
+import { isLockTimeout } from '../store/database-errors.ts';
+import type { EventKind } from '../store/events.ts';
+import type { Secret } from './credential.ts';
+import { lockPatienceMs } from './refresh.ts';
+import { lockWaiting, revive, revivedAtOnce } from './revive.ts';
+import { contextOf, expiryOf } from './secret.ts';
+import type { Vault } from './vault.ts';
+
+export interface ChangeContext {
+  db: Database;
+  ports: Ports;
+  vault: Vault;
+  record: Recorder;
+}
+
+/** As long as a renewal may hold the row. One that takes even longer is told of. */
+export async function patiently<T>(
+  db: Database,
+  id: string,
+  work: (tx: Queryable) => Promise<T>,
+): Promise<T> {
+  try {
+    return await db.transaction(work, { lockTimeoutMs: lockPatienceMs });
+  } catch (error) {
+    if (!isLockTimeout(error)) throw error;
+    throw new SynclineError('CONFLICT', `Credential ${id} is being renewed right now.`, {
+      hint: 'Try again in a moment.',
+    });
+  }
+}
+
+/**
+ * Puts another secret in place of one, and wakes what waited for it. Connections are locked before the credential, as
+ * everywhere; more than a batch of them follow in transactions of their own.
+ */
+export async function replace(
+  { db, ports, vault, record }: ChangeContext,
+  id: string,
+  secret: Secret,
+  { kind, doer, connectionId }: { kind: EventKind; doer: Doer; connectionId?: string },
+): Promise<void> {
+  let isMore = await patiently(db, id, async (tx) => {
+    const now = new Date(ports.now());
+    const waiting = await lockWaiting(tx, id);
+    const row = await findCredential(tx, id, 'FOR NO KEY UPDATE OF c');
+    if (!row) throw noCredential(id);
+    const sealed = vault.seal(contextOf({ tenantId: row.tenant_id, id }), secret);
+    await replaceSecret(tx, now, { id, kind: secret.type, expiresAt: expiryOf(secret), ...sealed });
+    const concerns = { tenantId: row.tenant_id, connectionId: connectionId ?? null };
+    await record(tx, now, { ...concerns, kind, detail: detailOf({ ...row, kind: secret.type }) }, doer);
+    await revive(tx, { now, ids: waiting, tenantId: row.tenant_id, ...because, record, doer });
+    return waiting.length === revivedAtOnce ? row.tenant_id : undefined;
+  });
+  while (isMore !== undefined) {
+    const tenantId: string = isMore;
+    isMore = await db.transaction(async (tx) => {
+      const waiting = await lockWaiting(tx, id);
+      const now = new Date(ports.now());
+      await revive(tx, { now, ids: waiting, tenantId, ...because, record, doer });
+      return waiting.length === revivedAtOnce ? tenantId : undefined;
+    });
+  }
+}
+
+const because = { reason: 'its credential was replaced' };
+
+export const detailOf = ({
+  id,
+  name,
+  kind,
+  provider_slug: provider,
+}: Pick<CredentialRow, 'id' | 'name' | 'kind' | 'provider_slug'>) => ({
+  credential: id,
+  name,
+  kind,
+  provider,
+});
+
+export const noCredential = (id: string) => new SynclineError('NOT_FOUND', `There is no credential ${id}.`);

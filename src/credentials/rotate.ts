@@ -1,0 +1,87 @@
+import { SynclineError } from '../errors.ts';
+import type { Database } from '../store/database.ts';
+import {
+  lockSealed,
+  type SealedEntry,
+  type SealedTable,
+  sealedTables,
+  writeSealed,
+} from '../store/sealed.ts';
+import { lockPatienceMs } from './refresh.ts';
+import type { Sealed, Vault } from './vault.ts';
+
+export interface RotationProgress {
+  /** Rows that are under the first key now and were not before. */
+  rotated: number;
+  /** Rows that no configured key opens, and which were left as they are. */
+  unopened: number;
+}
+
+/** Few enough that nobody waits for long, who wants one of them. */
+const batchSize = 100;
+
+/**
+ * Encrypts anew whatever is not under the first key. A row that somebody holds is passed over, and waited for at the end,
+ * alone. It can be stopped and run again at any time.
+ */
+export async function rotateKeys(
+  context: { db: Database; vault: Vault },
+  onProgress: (progress: RotationProgress) => void,
+): Promise<RotationProgress> {
+  const { keyId } = context.vault;
+  if (keyId === undefined)
+    throw new SynclineError('CONFLICT', 'No key is configured to encrypt with.', {
+      hint: 'Make one with `syncline credentials keygen`, and put it first in SYNCLINE_CREDENTIALS_KEYS.',
+    });
+  const total = { rotated: 0, unopened: 0 };
+  for (const table of sealedTables)
+    for (const pass of [
+      { limit: batchSize, skip: true },
+      { limit: 1, skip: false },
+    ]) {
+      // Those that do not open are met in both passes, and counted in the second.
+      const counts = { rotated: 0, unopened: 0 };
+      let after: string | undefined;
+      do {
+        const step = await rotateSome(context, table, { keyId, after, ...pass });
+        counts.rotated += step.rotated;
+        counts.unopened += step.unopened;
+        after = step.last;
+        if (after !== undefined) onProgress({ ...total, rotated: total.rotated + counts.rotated });
+      } while (after !== undefined);
+      total.rotated += counts.rotated;
+      if (!pass.skip) total.unopened += counts.unopened;
+    }
+  return total;
+}
+
+function rotateSome(
+  { db, vault }: { db: Database; vault: Vault },
+  table: SealedTable,
+  request: Parameters<typeof lockSealed>[2],
+): Promise<RotationProgress & { last: string | undefined }> {
+  return db.transaction(
+    async (tx) => {
+      const rows = await lockSealed(tx, table, request);
+      const renewed = rows.flatMap((row) => resealed(vault, table, row));
+      await writeSealed(tx, table, renewed);
+      return {
+        rotated: renewed.length,
+        unopened: rows.length - renewed.length,
+        last: rows.at(-1)?.name,
+      };
+    },
+    { lockTimeoutMs: lockPatienceMs },
+  );
+}
+
+function resealed(vault: Vault, table: SealedTable, row: SealedEntry): ({ name: string } & Sealed)[] {
+  const context = `${table}/${row.tenant_id}/${row.name}`;
+  try {
+    const value = vault.open(context, { keyId: row.key_id, sealed: row.sealed });
+    return [{ name: row.name, ...vault.seal(context, value) }];
+  } catch (error) {
+    if (error instanceof SynclineError) return [];
+    throw error;
+  }
+}

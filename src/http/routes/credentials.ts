@@ -1,0 +1,178 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import type { Secret } from '../../credentials/credential.ts';
+import { credentialJson } from '../../json.ts';
+import type { App } from '../context.ts';
+import { given, id, listJson, listOf, pageQuery, provider, reason, strict, text, time } from '../parts.ts';
+import { answer, body, bodyProblems, nothing, problems, signedIn } from '../responses.ts';
+
+const tags = ['Credentials'];
+const security = signedIn;
+const params = z.object({ id: id() });
+
+const credentialSchema = z
+  .object({
+    id: id(),
+    tenant_id: id(),
+    provider: z.string().openapi({ example: 'github' }),
+    name: z.string().nullable(),
+    kind: z.enum(['api_key', 'basic', 'oauth2', 'custom']),
+    generation: z.int().openapi({ description: 'Counts every change of the secret.' }),
+    expires_at: time().nullable().openapi({ description: 'Of an access token.' }),
+    refused_at: time().nullable().openapi({ description: 'Since when the provider does not renew it.' }),
+    refused_reason: z.string().nullable(),
+    refreshed_at: time().nullable(),
+    connections: z.int().openapi({ description: 'How many use it; 1000 stands for that or more.' }),
+    created_at: time(),
+    updated_at: time(),
+  })
+  .openapi('Credential');
+
+const part = () => text(32_768);
+
+/** One of four shapes. What is wrong in it is named, and never repeated. */
+const secretSchema = () =>
+  z
+    .discriminatedUnion(
+      'type',
+      [
+        strict({ type: z.literal('api_key'), key: part() }),
+        strict({ type: z.literal('basic'), username: part(), password: z.string().max(32_768) }),
+        strict({
+          type: z.literal('oauth2'),
+          access_token: part(),
+          refresh_token: part().optional(),
+          expires_at: z.iso
+            .datetime({ offset: true, error: 'must be a time such as 2025-01-01T12:00:00Z' })
+            .openapi({ format: 'date-time' })
+            .optional(),
+          scope: part().optional(),
+        }),
+        strict({ type: z.literal('custom'), fields: z.record(z.string(), z.unknown()) }),
+      ],
+      { error: 'must have a type: api_key, basic, oauth2 or custom' },
+    )
+    .openapi({ example: { type: 'api_key', key: 'what the provider gave you' } });
+
+type SecretJson = z.output<ReturnType<typeof secretSchema>>;
+
+function secretOf(secret: SecretJson): Secret {
+  if (secret.type !== 'oauth2') return secret;
+  const {
+    type,
+    access_token: accessToken,
+    refresh_token: refreshToken,
+    expires_at: expiresAt,
+    scope,
+  } = secret;
+  return { type, accessToken, refreshToken, expiresAt, scope };
+}
+
+/** What opens providers for connections. With the key of a tenant, only that tenant's. */
+export function credentialRoutes(app: App): void {
+  app.openapi(
+    createRoute({
+      method: 'get',
+      path: '/v1/credentials',
+      operationId: 'listCredentials',
+      tags,
+      security,
+      summary: 'List credentials',
+      description: 'In the order in which they were made. Never their secrets.',
+      request: {
+        query: strict({ tenant_id: id().optional(), provider: provider().optional(), ...pageQuery }),
+      },
+      responses: {
+        200: answer('A page of credentials.', listOf('Credential', credentialSchema)),
+        ...problems(),
+      },
+    }),
+    async (c) => {
+      const { tenant_id: tenantId, ...rest } = c.req.valid('query');
+      const page = await c.get('view').credentials.list(given({ tenantId, ...rest }));
+      return c.json(listJson(page, credentialJson), 200);
+    },
+  );
+
+  app.openapi(
+    createRoute({
+      method: 'post',
+      path: '/v1/credentials',
+      operationId: 'createCredential',
+      tags,
+      security,
+      summary: 'Store a credential',
+      description: 'It is encrypted at once, and no answer ever holds it.',
+      request: {
+        body: body(
+          strict({
+            tenant_id: id(),
+            provider: provider(),
+            name: text(200).openapi({ description: 'For people.', example: 'read only' }).optional(),
+            secret: secretSchema(),
+            reason: reason().optional(),
+          }),
+        ),
+      },
+      responses: { 201: answer('The new credential.', credentialSchema), ...bodyProblems(404, 409) },
+    }),
+    async (c) => {
+      const { tenant_id: tenantId, provider, name, secret, reason } = c.req.valid('json');
+      const input = { tenantId, provider, secret: secretOf(secret), ...given({ name }) };
+      const made = await c.get('view').credentials.create(input, given({ reason }));
+      return c.json(credentialJson(made), 201);
+    },
+  );
+
+  app.openapi(
+    createRoute({
+      method: 'get',
+      path: '/v1/credentials/{id}',
+      operationId: 'getCredential',
+      tags,
+      security,
+      summary: 'Show a credential',
+      description: 'What is known of it, without its secret.',
+      request: { params },
+      responses: { 200: answer('The credential.', credentialSchema), ...problems(404) },
+    }),
+    async (c) => c.json(credentialJson(await c.get('view').credentials.get(c.req.valid('param').id)), 200),
+  );
+
+  app.openapi(
+    createRoute({
+      method: 'put',
+      path: '/v1/credentials/{id}',
+      operationId: 'replaceCredential',
+      tags,
+      security,
+      summary: 'Replace its secret',
+      description: 'Connections that waited for a new one are active again.',
+      request: { params, body: body(strict({ secret: secretSchema(), reason: reason().optional() })) },
+      responses: { 200: answer('The credential as it is now.', credentialSchema), ...bodyProblems(404, 409) },
+    }),
+    async (c) => {
+      const { secret, reason } = c.req.valid('json');
+      const { credentials } = c.get('view');
+      const changed = await credentials.replace(c.req.valid('param').id, secretOf(secret), given({ reason }));
+      return c.json(credentialJson(changed), 200);
+    },
+  );
+
+  app.openapi(
+    createRoute({
+      method: 'delete',
+      path: '/v1/credentials/{id}',
+      operationId: 'deleteCredential',
+      tags,
+      security,
+      summary: 'Delete a credential',
+      description: 'Refused while a connection uses it.',
+      request: { params, body: body(strict({ reason: reason().optional() }), { required: false }) },
+      responses: { 204: nothing('It is gone.'), ...bodyProblems(404, 409) },
+    }),
+    async (c) => {
+      await c.get('view').credentials.remove(c.req.valid('param').id, given(c.req.valid('json')));
+      return c.body(null, 204);
+    },
+  );
+}

@@ -1,0 +1,205 @@
+import type { Sealed } from '../credentials/vault.ts';
+import type { Queryable } from './database.ts';
+
+type CredentialKind = 'api_key' | 'basic' | 'oauth2' | 'custom';
+
+/** A credential without its secret. */
+export interface CredentialRow {
+  id: string;
+  tenant_id: string;
+  provider_slug: string;
+  name: string | null;
+  kind: CredentialKind;
+  generation: number;
+  expires_at: Date | null;
+  refused_at: Date | null;
+  refused_reason: string | null;
+  refreshed_at: Date | null;
+  created_at: Date;
+  updated_at: Date;
+  /** How many connections use it, as far as they are counted. */
+  connections: number;
+}
+
+/** A credential as runs read it. */
+export interface SealedRow extends Omit<CredentialRow, 'name' | 'created_at' | 'connections'> {
+  key_id: string;
+  sealed: Buffer;
+}
+
+export const sealedOf = ({ key_id: keyId, sealed }: { key_id: string; sealed: Buffer }): Sealed => ({
+  keyId,
+  sealed,
+});
+
+/** Enough to say "many"; a count must not read them all. */
+const mostCounted = 1000;
+
+const columns = (db: Queryable) =>
+  `c.id, c.tenant_id, c.provider_slug, c.name, c.kind, c.generation, c.expires_at, c.refused_at, c.refused_reason,
+   c.refreshed_at, c.created_at, c.updated_at,
+   (SELECT count(*)::int FROM (SELECT FROM ${db.schema}.connections n WHERE n.credential_id = c.id LIMIT ${mostCounted}) n) AS connections`;
+
+const sealedColumns = `id, tenant_id, provider_slug, kind, key_id, sealed, generation, expires_at, refused_at, refused_reason,
+  refreshed_at, updated_at`;
+
+export async function findCredential(
+  db: Queryable,
+  id: string,
+  lock = '',
+): Promise<CredentialRow | undefined> {
+  const [row] = await db.query<CredentialRow>(
+    `SELECT ${columns(db)} FROM ${db.tables.credentials} c WHERE c.id = $1 ${lock}`,
+    [id],
+  );
+  return row;
+}
+
+export interface CredentialFilter {
+  tenantId?: string | undefined;
+  provider?: string | undefined;
+}
+
+/** Of a bounded number that is looked at, in the order of their ids. */
+export function listCredentials(
+  db: Queryable,
+  { tenantId, provider }: CredentialFilter,
+  { after, limit, scan }: { after: string | undefined; limit: number; scan: number },
+): Promise<CredentialRow[]> {
+  return db.query<CredentialRow>(
+    `SELECT ${columns(db)} FROM (SELECT * FROM ${db.tables.credentials} c WHERE ${indexed} ORDER BY c.id LIMIT $4) c
+     WHERE ($3::text IS NULL OR c.provider_slug = $3) ORDER BY c.id LIMIT $5`,
+    [tenantId, after, provider, scan, limit],
+  );
+}
+
+const indexed = '($1::uuid IS NULL OR c.tenant_id = $1) AND ($2::uuid IS NULL OR c.id > $2)';
+
+/** The last of those that such a list looked at; undefined if it came to the end. */
+export async function lastCredentialListed(
+  db: Queryable,
+  { tenantId }: CredentialFilter,
+  { after, scan }: { after: string | undefined; scan: number },
+): Promise<string | undefined> {
+  const [row] = await db.query<{ id: string }>(
+    `SELECT c.id FROM ${db.tables.credentials} c WHERE ${indexed} ORDER BY c.id OFFSET $3 LIMIT 1`,
+    [tenantId, after, scan - 1],
+  );
+  return row?.id;
+}
+
+export interface NewCredential extends Sealed {
+  id: string;
+  tenantId: string;
+  provider: string;
+  name: string | null;
+  kind: CredentialKind;
+  expiresAt: Date | null;
+}
+
+/** Whether there is such a tenant, as far as the caller may see. */
+export async function insertCredential(
+  tx: Queryable,
+  now: Date,
+  credential: NewCredential,
+): Promise<boolean> {
+  const { id, tenantId, provider, name, kind, keyId, sealed, expiresAt } = credential;
+  const rows = await tx.query(
+    `INSERT INTO ${tx.schema}.credentials (id, tenant_id, provider_slug, name, kind, key_id, sealed, expires_at, created_at, updated_at)
+     SELECT $1, t.id, $3, $4, $5, $6, $7, $8, $9, $9 FROM ${tx.tables.tenants} t WHERE t.id = $2
+     RETURNING 1`,
+    [id, tenantId, provider, name, kind, keyId, sealed, expiresAt, now],
+  );
+  return rows.length > 0;
+}
+
+/** Puts another secret in its place: whatever was said of the one before holds no more. */
+export async function replaceSecret(
+  tx: Queryable,
+  now: Date,
+  { id, kind, keyId, sealed, expiresAt }: Pick<NewCredential, 'id' | 'kind' | 'expiresAt'> & Sealed,
+): Promise<void> {
+  await tx.query(
+    `UPDATE ${tx.schema}.credentials
+     SET kind = $2, key_id = $3, sealed = $4, expires_at = $5, generation = generation + 1,
+         refused_at = NULL, refused_reason = NULL, refreshed_at = NULL, updated_at = $6
+     WHERE id = $1`,
+    [id, kind, keyId, sealed, expiresAt, now],
+  );
+}
+
+export async function deleteCredential(tx: Queryable, id: string): Promise<void> {
+  await tx.query(`DELETE FROM ${tx.schema}.credentials WHERE id = $1`, [id]);
+}
+
+/** What a run reads: one statement. The tenant is part of it, though no connection can have another's. */
+export async function readSealed(
+  db: Queryable,
+  { tenantId, id }: { tenantId: string; id: string },
+  lock: '' | 'FOR NO KEY UPDATE' | 'FOR NO KEY UPDATE SKIP LOCKED' = '',
+): Promise<SealedRow | undefined> {
+  const [row] = await db.query<SealedRow>(
+    `SELECT ${sealedColumns} FROM ${db.schema}.credentials WHERE tenant_id = $1 AND id = $2 ${lock}`,
+    [tenantId, id],
+  );
+  return row;
+}
+
+/** Stores what was renewed, unless somebody else has changed the row since it was read. */
+export async function storeRenewed(
+  tx: Queryable,
+  now: Date,
+  {
+    id,
+    generation,
+    keyId,
+    sealed,
+    expiresAt,
+  }: { id: string; generation: number; expiresAt: Date | null } & Sealed,
+): Promise<SealedRow | undefined> {
+  const [row] = await tx.query<SealedRow>(
+    `UPDATE ${tx.schema}.credentials
+     SET key_id = $3, sealed = $4, expires_at = $5, generation = generation + 1, refreshed_at = $6, updated_at = $6,
+         refused_at = NULL, refused_reason = NULL
+     WHERE id = $1 AND generation = $2
+     RETURNING ${sealedColumns}`,
+    [id, generation, keyId, sealed, expiresAt, now],
+  );
+  return row;
+}
+
+/** Nobody need ask the provider again until it is replaced. */
+export async function markRefused(tx: Queryable, now: Date, id: string, reason: string): Promise<void> {
+  await tx.query(
+    `UPDATE ${tx.schema}.credentials SET refused_at = $2, refused_reason = $3, updated_at = $2 WHERE id = $1`,
+    [id, now, reason],
+  );
+}
+
+/** Gives a connection a credential, or takes the one it has. */
+export async function writeConnectionCredential(
+  tx: Queryable,
+  now: Date,
+  connectionId: string,
+  credentialId: string | null,
+): Promise<void> {
+  await tx.query(`UPDATE ${tx.schema}.connections SET credential_id = $2, updated_at = $3 WHERE id = $1`, [
+    connectionId,
+    credentialId,
+    now,
+  ]);
+}
+
+/** Locks connections that wait for another credential, in the order of ids as everybody does. */
+export async function lockRefusedConnections(
+  tx: Queryable,
+  credentialId: string,
+  limit: number,
+): Promise<string[]> {
+  const rows = await tx.query<{ id: string }>(
+    `SELECT id FROM ${tx.schema}.connections WHERE credential_id = $1 AND status = 'needs_auth'
+     ORDER BY id LIMIT $2 FOR NO KEY UPDATE`,
+    [credentialId, limit],
+  );
+  return rows.map(({ id }) => id);
+}

@@ -1,0 +1,51 @@
+import type { Sealed } from '../credentials/vault.ts';
+import type { Queryable } from './database.ts';
+
+/** Everything that is encrypted: by table, what names a row there. */
+const names = { credentials: 'id', authorizations: 'state', webhooks: 'connection_id' } as const;
+
+export type SealedTable = keyof typeof names;
+export const sealedTables = Object.keys(names) as SealedTable[];
+
+export interface SealedEntry {
+  /** As text: bytes in hexadecimal. */
+  name: string;
+  tenant_id: string;
+  key_id: string;
+  sealed: Buffer;
+}
+
+const asText = (column: string) => (column === 'state' ? `encode(state, 'hex')` : `${column}::text`);
+const fromText = (column: string, text: string) =>
+  column === 'state' ? `decode(${text}, 'hex')` : `${text}::uuid`;
+
+/** Locks some that are under another key, after a name, in the order of names. */
+export function lockSealed(
+  tx: Queryable,
+  table: SealedTable,
+  { keyId, after, limit, skip }: { keyId: string; after: string | undefined; limit: number; skip: boolean },
+): Promise<SealedEntry[]> {
+  const column = names[table];
+  return tx.query<SealedEntry>(
+    `SELECT ${asText(column)} AS name, tenant_id, key_id, sealed FROM ${tx.schema}.${table}
+     WHERE key_id <> $1 AND ($2::text IS NULL OR ${column} > ${fromText(column, '$2')})
+     ORDER BY ${column} LIMIT $3 FOR NO KEY UPDATE ${skip ? 'SKIP LOCKED' : ''}`,
+    [keyId, after, limit],
+  );
+}
+
+/** Only how it is encrypted changes: neither its generation nor when it was changed. */
+export async function writeSealed(
+  tx: Queryable,
+  table: SealedTable,
+  rows: ({ name: string } & Sealed)[],
+): Promise<void> {
+  if (rows.length === 0) return;
+  const column = names[table];
+  await tx.query(
+    `UPDATE ${tx.schema}.${table} t SET key_id = n.key_id, sealed = n.sealed
+     FROM unnest($1::text[], $2::text[], $3::bytea[]) AS n (name, key_id, sealed)
+     WHERE t.${column} = ${fromText(column, 'n.name')}`,
+    [rows.map(({ name }) => name), rows.map(({ keyId }) => keyId), rows.map(({ sealed }) => sealed)],
+  );
+}

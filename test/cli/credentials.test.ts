@@ -1,0 +1,130 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { handlesOn, newKey } from '../credentials/handles.ts';
+import { expectFailure, useCli } from '../setup/cli.ts';
+import { tenant, useDatabase } from '../setup/database.ts';
+import { runCli } from '../setup/process.ts';
+
+const database = useDatabase();
+const { sql } = database;
+const { run } = useCli(database);
+const keys = [newKey()];
+beforeEach(() => database.empty());
+
+interface Told {
+  id: string;
+  kind: string;
+  generation: number;
+  connections: number;
+}
+
+const env = (more: NodeJS.ProcessEnv = {}) => ({
+  SYNCLINE_DATABASE_URL: database.url,
+  SYNCLINE_CREDENTIALS_KEYS: keys.join(),
+  ...more,
+});
+const withKeys = (args: string[], more: NodeJS.ProcessEnv = {}, input?: string) =>
+  runCli(args, { env: env(more), ...(input !== undefined && { input }) });
+
+async function json<T = Told>(args: string[], more: NodeJS.ProcessEnv = {}, input?: string): Promise<T> {
+  const { code, stdout, stderr } = await withKeys([...args, '--json'], more, input);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  return JSON.parse(stdout) as T;
+}
+
+const add = ['credentials', 'add', '--tenant', tenant, '--provider', 'github'];
+
+describe('syncline credentials', () => {
+  it('keygen makes a key, another one each time, and the setting takes it', async () => {
+    const [one, two] = [await run('credentials', 'keygen'), await run('credentials', 'keygen')];
+    expect(one.stdout).toMatch(/^k[\da-f]{8}:[\w+/]{43}=\n$/);
+    expect(one.stdout).not.toBe(two.stdout);
+    const key = one.stdout.trim();
+    const shown = await runCli(['config', '--json'], { env: { SYNCLINE_CREDENTIALS_KEYS: key } });
+    const lines = await runCli(['config'], { env: { SYNCLINE_CREDENTIALS_KEYS: key } });
+    expect(shown.stdout).toContain(`${key.split(':')[0]}:***`);
+    expect(shown.stdout + lines.stdout + shown.stderr).not.toContain(key.split(':')[1]);
+  });
+
+  it('add reads the secret from standard input or a variable, by kind, and no answer holds it', async () => {
+    const made = await json(add, {}, 'hush-key\n');
+    expect(made).toMatchObject({ kind: 'api_key', generation: 1, connections: 0 });
+    const kinds: [string, string, object][] = [
+      ['basic', 'user:hush:word', { username: 'user', password: 'hush:word' }],
+      ['oauth2', 'hush-token', { accessToken: 'hush-token' }],
+      [
+        'oauth2',
+        '{"access_token":"hush-json","expires_at":"2030-01-01T00:00:00Z"}',
+        { accessToken: 'hush-json' },
+      ],
+      ['custom', '{"a":"hush-custom"}', { fields: { a: 'hush-custom' } }],
+    ];
+    const handle = handlesOn(database, { keys });
+    expect(await handle(made.id).get()).toMatchObject({ key: 'hush-key' });
+    for (const [kind, HUSH, expected] of kinds) {
+      const { id } = await json([...add, '--kind', kind, '--from-env', 'HUSH'], { HUSH });
+      expect(await handle(id).get()).toMatchObject({ type: kind, ...expected });
+    }
+    const { stdout } = await withKeys(['credentials', 'list']);
+    expect(stdout.trim().split('\n')).toHaveLength(6);
+    const shown = await withKeys(['credentials', 'show', made.id]);
+    expect(shown.stdout).toMatch(/^state +good$/m);
+    expect(stdout + shown.stdout + JSON.stringify(made)).not.toContain('hush');
+  });
+
+  it('what is wrong is said in a line, and the secret is not repeated', async () => {
+    expectFailure(
+      await runCli(add, { env: env({ SYNCLINE_CREDENTIALS_KEYS: '' }), input: 'hush' }),
+      /syncline credentials keygen/,
+    );
+    for (const [args, input, reason] of [
+      [add, '', /The secret is empty/],
+      [[...add, '--from-env', 'NOT_SET'], undefined, /The variable NOT_SET/],
+      [[...add, '--kind', 'basic'], 'hush', /user:password/],
+      [[...add, '--kind', 'custom'], 'hush', /must be a JSON object/],
+      [[...add, '--kind', 'oauth2'], '{"token":"hush"}', /secret.accessToken is missing/],
+      [[...add, '--kind', 'magic'], 'hush', /--kind is "magic"/],
+    ] as [string[], string | undefined, RegExp][]) {
+      const failed = await withKeys(args, {}, input);
+      expectFailure(failed, reason);
+      expect(failed.stderr).not.toContain('hush');
+    }
+  });
+
+  it('replace, remove and connections add --credential do what they say', async () => {
+    const { id } = await json(add, {}, 'first');
+    const connection = await json<{ id: string; credential_id: string }>([
+      'connections',
+      'add',
+      '--provider',
+      'github',
+      '--tenant',
+      tenant,
+      '--credential',
+      id,
+    ]);
+    expect(connection.credential_id).toBe(id);
+    expect(await json(['credentials', 'replace', id, '--reason', 'leaked'], {}, 'second')).toMatchObject({
+      generation: 2,
+      connections: 1,
+    });
+    expectFailure(await withKeys(['credentials', 'remove', id]), /cannot be deleted: a connection uses it/);
+    await database.engine().connections.setCredential(connection.id, null);
+    expect(await json(['credentials', 'remove', id])).toEqual({ id, removed: true });
+    expect(await sql(`SELECT reason FROM events WHERE kind = 'credential.replaced'`)).toEqual([
+      { reason: 'leaked' },
+    ]);
+  });
+
+  it('rotate tells how much it did, and fails where something could not be opened', async () => {
+    await json(add, {}, 'one');
+    await json(add, {}, 'two');
+    const young = newKey('young');
+    const rotate = (text: string) =>
+      withKeys(['credentials', 'rotate', '--json'], { SYNCLINE_CREDENTIALS_KEYS: text });
+    const done = await rotate(`${young},${keys[0]}`);
+    expect([done.code, JSON.parse(done.stdout)]).toEqual([0, { rotated: 2, unopened: 0 }]);
+    const again = await rotate(newKey('third'));
+    expect([again.code, JSON.parse(again.stdout)]).toEqual([1, { rotated: 0, unopened: 2 }]);
+    expect(again.stderr).toContain('2 secrets could not be opened');
+  });
+});

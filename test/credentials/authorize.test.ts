@@ -1,0 +1,291 @@
+import { createHash } from 'node:crypto';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { hostRule } from '../../src/http/hosts.ts';
+import { defineConnector, type SynclineOptions } from '../../src/index.ts';
+import { type Service, startService } from '../http/service.ts';
+import { testPorts } from '../setup/clock.ts';
+import { tenant, useDatabase } from '../setup/database.ts';
+import { recordingLogger } from '../setup/log.ts';
+import { newKey } from './handles.ts';
+import { type OAuthServer, startOAuthServer } from './oauth-server.ts';
+
+const database = useDatabase();
+const { sql } = database;
+const keys = [newKey()];
+const app = 'https://app.example.com';
+let server: OAuthServer;
+beforeEach(async () => {
+  await database.empty();
+  server = await startOAuthServer();
+});
+
+const ports = () => testPorts('2025-01-01T12:00:00Z');
+const serve = (engine: SynclineOptions = {}): Promise<Service> =>
+  startService(database, {
+    hosts: hostRule('127.0.0.1'),
+    engine: {
+      credentials: { keys },
+      server: { returnOrigins: [app] },
+      connectors: [
+        defineConnector({
+          provider: 'github',
+          name: 'GitHub',
+          oauth2: {
+            ...server.oauth2,
+            scopes: ['repo', 'read:user'],
+            // Nothing of this replaces what protects the way.
+            authorizationParameters: { access_type: 'offline', state: 'mine', code_challenge: 'mine' },
+          },
+          sync: async () => ({ signals: [] }),
+        }),
+      ],
+      ...engine,
+    },
+  });
+
+/** As a person's browser does it: to the provider, and from there to wherever it says. */
+async function consent(authorizationUrl: string): Promise<string> {
+  const response = await fetch(authorizationUrl, { redirect: 'manual' });
+  return response.headers.get('location') ?? '';
+}
+
+const begin = async ({ call }: Service, json: Record<string, unknown>) => {
+  const answer = await call('/v1/connections/authorize', { method: 'POST', json });
+  return { ...answer, url: String(answer.body['authorization_url']) };
+};
+const come = ({ call, url }: Service, target: string, accept = 'text/html') =>
+  call(target.replace(url, ''), { key: undefined, headers: { accept } });
+
+describe('credentials: a person goes to a provider and comes back', () => {
+  it('credentials: consent becomes a credential of the connection, which is active again, and the person goes on', async () => {
+    const service = await serve();
+    const { syncline, url } = service;
+    const { id } = await syncline.connections.create({
+      tenantId: tenant,
+      provider: 'github',
+      externalId: 'acme',
+    });
+    await sql(`UPDATE connections SET status = 'needs_auth'`);
+    const started = await begin(service, { connection_id: id, return_to: `${app}/settings?tab=sync#here` });
+    expect(started.status).toBe(200);
+    const asked = new URL(started.url).searchParams;
+    expect(Object.fromEntries(asked)).toEqual({
+      access_type: 'offline',
+      scope: 'repo read:user',
+      response_type: 'code',
+      client_id: 'the-app',
+      redirect_uri: `${url}/v1/connections/callback`,
+      state: expect.stringMatching(/^[\w-]{43}$/),
+      code_challenge: expect.stringMatching(/^[\w-]{43}$/),
+      code_challenge_method: 'S256',
+    });
+    const arrived = await come(service, await consent(started.url));
+    expect([arrived.status, arrived.headers.get('location')]).toEqual([
+      303,
+      `${app}/settings?tab=sync&connection_id=${id}&status=authorized#here`,
+    ]);
+    const connection = await syncline.connections.get(id);
+    expect(connection).toMatchObject({ status: 'active', credentialId: expect.any(String) });
+    expect(await syncline.credentials.get(connection.credentialId as string)).toMatchObject({
+      kind: 'oauth2',
+      name: 'acme',
+      connections: 1,
+    });
+    const events = await sql<{ kind: string; actor: string }>('SELECT kind, actor FROM events ORDER BY id');
+    expect(events.slice(-2)).toEqual([
+      { kind: 'credential.authorized', actor: 'key:tests' },
+      { kind: 'connection.resumed', actor: 'key:tests' },
+    ]);
+    // What was exchanged is what was challenged, with the secret of the app.
+    const [request] = server.requests;
+    expect(request?.form).toMatchObject({
+      grant_type: 'authorization_code',
+      redirect_uri: `${url}/v1/connections/callback`,
+      client_secret: 'client-secret-of-the-app',
+    });
+    const hash = createHash('sha256')
+      .update(request?.form['code_verifier'] ?? '')
+      .digest('base64url');
+    expect(hash).toBe(asked.get('code_challenge'));
+  });
+
+  it('credentials: consent once more replaces the tokens, for all that share them; without an address there is a page', async () => {
+    const service = await serve();
+    const { syncline } = service;
+    const { id } = await syncline.connections.create({ tenantId: tenant, provider: 'github' });
+    const first = await begin(service, { connection_id: id });
+    const page = await come(service, await consent(first.url));
+    expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=UTF-8']);
+    expect(page.text).toContain('The account is connected.');
+    expect(page.text).not.toMatch(/<script/);
+    const { credentialId } = await syncline.connections.get(id);
+    const other = await syncline.connections.create({ tenantId: tenant, provider: 'github', credentialId });
+    await sql(`UPDATE connections SET status = 'needs_auth'`);
+    const second = await begin(service, { connection_id: id });
+    await come(service, await consent(second.url));
+    expect(await syncline.connections.get(other.id)).toMatchObject({ status: 'active', credentialId });
+    expect(await syncline.credentials.get(credentialId as string)).toMatchObject({
+      generation: 2,
+      connections: 2,
+    });
+    expect(await sql('SELECT FROM credentials')).toHaveLength(1);
+  });
+
+  it('credentials: what is configured as public is where the provider sends people', async () => {
+    const service = await serve({ server: { publicUrl: 'https://sync.example.com/base/' } });
+    const { id } = await service.syncline.connections.create({ tenantId: tenant, provider: 'github' });
+    const { url } = await begin(service, { connection_id: id, return_to: 'https://sync.example.com/there' });
+    expect(new URL(url).searchParams.get('redirect_uri')).toBe(
+      'https://sync.example.com/base/v1/connections/callback',
+    );
+  });
+
+  it('credentials: a state is good once, for ten minutes, and only if it was given out', async () => {
+    const clock = ports();
+    const service = await serve({ ports: clock });
+    const { id } = await service.syncline.connections.create({ tenantId: tenant, provider: 'github' });
+    const back = await consent((await begin(service, { connection_id: id })).url);
+    // A preview of the link does not use it up.
+    expect(
+      (await service.call(back.replace(service.url, ''), { method: 'HEAD', key: undefined })).status,
+    ).toBe(200);
+    expect((await come(service, back)).status).toBe(200);
+    const again = await come(service, back);
+    expect([again.status, again.text]).toEqual([410, expect.stringContaining('was used already')]);
+    expect((await come(service, back, 'application/json')).body).toMatchObject({ code: 'EXPIRED' });
+
+    const late = await consent((await begin(service, { connection_id: id })).url);
+    clock.advance(10 * 60 * 1000);
+    expect((await come(service, late)).status).toBe(410);
+    const foreign = `/v1/connections/callback?state=${'x'.repeat(43)}&code=${new URL(back).searchParams.get('code')}`;
+    expect((await come(service, foreign)).status).toBe(410);
+    for (const wrong of ['', '?state=short&code=a', `?state=${'x'.repeat(44)}&code=a`, '?code=a'])
+      expect((await come(service, `/v1/connections/callback${wrong}`)).status).toBe(400);
+    expect(server.requests).toHaveLength(1);
+    expect(await sql('SELECT FROM credentials')).toHaveLength(1);
+  });
+
+  it("credentials: with another's state a code becomes nobody's: it was challenged for its own", async () => {
+    const service = await serve();
+    const { connections } = service.syncline;
+    const [mine, theirs] = [
+      await connections.create({ tenantId: tenant, provider: 'github' }),
+      await connections.create({ tenantId: tenant, provider: 'github' }),
+    ];
+    const stolen = new URL(await consent((await begin(service, { connection_id: theirs.id })).url));
+    const state =
+      new URL((await begin(service, { connection_id: mine.id })).url).searchParams.get('state') ?? '';
+    stolen.searchParams.set('state', state);
+    const arrived = await come(service, stolen.href);
+    expect(arrived.text).toContain('did not give access (invalid_grant)');
+    expect(await sql('SELECT FROM credentials')).toEqual([]);
+  });
+
+  it('credentials: what the provider says instead of a code comes back as a code, and nothing else of it', async () => {
+    const service = await serve();
+    const { id } = await service.syncline.connections.create({ tenantId: tenant, provider: 'github' });
+    const stateOf = async (more = {}) =>
+      new URL((await begin(service, { connection_id: id, ...more })).url).searchParams.get('state') ?? '';
+    const callback = (state: string, query: string) =>
+      come(service, `/v1/connections/callback?state=${state}&${query}`);
+    const denied = await callback(await stateOf(), 'error=access_denied&error_description=%3Cscript%3E');
+    expect(denied.text).toContain('consent was not given');
+    const strange = await callback(await stateOf(), 'error=%3Cscript%3Ealert(1)%3C/script%3E');
+    expect(strange.text).toContain('(provider_error)');
+    expect(denied.text + strange.text).not.toMatch(/<script|alert/);
+    const sent = await callback(await stateOf({ return_to: `${app}/x` }), 'error=access_denied&foo=bar');
+    expect(sent.headers.get('location')).toBe(
+      `${app}/x?connection_id=${id}&status=failed&error=access_denied`,
+    );
+    const state = await stateOf();
+    server.behaviour.answer = { status: 503, body: 'busy' };
+    expect((await callback(state, 'code=abc')).text).toContain('(temporarily_unavailable)');
+    expect(await sql('SELECT FROM credentials')).toEqual([]);
+  });
+
+  it('credentials: people are only sent to where they may be, from where it is known how', async () => {
+    const service = await serve();
+    const { id } = await service.syncline.connections.create({ tenantId: tenant, provider: 'github' });
+    for (const wrong of [
+      'https://evil.example/settings',
+      'https://app.example.com.evil.example/',
+      'https://app.example.com@evil.example/',
+      'http://app.example.com/',
+      'javascript:alert(1)',
+      '//evil.example',
+      '/settings',
+    ]) {
+      const { status, body } = await begin(service, { connection_id: id, return_to: wrong });
+      expect([status, (body['errors'] as { field: string }[])[0]?.field], wrong).toEqual([400, 'return_to']);
+    }
+    expect((await begin(service, { connection_id: id, return_to: `${service.url}/here` })).status).toBe(200);
+    await service.syncline.providers.register({ slug: 'plain' });
+    const plain = await service.syncline.connections.create({ tenantId: tenant, provider: 'plain' });
+    expect((await begin(service, { connection_id: plain.id })).body).toMatchObject({
+      code: 'CONFLICT',
+      detail: 'No connector here says how consent is given to "plain".',
+    });
+    expect(await sql('SELECT FROM authorizations WHERE connection_id = $1', [plain.id])).toEqual([]);
+  });
+
+  it('credentials: ways that are begun and not ended are bounded, and the janitor forgets them', async () => {
+    const clock = ports();
+    const service = await serve({ ports: clock });
+    const { id } = await service.syncline.connections.create({ tenantId: tenant, provider: 'github' });
+    for (let i = 0; i < 13; i++) {
+      clock.advance(1000);
+      await begin(service, { connection_id: id });
+    }
+    expect(await sql('SELECT FROM authorizations')).toHaveLength(10);
+    clock.advance(10 * 60 * 1000);
+    const janitor = database.engine({ ports: clock });
+    const asleep = clock.asleep();
+    await janitor.start({ roles: ['janitor'] });
+    await asleep;
+    expect(await sql('SELECT FROM authorizations')).toEqual([]);
+  });
+
+  it('credentials: after all of this no secret is in the log, in an answer, or in a column', async () => {
+    const { log, lines } = recordingLogger('trace');
+    const service = await serve({ logger: log });
+    const { syncline, call } = service;
+    const { id } = await syncline.connections.create({ tenantId: tenant, provider: 'github' });
+    const answers: string[] = [];
+    const told = (...all: { text: string; headers: Headers }[]) =>
+      answers.push(...all.map(({ text, headers }) => `${text} ${JSON.stringify([...headers])}`));
+    const started = await begin(service, { connection_id: id });
+    const back = await consent(started.url);
+    told(await come(service, back), await come(service, back));
+    const { credentialId } = await syncline.connections.get(id);
+    const put = {
+      method: 'PUT',
+      json: { secret: { type: 'oauth2', access_token: 'x', ...{ wrong: server.latest() } } },
+    };
+    told(await call(`/v1/credentials/${credentialId}`, put));
+    for (const path of [
+      '/v1/credentials',
+      `/v1/credentials/${credentialId}`,
+      '/v1/connections',
+      '/v1/audit',
+      '/v1/system',
+    ])
+      told(await call(path));
+    server.behaviour.answer = {
+      status: 400,
+      body: JSON.stringify({ error: 'invalid_grant', echo: [...server.secrets] }),
+    };
+    await sql("UPDATE credentials SET expires_at = now() - interval '1 minute'");
+    await syncline.connections.trigger(id);
+    await syncline.drain();
+    told(await call(`/v1/jobs?connection_id=${id}`));
+    const rows: string[] = [];
+    for (const table of ['credentials', 'authorizations', 'connections', 'events', 'sync_jobs', 'attempts'])
+      for (const { row } of await sql<{ row: string }>(`SELECT t::text AS row FROM ${table} t`))
+        rows.push(row);
+    const everything = [JSON.stringify(lines), ...answers, ...rows].join('\n');
+    expect(everything.length).toBeGreaterThan(3000);
+    const keyText = (keys[0] ?? '').slice(3);
+    expect(server.secrets.size).toBeGreaterThan(4);
+    for (const secret of [...server.secrets, keyText]) expect(everything).not.toContain(secret);
+  });
+});

@@ -1,0 +1,54 @@
+import { randomBytes } from 'node:crypto';
+import type { Logger } from 'pino';
+import { afterEach } from 'vitest';
+import { loadConfig } from '../../src/config/load.ts';
+import { createCredentialHandles } from '../../src/credentials/handles.ts';
+import { createVault } from '../../src/credentials/vault.ts';
+import {
+  type Connector,
+  type CredentialHandle,
+  defineConnector,
+  type OAuth2,
+  type Ports,
+} from '../../src/index.ts';
+import type { ClaimedJob } from '../../src/pipeline/claim.ts';
+import { openDatabase } from '../../src/store/database.ts';
+import { testPorts } from '../setup/clock.ts';
+import { silent, type TestDatabase, tenant } from '../setup/database.ts';
+
+export const newKey = (id = 'k1') => `${id}:${randomBytes(32).toString('base64')}`;
+
+export const oauthConnector = (oauth2: OAuth2, provider = 'github'): Connector =>
+  defineConnector({ provider, name: provider, oauth2, sync: async () => ({ signals: [] }) });
+
+const opened: { close(): Promise<void> }[] = [];
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((one) => one.close()));
+});
+
+export interface HandleOptions {
+  keys: string[];
+  connectors?: Connector[];
+  ports?: Ports;
+  log?: Logger;
+}
+
+/** What a process gives its runs, without the rest of it. Each call is like a process of its own. */
+export function handlesOn(
+  database: TestDatabase,
+  { keys, connectors = [], ports = testPorts(), log = silent }: HandleOptions,
+): (credentialId: string | undefined, signal?: AbortSignal, tenantId?: string) => CredentialHandle {
+  const { config } = loadConfig({ options: { database: database.url } });
+  const db = openDatabase(config.database, ports, () => {});
+  opened.push(db);
+  const handles = createCredentialHandles({
+    db,
+    ports,
+    log,
+    vault: createVault(keys),
+    connectors: new Map(connectors.map((one) => [one.provider, one])),
+    config: config.database,
+  });
+  return (credentialId, signal = new AbortController().signal, tenantId = tenant) =>
+    handles({ tenantId, connection: { credentialId } } as ClaimedJob, signal);
+}

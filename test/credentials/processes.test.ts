@@ -1,0 +1,116 @@
+import { fileURLToPath } from 'node:url';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { systemPorts } from '../../src/index.ts';
+import { tenant, useDatabase } from '../setup/database.ts';
+import { type Running, startProcess } from '../setup/process.ts';
+import { until } from '../setup/until.ts';
+import { handlesOn, newKey, oauthConnector } from './handles.ts';
+import { type OAuthServer, startOAuthServer } from './oauth-server.ts';
+
+const database = useDatabase();
+const { sql } = database;
+const keys = [newKey()];
+const script = fileURLToPath(new URL('../fixtures/refresher.mjs', import.meta.url));
+let server: OAuthServer;
+beforeEach(async () => {
+  await database.empty();
+  server = await startOAuthServer();
+});
+
+/** One credential, and as many connections that share it, each with a job that is due. */
+async function share(connections: number, expiresInSeconds: number): Promise<string> {
+  const engine = database.engine({ credentials: { keys } });
+  const expiresAt = new Date(Date.now() + expiresInSeconds * 1000).toISOString();
+  const secret = { type: 'oauth2' as const, ...server.issue(), expiresAt };
+  const { id } = await engine.credentials.create({ tenantId: tenant, provider: 'github', secret });
+  // As if it had come an hour before its end.
+  await sql(`UPDATE credentials SET refreshed_at = expires_at - interval '1 hour'`);
+  for (let i = 0; i < connections; i++) {
+    const made = await engine.connections.create({ tenantId: tenant, provider: 'github', credentialId: id });
+    await engine.connections.trigger(made.id);
+  }
+  return id;
+}
+
+const start = (count: number): Running =>
+  startProcess(process.execPath, [
+    script,
+    JSON.stringify({
+      database: database.url,
+      keys,
+      oauth2: server.oauth2,
+      provider: 'github',
+      url: server.url,
+      count,
+    }),
+  ]);
+
+const many = 10;
+
+describe('credentials: ten real processes and one rotating token', () => {
+  it('credentials: ten processes refresh one token once, and all ten get the new one', {
+    timeout: 120_000,
+  }, async () => {
+    const id = await share(many, -1);
+    const processes = Array.from({ length: many }, () => start(many));
+    const ended = await Promise.all(processes.map(({ finished }) => finished));
+    expect(ended.map(({ code }) => code)).toEqual(processes.map(() => 0));
+    expect(server.requests).toHaveLength(1);
+    expect(server.sawTheft()).toBe(false);
+    expect(server.calls).toEqual(processes.map(() => server.latest()));
+    expect(await sql(`SELECT DISTINCT payload FROM signals`)).toEqual([
+      { payload: { status: 200, generation: 2 } },
+    ]);
+    expect(await sql('SELECT count(*)::int AS n FROM signals')).toEqual([{ n: many }]);
+    expect(await sql('SELECT generation, refused_at FROM credentials WHERE id = $1', [id])).toEqual([
+      { generation: 2, refused_at: null },
+    ]);
+    for (const { stdout, stderr } of ended)
+      for (const secret of [...server.secrets, ...keys]) expect(stdout + stderr).not.toContain(secret);
+  });
+
+  it('credentials: while the old token works, nine go on with it and one renews it', {
+    timeout: 120_000,
+  }, async () => {
+    await share(many, 60);
+    const old = server.latest();
+    // It is given only after all the others have gone on without it.
+    server.behaviour.before = () =>
+      until(
+        'the others have called',
+        () => server.calls.filter((token) => token === old).length === many - 1,
+      );
+    const processes = Array.from({ length: many }, () => start(many));
+    const ended = await Promise.all(processes.map(({ finished }) => finished));
+    expect(ended.map(({ code }) => code)).toEqual(processes.map(() => 0));
+    expect(server.requests).toHaveLength(1);
+    expect(server.calls.filter((token) => token === server.latest())).toHaveLength(1);
+    expect(await sql(`SELECT DISTINCT payload ->> 'status' AS status FROM signals`)).toEqual([
+      { status: '200' },
+    ]);
+  });
+
+  it('credentials: a process killed while it refreshes leaves the row free, and the token as it was', async () => {
+    const id = await share(1, -1);
+    let letGo = () => {};
+    server.behaviour.before = () =>
+      new Promise((resolve) => {
+        letGo = resolve;
+      });
+    const doomed = start(1);
+    await until('the provider is asked', () => server.requests.length === 1);
+    const next = handlesOn(database, {
+      keys,
+      connectors: [oauthConnector(server.oauth2)],
+      ports: systemPorts,
+    });
+    const waiting = next(id).get();
+    doomed.process.kill('SIGKILL');
+    await doomed.finished;
+    server.behaviour.before = undefined;
+    letGo();
+    expect(await waiting).toMatchObject({ accessToken: server.latest(), generation: 2 });
+    expect(server.requests).toHaveLength(2);
+    expect(server.sawTheft()).toBe(false);
+  });
+});

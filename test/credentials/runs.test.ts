@@ -1,0 +1,132 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { defineConnector, type SyncContext, UnauthorizedError } from '../../src/index.ts';
+import { tenant, useDatabase } from '../setup/database.ts';
+import { newKey } from './handles.ts';
+import { type OAuthServer, startOAuthServer } from './oauth-server.ts';
+
+const database = useDatabase();
+const { sql } = database;
+const keys = [newKey()];
+let server: OAuthServer;
+beforeEach(async () => {
+  await database.empty();
+  server = await startOAuthServer();
+});
+
+/** As a connector does it: once more with another token where the first is refused. */
+async function call({ credentials, fetch, log }: SyncContext) {
+  let credential = await credentials.get();
+  for (let tries = 0; ; tries++) {
+    if (credential.type !== 'oauth2') throw new Error('of another kind');
+    const headers = { authorization: `Bearer ${credential.accessToken}` };
+    const { status } = await fetch(`${server.url}/api`, { headers });
+    log.info({ status }, 'called');
+    if (status === 200) return { signals: [], nextCursor: { generation: credential.generation } };
+    if (tries > 0) throw new UnauthorizedError('The provider refuses even the new token.');
+    credential = await credentials.renew(credential);
+  }
+}
+
+const engine = () =>
+  database.engine({
+    credentials: { keys },
+    connectors: [defineConnector({ provider: 'github', name: 'GitHub', oauth2: server.oauth2, sync: call })],
+  });
+
+async function share(count: number, expiresInSeconds: number) {
+  const { credentials, connections } = engine();
+  const expiresAt = new Date(Date.now() + expiresInSeconds * 1000).toISOString();
+  const secret = { type: 'oauth2' as const, ...server.issue(), expiresAt };
+  const { id } = await credentials.create({ tenantId: tenant, provider: 'github', secret });
+  const made: string[] = [];
+  for (let i = 0; i < count; i++) {
+    const connection = await connections.create({ tenantId: tenant, provider: 'github', credentialId: id });
+    await connections.trigger(connection.id);
+    made.push(connection.id);
+  }
+  return { id, made };
+}
+
+describe('credentials: runs with credentials', () => {
+  it('credentials: a 401 is answered with a new token, and the run succeeds', async () => {
+    const { made } = await share(3, 3600);
+    server.revoke(server.latest());
+    expect(await engine().drain()).toMatchObject({ succeeded: 3, failed: 0 });
+    expect(server.requests).toHaveLength(1);
+    expect((await engine().connections.get(made[0] as string)).sync.cursor).toEqual({ generation: 2 });
+  });
+
+  it('credentials: a refused refresh sets every connection that shares it to needs_auth, with the reason, asking once', async () => {
+    const { id, made } = await share(3, -1);
+    server.behaviour.answer = { status: 400, body: '{"error":"invalid_grant"}' };
+    expect(await engine().drain()).toMatchObject({ failed: 3 });
+    expect(server.requests).toHaveLength(1);
+    const rows = await sql<{ status: string; reason: string }>(
+      `SELECT c.status, e.reason FROM connections c JOIN events e ON e.connection_id = c.id AND e.kind = 'connection.needs_auth'`,
+    );
+    expect(rows).toHaveLength(3);
+    for (const row of rows)
+      expect(row).toEqual({
+        status: 'needs_auth',
+        reason: expect.stringContaining('does not renew the access: 127.0.0.1'),
+      });
+    const { credentials, connections } = engine();
+    expect((await connections.explain(made[0] as string)).sentence).toContain('invalid_grant');
+    expect(await credentials.get(id)).toMatchObject({
+      refusedReason: expect.stringContaining('(invalid_grant)'),
+    });
+    // The user connects again.
+    server.behaviour.answer = undefined;
+    await credentials.replace(id, { type: 'oauth2', ...server.issue() });
+    for (const connection of made) await connections.trigger(connection);
+    expect(await engine().drain()).toMatchObject({ succeeded: 3, failed: 0 });
+  });
+
+  it('credentials: a connection without one fails as unauthorized', async () => {
+    const { connections } = engine();
+    const { id } = await connections.create({ tenantId: tenant, provider: 'github' });
+    await connections.trigger(id);
+    await engine().drain();
+    expect(await connections.get(id)).toMatchObject({ status: 'needs_auth', failure: 'unauthorized' });
+  });
+
+  it('credentials: no secret is in jobs, attempts, events or any other column but the sealed one', async () => {
+    await share(2, -1);
+    await engine().drain();
+    await share(1, -1);
+    server.behaviour.answer = {
+      status: 400,
+      body: JSON.stringify({ error: 'invalid_grant', said: server.latest() }),
+    };
+    await engine().drain();
+    server.behaviour.answer = undefined;
+    const tables = await sql<{ name: string }>(
+      `SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'syncline' AND table_type = 'BASE TABLE'`,
+    );
+    expect(tables.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(['sync_jobs', 'events', 'attempts']),
+    );
+    for (const { name } of tables) {
+      const rows = await sql<{ row: string }>(`SELECT t::text AS row FROM ${name} t`);
+      const text = rows.map(({ row }) => row).join('\n');
+      for (const secret of [...server.secrets, ...keys]) {
+        expect(text, name).not.toContain(secret);
+        expect(text, name).not.toContain(Buffer.from(secret).toString('hex'));
+      }
+    }
+    const columns = await sql<{ name: string }>(
+      `SELECT table_name || '.' || column_name AS name FROM information_schema.columns
+       WHERE table_schema = 'syncline' AND data_type = 'bytea' ORDER BY 1`,
+    );
+    // Anything else that holds bytes is a hash.
+    expect(columns.map(({ name }) => name)).toEqual([
+      'api_keys.hash',
+      'authorizations.sealed',
+      'authorizations.state',
+      'credentials.sealed',
+      'sessions.hash',
+      'webhooks.sealed',
+    ]);
+    expect(await sql('SELECT FROM attempts')).not.toHaveLength(0);
+  });
+});

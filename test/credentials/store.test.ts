@@ -1,0 +1,297 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Secret } from '../../src/index.ts';
+import { tenant, useDatabase } from '../setup/database.ts';
+import { handlesOn, newKey } from './handles.ts';
+
+const database = useDatabase();
+const { sql } = database;
+const keys = [newKey()];
+const engine = () => database.engine({ credentials: { keys } });
+const other = '00000000-0000-4000-8000-000000000002';
+const nowhere = '00000000-0000-4000-8000-00000000dead';
+const apiKey: Secret = { type: 'api_key', key: 'the-key-itself' };
+
+beforeEach(async () => {
+  await database.empty();
+  await sql('DELETE FROM tenants WHERE id <> $1', [tenant]);
+  await sql(`INSERT INTO tenants (id, name) VALUES ($1, 'another')`, [other]);
+  await sql(`INSERT INTO providers (slug) VALUES ('slack') ON CONFLICT DO NOTHING`);
+});
+
+const kindsOf = async () =>
+  (await sql<{ kind: string }>('SELECT kind FROM events ORDER BY id')).map(({ kind }) => kind);
+
+describe('credentials: kept for a tenant, and never told', () => {
+  it('credentials: every kind is stored encrypted, told without its secret, and opens for a run', async () => {
+    const { credentials } = engine();
+    const secrets: Secret[] = [
+      apiKey,
+      { type: 'basic', username: 'user', password: 'the-password' },
+      {
+        type: 'oauth2',
+        accessToken: 'the-access',
+        refreshToken: 'the-refresh',
+        expiresAt: '2030-01-01T00:00:00Z',
+      },
+      { type: 'custom', fields: { privateKey: 'the-private-key', n: 1 } },
+    ];
+    const handle = handlesOn(database, { keys });
+    for (const secret of secrets) {
+      const made = await credentials.create({ tenantId: tenant, provider: 'github', name: 'a name', secret });
+      expect(made).toMatchObject({ kind: secret.type, generation: 1, connections: 0, name: 'a name' });
+      expect(JSON.stringify([made, await credentials.get(made.id), await credentials.list()])).not.toMatch(
+        /the-/,
+      );
+      const opened = await handle(made.id).get();
+      if (secret.type === 'oauth2')
+        expect(opened).toEqual({
+          id: made.id,
+          generation: 1,
+          type: 'oauth2',
+          accessToken: 'the-access',
+          expiresAt: new Date('2030-01-01T00:00:00Z'),
+        });
+      else expect(opened).toEqual({ id: made.id, generation: 1, ...secret });
+    }
+    const rows = await sql<{ row: string }>('SELECT c::text || e::text AS row FROM credentials c, events e');
+    expect(rows.map(({ row }) => row).join()).not.toMatch(/the-/);
+    expect(await kindsOf()).toEqual(secrets.map(() => 'credential.created'));
+  });
+
+  it('credentials: a tenant id in capitals opens like any other', async () => {
+    const upper = 'ABCDEF00-0000-4000-8000-000000000003';
+    await sql(`INSERT INTO tenants (id) VALUES ($1)`, [upper]);
+    const { id } = await engine().credentials.create({ tenantId: upper, provider: 'github', secret: apiKey });
+    const handle = handlesOn(database, { keys })(id, undefined, upper.toLowerCase());
+    expect(await handle.get()).toMatchObject({ key: 'the-key-itself' });
+  });
+
+  it('credentials: without a key everything else works, and storing one names the remedy', async () => {
+    const { credentials, connections } = database.engine();
+    await connections.create({ tenantId: tenant, provider: 'github' });
+    expect((await credentials.list()).items).toEqual([]);
+    await expect(
+      credentials.create({ tenantId: tenant, provider: 'github', secret: apiKey }),
+    ).rejects.toMatchObject({
+      code: 'CONFLICT',
+      hint: expect.stringContaining('syncline credentials keygen'),
+    });
+  });
+
+  it('credentials: what is wrong is named, its value is not', async () => {
+    const { credentials } = engine();
+    const create = (secret: unknown, more = {}) =>
+      credentials.create({ tenantId: tenant, provider: 'github', secret: secret as Secret, ...more });
+    await expect(create({ type: 'api_key' })).rejects.toThrow('secret.key is missing; it must be text.');
+    await expect(create({ type: 'api_key', key: ['hush'] })).rejects.toThrow(
+      /^secret.key is not right; it must be text\.$/,
+    );
+    await expect(create({ type: 'magic' })).rejects.toThrow('secret.type is "magic"; it must be one of');
+    await expect(create({ type: 'oauth2', accessToken: 'a', expiresAt: 'soon' })).rejects.toThrow(
+      'secret.expiresAt',
+    );
+    await expect(create({ type: 'custom', fields: [] })).rejects.toThrow('secret.fields is not right');
+    await expect(create({ type: 'api_key', key: 'x'.repeat(70_000) })).rejects.toThrow('at most 65536 bytes');
+    await expect(create(apiKey, { tenantId: nowhere })).rejects.toThrow(`There is no tenant ${nowhere}.`);
+    await expect(create(apiKey, { provider: 'unheard' })).rejects.toThrow('There is no provider "unheard".');
+    await expect(credentials.get(nowhere)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    await expect(credentials.replace(nowhere, apiKey)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    await expect(credentials.remove(nowhere)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+  });
+
+  it("credentials: a tenant's view has the tenant's and no others, by any way", async () => {
+    const operator = engine();
+    const theirs = await operator.credentials.create({ tenantId: other, provider: 'github', secret: apiKey });
+    const mine = await operator.credentials.create({ tenantId: tenant, provider: 'github', secret: apiKey });
+    const view = operator.as({ tenantId: tenant, actor: 'key:mine' });
+    expect((await view.credentials.list()).items.map(({ id }) => id)).toEqual([mine.id]);
+    expect((await operator.credentials.list({ tenantId: other })).items.map(({ id }) => id)).toEqual([
+      theirs.id,
+    ]);
+    for (const attempt of [
+      () => view.credentials.get(theirs.id),
+      () => view.credentials.replace(theirs.id, apiKey),
+      () => view.credentials.remove(theirs.id),
+      () => view.credentials.create({ tenantId: other, provider: 'github', secret: apiKey }),
+      () => view.connections.create({ tenantId: tenant, provider: 'github', credentialId: theirs.id }),
+    ])
+      await expect(attempt()).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    await expect(view.credentials.rotate()).rejects.toMatchObject({ code: 'FORBIDDEN' });
+    await expect(handlesOn(database, { keys })(theirs.id).get()).rejects.toThrow(
+      'The credential was deleted.',
+    );
+  });
+
+  it('credentials: a page ends where the next begins, and a filter finds all', async () => {
+    const { credentials } = engine();
+    const made: string[] = [];
+    for (let i = 0; i < 5; i++) {
+      const provider = i % 2 ? 'slack' : 'github';
+      made.push((await credentials.create({ tenantId: tenant, provider, secret: apiKey })).id);
+    }
+    const first = await credentials.list({ limit: 2 });
+    const second = await credentials.list({ limit: 3, cursor: first.nextCursor });
+    expect([...first.items, ...second.items].map(({ id }) => id)).toEqual(made);
+    expect(second.nextCursor).toBeUndefined();
+    expect((await credentials.list({ provider: 'slack' })).items).toHaveLength(2);
+  });
+});
+
+describe('credentials: connections use them', () => {
+  it('credentials: a connection takes one of its tenant and provider, and tells which', async () => {
+    const { credentials, connections } = engine();
+    const { id: credentialId } = await credentials.create({
+      tenantId: tenant,
+      provider: 'github',
+      secret: apiKey,
+    });
+    const made = await connections.create({ tenantId: tenant, provider: 'github', credentialId });
+    expect(made.credentialId).toBe(credentialId);
+    expect((await credentials.get(credentialId)).connections).toBe(1);
+    const { id } = await connections.create({ tenantId: tenant, provider: 'github' });
+    expect((await connections.setCredential(id, credentialId, { reason: 'shared' })).credentialId).toBe(
+      credentialId,
+    );
+    expect((await connections.setCredential(id, null)).credentialId).toBeUndefined();
+    const changes = await sql(
+      `SELECT detail, reason FROM events WHERE kind = 'connection.credential_changed' ORDER BY id`,
+    );
+    expect(changes).toEqual([
+      { detail: { from: null, to: credentialId }, reason: 'shared' },
+      { detail: { from: credentialId, to: null }, reason: null },
+    ]);
+    const foreign = await credentials.create({ tenantId: other, provider: 'github', secret: apiKey });
+    const slack = await credentials.create({ tenantId: tenant, provider: 'slack', secret: apiKey });
+    await expect(connections.setCredential(id, foreign.id)).rejects.toThrow(
+      'of the same tenant as the connection',
+    );
+    await expect(connections.setCredential(id, slack.id)).rejects.toThrow(
+      'for "github", and is one for "slack"',
+    );
+    await expect(connections.setCredential(id, nowhere)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    await expect(
+      connections.create({ tenantId: tenant, provider: 'github', credentialId: foreign.id }),
+    ).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+    // The tables themselves would not have it either.
+    await expect(
+      sql('UPDATE connections SET credential_id = $1 WHERE id = $2', [foreign.id, id]),
+    ).rejects.toMatchObject({ constraint: 'connections_credential' });
+  });
+
+  it('credentials: one that is in use is not deleted, and it says by how many', async () => {
+    const { credentials, connections } = engine();
+    const { id } = await credentials.create({ tenantId: tenant, provider: 'github', secret: apiKey });
+    const made = [1, 2].map(() =>
+      connections.create({ tenantId: tenant, provider: 'github', credentialId: id }),
+    );
+    const [one, two] = await Promise.all(made);
+    await expect(credentials.remove(id)).rejects.toMatchObject({
+      code: 'CONFLICT',
+      message: `Credential ${id} cannot be deleted: 2 connections use it.`,
+    });
+    await connections.remove(one?.id as string);
+    expect((await credentials.get(id)).connections).toBe(1);
+    await expect(credentials.remove(id)).rejects.toThrow('a connection uses it');
+    await connections.setCredential(two?.id as string, null);
+    await credentials.remove(id, { reason: 'no longer needed' });
+    await expect(credentials.get(id)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    expect(await sql(`SELECT reason FROM events WHERE kind = 'credential.deleted'`)).toEqual([
+      { reason: 'no longer needed' },
+    ]);
+  });
+
+  it('credentials: a connection that is deleted takes along the credential that only it used', async () => {
+    const { credentials, connections } = engine();
+    const { id } = await credentials.create({ tenantId: tenant, provider: 'github', secret: apiKey });
+    const connection = await connections.create({ tenantId: tenant, provider: 'github', credentialId: id });
+    await connections.remove(connection.id);
+    await expect(credentials.get(id)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    expect((await kindsOf()).slice(-2)).toEqual(['connection.deleted', 'credential.deleted']);
+  });
+
+  it('credentials: replacing one, or attaching one, makes what waited for it active, and nothing else', async () => {
+    const { credentials, connections } = engine();
+    const { id: credentialId } = await credentials.create({
+      tenantId: tenant,
+      provider: 'github',
+      secret: apiKey,
+    });
+    const create = () => connections.create({ tenantId: tenant, provider: 'github', credentialId });
+    const [waiting, paused, loner] = [await create(), await create(), await create()];
+    await connections.setCredential(loner.id, null);
+    await connections.pause(paused.id);
+    await sql(`UPDATE connections SET status = 'needs_auth' WHERE id = ANY ($1)`, [[waiting.id, loner.id]]);
+    await sql(`UPDATE credentials SET refused_at = now(), refused_reason = 'old'`);
+    const replaced = await credentials.replace(
+      credentialId,
+      { type: 'api_key', key: 'another' },
+      { reason: 'leaked' },
+    );
+    expect(replaced).toMatchObject({ generation: 2, refusedAt: undefined, refusedReason: undefined });
+    const statusOf = async (id: string) => (await connections.get(id)).status;
+    expect([await statusOf(waiting.id), await statusOf(paused.id), await statusOf(loner.id)]).toEqual([
+      'active',
+      'paused',
+      'needs_auth',
+    ]);
+    expect(
+      await sql(`SELECT reason FROM events WHERE kind = 'connection.resumed' AND connection_id = $1`, [
+        waiting.id,
+      ]),
+    ).toEqual([{ reason: 'its credential was replaced' }]);
+    expect(await sql(`SELECT reason FROM events WHERE kind = 'credential.replaced'`)).toEqual([
+      { reason: 'leaked' },
+    ]);
+    await connections.setCredential(loner.id, credentialId);
+    expect(await statusOf(loner.id)).toBe('active');
+    expect((await engine().audit.list({ kind: 'credential.replaced' })).items).toHaveLength(1);
+  });
+
+  it('credentials: more connections than fit into a transaction are made active, all of them', async () => {
+    const { credentials } = engine();
+    const { id } = await credentials.create({ tenantId: tenant, provider: 'github', secret: apiKey });
+    await sql(
+      `INSERT INTO connections (tenant_id, provider_slug, credential_id, status)
+       SELECT $1, 'github', $2, 'needs_auth' FROM generate_series(1, 450)`,
+      [tenant, id],
+    );
+    await credentials.replace(id, apiKey);
+    expect(await sql(`SELECT status, count(*)::int AS n FROM connections GROUP BY 1`)).toEqual([
+      { status: 'active', n: 450 },
+    ]);
+  });
+});
+
+describe('credentials: keys are rotated while everything runs', () => {
+  it('credentials: rotate puts everything under the first key, passes over what does not open, and can be repeated', async () => {
+    const [old, young, lost] = [newKey('old'), newKey('young'), newKey('lost')];
+    const before = database.engine({ credentials: { keys: [old] } });
+    const ids: string[] = [];
+    for (let i = 0; i < 130; i++)
+      ids.push(
+        (await before.credentials.create({ tenantId: tenant, provider: 'github', secret: apiKey })).id,
+      );
+    const gone = database.engine({ credentials: { keys: [lost] } });
+    const unopened = await gone.credentials.create({ tenantId: tenant, provider: 'github', secret: apiKey });
+    const updated = await sql('SELECT id, generation, updated_at FROM credentials ORDER BY id');
+
+    const { credentials } = database.engine({ credentials: { keys: [young, old] } });
+    // Somebody holds one of them for a while: it is waited for at the end.
+    const holder = await database.session();
+    await holder.query('BEGIN');
+    await holder.query('SELECT FROM syncline.credentials WHERE id = $1 FOR NO KEY UPDATE', [ids[5]]);
+    const steps: number[] = [];
+    const rotating = credentials.rotate(({ rotated }) => {
+      steps.push(rotated);
+      if (rotated === 129) void holder.query('COMMIT');
+    });
+    expect(await rotating).toEqual({ rotated: 130, unopened: 1 });
+    expect(steps.length).toBeGreaterThan(1);
+    expect(await credentials.rotate()).toEqual({ rotated: 0, unopened: 1 });
+    expect(await sql('SELECT id, generation, updated_at FROM credentials ORDER BY id')).toEqual(updated);
+    const handle = handlesOn(database, { keys: [young] });
+    for (const id of [ids[0], ids[5], ids[129]])
+      expect(await handle(id).get()).toMatchObject({ key: 'the-key-itself' });
+    await expect(handle(unopened.id).get()).rejects.toThrow('key "lost", which is not configured here');
+  });
+});
