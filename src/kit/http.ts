@@ -281,7 +281,8 @@ export function createHttp(context: HttpContext, options: HttpOptions): Http {
       if (bytes > limit)
         throw new PermanentError(`The answer is larger than ${limit} bytes; ask for smaller pages.`);
     }
-    return new TextDecoder(charsetOf(response)).decode(Buffer.concat(chunks));
+    const body = Buffer.concat(chunks);
+    return new TextDecoder(charsetOf(response, body)).decode(body);
   }
 
   function learn(uses: readonly BudgetUse[], { status, headers }: Response, body: string): void {
@@ -357,13 +358,23 @@ async function parsed(text: string, schema: StandardSchemaV1, request: string): 
   return value;
 }
 
-function charsetOf(response: Response): string {
-  const charset = /charset="?([\w-]+)/i.exec(response.headers.get('content-type') ?? '')?.[1] ?? 'utf-8';
+/** As the bytes themselves say, or the headers, or the declaration of an XML document; else UTF-8. */
+function charsetOf(response: Response, body: Buffer): string {
+  const declared = /^\s*<\?xml[^>]*?\sencoding\s*=\s*["']([\w-]+)/i.exec(
+    body.toString('latin1', 0, 200),
+  )?.[1];
+  const said = /charset\s*=\s*["']?([\w-]+)/i.exec(response.headers.get('content-type') ?? '')?.[1];
   try {
-    return new TextDecoder(charset).encoding;
+    return new TextDecoder(markOf(body) ?? said ?? declared ?? 'utf-8').encoding;
   } catch {
     return 'utf-8';
   }
+}
+
+/** The mark that texts of two bytes per character begin with. */
+function markOf(body: Buffer): string | undefined {
+  const mark = body.toString('hex', 0, 2);
+  return mark === 'fffe' ? 'utf-16le' : mark === 'feff' ? 'utf-16be' : undefined;
 }
 
 /** What fetch throws says only that it failed; why is in its cause. */

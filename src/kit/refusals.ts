@@ -47,7 +47,7 @@ function isRateLimit({ status, headers, body }: Omit<ReceivedAnswer, 'request'>,
   if (status === 429) return true;
   if (status !== 403) return false;
   if (headers.has('retry-after') || budgetNews(headers, nowMs).remaining === 0) return true;
-  return /rate limit|quota exceeded|too many requests|abuse detection/i.test(body);
+  return /rate.?limit|limits?.?exceeded|quota.?exceeded|too many requests|abuse detection/i.test(body);
 }
 
 const unsaid = (attempts: number) => Math.min(unsaidSeconds * 2 ** Math.min(attempts, 10), mostUnsaidSeconds);

@@ -1,0 +1,55 @@
+import { z } from 'zod';
+import { type Signal, versionKey } from '../../kit/index.ts';
+import { dateOf, timestamp } from './timestamps.ts';
+
+/** Apart from its name, what is not as it should be is as good as absent: one odd message must not stop a channel. */
+export const messageSchema = z.looseObject({
+  ts: timestamp,
+  subtype: z.string().optional().catch(undefined),
+  text: z.string().nullish().catch(undefined),
+  thread_ts: timestamp.optional().catch(undefined),
+  edited: z.looseObject({ ts: timestamp }).optional().catch(undefined),
+  reply_count: z.number().optional().catch(undefined),
+  latest_reply: timestamp.optional().catch(undefined),
+});
+export type Message = z.output<typeof messageSchema>;
+
+/** A page of `conversations.history` or `conversations.replies`. */
+export const pageSchema = z.object({
+  ok: z.literal(true),
+  messages: z.array(messageSchema).default([]),
+  response_metadata: z.object({ next_cursor: z.string().optional() }).nullish(),
+});
+export type Page = z.output<typeof pageSchema>;
+
+export const nextCursorOf = ({ response_metadata }: Page) => response_metadata?.next_cursor || undefined;
+
+/**
+ * One version of a message. Its key holds the text and when it was edited, and nothing else: reactions, replies and unfurled
+ * links change a message too, and what is polled is not in all things what is delivered.
+ */
+export function signalOf(channel: string, message: Message): Signal {
+  const { ts, edited, text, subtype } = message;
+  // What stays of a message that was deleted while it had replies.
+  if (subtype === 'tombstone') return deletedSignal(channel, ts, ts, message);
+  return {
+    kind: kindOf(message),
+    occurredAt: dateOf(edited?.ts ?? ts),
+    payload: { channel, ...message },
+    dedupeKey: versionKey(`${channel}/${ts}`, edited?.ts ?? ts, text ?? ''),
+  };
+}
+
+export function deletedSignal(channel: string, ts: string, deletedAt: string, last: unknown): Signal {
+  return {
+    kind: 'message.deleted',
+    occurredAt: dateOf(deletedAt),
+    payload: { channel, ts, last },
+    dedupeKey: `${channel}/${ts}@deleted`,
+  };
+}
+
+function kindOf({ ts, edited, thread_ts }: Message): string {
+  if (edited) return 'message.edited';
+  return thread_ts !== undefined && thread_ts !== ts ? 'message.replied' : 'message.posted';
+}

@@ -1,0 +1,54 @@
+import type { Connector } from '../../src/index.ts';
+import { memoryContext } from '../../src/testing/context.ts';
+import type { ContextOptions } from '../../src/testing/index.ts';
+import { type TestDatabase, tenant } from '../setup/database.ts';
+
+export interface EngineConnection {
+  /** Queues a job, and runs jobs until there are none. */
+  sync(): Promise<void>;
+  /** How many signals of each kind are stored. */
+  counts(): Promise<Record<string, number>>;
+  cursor(): Promise<unknown>;
+}
+
+/** A connection that the engine syncs, on a real database; the credential is handed over by hand. */
+export async function connectToEngine(
+  database: TestDatabase,
+  connector: Connector,
+  config: unknown,
+  credential?: ContextOptions['credential'],
+): Promise<EngineConnection> {
+  const { credentials } = memoryContext({ credential });
+  const opened = {
+    ...connector,
+    sync: (context) => connector.sync({ ...context, credentials }),
+  } as Connector;
+  const engine = database.engine({ connectors: [opened] });
+  const slug = connector.provider;
+  await database.sql('INSERT INTO providers (slug) VALUES ($1) ON CONFLICT DO NOTHING', [slug]);
+  const [row] = await database.sql<{ id: string }>(
+    'INSERT INTO connections (tenant_id, provider_slug, config) VALUES ($1, $2, $3) RETURNING id',
+    [tenant, slug, JSON.stringify(config)],
+  );
+  const id = (row as { id: string }).id;
+  return {
+    sync: async () => {
+      await database.job(id, { provider_slug: slug });
+      await engine.drain();
+    },
+    counts: async () => {
+      const kinds = await database.sql<{ kind: string; n: number }>(
+        'SELECT kind, count(*)::int AS n FROM signals WHERE connection_id = $1 GROUP BY 1',
+        [id],
+      );
+      return Object.fromEntries(kinds.map(({ kind, n }) => [kind, n]));
+    },
+    cursor: async () => {
+      const [found] = await database.sql<{ cursor: unknown }>(
+        `SELECT metadata #> '{sync,cursor}' AS cursor FROM connections WHERE id = $1`,
+        [id],
+      );
+      return found?.cursor;
+    },
+  };
+}

@@ -1,0 +1,308 @@
+import { describe, expect, it } from 'vitest';
+import { googleCalendar } from '../../src/connectors/index.ts';
+import { connectInMemory, crashTest, type MemorySignal } from '../../src/testing/index.ts';
+import { problem, startGoogleCalendar } from '../providers/google-calendar.ts';
+import { useDatabase } from '../setup/database.ts';
+import { recordingLogger } from '../setup/log.ts';
+import { connectToEngine } from './engine.ts';
+
+const database = useDatabase();
+const credential = { type: 'oauth2', accessToken: 'google-token' } as const;
+
+async function connected(config: Record<string, unknown> = {}, filled = 0) {
+  const google = await startGoogleCalendar();
+  for (let i = 0; i < filled; i++) google.put('primary', `ev${String(i).padStart(5, '0')}`);
+  const connector = googleCalendar({ baseUrl: google.url });
+  const options = { config: { calendars: ['primary'], ...config }, credential };
+  const { log, lines } = recordingLogger();
+  return { google, connector, options, lines, connection: connectInMemory(connector, { ...options, log }) };
+}
+
+interface Payload {
+  calendar: string;
+  id: string;
+  etag: string;
+  status: string;
+}
+const payloadOf = ({ payload }: MemorySignal) => payload as Payload;
+
+/** What somebody who reads the signals in order believes to be in a calendar; throws where one came twice. */
+function believed(signals: readonly MemorySignal[], calendar = 'primary') {
+  const own = signals.map(payloadOf).filter((payload) => payload.calendar === calendar);
+  expect(new Set(own.map(({ id, etag }) => `${id} ${etag}`)).size).toBe(own.length);
+  const latest = new Map(own.map(({ calendar: _, ...event }) => [event.id, event]));
+  return [...latest.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+}
+const truth = (google: Awaited<ReturnType<typeof startGoogleCalendar>>, calendar = 'primary') =>
+  google.truth(calendar).sort((a, b) => (a.id < b.id ? -1 : 1));
+
+describe('google-calendar', () => {
+  it('google-calendar: the first sync reads every page, later ones only what has changed, cancelled events too', async () => {
+    const { google, connection } = await connected({ pageSize: 3 }, 8);
+    expect((await connection.sync()).every(({ outcome }) => outcome === 'succeeded')).toBe(true);
+    expect(connection.signals.map(({ kind }) => kind)).toEqual(Array(8).fill('event.created'));
+    expect(believed(connection.signals)).toEqual(truth(google));
+
+    google.put('primary', 'ev00002', { summary: 'moved' });
+    google.remove('primary', 'ev00005');
+    google.put('primary', 'new');
+    google.asked.length = 0;
+    await connection.sync();
+    expect(connection.signals.slice(8).map(({ kind }) => kind)).toEqual([
+      'event.updated',
+      'event.cancelled',
+      'event.created',
+    ]);
+    expect(believed(connection.signals)).toEqual(truth(google));
+    expect(google.asked).toHaveLength(1);
+    expect((await connection.sync()).map(({ stored }) => stored)).toEqual([0]);
+  });
+
+  it('google-calendar: whatever is edited, added and deleted during the walk, nothing is lost or doubled', async () => {
+    const { google, connector, options } = await connected({ pageSize: 4 }, 20);
+    const connection = connectInMemory(connector, {
+      ...options,
+      fetch: async (...request) => {
+        const response = await fetch(...request);
+        const n = google.asked.length;
+        if (n <= 6) {
+          google.put('primary', 'ev00001', { summary: `behind ${n}` });
+          google.put('primary', 'ev00019', { summary: `ahead ${n}` });
+          google.put('primary', `a-new-${n}`);
+          google.remove('primary', `ev000${String(4 + n).padStart(2, '0')}`);
+        }
+        return response;
+      },
+    });
+    await connection.sync();
+    await connection.sync();
+    expect(google.asked.length).toBeGreaterThan(6);
+    // What was deleted before the walk came to it was never there, as far as anybody can tell.
+    const seen = new Set(connection.signals.map((signal) => payloadOf(signal).id));
+    expect(believed(connection.signals)).toEqual(truth(google).filter(({ id }) => seen.has(id)));
+    expect(truth(google).filter(({ status, id }) => status === 'confirmed' && !seen.has(id))).toEqual([]);
+  });
+
+  it('google-calendar: a process that dies anywhere loses nothing and doubles nothing', async () => {
+    const { google, connector, options } = await connected({ pageSize: 3, calendars: ['primary', 'team'] });
+    const report = await crashTest(connector, {
+      ...options,
+      reset: () => {
+        google.empty();
+        for (let i = 0; i < 7; i++) google.put('primary', `ev${i}`);
+        for (let i = 0; i < 4; i++) google.put('team', `ev${i}`);
+      },
+    });
+    expect(report.signals).toBe(11);
+    expect(report.crashes).toBeGreaterThan(8);
+  });
+
+  it('google-calendar: a sync token that has expired makes that calendar start over, and no other', async () => {
+    const { google, connection } = await connected({ calendars: ['primary', 'team'] }, 3);
+    for (const id of ['t1', 't2']) google.put('team', id);
+    await connection.sync();
+    google.expire('sync', 'team');
+    google.put('team', 't2', { summary: 'changed meanwhile' });
+    google.remove('team', 't1');
+    google.asked.length = 0;
+    const runs = await connection.sync();
+    expect(runs.map(({ outcome, stored, absorbed }) => ({ outcome, stored, absorbed }))).toEqual([
+      { outcome: 'succeeded', stored: 1, absorbed: 0 },
+    ]);
+    expect(google.asked.map(({ path, query }) => [path, query.has('syncToken')])).toEqual([
+      ['/calendars/primary/events', true],
+      ['/calendars/team/events', true],
+      ['/calendars/team/events', false],
+    ]);
+    // A full list does not tell what was deleted before it: t1 stays as it was last seen.
+    expect(believed(connection.signals, 'team').map(({ id, status }) => [id, status])).toEqual([
+      ['t1', 'confirmed'],
+      ['t2', 'confirmed'],
+    ]);
+    google.remove('team', 't2');
+    await connection.sync();
+    expect(connection.signals.at(-1)?.kind).toBe('event.cancelled');
+  });
+
+  it('google-calendar: a page token that has expired starts the walk again, and not the calendar', async () => {
+    const { google, connector, options, connection } = await connected({ pageSize: 2 }, 5);
+    await connection.sync();
+    for (let i = 0; i < 5; i++) google.put('primary', `ev0000${i}`, { summary: 'again' });
+    google.asked.length = 0;
+    const later = connectInMemory(connector, {
+      ...options,
+      cursor: connection.cursor,
+      fetch: async (...request) => {
+        const response = await fetch(...request);
+        if (google.asked.length === 2) google.expire('page');
+        return response;
+      },
+    });
+    await later.sync();
+    expect(believed(later.signals)).toEqual(truth(google));
+    // Two pages, the one that is refused, and all three once more; every one from the sync token.
+    expect(google.asked.map(({ query }) => query.has('pageToken'))).toEqual([
+      false,
+      true,
+      true,
+      false,
+      true,
+      true,
+    ]);
+    expect(google.asked.every(({ query }) => query.has('syncToken'))).toBe(true);
+  });
+
+  it('google-calendar: page tokens that always expire end the run, and the sync token is kept', async () => {
+    const { google, connection, lines } = await connected({ pageSize: 2 }, 5);
+    await connection.sync();
+    for (let i = 0; i < 5; i++) google.put('primary', `ev0000${i}`, { summary: 'again' });
+    google.alwaysExpirePages(true);
+    google.asked.length = 0;
+    const runs = await connection.sync({ mostRuns: 20 });
+    expect(runs.every(({ outcome }) => outcome === 'succeeded')).toBe(true);
+    expect(google.asked.length).toBeLessThan(12);
+    expect(lines.some(({ msg }) => /page tokens expired 4 times/.test(msg))).toBe(true);
+    google.alwaysExpirePages(false);
+    google.asked.length = 0;
+    await connection.sync();
+    expect(google.asked.every(({ query }) => query.has('syncToken'))).toBe(true);
+    expect(believed(connection.signals)).toEqual(truth(google));
+  });
+
+  it('google-calendar: a last page without a sync token leaves the one that there was', async () => {
+    const { google, connection, lines } = await connected({}, 2);
+    await connection.sync();
+    const before = connection.cursor;
+    google.withholdSyncTokens(true);
+    google.put('primary', 'ev00001', { summary: 'changed' });
+    await connection.sync();
+    expect(connection.cursor).toEqual(before);
+    expect(connection.signals).toHaveLength(3);
+    expect(lines.at(-1)?.msg).toMatch(/without a sync token/);
+  });
+
+  it('google-calendar: other parameters than before start from the beginning instead of using the old token', async () => {
+    const { google, connector, options, connection } = await connected({}, 1);
+    google.put('primary', 'weekly', { occurrences: 3 });
+    await connection.sync();
+    expect(believed(connection.signals).map(({ id }) => id)).toEqual(['ev00000', 'weekly']);
+    const singly = connectInMemory(connector, {
+      ...options,
+      config: { ...options.config, singleEvents: true },
+      cursor: connection.cursor,
+    });
+    google.asked.length = 0;
+    expect((await singly.sync()).map(({ outcome }) => outcome)).toEqual(['succeeded']);
+    expect(google.asked.map(({ query }) => query.has('syncToken'))).toEqual([false]);
+    expect(believed(singly.signals).map(({ id }) => id)).toEqual([
+      'ev00000',
+      'weekly_0',
+      'weekly_1',
+      'weekly_2',
+    ]);
+    google.put('primary', 'weekly', { summary: 'renamed' });
+    expect((await singly.sync()).map(({ stored }) => stored)).toEqual([3]);
+  });
+
+  it.each([
+    ['403 rateLimitExceeded', problem(403, 'rateLimitExceeded', 'Rate Limit Exceeded'), 60],
+    ['403 userRateLimitExceeded', problem(403, 'userRateLimitExceeded', 'User Rate Limit Exceeded'), 60],
+    ['403 quotaExceeded', problem(403, 'quotaExceeded', 'Calendar usage limits exceeded.'), 60],
+    ['429', problem(429, 'rateLimitExceeded', 'Rate Limit Exceeded', { 'retry-after': '17' }), 17],
+  ])('google-calendar: %s parks the job', async (_name, reply, seconds) => {
+    const { google, connection } = await connected({}, 1);
+    google.refuse(reply);
+    const before = Date.now();
+    const ended = await connection.run();
+    expect([ended.outcome, ended.error?.kind]).toEqual(['requeued', 'rate_limited']);
+    expect(Number(ended.retryAfter) - before).toBeGreaterThanOrEqual(seconds * 1000);
+    await connection.sync();
+    expect(connection.signals).toHaveLength(1);
+  });
+
+  it('google-calendar: a calendar that may not be read, or is not there, does not keep the others from being read', async () => {
+    const { google, connection, lines } = await connected({ calendars: ['private', 'primary', 'gone'] }, 2);
+    google.put('private', 'secret');
+    google.refuse(problem(403, 'forbidden', 'Forbidden'));
+    expect((await connection.sync()).map(({ outcome }) => outcome)).toEqual(['succeeded']);
+    expect(connection.signals).toHaveLength(2);
+    expect(lines.map(({ msg }) => msg).join()).toMatch(
+      /private cannot be read: .*does not allow.*gone cannot be read: .*404/s,
+    );
+  });
+
+  it('google-calendar: a server that fails is asked again, and what was read before is kept', async () => {
+    const { google, connection } = await connected({ pageSize: 2 }, 6);
+    google.refuse(problem(500, 'backendError', 'Backend Error'));
+    await connection.sync();
+    expect(believed(connection.signals)).toEqual(truth(google));
+    const broken = problem(503, 'backendError', 'Backend Error');
+    google.put('primary', 'late');
+    google.refuse(broken, broken, broken);
+    expect((await connection.run()).error?.kind).toBe('transient');
+    await connection.sync();
+    expect(believed(connection.signals)).toEqual(truth(google));
+  });
+
+  it.each([
+    ['a revoked token', undefined],
+    ['a consent that is too small', problem(403, 'insufficientPermissions', 'Insufficient Permission')],
+  ])('google-calendar: %s needs its user', async (_name, reply) => {
+    const { google, connection } = await connected({}, 1);
+    if (reply) google.refuse(reply);
+    else google.revoke();
+    const ended = await connection.run();
+    expect([ended.outcome, ended.error?.kind, connection.status]).toEqual([
+      'failed',
+      'unauthorized',
+      'needs_auth',
+    ]);
+    expect(ended.error?.message).not.toContain('google-token');
+  });
+
+  it('google-calendar: 10,000 events come in once each', async () => {
+    const { google, connection } = await connected({ pageSize: 2500 }, 10_000);
+    await connection.sync();
+    expect(connection.signals).toHaveLength(10_000);
+    expect(believed(connection.signals)).toEqual(truth(google));
+    expect(google.asked).toHaveLength(4);
+  });
+
+  it('google-calendar: notifications are known by their channel token, and only changes cause a sync', async () => {
+    const { webhook } = googleCalendar();
+    const delivery = (headers: Record<string, string>) => ({
+      method: 'POST',
+      headers,
+      body: Buffer.alloc(0),
+    });
+    const told = (token: string) => webhook?.verify(delivery({ 'x-goog-channel-token': token }), 'secret', 0);
+    expect([told('secret'), told('secreT'), told('')]).toEqual([true, false, false]);
+    expect(webhook?.verify(delivery({}), '', 0)).toBe(false);
+    const reaction = (state: string) =>
+      webhook?.react?.(delivery({ 'x-goog-resource-state': state }), { id: '1', config: {} });
+    expect([reaction('sync'), reaction('exists')]).toEqual([{ sync: false }, { sync: true }]);
+  });
+
+  it('google-calendar: consent is asked for so that it lasts', () => {
+    const { oauth2 } = googleCalendar({ oauth2: { clientId: 'id', clientSecret: 'secret' } });
+    expect(oauth2).toMatchObject({
+      clientId: 'id',
+      tokenUrl: 'https://oauth2.googleapis.com/token',
+      authorizationParameters: { access_type: 'offline', prompt: 'consent' },
+    });
+    expect(googleCalendar().oauth2).toBeUndefined();
+  });
+
+  it('google-calendar: the engine stores pages and cursor together', async () => {
+    const { google, connector } = await connected({}, 5);
+    const config = { calendars: ['primary'], pageSize: 2 };
+    const connection = await connectToEngine(database, connector, config, credential);
+    await connection.sync();
+    google.put('primary', 'ev00001', { summary: 'changed' });
+    await connection.sync();
+    expect(await connection.counts()).toEqual({ 'event.created': 5, 'event.updated': 1 });
+    expect(await connection.cursor()).toEqual({
+      streams: { primary: { singleEvents: false, syncToken: expect.any(String) } },
+    });
+  });
+});

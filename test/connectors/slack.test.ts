@@ -1,0 +1,519 @@
+import { describe, expect, it } from 'vitest';
+import { type SlackOptions, slack } from '../../src/connectors/index.ts';
+import { dateOf, earlier, latestOf } from '../../src/connectors/slack/timestamps.ts';
+import { connectInMemory, crashTest, type MemorySignal } from '../../src/testing/index.ts';
+import { delivered, mistake, type StoredMessage, startSlack } from '../providers/slack.ts';
+import { useDatabase } from '../setup/database.ts';
+import { recordingLogger } from '../setup/log.ts';
+import { connectToEngine } from './engine.ts';
+
+const database = useDatabase();
+const credential = { type: 'oauth2', accessToken: 'xoxb-token' } as const;
+
+type Provider = Awaited<ReturnType<typeof startSlack>>;
+
+interface Setting {
+  config?: Record<string, unknown>;
+  filled?: number;
+  options?: SlackOptions;
+  mostObjects?: number;
+}
+
+async function connected({ config = {}, filled = 0, options = {}, mostObjects = 999 }: Setting = {}) {
+  const provider = await startSlack({ mostObjects });
+  provider.open('C1');
+  const posted = Array.from({ length: filled }, (_, i) => provider.post('C1', `message ${i}`));
+  const connector = slack({ baseUrl: provider.url, pageSize: 3, ...options });
+  const memory = { config: { channels: ['C1'], ...config }, credential };
+  const { log, lines } = recordingLogger();
+  return {
+    provider,
+    posted,
+    connector,
+    memory,
+    lines,
+    connection: connectInMemory(connector, { ...memory, log }),
+  };
+}
+
+interface Payload extends StoredMessage {
+  channel: string;
+}
+
+/** What somebody who reads the signals in order believes to be in a channel; throws where one came twice. */
+function believed(signals: readonly MemorySignal[], channel = 'C1') {
+  const own = signals
+    .map(({ kind, payload }) => ({ kind, ...(payload as Payload) }))
+    .filter((p) => p.channel === channel);
+  const versions = own.map(({ kind, ts, text, edited }) => `${kind} ${ts} ${text} ${edited?.ts}`);
+  expect(new Set(versions).size).toBe(versions.length);
+  const latest = new Map<string, string>();
+  for (const { kind, ts, text } of own)
+    if (kind === 'message.deleted') latest.delete(ts);
+    else latest.set(ts, text);
+  return sorted(latest);
+}
+const truth = (provider: Provider, channel = 'C1') =>
+  sorted(
+    new Map(
+      provider
+        .truth(channel)
+        .filter(({ subtype }) => subtype !== 'tombstone')
+        .map(({ ts, text }) => [ts, text]),
+    ),
+  );
+const sorted = (map: Map<string, string>) => [...map].sort(([a], [b]) => (a < b ? -1 : 1));
+const methodsOf = (provider: Provider) =>
+  provider.asked.map(({ path }) => path.slice('/conversations.'.length));
+
+describe('slack', () => {
+  it('slack: the first sync reads every page, later ones only what is new', async () => {
+    const { provider, connection } = await connected({ filled: 8, config: { lookbackSeconds: 0 } });
+    await connection.sync();
+    expect(believed(connection.signals)).toEqual(truth(provider));
+    expect(connection.signals.map(({ kind }) => kind)).toEqual(Array(8).fill('message.posted'));
+    const message = provider.post('C1', 'one more');
+    provider.asked.length = 0;
+    const [ended] = await connection.sync();
+    expect([ended?.stored, ended?.absorbed]).toEqual([1, 1]);
+    expect(provider.asked).toHaveLength(1);
+    expect(connection.cursor).toEqual({ streams: { C1: { watermark: message.ts } } });
+    expect(connection.signals.at(-1)?.occurredAt).toBe(
+      new Date(Math.floor(Number(message.ts) * 1000)).toISOString(),
+    );
+  });
+
+  it.each(['newest first', 'oldest first'])(
+    'slack: messages that come and change during a walk are not lost, with pages that go %s',
+    async (order) => {
+      const { provider, posted, connector, memory } = await connected({ filled: 10 });
+      if (order === 'oldest first') provider.goForward();
+      const first = connectInMemory(connector, memory);
+      await first.sync();
+      for (let i = 0; i < 10; i++) provider.post('C1', `later ${i}`);
+      provider.asked.length = 0;
+      const connection = connectInMemory(connector, {
+        ...memory,
+        cursor: first.cursor,
+        fetch: async (...request) => {
+          const response = await fetch(...request);
+          const n = provider.asked.length;
+          if (n <= 5) {
+            provider.post('C1', `during ${n}`);
+            provider.edit('C1', posted[n] as StoredMessage, `edited during ${n}`);
+          }
+          return response;
+        },
+      });
+      await connection.sync();
+      await connection.sync();
+      expect(provider.asked.length).toBeGreaterThan(6);
+      const newest = truth(provider).at(-1)?.[0];
+      expect(connection.cursor).toEqual({ streams: { C1: { watermark: newest } } });
+      expect(believed([...first.signals, ...connection.signals.filter(isNewTo(first.signals))])).toEqual(
+        truth(provider),
+      );
+    },
+  );
+
+  it('slack: the watermark does not move before the walk has come to its end', async () => {
+    const { provider, connection } = await connected({ filled: 8 });
+    await connection.sync();
+    const before = connection.cursor as { streams: { C1: { watermark: string } } };
+    for (let i = 0; i < 8; i++) provider.post('C1', `later ${i}`);
+    const broken = { status: 500, body: 'oops' };
+    provider.asked.length = 0;
+    provider.refuse(
+      { body: { ok: true, messages: [], response_metadata: { next_cursor: 'gone' } } },
+      broken,
+      broken,
+      broken,
+    );
+    await connection.run();
+    expect(connection.cursor).toMatchObject({ streams: { C1: { watermark: before.streams.C1.watermark } } });
+    await connection.sync();
+    expect(believed(connection.signals)).toEqual(truth(provider));
+  });
+
+  it('slack: the watermark does not go back when the newest message is deleted', async () => {
+    const { provider, connection } = await connected({ filled: 2 });
+    const last = provider.post('C1', 'last');
+    await connection.sync();
+    provider.remove('C1', last);
+    await connection.sync();
+    expect(connection.cursor).toEqual({ streams: { C1: { watermark: last.ts } } });
+  });
+
+  it('slack: edits are seen within the lookback, and a message that was replaced by a tombstone is deleted', async () => {
+    const { provider, posted, connection } = await connected({ filled: 3, config: { lookbackSeconds: 60 } });
+    const [, second, third] = posted as [StoredMessage, StoredMessage, StoredMessage];
+    provider.pass(3600);
+    const fresh = provider.post('C1', 'fresh');
+    const parent = provider.post('C1', 'a thread');
+    provider.reply('C1', parent, 'a reply');
+    await connection.sync();
+    provider.edit('C1', fresh, 'edited');
+    provider.remove('C1', parent);
+    provider.edit('C1', second, 'too long ago');
+    provider.remove('C1', third);
+    const seen = connection.signals.length;
+    await connection.sync();
+    expect(
+      connection.signals.slice(seen).map(({ kind, payload }) => [kind, (payload as Payload).ts]),
+    ).toEqual([
+      ['message.deleted', parent.ts],
+      ['message.edited', fresh.ts],
+    ]);
+    const { watermark } = (connection.cursor as { streams: { C1: { watermark: string } } }).streams.C1;
+    expect(watermark).toBe(parent.ts);
+    expect((await connection.sync()).map(({ stored }) => stored)).toEqual([0]);
+  });
+
+  it('slack: threads are read when they have new replies, and left alone when they have none', async () => {
+    const { provider, connection } = await connected({ filled: 2, config: { threads: true } });
+    const [one, two] = [provider.post('C1', 'one'), provider.post('C1', 'two')];
+    for (let i = 0; i < 7; i++) provider.reply('C1', one, `reply ${i}`);
+    provider.reply('C1', two, 'also in the channel', { subtype: 'thread_broadcast' });
+    await connection.sync();
+    expect(believed(connection.signals)).toEqual(truth(provider));
+    expect(connection.signals.filter(({ kind }) => kind === 'message.replied')).toHaveLength(8);
+
+    provider.asked.length = 0;
+    await connection.sync();
+    expect(methodsOf(provider)).toEqual(['history', 'history']);
+    provider.pass(300);
+    provider.reply('C1', two, 'much later');
+    provider.asked.length = 0;
+    await connection.sync();
+    expect(methodsOf(provider)).toEqual(['history', 'replies', 'history']);
+    expect(believed(connection.signals)).toEqual(truth(provider));
+  });
+
+  it('slack: a reply that comes to a thread after its page was read is found by the next walk', async () => {
+    const { provider, connector, memory } = await connected({ config: { threads: true } });
+    const parents = Array.from({ length: 9 }, (_, i) => provider.post('C1', `parent ${i}`));
+    const connection = connectInMemory(connector, {
+      ...memory,
+      fetch: async (...request) => {
+        const response = await fetch(...request);
+        // To one on a page that was read, and much later to one on a page that is still to come.
+        if (provider.asked.length === 1) {
+          provider.reply('C1', parents[8] as StoredMessage, 'behind');
+          provider.pass(90);
+          provider.reply('C1', parents[0] as StoredMessage, 'ahead');
+        }
+        return response;
+      },
+    });
+    await connection.sync();
+    await connection.sync();
+    expect(believed(connection.signals)).toEqual(truth(provider));
+  });
+
+  it('slack: a thread that cannot be read does not keep its channel from going on', async () => {
+    const { provider, connection, lines } = await connected({ filled: 1, config: { threads: true } });
+    const parent = provider.post('C1', 'parent');
+    provider.reply('C1', parent, 'reply');
+    const page = { ok: true, messages: [{ ts: '1.000000', reply_count: 1, latest_reply: '2.000000' }] };
+    provider.refuse({ body: page }, mistake('thread_not_found'));
+    await connection.sync();
+    expect(lines.map(({ msg }) => msg).join()).toMatch(
+      /thread 1\.000000 of C1 cannot be read: .*thread_not_found/,
+    );
+    await connection.sync();
+    expect(believed(connection.signals).slice(1)).toEqual(truth(provider));
+  });
+
+  it('slack: a process that dies anywhere loses nothing and doubles nothing', async () => {
+    const { provider, connector, memory } = await connected({
+      config: { channels: ['C1', 'C2'], threads: true },
+    });
+    const report = await crashTest(connector, {
+      ...memory,
+      reset: () => {
+        provider.empty();
+        for (let i = 0; i < 4; i++) provider.post('C1', `message ${i}`);
+        const parent = provider.post('C1', 'parent');
+        for (let i = 0; i < 4; i++) provider.reply('C1', parent, `reply ${i}`);
+        for (let i = 0; i < 2; i++) provider.post('C2', `message ${i}`);
+      },
+    });
+    expect(report.signals).toBe(11);
+    expect(report.crashes).toBeGreaterThan(8);
+  });
+
+  it('slack: a page cursor that has expired starts the walk again from the watermark', async () => {
+    const { provider, connector, memory, connection } = await connected({ filled: 4 });
+    await connection.sync();
+    for (let i = 0; i < 8; i++) provider.post('C1', `later ${i}`);
+    provider.asked.length = 0;
+    const later = connectInMemory(connector, {
+      ...memory,
+      cursor: connection.cursor,
+      fetch: async (...request) => {
+        const response = await fetch(...request);
+        if (provider.asked.length === 2) provider.expirePages();
+        return response;
+      },
+    });
+    await later.sync();
+    expect(provider.asked.map(({ query }) => query.has('cursor'))).toEqual([
+      false,
+      true,
+      true,
+      false,
+      true,
+      true,
+      true,
+    ]);
+    expect(provider.asked.every(({ query }) => query.has('oldest'))).toBe(true);
+    expect(believed([...connection.signals, ...later.signals.filter(isNewTo(connection.signals))])).toEqual(
+      truth(provider),
+    );
+  });
+
+  it('slack: page cursors that always expire end the run, and the watermark is kept', async () => {
+    const { provider, connection, lines } = await connected({ filled: 2 });
+    await connection.sync();
+    const before = connection.cursor;
+    for (let i = 0; i < 8; i++) provider.post('C1', `later ${i}`);
+    provider.alwaysExpirePages(true);
+    provider.asked.length = 0;
+    await connection.sync({ mostRuns: 20 });
+    expect(provider.asked.length).toBeLessThan(12);
+    expect(lines.at(-1)?.msg).toMatch(/page cursors expired 4 times/);
+    expect(connection.cursor).toEqual(before);
+    provider.alwaysExpirePages(false);
+    await connection.sync();
+    expect(believed(connection.signals)).toEqual(truth(provider));
+  });
+
+  it.each(['invalid_auth', 'token_revoked', 'account_inactive', 'token_expired'])(
+    'slack: %s needs its user',
+    async (error) => {
+      const { provider, connection } = await connected({ filled: 1 });
+      if (error === 'token_revoked') provider.revoke();
+      else provider.refuse(mistake(error));
+      const ended = await connection.run();
+      expect([ended.error?.kind, connection.status]).toEqual(['unauthorized', 'needs_auth']);
+      expect(ended.error?.message).toContain(error);
+      expect(ended.error?.message).not.toContain('xoxb');
+    },
+  );
+
+  it.each([
+    ['429', { status: 429, headers: { 'retry-after': '30' }, body: { ok: false, error: 'ratelimited' } }, 30],
+    [
+      '200 with ratelimited',
+      { headers: { 'retry-after': '20' }, body: { ok: false, error: 'ratelimited' } },
+      20,
+    ],
+    ['200 with ratelimited and no time', mistake('ratelimited'), 60],
+  ])('slack: %s parks the job', async (_name, reply, seconds) => {
+    const { provider, connection } = await connected({ filled: 1 });
+    provider.refuse(reply);
+    const before = Date.now();
+    const ended = await connection.run();
+    expect([ended.outcome, ended.error?.kind]).toEqual(['requeued', 'rate_limited']);
+    expect(Number(ended.retryAfter) - before).toBeGreaterThanOrEqual(seconds * 1000);
+    await connection.sync();
+    expect(connection.signals).toHaveLength(1);
+  });
+
+  it('slack: a channel that cannot be read fails alone; if none can be read, the run fails', async () => {
+    const { provider, connector, memory, connection, lines } = await connected({
+      filled: 2,
+      config: { channels: ['C404', 'C1'] },
+    });
+    expect((await connection.sync()).map(({ outcome }) => outcome)).toEqual(['succeeded']);
+    expect(believed(connection.signals)).toEqual(truth(provider));
+    expect(lines[0]?.msg).toMatch(/C404 cannot be read: .*channel_not_found/);
+    provider.refuse(mistake('not_in_channel'));
+    const alone = connectInMemory(connector, { ...memory, config: { channels: ['C1'] } });
+    expect((await alone.run()).error).toMatchObject({
+      kind: 'permanent',
+      message: expect.stringMatching(/Invite the app/),
+    });
+  });
+
+  it('slack: a server that fails is asked again, also one that says so with 200', async () => {
+    const { provider, connection } = await connected({ filled: 5 });
+    provider.refuse({ status: 503, body: 'no' }, mistake('internal_error'));
+    await connection.sync();
+    expect(believed(connection.signals)).toEqual(truth(provider));
+  });
+
+  it('slack: each method is paid from a budget of its own, with one credential', async () => {
+    const taken: string[] = [];
+    const { provider, connector, memory } = await connected({
+      filled: 1,
+      config: { threads: true },
+      options: { requestsPerMinute: 1, pageSize: 15 },
+      mostObjects: 15,
+    });
+    provider.reply('C1', provider.post('C1', 'parent'), 'reply');
+    const connection = connectInMemory(connector, {
+      ...memory,
+      budgets: {
+        take: async (uses) => {
+          for (const { budget } of uses)
+            taken.push(`${budget.name} ${budget.per} ${budget.limit}/${budget.perSeconds}`);
+          return { settle: () => {} };
+        },
+        learn: () => {},
+      },
+    });
+    await connection.sync();
+    expect(taken).toEqual(['conversations.history credential 1/60', 'conversations.replies credential 1/60']);
+    expect(provider.asked[0]?.query.get('limit')).toBe('15');
+    expect(() => slack({ pageSize: 0 })).toThrow(/pageSize/);
+  });
+
+  it('slack: 10,000 messages come in once each', async () => {
+    const { provider, connection } = await connected({ filled: 10_000, options: { pageSize: 999 } });
+    await connection.sync();
+    expect(connection.signals).toHaveLength(10_000);
+    expect(believed(connection.signals)).toEqual(truth(provider));
+  });
+
+  it('slack: an odd message does not stop its channel', async () => {
+    const { provider, connection } = await connected();
+    const odd = {
+      ts: '1767225600.000100',
+      text: 5,
+      edited: {},
+      thread_ts: '',
+      latest_reply: null,
+      reply_count: 'many',
+    };
+    provider.refuse({ body: { ok: true, messages: [odd, { ts: '1767225600.000200', text: 'fine' }] } });
+    await connection.sync();
+    expect(connection.signals.map(({ kind }) => kind)).toEqual(['message.posted', 'message.posted']);
+  });
+
+  it('slack: names of channels are refused with the remedy', async () => {
+    const { connector } = await connected();
+    const ended = await connectInMemory(connector, { config: { channels: ['#general'] }, credential }).run();
+    expect(ended.error).toMatchObject({
+      kind: 'permanent',
+      message: expect.stringMatching(/channels\.0: must be the id of a channel/),
+    });
+  });
+
+  it('slack: the engine stores pages and cursor together', async () => {
+    const { provider, connector } = await connected({ filled: 5 });
+    const connection = await connectToEngine(
+      database,
+      connector,
+      { channels: ['C1'], threads: true },
+      credential,
+    );
+    await connection.sync();
+    const last = provider.post('C1', 'parent');
+    provider.reply('C1', last, 'reply');
+    await connection.sync();
+    expect(await connection.counts()).toEqual({ 'message.posted': 6, 'message.replied': 1 });
+    expect(await connection.cursor()).toMatchObject({ streams: { C1: { watermark: last.ts } } });
+  });
+});
+
+describe('slack timestamps', () => {
+  it('slack: names of messages are compared and shifted without losing a digit', () => {
+    expect(earlier('1767225600.000001', 3600)).toBe('1767222000.000001');
+    expect(earlier('99999999999.999999', 604_800)).toBe('99999395199.999999');
+    expect(earlier('10.000001', 3600)).toBe('0.000000');
+    expect(latestOf(['99999999999.999998', undefined, '99999999999.999999', '9.999999'])).toBe(
+      '99999999999.999999',
+    );
+    expect(dateOf('1767225600.000999')).toEqual(new Date('2026-01-01T00:00:00.000Z'));
+  });
+});
+
+describe('slack deliveries', () => {
+  const secret = 'signing-secret';
+  const nowMs = Date.UTC(2026, 0, 1);
+  const connection = { id: '1', config: { channels: ['C1'] } };
+  const { webhook } = slack({ signingSecret: secret });
+  const reactionTo = (body: unknown) => webhook?.react?.(delivered(body, secret, nowMs), connection);
+  const event = (fields: Record<string, unknown>) => ({
+    type: 'event_callback',
+    event: {
+      type: 'message',
+      channel: 'C1',
+      channel_type: 'channel',
+      event_ts: '1767225700.000100',
+      ...fields,
+    },
+  });
+
+  it('slack: a delivery is taken if it was signed with the secret within five minutes', () => {
+    const delivery = delivered({ type: 'event_callback' }, secret, nowMs);
+    expect(webhook?.secret).toBe(secret);
+    expect(webhook?.verify(delivery, secret, nowMs + 299_000)).toBe(true);
+    expect(webhook?.verify(delivery, secret, nowMs + 301_000)).toBe(false);
+    expect(webhook?.verify(delivery, 'another', nowMs)).toBe(false);
+    expect(webhook?.verify({ ...delivery, body: Buffer.from('{}') }, secret, nowMs)).toBe(false);
+    expect(webhook?.verify({ ...delivery, headers: {} }, secret, nowMs)).toBe(false);
+  });
+
+  it('slack: the challenge is sent back', async () => {
+    expect(await reactionTo({ type: 'url_verification', challenge: 'abc' })).toEqual({
+      sync: false,
+      reply: { challenge: 'abc' },
+    });
+  });
+
+  it('slack: what is delivered and what is polled is stored once', async () => {
+    const { provider, connection: polled } = await connected({ config: { threads: true } });
+    const message = provider.post('C1', 'posted');
+    const reply = provider.reply('C1', message, 'reply');
+    const told = [await reactionTo(event({ ...message })), await reactionTo(event({ ...reply }))];
+    await polled.sync();
+    const edited = provider.edit('C1', message, 'edited');
+    told.push(
+      await reactionTo(event({ subtype: 'message_changed', ts: '1767225700.000100', message: edited })),
+    );
+    await polled.sync();
+    provider.remove('C1', message);
+    told.push(
+      await reactionTo(
+        event({ subtype: 'message_deleted', deleted_ts: message.ts, previous_message: edited }),
+      ),
+    );
+    await polled.sync();
+    const delivered = told.flatMap((reaction) => reaction?.signals ?? []);
+    expect(told.every((reaction) => reaction?.sync)).toBe(true);
+    const essence = ({ kind, dedupeKey }: { kind: string; dedupeKey?: string | null | undefined }) =>
+      `${kind} ${dedupeKey}`;
+    expect(delivered.map(essence).sort()).toEqual(polled.signals.map(essence).sort());
+    expect(delivered.map(({ kind }) => kind)).toEqual([
+      'message.posted',
+      'message.replied',
+      'message.edited',
+      'message.deleted',
+    ]);
+  });
+
+  it('slack: what belongs to other channels is left alone, and what was not delivered is asked for', async () => {
+    expect(await reactionTo(event({ channel: 'C2', ts: '1.000000', text: 'x' }))).toEqual({ sync: false });
+    expect(await reactionTo({ type: 'event_callback', event: { type: 'reaction_added' } })).toEqual({
+      sync: false,
+    });
+    expect(await reactionTo({ type: 'app_rate_limited' })).toEqual({ sync: true });
+    expect(await reactionTo(event({ ts: 'not a time' }))).toEqual({ sync: true });
+    expect(webhook?.react?.({ ...delivered({}, secret, nowMs), body: Buffer.from('{') }, connection)).toEqual(
+      { sync: false },
+    );
+    const quiet = slack({ hints: false }).webhook?.react?.(
+      delivered(event({ ts: '1.000000', text: 'x' }), secret, nowMs),
+      connection,
+    );
+    expect(await quiet).toMatchObject({ sync: false, signals: [{ kind: 'message.posted' }] });
+  });
+});
+
+/** A connection in memory that goes on from another's cursor does not know what that one has stored. */
+function isNewTo(before: readonly MemorySignal[]) {
+  const keys = new Set(before.map(({ dedupeKey }) => dedupeKey));
+  return ({ dedupeKey }: MemorySignal) => !keys.has(dedupeKey);
+}
