@@ -1,6 +1,7 @@
 /** `syncline/connectors`: the connectors that come with Syncline. */
 export { type GithubOptions, github } from './github/index.ts';
 export { type GoogleCalendarOptions, googleCalendar } from './google-calendar/index.ts';
+export { type HttpConnectorOptions, type HttpDescription, http, httpFromYaml } from './http/index.ts';
 export { type PostgresOptions, postgres } from './postgres/postgres.ts';
 export { type RssOptions, rss } from './rss/index.ts';
 export { type SingerOptions, singer } from './singer/singer.ts';

@@ -110,7 +110,8 @@ export function createHttp(context: HttpContext, options: HttpOptions): Http {
 
   /** As itself where it is a whole address of the same origin, else below the base. */
   function urlOf(path: string, query: HttpRequest['query']): URL {
-    const url = /^https?:\/\//i.test(path) ? new URL(path) : new URL(path.replace(/^\/+/, ''), base);
+    // The dot keeps a colon in the first segment from being the end of a scheme.
+    const url = /^https?:\/\//i.test(path) ? new URL(path) : new URL(`./${path.replace(/^\/+/, '')}`, base);
     if (url.origin !== base.origin && options.authorize)
       throw new PermanentError(
         `${url.origin} is not ${base.origin}: the credential is not sent to another origin.`,

@@ -9,7 +9,9 @@ function linkTo(headers: Headers, relation: string): string | undefined {
   for (const [, target, parameters] of links.matchAll(/<([^>]*)>([^<]*)/g)) {
     const rel = /;\s*rel\s*=\s*(?:"([^"]*)"|([^\s;,]+))/i.exec(parameters ?? '');
     const names = (rel?.[1] ?? rel?.[2] ?? '').toLowerCase().split(/\s+/);
-    if (names.includes(relation)) return target;
+    // Some always name a next page, and say beside it that there is nothing there.
+    const isEmpty = /;\s*results\s*=\s*"?false"?/i.test(parameters ?? '');
+    if (names.includes(relation) && !isEmpty) return target;
   }
   return undefined;
 }

@@ -48,6 +48,8 @@ export async function syncStreams<Cursor>(
   const left = (cursor?.walk?.left ?? names).filter((name) => names.includes(name));
   const failed: Record<string, string> = { ...cursor?.walk?.failed };
   const signals: Signal[] = [];
+  /** Once in a run: a stream whose cursors always expire must not start from the beginning for ever. */
+  const restarted = new Set<string>();
   let steps = 0;
   let characters = 0;
   let hasGivenUp = false;
@@ -63,7 +65,7 @@ export async function syncStreams<Cursor>(
       if (!result.hasMore || !hasMoved) left.shift();
     } catch (error) {
       const kind = connectorErrorKind(error);
-      if (kind === 'permanent') setAside(name, error);
+      if (kind === 'permanent' || (kind === 'cursor_expired' && restarted.has(name))) setAside(name, error);
       else if (kind === 'transient' && isStuck()) {
         setAside(name, error);
         hasGivenUp = true;
@@ -72,6 +74,7 @@ export async function syncStreams<Cursor>(
       } else if (kind === 'cursor_expired' && streams[name] !== undefined) {
         log.info(`${name} starts from the beginning: ${describeError(error)}`);
         delete streams[name];
+        restarted.add(name);
       } else if (steps === 0) throw error;
       else break;
     }

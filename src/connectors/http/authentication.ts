@@ -1,0 +1,43 @@
+import type { OAuth2 } from '../../credentials/credential.ts';
+import { PermanentError } from '../../errors.ts';
+import { type Authorize, apiKeyHeader, apiKeyQuery, bearer, optional } from '../../kit/index.ts';
+import type { AuthDescription } from './description.ts';
+import { withEnvironment } from './templates.ts';
+
+/** How the connection's credential is shown to the provider. */
+export function authorizeOf(auth: AuthDescription): Authorize | undefined {
+  if (auth.type === 'none') return undefined;
+  return auth.optional ? optional(schemeOf(auth)) : schemeOf(auth);
+}
+
+function schemeOf(auth: Exclude<AuthDescription, { type: 'none' }>): Authorize {
+  switch (auth.type) {
+    case 'header':
+      return apiKeyHeader(auth.header.toLowerCase(), auth.prefix);
+    case 'query':
+      return apiKeyQuery(auth.query);
+    case 'basic':
+      return basic;
+    default:
+      return bearer(auth.prefix?.trim());
+  }
+}
+
+/** A key alone would be shown as a bearer's, which is not what the provider was said to take. */
+const basic: Authorize = (credential) => {
+  if (credential.type === 'basic') return bearer()(credential);
+  throw new PermanentError(
+    `The connection's credential is of type ${credential.type}; this provider takes a name and a password (basic).`,
+  );
+};
+
+/** The app that people give their consent to; its secret comes from the environment. */
+export function oauth2Of(auth: AuthDescription, env: NodeJS.ProcessEnv): OAuth2 | undefined {
+  if (auth.type !== 'oauth2') return undefined;
+  const { clientId, clientSecret, ...app } = auth.oauth2;
+  return {
+    ...app,
+    clientId: withEnvironment(clientId, env),
+    ...(clientSecret !== undefined && { clientSecret: withEnvironment(clientSecret, env) }),
+  };
+}

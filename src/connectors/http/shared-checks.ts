@@ -1,0 +1,51 @@
+import { suggestion } from '../../config/suggest.ts';
+import type { HttpDescription } from './description.ts';
+import { parsePath } from './paths.ts';
+import { type Problem, wrong } from './problems.ts';
+import { namesIn, parseTemplate, textsIn } from './templates.ts';
+
+/** Checks that several parts of a description share. */
+
+export type At = readonly PropertyKey[];
+
+export const configNames = ({ config = {} }: HttpDescription) =>
+  Object.keys(config).map((name) => `config.${name}`);
+
+export const isHeaderName = (name: string) => /^[\w!#$%&'*+.^`|~-]+$/.test(name);
+
+export function conditionProblems(
+  condition: { path: string; equals?: unknown; in?: unknown; exists?: unknown },
+  at: At,
+): Problem[] {
+  const tests = (['equals', 'in', 'exists'] as const).filter((name) => condition[name] !== undefined);
+  return [
+    ...pathProblems(condition.path, [...at, 'path']),
+    ...(tests.length === 0
+      ? [{ path: at, says: 'says nothing of what it looks at; say equals, in or exists.' }]
+      : []),
+    ...(condition.equals !== undefined && condition.in !== undefined
+      ? [{ path: [...at, 'in'], says: 'and equals exclude each other; put all values into in.' }]
+      : []),
+  ];
+}
+
+export function pathProblems(text: string | undefined, at: At): Problem[] {
+  if (text === undefined) return [];
+  const parsed = parsePath(text);
+  return 'problem' in parsed ? [wrong(at, text, parsed.problem)] : [];
+}
+
+export const pathsProblems = (paths: string | string[] | undefined, at: At): Problem[] =>
+  Array.isArray(paths) ? paths.flatMap((path, i) => pathProblems(path, [...at, i])) : pathProblems(paths, at);
+
+/** Placeholders that stand for nothing. */
+export function templateProblems(value: unknown, at: At, known: readonly string[]): Problem[] {
+  return textsIn(value, at).flatMap(({ at: path, text }) =>
+    namesIn(parseTemplate(text))
+      .filter((name) => !known.includes(name))
+      .map((name) => ({
+        path,
+        says: `has the placeholder {${name.slice(0, 60)}}, which is not known. ${known.length === 0 ? 'None are: declare it in config.' : suggestion(name, known)}`,
+      })),
+  );
+}
