@@ -4,6 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { createJiti } from 'jiti';
 import { invalid } from '../checks.ts';
 import type { Connector } from '../connector.ts';
+import { httpFromYaml } from '../connectors/http/index.ts';
 import { describeError } from '../errors.ts';
 
 /** Loads the one connector that a file exports, as it is now: also what it imports is read again. */
@@ -25,14 +26,12 @@ async function fromModule(path: string, file: string): Promise<Connector> {
   return onlyConnector(exported, file);
 }
 
-/** Where connectors can be written as YAML, there is a function that reads them. */
-async function fromYaml(path: string, file: string): Promise<Connector> {
-  const connectors = (await import('../connectors/index.ts')) as Record<string, unknown>;
-  const read = connectors['httpFromYaml'];
-  if (typeof read !== 'function')
-    throw invalid(`${file} is YAML, which this version cannot run.`, 'Write the connector in TypeScript.');
-  const connector: unknown = await read(readFileSync(path, 'utf8'));
-  return connector as Connector;
+function fromYaml(path: string, file: string): Connector {
+  try {
+    return httpFromYaml(readFileSync(path, 'utf8'));
+  } catch (cause) {
+    throw invalid(`${file} could not be loaded: ${describeError(cause)}`);
+  }
 }
 
 /** The default export comes first; among the others there must be one connector and no more. */

@@ -4,5 +4,5 @@ export { type GoogleCalendarOptions, googleCalendar } from './google-calendar/in
 export { type HttpConnectorOptions, type HttpDescription, http, httpFromYaml } from './http/index.ts';
 export { type PostgresOptions, postgres } from './postgres/postgres.ts';
 export { type RssOptions, rss } from './rss/index.ts';
-export { type SingerOptions, singer } from './singer/singer.ts';
+export { type RecordMap, type SingerOptions, type StreamChoice, singer } from './singer/singer.ts';
 export { type SlackOptions, slack } from './slack/index.ts';

@@ -17,6 +17,15 @@ export {
   TransientError,
   UnauthorizedError,
 } from '../errors.ts';
+export {
+  githubReaction,
+  githubSignature,
+  type HmacOptions,
+  hmacSignature,
+  slackReaction,
+  slackSignature,
+} from '../webhooks/signatures.ts';
+export type { Delivery, Reaction, Webhook } from '../webhooks/webhook.ts';
 export { type Authorize, apiKeyHeader, apiKeyQuery, bearer, optional } from './authorize.ts';
 export { createHttp, type Http, type HttpAnswer, type HttpOptions, type HttpRequest } from './http.ts';
 export { contentHash, versionKey } from './keys.ts';

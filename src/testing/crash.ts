@@ -207,11 +207,16 @@ function plansFor(report: CrashReport, options: CrashTestOptions, random: () => 
       }),
     ),
   );
-  const mostFaults = { every: faults.length, sample: sampledFaults, none: 0 }[options.faults ?? 'sample'];
+  // A round that is asked for by its name need not be in the sample.
+  const all = Number.POSITIVE_INFINITY;
+  const mostFaults = options.only
+    ? all
+    : { every: all, sample: sampledFaults, none: 0 }[options.faults ?? 'sample'];
+  const mostPairs = options.only ? all : (options.secondCrashes ?? usualSecondCrashes);
   return [
     ...stops.map((stop) => ({ name: `stopped ${nameOf(stop)}`, stops: [stop] })),
-    ...(options.only ? faults : sampleOf(faults, mostFaults, random)),
-    ...pairsOf(stops, options.secondCrashes ?? usualSecondCrashes, random),
+    ...sampleOf(faults, mostFaults, random),
+    ...pairsOf(stops, mostPairs, random),
   ];
 }
 

@@ -25,7 +25,7 @@ describe('syncline migrate', () => {
     expect(JSON.parse(first.stdout)).toEqual({
       schema: 'by_cli',
       applied: ['0001_base', '0002_executor', '0003_service', '0004_connectors'],
-      version: 3,
+      version: 4,
     });
     const second = await runCli(['migrate'], onDatabase(env));
     expect(second).toMatchObject({ code: 0, stdout: 'Schema "by_cli" is up to date (version 4).\n' });

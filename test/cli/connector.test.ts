@@ -405,7 +405,7 @@ describe('wrong inputs', () => {
       ['./items.ts', '--config', '{"baseUrl":"http://x.example"}', '--cursor-file', 'broken.ts'],
       /--cursor-file is broken\.ts, which is not valid JSON/,
     ],
-    ['YAML', ['./items.yaml'], /items\.yaml is YAML, which this version cannot run/],
+    ['YAML that is no connector', ['./items.yaml'], /items\.yaml could not be loaded: .*baseUrl is missing/],
   ];
   beforeAll(() => {
     const made = (name: string) =>

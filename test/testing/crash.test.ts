@@ -301,6 +301,9 @@ describe('a failure can be found again', () => {
     expect(one).toMatchObject({ crashes: 1, faults: 0 });
     const fault = await crashTest(ascending(), options({ only: 'request 3 answered with half a body' }));
     expect(fault).toMatchObject({ crashes: 0, faults: 1 });
+    const second = 'stopped after request 1, then before storing page 2';
+    const twice = await crashTest(ascending(), options({ only: second }));
+    expect(twice).toMatchObject({ crashes: 0, secondCrashes: 1 });
     await expect(crashTest(ascending(), options({ only: 'stopped' }))).rejects.toThrow(
       /There is no round "stopped" with seed 1; there are \d+, such as "stopped before request 1"/,
     );

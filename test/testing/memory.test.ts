@@ -210,6 +210,21 @@ describe('connectInMemory', () => {
     expect(await endOf(new PermanentError('no'))).toEqual({ outcome: 'failed', next: undefined });
   });
 
+  it('memory: a cursor that expires in the middle of a walk is followed by a full sync after a pause', async () => {
+    const now = () => Date.parse('2025-01-01T12:00:00Z');
+    const expiring = connector(({ cursor }) => {
+      if (cursor !== undefined) throw new CursorExpiredError();
+      return { signals: [signal(1)], nextCursor: 1, hasMore: true };
+    });
+    const runs = [];
+    const connection = connectInMemory(expiring, { now });
+    for (let n = 0; n < 2; n++) runs.push(await connection.run());
+    expect(runs.map(({ next }) => next)).toEqual([
+      { type: 'incremental', notBefore: undefined },
+      { type: 'full', notBefore: new Date('2025-01-01T12:00:05Z') },
+    ]);
+  });
+
   it('memory: a run that is aborted or lost stores nothing, counts no failure, and is run again', async () => {
     const seen: unknown[] = [];
     const one = connector(({ job: { id, attempts } }) => {

@@ -53,7 +53,7 @@ const exchange = (url: string, json: unknown, method = 'GET') => ({
 });
 
 describe('recordTraffic', () => {
-  it('a recording holds no secret, neither where it was sent nor where it was echoed', async () => {
+  it('traffic: a recording holds no secret, neither where it was sent nor where it was echoed', async () => {
     const url = await echo();
     const file = newFile();
     const send = recordTraffic(file, { secrets: ['tenant "42" secret'] });
@@ -69,7 +69,7 @@ describe('recordTraffic', () => {
       headers: { authorization: `Basic ${Buffer.from('me:basic-secret-1').toString('base64')}` },
       body: JSON.stringify({ note: 'tenant "42" secret', password: 'field-secret-1', name: 'kept' }),
     });
-    await send(`${url}/c`, {
+    await send(`${url}/c?state=form-secret-1`, {
       method: 'POST',
       body: new URLSearchParams({ client_secret: 'form-secret-1', grant: 'kept' }),
     });
@@ -82,7 +82,7 @@ describe('recordTraffic', () => {
     expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
-  it('the one who asked gets the real answer', async () => {
+  it('traffic: the one who asked gets the real answer', async () => {
     const url = await echo();
     const answer = await recordTraffic(newFile())(`${url}/a`, {
       headers: { authorization: 'Bearer bearer-secret-1' },
@@ -92,7 +92,7 @@ describe('recordTraffic', () => {
     expect(await answer.json()).toMatchObject({ headers: { authorization: 'Bearer bearer-secret-1' } });
   });
 
-  it('an answer that never came is recorded as such, and missed again', async () => {
+  it('traffic: an answer that never came is recorded as such, and missed again', async () => {
     const url = await serve((request) => request.socket.destroy());
     const file = newFile();
     await expect(recordTraffic(file)(url)).rejects.toThrow('fetch failed');
@@ -104,7 +104,7 @@ describe('recordTraffic', () => {
 });
 
 describe('replayTraffic', () => {
-  it('what was recorded with one credential is replayed with another, and with none of the network', async () => {
+  it('traffic: what was recorded with one credential is replayed with another, and with none of the network', async () => {
     const url = await echo();
     const file = newFile();
     const ask = (fetch: typeof globalThis.fetch, key: string) =>
@@ -125,7 +125,7 @@ describe('replayTraffic', () => {
     expect(replay.unused()).toEqual([]);
   });
 
-  it('repeats are answered in order, and one too many is refused unless it may be repeated', async () => {
+  it('traffic: repeats are answered in order, and one too many is refused unless it may be repeated', async () => {
     const file = recording(exchange('https://api.example/x', 1), exchange('https://api.example/x', 2));
     const ask = async (replay: typeof fetch) => (await replay('https://api.example/x')).json();
     const strict = replayTraffic(file);
@@ -137,7 +137,7 @@ describe('replayTraffic', () => {
     expect(await ask(lenient)).toBe(1);
   });
 
-  it('requests are told apart by method and body, and not by the order of parameters', async () => {
+  it('traffic: requests are told apart by method and body, and not by the order of parameters', async () => {
     const file = recording(
       exchange('https://api.example/x?a=1&b=2', 'got'),
       {
@@ -156,7 +156,7 @@ describe('replayTraffic', () => {
     expect(replay.unused()).toEqual(['POST https://api.example/x?a=1&b=2 {"n":1}']);
   });
 
-  it('an unexpected request names itself and the nearest that are recorded, and is not tried again', async () => {
+  it('traffic: an unexpected request names itself and the nearest that are recorded, and is not tried again', async () => {
     const file = recording(
       exchange('https://api.example/issues?page=1', []),
       exchange('https://api.example/issues?page=2', []),
@@ -173,14 +173,14 @@ describe('replayTraffic', () => {
     await expect(refused).rejects.toMatchObject({ name: 'PermanentError' });
   });
 
-  it('a file that is none is refused with its line', () => {
+  it('traffic: a file that is none is refused with its line', () => {
     expect(() => replayTraffic(join(folder, 'none.jsonl'))).toThrow(/none\.jsonl cannot be read: ENOENT/);
     const file = newFile();
     writeFileSync(file, `${JSON.stringify(exchange('https://a.example/', 1))}\n{"request":{}}\n`);
     expect(() => replayTraffic(file)).toThrow(/line 2 is no recorded exchange/);
   });
 
-  it('binary bodies, empty ones and large numbers come back as they were', async () => {
+  it('traffic: binary bodies, empty ones and large numbers come back as they were', async () => {
     const bodies = [
       Buffer.from([0xff, 0x00, 0xfe]),
       Buffer.alloc(0),

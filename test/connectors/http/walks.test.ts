@@ -218,7 +218,7 @@ describe('http: lists are walked completely', () => {
   });
 
   it('http: what has not changed is asked for with its tag, and costs nothing', async () => {
-    const api = await startApi({ pagination: 'cursor', etags: true });
+    const api = await startApi({ pagination: 'cursor', etags: true, token: 'the-token' });
     api.fill(15);
     const settled: boolean[] = [];
     const budgets = {
@@ -229,7 +229,10 @@ describe('http: lists are walked completely', () => {
       ...describeApi(api),
       budgets: [{ name: 'core', per: 'credential', limit: 100, perSeconds: 60 }],
     };
-    const connection = connectInMemory(http(description), { budgets });
+    const connection = connectInMemory(http(description), {
+      budgets,
+      credential: { type: 'api_key', key: 'the-token' },
+    });
     await synced(connection);
     await synced(connection);
     await synced(connection);
