@@ -54,7 +54,7 @@ export async function resetFleet(client: pg.Client, fleet: Fleet, state: State, 
   await client.query('BEGIN');
   // Foreign keys of generated rows need no check, and it would take half of the time.
   await client.query('SET LOCAL session_replication_role = replica');
-  await client.query(`TRUNCATE ${schema}.connections, ${schema}.sync_jobs, ${schema}.signals`);
+  await client.query(`TRUNCATE ${schema}.connections, ${schema}.sync_jobs, ${schema}.signals CASCADE`);
   await client.query(
     `INSERT INTO ${schema}.connections
        (id, tenant_id, provider_slug, external_id, metadata, created_at, updated_at, last_incremental_ended_at)

@@ -2,7 +2,7 @@ import { invalid, requireOneOf, requireSmall, requireUuid, requireWhole } from '
 import type { Config } from './config/settings.ts';
 import type { JobType } from './connector.ts';
 import { removeUnused } from './credentials/attach.ts';
-import { lockPatienceMs } from './credentials/refresh.ts';
+import { briefLockMs, patiently } from './credentials/patience.ts';
 import type { Doer, Recorder } from './doer.ts';
 import { SynclineError } from './errors.ts';
 import { type Explanation, explain } from './explain.ts';
@@ -138,15 +138,12 @@ export function createControl({
         await record(tx, now, { ...of(row), kind: 'connection.deleted', detail }, doer);
       });
       while ((await deleteSignals(db, id, deletedAtOnce)) === deletedAtOnce);
-      await change(
-        id,
-        async (tx, row, now) => {
-          await deleteConnection(tx, id);
-          await recheckRuns(tx);
-          if (row.credential_id) await removeUnused({ record, doer }, tx, now, row.credential_id);
-        },
-        { lockTimeoutMs: lockPatienceMs },
-      );
+      const last = async (tx: Queryable, row: ConnectionRow, now: Date) => {
+        await deleteConnection(tx, id);
+        await recheckRuns(tx);
+        if (row.credential_id) await removeUnused({ record, doer }, tx, now, row.credential_id);
+      };
+      await patiently(ports, () => change(id, last, { lockTimeoutMs: briefLockMs }));
     },
 
     /** One honest sentence on why it is or is not syncing right now, and when it next will. */

@@ -1,6 +1,6 @@
 import { requireText, requireUuid } from './checks.ts';
 import type { Connector } from './connector.ts';
-import { type ChangeContext, detailOf, noCredential, patiently, replace } from './credentials/change.ts';
+import { type ChangeContext, detailOf, noCredential, replace, whenFree } from './credentials/change.ts';
 import type { Secret } from './credentials/credential.ts';
 import { type RotationProgress, rotateKeys } from './credentials/rotate.ts';
 import { checkedSecret, contextOf, expiryOf } from './credentials/secret.ts';
@@ -133,7 +133,7 @@ export function createCredentialStore(context: CredentialsContext) {
     /** Refuses where connections use it. */
     async remove(id: string, doer: Doer = {}): Promise<void> {
       requireUuid('credential', id);
-      await patiently(db, id, async (tx) => {
+      await whenFree(context, id, async (tx) => {
         // Locked first and looked at afterwards: a connection that just took it is then seen.
         if (!(await findCredential(tx, id, 'FOR UPDATE OF c'))) throw noCredential(id);
         const row = await findCredential(tx, id);

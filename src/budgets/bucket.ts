@@ -105,7 +105,7 @@ export function exchange(
   { stated, periodSeconds, returns, observed, demand }: Exchange,
   nowMs: number,
 ): { bucket: Bucket; granted: number } {
-  let bucket = restated(before, stated, periodSeconds);
+  let bucket = onThisClock(restated(before, stated, periodSeconds), nowMs);
   if (isOver(bucket, nowMs)) bucket = nextWindow(bucket, nowMs);
   // Whoever has not come back by now will not.
   if (nowMs >= bucket.openedAtMs + carriedMs) bucket = { ...bucket, carried: 0 };
@@ -120,6 +120,23 @@ function restated(bucket: Bucket, stated: number, periodSeconds: number): Bucket
   if (bucket.stated === stated && bucket.periodSeconds === periodSeconds) return bucket;
   const most = bucket.learnedAtMs === undefined ? stated : bucket.most;
   return { ...bucket, most, stated, periodSeconds };
+}
+
+/**
+ * A window that opens in the future was opened by a clock that has been set back since, or by that of another server. It
+ * lasts no longer for that: else a budget that is used up would stay closed for as long as the clock was wrong.
+ */
+function onThisClock(bucket: Bucket, nowMs: number): Bucket {
+  const aheadMs = bucket.openedAtMs - nowMs;
+  if (aheadMs <= 0) return bucket;
+  const { openedAtMs, resetsAtMs, opensAtMs, learnedAtMs } = bucket;
+  return {
+    ...bucket,
+    openedAtMs: openedAtMs - aheadMs,
+    resetsAtMs: resetsAtMs - aheadMs,
+    opensAtMs: opensAtMs - aheadMs,
+    learnedAtMs: learnedAtMs === undefined ? undefined : learnedAtMs - aheadMs,
+  };
 }
 
 /** What is leased goes on to count, until those who hold it say that it is of no consequence. */

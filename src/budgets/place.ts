@@ -8,11 +8,13 @@ const mostTokens = 2 ** 31 - 1;
 /** A window of more than a month is none that a provider has. */
 const mostSeconds = 31 * 24 * 3600;
 const longestName = 200;
+/** Postgres refuses these, or gives back something else: one such key would fail everybody whose budgets are asked for with it. */
+const unstorable = /[\0\p{Surrogate}]/u;
 
 /** The row that a run's budget is kept in: one for all runs whose requests the provider counts together. */
 export function budgetOf(job: ClaimedJob, budget: Budget): NewBudget {
   const { name, per, limit, perSeconds } = budget;
-  if (typeof name !== 'string' || name.trim() === '' || name.length > longestName || name.includes('\0'))
+  if (typeof name !== 'string' || name.trim() === '' || name.length > longestName || unstorable.test(name))
     throw wrong('name', name, `text of 1 to ${longestName} characters`);
   if (per !== 'credential' && per !== 'app') throw wrong('per', per, '"credential" or "app"');
   requireWhole('limit', limit, mostTokens);

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { BudgetStatus } from '../budgets.ts';
+import { requireUuid } from '../checks.ts';
 import { budgetJson } from '../json.ts';
 import { relativeTime } from '../times.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
@@ -20,6 +21,7 @@ export function addBudgets(program: Command): void {
     .addHelpText('after', '\nExamples:\n  $ syncline budgets\n  $ syncline budgets --provider github --json')
     .action(async (options: BudgetOptions) => {
       const limit = limitOf(options);
+      if (options.credential !== undefined) requireUuid('--credential', options.credential);
       const filter = given({ provider: options.provider, credentialId: options.credential });
       const { items } = await withEngine(options, ({ budgets }) =>
         collect({ limit }, (page) => budgets.list({ ...filter, ...page })),

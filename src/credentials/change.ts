@@ -6,7 +6,7 @@ import type { Database, Queryable } from '../store/database.ts';
 import { isLockTimeout } from '../store/database-errors.ts';
 import type { EventKind } from '../store/events.ts';
 import type { Secret } from './credential.ts';
-import { lockPatienceMs } from './refresh.ts';
+import { briefLockMs, patiently } from './patience.ts';
 import { lockWaiting, revive, revivedAtOnce } from './revive.ts';
 import { contextOf, expiryOf } from './secret.ts';
 import type { Vault } from './vault.ts';
@@ -19,13 +19,13 @@ export interface ChangeContext {
 }
 
 /** As long as a renewal may hold the row. One that takes even longer is told of. */
-export async function patiently<T>(
-  db: Database,
+export async function whenFree<T>(
+  { db, ports }: Pick<ChangeContext, 'db' | 'ports'>,
   id: string,
   work: (tx: Queryable) => Promise<T>,
 ): Promise<T> {
   try {
-    return await db.transaction(work, { lockTimeoutMs: lockPatienceMs });
+    return await patiently(ports, () => db.transaction(work, { lockTimeoutMs: briefLockMs }));
   } catch (error) {
     if (!isLockTimeout(error)) throw error;
     throw new SynclineError('CONFLICT', `Credential ${id} is being renewed right now.`, {
@@ -44,7 +44,7 @@ export async function replace(
   secret: Secret,
   { kind, doer, connectionId }: { kind: EventKind; doer: Doer; connectionId?: string },
 ): Promise<void> {
-  let isMore = await patiently(db, id, async (tx) => {
+  let isMore = await whenFree({ db, ports }, id, async (tx) => {
     const now = new Date(ports.now());
     const waiting = await lockWaiting(tx, id);
     const row = await findCredential(tx, id, 'FOR NO KEY UPDATE OF c');

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { recorder } from '../doer.ts';
+import { type Recorder, recorder } from '../doer.ts';
 import { describeError, SynclineError } from '../errors.ts';
 import { takeAuthorization } from '../store/authorizations.ts';
 import { type ConnectionRow, findConnection, lockConnection } from '../store/connections.ts';
@@ -9,6 +9,7 @@ import {
   sealedOf,
   writeConnectionCredential,
 } from '../store/credentials.ts';
+import type { Queryable } from '../store/database.ts';
 import { type AuthorizeContext, type Journey, journeyContext, oauth2Of, stateHash } from './authorize.ts';
 import { detailOf, replace } from './change.ts';
 import { revive } from './revive.ts';
@@ -49,7 +50,7 @@ export function createFinish(context: FinishContext) {
     const provider = connection.provider_slug;
     const answer = await exchange(provider, came.code, journey);
     if ('error' in answer) return { ...arrival, error: answer.error };
-    await keep(connection, answer.tokens, journey.actor);
+    await keep(connectionId, answer.tokens, journey.actor);
     return { ...arrival, error: undefined };
   };
 
@@ -77,36 +78,52 @@ export function createFinish(context: FinishContext) {
     }
   }
 
-  /** In place of the tokens that the connection has; those that share them go on with the new ones, too. */
-  async function keep(connection: ConnectionRow, tokens: OAuth2Secret, actor: string): Promise<void> {
-    const scoped = db.scopedTo(connection.tenant_id);
-    const record = recorder(ports, actor);
-    const held = connection.credential_id && (await findCredential(scoped, connection.credential_id));
-    if (held && held.kind === 'oauth2') {
-      const how = { kind: 'credential.authorized' as const, doer: {}, connectionId: connection.id };
-      return replace({ db: scoped, ports, vault, record }, held.id, tokens, how);
+  /**
+   * In place of the tokens that the connection has; those that share them go on with the new ones, too. What it has is
+   * looked at again: meanwhile another consent may have arrived, or somebody given it another credential.
+   */
+  async function keep(connectionId: string, tokens: OAuth2Secret, actor: string): Promise<void> {
+    let seen = await findConnection(db, connectionId);
+    while (seen) {
+      const scoped = db.scopedTo(seen.tenant_id);
+      const record = recorder(ports, actor);
+      const held = seen.credential_id && (await findCredential(scoped, seen.credential_id));
+      if (held && held.kind === 'oauth2') {
+        const how = { kind: 'credential.authorized' as const, doer: {}, connectionId };
+        return replace({ db: scoped, ports, vault, record }, held.id, tokens, how);
+      }
+      const { credential_id: usual } = seen;
+      const changed = await scoped.transaction(async (tx) => {
+        const row = await lockConnection(tx, connectionId);
+        if (!row) throw unknownState();
+        if (row.credential_id !== usual) return row;
+        await add(tx, row, tokens, record);
+        return undefined;
+      });
+      if (!changed) return;
+      seen = changed;
     }
-    await scoped.transaction(async (tx) => {
-      const row = await lockConnection(tx, connection.id);
-      if (!row) throw unknownState();
-      const { id: connectionId, tenant_id: tenantId, provider_slug: provider } = row;
-      const now = new Date(ports.now());
-      const id = ports.newId();
-      const made = {
-        id,
-        tenantId,
-        provider,
-        name: row.external_id?.slice(0, 200) ?? null,
-        kind: tokens.type,
-      };
-      const sealed = vault.seal(contextOf({ tenantId, id }), tokens);
-      await insertCredential(tx, now, { ...made, expiresAt: expiryOf(tokens), ...sealed });
-      await writeConnectionCredential(tx, now, connectionId, id);
-      const detail = detailOf({ ...made, provider_slug: provider });
-      await record(tx, now, { tenantId, connectionId, kind: 'credential.authorized', detail });
-      const ids = row.status === 'needs_auth' ? [connectionId] : [];
-      await revive(tx, { now, ids, tenantId, reason: 'consent was given', record });
-    });
+    throw unknownState();
+  }
+
+  /** To a connection, which is locked. */
+  async function add(
+    tx: Queryable,
+    row: ConnectionRow,
+    tokens: OAuth2Secret,
+    record: Recorder,
+  ): Promise<void> {
+    const { id: connectionId, tenant_id: tenantId, provider_slug: provider } = row;
+    const now = new Date(ports.now());
+    const id = ports.newId();
+    const made = { id, tenantId, provider, name: row.external_id?.slice(0, 200) ?? null, kind: tokens.type };
+    const sealed = vault.seal(contextOf({ tenantId, id }), tokens);
+    await insertCredential(tx, now, { ...made, expiresAt: expiryOf(tokens), ...sealed });
+    await writeConnectionCredential(tx, now, connectionId, id);
+    const detail = detailOf({ ...made, provider_slug: provider });
+    await record(tx, now, { tenantId, connectionId, kind: 'credential.authorized', detail });
+    const ids = row.status === 'needs_auth' ? [connectionId] : [];
+    await revive(tx, { now, ids, tenantId, reason: 'consent was given', record });
   }
 }
 

@@ -32,7 +32,7 @@ export function createCredentialHandles(
     const { row } = opened;
     if (row.refused_at) throw refusedError(row.refused_reason);
     const nowMs = ports.now();
-    const endMs = row.expires_at?.getTime() ?? Number.POSITIVE_INFINITY;
+    const endMs = endMsOf(opened);
     if (nowMs >= endMs) {
       meansOf(opened, connectors);
       return refresher.anew(opened);
@@ -69,7 +69,10 @@ export function createCredentialHandles(
     }
 
     async function current(): Promise<Credential> {
-      const held = await (known ?? keep(read()));
+      const remembered = known && (await known);
+      // One that has ended meanwhile may have been replaced, also where it cannot be renewed.
+      const isEnded = remembered && ports.now() >= endMsOf(remembered);
+      const held = remembered && !isEnded ? remembered : await keep(read());
       const good = await usable(held);
       if (good !== held) await keep(Promise.resolve(good));
       return toCredential(good);
@@ -109,6 +112,8 @@ export function createCredentialHandles(
     };
   };
 }
+
+const endMsOf = ({ row }: Opened) => row.expires_at?.getTime() ?? Number.POSITIVE_INFINITY;
 
 /** How long a token lives is known from when it came: by a renewal, or from outside. */
 function marginMs({ row }: Opened, endMs: number): number {

@@ -7,7 +7,7 @@ import type { Database, Queryable } from '../store/database.ts';
 import { isLockTimeout } from '../store/database-errors.ts';
 import { insertEvents } from '../store/events.ts';
 import type { OAuth2 } from './credential.ts';
-import { createGate } from './gate.ts';
+import { createGate, type Gate } from './gate.ts';
 import { contextOf, expiryOf, type Opened, openSecret } from './secret.ts';
 import { type OAuth2Secret, requestTokens } from './token-request.ts';
 import type { Vault } from './vault.ts';
@@ -35,23 +35,41 @@ const mostAtOnce = 4;
 export const lockPatienceMs = 30_000;
 /** Longer than both; the server ends what takes longer, and lets go of the row. */
 const transactionMs = 60_000;
-/** How often storing is tried: tokens that were handed out and not kept are lost for everybody. */
-const storeAttempts = 5;
+/** A token that is still good must not cost every request of a run the time in which an endpoint does not answer. */
+const quietMs = 30_000;
+/** Forgotten together when there are more; they are then tried once more each. */
+const mostQuiet = 10_000;
+/** How often storing is tried, over most of a minute, in which another server takes over: tokens that were handed out and not kept are lost for everybody. */
+const storeAttempts = 8;
 
 type Renewed = { opened: Opened } | { refused: string } | undefined;
 
 /** Renews OAuth 2 tokens: once for everybody, in this process and in all others. */
 export function createRefresher(context: RefreshContext): Refresher {
   const { db, ports, vault, log, connectors, poolSize } = context;
-  const gate = createGate(Math.max(1, Math.min(mostAtOnce, Math.floor(poolSize / 2))));
+  const most = Math.max(1, Math.min(mostAtOnce, Math.floor(poolSize / 2)));
+  const gate = createGate(most);
+  const gates = new Map<string, Gate>();
   const underWay = new Map<string, Promise<Renewed>>();
+  /** Those that were not renewed ahead of their end, and until when that is not tried again. */
+  const quietUntilMs = new Map<string, number>();
 
   /** One for each credential; others that need it wait for the same. */
   function once(held: Opened, lock: 'FOR NO KEY UPDATE' | 'FOR NO KEY UPDATE SKIP LOCKED'): Promise<Renewed> {
     const { id } = held.row;
-    const renewing = gate.through(() => renewLocked(held, lock)).finally(() => underWay.delete(id));
+    const renewing = gateOf(held)
+      .through(() => gate.through(() => renewLocked(held, lock)))
+      .finally(() => underWay.delete(id));
     underWay.set(id, renewing);
     return renewing;
+  }
+
+  /** All places but one: a provider that does not answer must not keep those of all others from being renewed. */
+  function gateOf({ row: { provider_slug: provider } }: Opened): Gate {
+    const known = gates.get(provider) ?? createGate(Math.max(1, most - 1));
+    // Only providers that have a connector come here, so there are few.
+    gates.set(provider, known);
+    return known;
   }
 
   async function renewLocked(held: Opened, lock: Parameters<typeof once>[1]): Promise<Renewed> {
@@ -120,9 +138,13 @@ export function createRefresher(context: RefreshContext): Refresher {
 
   return {
     async ahead(held) {
-      if (underWay.has(held.row.id) || gate.isFull()) return undefined;
+      const { id } = held.row;
+      if ((quietUntilMs.get(id) ?? 0) > ports.now()) return undefined;
+      if (underWay.has(id) || gate.isFull() || gateOf(held).isFull()) return undefined;
       const renewed = await once(held, 'FOR NO KEY UPDATE SKIP LOCKED').catch((error: unknown) => {
-        log.debug({ credentialId: held.row.id }, `not renewed yet: ${messageOf(error)}`);
+        log.debug({ credentialId: id }, `not renewed yet: ${messageOf(error)}`);
+        if (quietUntilMs.size >= mostQuiet) quietUntilMs.clear();
+        quietUntilMs.set(id, ports.now() + quietMs);
         return undefined;
       });
       return renewed && outcomeOf(renewed);

@@ -55,7 +55,7 @@ export const usualLimits: Limits = {
   bodyBytes: 1024 * 1024,
   // GitHub sends up to 25 MB, and nothing at all where that would be more.
   deliveryBytes: 25 * 1024 * 1024,
-  // Four of the largest or thousands of the usual size, which is a few kilobytes. They are held twice while they are put together.
+  // Two of the largest and thousands of the usual size, which is a few kilobytes. They are held twice while they are put together.
   deliveriesBytes: 100 * 1024 * 1024,
   urlLength: 8192,
   queryParameters: 50,

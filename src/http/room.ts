@@ -6,23 +6,31 @@ export interface Room {
   open(): { take(bytes: number): void; giveBack(): void };
 }
 
+/** Deliveries are a few kilobytes. Anybody can send large ones, slowly: those have half of the room, so that the usual ones get in. */
+const largeBytes = 256 * 1024;
+const sizeIfLarge = (bytes: number) => (bytes > largeBytes ? bytes : 0);
+
 export function createRoom(totalBytes: number): Room {
   let taken = 0;
+  let takenByLarge = 0;
   return {
     open() {
       let own = 0;
       return {
         take(bytes) {
-          if (taken + bytes > totalBytes)
+          const large = takenByLarge - sizeIfLarge(own) + sizeIfLarge(own + bytes);
+          if (taken + bytes > totalBytes || large > totalBytes / 2)
             throw new Problem('TOO_MANY', 'More is being sent than the service can hold at once.', {
               status: 503,
               headers: { 'retry-after': '5' },
             });
           taken += bytes;
+          takenByLarge = large;
           own += bytes;
         },
         giveBack() {
           taken -= own;
+          takenByLarge -= sizeIfLarge(own);
           own = 0;
         },
       };

@@ -34,6 +34,8 @@ export interface ClaimedJob {
   startedAt: Date;
   /** When the connection's latest incremental job had ended. */
   lastEndedAt: Date | undefined;
+  /** It has waited for a budget. When it was due after that is no longer known, as after a failure. */
+  wasParked: boolean;
   /** The job's own cursor, if it has one. */
   cursor: unknown;
   connection: {
@@ -129,6 +131,7 @@ function toJob(row: ReadyRow, claimId: string, startedAt: Date): ClaimedJob {
     scheduledAt: row.scheduled_at,
     startedAt,
     lastEndedAt: row.last_incremental_ended_at ?? undefined,
+    wasParked: row.was_parked,
     cursor: row.cursor ?? undefined,
     connection: {
       externalId: row.external_id ?? undefined,

@@ -1,5 +1,4 @@
 import { insertAttempts, type LogLine, type NewAttempt, trimAttempts } from '../store/attempts.ts';
-import { setConnectionStatus } from '../store/connections.ts';
 import type { Queryable } from '../store/database.ts';
 import { insertEvents } from '../store/events.ts';
 import { addRollups, type RollupWrite } from '../store/rollups.ts';
@@ -9,6 +8,7 @@ import {
   holdRuns,
   insertFollowUps,
   type RunKey,
+  refuseConnections,
   settledRuns,
   settleJobs,
   writeConnections,
@@ -230,13 +230,12 @@ async function markUnauthorized(
 ): Promise<void> {
   const refused = settlements.filter(({ verdict }) => verdict.needsAuth);
   if (refused.length === 0) return;
-  const changed = await setConnectionStatus(
-    tx,
-    now,
-    refused.map(({ job }) => job.connectionId),
-    'active',
-    'needs_auth',
-  );
+  const runs = refused.map(({ job: { connectionId, connection, startedAt } }) => ({
+    connectionId,
+    credentialId: connection.credentialId ?? null,
+    startedAt,
+  }));
+  const changed = await refuseConnections(tx, now, runs);
   const events = refused
     .filter(({ job }) => changed.has(job.connectionId))
     .map(({ job, verdict }) => ({

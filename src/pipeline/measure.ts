@@ -20,7 +20,8 @@ export function measure(
   for (const { job, verdict } of settlements) {
     for (const tenantId of [everybody, job.tenantId]) {
       const row = rowOf(tenantId, job.providerSlug);
-      row[outcomeColumn[verdict.outcome]]++;
+      // Where there was no budget nothing was tried, and nothing is to be tried again.
+      if (verdict.error?.parked !== true) row[outcomeColumn[verdict.outcome]]++;
       row.signals += stored.get(job.id) ?? 0;
       count(row.lag, startLagMs(job), lagEdgesMs);
       if (verdict.outcome === 'succeeded') count(row.age, ageSeconds(job, now), ageEdgesSeconds);
@@ -49,8 +50,8 @@ function count(histogram: number[], value: number | undefined, edges: Edges): vo
 }
 
 /** When a later try was due is no longer known. */
-function startLagMs({ attempts, startedAt, scheduledAt }: ClaimedJob): number | undefined {
-  return attempts === 0 ? Math.max(0, startedAt.getTime() - scheduledAt.getTime()) : undefined;
+function startLagMs({ attempts, wasParked, startedAt, scheduledAt }: ClaimedJob): number | undefined {
+  return attempts === 0 && !wasParked ? Math.max(0, startedAt.getTime() - scheduledAt.getTime()) : undefined;
 }
 
 /** The later pages of a walk renew what the first one renewed a moment ago. */

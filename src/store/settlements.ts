@@ -79,6 +79,36 @@ export async function writeConnections(tx: Queryable, now: Date, writes: Connect
   );
 }
 
+/** A run that its provider refused, and what it was refused with. */
+export interface RefusedRun {
+  connectionId: string;
+  credentialId: string | null;
+  startedAt: Date;
+}
+
+/**
+ * Has connections wait for another credential, and returns which do. Not one whose credential somebody replaced while the
+ * run was under way: what was refused is the old one, and nobody would come again to give another. Renewals, and what runs
+ * save themselves, are no such replacement.
+ */
+export async function refuseConnections(tx: Queryable, now: Date, runs: RefusedRun[]): Promise<Set<string>> {
+  const rows = await tx.query<{ id: string }>(
+    `UPDATE ${tx.schema}.connections c SET status = 'needs_auth', updated_at = $1
+     FROM unnest($2::uuid[], $3::uuid[], $4::timestamptz[]) AS r (id, credential_id, started_at)
+     WHERE c.id = r.id AND c.status = 'active' AND c.credential_id IS NOT DISTINCT FROM r.credential_id
+       AND NOT EXISTS (SELECT FROM ${tx.schema}.credentials k WHERE k.id = c.credential_id AND k.kind <> 'custom'
+         AND k.updated_at > r.started_at AND k.refreshed_at IS NULL AND k.refused_at IS NULL)
+     RETURNING c.id`,
+    [
+      now,
+      runs.map((run) => run.connectionId),
+      runs.map((run) => run.credentialId),
+      runs.map((run) => run.startedAt),
+    ],
+  );
+  return new Set(rows.map((row) => row.id));
+}
+
 export interface JobEnd {
   jobId: string;
   status: 'succeeded' | 'failed' | 'queued';

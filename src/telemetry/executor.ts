@@ -53,8 +53,8 @@ export function executorTelemetry(log: Logger, meter: Meter, explain: (error: un
       if (jobs.length === 0) return;
       claimed.add(jobs.length);
       // When a later try was due is no longer known: the end of its pause is forgotten when it is over.
-      for (const { attempts, scheduledAt } of jobs)
-        if (attempts === 0)
+      for (const { attempts, wasParked, scheduledAt } of jobs)
+        if (attempts === 0 && !wasParked)
           startLag.record(Math.min(longestLagMs, Math.max(0, nowMs - scheduledAt.getTime())));
     },
 

@@ -137,6 +137,7 @@ export function connectInMemory(connector: Connector, options: MemoryOptions = {
       priority: 0,
       attempts,
       scheduledAt,
+      wasParked: false,
       startedAt: new Date(now()),
       lastEndedAt: undefined,
       cursor: own,

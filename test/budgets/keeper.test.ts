@@ -217,6 +217,21 @@ describe('budgets: a process keeps a share', () => {
     await spend(budgets, 3, search);
   });
 
+  it('budgets: a clock that is set back closes a budget for no longer than its window lasts', async () => {
+    const before = startProcess();
+    await spend(before.budgets, 3, search);
+    await before.keeper.stop();
+    // By the clock of another server, which has taken over.
+    const clock = testPorts('2024-01-01T12:00:00Z');
+    const { budgets } = startProcess(clock);
+    await expect(budgets.take([{ budget: search }])).rejects.toMatchObject({
+      parked: true,
+      retryAfterSeconds: expect.toSatisfy((seconds: number) => seconds >= 62 && seconds <= 68),
+    });
+    clock.advance(62_000);
+    await spend(budgets, 3, search);
+  });
+
   it('budgets: without a database nothing is asked of the provider', async () => {
     const { budgets, cutOff } = startProcess();
     cutOff();

@@ -78,6 +78,22 @@ describe('budgets: a run without one parks its job', () => {
     expect(new Set(await statuses())).toEqual(new Set(['succeeded']));
   });
 
+  it('budgets: in the statistics a parked job is neither tried again nor late', async () => {
+    await sql('TRUNCATE rollups');
+    const ports = stillPorts();
+    for (let i = 0; i < 4; i++) await job(await connect(), { scheduled_at: '2025-01-01T12:00:00Z' });
+    await drain(ports, asking());
+    ports.advance(600_000 + 32_000);
+    await drain(ports, asking());
+    expect(new Set(await statuses())).toEqual(new Set(['succeeded']));
+    const rows = await sql<{ succeeded: string; retried: string; late: string }>(
+      `SELECT sum(succeeded)::int AS succeeded, sum(retried)::int AS retried,
+         sum(${Array.from({ length: 11 }, (_, i) => `lag_${i + 1}`).join(' + ')})::int AS late
+       FROM rollups WHERE tenant_id = '00000000-0000-0000-0000-000000000000'`,
+    );
+    expect(rows).toEqual([{ succeeded: 4, retried: 0, late: 0 }]);
+  });
+
   it('budgets: people are told that it waits and for what, and nobody is woken', async () => {
     const ports = stillPorts();
     for (let i = 0; i < 3; i++) await job(await connect());
@@ -136,6 +152,7 @@ describe('budgets: a run without one parks its job', () => {
       /^A budget's limit is 0; it must be a whole number from 1 to \d+\. Correct the connector\.$/,
     ],
     [{ perSeconds: 0.5 }, /^A budget's perSeconds is 0\.5; /],
+    [{ name: 'half a \uD83D' }, /^A budget's name is "half a /],
     [{ name: '' }, /^A budget's name is ""; it must be text of 1 to 200 characters/],
     [{ per: 'tenant' as 'app' }, /^A budget's per is "tenant"; it must be "credential" or "app"/],
   ])('budgets: one that is none is named: %o', async (wrong, message) => {

@@ -168,24 +168,27 @@ describe('credentials: OAuth 2 tokens are renewed ahead of their end', () => {
     expect((await rowOf(id))?.generation).toBe(2);
   });
 
-  it('credentials: tokens whose commit failed are stored all the same', async () => {
-    const id = await store(-1);
-    let failures = 2;
-    const ports = {
-      ...testPorts(start),
-      // Its pauses are short; a request for tokens is not given up.
-      sleep: (ms: number) => (ms < 20_000 ? Promise.resolve() : new Promise<void>(() => {})),
-      query: async <T>(statement: string, send: () => Promise<T>) => {
-        if (statement === 'COMMIT' && failures-- > 0)
-          throw Object.assign(new Error('gone'), { code: 'ECONNRESET' });
-        return send();
-      },
-    };
-    expect(tokenOf(await processWith({ ports })(id).get())).toBe(server.latest());
-    expect((await rowOf(id))?.generation).toBe(2);
-    expect(tokenOf(await processWith()(id).get())).toBe(server.latest());
-    expect(server.requests).toHaveLength(1);
-  });
+  it.each([2, 7])(
+    'credentials: tokens whose commit failed %i times are stored all the same',
+    async (times) => {
+      const id = await store(-1);
+      let failures = times;
+      const ports = {
+        ...testPorts(start),
+        // Its pauses are short; a request for tokens is not given up.
+        sleep: (ms: number) => (ms < 20_000 ? Promise.resolve() : new Promise<void>(() => {})),
+        query: async <T>(statement: string, send: () => Promise<T>) => {
+          if (statement === 'COMMIT' && failures-- > 0)
+            throw Object.assign(new Error('gone'), { code: 'ECONNRESET' });
+          return send();
+        },
+      };
+      expect(tokenOf(await processWith({ ports })(id).get())).toBe(server.latest());
+      expect((await rowOf(id))?.generation).toBe(2);
+      expect(tokenOf(await processWith()(id).get())).toBe(server.latest());
+      expect(server.requests).toHaveLength(1);
+    },
+  );
 });
 
 describe('credentials: one renewal serves everybody', () => {

@@ -20,7 +20,6 @@ CREATE TABLE credentials (
   updated_at timestamptz NOT NULL,
   UNIQUE (tenant_id, id)
 );
-CREATE INDEX idx_credentials_key ON credentials (key_id, id);
 
 -- With the tenant, so that no connection can ever use another tenant's.
 ALTER TABLE connections ADD COLUMN credential_id uuid,
@@ -86,7 +85,6 @@ CREATE TABLE webhooks (
   created_at timestamptz NOT NULL,
   last_received_at timestamptz
 );
-CREATE INDEX idx_webhooks_key ON webhooks (key_id, connection_id);
 
 -- A provider told of a change that a walk under way need not see: one more run follows its last page. Cleared when a job
 -- without a cursor of its own is claimed, since that begins afresh; kept by the next page and by another try.
