@@ -4,7 +4,6 @@ import { pathToFileURL } from 'node:url';
 import { createJiti } from 'jiti';
 import { invalid } from '../checks.ts';
 import type { Connector } from '../connector.ts';
-import { httpFromYaml } from '../connectors/http/index.ts';
 import { describeError } from '../errors.ts';
 
 /** Loads the one connector that a file exports, as it is now: also what it imports is read again. */
@@ -26,7 +25,9 @@ async function fromModule(path: string, file: string): Promise<Connector> {
   return onlyConnector(exported, file);
 }
 
-function fromYaml(path: string, file: string): Connector {
+async function fromYaml(path: string, file: string): Promise<Connector> {
+  // Here alone, because it takes a while to load, and no other command needs it.
+  const { httpFromYaml } = await import('../connectors/http/index.ts');
   try {
     return httpFromYaml(readFileSync(path, 'utf8'));
   } catch (cause) {

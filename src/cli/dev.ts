@@ -3,8 +3,7 @@ import { loadConfigFile } from '../config/file.ts';
 import { loadConfig } from '../config/load.ts';
 import { devKey } from '../dev/credential-key.ts';
 import { embeddedDataFolder } from '../dev/data-folder.ts';
-import { makeDemo } from '../dev/demo.ts';
-import { demoConnectors } from '../dev/demo-connectors.ts';
+import { isOutdated, makeDemo } from '../dev/demo.ts';
 import { startEmbeddedPostgres } from '../dev/postgres.ts';
 import { withProviderServer } from '../dev/provider-server.ts';
 import { systemPorts } from '../ports.ts';
@@ -53,7 +52,9 @@ export function addDev(program: Command): void {
           file: file ?? { path: 'the demo', options: demoDefaults },
         });
         log.level = loaded.config.log.level;
-        await withProviderServer(systemPorts, (providersUrl) => {
+        await withProviderServer(systemPorts, async (providersUrl) => {
+          // Here alone, because it takes a while to load, and no other command needs it.
+          const { demoConnectors } = await import('../dev/demo-connectors.ts');
           const connectors = file?.connectors ?? demoConnectors(providersUrl);
           return runService({
             loaded: { ...loaded, connectors },
@@ -72,6 +73,10 @@ export function addDev(program: Command): void {
         log.info(
           made === 0 ? 'going on with the data that is there' : `made a demo: 5 tenants, ${made} connections`,
         );
+        if (made === 0 && (await isOutdated(syncline)))
+          log.warn(
+            `the demo that is there was made by an earlier version: its connections cannot be synced any more. To start with a new one, end this and remove ${folder}`,
+          );
         log.info('to watch what comes in, in another terminal, in this folder: npx syncline signals tail');
         log.info('to see it under load, there too: npx syncline demo load');
       }

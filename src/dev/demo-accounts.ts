@@ -1,21 +1,48 @@
-import { revokedAccount } from './provider/tokens.ts';
+import { revokedHolder } from './provider/tokens.ts';
 
 export interface DemoAccount {
   tenant: string;
   provider: string;
   /** What people call it. */
   externalId: string;
-  /** What the provider calls it. */
-  account: string;
+  /** What the connector is told of it. */
+  config: Record<string, unknown> | undefined;
+  /** Whose token opens it. */
+  holder: string;
   intervalSeconds: number;
   pausedBecause?: string;
 }
 
+/** With what a connector has to be told of an account, and an account for each connection of a load. */
 export const demoProviders = [
-  { slug: 'github', displayName: 'GitHub', authType: 'oauth2' },
-  { slug: 'slack', displayName: 'Slack', authType: 'oauth2' },
-  { slug: 'google-calendar', displayName: 'Google Calendar', authType: 'oauth2' },
-  { slug: 'postgres', displayName: 'Postgres', authType: 'basic' },
+  {
+    slug: 'github',
+    displayName: 'GitHub',
+    configOf: (repository: string) => ({
+      repositories: [repository],
+      resources: ['issues', 'pull_requests'],
+    }),
+    loadAccount: (n: number) => `load-${n}/app`,
+  },
+  {
+    slug: 'slack',
+    displayName: 'Slack',
+    // Nobody edits messages here, so there is no need to look back for as long as usual.
+    configOf: (channel: string) => ({ channels: [channel], lookbackSeconds: 120 }),
+    loadAccount: (n: number) => `CLOAD${n}`,
+  },
+  {
+    slug: 'google-calendar',
+    displayName: 'Google Calendar',
+    configOf: (calendar: string) => ({ calendars: [calendar] }),
+    loadAccount: (n: number) => `load-${n}@app.example`,
+  },
+  {
+    slug: 'warehouse',
+    displayName: 'Warehouse',
+    configOf: (database: string) => ({ database }),
+    loadAccount: (n: number) => `load-${n}/app`,
+  },
 ];
 
 /** The name that each tenant's accounts go by. */
@@ -33,13 +60,15 @@ export const demoTenants = Object.keys(handles) as Tenant[];
 
 const repository = (tenant: Tenant, name: string) => of(tenant, 'github', `${handles[tenant]}/${name}`);
 const channel = (tenant: Tenant, name: string) =>
-  of(tenant, 'slack', `#${name}`, `${handles[tenant]}/${name}`);
+  of(tenant, 'slack', `#${name}`, `C${handles[tenant]}${name}`.toUpperCase());
 const calendar = (tenant: Tenant, name: string) =>
   of(tenant, 'google-calendar', `${name}@${handles[tenant]}.example`);
-const database = (tenant: Tenant, name: string) => of(tenant, 'postgres', `${handles[tenant]}/${name}`);
+const database = (tenant: Tenant, name: string) => of(tenant, 'warehouse', `${handles[tenant]}/${name}`);
 
+/** `account` is what the provider calls it. */
 function of(tenant: Tenant, provider: string, externalId: string, account = externalId): DemoAccount {
-  return { tenant, provider, externalId, account, intervalSeconds: 60 };
+  const config = demoProviders.find(({ slug }) => slug === provider)?.configOf(account);
+  return { tenant, provider, externalId, config, holder: handles[tenant], intervalSeconds: 60 };
 }
 
 /** In the order in which they first come due; every sixth does so at once, so those are of different providers. */
@@ -48,7 +77,7 @@ export const demoAccounts: DemoAccount[] = [
   channel('Umbra Labs', 'support'),
   calendar('Harbour & Co', 'team'),
   database('Fieldnotes', 'notes'),
-  of('Kestrel', 'github', revokedAccount),
+  { ...repository('Kestrel', 'legacy-api'), holder: revokedHolder },
   channel('Northwind', 'engineering'),
   channel('Harbour & Co', 'orders'),
   database('Northwind', 'shop'),
@@ -57,7 +86,7 @@ export const demoAccounts: DemoAccount[] = [
   channel('Fieldnotes', 'general'),
   { ...repository('Harbour & Co', 'storefront'), intervalSeconds: 120 },
   calendar('Northwind', 'team'),
-  database('Harbour & Co', 'warehouse'),
+  database('Harbour & Co', 'stock'),
   repository('Fieldnotes', 'editor'),
   {
     ...channel('Umbra Labs', 'random'),

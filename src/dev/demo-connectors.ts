@@ -1,12 +1,52 @@
 import type { Connector } from '../connector.ts';
-import { databaseConnector } from './connectors/database.ts';
-import { githubConnector } from './connectors/github.ts';
-import { googleCalendarConnector } from './connectors/google-calendar.ts';
-import { slackConnector } from './connectors/slack.ts';
+import { github } from '../connectors/github/index.ts';
+import { googleCalendar } from '../connectors/google-calendar/index.ts';
+import { http } from '../connectors/http/index.ts';
+import { slack } from '../connectors/slack/index.ts';
 
-/** One for each provider that `provider-server.ts` plays, written as they would be for the real ones. */
+/** The connectors that come with Syncline, at the providers that `provider-server.ts` plays. */
 export function demoConnectors(serverUrl: string): Connector[] {
-  return [githubConnector, slackConnector, googleCalendarConnector, databaseConnector].map((connector) =>
-    connector(serverUrl),
-  );
+  return [
+    github({ baseUrl: `${serverUrl}/github` }),
+    slack({ baseUrl: `${serverUrl}/slack/api` }),
+    googleCalendar({ baseUrl: `${serverUrl}/google-calendar` }),
+    warehouse(`${serverUrl}/warehouse`),
+  ];
+}
+
+/** There is no connector for it, and need not be: a description will do. */
+function warehouse(baseUrl: string): Connector {
+  return http({
+    provider: 'warehouse',
+    name: 'Warehouse',
+    baseUrl,
+    auth: { type: 'bearer' },
+    config: { database: { type: 'string', description: 'the name of the database, such as acme/shop' } },
+    budgets: [{ name: 'requests', per: 'credential', limit: 300, perSeconds: 60 }],
+    streams: {
+      changes: {
+        request: { path: '/databases/{config.database}/changes', query: { limit: 100 } },
+        records: 'changes',
+        cursor: {
+          path: 'position',
+          order: 'ascending',
+          parameter: 'after',
+          inclusive: false,
+          format: 'number',
+        },
+        pagination: { type: 'next_url', path: 'next' },
+        signal: {
+          kind: {
+            path: 'operation',
+            map: { insert: 'row.inserted', update: 'row.updated', delete: 'row.deleted' },
+            default: 'row.changed',
+          },
+          occurredAt: 'committed_at',
+          key: 'position',
+          immutable: true,
+        },
+      },
+    },
+    errors: [{ status: 410, means: 'cursor_expired' }],
+  });
 }

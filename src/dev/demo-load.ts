@@ -12,7 +12,10 @@ export interface LoadOptions {
   onProgress: (done: number) => void;
 }
 
-/** Rows per transaction: large enough to be quick, small enough not to be in anybody's way. */
+/**
+ * Rows per transaction: large enough to be quick, small enough not to be in anybody's way. Each set has credentials of its
+ * own, which are then shared by so few connections that no provider's limit is met.
+ */
 const insertedAtOnce = 500;
 /** Each takes its jobs and signals with it. */
 const deletedAtOnce = 100;
@@ -25,11 +28,13 @@ export async function addLoad(syncline: Syncline, options: LoadOptions): Promise
   const { connections, onProgress } = options;
   await withDemoDatabase(syncline, async (database) => {
     const tenantIds = await demoTenantIds(database);
+    await registerProviders(syncline);
     const first = (await highestNumber(database)) + 1;
     for (let done = 0; done < connections; ) {
       const size = Math.min(insertedAtOnce, connections - done);
       const rows = Array.from({ length: size }, (_, i) => rowOf(first, done + i, tenantIds, options));
-      await insert(database, rows, options.nowMs);
+      const credentialIds = await makeCredentials(syncline, rows);
+      await insert(database, rows, credentialIds, options.nowMs);
       done += size;
       onProgress(done);
     }
@@ -51,6 +56,11 @@ async function demoTenantIds({ client, schema }: DemoDatabase): Promise<string[]
   return rows.map((row) => row.tenant_id);
 }
 
+/** A demo that an earlier version made may have others. */
+async function registerProviders({ providers }: Syncline): Promise<void> {
+  for (const { slug, displayName } of demoProviders) await providers.register({ slug, displayName });
+}
+
 async function highestNumber({ client, schema }: DemoDatabase): Promise<number> {
   const { rows } = await client.query<{ highest: number }>(
     `SELECT coalesce(max(substring(external_id FROM '^load-(\\d{1,9})$')::int), 0) AS highest
@@ -69,10 +79,7 @@ interface LoadRow {
 
 function rowOf(first: number, i: number, tenantIds: string[], options: LoadOptions): LoadRow {
   const { connections, intervalSeconds, nowMs } = options;
-  const provider = demoProviders[i % demoProviders.length]?.slug as string;
-  const externalId = `load-${first + i}`;
-  // Repositories have an owner, which nothing else minds.
-  const account = `${externalId}/app`;
+  const provider = demoProviders[i % demoProviders.length] as (typeof demoProviders)[number];
   const dueMs = nowMs + (intervalSeconds * 1000 * i) / connections;
   const sync = {
     first_activated_at: new Date(nowMs).toISOString(),
@@ -82,31 +89,51 @@ function rowOf(first: number, i: number, tenantIds: string[], options: LoadOptio
   return {
     // Every tenant has every provider, since their numbers share no factor.
     tenantId: tenantIds[i % tenantIds.length] as string,
-    provider,
-    externalId,
+    provider: provider.slug,
+    externalId: `load-${first + i}`,
     metadata: JSON.stringify({ demo: 'load', sync }),
-    config: JSON.stringify({ account, token: tokenOf(provider, account) }),
+    config: JSON.stringify(provider.configOf(provider.loadAccount(first + i))),
   };
 }
 
-async function insert({ client, schema }: DemoDatabase, rows: LoadRow[], nowMs: number): Promise<void> {
+/** One for each tenant and provider among the rows; returns the id for each row. */
+async function makeCredentials({ credentials }: Syncline, rows: LoadRow[]): Promise<string[]> {
+  const ids = new Map<string, Promise<string>>();
+  const idOf = ({ tenantId, provider, externalId: name }: LoadRow) => {
+    const known = ids.get(`${tenantId} ${provider}`);
+    if (known) return known;
+    const secret = { type: 'api_key' as const, key: tokenOf(provider, name) };
+    const id = credentials.create({ tenantId, provider, name, secret }).then((made) => made.id);
+    ids.set(`${tenantId} ${provider}`, id);
+    return id;
+  };
+  return Promise.all(rows.map(idOf));
+}
+
+async function insert(
+  { client, schema }: DemoDatabase,
+  rows: LoadRow[],
+  credentialIds: string[],
+  nowMs: number,
+): Promise<void> {
   await client.query(
-    `INSERT INTO ${schema}.connections (tenant_id, provider_slug, external_id, metadata, config, created_at, updated_at)
-     SELECT tenant_id, provider, external_id, metadata, config, $6, $6
-     FROM unnest($1::uuid[], $2::text[], $3::text[], $4::jsonb[], $5::jsonb[])
-       AS r (tenant_id, provider, external_id, metadata, config)`,
+    `INSERT INTO ${schema}.connections (tenant_id, provider_slug, external_id, metadata, config, credential_id, created_at, updated_at)
+     SELECT tenant_id, provider, external_id, metadata, config, credential_id, $7, $7
+     FROM unnest($1::uuid[], $2::text[], $3::text[], $4::jsonb[], $5::jsonb[], $6::uuid[])
+       AS r (tenant_id, provider, external_id, metadata, config, credential_id)`,
     [
       rows.map((row) => row.tenantId),
       rows.map((row) => row.provider),
       rows.map((row) => row.externalId),
       rows.map((row) => row.metadata),
       rows.map((row) => row.config),
+      credentialIds,
       new Date(nowMs),
     ],
   );
 }
 
-/** Removes what `addLoad` made, with its jobs and signals; returns how many connections that were. */
+/** Removes what `addLoad` made, with its jobs, signals and credentials; returns how many connections that were. */
 export async function removeLoad(syncline: Syncline, onProgress: (done: number) => void): Promise<number> {
   return withDemoDatabase(syncline, async (database) => {
     for (let done = 0; ; ) {
@@ -122,12 +149,17 @@ export async function removeLoad(syncline: Syncline, onProgress: (done: number) 
 async function removeSome({ client, schema }: DemoDatabase): Promise<number> {
   await client.query('BEGIN');
   try {
-    const { rows } = await client.query<{ id: string }>(
-      `SELECT id FROM ${schema}.connections WHERE ${ours} ORDER BY id LIMIT ${deletedAtOnce} FOR UPDATE`,
+    const { rows } = await client.query<{ id: string; credential_id: string | null }>(
+      `SELECT id, credential_id FROM ${schema}.connections WHERE ${ours} ORDER BY id LIMIT ${deletedAtOnce} FOR UPDATE`,
     );
     await client.query(`DELETE FROM ${schema}.connections WHERE id = ANY ($1::uuid[])`, [
       rows.map((row) => row.id),
     ]);
+    await client.query(
+      `DELETE FROM ${schema}.credentials c WHERE id = ANY ($1::uuid[]) AND name LIKE 'load-%'
+         AND NOT EXISTS (SELECT FROM ${schema}.connections WHERE credential_id = c.id)`,
+      [rows.map((row) => row.credential_id)],
+    );
     await client.query('COMMIT');
     return rows.length;
   } catch (error) {

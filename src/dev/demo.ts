@@ -12,13 +12,17 @@ export async function makeDemo(syncline: Syncline, nowMs: number): Promise<numbe
     const { rows } = await database.client.query(`SELECT FROM ${database.schema}.tenants LIMIT 1`);
     if (rows.length > 0) return 0;
 
-    for (const provider of demoProviders) await syncline.providers.register(provider);
+    for (const { slug, displayName } of demoProviders)
+      await syncline.providers.register({ slug, displayName, authType: 'api_key' });
     const made = await Promise.all(demoTenants.map((name) => syncline.tenants.create({ name })));
     const tenantIds = new Map(made.map(({ id, name }) => [name, id]));
+    const credentialOf = credentialsOf(syncline);
     const past: PastRun[] = [];
     for (const [i, account] of demoAccounts.entries()) {
       const nextRunMs = i % 6 === 0 ? undefined : nowMs + firstDueSeconds(i) * 1000;
-      const id = await connect(syncline, tenantIds.get(account.tenant) ?? '', account, nextRunMs);
+      const tenantId = tenantIds.get(account.tenant) ?? '';
+      const credentialId = await credentialOf(tenantId, account);
+      const id = await connect(syncline, { tenantId, credentialId, account, nextRunMs });
       if (nextRunMs !== undefined) past.push(...runsBefore(nextRunMs, id, account.intervalSeconds));
       if (account.pausedBecause !== undefined)
         await syncline.connections.pause(id, { ...demo, reason: account.pausedBecause });
@@ -28,17 +32,46 @@ export async function makeDemo(syncline: Syncline, nowMs: number): Promise<numbe
   });
 }
 
+/** Whether there is a demo of an earlier version, which kept tokens in `config` and had connectors of its own. */
+export function isOutdated(syncline: Syncline): Promise<boolean> {
+  return withDemoDatabase(syncline, async ({ client, schema }) => {
+    const { rows } = await client.query(
+      `SELECT FROM ${schema}.connections WHERE metadata @> '{"demo": true}' AND config ?& '{account,token}' LIMIT 1`,
+    );
+    return rows.length > 0;
+  });
+}
+
 /**
  * One after the other over a minute, so that there is something to see every few seconds from then on. A little ahead,
  * because jitter comes on top.
  */
 const firstDueSeconds = (i: number) => (60 * i) / demoAccounts.length - 9;
 
+/** One for each holder of a token at each provider, shared by all connections that it opens. */
+function credentialsOf(syncline: Syncline) {
+  const ids = new Map<string, string>();
+  return async (tenantId: string, { provider, holder }: DemoAccount): Promise<string> => {
+    const token = tokenOf(provider, holder);
+    const known = ids.get(token);
+    if (known !== undefined) return known;
+    const { id } = await syncline.credentials.create(
+      { tenantId, provider, name: holder, secret: { type: 'api_key', key: token } },
+      demo,
+    );
+    ids.set(token, id);
+    return id;
+  };
+}
+
 async function connect(
   syncline: Syncline,
-  tenantId: string,
-  { provider, externalId, account, intervalSeconds }: DemoAccount,
-  nextRunMs: number | undefined,
+  {
+    tenantId,
+    credentialId,
+    account: { provider, externalId, config, intervalSeconds },
+    nextRunMs,
+  }: { tenantId: string; credentialId: string; account: DemoAccount; nextRunMs: number | undefined },
 ): Promise<string> {
   const sync = nextRunMs === undefined ? {} : { next_run_at: new Date(nextRunMs).toISOString() };
   const { id } = await syncline.connections.create(
@@ -47,7 +80,8 @@ async function connect(
       provider,
       externalId,
       intervalSeconds,
-      config: { account, token: tokenOf(provider, account) },
+      config,
+      credentialId,
       // The mark is how `demo load` finds out that it is a demo that it adds to.
       metadata: { demo: true, sync },
     },

@@ -4,12 +4,12 @@ import { describeError } from '../errors.ts';
 import type { Ports } from '../ports.ts';
 import type { Answer, ProviderApi, Refusal } from './provider/api.ts';
 import { createBudgets } from './provider/budget.ts';
-import { database } from './provider/database.ts';
 import { github } from './provider/github.ts';
 import { googleCalendar } from './provider/google-calendar.ts';
 import { slack } from './provider/slack.ts';
-import { isAuthorized } from './provider/tokens.ts';
-import { latencyMs, troubleAt } from './provider/weather.ts';
+import { holderOf } from './provider/tokens.ts';
+import { warehouse } from './provider/warehouse.ts';
+import { latencyMs, type Trouble, troubleAt } from './provider/weather.ts';
 
 export interface ProviderServer {
   /** Each provider's API is below it, under its slug. */
@@ -18,12 +18,12 @@ export interface ProviderServer {
 }
 
 const apis = new Map<string, ProviderApi>(
-  [github, slack, googleCalendar, database].map((api) => [api.slug, api]),
+  [github, slack, googleCalendar, warehouse].map((api) => [api.slug, api]),
 );
 
 /**
  * Plays the providers of the demo over real HTTP, on this machine only: pages, tokens, rate limits, failures and latency
- * as real ones have them. What it shows follows from the account and the time, so it keeps nothing but this minute's counts.
+ * as real ones have them. What it shows follows from the account and the time, so it keeps nothing but this hour's counts.
  */
 export async function startProviderServer(ports: Pick<Ports, 'now' | 'sleep'>): Promise<ProviderServer> {
   const startedMs = ports.now();
@@ -40,15 +40,15 @@ export async function startProviderServer(ports: Pick<Ports, 'now' | 'sleep'>): 
 
     await ports.sleep(latencyMs(slug, account, ports.now()), gone);
     const nowMs = ports.now();
-    const { authorization } = request.headers;
-    if (!isAuthorized({ provider: slug, account, authorization }, nowMs - startedMs))
-      return api.refuse({ kind: 'unauthorized' });
-    const budget = budgets.take(`${slug}/${account}`, nowMs);
+    const holder = holderOf(slug, request.headers.authorization, nowMs - startedMs);
+    if (holder === undefined) return api.refuse({ kind: 'unauthorized' });
+    const budget = budgets.take(`${slug}/${holder}`, nowMs);
     if (!budget) return api.refuse(spent(budgets.windowEnd(nowMs), nowMs));
-    const refusal = refusalOf(slug, account, nowMs);
+    const refusal = refusalOf(troubleAt(slug, { holder, account }, nowMs), nowMs);
     if (refusal) return api.refuse(refusal);
     return api.list({
       account,
+      pathname,
       query: url.searchParams,
       headers: request.headers,
       baseUrl: `${baseUrl}/${slug}`,
@@ -57,8 +57,7 @@ export async function startProviderServer(ports: Pick<Ports, 'now' | 'sleep'>): 
     });
   }
 
-  function refusalOf(slug: string, account: string, nowMs: number): Refusal | undefined {
-    const trouble = troubleAt(slug, account, nowMs);
+  function refusalOf(trouble: Trouble | undefined, nowMs: number): Refusal | undefined {
     switch (trouble?.kind) {
       case 'broken':
         return { kind: 'broken' };

@@ -99,7 +99,8 @@ async function fitting(
 ): Promise<unknown> {
   if (!schema) return value;
   const checked = await check(schema, value);
-  if (checked.problem)
-    throw new PermanentError(`${what} does not fit the connector's schema: ${checked.problem}. ${remedy}`);
+  // Schemas may say it in whole sentences.
+  const problem = checked.problem?.replace(/\.$/, '');
+  if (problem) throw new PermanentError(`${what} does not fit the connector's schema: ${problem}. ${remedy}`);
   return checked.value;
 }

@@ -1,13 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { makeDemo } from '../../src/dev/demo.ts';
 import { demoConnectors } from '../../src/dev/demo-connectors.ts';
+import { newKey } from '../credentials/handles.ts';
 import { expectFailure, useCli } from '../setup/cli.ts';
 import { tenant, useDatabase } from '../setup/database.ts';
 import { useProviders } from '../setup/provider-server.ts';
 
 const database = useDatabase();
 const providers = useProviders();
-const cli = useCli(database);
+const credentials = { keys: [newKey()] };
+const cli = useCli(database, `export default ${JSON.stringify({ credentials })}`);
 
 const countLoad = async () => {
   const [row] = await database.sql<{ n: number }>(
@@ -30,7 +32,7 @@ describe('syncline demo load', () => {
 
   it('adds connections over all tenants and providers, due one after the other, and says how far it is', async () => {
     await database.sql('TRUNCATE tenants CASCADE');
-    await makeDemo(database.engine(), Date.now());
+    await makeDemo(database.engine({ credentials }), Date.now());
     const before = Date.now();
     const { code, stdout, stderr } = await cli.run(
       'demo',
@@ -53,6 +55,11 @@ describe('syncline demo load', () => {
        FROM connections WHERE external_id LIKE 'load-%' GROUP BY tenant_id, provider_slug`,
     );
     expect(groups).toHaveLength(20);
+    const [shared] = await database.sql<{ most: number }>(
+      `SELECT max(n)::int AS most FROM (SELECT count(*) AS n FROM connections WHERE external_id LIKE 'load-%' GROUP BY credential_id) AS uses`,
+    );
+    // Slack allows fifty requests a minute.
+    expect(shared?.most).toBe(25);
     for (const { n, names, first, last } of groups) {
       expect({ n, names }).toEqual({ n: 60, names: 60 });
       expect(first.getTime()).toBeGreaterThanOrEqual(before);
@@ -63,7 +70,7 @@ describe('syncline demo load', () => {
   it('what it adds is synced by the connectors of the demo as it stands', async () => {
     providers.nowMs = Date.now();
     const { url } = await providers.start();
-    const engine = database.engine({ connectors: demoConnectors(url) });
+    const engine = database.engine({ connectors: demoConnectors(url), credentials });
     const some = await database.sql<{ id: string }>(
       `SELECT id FROM connections WHERE external_id IN (${Array.from({ length: 40 }, (_, i) => `'load-${i + 1}'`)})`,
     );
@@ -99,6 +106,8 @@ describe('syncline demo load', () => {
     const [demo] = await database.sql<{ n: number }>('SELECT count(*)::int AS n FROM connections');
     expect(demo?.n).toBe(25);
     expect(await database.sql('SELECT FROM signals')).toEqual([]);
+    expect(await database.sql(`SELECT FROM credentials WHERE name LIKE 'load-%'`)).toEqual([]);
+    expect((await database.sql('SELECT FROM credentials')).length).toBeGreaterThan(10);
     expect(await cli.json('demo', 'unload')).toEqual({ removed: 0 });
   });
 });

@@ -1,13 +1,14 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { makeDemo } from '../../src/dev/demo.ts';
+import { isOutdated, makeDemo } from '../../src/dev/demo.ts';
 import { demoConnectors } from '../../src/dev/demo-connectors.ts';
-import { revokedAccount } from '../../src/dev/provider/tokens.ts';
 import type { Connection, Syncline } from '../../src/index.ts';
+import { newKey } from '../credentials/handles.ts';
 import { useDatabase } from '../setup/database.ts';
 import { useProviders } from '../setup/provider-server.ts';
 
 const database = useDatabase();
 const providers = useProviders();
+const credentials = { keys: [newKey()] };
 let startedMs: number;
 
 async function everything(engine: Syncline): Promise<Connection[]> {
@@ -18,7 +19,7 @@ describe('the demo', () => {
   beforeAll(async () => {
     await database.sql('TRUNCATE tenants CASCADE');
     startedMs = Date.now();
-    expect(await makeDemo(database.engine(), startedMs)).toBe(24);
+    expect(await makeDemo(database.engine({ credentials }), startedMs)).toBe(24);
   });
 
   it('has five tenants, and two dozen connections with names that people would give them', async () => {
@@ -38,6 +39,19 @@ describe('the demo', () => {
     expect(await everything(engine)).toHaveLength(24);
   });
 
+  it('one of an earlier version is known by what its connections say', async () => {
+    const engine = database.engine();
+    expect(await isOutdated(engine)).toBe(false);
+    const [{ id } = { id: '' }] = await database.sql<{ id: string; config: unknown }>(
+      `SELECT id FROM connections LIMIT 1`,
+    );
+    const old = JSON.stringify({ account: 'acme/app', token: 'demo-1' });
+    const swap = `UPDATE connections c SET config = $2 FROM connections o WHERE c.id = $1 AND o.id = c.id RETURNING o.config`;
+    const [before] = await database.sql<{ config: unknown }>(swap, [id, old]);
+    expect(await isOutdated(engine)).toBe(true);
+    await database.sql(swap, [id, JSON.stringify(before?.config)]);
+  });
+
   it('begins with one of every provider, and goes on with another every few seconds', async () => {
     const connections = await everything(database.engine());
     const active = connections.filter(({ status }) => status === 'active');
@@ -45,8 +59,8 @@ describe('the demo', () => {
     expect(neverRan.map(({ provider }) => provider).sort()).toEqual([
       'github',
       'google-calendar',
-      'postgres',
       'slack',
+      'warehouse',
     ]);
     const due = active
       .flatMap(({ sync }) => sync.nextRunAt ?? [])
@@ -74,6 +88,20 @@ describe('the demo', () => {
     });
   });
 
+  it('keeps tokens as credentials, one for all that it opens, and nowhere else', async () => {
+    const kept = await database.sql<{ name: string; n: number }>(
+      `SELECT name, count(c.id)::int AS n FROM credentials k JOIN connections c ON c.credential_id = k.id
+       GROUP BY k.id, name`,
+    );
+    expect(kept.reduce((sum, { n }) => sum + n, 0)).toBe(24);
+    expect(kept.filter(({ n }) => n > 1).length).toBeGreaterThan(2);
+    expect(kept.filter(({ name }) => name === 'kestrel-legacy')).toEqual([{ name: 'kestrel-legacy', n: 1 }]);
+    const open = await database.sql(
+      `SELECT FROM connections WHERE config::text || metadata::text LIKE '%demo-%'`,
+    );
+    expect(open).toEqual([]);
+  });
+
   it('has a past, told in the order of time', async () => {
     const past = await database.sql<{ id: string; finished_at: Date }>(
       'SELECT id, finished_at FROM sync_jobs ORDER BY id',
@@ -87,21 +115,22 @@ describe('the demo', () => {
   it('every connection opens its account, until one is refused', async () => {
     providers.nowMs = Date.now();
     const { url } = await providers.start();
-    const engine = database.engine({ connectors: demoConnectors(url) });
+    const engine = database.engine({ connectors: demoConnectors(url), credentials });
     const active = (await everything(engine)).filter(({ status }) => status === 'active');
     for (const { id } of active) await engine.connections.trigger(id);
     await engine.drain();
     expect(await everything(engine)).not.toContainEqual(expect.objectContaining({ status: 'needs_auth' }));
     const unsynced = await database.sql(
       `SELECT external_id FROM connections c WHERE status = 'active' AND NOT EXISTS (SELECT FROM signals s WHERE s.connection_id = c.id)
-         AND NOT EXISTS (SELECT FROM sync_jobs j WHERE j.connection_id = c.id AND j.status = 'queued' AND j.attempts > 0)`,
+         AND NOT EXISTS (SELECT FROM sync_jobs j WHERE j.connection_id = c.id AND j.status = 'queued' AND j.retry_after IS NOT NULL)`,
     );
     expect(unsynced).toEqual([]);
 
     providers.nowMs += 120_000;
-    const revoked = active.find(({ externalId }) => externalId === revokedAccount);
+    const revoked = active.find(({ externalId }) => externalId === 'kestrel/legacy-api');
     await engine.connections.trigger(revoked?.id ?? '');
     await engine.drain();
-    expect((await engine.connections.get(revoked?.id ?? '')).status).toBe('needs_auth');
+    const refused = (await everything(engine)).filter(({ status }) => status === 'needs_auth');
+    expect(refused.map(({ id }) => id)).toEqual([revoked?.id]);
   });
 });

@@ -35,7 +35,7 @@ describe('syncline dev, which is npm start', () => {
     const first = await run({}, /tick: placed \d+ jobs.*synced \w+ …\w{6}: \d+ new signals/s);
     expect(first).toMatch(/made a demo: 5 tenants, 24 connections/);
     expect(first).toMatch(/placed github …\w{6} for \d\d:\d\d:\d\d \(every \d+ s, jitter \d+ s\), next/);
-    expect(first).toMatch(/GET \/\S+ → 200, \d+ items/);
+    expect(first).toMatch(/GET \/\S+ → 200, \d+ characters/);
     const keyFile = join(folder, '.syncline', 'credentials.key');
     const key = readFileSync(keyFile, 'utf8');
     expect(key).toMatch(/^dev:[\w+/]{43}=\n$/);

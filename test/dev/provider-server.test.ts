@@ -1,18 +1,19 @@
 import { describe, expect, it } from 'vitest';
+import { createBudgets } from '../../src/dev/provider/budget.ts';
 import { feedOf, paceSeconds } from '../../src/dev/provider/feed.ts';
-import { revokedAccount, tokenOf } from '../../src/dev/provider/tokens.ts';
+import { revokedHolder, tokenOf } from '../../src/dev/provider/tokens.ts';
 import { tokensValidSince } from '../../src/dev/provider/weather.ts';
 import { startProviderServer } from '../../src/dev/provider-server.ts';
-import { calmMinutes, momentOf, useProviders } from '../setup/provider-server.ts';
+import { calmMinutes, holder, momentOf, useProviders } from '../setup/provider-server.ts';
 
 const providers = useProviders();
 
 /** An account of each provider, and the path of its list. */
 const accounts = [
   ['github', 'acme/app', '/repos/acme/app/issues?'],
-  ['slack', 'acme/help', '/api/conversations.history?channel=acme/help&'],
+  ['slack', 'CACMEHELP', '/api/conversations.history?channel=CACMEHELP&'],
   ['google-calendar', 'team@acme.example', '/calendars/team%40acme.example/events?'],
-  ['postgres', 'acme/shop', '/databases/acme/shop/changes?'],
+  ['warehouse', 'acme/shop', '/databases/acme/shop/changes?'],
 ] as const;
 type Provider = (typeof accounts)[number][0];
 
@@ -26,7 +27,7 @@ async function serve(wanted: Provider, minutes = 5) {
   const { provider, account, path, feed } = accountOf(wanted);
   providers.nowMs = calmMinutes(minutes, provider, account);
   const { url } = await providers.start();
-  const authorization = `Bearer ${tokenOf(provider, account)}`;
+  const authorization = `Bearer ${tokenOf(provider, holder)}`;
   const get = (query = '', headers: Record<string, string> = {}) =>
     fetch(`${url}/${provider}${path}${query}`, { headers: { authorization, ...headers } });
   const follow = (link: string) => fetch(link, { headers: { authorization } });
@@ -75,22 +76,54 @@ describe('in the style of GitHub', () => {
     expect((await get(since, { 'if-none-match': etag })).status).toBe(200);
   });
 
-  it('headers count what is left of the budget, which ends in 403 until its reset', async () => {
-    const { get } = await serve('github');
-    providers.nowMs = Math.ceil(providers.nowMs / 60_000) * 60_000;
-    const first = await get();
-    const limit = Number(first.headers.get('x-ratelimit-limit'));
-    expect(first.headers.get('x-ratelimit-remaining')).toBe(String(limit - 1));
-    for (let i = 1; i < limit; i++) expect((await get()).status).toBe(200);
+  it('pull requests come newest first, page by page, and are issues too', async () => {
+    const { url, account, get, follow } = await serve('github');
+    const issues = (await (await get('per_page=100')).json()) as { id: number; pull_request?: object }[];
+    const found: { id: number; updated_at: string; merged_at: string | null }[] = [];
+    let link: string | undefined = `${url}/github/repos/${account}/pulls?per_page=20`;
+    while (link) {
+      const response = await follow(link);
+      found.push(...((await response.json()) as typeof found));
+      link = /<(.+)>; rel="next"/.exec(response.headers.get('link') ?? '')?.[1];
+    }
+    const times = found.map(({ updated_at }) => updated_at);
+    expect(times).toEqual(times.toSorted().reverse());
+    expect(new Set(times).size).toBeGreaterThan(20);
+    expect(found.some(({ merged_at }) => merged_at)).toBe(true);
+    const among = issues.filter((issue) => issue.pull_request).map(({ id }) => id);
+    expect(found.map(({ id }) => id)).toEqual(expect.arrayContaining(among));
+    expect(among.length).toBeLessThan(issues.length);
+  });
 
-    const refused = await get();
+  it('headers count what is left of the budget of a token, whatever it asks for', async () => {
+    const { url, account, get, follow } = await serve('github');
+    const left = ({ headers }: Response) => Number(headers.get('x-ratelimit-remaining'));
+    const first = await get();
+    expect(left(first)).toBe(Number(first.headers.get('x-ratelimit-limit')) - 1);
+    expect(left(await follow(`${url}/github/repos/${account}/pulls`))).toBe(left(first) - 1);
+    expect(Number(first.headers.get('x-ratelimit-reset')) * 1000).toBeGreaterThan(providers.nowMs);
+  });
+
+  it('a budget that is used up is told with 403, and by a reset alone', async () => {
+    const { account } = accountOf('github');
+    providers.nowMs = momentOf('spent', 'github', account);
+    const { url } = await providers.start();
+    const authorization = `Bearer ${tokenOf('github', holder)}`;
+    const refused = await fetch(`${url}/github/repos/${account}/issues`, { headers: { authorization } });
     expect(refused.status).toBe(403);
     expect(refused.headers.get('x-ratelimit-remaining')).toBe('0');
-    const resetMs = Number(refused.headers.get('x-ratelimit-reset')) * 1000;
-    expect(resetMs).toBe(providers.nowMs + 60_000);
+    expect(refused.headers.has('retry-after')).toBe(false);
+    expect(Number(refused.headers.get('x-ratelimit-reset')) * 1000).toBeGreaterThan(providers.nowMs);
     expect(Date.parse(refused.headers.get('date') ?? '')).toBe(providers.nowMs);
-    providers.nowMs = resetMs;
-    expect((await get()).status).toBe(200);
+  });
+
+  it('budgets end, each for itself, and start anew with the hour', () => {
+    const { take } = createBudgets();
+    const { limit = 0 } = take('a', 0) ?? {};
+    for (let i = 1; i < limit; i++) take('a', 0);
+    expect(take('a', 0)).toBeUndefined();
+    expect(take('b', 0)?.remaining).toBe(limit - 1);
+    expect(take('a', 3_600_000)).toEqual({ limit, remaining: limit - 1, resetMs: 7_200_000 });
   });
 });
 
@@ -115,12 +148,14 @@ describe('in the style of Slack', () => {
     expect(seen).toEqual([...new Set(seen)].sort().reverse());
   });
 
-  it('oldest does not include the message of that time', async () => {
+  it('oldest includes the message of that time only if asked to', async () => {
     const { json } = await serve('slack');
     const all = await json<History>('limit=200');
     const third = all.messages[2]?.ts;
     const page = await json<History>(`oldest=${third}`);
     expect(page.messages).toEqual(all.messages.slice(0, 2));
+    const inclusive = await json<History>(`oldest=${third}&inclusive=true`);
+    expect(inclusive.messages).toEqual(all.messages.slice(0, 3));
   });
 });
 
@@ -172,26 +207,26 @@ describe('in the style of Google Calendar', () => {
   });
 });
 
-describe('in the style of a database', () => {
+describe('in the style of a warehouse', () => {
   interface Changes {
     changes: { position: number }[];
-    more: boolean;
+    next: string | null;
   }
 
-  it('shows what was committed after a position, and whether there is more', async () => {
-    const { feed, json } = await serve('postgres');
+  it('shows what was committed after a position, and where there is more', async () => {
+    const { feed, json, follow } = await serve('warehouse');
     const newest = feed.newest(providers.nowMs);
     const some = await json<Changes>(`after=${newest - 5}&limit=3`);
     expect(some.changes.map(({ position }) => position)).toEqual(range(newest - 4, newest - 2));
-    expect(some.more).toBe(true);
-    const rest = await json<Changes>(`after=${newest - 2}&limit=3`);
+    expect(some.next).toContain(`?after=${newest - 2}&limit=3`);
+    const rest = (await (await follow(some.next ?? '')).json()) as Changes;
     expect(rest.changes.map(({ position }) => position)).toEqual([newest - 1, newest]);
-    expect(rest.more).toBe(false);
-    expect(await json<Changes>(`after=${newest}`)).toEqual({ changes: [], more: false });
+    expect(rest.next).toBeNull();
+    expect(await json<Changes>(`after=${newest}`)).toEqual({ changes: [], next: null });
   });
 
   it('a position that is too old is gone, rather than followed by a gap', async () => {
-    const { feed, get } = await serve('postgres');
+    const { feed, get } = await serve('warehouse');
     const oldest = feed.oldestKept(providers.nowMs);
     expect((await get(`after=${oldest - 1}`)).status).toBe(200);
     expect((await get(`after=${oldest - 2}`)).status).toBe(410);
@@ -199,10 +234,10 @@ describe('in the style of a database', () => {
 });
 
 describe('every provider', () => {
-  it.each(accounts)('%s shows nothing without the token of the account', async (provider, account, path) => {
+  it.each(accounts)('%s shows nothing without a token of its own', async (provider, account, path) => {
     providers.nowMs = calmMinutes(1, provider, account);
     const { url } = await providers.start();
-    for (const authorization of ['', `Bearer ${tokenOf(provider, 'somebody/else')}`]) {
+    for (const authorization of ['', `Bearer ${tokenOf('another', holder)}`, `Bearer demo-${holder}`]) {
       const response = await fetch(`${url}/${provider}${path}`, { headers: { authorization } });
       const body = (await response.json()) as { ok?: boolean; error?: unknown };
       if (provider === 'slack') expect(body).toEqual({ ok: false, error: 'invalid_auth' });
@@ -215,7 +250,7 @@ describe('every provider', () => {
     const { url } = await providers.start();
     const get = () =>
       fetch(`${url}/${provider}${path}`, {
-        headers: { authorization: `Bearer ${tokenOf(provider, account)}` },
+        headers: { authorization: `Bearer ${tokenOf(provider, holder)}` },
       });
     expect((await get()).status).toBeGreaterThanOrEqual(500);
     providers.nowMs = momentOf(undefined, provider, account, providers.nowMs);
@@ -227,7 +262,7 @@ describe('every provider', () => {
     const { url } = await providers.start();
     const get = () =>
       fetch(`${url}/${provider}${path}`, {
-        headers: { authorization: `Bearer ${tokenOf(provider, account)}` },
+        headers: { authorization: `Bearer ${tokenOf(provider, holder)}` },
       });
     const refused = await get();
     expect(refused.status).toBe(429);
@@ -237,17 +272,18 @@ describe('every provider', () => {
     expect((await get()).status).toBe(200);
   });
 
-  it.each(accounts)('%s says the same again under the same clock', async (provider, account, path) => {
+  it.each(accounts)('%s says the same again under the same clock', async (provider, _account, path) => {
     const servers = [await providers.start(), await providers.start()];
     const statuses = new Set<number>();
     for (let minute = 0; minute < 40; minute++) {
       providers.nowMs = Date.parse('2026-03-02T09:00:00Z') + minute * 15_000;
       const answers = await Promise.all(
         servers.map(async ({ url }) => {
-          const headers = { authorization: `Bearer ${tokenOf(provider, account)}` };
+          const headers = { authorization: `Bearer ${tokenOf(provider, holder)}` };
           const response = await fetch(`${url}/${provider}${path}`, { headers });
           const link = response.headers.get('link')?.replace(url, '');
-          return { status: response.status, link, body: await response.text() };
+          const body = (await response.text()).replace(url, '');
+          return { status: response.status, link, body };
         }),
       );
       expect(answers[0]).toEqual(answers[1]);
@@ -275,14 +311,18 @@ describe('every provider', () => {
 });
 
 describe('the server', () => {
-  it('revokes the token of one account after a while', async () => {
-    const authorization = `Bearer ${tokenOf('github', revokedAccount)}`;
-    providers.nowMs = calmMinutes(2, 'github', revokedAccount);
+  it('revokes the token of one holder after a while, and of nobody else', async () => {
+    const account = 'acme/app';
+    providers.nowMs = 0;
     const { url } = await providers.start();
-    const get = () => fetch(`${url}/github/repos/${revokedAccount}/issues`, { headers: { authorization } });
-    expect((await get()).status).toBe(200);
+    const statusFor = async (whose: string) => {
+      const headers = { authorization: `Bearer ${tokenOf('github', whose)}` };
+      return (await fetch(`${url}/github/repos/${account}/issues`, { headers })).status;
+    };
+    expect(await statusFor(revokedHolder)).not.toBe(401);
     providers.nowMs += 100_000;
-    expect((await get()).status).toBe(401);
+    expect(await statusFor(revokedHolder)).toBe(401);
+    expect(await statusFor(holder)).not.toBe(401);
   });
 
   it('is for this machine only, and knows nothing but its lists', async () => {
@@ -293,7 +333,7 @@ describe('the server', () => {
       '/github',
       '/github/repos',
       '/gitlab/repos/a/b/issues',
-      '/postgres/databases/%/changes',
+      '/warehouse/databases/%/changes',
     ])
       expect((await fetch(`${url}${path}`)).status).toBe(404);
     const written = await fetch(`${url}/github/repos/${account}/issues`, { method: 'POST', body: 'x' });

@@ -31,23 +31,27 @@ export function useProviders(): TestProviders {
   return providers;
 }
 
+/** Whose token tests show. */
+export const holder = 'acme';
+
 const startMs = Date.parse('2026-03-02T09:00:00Z');
 
-/** A moment at which an account has a certain trouble, or none. */
+/** A moment at which an account, or the holder of its token, has a certain trouble, or none. */
 export function momentOf(
   kind: Trouble['kind'] | undefined,
   provider: string,
   account: string,
   fromMs = startMs,
 ): number {
-  for (let ms = fromMs; ; ms += 1000) if (troubleAt(provider, account, ms)?.kind === kind) return ms;
+  for (let ms = fromMs; ; ms += 1000)
+    if (troubleAt(provider, { holder, account }, ms)?.kind === kind) return ms;
 }
 
 /** The start of minutes in which an account has no trouble and keeps its sync tokens. */
 export function calmMinutes(minutes: number, provider: string, account: string, fromMs = startMs): number {
   let calmSince = fromMs;
   for (let ms = fromMs; ms < calmSince + minutes * 60_000; ms += 1000)
-    if (troubleAt(provider, account, ms) || tokensValidSince(provider, account, ms) > calmSince)
+    if (troubleAt(provider, { holder, account }, ms) || tokensValidSince(provider, account, ms) > calmSince)
       calmSince = ms + 1000;
   return calmSince;
 }

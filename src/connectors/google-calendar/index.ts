@@ -26,7 +26,10 @@ export interface GoogleCalendarOptions {
 }
 
 const configSchema = z.object({
-  calendars: z.array(z.string().min(1)).min(1).max(100),
+  calendars: z
+    .array(z.string().min(1), { error: 'must be a list of the ids of calendars, such as ["primary"]' })
+    .min(1)
+    .max(100),
   /** Every occurrence of a recurring event by itself, rather than the event with its rule. */
   singleEvents: z.boolean().default(false),
   pageSize: z.number().int().min(1).max(2500).default(250),
@@ -46,10 +49,13 @@ const calendarCursor = z.object({
 });
 type CalendarCursor = z.output<typeof calendarCursor>;
 
-/** As documented: for each user of a project, and for the project as a whole. */
+/**
+ * As documented: for the project as a whole, and for each user of it. A refusal does not say which of them is used up; it
+ * is taken for the user's, which comes last, so that one busy user does not keep all others waiting.
+ */
 const budgets = [
-  { budget: { name: 'requests per user', per: 'credential', limit: 600, perSeconds: 60 } },
   { budget: { name: 'requests per project', per: 'app', limit: 10_000, perSeconds: 60 } },
+  { budget: { name: 'requests per user', per: 'credential', limit: 600, perSeconds: 60 } },
 ] as const;
 
 /** Page tokens that expire again and again must not make a run go round for ever. */

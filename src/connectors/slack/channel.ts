@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { connectorErrorKind, describeError } from '../../errors.ts';
 import type { Signal, SyncContext, SyncResult } from '../../kit/index.ts';
 import { type Message, nextCursorOf, type Page, signalOf } from './messages.ts';
+import { ThreadGone } from './refusals.ts';
 import { earlier, isLater, latestOf, timestamp } from './timestamps.ts';
 
 /** Of one channel. */
@@ -101,8 +102,8 @@ export async function readChannel(
     const { threadPage, threads: left, ...rest } = current;
     const span = { oldest: earlier(repliesUntil, lookbackSeconds), cursor: threadPage };
     const page = await reader.replies(thread, span).catch((error: unknown) => {
-      // One that was deleted meanwhile must not keep the channel from going on.
-      if (connectorErrorKind(error) !== 'permanent') throw error;
+      // It must not keep the channel from going on. Any other refusal may be an accident, after which it is read again.
+      if (!(error instanceof ThreadGone)) throw error;
       log.warn(`The thread ${thread} of ${channel} cannot be read: ${describeError(error)}`);
     });
     const next = page && nextCursorOf(page);

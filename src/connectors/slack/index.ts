@@ -41,6 +41,7 @@ const configSchema = z.object({
       z
         .string()
         .regex(/^[CDG][A-Z0-9]+$/, 'must be the id of a channel, such as C0123ABCD, and not its name'),
+      { error: 'must be a list of the ids of channels, such as ["C0123ABCD"]' },
     )
     .min(1)
     .max(200),

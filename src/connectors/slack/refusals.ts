@@ -26,6 +26,9 @@ const remedies = new Map([
   ['missing_scope', ' Add the scope to the app, and connect it again.'],
 ]);
 
+/** The parent was deleted meanwhile, and its replies with it. */
+export class ThreadGone extends PermanentError {}
+
 /** Slack tells of mistakes with status 200, and of some with others. */
 export function refusal({ status, headers, body, request }: ReceivedAnswer): Error | undefined {
   const error = mistakeIn(body);
@@ -37,6 +40,7 @@ export function refusal({ status, headers, body, request }: ReceivedAnswer): Err
       retryAfterSeconds: Number(headers.get('retry-after')) || unsaidSeconds,
       message: said,
     });
+  if (error === 'thread_not_found') return new ThreadGone(said);
   if (error === 'invalid_cursor') return new CursorExpiredError(said);
   return mayPass.includes(error) ? new TransientError(said) : new PermanentError(said);
 }

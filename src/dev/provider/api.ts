@@ -4,6 +4,8 @@ import type { Budget } from './budget.ts';
 /** A request for an account's items, by somebody who may see them. */
 export interface Asked {
   account: string;
+  /** Below the API's beginning. */
+  pathname: string;
   query: URLSearchParams;
   headers: IncomingHttpHeaders;
   /** Where the API begins, for links to itself. */

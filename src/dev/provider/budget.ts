@@ -1,27 +1,27 @@
-/** How many requests an account may still make until its minute is over. */
+/** How many requests a holder of a token may still make until the hour is over. */
 export interface Budget {
   limit: number;
   remaining: number;
   resetMs: number;
 }
 
-const windowMs = 60_000;
-/** Enough for a first sync with its pages; somebody who triggers one sync after the other gets to know it. */
-const limit = 60;
+const windowMs = 3_600_000;
+/** As many as GitHub gives a user. */
+const limit = 5000;
 
-/** Counts requests by account. Forgets everybody's when a minute is over, and so never grows beyond one minute's callers. */
+/** Counts requests by holder. Forgets everybody's when an hour is over, and so never grows beyond one hour's callers. */
 export function createBudgets() {
   const used = new Map<string, number>();
   let countedWindow = 0;
   return {
     /** Counts one request; undefined if it is one too many. */
-    take(account: string, nowMs: number): Budget | undefined {
+    take(holder: string, nowMs: number): Budget | undefined {
       const window = Math.floor(nowMs / windowMs);
       if (window !== countedWindow) used.clear();
       countedWindow = window;
-      const count = (used.get(account) ?? 0) + 1;
+      const count = (used.get(holder) ?? 0) + 1;
       if (count > limit) return undefined;
-      used.set(account, count);
+      used.set(holder, count);
       return { limit, remaining: limit - count, resetMs: (window + 1) * windowMs };
     },
     /** What is said when there is nothing left. */

@@ -1,3 +1,4 @@
+import { isLoad } from './load.ts';
 import { hash } from './random.ts';
 
 /** Something that happened in an account. */
@@ -51,6 +52,6 @@ export function feedOf(provider: string, account: string): Feed {
 export function paceSeconds(provider: string, account: string): number {
   const chance = hash(provider, account, 'pace');
   // A load of thousands is about runs; at the usual pace it would be about the disk.
-  if (account.startsWith('load-')) return 30 + (chance % 60);
+  if (isLoad(account)) return 30 + (chance % 60);
   return chance % 12 === 0 ? 240 : 4 + (chance % 9);
 }

@@ -10,55 +10,108 @@ const slug = 'github';
 /** In the style of GitHub: numbered pages linked by a header, `since` (included), ETags, and a budget told in headers. */
 export const github: ProviderApi = {
   slug,
-  accountOf: (pathname) => captured(/^\/repos\/([^/]+\/[^/]+)\/issues$/, pathname),
-  list,
+  accountOf: (pathname) => captured(/^\/repos\/([^/]+\/[^/]+)\/(?:issues|pulls)$/, pathname),
+  list: (asked) => (asked.pathname.endsWith('/pulls') ? pullRequests(asked) : issues(asked)),
   refuse,
 };
 
-function list({ account, query, headers, baseUrl, nowMs, budget }: Asked): Answer {
+/** The oldest change first. Pull requests are issues too. */
+function issues(asked: Asked): Answer {
+  const { account, query, nowMs } = asked;
   const feed = feedOf(slug, account);
   const sinceMs = query.has('since') ? Date.parse(query.get('since') ?? '') : undefined;
-  const page = Number(query.get('page') ?? 1);
-  if (Number.isNaN(sinceMs) || !Number.isInteger(page) || page < 1)
-    return { status: 422, body: { message: 'Validation Failed' } };
-
-  const size = pageSize(query, 'per_page', 30, 100);
+  const place = placeOf(query);
+  if (Number.isNaN(sinceMs) || !place) return invalid;
   const start =
     sinceMs === undefined
       ? feed.backlogStart(nowMs)
       : Math.max(feed.firstSince(sinceMs), feed.oldestKept(nowMs));
-  const from = start + (page - 1) * size;
+  const from = start + place.skipped;
   const newest = feed.newest(nowMs);
-  const items = feed.items(from, Math.min(newest, from + size - 1));
-  const body = items.map((item) => issue(account, item));
+  const items = feed.items(from, Math.min(newest, from + place.size - 1));
+  // A link must go on where this page ended, so it names the start also where the request left it open.
+  const since = isoSeconds(feed.items(start, start)[0]?.atMs ?? nowMs);
+  const next = from + place.size > newest ? undefined : { since, page: place.page + 1 };
+  return page(
+    asked,
+    items.map((item) => issue(account, item)),
+    next,
+  );
+}
 
+/** The newest change first, without a `since`. */
+function pullRequests(asked: Asked): Answer {
+  const { account, query, nowMs } = asked;
+  const feed = feedOf(slug, account);
+  const place = placeOf(query);
+  if (!place) return invalid;
+  const all = feed.items(feed.backlogStart(nowMs), feed.newest(nowMs)).filter(isPullRequest).reverse();
+  const to = place.skipped + place.size;
+  const items = all.slice(place.skipped, to).map((item) => pullRequest(account, item));
+  return page(asked, items, to < all.length ? { page: place.page + 1 } : undefined);
+}
+
+function placeOf(query: URLSearchParams) {
+  const page = Number(query.get('page') ?? 1);
+  const size = pageSize(query, 'per_page', 30, 100);
+  return Number.isInteger(page) && page >= 1 ? { page, size, skipped: (page - 1) * size } : undefined;
+}
+
+const invalid: Answer = { status: 422, body: { message: 'Validation Failed' } };
+
+function page(asked: Asked, body: unknown[], next: Record<string, string | number> | undefined): Answer {
+  const { query, headers, baseUrl, pathname, budget } = asked;
   const etag = `"${createHash('sha256').update(JSON.stringify(body)).digest('hex').slice(0, 32)}"`;
   const common = { ...budgetHeaders(budget), etag };
   if (headers['if-none-match'] === etag) return { status: 304, headers: common };
-  if (from + size > newest) return { status: 200, headers: common, body };
-  const next = new URLSearchParams(query);
-  // A link must go on where this page ended, so it names the start also where the request left it open.
-  next.set('since', isoSeconds(feed.items(start, start)[0]?.atMs ?? nowMs));
-  next.set('page', String(page + 1));
-  const link = `<${baseUrl}/repos/${account}/issues?${next}>; rel="next"`;
-  return { status: 200, headers: { ...common, link }, body };
+  if (!next) return { status: 200, headers: common, body };
+  const linked = new URLSearchParams(query);
+  for (const [name, value] of Object.entries(next)) linked.set(name, String(value));
+  return { status: 200, headers: { ...common, link: `<${baseUrl}${pathname}?${linked}>; rel="next"` }, body };
 }
 
+const isPullRequest = (item: Item) => item.chance('kind') % 3 === 0;
+
+const isMerged = (item: Item) => isClosed(item) && item.chance('merged') % 4 > 0;
+const isClosed = (item: Item) => item.chance('state') % 3 === 0;
+
 function issue(account: string, item: Item) {
+  if (!isPullRequest(item)) return { ...shared(account, item, 'issues'), title: titleOf(item, issueTitles) };
+  const { merged_at, ...pull } = pullRequest(account, item);
+  return { ...pull, pull_request: { merged_at } };
+}
+
+function pullRequest(account: string, item: Item) {
+  const number = item.chance('branch') % 1000;
+  return {
+    ...shared(account, item, 'pull'),
+    title: titleOf(item, pullRequestTitles),
+    draft: false,
+    head: { ref: `change-${number}`, sha: createHash('sha1').update(`${account} ${item.n}`).digest('hex') },
+    base: { ref: 'main' },
+    merged_at: isMerged(item) ? isoSeconds(item.atMs) : null,
+  };
+}
+
+const titleOf = (item: Item, titles: readonly string[]) => pick(titles, item.chance('title'));
+
+const minuteMs = 60_000;
+
+function shared(account: string, item: Item, path: string) {
   const number = item.n % 10_000;
   const updated_at = isoSeconds(item.atMs);
-  const isPullRequest = item.chance('kind') % 3 === 0;
-  const isClosed = item.chance('state') % 3 === 0;
+  const isNew = !isClosed(item) && item.chance('new') % 3 > 0;
+  const ageMs = (1 + (item.chance('age') % 600)) * minuteMs;
   return {
     id: item.n,
     number,
-    title: pick(isPullRequest ? pullRequestTitles : issueTitles, item.chance('title')),
-    state: isClosed ? 'closed' : 'open',
+    state: isClosed(item) ? 'closed' : 'open',
     user: { login: pick(people, item.chance('author')) },
     comments: item.chance('comments') % 6,
-    repository: account,
+    html_url: `https://github.example/${account}/${path}/${number}`,
+    created_at: isNew ? updated_at : isoSeconds(item.atMs - ageMs),
     updated_at,
-    ...(isPullRequest && { pull_request: { merged_at: isClosed ? updated_at : null } }),
+    closed_at: isClosed(item) ? updated_at : null,
   };
 }
 
@@ -89,6 +142,7 @@ function budgetHeaders({ limit, remaining, resetMs }: Budget): Record<string, st
     'x-ratelimit-limit': String(limit),
     'x-ratelimit-remaining': String(remaining),
     'x-ratelimit-reset': String(Math.ceil(resetMs / 1000)),
+    'x-ratelimit-resource': 'core',
   };
 }
 

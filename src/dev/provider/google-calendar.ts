@@ -28,7 +28,7 @@ function list({ account, query, nowMs }: Asked): Answer {
   const place = placeOf();
   if (!Array.isArray(place)) return place;
   const [from, newest] = place;
-  const to = Math.min(newest, from + pageSize(query, 'maxResults', 50, 250) - 1);
+  const to = Math.min(newest, from + pageSize(query, 'maxResults', 250, 2500) - 1);
   const next =
     to < newest
       ? { nextPageToken: sealNumbers(to + 1, newest) }
@@ -62,15 +62,20 @@ const hourMs = 3_600_000;
 function event(item: Item) {
   const startMs = Math.ceil(item.atMs / hourMs + (item.chance('start') % 200)) * hourMs;
   const change = item.chance('change') % 4;
+  const isNew = change > 1;
+  const createdMs = isNew ? item.atMs : item.atMs - (1 + (item.chance('age') % 200)) * hourMs;
   return {
+    kind: 'calendar#event',
     id: `ev${item.n.toString(32)}`,
+    etag: `"${item.atMs}"`,
     status: change === 0 ? 'cancelled' : 'confirmed',
     /** How often it was moved. */
-    sequence: change === 1 ? 1 + (item.chance('moved') % 3) : 0,
+    sequence: isNew ? 0 : 1 + (item.chance('moved') % 3),
     summary: pick(meetings, item.chance('title')),
-    organizer: pick(people, item.chance('author')),
+    organizer: { displayName: pick(people, item.chance('author')) },
     start: { dateTime: new Date(startMs).toISOString() },
     end: { dateTime: new Date(startMs + hourMs / 2).toISOString() },
+    created: new Date(createdMs).toISOString(),
     updated: new Date(item.atMs).toISOString(),
   };
 }

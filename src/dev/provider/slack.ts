@@ -13,7 +13,7 @@ import { messages, people } from './words.ts';
 
 const slug = 'slack';
 
-/** In the style of Slack: the newest first, back to `oldest` (not included), and mistakes told with status 200. */
+/** In the style of Slack: the newest first, back to `oldest` (included if asked to), and mistakes told with status 200. */
 export const slack: ProviderApi = {
   slug,
   accountOf: (pathname, query) =>
@@ -24,7 +24,7 @@ export const slack: ProviderApi = {
 
 function list({ account, query, nowMs }: Asked): Answer {
   const feed = feedOf(slug, account);
-  const size = pageSize(query, 'limit', 50, 200);
+  const size = pageSize(query, 'limit', 100, 999);
   const cursor = query.get('cursor');
   const place = cursor ? unsealNumbers(cursor, 2) : [feed.newest(nowMs), startOf(asMs(query.get('oldest')))];
   if (!place) return mistake('invalid_cursor');
@@ -43,20 +43,21 @@ function list({ account, query, nowMs }: Asked): Answer {
 
   function startOf(oldestMs: number | undefined): number {
     if (oldestMs === undefined) return feed.backlogStart(nowMs);
-    return Math.max(feed.firstSince(oldestMs + 1), feed.oldestKept(nowMs));
+    const first = feed.firstSince(query.get('inclusive') === 'true' ? oldestMs : oldestMs + 1);
+    return Math.max(first, feed.oldestKept(nowMs));
   }
 }
 
 function message(item: Item) {
+  // Replies are listed where they are shown to the whole channel as well.
   const isReply = item.chance('reply') % 4 === 0;
-  const isFile = item.chance('file') % 10 === 0;
+  const thread_ts = `${item.atMs / 1000 - 60 - (item.chance('thread') % 600)}.000100`;
   return {
     type: 'message',
-    ...(isFile && { subtype: 'file_share' }),
+    ...(isReply && { subtype: 'thread_broadcast', thread_ts }),
     user: pick(people, item.chance('author')),
-    text: isFile ? 'screenshot.png' : pick(messages, item.chance('text')),
+    text: pick(messages, item.chance('text')),
     ts: timestamp(item),
-    ...(isReply && { thread_ts: `${item.atMs / 1000 - 60 - (item.chance('thread') % 600)}.000100` }),
   };
 }
 

@@ -1,6 +1,7 @@
+import { isLoad } from './load.ts';
 import { hash } from './random.ts';
 
-/** What may go wrong at a provider for a while, for one account. */
+/** What may go wrong at a provider for a while. */
 export interface Trouble {
   kind: 'broken' | 'too fast' | 'spent';
   untilMs: number;
@@ -12,17 +13,24 @@ const usualRarity = 20;
 /** Thousands would meet so many that nothing else could be seen. */
 const loadRarity = 300;
 
-/** Decided by account and time alone, so that it is the same again under the same clock. */
-export function troubleAt(provider: string, account: string, nowMs: number): Trouble | undefined {
+/**
+ * An account is broken, while limits are for all that a holder of a token asks for. Decided by these and the time alone,
+ * so that it is the same again under the same clock.
+ */
+export function troubleAt(
+  provider: string,
+  { holder, account }: { holder: string; account: string },
+  nowMs: number,
+): Trouble | undefined {
   const spell = Math.floor(nowMs / spellMs);
-  const rarity = account.startsWith('load-') ? loadRarity : usualRarity;
-  const chance = hash(provider, account, spell, 'trouble') % (2 * rarity);
   const untilMs = (spell + 1) * spellMs;
-  if (chance < 2) return { kind: 'broken', untilMs };
-  if (chance === 2) return { kind: 'too fast', untilMs };
-  // Something else that uses the account has used up what it may ask for.
-  if (chance === 3) return { kind: 'spent', untilMs };
-  return undefined;
+  const chance = (name: string, about: string) =>
+    hash(provider, name, spell, about) % (2 * (isLoad(name) ? loadRarity : usualRarity));
+  if (chance(account, 'trouble') < 2) return { kind: 'broken', untilMs };
+  const limited = chance(holder, 'limit');
+  if (limited === 0) return { kind: 'too fast', untilMs };
+  // Something else that uses the token has used up what it may ask for.
+  return limited === 1 ? { kind: 'spent', untilMs } : undefined;
 }
 
 /** From 20 to 400 ms, mostly short. */

@@ -3,28 +3,27 @@ import { feedOf, type Item } from './feed.ts';
 import { pick } from './random.ts';
 import { people, tables } from './words.ts';
 
-const slug = 'postgres';
+const slug = 'warehouse';
 
-/** A database's stream of changes: a position in, what was committed after it out. Old positions are gone (410). */
-export const database: ProviderApi = {
+/** The changes of a database: a position in, what was committed after it out, and the address of the next page. Old positions are gone (410). */
+export const warehouse: ProviderApi = {
   slug,
   accountOf: (pathname) => captured(/^\/databases\/(.+)\/changes$/, pathname),
   list,
   refuse,
 };
 
-function list({ account, query, nowMs }: Asked): Answer {
+function list({ account, pathname, query, baseUrl, nowMs }: Asked): Answer {
   const feed = feedOf(slug, account);
   const after = query.has('after') ? Number(query.get('after')) : feed.backlogStart(nowMs) - 1;
   if (!Number.isSafeInteger(after)) return { status: 400, body: { error: 'after must be a position' } };
   if (after + 1 < feed.oldestKept(nowMs))
     return { status: 410, body: { error: 'the changes after this position are no longer kept' } };
   const newest = feed.newest(nowMs);
-  const to = Math.min(newest, after + pageSize(query, 'limit', 100, 1000));
-  return {
-    status: 200,
-    body: { changes: feed.items(after + 1, to).map(change), more: to < newest },
-  };
+  const limit = pageSize(query, 'limit', 100, 1000);
+  const to = Math.min(newest, after + limit);
+  const next = to < newest ? `${baseUrl}${pathname}?after=${to}&limit=${limit}` : null;
+  return { status: 200, body: { changes: feed.items(after + 1, to).map(change), next } };
 }
 
 function change(item: Item) {
@@ -50,14 +49,14 @@ function change(item: Item) {
 function refuse(refusal: Refusal): Answer {
   switch (refusal.kind) {
     case 'unauthorized':
-      return { status: 401, body: { error: 'password authentication failed' } };
+      return { status: 401, body: { error: 'this token opens nothing' } };
     case 'broken':
-      return { status: 503, body: { error: 'the database is restarting' } };
+      return { status: 503, body: { error: 'the warehouse is restarting' } };
     default:
       return {
         status: 429,
         headers: { 'retry-after': String(refusal.retryAfterSeconds) },
-        body: { error: 'too many connections' },
+        body: { error: 'too many requests' },
       };
   }
 }
