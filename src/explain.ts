@@ -60,7 +60,7 @@ function inactive({ status, events, jobs, nowMs }: Facts): Explanation {
     case 'needs_auth':
       return {
         state: 'needs_auth',
-        sentence: `The provider refused its credentials${since}${because} It runs again once it has been connected anew and resumed.${finishing}`,
+        sentence: `The provider refused its credentials${since}${because} It runs again once its credential is replaced, or it is resumed.${finishing}`,
         nextRunAt,
       };
     case 'paused':

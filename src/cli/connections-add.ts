@@ -1,19 +1,25 @@
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { invalid, requireText, requireUuid } from '../checks.ts';
 import type { Connection } from '../connection.ts';
-import { SynclineError } from '../errors.ts';
+import type { Connector } from '../connector.ts';
 import { connectionJson } from '../json.ts';
+import { check } from '../pipeline/page.ts';
 import { minIntervalSeconds } from '../schedule/interval.ts';
 import type { Syncline } from '../syncline.ts';
 import { connectionLines } from './connection-lines.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { doerOf, given, jsonObject, wholeNumber } from './options.ts';
 import { answer } from './output.ts';
+import {
+  checkTenant,
+  forTenant,
+  type TenantOptions,
+  withProviderRemedy,
+  withTenant,
+} from './tenant-option.ts';
 
-interface AddOptions extends CommonOptions {
+interface AddOptions extends CommonOptions, TenantOptions {
   provider: string;
-  tenant?: string;
-  tenantName?: string;
   externalId?: string;
   credential?: string;
   interval?: string;
@@ -22,18 +28,15 @@ interface AddOptions extends CommonOptions {
 }
 
 export function addConnectionsAdd(group: Command): void {
-  group
+  const command = group
     .command('add')
     .description("connect a tenant's account; it is synced from the next tick on")
-    .requiredOption('--provider <slug>', 'the provider, such as github')
-    .option('--tenant <id>', 'whose account it is')
-    .addOption(
-      new Option('--tenant-name <name>', 'makes a new tenant of that name instead').conflicts('tenant'),
-    )
+    .requiredOption('--provider <slug>', 'the provider, such as github');
+  withTenant(command, 'whose account it is')
     .option('--external-id <id>', 'what the provider calls the account')
     .option(
       '--credential <id>',
-      'what opens the provider: one of the same tenant, as `credentials list` shows it',
+      'what opens the provider, as `credentials list` shows it; the connection is its tenant’s',
     )
     .option('--interval <seconds>', 'how often to sync it; the default interval unless given')
     .option('--config-json <json>', 'what its connector is told: a JSON object')
@@ -41,15 +44,18 @@ export function addConnectionsAdd(group: Command): void {
     .addHelpText(
       'after',
       `
-A provider that has a connector in the configuration file is registered by itself.
+A provider that has a connector in the configuration file is registered by itself, and its config is checked by it.
 
 Examples:
   $ syncline connections add --provider github --tenant-name Northwind --interval 300
+  $ syncline connections add --provider github --credential 0190f5e2-7c1a-7000-8000-2b6f1d0e7a11
   $ syncline connections add --provider github --tenant 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42 \\
-      --external-id acme --config-json '{"repository":"acme/app"}' --json`,
+      --external-id acme --config-json '{"repositories":["acme/app"]}' --json`,
     )
     .action(async (options: AddOptions) => {
-      const connection = await withEngine(options, (syncline) => create(syncline, options));
+      const connection = await withEngine(options, (syncline, { connectors }) =>
+        create(syncline, options, connectors),
+      );
       answer(options.json, connectionJson(connection), () => [
         'Added a connection; the next tick places its first run.',
         ...connectionLines(connection),
@@ -58,8 +64,12 @@ Examples:
 }
 
 /** What can be told beforehand is refused before anything is written. */
-async function create(syncline: Syncline, options: AddOptions): Promise<Connection> {
-  const { provider, tenant, tenantName, externalId, credential, interval, configJson } = options;
+async function create(
+  syncline: Syncline,
+  options: AddOptions,
+  connectors: readonly Connector[],
+): Promise<Connection> {
+  const { provider, externalId, credential, interval, configJson } = options;
   const { maxOverriddenIntervalSeconds } = syncline.config.scheduler;
   requireText('--provider', provider, 200);
   const input = {
@@ -74,35 +84,40 @@ async function create(syncline: Syncline, options: AddOptions): Promise<Connecti
       config: configJson === undefined ? undefined : jsonObject('--config-json', configJson),
     }),
   };
-  if (credential !== undefined) requireUuid('--credential', credential);
-  if (credential !== undefined && tenant === undefined)
-    throw invalid(
-      'A credential is one of a tenant that is there already.',
-      'Give --tenant <id> with --credential.',
-    );
-  if (tenant !== undefined) requireUuid('--tenant', tenant);
-  else if (tenantName !== undefined) requireText('--tenant-name', tenantName, 200);
-  else
-    throw invalid(
-      'Neither --tenant nor --tenant-name is given.',
-      'Give --tenant <id>, or --tenant-name <name> to make a new tenant.',
-    );
+  const whose = credential === undefined ? options : await ownerOf(syncline, credential, options);
+  checkTenant(whose);
+  await checkConfig(
+    connectors.find((one) => one.provider === provider),
+    input.config ?? {},
+  );
 
   if (options.register) await syncline.providers.register({ slug: provider });
-  const tenantId = tenant ?? (await syncline.tenants.create({ name: tenantName as string })).id;
-  return syncline.connections.create({ tenantId, ...input }, doerOf({})).catch((error: unknown) => {
-    throw withRemedy(error, provider, tenant === undefined ? tenantId : undefined);
-  });
+  const remedy = 'Add --register to register it, or a connector for it to syncline.config.ts.';
+  return forTenant(syncline, whose, (tenantId) =>
+    syncline.connections
+      .create({ tenantId, ...input }, doerOf({}))
+      .catch(withProviderRemedy(provider, remedy)),
+  );
 }
 
-function withRemedy(error: unknown, provider: string, newTenantId: string | undefined): unknown {
-  if (!(error instanceof SynclineError) || error.message !== `There is no provider "${provider}".`)
-    return error;
-  const instead = newTenantId
-    ? `; the tenant was made, so give --tenant ${newTenantId} in place of its name`
-    : '';
-  return new SynclineError(error.code, error.message, {
-    hint: `Add --register to register it, or a connector for it to syncline.config.ts${instead}.`,
-    cause: error,
-  });
+/** A credential has a tenant, so that it need not be named once more. */
+async function ownerOf(
+  { credentials }: Syncline,
+  credential: string,
+  { tenant, tenantName }: TenantOptions,
+): Promise<TenantOptions> {
+  requireUuid('--credential', credential);
+  if (tenantName !== undefined)
+    throw invalid('A credential is one of a tenant that is there already.', 'Leave out --tenant-name.');
+  return { tenant: tenant ?? (await credentials.get(credential)).tenantId };
+}
+
+/** Its first run would fail otherwise, when nobody is looking. */
+async function checkConfig(connector: Connector | undefined, config: unknown): Promise<void> {
+  const problem = connector?.configSchema && (await check(connector.configSchema, config)).problem;
+  if (problem)
+    throw invalid(
+      `--config-json is not what the connector of ${connector?.provider} wants: ${problem}.`,
+      'Correct it.',
+    );
 }

@@ -37,13 +37,17 @@ Examples:
 
 async function createWebhook(id: string, options: WebhookOptions): Promise<void> {
   const secret = secretOf(options.secretFromEnv);
-  const made = await withEngine(options, ({ webhooks }) =>
-    webhooks.create(id, { ...given({ secret }), ...doerOf(options) }),
-  );
+  const { made, publicUrl } = await withEngine(options, async ({ webhooks, config }) => ({
+    made: await webhooks.create(id, { ...given({ secret }), ...doerOf(options) }),
+    publicUrl: config.server.publicUrl,
+  }));
+  const where = publicUrl
+    ? `${publicUrl.replace(/\/+$/, '')}${made.path}`
+    : `${made.path}, behind the address of this service`;
   // One that was given is known already, and had better not stand in a terminal.
   const shown = secret === undefined ? { secret: made.secret } : {};
   answer(options.json, { ...webhookJson(made), ...shown }, () => [
-    `Have the provider send to ${made.path}, behind the address of this service.`,
+    `Have the provider send to ${where}.`,
     ...(shown.secret === undefined
       ? ['It is to sign with the secret that you gave.']
       : [`It is to sign with this secret: ${shown.secret}`, 'Keep it now: it is not shown again.']),

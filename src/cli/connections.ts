@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { addConnectionsAdd } from './connections-add.ts';
 import { addConnectionsControl } from './connections-control.ts';
+import { addConnectionsCredential } from './connections-credential.ts';
 import { addConnectionsList } from './connections-list.ts';
 import { addConnectionsShow } from './connections-show.ts';
 import { addConnectionsWebhook } from './connections-webhook.ts';
@@ -12,6 +13,7 @@ export function addConnections(program: Command): void {
     addConnectionsList,
     addConnectionsShow,
     addConnectionsControl,
+    addConnectionsCredential,
     addConnectionsWebhook,
   ])
     add(group);

@@ -8,6 +8,7 @@ import { answer } from './output.ts';
 interface NewOptions {
   dir: string;
   kind: ConnectorKind;
+  yaml?: boolean;
   json?: boolean;
 }
 
@@ -18,24 +19,30 @@ export function addConnectorNew(group: Command): void {
     .description('write a small, complete connector and its test')
     .option('--dir <folder>', 'where to write them', '.')
     .addOption(
-      new Option('--kind <kind>', 'http: a JSON API; code: anything that a program can read')
+      new Option(
+        '--kind <kind>',
+        'http: a JSON API; code: anything that a program can read; yaml: a JSON API, described without code',
+      )
         .choices(connectorKinds)
         .default('http'),
     )
+    .addOption(new Option('--yaml', 'the same as --kind yaml').conflicts('kind'))
     .addHelpText(
       'after',
       `
 Examples:
   $ syncline connector new tracker
+  $ syncline connector new tracker --yaml
   $ syncline connector new ledger --kind code --dir connectors`,
     )
-    .action((name: string, options: NewOptions) => {
-      const files = write(namesOf(name), options);
-      answer(options.json, { files }, () => nextSteps(files, options.kind));
+    .action((name: string, { yaml, dir, json, ...options }: NewOptions) => {
+      const kind = yaml ? 'yaml' : options.kind;
+      const files = write(namesOf(name), dir, kind);
+      answer(json, { files }, () => nextSteps(files, kind));
     });
 }
 
-function namesOf(slug: string): NewConnector {
+function namesOf(slug: string): Omit<NewConnector, 'folder'> {
   if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(slug) || slug.length > 50)
     throw invalid(
       `<name> is "${slug.slice(0, 80)}"; it must be a slug of at most 50 characters, such as tracker or issue-tracker.`,
@@ -50,9 +57,12 @@ function namesOf(slug: string): NewConnector {
   };
 }
 
-function write(names: NewConnector, { dir, kind }: NewOptions): string[] {
-  const { connector, test } = templateOf(kind, names);
-  const files = { [join(dir, `${names.slug}.ts`)]: connector, [join(dir, `${names.slug}.test.ts`)]: test };
+function write(names: Omit<NewConnector, 'folder'>, dir: string, kind: ConnectorKind): string[] {
+  const { connector, test } = templateOf(kind, { ...names, folder: relative('.', dir) || '.' });
+  const files = {
+    [join(dir, `${names.slug}.${kind === 'yaml' ? 'yaml' : 'ts'}`)]: connector,
+    [join(dir, `${names.slug}.test.ts`)]: test,
+  };
   const taken = Object.keys(files).find((file) => existsSync(file));
   if (taken)
     throw invalid(
@@ -64,10 +74,15 @@ function write(names: NewConnector, { dir, kind }: NewOptions): string[] {
   return Object.keys(files);
 }
 
+const exampleConfig: Record<ConnectorKind, string> = {
+  http: '{"baseUrl":"https://…","project":"…"}',
+  code: '{"first":1}',
+  yaml: '{"project":"…"}',
+};
+
 function nextSteps([connector = '', test = '']: string[], kind: ConnectorKind): string[] {
   const path = `./${relative('.', connector)}`;
-  const config =
-    kind === 'http' ? `--config '{"baseUrl":"https://…","project":"…"}'` : `--config '{"first":1}'`;
+  const config = `--config '${exampleConfig[kind]}'`;
   return [
     `Wrote ${connector} and ${test}.`,
     '',
@@ -76,6 +91,8 @@ function nextSteps([connector = '', test = '']: string[], kind: ConnectorKind): 
     `  npx syncline connector run ${path} ${config}`,
     `  npx syncline connector test ${path} ${config} --chaos`,
     '',
-    'It needs syncline and zod, and vitest for the test: npm install syncline zod && npm install --save-dev vitest',
+    kind === 'yaml'
+      ? 'It needs syncline, and vitest for the test: npm install syncline && npm install --save-dev vitest'
+      : 'It needs syncline and zod, and vitest for the test: npm install syncline zod && npm install --save-dev vitest',
   ];
 }

@@ -124,6 +124,9 @@ async function once(
     `${count(connection.signals.length, 'signal')} in ${count(runs.length, 'run')} of ${connector.provider}.`,
     cursorLine(connection.cursor),
     ...(last ? [nextLine(last, systemPorts.now())] : []),
+    ...(last?.error?.kind === 'unauthorized' && !credential
+      ? ['Give it a credential with --credential-from-env <name> or --credential-file <file>.']
+      : []),
     ...(options.record === undefined
       ? []
       : [`Recorded in ${options.record}. Look through it before you commit it.`]),

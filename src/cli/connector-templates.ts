@@ -1,6 +1,8 @@
+import { yamlConnector, yamlTest } from './connector-template-yaml.ts';
+
 /** What `syncline connector new` writes. */
 
-export const connectorKinds = ['http', 'code'] as const;
+export const connectorKinds = ['http', 'code', 'yaml'] as const;
 export type ConnectorKind = (typeof connectorKinds)[number];
 
 export interface NewConnector {
@@ -10,12 +12,19 @@ export interface NewConnector {
   title: string;
   /** Its name in a program. */
   variable: string;
+  /** Where it is written, from the working directory. */
+  folder: string;
 }
 
 export function templateOf(kind: ConnectorKind, names: NewConnector): { connector: string; test: string } {
-  return kind === 'http'
-    ? { connector: httpConnector(names), test: httpTest(names) }
-    : { connector: codeConnector(names), test: codeTest(names) };
+  switch (kind) {
+    case 'http':
+      return { connector: httpConnector(names), test: httpTest(names) };
+    case 'code':
+      return { connector: codeConnector(names), test: codeTest(names) };
+    case 'yaml':
+      return { connector: yamlConnector(names), test: yamlTest(names) };
+  }
 }
 
 const httpConnector = ({ slug, title, variable }: NewConnector) => `import {
@@ -118,7 +127,7 @@ it('finds everything, once', async () => {
 it('loses nothing and doubles nothing, wherever it is interrupted', async () => {
   const report = await crashTest(${variable}, { ...options, expected: items.length });
   expect(report.problems).toEqual([]);
-});
+}, 60_000);
 `;
 
 const codeConnector = ({
@@ -191,5 +200,5 @@ it('finds everything, once', async () => {
 it('loses nothing and doubles nothing, wherever it is interrupted', async () => {
   const report = await crashTest(${variable}, { config: { first: 1 }, expected: 250 });
   expect(report.problems).toEqual([]);
-});
+}, 60_000);
 `;

@@ -61,12 +61,13 @@ Examples:
     });
 }
 
-async function setUp(file: string, options: TestOptions, { repeat = false } = {}) {
+async function setUp(file: string, options: TestOptions, { isChaos = false } = {}) {
   const connector = await loadConnector(file);
   const credential = credentialOf(options);
-  const { replay, ...traffic } = trafficOf(options, credential, { repeat });
+  const { replay, ...traffic } = trafficOf(options, credential, { repeat: isChaos });
   const log = createLogger({
-    level: options.verbose ? 'debug' : 'warn',
+    // What a connector warns of while it is disturbed on purpose is no news.
+    level: options.verbose ? 'debug' : isChaos ? 'silent' : 'warn',
     readable: !options.json,
     to: 'stderr',
   });
@@ -90,7 +91,7 @@ async function inspected(
 async function chaos(file: string, options: TestOptions): Promise<CrashReport> {
   // What the checks have recorded is enough.
   const { record: _, ...rest } = options;
-  const { memory, expected, replay } = await setUp(file, rest, { repeat: true });
+  const { memory, expected, replay } = await setUp(file, rest, { isChaos: true });
   const seed = options.seed === undefined ? undefined : wholeNumber('--seed', options.seed, 0, 2 ** 31);
   const progress = process.stderr.isTTY && !options.json ? progressLine : undefined;
   const make = (): Promise<Connector> => loadConnector(file);

@@ -6,11 +6,24 @@ import { secretTypes } from '../credentials/secret.ts';
 import type { StoredCredential } from '../credentials.ts';
 import type { Doer } from '../doer.ts';
 import { credentialJson } from '../json.ts';
+import type { Syncline } from '../syncline.ts';
 import { fullTime, relativeTime } from '../times.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { doerOf, given, jsonObject, limitOf, withDoer, withLimit } from './options.ts';
 import { answer, count, note, table } from './output.ts';
 import { collect } from './pages.ts';
+import {
+  checkTenant,
+  forTenant,
+  type TenantOptions,
+  withProviderRemedy,
+  withTenant,
+} from './tenant-option.ts';
+
+interface AddOptions extends SecretOptions, TenantOptions {
+  provider: string;
+  name?: string;
+}
 
 interface SecretOptions extends CommonOptions, Doer {
   kind?: string;
@@ -56,10 +69,10 @@ function addKeygen(group: Command): void {
 const newKey = () => `k${randomBytes(4).toString('hex')}:${randomBytes(32).toString('base64')}`;
 
 function addAdd(group: Command): void {
-  const command = group
-    .command('add')
-    .description('store a credential of a tenant')
-    .requiredOption('--tenant <id>', 'whose it is')
+  const command = withTenant(
+    group.command('add').description('store a credential of a tenant'),
+    'whose it is',
+  )
     .requiredOption('--provider <slug>', 'what it opens, such as github')
     .option('--kind <kind>', `one of ${secretTypes.join(', ')}`, 'api_key')
     .option('--name <text>', 'what it is, for people')
@@ -67,17 +80,24 @@ function addAdd(group: Command): void {
   withDoer(command)
     .addHelpText(
       'after',
-      `${forms}\n\nExamples:\n  $ syncline credentials add --tenant ${exampleId} --provider github < token.txt\n  $ syncline credentials add --tenant ${exampleId} --provider crm --kind oauth2 --from-env CRM_TOKENS`,
+      `${forms}\n\nExamples:\n  $ syncline credentials add --tenant ${exampleId} --provider github < token.txt\n  $ syncline credentials add --tenant-name Northwind --provider github < token.txt\n  $ syncline credentials add --tenant ${exampleId} --provider crm --kind oauth2 --from-env CRM_TOKENS`,
     )
-    .action(async (options: SecretOptions & { tenant: string; provider: string; name?: string }) => {
-      const { tenant: tenantId, provider, name } = options;
-      requireUuid('--tenant', tenantId);
+    .action(async (options: AddOptions) => {
+      checkTenant(options);
       const secret = await readSecret(options.kind ?? 'api_key', options.fromEnv);
-      const made = await withEngine(options, ({ credentials }) =>
-        credentials.create({ tenantId, provider, secret, ...given({ name }) }, doerOf(options)),
-      );
+      const made = await withEngine(options, (syncline) => create(syncline, options, secret));
       answer(options.json, credentialJson(made), () => ['Stored a credential.', ...credentialLines(made)]);
     });
+}
+
+function create(syncline: Syncline, options: AddOptions, secret: Secret): Promise<StoredCredential> {
+  const { provider, name } = options;
+  const remedy = 'Add a connector for it to syncline.config.ts, or correct --provider.';
+  return forTenant(syncline, options, (tenantId) =>
+    syncline.credentials
+      .create({ tenantId, provider, secret, ...given({ name }) }, doerOf(options))
+      .catch(withProviderRemedy(provider, remedy)),
+  );
 }
 
 function addListAndShow(group: Command): void {

@@ -19,7 +19,7 @@ export function addDev(program: Command): void {
   program
     .command('dev')
     .description(
-      'try Syncline: migrate and run, on an embedded Postgres with a demo unless a database is configured',
+      'try Syncline: migrate and run, on an embedded Postgres unless a database is configured, with a demo unless connectors are',
     )
     .addHelpText(
       'after',
@@ -52,10 +52,17 @@ export function addDev(program: Command): void {
           file: file ?? { path: 'the demo', options: demoDefaults },
         });
         log.level = loaded.config.log.level;
+        if (file && file.connectors.length > 0)
+          return await runService({
+            loaded: { ...loaded, connectors: file.connectors },
+            log,
+            prepare: migrate,
+            localLogin: true,
+          });
         await withProviderServer(systemPorts, async (providersUrl) => {
           // Here alone, because it takes a while to load, and no other command needs it.
           const { demoConnectors } = await import('../dev/demo-connectors.ts');
-          const connectors = file?.connectors ?? demoConnectors(providersUrl);
+          const connectors = demoConnectors(providersUrl);
           return runService({
             loaded: { ...loaded, connectors },
             log,

@@ -163,7 +163,9 @@ export async function check(
 ): Promise<{ value?: unknown; problem?: string }> {
   const result = await schema['~standard'].validate(value);
   if (!result.issues) return { value: result.value };
-  const problems = result.issues.map(({ message, path = [] }) => {
+  const problems = result.issues.map(({ message: text, path = [] }) => {
+    // It becomes part of a sentence that ends elsewhere.
+    const message = text.replace(/\.$/, '');
     const where = path.map((part) => (typeof part === 'object' ? part.key : part)).join('.');
     return where ? `${where}: ${message}` : message;
   });

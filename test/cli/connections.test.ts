@@ -1,5 +1,6 @@
 import { userInfo } from 'node:os';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { newKey } from '../credentials/handles.ts';
 import { expectFailure, useCli } from '../setup/cli.ts';
 import { tenant, useDatabase } from '../setup/database.ts';
 
@@ -8,7 +9,10 @@ const { sql } = database;
 beforeEach(() => database.empty());
 const cli = useCli(
   database,
-  `export default { connectors: [{ provider: 'notion', name: 'Notion', sync: async () => ({ signals: [] }) }] };`,
+  `const sync = async () => ({ signals: [] });
+const validate = (value) => (value.repository ? { value } : { issues: [{ message: 'is missing.', path: ['repository'] }] });
+const configSchema = { '~standard': { version: 1, vendor: 'test', validate } };
+export default { connectors: [{ provider: 'notion', name: 'Notion', sync }, { provider: 'picky', name: 'Picky', sync, configSchema }] };`,
 );
 const { run, json } = cli;
 
@@ -72,6 +76,17 @@ describe('syncline connections add', () => {
     expect(stdout).toMatch(/provider +slack\n/);
     expect(stdout).toMatch(/interval +900 s \(the default\)\n/);
     expect(await sql(`SELECT FROM tenants WHERE name = 'Umbra'`)).toHaveLength(1);
+  });
+
+  it('a config that the connector would refuse is refused at once', async () => {
+    const before = await sql('SELECT id FROM tenants');
+    const picky = ['connections', 'add', '--provider', 'picky', '--tenant-name', 'Nobody'];
+    expectFailure(
+      await run(...picky, '--config-json', '{"token":"s3cret"}'),
+      /--config-json is not what the connector of picky wants: repository: is missing\. Correct it\.$/,
+    );
+    expect(await sql('SELECT id FROM tenants')).toEqual(before);
+    await json(...picky, '--config-json', '{"repository":"acme/app"}');
   });
 
   it('refuses what is wrong before it writes anything', async () => {
@@ -227,5 +242,24 @@ describe('syncline connections pause, resume, trigger, why, show', () => {
     expectFailure(missing, new RegExp(`There is no connection ${nowhere}`));
     expectFailure(priority, /--priority is "high"; it must be a whole number from -32768 to 32767/);
     expectFailure(reason, /reason is ""; it must be text of 1 to 1000 characters/);
+  });
+});
+
+describe('syncline connections webhook', () => {
+  it('prints where the provider is to send, with the public address where there is one, and a secret', async () => {
+    const { id } = await add();
+    const env = { SYNCLINE_CREDENTIALS_KEYS: newKey() };
+    const made = await cli.start(['connections', 'webhook', id], env).finished;
+    expect(made.stdout).toMatch(
+      new RegExp(
+        `^Have the provider send to /v1/webhooks/github/${id}, behind the address of this service\\.$`,
+        'm',
+      ),
+    );
+    expect(made.stdout).toMatch(/^It is to sign with this secret: \S{20,}$/m);
+    const publicUrl = { ...env, SYNCLINE_SERVER_PUBLIC_URL: 'https://sync.example.com/' };
+    expect((await cli.start(['connections', 'webhook', id], publicUrl).finished).stdout).toContain(
+      `Have the provider send to https://sync.example.com/v1/webhooks/github/${id}.\n`,
+    );
   });
 });

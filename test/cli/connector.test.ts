@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { Command } from 'commander';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { addConnector } from '../../src/cli/connector.ts';
 import { describeError } from '../../src/errors.ts';
 import { expectFailure } from '../setup/cli.ts';
@@ -93,36 +93,76 @@ export const items = defineConnector({
 });
 `;
 
+/** A provider as the described starter wants it. */
+async function startItems(): Promise<string> {
+  const items = [1, 2, 3].map((id) => ({ id, updated_at: `2025-01-01T00:00:0${id}Z` }));
+  const server = createServer(({ url = '' }, response) => {
+    const { pathname, searchParams } = new URL(url, 'http://provider');
+    const since = searchParams.get('since') ?? '';
+    response.writeHead(pathname === '/projects/apollo/items' ? 200 : 404);
+    response.end(JSON.stringify({ items: items.filter((item) => item.updated_at >= since) }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
 describe('connector new', () => {
-  it.each(['http', 'code'])(
-    'connector new: a connector of kind %s passes its own test and the types',
-    async (kind) => {
-      const { code, stdout } = await run('new', `issue-${kind}`, '--kind', kind, '--dir', `new-${kind}`);
-      expect(code).toBe(0);
-      expect(stdout).toContain(`Wrote new-${kind}/issue-${kind}.ts and new-${kind}/issue-${kind}.test.ts.`);
-      const npx = (...args: string[]) =>
-        startProcess('npx', args, { cwd: cwd(), env: { PATH: project.path() } }).finished;
-      const [tested, typed] = await Promise.all([
-        npx('vitest', 'run', `new-${kind}`),
-        npx(
-          'tsc',
-          '--noEmit',
-          '--strict',
-          '--module',
-          'nodenext',
-          '--target',
-          'es2023',
-          '--skipLibCheck',
-          '--types',
-          'node',
-          '--allowImportingTsExtensions',
-          `new-${kind}/issue-${kind}.test.ts`,
-        ),
-      ]);
-      expect(tested).toMatchObject({ code: 0 });
-      expect(typed).toMatchObject({ code: 0, stdout: '' });
-    },
-  );
+  it.each([
+    ['http', 'ts'],
+    ['code', 'ts'],
+    ['yaml', 'yaml'],
+  ])('connector new: a connector of kind %s passes its own test and the types', async (kind, extension) => {
+    const { code, stdout } = await run('new', `issue-${kind}`, '--kind', kind, '--dir', `new-${kind}`);
+    expect(code).toBe(0);
+    expect(stdout).toContain(
+      `Wrote new-${kind}/issue-${kind}.${extension} and new-${kind}/issue-${kind}.test.ts.`,
+    );
+    const npx = (...args: string[]) =>
+      startProcess('npx', args, { cwd: cwd(), env: { PATH: project.path() } }).finished;
+    const [tested, typed] = await Promise.all([
+      npx('vitest', 'run', `new-${kind}`),
+      npx(
+        'tsc',
+        '--noEmit',
+        '--strict',
+        '--module',
+        'nodenext',
+        '--target',
+        'es2023',
+        '--skipLibCheck',
+        '--types',
+        'node',
+        '--allowImportingTsExtensions',
+        `new-${kind}/issue-${kind}.test.ts`,
+      ),
+    ]);
+    expect(tested).toMatchObject({ code: 0 });
+    expect(typed).toMatchObject({ code: 0, stdout: '' });
+  });
+
+  it('connector new --yaml: what it writes runs as it stands, at a provider of its shape', async () => {
+    await run('new', 'described', '--yaml', '--dir', 'described');
+    const provider = await startItems();
+    const file = read('described/described.yaml').replace('https://api.described.example', provider);
+    write('described/described.yaml', file);
+    const { code, stdout } = await run(
+      'run',
+      './described/described.yaml',
+      '--config',
+      '{"project":"apollo"}',
+    );
+    expect({ code, stdout }).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('3 signals in 1 run of described.'),
+    });
+    expectFailure(
+      await run('run', './described/described.yaml', '--config', '{"project":"../x"}'),
+      /configSchema wants: project: /,
+    );
+  });
 
   it('connector new: nothing is overwritten, and a wrong name is refused', async () => {
     mkdirSync(join(cwd(), 'mine'));
@@ -214,6 +254,19 @@ describe('connector run', () => {
     },
   );
 
+  it('connector run: where a credential is missing, it says how to give one', async () => {
+    write('locked.ts', itemsConnector.replace('optional(bearer())', 'bearer()'));
+    const remedy = /^Give it a credential with --credential-from-env <name> or --credential-file <file>\.$/m;
+    expect((await run('run', './locked.ts', '--config', config)).stdout).toMatch(remedy);
+    status = 401;
+    const refused = await run(
+      ...['run', './locked.ts', '--config', config, '--credential-from-env', 'MY_TOKEN'],
+    ).finally(() => {
+      status = 200;
+    });
+    expect(refused.stdout).not.toMatch(remedy);
+  });
+
   it('connector run: what is recorded holds no token, and is replayed without the provider', async () => {
     const recorded = await run(
       'run',
@@ -291,6 +344,26 @@ describe('connector test', () => {
     expect(stdout).toMatch(/^✓ Synced 4 signals; a second sync found none of them again\.$/m);
     expect(stdout).toMatch(/^Nothing was lost, nothing was doubled\.$/m);
     expect(code).toBe(0);
+  });
+
+  it('connector test --chaos: what it warns of while it is disturbed is not shown', async () => {
+    write(
+      'warning.ts',
+      itemsConnector.replace(
+        'expired: [410] });',
+        "expired: [410] }).catch((error) => {\n      context.log.warn('in trouble');\n      throw error;\n    });",
+      ),
+    );
+    const { code, stderr } = await asProcess(
+      'test',
+      './warning.ts',
+      '--config',
+      config,
+      '--chaos',
+      '--seed',
+      '1',
+    );
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   });
 
   it('connector test: a wrong connector fails, and says why', async () => {

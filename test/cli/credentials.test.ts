@@ -90,6 +90,49 @@ describe('syncline credentials', () => {
     }
   });
 
+  it('add --tenant-name makes the tenant, and where that was all that could be done, says whose id to give', async () => {
+    const named = ['credentials', 'add', '--tenant-name', 'Umbra', '--provider'];
+    const made = await json<Told & { tenant_id: string }>([...named, 'github'], {}, 'hush');
+    expect(await sql('SELECT name FROM tenants WHERE id = $1', [made.tenant_id])).toEqual([
+      { name: 'Umbra' },
+    ]);
+    const refused = await withKeys([...named, 'nobody'], {}, 'hush');
+    expectFailure(refused, /There is no provider "nobody"\. Add a connector for it .* The tenant was made/);
+    const [, id] = /--tenant (\S+) in place/.exec(refused.stderr) ?? [];
+    expect(await sql('SELECT FROM tenants WHERE id = $1', [id])).toHaveLength(1);
+    expectFailure(
+      await withKeys(['credentials', 'add', '--provider', 'github'], {}, 'hush'),
+      /Neither --tenant nor --tenant-name is given/,
+    );
+  });
+
+  it('connections credential gives a connection one and takes it away, and one that needed it runs again', async () => {
+    const { id } = await json(add, {}, 'hush');
+    const connection = await database.connect({ status: 'needs_auth' });
+    const given = await withKeys(['connections', 'credential', connection, id, '--reason', 'found it']);
+    expect(given.stdout).toMatch(new RegExp(`^Connection ${connection} has the credential ${id}\\. `));
+    expect(await sql('SELECT status, credential_id FROM connections')).toEqual([
+      { status: 'active', credential_id: id },
+    ]);
+    expect(
+      await json<{ credential_id: null }>(['connections', 'credential', connection, '--remove']),
+    ).toMatchObject({ credential_id: null });
+    expect(
+      await sql(`SELECT reason FROM events WHERE kind = 'connection.credential_changed'`),
+    ).toContainEqual({
+      reason: 'found it',
+    });
+    for (const args of [[connection], [connection, id, '--remove']])
+      expectFailure(
+        await withKeys(['connections', 'credential', ...args]),
+        /either given or taken away\. Give the id of a credential, or --remove/,
+      );
+    expectFailure(
+      await withKeys(['connections', 'credential', connection, 'mine']),
+      /\[credential\] is "mine"/,
+    );
+  });
+
   it('replace, remove and connections add --credential do what they say', async () => {
     const { id } = await json(add, {}, 'first');
     const connection = await json<{ id: string; credential_id: string }>([
@@ -97,12 +140,23 @@ describe('syncline credentials', () => {
       'add',
       '--provider',
       'github',
-      '--tenant',
-      tenant,
       '--credential',
       id,
     ]);
-    expect(connection.credential_id).toBe(id);
+    expect(connection).toMatchObject({ credential_id: id, tenant_id: tenant });
+    expectFailure(
+      await withKeys([
+        'connections',
+        'add',
+        '--provider',
+        'github',
+        '--tenant-name',
+        'Umbra',
+        '--credential',
+        id,
+      ]),
+      /one of a tenant that is there already\. Leave out --tenant-name/,
+    );
     expect(await json(['credentials', 'replace', id, '--reason', 'leaked'], {}, 'second')).toMatchObject({
       generation: 2,
       connections: 1,

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -45,6 +45,16 @@ describe('syncline dev, which is npm start', () => {
     expect(readFileSync(keyFile, 'utf8')).toBe(key);
     expect(second).toMatch(/going on with the data that is there/);
     expect(second).not.toMatch(/just migrated/);
+  });
+
+  it('with connectors of your own it runs those, and makes no demo', async () => {
+    writeFileSync(
+      join(folder, 'syncline.config.mjs'),
+      `export default { connectors: [{ provider: 'mine', name: 'Mine', sync: async () => ({ signals: [] }) }] };`,
+    );
+    const output = await run({}, /tick: nothing due/);
+    expect(output).toMatch(/starting an embedded Postgres/);
+    expect(output).not.toMatch(/demo/);
   });
 
   it('with a database configured it migrates and runs there, and makes no demo', async () => {

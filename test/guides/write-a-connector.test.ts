@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -39,17 +40,29 @@ const env: NodeJS.ProcessEnv = {
 
 const here = () => ({ ...env, PATH: project.path() });
 
+/** What was made last, which people copy from one command to the next. */
+let lastId = '';
+
 /** Variables are remembered; what is installed is there already, from what would be published. */
 function commandsHere(commands: string): string {
   return commands
+    .replaceAll('<id>', lastId)
     .split('\n')
     .filter((line) => {
       const [, name, value] = /^export (\w+)=(.*)$/.exec(line) ?? [];
-      if (name) env[name] = name === 'SYNCLINE_DATABASE_URL' ? database.url : value;
+      if (name) env[name] = name === 'SYNCLINE_DATABASE_URL' ? database.url : expanded(value);
       return !name && !line.startsWith('npm install ');
     })
     .join('\n');
 }
+
+/** As a shell does it: the value may be what a command prints. */
+const expanded = (value = '') =>
+  execFileSync('bash', ['-c', `printf %s "${value}"`], {
+    cwd: project.folder,
+    env: { ...process.env, ...here() },
+    encoding: 'utf8',
+  });
 
 async function follow(step: GuideStep): Promise<void> {
   const cwd = project.folder;
@@ -69,6 +82,7 @@ async function follow(step: GuideStep): Promise<void> {
   // As on a terminal: both streams in the order in which they were written.
   const ended = await startProcess('bash', ['-euc', `exec 2>&1\n${commands}`], { cwd, env: here() }).finished;
   expect({ line, code: ended.code, stdout: ended.stdout }).toMatchObject({ code });
+  lastId = /^id +(\S+)$/m.exec(ended.stdout)?.[1] ?? lastId;
   if (output !== undefined)
     expect(withoutColours(ended.stdout), `line ${line}`).toMatch(outputPattern(output));
 }
@@ -85,6 +99,12 @@ describe('docs/guides/write-a-connector.md', () => {
       `SELECT count(*)::int AS n, count(DISTINCT dedupe_key)::int AS keys FROM signals`,
     );
     expect(found).toEqual({ n: 25, keys: 25 });
+    // Its token is nowhere to be read.
+    const rows = await database.sql<{ text: string }>(
+      `SELECT row_to_json(c)::text AS text FROM credentials c UNION ALL SELECT row_to_json(a)::text FROM attempts a UNION ALL SELECT row_to_json(e)::text FROM events e`,
+    );
+    expect(rows.map(({ text }) => text).join()).not.toContain('open-sesame');
+    expect(await database.sql('SELECT FROM connections WHERE credential_id IS NOT NULL')).toHaveLength(1);
   }, 180_000);
 
   it('guide: the provider is small, and the recording holds no token', () => {
