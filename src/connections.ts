@@ -3,6 +3,7 @@ import { createBulk } from './bulk.ts';
 import { invalid, requireSmall, requireText, requireUuid, requireWhole } from './checks.ts';
 import type { Config } from './config/settings.ts';
 import { type Connection, readSync, toConnection } from './connection.ts';
+import { changeConfig, mostConfigBytes, requireConfig } from './connection-config.ts';
 import { listPage, recentOf, requireFilter } from './connection-page.ts';
 import type { Connector } from './connector.ts';
 import { createControl } from './control.ts';
@@ -62,9 +63,6 @@ export interface SchedulePreview {
 /** The most runs a preview gives: beyond it, the windows of jitter say nothing any more. */
 const mostPreviewedRuns = 100;
 
-/** Of `config`, and of `metadata`. */
-const mostBytes = 64 * 1024;
-
 export function createConnections({
   db,
   config,
@@ -106,8 +104,8 @@ export function createConnections({
       requireText('provider', input.provider, 200);
       if (input.externalId !== undefined) requireText('externalId', input.externalId, 500);
       if (input.intervalSeconds !== undefined) requireInterval(input.intervalSeconds, config);
-      requireSmall('config', input.config, mostBytes);
-      requireSmall('metadata', input.metadata, mostBytes);
+      await requireConfig('config', input.config, connectors.get(input.provider));
+      requireSmall('metadata', input.metadata, mostConfigBytes);
       const now = new Date(ports.now());
       const id = ports.newId();
       const sync = {
@@ -181,6 +179,12 @@ export function createConnections({
     /** Gives it another credential, or with null none. One that waited for its user runs again. */
     async setCredential(id: string, credentialId: string | null, doer: Doer = {}): Promise<Connection> {
       await changeCredential({ db, ports, record }, id, credentialId, doer);
+      return toConnection(await existing(db, id), config);
+    },
+
+    /** Tells its connector something else, from its next run on. */
+    async setConfig(id: string, told: Record<string, unknown>, doer: Doer = {}): Promise<Connection> {
+      await changeConfig({ db, ports, record, connectors }, id, told, doer);
       return toConnection(await existing(db, id), config);
     },
 

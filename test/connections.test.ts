@@ -229,4 +229,21 @@ describe('the schedule preview', () => {
       message: expect.stringContaining('1 to 100'),
     });
   });
+
+  it('config is checked by the connector where there is one, when it is made and when it is changed', async () => {
+    const picky = { ...connector(), configSchema: z.object({ account: z.string() }) };
+    const engine = database.engine({ connectors: [picky] });
+    const wrong = 'config is not what the connector of github wants: account: ';
+    const make = (config?: Record<string, unknown>) =>
+      engine.connections.create({ tenantId: tenant, provider: 'github', ...(config && { config }) });
+    await expect(make()).rejects.toThrow(wrong);
+    const { id } = await make({ account: 'a' });
+    await expect(engine.connections.setConfig(id, { account: 1 })).rejects.toThrow(wrong);
+    const changed = await engine.connections.setConfig(id, { account: 'b' }, { reason: 'moved' });
+    expect(changed.config).toEqual({ account: 'b' });
+    const [event] = await engine.connections.events(id);
+    expect(event).toMatchObject({ kind: 'connection.config_changed', reason: 'moved' });
+    // A process that knows no connector for it takes what it is given.
+    await expect(database.engine().connections.setConfig(id, {})).resolves.toMatchObject({ config: {} });
+  });
 });

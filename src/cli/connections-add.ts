@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { invalid, requireText, requireUuid } from '../checks.ts';
 import type { Connection } from '../connection.ts';
+import { requireConfig } from '../connection-config.ts';
 import type { Connector } from '../connector.ts';
 import { connectionJson } from '../json.ts';
-import { check } from '../pipeline/page.ts';
 import { minIntervalSeconds } from '../schedule/interval.ts';
 import type { Syncline } from '../syncline.ts';
 import { connectionLines } from './connection-lines.ts';
@@ -86,10 +86,8 @@ async function create(
   };
   const whose = credential === undefined ? options : await ownerOf(syncline, credential, options);
   checkTenant(whose);
-  await checkConfig(
-    connectors.find((one) => one.provider === provider),
-    input.config ?? {},
-  );
+  const connector = connectors.find((one) => one.provider === provider);
+  await requireConfig('--config-json', input.config, connector);
 
   if (options.register) await syncline.providers.register({ slug: provider });
   const remedy = 'Add --register to register it, or a connector for it to syncline.config.ts.';
@@ -110,14 +108,4 @@ async function ownerOf(
   if (tenantName !== undefined)
     throw invalid('A credential is one of a tenant that is there already.', 'Leave out --tenant-name.');
   return { tenant: tenant ?? (await credentials.get(credential)).tenantId };
-}
-
-/** Its first run would fail otherwise, when nobody is looking. */
-async function checkConfig(connector: Connector | undefined, config: unknown): Promise<void> {
-  const problem = connector?.configSchema && (await check(connector.configSchema, config)).problem;
-  if (problem)
-    throw invalid(
-      `--config-json is not what the connector of ${connector?.provider} wants: ${problem}.`,
-      'Correct it.',
-    );
 }

@@ -8,15 +8,17 @@ import { answer } from './output.ts';
 
 interface WebhookOptions extends CommonOptions, Doer {
   secretFromEnv?: string;
+  rotate?: boolean;
   remove?: boolean;
 }
 
 export function addConnectionsWebhook(group: Command): void {
   const command = group
     .command('webhook')
-    .description('give a connection a webhook, with a new secret that is shown once')
+    .description('give a connection a webhook, with a secret that is shown once, or show the one it has')
     .argument('<id>', 'the id of the connection')
     .option('--secret-from-env <name>', 'take the secret from this variable, where the provider makes it')
+    .option('--rotate', 'make a new secret; the old one counts no longer')
     .option('--remove', 'take the webhook away');
   withDoer(command)
     .addHelpText(
@@ -25,34 +27,47 @@ export function addConnectionsWebhook(group: Command): void {
 Examples:
   $ syncline connections webhook 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42
   $ SECRET=… syncline connections webhook 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42 --secret-from-env SECRET
+  $ syncline connections webhook 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42 --rotate
   $ syncline connections webhook 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42 --remove`,
     )
     .action(async (id: string, options: WebhookOptions) => {
-      const { remove, secretFromEnv } = options;
-      if (remove && secretFromEnv !== undefined)
-        throw invalid('A webhook is either made or taken away.', 'Give --secret-from-env or --remove.');
+      const { remove, rotate, secretFromEnv } = options;
+      if ([remove, rotate, secretFromEnv].filter((one) => one !== undefined).length > 1)
+        throw invalid(
+          'A secret is either given, made anew or taken away.',
+          'Give one of --secret-from-env, --rotate and --remove.',
+        );
       await (remove ? removeWebhook(id, options) : createWebhook(id, options));
     });
 }
 
 async function createWebhook(id: string, options: WebhookOptions): Promise<void> {
   const secret = secretOf(options.secretFromEnv);
-  const { made, publicUrl } = await withEngine(options, async ({ webhooks, config }) => ({
-    made: await webhooks.create(id, { ...given({ secret }), ...doerOf(options) }),
-    publicUrl: config.server.publicUrl,
-  }));
+  const isKept = secret === undefined && !options.rotate;
+  const { made, publicUrl } = await withEngine(options, async ({ webhooks, config }) => {
+    const known = isKept ? await webhooks.get(id) : undefined;
+    const { publicUrl } = config.server;
+    // What signs with the old secret would be refused from now on: nobody wants that of a look.
+    if (known?.exists) return { made: { ...known, secret: undefined }, publicUrl };
+    return { made: await webhooks.create(id, { ...given({ secret }), ...doerOf(options) }), publicUrl };
+  });
   const where = publicUrl
     ? `${publicUrl.replace(/\/+$/, '')}${made.path}`
     : `${made.path}, behind the address of this service`;
   // One that was given is known already, and had better not stand in a terminal.
-  const shown = secret === undefined ? { secret: made.secret } : {};
+  const shown = secret === undefined && made.secret !== undefined ? { secret: made.secret } : {};
   answer(options.json, { ...webhookJson(made), ...shown }, () => [
     `Have the provider send to ${where}.`,
     ...(shown.secret === undefined
-      ? ['It is to sign with the secret that you gave.']
+      ? [secret === undefined ? known(made.lastReceivedAt) : 'It is to sign with the secret that you gave.']
       : [`It is to sign with this secret: ${shown.secret}`, 'Keep it now: it is not shown again.']),
   ]);
 }
+
+const known = (lastReceivedAt: Date | undefined) =>
+  `It signs with the secret that was shown when it was made (--rotate makes a new one); ${
+    lastReceivedAt ? `it last sent something at ${lastReceivedAt.toISOString()}` : 'it has sent nothing yet'
+  }.`;
 
 async function removeWebhook(id: string, options: WebhookOptions): Promise<void> {
   await withEngine(options, ({ webhooks }) => webhooks.remove(id, doerOf(options)));

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { addConnectionsAdd } from './connections-add.ts';
+import { addConnectionsConfig } from './connections-config.ts';
 import { addConnectionsControl } from './connections-control.ts';
 import { addConnectionsCredential } from './connections-credential.ts';
 import { addConnectionsList } from './connections-list.ts';
@@ -13,6 +14,7 @@ export function addConnections(program: Command): void {
     addConnectionsList,
     addConnectionsShow,
     addConnectionsControl,
+    addConnectionsConfig,
     addConnectionsCredential,
     addConnectionsWebhook,
   ])

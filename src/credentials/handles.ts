@@ -1,7 +1,7 @@
 import type { Config } from '../config/settings.ts';
-import { PermanentError, UnauthorizedError } from '../errors.ts';
+import { PermanentError, TransientError, UnauthorizedError } from '../errors.ts';
 import type { ClaimedJob } from '../pipeline/claim.ts';
-import { readSealed, replaceSecret } from '../store/credentials.ts';
+import { readSealed, replaceSecret, type SealedRow } from '../store/credentials.ts';
 import type { Credential, CredentialHandle } from './credential.ts';
 import {
   createRefresher,
@@ -89,10 +89,12 @@ export function createCredentialHandles(
     async function store(fields: Record<string, unknown>): Promise<void> {
       if (id === undefined) throw new UnauthorizedError('The connection has no credential.');
       const checked = checkedFields(fields);
+      const held = known?.catch(() => undefined);
       await db.transaction(
         async (tx) => {
           const row = await readSealed(tx, { tenantId, id }, 'FOR NO KEY UPDATE');
           if (!row) throw credentialGone();
+          if (isOlder(await held, row)) throw credentialReplaced();
           if (row.kind !== 'custom')
             throw new PermanentError(`save is for custom credentials; this one is of kind ${row.kind}.`);
           const sealed = vault.seal(contextOf({ tenantId, id }), { type: 'custom', fields: checked });
@@ -112,6 +114,12 @@ export function createCredentialHandles(
     };
   };
 }
+
+const isOlder = (held: Opened | undefined, { generation }: SealedRow) =>
+  held !== undefined && held.row.generation < generation;
+
+/** What this run would write belongs to what there was before. */
+const credentialReplaced = () => new TransientError('The credential was replaced while the run used it.');
 
 const endMsOf = ({ row }: Opened) => row.expires_at?.getTime() ?? Number.POSITIVE_INFINITY;
 

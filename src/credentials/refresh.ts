@@ -1,13 +1,13 @@
 import type { Logger } from 'pino';
 import type { Connector } from '../connector.ts';
 import { TransientError, UnauthorizedError } from '../errors.ts';
+import { createGate, type Gate, shareOfPool } from '../gate.ts';
 import type { Ports } from '../ports.ts';
 import { markRefused, readSealed, type SealedRow, storeRenewed } from '../store/credentials.ts';
 import type { Database, Queryable } from '../store/database.ts';
 import { isLockTimeout } from '../store/database-errors.ts';
 import { insertEvents } from '../store/events.ts';
 import type { OAuth2 } from './credential.ts';
-import { createGate, type Gate } from './gate.ts';
 import { contextOf, expiryOf, type Opened, openSecret } from './secret.ts';
 import { type OAuth2Secret, requestTokens } from './token-request.ts';
 import type { Vault } from './vault.ts';
@@ -47,7 +47,7 @@ type Renewed = { opened: Opened } | { refused: string } | undefined;
 /** Renews OAuth 2 tokens: once for everybody, in this process and in all others. */
 export function createRefresher(context: RefreshContext): Refresher {
   const { db, ports, vault, log, connectors, poolSize } = context;
-  const most = Math.max(1, Math.min(mostAtOnce, Math.floor(poolSize / 2)));
+  const most = Math.min(mostAtOnce, shareOfPool(poolSize));
   const gate = createGate(most);
   const gates = new Map<string, Gate>();
   const underWay = new Map<string, Promise<Renewed>>();

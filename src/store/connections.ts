@@ -251,3 +251,16 @@ export async function setConnectionStatus(
 
 /** How a connection is doing: its status, and for active ones whether their runs fail. */
 export type ConnectionHealth = 'ok' | 'failing' | Exclude<ConnectionStatus, 'active'>;
+
+export async function writeConfig(
+  tx: Queryable,
+  now: Date,
+  id: string,
+  config: Record<string, unknown>,
+): Promise<void> {
+  await tx.query(`UPDATE ${tx.schema}.connections SET config = $3, updated_at = $2 WHERE id = $1`, [
+    id,
+    now,
+    JSON.stringify(config),
+  ]);
+}

@@ -1,7 +1,7 @@
 import type { Queryable } from './database.ts';
 
 export type EventKind =
-  | `connection.${'created' | 'paused' | 'resumed' | 'activated' | 'interval_changed' | 'rewound' | 'deleted' | 'triggered' | 'needs_auth' | 'credential_changed'}`
+  | `connection.${'created' | 'paused' | 'resumed' | 'activated' | 'interval_changed' | 'config_changed' | 'rewound' | 'deleted' | 'triggered' | 'needs_auth' | 'credential_changed'}`
   | `credential.${'created' | 'replaced' | 'deleted' | 'refused' | 'authorized'}`
   | `job.${'cancelled' | 'retried'}`
   | 'tenant.created'

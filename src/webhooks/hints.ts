@@ -1,10 +1,10 @@
+import type { Gate } from '../gate.ts';
 import type { Ports } from '../ports.ts';
 import { lockConnection } from '../store/connections.ts';
 import type { Database } from '../store/database.ts';
 import { isHinted } from '../store/jobs.ts';
 import { wakeExecutors } from '../store/wake.ts';
 import { hintPriority, syncNow } from '../trigger.ts';
-import type { Lanes } from './lanes.ts';
 
 /** Takes hints that there is something new, and sees to it that a run begins after each. */
 export interface Hints {
@@ -26,12 +26,12 @@ interface Look {
  * However many hints come for a connection, one look is under way and one waits. A look that finds an earlier hint still
  * standing writes nothing and locks nothing. No event is recorded: what people did would drown in them.
  */
-export function createHints({ db, ports, lanes }: { db: Database; ports: Ports; lanes: Lanes }): Hints {
+export function createHints({ db, ports, gate }: { db: Database; ports: Ports; gate: Gate }): Hints {
   /** Holds nothing but what is under way: never more than there are deliveries being answered. */
   const looks = new Map<string, Look>();
 
   function look(connectionId: string): Promise<void> {
-    const done = lanes.run(() => place(connectionId));
+    const done = gate.through(() => place(connectionId));
     const current: Look = { done, next: undefined };
     looks.set(connectionId, current);
     // With another to come it stays until that one begins, so that whoever arrives in between joins it.

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { Connector } from '../connector.ts';
 import type { Sealed, Vault } from '../credentials/vault.ts';
 import { describeError, SynclineError } from '../errors.ts';
+import { createGate, shareOfPool } from '../gate.ts';
 import { check } from '../pipeline/page.ts';
 import type { Ports } from '../ports.ts';
 import type { Database } from '../store/database.ts';
@@ -10,7 +11,6 @@ import { isPassing } from '../store/database-errors.ts';
 import { findRecipient, noteReceived, type RecipientRow } from '../store/webhooks.ts';
 import { storeReceived } from './direct.ts';
 import { createHints } from './hints.ts';
-import { createLanes } from './lanes.ts';
 import { githubSignature } from './signatures.ts';
 import type { Delivery, Reaction, Webhook } from './webhook.ts';
 import { webhookContext } from './webhooks.ts';
@@ -34,11 +34,18 @@ const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
 /** Looked for where something was asked for that cannot be there, so that it takes as long. */
 const nobody = '00000000-0000-0000-0000-000000000000';
 const lookMs = 5000;
+/** So much waits at most: more than that would be answered after whoever sent it has given up. */
+const mostWaiting = 5000;
 /** Slack waits for three seconds. */
 const reactionMs = 2000;
 const notedEveryMs = 60_000;
 /** What goes wrong with one delivery goes wrong with thousands: the log says it once in a while. */
 const toldEveryMs = 60_000;
+
+const tooMany = () =>
+  new SynclineError('DATABASE_UNREACHABLE', `${mostWaiting} deliveries are waiting already.`, {
+    hint: 'They come in faster than the database takes them.',
+  });
 
 /**
  * Takes what providers send. Whatever is wrong with who sends it, to whom and how it is signed comes to the same, and by the
@@ -46,8 +53,8 @@ const toldEveryMs = 60_000;
  */
 export function createReceiver(context: ReceiverContext): Receive {
   const { db, ports, log, connectors, vault } = context;
-  const lanes = createLanes(Math.max(1, Math.floor(context.poolSize / 2)));
-  const hints = createHints({ db, ports, lanes });
+  const gate = createGate(shareOfPool(context.poolSize), { mostWaiting, refusal: tooMany });
+  const hints = createHints({ db, ports, gate });
   const unknownSecret = randomBytes(32).toString('hex');
   const anyWebhook: Webhook = { verify: githubSignature() };
   const decoy = sealedDecoy(vault, unknownSecret);
@@ -67,7 +74,7 @@ export function createReceiver(context: ReceiverContext): Receive {
 
   async function receive(provider: string, connectionId: string, delivery: Delivery): Promise<Receipt> {
     const asked = uuid.test(connectionId) ? connectionId : nobody;
-    const row = await lanes.run(() => findRecipient(db.within(lookMs), asked));
+    const row = await gate.through(() => findRecipient(db.within(lookMs), asked));
     const connector = connectors.get(provider);
     const recipient = connector?.webhook && row?.provider_slug === provider ? row : undefined;
     const secret = secretOf(recipient, connector?.webhook);
@@ -143,7 +150,7 @@ export function createReceiver(context: ReceiverContext): Receive {
   ): Promise<boolean> {
     if (signals.length === 0) return true;
     try {
-      await lanes.run(() => storeReceived({ db, ports }, { connectionId: row.id, connector, signals }));
+      await gate.through(() => storeReceived({ db, ports }, { connectionId: row.id, connector, signals }));
       return true;
     } catch (error) {
       if (error instanceof SynclineError || isPassing(error)) throw error;
@@ -161,7 +168,7 @@ export function createReceiver(context: ReceiverContext): Receive {
     beingNoted.add(row.id);
     try {
       const since = new Date(nowMs - notedEveryMs);
-      await lanes.run(() => noteReceived(db.within(lookMs), new Date(nowMs), row.id, since));
+      await gate.through(() => noteReceived(db.within(lookMs), new Date(nowMs), row.id, since));
     } finally {
       beingNoted.delete(row.id);
     }

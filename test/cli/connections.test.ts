@@ -245,6 +245,19 @@ describe('syncline connections pause, resume, trigger, why, show', () => {
   });
 });
 
+describe('syncline connections config', () => {
+  it('replaces what the connector is told', async () => {
+    const { id } = await add();
+    const changed = await cli.start(['connections', 'config', id, '--config-json', '{"account":"b"}', '--json'])
+      .finished;
+    expect(JSON.parse(changed.stdout)).toMatchObject({ id, config: { account: 'b' } });
+    expectFailure(
+      await cli.start(['connections', 'config', id, '--config-json', '[]']).finished,
+      /--config-json is "?\[\]"?; it must be a JSON object/,
+    );
+  });
+});
+
 describe('syncline connections webhook', () => {
   it('prints where the provider is to send, with the public address where there is one, and a secret', async () => {
     const { id } = await add();
@@ -261,5 +274,17 @@ describe('syncline connections webhook', () => {
     expect((await cli.start(['connections', 'webhook', id], publicUrl).finished).stdout).toContain(
       `Have the provider send to https://sync.example.com/v1/webhooks/github/${id}.\n`,
     );
+  });
+
+  it('looks without a new secret, which only --rotate makes', async () => {
+    const { id } = await add();
+    const env = { SYNCLINE_CREDENTIALS_KEYS: newKey() };
+    const webhook = (...args: string[]) => cli.start(['connections', 'webhook', id, ...args], env).finished;
+    const secretIn = ({ stdout }: { stdout: string }) => /with this secret: (\S+)/.exec(stdout)?.[1];
+    const first = secretIn(await webhook());
+    const again = await webhook();
+    expect([secretIn(again), again.stdout]).toEqual([undefined, expect.stringContaining('has sent nothing yet')]);
+    expect(secretIn(await webhook('--rotate'))).not.toBe(first);
+    expectFailure(await webhook('--rotate', '--remove'), /Give one of --secret-from-env, --rotate and --remove/);
   });
 });

@@ -113,20 +113,21 @@ export function connectionRoutes(app: App): void {
       operationId: 'changeConnection',
       tags,
       security,
-      summary: 'Change its interval or its credential',
+      summary: 'Change its interval, its credential or its config',
       description:
-        'A new interval re-places its next run; null goes back to the default. A new credential makes a connection active that waited for one; null takes the one it has.',
+        'A new interval re-places its next run; null goes back to the default. A new credential makes a connection active that waited for one; null takes it away. A new config replaces the old one, from the next run on.',
       request: {
         params,
         body: body(
           strict({
             interval_seconds: interval().nullable().optional(),
             credential_id: id().nullable().optional(),
+            config: object().optional(),
             reason: reason().optional(),
           })
             .refine(
-              (change) => 'interval_seconds' in change !== 'credential_id' in change,
-              'must hold either interval_seconds or credential_id',
+              ({ reason: _, ...change }) => Object.keys(change).length === 1,
+              'must hold one of interval_seconds, credential_id and config',
             )
             .openapi('ConnectionChange'),
         ),
@@ -135,9 +136,11 @@ export function connectionRoutes(app: App): void {
     }),
     async (c) => {
       const { id } = c.req.valid('param');
-      const { interval_seconds: seconds, credential_id: credentialId, reason } = c.req.valid('json');
+      const { interval_seconds: seconds, credential_id: credentialId, config, reason } = c.req.valid('json');
       const { connections } = c.get('view');
       const doer = given({ reason });
+      if (config !== undefined)
+        return c.json(connectionJson(await connections.setConfig(id, config, doer)), 200);
       if (credentialId !== undefined)
         return c.json(connectionJson(await connections.setCredential(id, credentialId, doer)), 200);
       const changed =

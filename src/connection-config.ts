@@ -1,0 +1,51 @@
+import { invalid, requireSmall, requireUuid } from './checks.ts';
+import type { Connector } from './connector.ts';
+import type { Doer, Recorder } from './doer.ts';
+import { SynclineError } from './errors.ts';
+import { check } from './pipeline/page.ts';
+import type { Ports } from './ports.ts';
+import { lockConnection, writeConfig } from './store/connections.ts';
+import type { Database } from './store/database.ts';
+
+/** Of `config`, and of `metadata`. */
+export const mostConfigBytes = 64 * 1024;
+
+/** Refused here, where somebody is looking, rather than by the first run; a process without the connector cannot tell. */
+export async function requireConfig(
+  name: string,
+  config: unknown,
+  connector: Connector | undefined,
+): Promise<void> {
+  requireSmall(name, config, mostConfigBytes);
+  const problem = connector?.configSchema && (await check(connector.configSchema, config ?? {})).problem;
+  if (problem)
+    throw invalid(
+      `${name} is not what the connector of ${connector?.provider} wants: ${problem}.`,
+      'Correct it.',
+    );
+}
+
+/** Tells a connection's connector something else, from its next run on. The cursor stays: what it means is the connector's business. */
+export async function changeConfig(
+  {
+    db,
+    ports,
+    record,
+    connectors,
+  }: { db: Database; ports: Ports; record: Recorder; connectors: ReadonlyMap<string, Connector> },
+  id: string,
+  config: Record<string, unknown>,
+  doer: Doer,
+): Promise<void> {
+  requireUuid('connection', id);
+  await db.transaction(async (tx) => {
+    const now = new Date(ports.now());
+    const row = await lockConnection(tx, id);
+    if (!row) throw new SynclineError('NOT_FOUND', `There is no connection ${id}.`);
+    await requireConfig('config', config, connectors.get(row.provider_slug));
+    await writeConfig(tx, now, id, config);
+    // Without the values: an author may have put a secret there.
+    const concerns = { tenantId: row.tenant_id, connectionId: id };
+    await record(tx, now, { ...concerns, kind: 'connection.config_changed' }, doer);
+  });
+}
