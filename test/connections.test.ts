@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import { testPorts } from './setup/clock.ts';
+import { connector } from './setup/connector.ts';
 import { tenant, useDatabase } from './setup/database.ts';
 
 const database = useDatabase();

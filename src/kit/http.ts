@@ -228,7 +228,7 @@ export function createHttp(context: HttpContext, options: HttpOptions): Http {
         signal,
         redirect: 'manual',
         ...bodyOf(asked),
-        headers: headersOf(start, asked, isHome ? used : undefined),
+        headers: isHome ? headersOf(start, asked, used) : strangersHeaders(start, asked, used),
         ...(options.network === 'public' && { dispatcher: publicAgent }),
       } as unknown as RequestInit);
       const to = response.headers.get('location');
@@ -237,7 +237,7 @@ export function createHttp(context: HttpContext, options: HttpOptions): Http {
       await response.body?.cancel();
       if (!URL.canParse(to, url.href) || !/^https?:$/.test(new URL(to, url).protocol))
         throw new PermanentError(
-          `${method} ${readableUrl(start)} leads to "${to.slice(0, 200)}", which is no address.`,
+          `${method} ${readableUrl(start)} leads to "${withoutSecrets(to, [...secrets]).slice(0, 200)}", which is no address.`,
         );
       url = new URL(to, url);
     }
@@ -264,6 +264,17 @@ export function createHttp(context: HttpContext, options: HttpOptions): Http {
       ...(asked.json !== undefined && { 'content-type': 'application/json' }),
       ...(used && options.authorize?.(used).headers),
     };
+  }
+
+  /** Elsewhere nothing is said but what is wanted: other headers may hold a key as well as a credential does. */
+  function strangersHeaders(
+    url: URL,
+    asked: HttpRequest,
+    used: Credential | undefined,
+  ): Record<string, string> {
+    const wanted = ['user-agent', 'accept', 'if-none-match', 'if-modified-since'];
+    const all = Object.entries(headersOf(url, asked, used));
+    return Object.fromEntries(all.filter(([name]) => wanted.includes(name.toLowerCase())));
   }
 
   function bodyOf({ json, form }: HttpRequest): { body?: string | URLSearchParams } {

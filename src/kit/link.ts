@@ -6,7 +6,7 @@ export const lastLink = (headers: Headers) => linkTo(headers, 'last');
 
 function linkTo(headers: Headers, relation: string): string | undefined {
   const links = headers.get('link') ?? '';
-  for (const [, target, parameters] of links.matchAll(/<([^>]*)>([^<]*)/g)) {
+  for (const [, target, parameters] of links.matchAll(/<([^<>]*)>([^<]*)/g)) {
     const rel = /;\s*rel\s*=\s*(?:"([^"]*)"|([^\s;,]+))/i.exec(parameters ?? '');
     const names = (rel?.[1] ?? rel?.[2] ?? '').toLowerCase().split(/\s+/);
     // Some always name a next page, and say beside it that there is nothing there.

@@ -24,26 +24,27 @@ for (const [network, prefix] of [
 ] as const)
   notPublic.addSubnet(network, prefix, 'ipv4');
 for (const [network, prefix] of [
-  ['::', 127],
-  ['64:ff9b:1::', 48],
-  ['100::', 64],
+  // Protocol assignments, among them tunnels that carry addresses of version 4 in disguise.
+  ['2001::', 23],
   ['2001:db8::', 32],
-  ['fc00::', 7],
-  ['fe80::', 10],
-  ['fec0::', 10],
-  ['ff00::', 8],
+  ['3fff::', 20],
 ] as const)
   notPublic.addSubnet(network, prefix, 'ipv6');
 
+/** All that is given out to the public internet; the rest of version 6 is local, reserved, or stands for something else. */
+const globalUnicast = new BlockList();
+globalUnicast.addSubnet('2000::', 3, 'ipv6');
+
 /** Addresses of version 6 that carry one of version 4 lead where that one leads: mapped, translated, 6to4. */
-const carriesVersion4 = /^(?:::ffff:|::|64:ff9b::)(\d+\.\d+\.\d+\.\d+)$/i;
+const carriesVersion4 = /^(?:::ffff:|64:ff9b::)(\d+\.\d+\.\d+\.\d+)$/i;
 
 export function isPublicAddress(address: string): boolean {
   const version = isIP(address);
   if (version === 0) return false;
   if (version === 4) return !notPublic.check(address, 'ipv4');
   const inner = version4In(address);
-  return inner === undefined ? !notPublic.check(address, 'ipv6') : isPublicAddress(inner);
+  if (inner !== undefined) return isPublicAddress(inner);
+  return globalUnicast.check(address, 'ipv6') && !notPublic.check(address, 'ipv6');
 }
 
 function version4In(address: string): string | undefined {
@@ -80,7 +81,7 @@ export function requirePublicHost({ hostname }: URL): void {
   if (isIP(address) !== 0 && !isPublicAddress(address)) throw notReachable(hostname);
 }
 
-export function notReachable(host: string): PermanentError {
+function notReachable(host: string): PermanentError {
   return new PermanentError(
     `${host} is not an address on the public internet, and this connector goes nowhere else. If it is meant to, make the connector with network: 'any'.`,
   );

@@ -53,7 +53,7 @@ function isRateLimit({ status, headers, body }: Omit<ReceivedAnswer, 'request'>,
 const unsaid = (attempts: number) => Math.min(unsaidSeconds * 2 ** Math.min(attempts, 10), mostUnsaidSeconds);
 
 /** What providers say of mistakes is short; a page of HTML is not, and says nothing. */
-function excerpt(body: string): string {
+export function excerpt(body: string): string {
   const text = body.trim().replaceAll(/\s+/g, ' ');
   if (text === '' || text.startsWith('<')) return '.';
   return `: ${text.length > 200 ? `${text.slice(0, 200)}…` : text}`;

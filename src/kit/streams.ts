@@ -7,14 +7,29 @@ import { connectorErrorKind, describeError, PermanentError } from '../errors.ts'
 export function streamsCursor<Cursor extends z.ZodType>(cursor: Cursor) {
   return z.object({
     streams: z.record(z.string(), cursor),
-    /** A walk under way: which streams are still to come, and which cannot be read. */
-    walk: z.object({ left: z.array(z.string()), failed: z.record(z.string(), z.string()) }).optional(),
+    /** A walk under way: which streams are still to come, which cannot be read, and which were begun again. */
+    walk: z
+      .object({
+        left: z.array(z.string()),
+        failed: z.record(z.string(), z.string()),
+        restarted: z.array(z.string()).optional(),
+        /** All of them had failed once, after something was found. */
+        hasFailed: z.boolean().optional(),
+      })
+      .optional(),
   });
 }
 
 export interface StreamsCursor<Cursor> {
   streams: Record<string, Cursor>;
-  walk?: { left: string[]; failed: Record<string, string> } | undefined;
+  walk?: StreamsWalk | undefined;
+}
+
+interface StreamsWalk {
+  left: string[];
+  failed: Record<string, string>;
+  restarted?: string[] | undefined;
+  hasFailed?: boolean | undefined;
 }
 
 export interface StreamsOptions {
@@ -48,8 +63,9 @@ export async function syncStreams<Cursor>(
   const left = (cursor?.walk?.left ?? names).filter((name) => names.includes(name));
   const failed: Record<string, string> = { ...cursor?.walk?.failed };
   const signals: Signal[] = [];
-  /** Once in a run: a stream whose cursors always expire must not start from the beginning for ever. */
-  const restarted = new Set<string>();
+  /** Once in a walk: a stream whose cursors always expire must not start from the beginning for ever. */
+  const restarted = new Set(cursor?.walk?.restarted);
+  const hasFailed = cursor?.walk?.hasFailed ?? false;
   let steps = 0;
   let characters = 0;
   let hasGivenUp = false;
@@ -81,10 +97,21 @@ export async function syncStreams<Cursor>(
     steps++;
   }
 
-  if (left.length > 0) return { signals, nextCursor: { streams, walk: { left, failed } }, hasMore: true };
+  if (left.length > 0) return more({ left, failed });
   const reasons = Object.values(failed);
-  if (names.length > 0 && reasons.length === names.length) throw new PermanentError(reasons.join(' '));
-  return { signals, nextCursor: { streams } };
+  if (names.length === 0 || reasons.length < names.length) return { signals, nextCursor: { streams } };
+  // What was found before they failed is kept, and the next run meets the problems first thing. Once in a walk: it might
+  // find something before them each time.
+  if (signals.length > 0 && !hasFailed) return more({ left: [...names], failed: {}, hasFailed: true });
+  throw new PermanentError(reasons.join(' '));
+
+  function more(walk: StreamsWalk): SyncResult<StreamsCursor<Cursor>> {
+    const again = {
+      ...(restarted.size > 0 && { restarted: [...restarted] }),
+      ...(hasFailed && { hasFailed }),
+    };
+    return { signals, nextCursor: { streams, walk: { ...walk, ...again } }, hasMore: true };
+  }
 
   function setAside(name: string, error: unknown): void {
     log.warn(`${name} cannot be read: ${describeError(error)}`);

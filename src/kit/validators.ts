@@ -38,7 +38,7 @@ export function createValidators(stored: Stored | undefined): Validators {
       return isDate(tag) ? { 'if-modified-since': tag } : { 'if-none-match': tag };
     },
     keep(url, credential, headers) {
-      const tag = headers.get('etag') ?? headers.get('last-modified');
+      const tag = headers.get('etag') ?? settledDate(headers);
       if (by !== ownerOf(credential)) tags = new Map();
       by = ownerOf(credential);
       tags.delete(keyOf(url));
@@ -48,6 +48,13 @@ export function createValidators(stored: Stored | undefined): Validators {
     toCursor: () =>
       by === undefined || tags.size === 0 ? undefined : { by, tags: Object.fromEntries(tags) },
   };
+}
+
+/** A time of change counts whole seconds: until that second is over, something may change once more and keep its time. */
+function settledDate(headers: Headers): string | undefined {
+  const modified = headers.get('last-modified') ?? '';
+  const ageMs = Date.parse(headers.get('date') ?? '') - Date.parse(modified);
+  return ageMs >= 1000 ? modified : undefined;
 }
 
 /** An entity tag is quoted; a date is not. */

@@ -10,6 +10,9 @@ const furtherSecret = /^(x[_-])?(auth|signature|sig|key|session(_?id)?)$/i;
 const isHiddenName = (name: string) =>
   !placeName.test(name) && (isSecretName(name.replaceAll('-', '_')) || furtherSecret.test(name));
 
+/** Headers that are keys are called so in many ways, such as Ocp-Apim-Subscription-Key; none tells requests apart. */
+const isHiddenHeader = (name: string) => isHiddenName(name) || /[_-]key$/i.test(name);
+
 /** Shorter ones would be found everywhere, and are no secrets. */
 const shortest = 6;
 
@@ -55,14 +58,14 @@ export function createHider(given: readonly string[]): Hider {
     body,
     learn({ headers, url, body: sent }) {
       for (const [name, value] of headers)
-        if (isHiddenName(name)) for (const part of partsOf(value)) add(part);
+        if (isHiddenHeader(name)) for (const part of partsOf(value)) add(part);
       for (const [name, value] of new URL(url).searchParams) if (isHiddenName(name)) add(value);
       for (const secret of secretsIn(sent && readable(sent), headers.get('content-type'))) add(secret);
     },
     url: (url) => text(hideInUrl(url)),
     headers: (headers) =>
       Object.fromEntries(
-        [...headers].map(([name, value]) => [name, isHiddenName(name) ? hidden : text(value)]),
+        [...headers].map(([name, value]) => [name, isHiddenHeader(name) ? hidden : text(value)]),
       ),
   };
 }

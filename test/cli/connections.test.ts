@@ -248,8 +248,14 @@ describe('syncline connections pause, resume, trigger, why, show', () => {
 describe('syncline connections config', () => {
   it('replaces what the connector is told', async () => {
     const { id } = await add();
-    const changed = await cli.start(['connections', 'config', id, '--config-json', '{"account":"b"}', '--json'])
-      .finished;
+    const changed = await cli.start([
+      'connections',
+      'config',
+      id,
+      '--config-json',
+      '{"account":"b"}',
+      '--json',
+    ]).finished;
     expect(JSON.parse(changed.stdout)).toMatchObject({ id, config: { account: 'b' } });
     expectFailure(
       await cli.start(['connections', 'config', id, '--config-json', '[]']).finished,
@@ -283,8 +289,14 @@ describe('syncline connections webhook', () => {
     const secretIn = ({ stdout }: { stdout: string }) => /with this secret: (\S+)/.exec(stdout)?.[1];
     const first = secretIn(await webhook());
     const again = await webhook();
-    expect([secretIn(again), again.stdout]).toEqual([undefined, expect.stringContaining('has sent nothing yet')]);
+    expect([secretIn(again), again.stdout]).toEqual([
+      undefined,
+      expect.stringContaining('has sent nothing yet'),
+    ]);
     expect(secretIn(await webhook('--rotate'))).not.toBe(first);
-    expectFailure(await webhook('--rotate', '--remove'), /Give one of --secret-from-env, --rotate and --remove/);
+    expectFailure(
+      await webhook('--rotate', '--remove'),
+      /Give one of --secret-from-env, --rotate and --remove/,
+    );
   });
 });

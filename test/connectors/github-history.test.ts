@@ -166,4 +166,44 @@ describe('github releases', () => {
       expectTruth(connection.signals, repository, ['releases']);
     }
   });
+
+  it('github: a release that was added and removed again during the walk does not hide others', async () => {
+    for (let added = 1; added <= 4; added++) {
+      const server = await start();
+      server.mostPerPage = 3;
+      const repository = server.repository('octo/hello');
+      for (let i = 0; i < 11; i++) repository.release();
+      let passing = 0;
+      server.meanwhile = (_path, n) => {
+        if (n === added) passing = repository.release().id;
+        if (n === added + 2) repository.remove('releases', passing);
+      };
+      const connection = connect(server, { resources: ['releases'] });
+      await connection.sync();
+      server.meanwhile = undefined;
+      repository.remove('releases', passing);
+      await connection.sync();
+      expectTruth(connection.signals, repository, ['releases']);
+    }
+  });
+
+  it('github: releases far down the list are seen when they change or appear there, and cost nothing otherwise', async () => {
+    const server = await start();
+    server.mostPerPage = 3;
+    const repository = server.repository('octo/hello');
+    for (let i = 0; i < 8; i++) repository.release();
+    const connection = connect(server, { resources: ['releases'] });
+    await connection.sync();
+    const [first = 0, second = 0] = repository.items.releases.keys();
+    repository.edit('releases', second, { body: 'What was new' });
+    await connection.sync();
+    expectTruth(connection.signals, repository, ['releases']);
+    expect(connection.signals.at(-1)).toMatchObject({ kind: 'release.updated', payload: { id: second } });
+
+    repository.remove('releases', first);
+    await connection.sync();
+    const before = server.requests.length;
+    await connection.sync();
+    expect(server.requests.slice(before).map(({ status }) => status)).toEqual([304, 304, 304]);
+  });
 });

@@ -142,6 +142,19 @@ describe('rss', () => {
     expect(known.signals).toHaveLength(1);
   });
 
+  it('rss: a feed that always asks to be left alone does not keep the others from being read', async () => {
+    const { feeds, connect } = await site();
+    feeds.publish('/good', posts(2));
+    feeds.serve('/limited', { status: 429, headers: { 'retry-after': '90' } });
+    const connection = connect('/limited', '/good');
+    const outcomes: string[] = [];
+    for (let i = 0; i < 4; i++) outcomes.push((await connection.run()).outcome);
+    expect(outcomes).toEqual(['requeued', 'requeued', 'requeued', 'succeeded']);
+    expect(connection.signals).toHaveLength(2);
+    const alone = connect('/limited');
+    for (let i = 0; i < 5; i++) expect((await alone.run()).error?.kind).toBe('rate_limited');
+  });
+
   it('rss: a credential goes to no feed where the feeds are of several sites', async () => {
     const [one, two] = [await startFeeds(), await startFeeds()];
     const urls = [one.publish('/feed', posts(1)), two.publish('/feed', posts(1))];
@@ -331,6 +344,21 @@ describe('feeds as they are', () => {
       '',
     );
     expect(rssItems(items, declared)).toHaveLength(10_000);
+  });
+
+  it('rss: of a feed that is nothing but items no more are looked at than are read', () => {
+    const links = Array.from({ length: 21_000 }, (_, i) => `https://x.example/${i}`);
+    const xml = (items: string) => `<rss><channel>${items}</channel></rss>`;
+    const feeds = [
+      xml(links.map((link) => `<item><link>${link}</link></item>`).join('')),
+      `<feed>${links.map((link) => `<entry><id>${link}</id></entry>`).join('')}</feed>`,
+      JSON.stringify({
+        version: 'https://jsonfeed.org/version/1',
+        items: links.map((url) => ({ url })),
+      }),
+    ];
+    for (const feed of feeds) expect(readFeed(feed, base).items).toHaveLength(20_001);
+    expect(() => readFeed(xml('<a/>'.repeat(1_000_000)), base)).toThrow(/too many elements/);
   });
 
   it('rss: an item without a guid is known by its link, else by what it says', () => {

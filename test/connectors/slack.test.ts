@@ -210,18 +210,36 @@ describe('slack', () => {
     expect(believed(connection.signals)).toEqual(truth(provider));
   });
 
-  it('slack: a thread that cannot be read does not keep its channel from going on', async () => {
+  it('slack: a thread that is gone does not keep its channel from going on', async () => {
     const { provider, connection, lines } = await connected({ filled: 1, config: { threads: true } });
     const parent = provider.post('C1', 'parent');
     provider.reply('C1', parent, 'reply');
     const page = { ok: true, messages: [{ ts: '1.000000', reply_count: 1, latest_reply: '2.000000' }] };
     provider.refuse({ body: page }, mistake('thread_not_found'));
     await connection.sync();
-    expect(lines.map(({ msg }) => msg).join()).toMatch(
-      /thread 1\.000000 of C1 cannot be read: .*thread_not_found/,
-    );
+    expect(lines.map(({ msg }) => msg).join()).toMatch(/thread 1\.000000 of C1 is gone: .*thread_not_found/);
     await connection.sync();
     expect(believed(connection.signals).slice(1)).toEqual(truth(provider));
+  });
+
+  it('slack: threads that may not be read fail their channel until they may, or until nobody asks for them', async () => {
+    const { provider, connector, memory, connection } = await connected({ config: { threads: true } });
+    const parent = provider.post('C1', 'parent');
+    provider.reply('C1', parent, 'reply');
+    const shown = { ...parent, thread_ts: parent.ts, reply_count: 1, latest_reply: '1767225699.000000' };
+    const refused = mistake('missing_scope');
+    provider.refuse({ body: { ok: true, messages: [shown] } }, refused, refused);
+    const runs = await connection.sync();
+    expect(runs).toMatchObject([{ outcome: 'succeeded', stored: 1 }, { outcome: 'failed' }]);
+    expect(runs[1]?.error).toMatchObject({
+      kind: 'permanent',
+      message: expect.stringMatching('missing_scope'),
+    });
+    const { cursor } = connection;
+    const without = connectInMemory(connector, { ...memory, config: { channels: ['C1'] }, cursor });
+    expect(await without.sync()).toMatchObject([{ outcome: 'succeeded', hasMore: false }]);
+    await connection.sync();
+    expect(believed(connection.signals)).toEqual(truth(provider));
   });
 
   it('slack: a process that dies anywhere loses nothing and doubles nothing', async () => {

@@ -110,6 +110,45 @@ describe('streams', () => {
     await expect(run(['a'], failing('a', new CursorExpiredError()))).rejects.toThrow(CursorExpiredError);
   });
 
+  it('kit: what was found before every stream failed is kept, and the next run fails', async () => {
+    const step: Step = (name, cursor) => {
+      if (cursor?.at === 1) throw new PermanentError(`${name} is broken`);
+      return threePages(name, cursor);
+    };
+    const first = await run(['a', 'b'], step);
+    expect(first.signals).toHaveLength(2);
+    expect(first).toMatchObject({ hasMore: true, nextCursor: { streams: { a: { at: 1 }, b: { at: 1 } } } });
+    await expect(run(['a', 'b'], step, first.nextCursor ?? undefined)).rejects.toThrow(
+      'a is broken b is broken',
+    );
+  });
+
+  it('kit: a stream that finds something before it fails each time does not go on for ever', async () => {
+    let calls = 0;
+    const step: Step = (name) => {
+      if (++calls % 2 === 0) throw new PermanentError(`${name} is broken`);
+      return { signals: [signal(name, calls)], nextCursor: { at: calls }, hasMore: true };
+    };
+    const first = await run(['a'], step);
+    await expect(run(['a'], step, first.nextCursor ?? undefined)).rejects.toThrow('a is broken');
+  });
+
+  it('kit: a stream whose cursors always expire does not start again in every run of a walk', async () => {
+    const step: Step = (name, cursor) => {
+      if (cursor?.at === 1) throw new CursorExpiredError();
+      return threePages(name, cursor);
+    };
+    let cursor: StreamsCursor<Cursor> | undefined;
+    const goOn = async (): Promise<void> => {
+      const { nextCursor } = await run(['a', 'b'], step, cursor, { mostSteps: 2 });
+      cursor = nextCursor ?? undefined;
+    };
+    const tenRuns = async () => {
+      for (let i = 0; i < 10; i++) await goOn();
+    };
+    await expect(tenRuns()).rejects.toThrow(/no longer accepts the cursor/);
+  });
+
   it('kit: streams that are no longer wanted are forgotten, also in the middle of a walk', async () => {
     const cursor = { streams: { gone: { at: 1 }, a: { at: 2 } }, walk: { left: ['gone', 'a'], failed: {} } };
     const { nextCursor } = await run(['a'], threePages, cursor);

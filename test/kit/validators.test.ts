@@ -20,9 +20,19 @@ describe('validators', () => {
     expect(again.headersFor(url('/a?page=2'), undefined)).toEqual({});
   });
 
-  it('kit: a date is sent as a date', () => {
+  it('kit: a date is sent as a date, once its second was over', () => {
     const validators = createValidators(undefined);
-    validators.keep(url('/'), undefined, new Headers({ 'last-modified': 'Mon, 02 Mar 2026 09:00:00 GMT' }));
+    const keep = (date: string) =>
+      validators.keep(
+        url('/'),
+        undefined,
+        new Headers({ 'last-modified': 'Mon, 02 Mar 2026 09:00:00 GMT', date }),
+      );
+    for (const unsettled of ['Mon, 02 Mar 2026 09:00:00 GMT', '', 'yesterday']) {
+      keep(unsettled);
+      expect(validators.toCursor()).toBeUndefined();
+    }
+    keep('Mon, 02 Mar 2026 09:00:01 GMT');
     expect(validators.headersFor(url('/'), undefined)).toEqual({
       'if-modified-since': 'Mon, 02 Mar 2026 09:00:00 GMT',
     });

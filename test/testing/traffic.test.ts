@@ -62,6 +62,7 @@ describe('recordTraffic', () => {
         authorization: 'Bearer bearer-secret-1',
         cookie: 'c=cookie-secret-2',
         'x-api-key': 'key-secret-1',
+        'ocp-apim-subscription-key': 'key-secret-2',
       },
     });
     await send(`${url}/b`, {

@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import {
   ascendingCursor,
   descendingCursor,
@@ -11,7 +11,7 @@ import { isoSeconds } from './config.ts';
 /** Where one list of one repository was left. Each kind of list uses the fields of its walk. */
 const streamCursor = ascendingCursor
   .extend(descendingCursor.shape)
-  .extend({ validators: validatorsCursor.optional() });
+  .extend({ validators: validatorsCursor.optional(), pages: z.number().int().positive().optional() });
 export type StreamCursor = z.output<typeof streamCursor>;
 
 export const cursorSchema = streamsCursor(streamCursor);

@@ -75,7 +75,8 @@ export const reviewCommentShape = z.object({
   original_commit_id: z.string().nullish(),
 });
 
-const signature = z.object({ name: z.string().nullish(), date: time.nullish() }).nullish();
+/** A commit may carry any date that somebody's machine came up with; one that is none must not stop the branch. */
+const signature = z.object({ name: z.string().nullish(), date: time.nullish().catch(null) }).nullish();
 
 export const commitShape = z.object({
   sha: z.string(),

@@ -13,6 +13,9 @@ import { namesIn, parseTemplate } from './templates.ts';
 import { type Position, sent } from './times.ts';
 import { type WalkedStream, walkOn } from './walk.ts';
 
+/** Longer than any token for a page is known to last within a walk, and short enough for the next interval to try anew. */
+const betweenRestartsMs = 60 * 60 * 1000;
+
 type Context = SyncContext<{ streams: Record<string, StreamCursor> }, ConfigValues>;
 
 /** Runs a description that was checked. */
@@ -69,21 +72,28 @@ function stepOf(description: HttpDescription, context: Context, env: NodeJS.Proc
       secretParameter: auth.type === 'query' ? auth.query : undefined,
     };
     const asker = askerOf(http, walked, state, { config, externalId });
+    const nowMs = Date.now();
     const isFirst = !begun.has(name);
     begun.add(name);
     try {
-      const result = await walkOn(walked, state, asker.ask, Date.now());
+      const result = await walkOn(walked, state, asker.ask, nowMs);
       return { ...result, nextCursor: asker.withTags(result.nextCursor ?? state, result.hasMore === true) };
     } catch (error) {
-      // Tokens for pages perish. Once in a run the walk starts anew, at the watermark, rather than fail for ever.
+      // Tokens for pages perish. Then the walk starts anew, at the watermark, rather than fail for ever; but only if the
+      // token had the time to: a page that is always refused would be come to again and again, run after run.
       const kind = connectorErrorKind(error);
       const isStale = isPerishable(state.walk?.page) && (kind === 'permanent' || kind === 'cursor_expired');
-      if (!isFirst || !isStale) throw error;
+      const isAgain = nowMs - Date.parse(state.restartedAt ?? '') < betweenRestartsMs;
+      if (!isFirst || !isStale || isAgain) throw error;
       context.log.info(`${name} is read from its watermark again: ${describeError(error)}`);
       const { watermark } = state;
       return {
         signals: [],
-        nextCursor: { of, ...(watermark !== undefined && { watermark }) },
+        nextCursor: {
+          of,
+          ...(watermark !== undefined && { watermark }),
+          restartedAt: new Date(nowMs).toISOString(),
+        },
         hasMore: true,
       };
     }

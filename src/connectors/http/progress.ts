@@ -100,7 +100,7 @@ export function ended(
   cursor: CursorDescription | undefined,
   reached: Position | undefined,
 ): StreamCursor {
-  const { walk: _over, ...rest } = state;
+  const { walk: _over, restartedAt: _then, ...rest } = state;
   if (reached === undefined || !cursor) return rest;
   const isAhead = isTime(cursor) && compare(reached, walk.startedAt) > 0;
   const isOrderUnknown = cursor.format === 'text' && cursor.order !== 'none';

@@ -6,7 +6,7 @@ import {
   UnauthorizedError,
 } from '../../errors.ts';
 import { retryAfterSeconds, secondsUntil, serverTimeMs } from '../../kit/rate-limit-headers.ts';
-import type { ReceivedAnswer } from '../../kit/refusals.ts';
+import { excerpt, type ReceivedAnswer } from '../../kit/refusals.ts';
 import type { ConditionDescription, ErrorDescription } from './description.ts';
 import { pathOf, valueAt } from './paths.ts';
 
@@ -88,10 +88,4 @@ function jsonOf(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-function excerpt(body: string): string {
-  const text = body.trim().replaceAll(/\s+/g, ' ');
-  if (text === '' || text.startsWith('<')) return '.';
-  return `: ${text.length > 200 ? `${text.slice(0, 200)}…` : text}`;
 }

@@ -33,6 +33,8 @@ const streamCursor = z.object({
   /** How far the last walk that came to its end has come. */
   watermark: position.optional(),
   walk: walk.optional(),
+  /** When the walk under way was started anew because the token for its next page had perished. */
+  restartedAt: z.string().optional(),
   /** The longest page there ever was; kept where a walk that ends too soon loses nothing. */
   longest: z.number().optional(),
   tags: validatorsCursor.optional(),

@@ -1,4 +1,4 @@
-import { addressOf, type Feed, type Item, itemOf } from './item.ts';
+import { addressOf, type Feed, firstItems, type Item, itemOf } from './item.ts';
 import { childOf, childrenOf, type Element, markupOf, textOf } from './xml.ts';
 
 /** Also where the namespace was forgotten. */
@@ -10,7 +10,7 @@ export function atomFeed(root: Element, url: string): Feed {
   const authors = authorsOf(root);
   return {
     title: markupOf(childOf(root, ...named('title'))) ?? null,
-    items: childrenOf(root, ...named('entry')).map((entry) => atomItem(entry, base, authors)),
+    items: firstItems(childrenOf(root, ...named('entry'))).map((entry) => atomItem(entry, base, authors)),
   };
 }
 

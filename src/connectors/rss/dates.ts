@@ -62,7 +62,7 @@ const fullYear = (digits: string) => {
 function dateOf(year: number, month: number, day: number, time: (string | undefined)[]): Date | undefined {
   const [hours = '0', minutes = '0', seconds = '0', zone] = time;
   const offset = offsetMinutes(zone);
-  if (offset === undefined || year < 1970) return undefined;
+  if (offset === undefined || year < 1970 || year > 9998) return undefined;
   const date = new Date(
     Date.UTC(year, month, day, Number(hours), Number(minutes) - offset, Math.min(Number(seconds), 59)),
   );

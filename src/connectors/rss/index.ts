@@ -16,6 +16,7 @@ import {
   validatorsCursor,
 } from '../../kit/index.ts';
 import { readFeed } from './feed.ts';
+import { mostItems } from './item.ts';
 import { newsOf } from './signals.ts';
 
 export interface RssOptions {
@@ -30,8 +31,6 @@ export interface RssOptions {
 const megabyte = 1024 * 1024;
 /** With these, cursors of the most and longest addresses fit into what a cursor may have. */
 const [mostFeeds, longestUrl, mostKnown] = [50, 1000, 4000];
-/** More than any feed that is meant to be read; what is beyond is left out. */
-const mostItems = 20_000;
 
 const address = z
   .url({ protocol: /^https?$/, error: 'must be an address that begins with http:// or https://' })
@@ -89,7 +88,7 @@ export function rss({
       baseUrl: url,
       network,
       maxBytes,
-      refusal,
+      refusal: (answer) => refusal(answer) ?? (urls.length > 1 ? alwaysLimited(answer) : undefined),
       headers: { accept: accepted },
       // A credential belongs to one site: where there are several, it goes to none.
       ...(new Set(urls.map((one) => new URL(one).origin)).size === 1 && { authorize: optional(bearer()) }),
@@ -100,7 +99,7 @@ export function rss({
 
     const { title, items } = readFeed(answer.text, answer.url);
     if (items.length > mostItems)
-      context.log.warn(`${url} has ${items.length} items; those after the first ${mostItems} are left out.`);
+      context.log.warn(`${url} has more than ${mostItems} items; the others are left out.`);
     const { signals, known } = newsOf({ url, title, items: items.slice(0, mostItems) }, cursor?.known ?? {}, {
       most: Math.floor(mostKnown / urls.length),
       seenAt: context.job.scheduledAt,
@@ -108,6 +107,15 @@ export function rss({
     const tags = validators.toCursor();
     return { signals, nextCursor: { known, ...(tags && { validators: tags }) } };
   }
+}
+
+/** So often a feed may ask to be left alone before the others, which are other sites', go first. */
+const patience = 3;
+
+/** A limit is waited for by the whole job: one that never ends would keep all other feeds from being read. */
+function alwaysLimited({ status, request, attempts }: ReceivedAnswer): Error | undefined {
+  if (status !== 429 || attempts < patience) return undefined;
+  return new PermanentError(`${request} was answered with 429 for the ${attempts + 1}th time.`);
 }
 
 function refusal({ status, headers, request }: ReceivedAnswer): Error | undefined {

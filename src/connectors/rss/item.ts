@@ -23,6 +23,12 @@ interface Enclosure {
   bytes: number | null;
 }
 
+/** More than any feed that is meant to be read; what is beyond is not even looked at. */
+export const mostItems = 20_000;
+
+/** One more, so that it can be told that there are too many. */
+export const firstItems = <T>(items: readonly T[]): T[] => items.slice(0, mostItems + 1);
+
 export interface Feed {
   title: string | null;
   items: Item[];

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { PermanentError } from '../../kit/index.ts';
-import { type Feed, itemOf } from './item.ts';
+import { type Feed, firstItems, itemOf } from './item.ts';
 
 /** Whatever is not as it should be is as good as absent: a feed is read as far as it can be. */
 const text = z.string().optional().catch(undefined);
@@ -32,7 +32,8 @@ const feedSchema = z.object({
   title: text,
   authors,
   author: z.object({ name: text }).optional().catch(undefined),
-  items: z.array(itemSchema),
+  // Each is checked by itself, and not before it is known that there are not too many.
+  items: z.array(z.unknown()),
 });
 
 /** JSON Feed 1.0 and 1.1. */
@@ -43,7 +44,9 @@ export function jsonFeed(body: unknown, url: string): Feed {
   const feedAuthors = [...feed.authors, ...(feed.author ? [feed.author] : [])];
   return {
     title: feed.title ?? null,
-    items: feed.items.map((item) => {
+    items: firstItems(feed.items).flatMap((given) => {
+      const item = itemSchema.safeParse(given).data;
+      if (!item) return [];
       const own = [...item.authors, ...(item.author ? [item.author] : [])];
       return itemOf(
         {

@@ -1,4 +1,4 @@
-import { addressOf, type Feed, type Found, type Item, itemOf } from './item.ts';
+import { addressOf, type Feed, type Found, firstItems, type Item, itemOf } from './item.ts';
 import { childOf, childrenOf, type Element, markupOf, textOf } from './xml.ts';
 
 /** RSS 0.9x and 2.0, which keep items within the channel, and RSS 0.90 and 1.0, which keep them beside it. */
@@ -8,7 +8,7 @@ export function rssFeed(root: Element, url: string): Feed {
   const items = [...childrenOf(channel, 'item'), ...(channel === root ? [] : childrenOf(root, 'item'))];
   return {
     title: textOf(childOf(channel, 'title')) ?? null,
-    items: items.map((item) => rssItem(item, base)),
+    items: firstItems(items).map((item) => rssItem(item, base)),
   };
 }
 

@@ -38,6 +38,8 @@ interface Checkpoint {
 /** More names than any tap has streams. */
 const mostStreams = 10_000;
 
+const schemaless = (stream: string): SchemaMessage => ({ type: 'SCHEMA', stream, keys: [], bookmarks: [] });
+
 /** Gathers signals and the states that cover them. */
 export function createCollector(
   cursor: TapCursor | undefined,
@@ -64,11 +66,8 @@ export function createCollector(
   }
 
   function takeRecord(message: RecordMessage): void {
-    const schema = streams.get(message.stream);
-    if (!schema)
-      throw new PermanentError(
-        `Line ${lineNumber} of the tap's output is a RECORD of stream "${message.stream}", for which there was no SCHEMA.`,
-      );
+    // As the specification wants it: a record without a SCHEMA before it has none.
+    const schema = streams.get(message.stream) ?? schemaless(message.stream);
     const hash = hashOf(message.record);
     if (cursor?.walk && hash === first) startsOver = true;
     first ??= hash;

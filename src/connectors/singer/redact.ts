@@ -5,9 +5,9 @@ import { isObject } from './message.ts';
 const longestText = 1000;
 /** Shorter values are words that may stand anywhere. */
 const shortestSecret = 6;
-/** `token=…`, `"api_key": "…"`, `Authorization: Bearer …` */
+/** `token=…`, `"api_key": "…"`, `Authorization: Bearer …`. Bounded, so that no text can keep it busy. */
 const named = new RegExp(
-  `([\\w-]*(?:${secretName.source})[\\w-]*\\\\?["']?\\s*[:=]\\s*\\\\?["']?)(?:bearer\\s+|basic\\s+)?[^\\s"',;&}]+`,
+  `((?:${secretName.source})[\\w-]{0,64}\\\\?["']?\\s*[:=]\\s*\\\\?["']?)(?:bearer\\s+|basic\\s+)?[^\\s"',;&}]+`,
   'gi',
 );
 

@@ -86,7 +86,7 @@ async function sync(
   const folder = await makeFolder();
   try {
     const configFile = await folder.write('config.json', JSON.stringify(config));
-    const run = tapRun(options, context, folder, createRedactor(fields, connection.config));
+    const run = tapRun(options, context, folder, createRedactor(fields, [connection.config, options.env]));
     try {
       const catalog = await catalogFor(options, discovered, context, run, configFile);
       const files = ['--config', configFile];

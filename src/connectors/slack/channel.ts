@@ -67,7 +67,8 @@ export async function readChannel(
 ): Promise<Result> {
   const { watermark, repliesUntil, walk } = cursor;
   try {
-    const thread = walk?.threads[0];
+    // Somebody may have switched threads off because they cannot be read.
+    const thread = threads ? walk?.threads[0] : undefined;
     return walk && thread !== undefined ? await readThread(walk, thread) : await readHistory();
   } catch (error) {
     if (connectorErrorKind(error) !== 'cursor_expired') throw error;
@@ -102,9 +103,10 @@ export async function readChannel(
     const { threadPage, threads: left, ...rest } = current;
     const span = { oldest: earlier(repliesUntil, lookbackSeconds), cursor: threadPage };
     const page = await reader.replies(thread, span).catch((error: unknown) => {
-      // It must not keep the channel from going on. Any other refusal may be an accident, after which it is read again.
+      // One that was deleted meanwhile must not keep the channel from going on. Whatever else it is, the channel waits
+      // for it: once the walk has ended, nobody would ask for these replies again.
       if (!(error instanceof ThreadGone)) throw error;
-      log.warn(`The thread ${thread} of ${channel} cannot be read: ${describeError(error)}`);
+      log.warn(`The thread ${thread} of ${channel} is gone: ${describeError(error)}`);
     });
     const next = page && nextCursorOf(page);
     const replies = page?.messages.filter(({ ts }) => ts !== thread) ?? [];

@@ -200,6 +200,26 @@ describe('http: paginations that lead astray', () => {
     expect(api.requests.length).toBeLessThan(60);
   });
 
+  it('http: a page that is always refused ends the walk, also where each run reads no more than one', async () => {
+    const { api, connection } = await connected({ pagination: 'cursor', sort: 'none' });
+    const items = Array.from({ length: 1000 }, (_, i) => i);
+    api.before = (n) => {
+      if (n % 3 === 0) return { status: 400, body: { error: 'too far' } };
+      const records = items.map((i) => ({
+        id: n * 1000 + i,
+        status: 'open',
+        updated_at: '2025-01-01T00:00:00Z',
+      }));
+      return {
+        status: 200,
+        body: { data: { items: records }, meta: { next: `token-${n}`, has_more: true } },
+      };
+    };
+    const runs = await connection.sync({ mostRuns: 20 });
+    expect(runs.at(-1)?.error?.message).toMatch(/too far/);
+    expect(api.requests).toHaveLength(6);
+  });
+
   it('http: pages without records are gone past, up to a bound', async () => {
     const { api, connection } = await connected({ pagination: 'cursor', sort: 'none' });
     const empty = (n: number): Override => ({

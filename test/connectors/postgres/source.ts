@@ -3,7 +3,7 @@ import type { Connector, SyncResult } from '../../../src/index.ts';
 import { type ContextOptions, memoryContext } from '../../../src/testing/context.ts';
 import type { TestDatabase } from '../../setup/database.ts';
 
-export interface Walked {
+interface Walked {
   pages: SyncResult[];
   cursor: unknown;
   /**
