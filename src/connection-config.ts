@@ -4,6 +4,7 @@ import type { Doer, Recorder } from './doer.ts';
 import { SynclineError } from './errors.ts';
 import { check } from './pipeline/page.ts';
 import type { Ports } from './ports.ts';
+import { hiddenField } from './secrets.ts';
 import { lockConnection, writeConfig } from './store/connections.ts';
 import type { Database } from './store/database.ts';
 
@@ -17,6 +18,12 @@ export async function requireConfig(
   connector: Connector | undefined,
 ): Promise<void> {
   requireSmall(name, config, mostConfigBytes);
+  const field = hiddenField(config);
+  if (field !== undefined)
+    throw invalid(
+      `${name} holds "[hidden]" as ${field}, which is shown in place of what is there.`,
+      'Give the value itself.',
+    );
   const problem = connector?.configSchema && (await check(connector.configSchema, config ?? {})).problem;
   if (problem)
     throw invalid(

@@ -241,6 +241,9 @@ describe('the schedule preview', () => {
     await expect(make()).rejects.toThrow(wrong);
     const { id } = await make({ account: 'a' });
     await expect(engine.connections.setConfig(id, { account: 1 })).rejects.toThrow(wrong);
+    await expect(
+      engine.connections.setConfig(id, { account: 'a', at: { token: '[hidden]' } }),
+    ).rejects.toThrow('config holds "[hidden]" as token');
     const changed = await engine.connections.setConfig(id, { account: 'b' }, { reason: 'moved' });
     expect(changed.config).toEqual({ account: 'b' });
     const [event] = await engine.connections.events(id);

@@ -35,7 +35,6 @@ const httpConnector = ({ slug, title, variable }: NewConnector) => `import {
   createHttp,
   defineConnector,
   optional,
-  pagesToRead,
   type Signal,
   versionKey,
 } from 'syncline/connector';
@@ -62,23 +61,13 @@ export const ${variable} = defineConnector({
     // Turns refusals into the errors that the engine understands, and logs every request.
     const http = createHttp(context, { baseUrl, authorize: optional(bearer()) });
 
-    const read = async (page: number): Promise<Item[]> => {
-      const { data } = await http.get(\`/projects/\${project}/items\`, {
-        // Oldest change first, and from the last time we saw on, that time included: others may have the same.
-        query: { since: cursor.since, sort: 'updated', page, per_page: pageSize },
-        schema: z.array(item),
-      });
-      return data;
-    };
-
-    const pages: Item[][] = [];
-    for (const page of pagesToRead(cursor)) pages.push(await read(page));
-    const latest = pages[0] ?? [];
-    const next = ascend(cursor, {
-      times: latest.map((one) => one.updated_at),
-      isFull: latest.length === pageSize,
+    const { data } = await http.get(\`/projects/\${project}/items\`, {
+      // Oldest change first, and from the last time we saw on, that time included: others may have the same.
+      query: { since: cursor.since, sort: 'updated', page: cursor.page ?? 1, per_page: pageSize },
+      schema: z.array(item),
     });
-    return { signals: pages.flat().map(signalOf), nextCursor: next.cursor, hasMore: next.hasMore };
+    const next = ascend(cursor, { times: data.map((one) => one.updated_at), isFull: data.length === pageSize });
+    return { signals: data.map(signalOf), nextCursor: next.cursor, hasMore: next.hasMore };
   },
 });
 

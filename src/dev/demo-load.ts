@@ -1,8 +1,8 @@
 import { SynclineError } from '../errors.ts';
 import type { Syncline } from '../syncline.ts';
 import { demoProviders } from './demo-accounts.ts';
+import { type DemoHolder, demoCredentials } from './demo-credentials.ts';
 import { type DemoDatabase, withDemoDatabase } from './demo-database.ts';
-import { tokenOf } from './provider/tokens.ts';
 
 export interface LoadOptions {
   connections: number;
@@ -29,11 +29,12 @@ export async function addLoad(syncline: Syncline, options: LoadOptions): Promise
   await withDemoDatabase(syncline, async (database) => {
     const tenantIds = await demoTenantIds(database);
     await registerProviders(syncline);
+    const credentialOf = demoCredentials(syncline);
     const first = (await highestNumber(database)) + 1;
     for (let done = 0; done < connections; ) {
       const size = Math.min(insertedAtOnce, connections - done);
       const rows = Array.from({ length: size }, (_, i) => rowOf(first, done + i, tenantIds, options));
-      const credentialIds = await makeCredentials(syncline, rows);
+      const credentialIds = await Promise.all(rows.map(credentialOf));
       await insert(database, rows, credentialIds, options.nowMs);
       done += size;
       onProgress(done);
@@ -69,9 +70,7 @@ async function highestNumber({ client, schema }: DemoDatabase): Promise<number> 
   return rows[0]?.highest ?? 0;
 }
 
-interface LoadRow {
-  tenantId: string;
-  provider: string;
+interface LoadRow extends DemoHolder {
   externalId: string;
   metadata: string;
   config: string;
@@ -80,6 +79,7 @@ interface LoadRow {
 function rowOf(first: number, i: number, tenantIds: string[], options: LoadOptions): LoadRow {
   const { connections, intervalSeconds, nowMs } = options;
   const provider = demoProviders[i % demoProviders.length] as (typeof demoProviders)[number];
+  const tenant = i % tenantIds.length;
   const dueMs = nowMs + (intervalSeconds * 1000 * i) / connections;
   const sync = {
     first_activated_at: new Date(nowMs).toISOString(),
@@ -88,26 +88,13 @@ function rowOf(first: number, i: number, tenantIds: string[], options: LoadOptio
   };
   return {
     // Every tenant has every provider, since their numbers share no factor.
-    tenantId: tenantIds[i % tenantIds.length] as string,
+    tenantId: tenantIds[tenant] as string,
     provider: provider.slug,
+    holder: `load-${first + i - (i % insertedAtOnce)}-${tenant}`,
     externalId: `load-${first + i}`,
     metadata: JSON.stringify({ demo: 'load', sync }),
     config: JSON.stringify(provider.configOf(provider.loadAccount(first + i))),
   };
-}
-
-/** One for each tenant and provider among the rows; returns the id for each row. */
-async function makeCredentials({ credentials }: Syncline, rows: LoadRow[]): Promise<string[]> {
-  const ids = new Map<string, Promise<string>>();
-  const idOf = ({ tenantId, provider, externalId: name }: LoadRow) => {
-    const known = ids.get(`${tenantId} ${provider}`);
-    if (known) return known;
-    const secret = { type: 'api_key' as const, key: tokenOf(provider, name) };
-    const id = credentials.create({ tenantId, provider, name, secret }).then((made) => made.id);
-    ids.set(`${tenantId} ${provider}`, id);
-    return id;
-  };
-  return Promise.all(rows.map(idOf));
 }
 
 async function insert(

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Syncline } from '../syncline.ts';
 import { type DemoAccount, demoAccounts, demoProviders, demoTenants } from './demo-accounts.ts';
+import { demoCredentials } from './demo-credentials.ts';
 import { type DemoDatabase, withDemoDatabase } from './demo-database.ts';
-import { tokenOf } from './provider/tokens.ts';
 
 const demo = { actor: 'demo' };
 
@@ -16,13 +16,20 @@ export async function makeDemo(syncline: Syncline, nowMs: number): Promise<numbe
       await syncline.providers.register({ slug, displayName, authType: 'api_key' });
     const made = await Promise.all(demoTenants.map((name) => syncline.tenants.create({ name })));
     const tenantIds = new Map(made.map(({ id, name }) => [name, id]));
-    const credentialOf = credentialsOf(syncline);
+    const tenantIdOf = ({ tenant }: DemoAccount) => tenantIds.get(tenant) ?? '';
+    const credentialOf = demoCredentials(syncline);
+    const credentialIds = await Promise.all(
+      demoAccounts.map((account) => credentialOf({ ...account, tenantId: tenantIdOf(account) })),
+    );
     const past: PastRun[] = [];
     for (const [i, account] of demoAccounts.entries()) {
       const nextRunMs = i % 6 === 0 ? undefined : nowMs + firstDueSeconds(i) * 1000;
-      const tenantId = tenantIds.get(account.tenant) ?? '';
-      const credentialId = await credentialOf(tenantId, account);
-      const id = await connect(syncline, { tenantId, credentialId, account, nextRunMs });
+      const id = await connect(syncline, {
+        tenantId: tenantIdOf(account),
+        credentialId: credentialIds[i],
+        account,
+        nextRunMs,
+      });
       if (nextRunMs !== undefined) past.push(...runsBefore(nextRunMs, id, account.intervalSeconds));
       if (account.pausedBecause !== undefined)
         await syncline.connections.pause(id, { ...demo, reason: account.pausedBecause });
@@ -48,22 +55,6 @@ export function isOutdated(syncline: Syncline): Promise<boolean> {
  */
 const firstDueSeconds = (i: number) => (60 * i) / demoAccounts.length - 9;
 
-/** One for each holder of a token at each provider, shared by all connections that it opens. */
-function credentialsOf(syncline: Syncline) {
-  const ids = new Map<string, string>();
-  return async (tenantId: string, { provider, holder }: DemoAccount): Promise<string> => {
-    const token = tokenOf(provider, holder);
-    const known = ids.get(token);
-    if (known !== undefined) return known;
-    const { id } = await syncline.credentials.create(
-      { tenantId, provider, name: holder, secret: { type: 'api_key', key: token } },
-      demo,
-    );
-    ids.set(token, id);
-    return id;
-  };
-}
-
 async function connect(
   syncline: Syncline,
   {
@@ -71,7 +62,12 @@ async function connect(
     credentialId,
     account: { provider, externalId, config, intervalSeconds },
     nextRunMs,
-  }: { tenantId: string; credentialId: string; account: DemoAccount; nextRunMs: number | undefined },
+  }: {
+    tenantId: string;
+    credentialId: string | undefined;
+    account: DemoAccount;
+    nextRunMs: number | undefined;
+  },
 ): Promise<string> {
   const sync = nextRunMs === undefined ? {} : { next_run_at: new Date(nextRunMs).toISOString() };
   const { id } = await syncline.connections.create(

@@ -41,5 +41,4 @@ export {
   descend,
   descendingCursor,
   lookback,
-  pagesToRead,
 } from './walks.ts';

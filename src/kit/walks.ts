@@ -38,11 +38,6 @@ function goBack(since: string | undefined, page: number, resumeAt: string) {
   return { cursor: { since: resumeAt }, hasMore: isLater(resumeAt, since) };
 }
 
-/** The pages to read for a cursor, in this order. */
-export function pagesToRead({ page = 1 }: AscendingCursor): number[] {
-  return [page];
-}
-
 const sinceOf = (since: string | undefined): AscendingCursor => (since === undefined ? {} : { since });
 
 function isLater(time: string, than: string | undefined): boolean {

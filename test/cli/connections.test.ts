@@ -259,7 +259,7 @@ describe('syncline connections config', () => {
     expect(JSON.parse(changed.stdout)).toMatchObject({ id, config: { account: 'b' } });
     expectFailure(
       await cli.start(['connections', 'config', id, '--config-json', '[]']).finished,
-      /--config-json is "?\[\]"?; it must be a JSON object/,
+      /--config-json is JSON, but no object; it must be a JSON object/,
     );
   });
 });

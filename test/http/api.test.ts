@@ -138,7 +138,7 @@ test('everything that can be done is done, and answered as described', async () 
   expect((await patch({ interval_seconds: 600, reason: 'less' })).body['interval_seconds']).toBe(600);
   expect((await patch({ interval_seconds: null })).body['interval_seconds']).toBeNull();
   expect((await patch({})).body['errors']).toEqual([
-    { field: 'body', message: 'must hold either interval_seconds or credential_id' },
+    { field: 'body', message: 'must hold one of interval_seconds, credential_id and config' },
   ]);
   expect((await patch({ interval_seconds: 1 })).status).toBe(400);
   // The engine knows the upper bound: its words, with the name that was sent.

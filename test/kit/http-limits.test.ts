@@ -1,22 +1,9 @@
-import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { Budget, BudgetNews, Budgets } from '../../src/budgets/budget.ts';
 import { bearer, createHttp, createValidators, optional } from '../../src/kit/index.ts';
 import { memoryContext } from '../../src/testing/context.ts';
-
-const servers: Server[] = [];
-afterEach(() => {
-  for (const server of servers.splice(0)) server.close();
-});
-
-async function serve(listener: RequestListener): Promise<string> {
-  const server = createServer(listener);
-  servers.push(server);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
+import { serve } from '../providers/local-server.ts';
 
 const hour: Budget = { name: 'core', per: 'credential', limit: 5000, perSeconds: 3600 };
 const minute: Budget = { name: 'points', per: 'credential', limit: 900, perSeconds: 60 };

@@ -1,21 +1,8 @@
-import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { bearer, createHttp, createValidators, type HttpOptions } from '../../src/kit/index.ts';
 import { type ContextOptions, memoryContext } from '../../src/testing/context.ts';
-
-const servers: Server[] = [];
-afterEach(() => {
-  for (const server of servers.splice(0)) server.close();
-});
-
-async function serve(listener: RequestListener): Promise<string> {
-  const server = createServer(listener);
-  servers.push(server);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
+import { serve } from '../providers/local-server.ts';
 
 const credential = { type: 'api_key', key: 'sekret-key-123' } as const;
 const http = (baseUrl: string, options: Partial<HttpOptions> = {}, context: ContextOptions = {}) =>

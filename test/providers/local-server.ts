@@ -1,4 +1,10 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach } from 'vitest';
 
@@ -20,25 +26,31 @@ export interface Reply {
 }
 
 const servers = new Set<Server>();
-afterEach(() => {
+afterEach(stopServers);
+
+export function stopServers(): void {
   for (const server of servers) {
     server.closeAllConnections();
     server.close();
   }
   servers.clear();
-});
+}
 
 /** A server on a free port of this machine; stopped when the test ends. */
-export async function startLocalServer(answer: (asked: Asked) => Reply): Promise<string> {
-  const server = createServer((request, response) => {
-    const url = new URL(request.url ?? '/', 'http://provider');
-    const { method = 'GET', headers } = request;
-    const reply = answer({ method, path: url.pathname, query: url.searchParams, headers });
-    send(response, reply);
-  });
+export async function serve(listener: RequestListener): Promise<string> {
+  const server = createServer(listener);
   servers.add(server);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** As `serve`, for a provider that works out its answers. */
+export function startLocalServer(answer: (asked: Asked) => Reply): Promise<string> {
+  return serve((request, response) => {
+    const url = new URL(request.url ?? '/', 'http://provider');
+    const { method = 'GET', headers } = request;
+    send(response, answer({ method, path: url.pathname, query: url.searchParams, headers }));
+  });
 }
 
 function send(response: ServerResponse, { status = 200, headers = {}, body, write }: Reply): void {

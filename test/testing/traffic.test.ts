@@ -1,29 +1,16 @@
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { apiKeyQuery, bearer, createHttp } from '../../src/kit/index.ts';
 import { memoryContext, recordTraffic, replayTraffic } from '../../src/testing/index.ts';
+import { serve, stopServers } from '../providers/local-server.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'syncline-traffic-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 let files = 0;
 const newFile = () => join(folder, `${++files}.jsonl`);
-
-const servers: Server[] = [];
-afterEach(() => {
-  for (const server of servers.splice(0)) server.close();
-});
-
-async function serve(listener: RequestListener): Promise<string> {
-  const server = createServer(listener);
-  servers.push(server);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
 
 /** Says everything back that it was told, and how often it was asked. */
 async function echo(): Promise<string> {
@@ -114,10 +101,7 @@ describe('replayTraffic', () => {
         authorize: apiKeyQuery('api_key'),
       }).get('/list', { query: { page: 1 }, schema: z.object({ asked: z.number(), url: z.string() }) });
     const real = await ask(recordTraffic(file), 'first-key-1');
-    for (const server of servers.splice(0)) {
-      server.closeAllConnections();
-      server.close();
-    }
+    stopServers();
     const replay = replayTraffic(file);
     const replayed = await ask(replay, 'second-key-2');
     expect(replayed.data.asked).toBe(real.data.asked);
