@@ -9,11 +9,14 @@ const longestSpreadMs = 60_000;
 /** Parks the job until the budget's next window. */
 export function usedUp({ budget, resetsInMs }: Holding, opensInMs: number, ports: Ports): RateLimitedError {
   const spreadMs = ports.random() * Math.min(longestSpreadMs, budget.periodSeconds * 1000 * spreadOfWindow);
-  const until = new Date(Math.ceil((ports.now() + resetsInMs()) / 1000) * 1000);
+  const leftMs = resetsInMs();
+  const until = new Date(Math.ceil((ports.now() + leftMs) / 1000) * 1000).toISOString().slice(11, 19);
+  // Between two windows nothing is given out for a moment: what is under way may count in either.
+  const state = leftMs > 0 ? `is used up until ${until}Z` : 'is about to be filled again';
   const whose = budget.tenantId === undefined ? 'the app' : 'this credential';
   return new RateLimitedError({
     retryAfterSeconds: (opensInMs + spreadMs) / 1000,
     parked: true,
-    message: `The budget ${budget.provider}/${budget.name} of ${whose} is used up until ${until.toISOString().slice(11, 19)}Z.`,
+    message: `The budget ${budget.provider}/${budget.name} of ${whose} ${state}.`,
   });
 }
