@@ -32,7 +32,9 @@ export function faultsOf(method: string, answer: Answer, secrets: Iterable<strin
 /** For a person who followed a link: what the two routes answer that people come to from elsewhere. */
 function pageFaults(text: string): string[] {
   const isOurs = /<h1>Not (signed in|connected)<\/h1>/.test(text);
-  return isOurs && !/<script|javascript:|on\w+=/i.test(text) ? [] : ['a page instead of a problem document'];
+  return isOurs && !/<script|javascript:|\son\w+\s*=/i.test(text)
+    ? []
+    : ['a page instead of a problem document'];
 }
 
 function problemFaults(status: number, text: string): string[] {
