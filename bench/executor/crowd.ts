@@ -1,8 +1,8 @@
 import type pg from 'pg';
-import { connectionNumber, dueBefore, insertJobs, verifySynced } from './executor-queue.ts';
-import type { Workers } from './executor-workers.ts';
-import { createFleet, type Fleet, resetFleet, settle } from './fleet.ts';
-import { fixed, median, progress, spread, table, timeMs, verdict, whole } from './report.ts';
+import { createFleet, type Fleet, resetFleet, settle } from '../tools/fleet.ts';
+import { fixed, median, progress, spread, table, timeMs, verdict, whole } from '../tools/report.ts';
+import { connectionNumber, dueBefore, insertJobs, verifySynced } from './queue.ts';
+import type { Workers } from './workers.ts';
 
 /** How many times the cost with an otherwise empty queue a sync may take, whatever else waits. */
 const goal = 1.5;

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { createSyncline, type Syncline } from '../dist/index.js';
+import { createSyncline, type Syncline } from '../../dist/index.js';
 
 /** A schema with so many connections, and the engine that schedules them. */
 export interface Fleet {

@@ -6,8 +6,11 @@
  */
 import { parseArgs } from 'node:util';
 import type pg from 'pg';
-import { connectBare } from './executor-bare.ts';
-import { measureCrowds } from './executor-crowd.ts';
+import { createFleet } from '../tools/fleet.ts';
+import { progress, whole } from '../tools/report.ts';
+import { facts, onPostgres } from '../tools/server.ts';
+import { connectBare } from './bare.ts';
+import { measureCrowds } from './crowd.ts';
 import {
   bestProcesses,
   type DrainBench,
@@ -16,14 +19,11 @@ import {
   drainTable,
   engineRate,
   ratioTable,
-} from './executor-drain.ts';
-import { measureIdleProcess } from './executor-idle.ts';
-import { countingSettings, prepareCounting } from './executor-statements.ts';
-import { measureSteady, type Steady, steadyTable } from './executor-steady.ts';
-import { startWorkers, type Workers } from './executor-workers.ts';
-import { createFleet } from './fleet.ts';
-import { progress, whole } from './report.ts';
-import { facts, onPostgres } from './server.ts';
+} from './drain.ts';
+import { measureIdleProcess } from './idle.ts';
+import { countingSettings, prepareCounting } from './statements.ts';
+import { measureSteady, type Steady, steadyTable } from './steady.ts';
+import { startWorkers, type Workers } from './workers.ts';
 
 const postgresSettings = { shared_buffers: '1GB', max_wal_size: '4GB', ...countingSettings };
 

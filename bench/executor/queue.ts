@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { type Fleet, resetFleet, settle } from './fleet.ts';
+import { type Fleet, resetFleet, settle } from '../tools/fleet.ts';
 
 /** Gives every connection of the fleet one job that came due within the last hour, on new tables. */
 export async function queueDueJobs(client: pg.Client, fleet: Fleet): Promise<void> {

@@ -2,7 +2,7 @@ import { mkdtempSync } from 'node:fs';
 import { availableParallelism, cpus, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { startEmbeddedPostgres } from '../dist/dev/postgres.js';
+import { startEmbeddedPostgres } from '../../dist/dev/postgres.js';
 import { progress, whole } from './report.ts';
 
 /** Prints what `run` returns, on a Postgres of its own that keeps its promises and is gone afterwards. */

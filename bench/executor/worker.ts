@@ -1,6 +1,6 @@
 /** One process of the executor benchmark: the engine as built, with connectors that find one signal and wait for nobody. */
-import { createSyncline, defineConnector, type Syncline } from '../dist/index.js';
-import { providers } from './fleet.ts';
+import { createSyncline, defineConnector, type Syncline } from '../../dist/index.js';
+import { providers } from '../tools/fleet.ts';
 
 export interface WorkerOptions {
   url: string;

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
-import { countStatements } from './executor-statements.ts';
-import type { Workers } from './executor-workers.ts';
-import { type Fleet, resetFleet } from './fleet.ts';
-import { progress, table, verdict, whole } from './report.ts';
+import { type Fleet, resetFleet } from '../tools/fleet.ts';
+import { progress, table, verdict, whole } from '../tools/report.ts';
+import { countStatements } from './statements.ts';
+import type { Workers } from './workers.ts';
 
 /** Statements per minute that a process with nothing to do must stay below. */
 const goal = 30;

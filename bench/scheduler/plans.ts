@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { indent } from './report.ts';
+import { indent } from '../tools/report.ts';
 
 export interface Statement {
   text: string;

@@ -1,6 +1,6 @@
-import type { TickResult } from '../dist/index.js';
-import type { Fleet } from './fleet.ts';
-import { fixed, median, middleHalf, table, timeMs, verdict, whole } from './report.ts';
+import type { TickResult } from '../../dist/index.js';
+import type { Fleet } from '../tools/fleet.ts';
+import { fixed, median, middleHalf, table, timeMs, verdict, whole } from '../tools/report.ts';
 
 /** How many times the tick of a thousand connections an idle tick may take, however many connections there are. */
 const goal = 2;

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { Fleet } from './fleet.ts';
+import type { Fleet } from '../tools/fleet.ts';
 
 /**
  * What the engine is compared with: SQL that writes the same rows and does nothing else. No pending job is looked for,

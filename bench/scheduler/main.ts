@@ -5,13 +5,13 @@
  */
 import { parseArgs } from 'node:util';
 import type pg from 'pg';
+import { blockFleet, createFleet, type Fleet, resetFleet, settle } from '../tools/fleet.ts';
+import { progress, whole } from '../tools/report.ts';
+import { facts, onPostgres } from '../tools/server.ts';
 import { catchUp, catchUpRounds, catchUpTable, type Rates } from './catch-up.ts';
-import { blockFleet, createFleet, type Fleet, resetFleet, settle } from './fleet.ts';
 import { type IdleResult, idleCase, idleTable, measureIdle } from './idle.ts';
 import { type Memory, memoryTable, watchMemory } from './memory.ts';
 import { captureStatements, explain, type Statement } from './plans.ts';
-import { progress, whole } from './report.ts';
-import { facts, onPostgres } from './server.ts';
 
 const postgresSettings = { shared_buffers: '1GB', max_wal_size: '4GB' };
 

@@ -1,7 +1,7 @@
 import type pg from 'pg';
+import { type Fleet, resetFleet, verifyPlaced } from '../tools/fleet.ts';
+import { fixed, median, progress, spread, table, timeMs, verdict, whole } from '../tools/report.ts';
 import { placeAtOnce, placeInBatches } from './bare.ts';
-import { type Fleet, resetFleet, verifyPlaced } from './fleet.ts';
-import { fixed, median, progress, spread, table, timeMs, verdict, whole } from './report.ts';
 
 /** The part of the speed of SQL in batches that the engine must reach. */
 const goal = 0.7;

@@ -1,6 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { fixed, median, table, whole } from './report.ts';
+import { fixed, median, table, whole } from '../tools/report.ts';
 
 export interface Memory {
   /** Resident memory of this process, over time, in MB. */

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
-import { insertJobs, verifySynced } from './executor-queue.ts';
-import { countStatements } from './executor-statements.ts';
-import type { Workers } from './executor-workers.ts';
-import { type Fleet, resetFleet, settle } from './fleet.ts';
-import { fixed, progress, quantile, table, verdict, whole } from './report.ts';
+import { type Fleet, resetFleet, settle } from '../tools/fleet.ts';
+import { fixed, progress, quantile, table, verdict, whole } from '../tools/report.ts';
+import { insertJobs, verifySynced } from './queue.ts';
+import { countStatements } from './statements.ts';
+import type { Workers } from './workers.ts';
 
 /** The start lag that 99 of 100 syncs must stay below, in milliseconds. */
 const goalMs = 500;

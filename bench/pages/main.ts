@@ -4,12 +4,12 @@
  */
 import { parseArgs } from 'node:util';
 import type pg from 'pg';
-import { createApp } from '../dist/http/app.js';
-import { startServer } from '../dist/http/server.js';
-import { createSyncline, type Syncline } from '../dist/index.js';
-import { createLogger } from '../dist/telemetry/log.js';
-import { fixed, median, progress, quantile, table, verdict, whole } from './report.ts';
-import { facts, onPostgres } from './server.ts';
+import { createApp } from '../../dist/http/app.js';
+import { startServer } from '../../dist/http/server.js';
+import { createSyncline, type Syncline } from '../../dist/index.js';
+import { createLogger } from '../../dist/telemetry/log.js';
+import { fixed, median, progress, quantile, table, verdict, whole } from '../tools/report.ts';
+import { facts, onPostgres } from '../tools/server.ts';
 
 const postgresSettings = { shared_buffers: '1GB', max_wal_size: '8GB' };
 const { values: options } = parseArgs({ options: { quick: { type: 'boolean', default: false } } });

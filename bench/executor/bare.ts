@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
-import type { Fleet } from './fleet.ts';
+import type { Fleet } from '../tools/fleet.ts';
 
 /**
  * What the executor is compared with: SQL that claims, finishes and stores the same rows, under the same triggers and with

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import type { Answer, Order, WorkerOptions } from './executor-worker.ts';
-import type { Fleet } from './fleet.ts';
+import type { Fleet } from '../tools/fleet.ts';
+import type { Answer, Order, WorkerOptions } from './worker.ts';
 
 /** Processes that run jobs. They stay for the whole benchmark, so that what is measured has been compiled before. */
 export interface Workers {
@@ -11,7 +11,7 @@ export interface Workers {
   stop(): Promise<void>;
 }
 
-const script = fileURLToPath(new URL('executor-worker.ts', import.meta.url));
+const script = fileURLToPath(new URL('worker.ts', import.meta.url));
 const jiti = fileURLToPath(new URL('lib/jiti-cli.mjs', import.meta.resolve('jiti/package.json')));
 
 export function startWorkers(count: number, options: WorkerOptions): Workers {

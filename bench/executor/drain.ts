@@ -1,10 +1,10 @@
 import type pg from 'pg';
-import { drainBare } from './executor-bare.ts';
-import { queueDueJobs, verifySynced } from './executor-queue.ts';
-import { countStatements } from './executor-statements.ts';
-import type { Workers } from './executor-workers.ts';
-import type { Fleet } from './fleet.ts';
-import { fixed, median, progress, spread, table, timeMs, verdict, whole } from './report.ts';
+import type { Fleet } from '../tools/fleet.ts';
+import { fixed, median, progress, spread, table, timeMs, verdict, whole } from '../tools/report.ts';
+import { drainBare } from './bare.ts';
+import { queueDueJobs, verifySynced } from './queue.ts';
+import { countStatements } from './statements.ts';
+import type { Workers } from './workers.ts';
 
 /** Statements per sync must stay below this when there is much to do. */
 const statementsGoal = 0.1;
