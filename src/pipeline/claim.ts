@@ -2,7 +2,7 @@ import type { Config } from '../config/settings.ts';
 import type { Connector, JobType } from '../connector.ts';
 import type { Ports } from '../ports.ts';
 import { blockStuck, endBackoffs, lockReady, markRunning, type ReadyRow } from '../store/claims.ts';
-import type { Database } from '../store/database.ts';
+import { type Database, hearTriggers } from '../store/database.ts';
 import { isLostRace, violatedConstraint } from '../store/database-errors.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import type { RunResources } from './resources.ts';
@@ -84,6 +84,8 @@ export async function claim(
           0,
           limit,
         );
+        // Who runs keeps the others of its connection back; where there are none, the triggers have nothing to do.
+        if (rows.some((row) => row.has_siblings)) await hearTriggers(tx);
         const running = await markRunning(tx, { ...mark, ids: chosen.map((row) => row.id) });
         await blockStuck(
           tx,
@@ -92,7 +94,7 @@ export async function claim(
         const jobs = chosen.filter((row) => running.has(row.id)).map((row) => toJob(row, claimId, now));
         return { jobs, full: rows.length >= limit };
       },
-      { timeoutMs: statementTimeoutMs(context.config), lockTimeoutMs: patienceMs },
+      { timeoutMs: statementTimeoutMs(context.config), lockTimeoutMs: patienceMs, triggers: 'off' },
     );
   } catch (error) {
     // Somebody started a job of one of these connections without locking the connection: look again.

@@ -1,15 +1,14 @@
 import { insertAttempts, type LogLine, type NewAttempt, trimAttempts } from '../store/attempts.ts';
-import type { Queryable } from '../store/database.ts';
+import { hearTriggers, type Queryable } from '../store/database.ts';
 import { insertEvents } from '../store/events.ts';
 import { addRollups, type RollupWrite } from '../store/rollups.ts';
 import {
   type FollowUp,
-  type HeldRow,
-  holdRuns,
   insertFollowUps,
-  type RunKey,
+  lockConnections,
+  lockRuns,
+  type RunRow,
   refuseConnections,
-  settledRuns,
   settleJobs,
   writeConnections,
 } from '../store/settlements.ts';
@@ -47,34 +46,68 @@ export async function commit(context: ExecutorContext, settlements: Settlement[]
   const now = new Date(ports.now());
   return db.transaction(
     async (tx) => {
-      const held = new Map((await holdRuns(tx, settlements.map(keyOf))).map((row) => [row.id, row]));
-      const holding = settlements.filter(({ job }) => held.has(job.id));
-      const lost = settlements.filter(({ job }) => !held.has(job.id)).map(keyOf);
-      const earlier = lost.length === 0 ? new Set<string>() : await settledRuns(tx, lost);
-      const stored = new Map([...earlier].map((id) => [id, { signals: 0 }]));
+      const rows = await lockRunsOf(tx, settlements);
+      const claimed = settlements.filter(({ job }) => rows.get(job.id)?.claim_id === job.claimId);
+      const holding = claimed.filter(({ job }) => isRunning(rows.get(job.id)));
+      // Settled under its own claim: an earlier try was stored, but nobody told us.
+      const earlier = claimed.filter(({ job }) => !isRunning(rows.get(job.id)));
+      const stored = new Map(earlier.map(({ job }) => [job.id, { signals: 0 }]));
       if (holding.length === 0) return { stored, followUps: 0 };
 
       await writeConnections(tx, now, holding.map(connectionWrite));
       const counts = await storeSignals(tx, now, holding, () => ports.newId());
-      await settleJobs(
-        tx,
-        now,
-        holding.map((one) => jobEnd(one, counts.get(one.job.id) ?? 0)),
-      );
-      const followUps = holding.flatMap((one) => followUpsOf(one, held.get(one.job.id), () => ports.newId()));
-      await insertFollowUps(tx, now, followUps);
+      const followUps = holding.flatMap((one) => followUpsOf(one, rows.get(one.job.id), () => ports.newId()));
+      await endJobs(tx, now, { holding, rows, counts, followUps });
       await markUnauthorized(tx, now, holding, () => ports.newId());
       await recordAttempts(tx, now, holding);
       await addStatistics(tx, now, ports.random(), measure(holding, counts, now));
       for (const { job } of holding) stored.set(job.id, { signals: counts.get(job.id) ?? 0 });
       return { stored, followUps: followUps.length };
     },
-    { timeoutMs: statementTimeoutMs(config), lockTimeoutMs: patienceMs },
+    { timeoutMs: statementTimeoutMs(config), lockTimeoutMs: patienceMs, triggers: 'off' },
   );
 }
 
-function keyOf({ job }: Settlement): RunKey {
-  return { jobId: job.id, claimId: job.claimId, connectionId: job.connectionId };
+/** By job. */
+type RunRows = ReadonlyMap<string, RunRow>;
+
+/** The fence: once these are locked, nobody can take a claim away or give it back before the transaction ends. */
+async function lockRunsOf(tx: Queryable, settlements: Settlement[]): Promise<RunRows> {
+  await lockConnections(
+    tx,
+    settlements.map(({ job }) => job.connectionId),
+  );
+  const rows = await lockRuns(
+    tx,
+    settlements.map(({ job }) => job.id),
+  );
+  return new Map(rows.map((row) => [row.id, row]));
+}
+
+const isRunning = (row: RunRow | undefined) => row?.status === 'running';
+
+interface Ends {
+  holding: Settlement[];
+  rows: RunRows;
+  /** New signals, by job. */
+  counts: ReadonlyMap<string, number>;
+  followUps: FollowUp[];
+}
+
+/**
+ * Of a job that has ended, with nobody behind it, the triggers would find that all is written already. The others are theirs:
+ * what goes back in line or follows may have to wait, and who has waited may now run.
+ */
+async function endJobs(tx: Queryable, now: Date, { holding, rows, counts, followUps }: Ends): Promise<void> {
+  const isLast = ({ job, verdict }: Settlement) =>
+    verdict.outcome !== 'requeued' && !rows.get(job.id)?.blocks_others;
+  const end = (one: Settlement) => jobEnd(one, counts.get(one.job.id) ?? 0);
+  const others = holding.filter((one) => !isLast(one));
+  await settleJobs(tx, now, holding.filter(isLast).map(end));
+  if (others.length + followUps.length === 0) return;
+  await hearTriggers(tx);
+  await settleJobs(tx, now, others.map(end));
+  await insertFollowUps(tx, now, followUps);
 }
 
 function connectionWrite({ job, verdict }: Settlement) {
@@ -168,11 +201,12 @@ export async function storeSignals(
   newId: () => string,
 ): Promise<Map<string, number>> {
   const counts = new Map<string, number>();
+  const batch = newId();
   let chunk: NewSignal[] = [];
   let bytes = 0;
   const flush = async () => {
     if (chunk.length === 0) return;
-    for (const [jobId, stored] of await insertSignals(tx, now, chunk))
+    for (const [jobId, stored] of await insertSignals(tx, now, batch, chunk))
       counts.set(jobId, (counts.get(jobId) ?? 0) + stored);
     chunk = [];
     bytes = 0;
@@ -192,7 +226,7 @@ export async function storeSignals(
 /** EXE-6, and the one more run that was asked for while this one was running: where both are of one type, one job. */
 function followUpsOf(
   { job, verdict }: Settlement,
-  held: HeldRow | undefined,
+  held: RunRow | undefined,
   newId: () => string,
 ): FollowUp[] {
   const { tenantId, providerSlug, connectionId } = job;

@@ -61,7 +61,7 @@ export async function enqueueBatch(context: SchedulerContext, batch: Batch): Pro
         const planned = taken.due.map((connection) => plan(connection, config, ports, nowMs));
         return writeBatch(tx, planned, config, nowMs);
       },
-      { lockTimeoutMs },
+      { lockTimeoutMs, triggers: 'off' },
     )
     .catch((error: unknown) => {
       // Somebody is inserting a job for this one connection and has not committed: as good as pending.

@@ -15,6 +15,8 @@ export interface ReadyRow {
   external_id: string | null;
   credential_id: string | null;
   was_parked: boolean;
+  /** Other jobs of its connection wait or run. */
+  has_siblings: boolean;
   config: unknown;
   metadata: unknown;
   last_incremental_ended_at: Date | null;
@@ -70,6 +72,8 @@ export function lockReady(
      SELECT locked.* FROM share l CROSS JOIN LATERAL (
        SELECT j.id, j.tenant_id, j.provider_slug, j.connection_id, j.job_type, j.priority, j.attempts, j.scheduled_at, j.cursor,
          (j.error -> 'parked') IS NOT NULL AS was_parked,
+         (SELECT s.id FROM ${tx.schema}.sync_jobs s
+          WHERE s.connection_id = j.connection_id AND s.status IN ('queued', 'running') AND s.id <> j.id LIMIT 1) IS NOT NULL AS has_siblings,
          c.status AS connection_status, c.external_id, c.credential_id, c.config, c.metadata, c.last_incremental_ended_at
        FROM ${tx.schema}.sync_jobs j JOIN ${tx.schema}.connections c ON c.id = j.connection_id
        WHERE j.status = 'queued' AND NOT j.blocked AND j.retry_after IS NULL

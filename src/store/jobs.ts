@@ -12,13 +12,15 @@ export interface NewJob {
  * SCH-7: queues an incremental job for each connection that has none, and returns the connections that got one. The
  * check comes before the unique index has its say because the index would wait for a transaction that is ending the
  * pending job, and that one may be waiting for the connection we hold. It is a look-up per row rather than NOT EXISTS, which
- * becomes a join that reads every pending job there is.
+ * becomes a join that reads every pending job there is. The connections are locked and active: only a job that runs can
+ * be in the way of a new one.
  */
 export async function insertIncrementalJobs(tx: Queryable, now: Date, jobs: NewJob[]): Promise<Set<string>> {
   const rows = await tx.query<{ connection_id: string }>(
     `INSERT INTO ${tx.schema}.sync_jobs
-       (id, tenant_id, provider_slug, connection_id, job_type, status, scheduled_at, created_at, updated_at)
-     SELECT n.id, n.tenant_id, n.provider_slug, n.connection_id, 'incremental', 'queued', n.scheduled_at, $1, $1
+       (id, tenant_id, provider_slug, connection_id, job_type, status, scheduled_at, created_at, updated_at, blocked)
+     SELECT n.id, n.tenant_id, n.provider_slug, n.connection_id, 'incremental', 'queued', n.scheduled_at, $1, $1, (
+       SELECT r.id FROM ${tx.schema}.sync_jobs r WHERE r.connection_id = n.connection_id AND r.status = 'running' LIMIT 1) IS NOT NULL
      FROM unnest($2::uuid[], $3::uuid[], $4::text[], $5::uuid[], $6::timestamptz[])
        AS n (id, tenant_id, provider_slug, connection_id, scheduled_at)
      WHERE (

@@ -1,44 +1,38 @@
 import type { Queryable } from './database.ts';
 
-/** A run, and the claim under which it may write. */
-export interface RunKey {
-  jobId: string;
-  claimId: string;
-  connectionId: string;
+/**
+ * Everybody who starts or ends a job locks its connection first, in the order of ids: so nobody waits in a circle, and what
+ * is read afterwards stays as it is.
+ */
+export async function lockConnections(tx: Queryable, ids: string[]): Promise<void> {
+  await tx.query(
+    `SELECT count(*) FROM (
+       SELECT FROM ${tx.schema}.connections WHERE id = ANY ($1::uuid[]) ORDER BY id FOR NO KEY UPDATE) locked`,
+    [ids],
+  );
 }
 
-export interface HeldRow {
+/** A job that was claimed, as it is now. */
+export interface RunRow {
   id: string;
+  claim_id: string | null;
+  status: string;
   rerun_priority: number | null;
   hinted: boolean;
+  /** Other jobs of its connection wait until it has ended. */
+  blocks_others: boolean;
 }
 
-/**
- * EXE-5, the fence: locks the connections and jobs of the runs that still hold their claim, and returns only those.
- * Connection before job, in the order of ids, as everybody does: so nobody waits in a circle.
- */
-export function holdRuns(tx: Queryable, runs: RunKey[]): Promise<HeldRow[]> {
-  return tx.query<HeldRow>(
-    `SELECT j.id, j.rerun_priority, j.hinted
-     FROM unnest($1::uuid[], $2::uuid[], $3::uuid[]) AS r (job_id, claim_id, connection_id)
-     JOIN ${tx.schema}.connections c ON c.id = r.connection_id
-     JOIN ${tx.schema}.sync_jobs j ON j.id = r.job_id
-     WHERE j.claim_id = r.claim_id AND j.status = 'running'
-     ORDER BY c.id
-     FOR NO KEY UPDATE OF c, j`,
-    [runs.map((run) => run.jobId), runs.map((run) => run.claimId), runs.map((run) => run.connectionId)],
+/** Locks jobs. By their ids alone: an index of what runs is small, and reading all of it for each job would seem cheap. */
+export function lockRuns(tx: Queryable, jobIds: string[]): Promise<RunRow[]> {
+  return tx.query<RunRow>(
+    `SELECT j.id, j.claim_id, j.status, j.rerun_priority, j.hinted,
+       (SELECT b.id FROM ${tx.schema}.sync_jobs b
+        WHERE b.connection_id = j.connection_id AND b.status = 'queued' AND b.blocked LIMIT 1) IS NOT NULL AS blocks_others
+     FROM ${tx.schema}.sync_jobs j WHERE j.id = ANY ($1::uuid[])
+     FOR NO KEY UPDATE OF j`,
+    [jobIds],
   );
-}
-
-/** Of these runs, those whose job was settled under their own claim: their commit succeeded, but nobody told us. */
-export async function settledRuns(tx: Queryable, runs: RunKey[]): Promise<Set<string>> {
-  const rows = await tx.query<{ id: string }>(
-    `SELECT j.id FROM unnest($1::uuid[], $2::uuid[]) AS r (job_id, claim_id)
-     JOIN ${tx.schema}.sync_jobs j ON j.id = r.job_id
-     WHERE j.claim_id = r.claim_id AND j.status <> 'running'`,
-    [runs.map((run) => run.jobId), runs.map((run) => run.claimId)],
-  );
-  return new Set(rows.map((row) => row.id));
 }
 
 export interface ConnectionWrite {
@@ -124,6 +118,7 @@ export interface JobEnd {
 
 /** Ends jobs, or puts them back. The claim stays with the row, so that a settlement can be recognised as one's own. */
 export async function settleJobs(tx: Queryable, now: Date, ends: JobEnd[]): Promise<void> {
+  if (ends.length === 0) return;
   await tx.query(
     `UPDATE ${tx.schema}.sync_jobs j
      SET status = e.status, finished_at = CASE WHEN e.status = 'queued' THEN NULL ELSE $1::timestamptz END,

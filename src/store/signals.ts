@@ -14,17 +14,18 @@ export interface NewSignal {
   dedupeKey: string | null;
 }
 
-/** Stores signals and returns how many of each job were new; one whose key the connection already has is absorbed. */
+/** Stores signals, as one batch of the feed, and returns how many of each job were new; one whose key the connection already has is absorbed. */
 export async function insertSignals(
   tx: Queryable,
   now: Date,
+  batch: string,
   signals: NewSignal[],
 ): Promise<Map<string, number>> {
   const rows = await tx.query<{ job_id: string; stored: number }>(
     `WITH stored AS (
        INSERT INTO ${tx.schema}.signals
-         (id, tenant_id, provider_slug, connection_id, job_id, kind, occurred_at, payload, dedupe_key, received_at, created_at)
-       SELECT s.*, $1, $1
+         (id, tenant_id, provider_slug, connection_id, job_id, kind, occurred_at, payload, dedupe_key, received_at, created_at, batch)
+       SELECT s.*, $1, $1, $11::uuid
        FROM unnest($2::uuid[], $3::uuid[], $4::text[], $5::uuid[], $6::uuid[], $7::text[], $8::timestamptz[], $9::jsonb[], $10::text[])
          AS s (id, tenant_id, provider_slug, connection_id, job_id, kind, occurred_at, payload, dedupe_key)
        ON CONFLICT (connection_id, dedupe_key) WHERE dedupe_key IS NOT NULL DO NOTHING
@@ -42,6 +43,7 @@ export async function insertSignals(
       signals.map((signal) => signal.occurredAt),
       signals.map((signal) => signal.payload),
       signals.map((signal) => signal.dedupeKey),
+      batch,
     ],
   );
   return new Map(rows.map((row) => [row.job_id, row.stored]));

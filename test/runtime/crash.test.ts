@@ -112,7 +112,7 @@ describe('kill -9 before and after everything that a run of three pages does', (
       leases: count(/^INSERT INTO processes|^heartbeat$/),
       calls: count(/^sync$/),
       claims: count(/^WITH alive/),
-      fences: count(/^SELECT j.id, j.rerun_priority/),
+      fences: count(/^SELECT j.id, j.claim_id/),
       followUps: count(/^INSERT INTO sync_jobs/),
       stored: count(/^WITH stored AS \( INSERT INTO signals/),
     };

@@ -57,7 +57,7 @@ describe('SIGSTOP: a process that stands still for longer than its lease', () =>
     },
     {
       where: 'between the statements of its commit',
-      fault: () => ({ at: secondCall() + 4, when: 'after' }),
+      fault: () => ({ at: secondCall() + 5, when: 'after' }),
       label: /^WITH stored AS \( INSERT INTO signals/,
     },
   ];

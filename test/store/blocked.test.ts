@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { connector } from '../setup/connector.ts';
 import { tenant, useDatabase } from '../setup/database.ts';
 
 const database = useDatabase();
@@ -104,6 +105,33 @@ describe('EXE-3: who is blocked', () => {
     while (!isDone && !(await isWaiting())) await new Promise(setImmediate);
     await ending.query('COMMIT');
     await queued;
+    expect(await misjudged('blocked')).toEqual([]);
+  });
+
+  it('EXE-3: claims, placements and commits judge as exactly as the triggers, which they leave out', async () => {
+    const connection = await connect({ metadata: { sync: { next_run_at: '2025-01-01T00:00:00Z' } } });
+    const full = await database.job(connection, { job_type: 'full', priority: 1 });
+    // Not due, so that no claim meets it.
+    const later = { job_type: 'webhook', scheduled_at: '2999-01-01T00:00:00Z' };
+    const webhook = await database.job(connection, later);
+    const waiting: boolean[][] = [];
+    const engine = database.engine({
+      connectors: [
+        connector(async ({ job: { id } }) => {
+          // Placed while another job of the connection runs.
+          if (id === full) await engine.tick();
+          const rows = await sql<{ blocked: boolean }>(
+            `SELECT blocked FROM sync_jobs WHERE status = 'queued'`,
+          );
+          waiting.push(rows.map((row) => row.blocked));
+          return { signals: [] };
+        }),
+      ],
+    });
+    await engine.drain();
+    expect(waiting).toEqual([[true, true], [true]]);
+    const [left] = await sql(`SELECT status, blocked FROM sync_jobs WHERE id = $1`, [webhook]);
+    expect(left).toEqual({ status: 'queued', blocked: false });
     expect(await misjudged('blocked')).toEqual([]);
   });
 });

@@ -17,7 +17,13 @@ describe('migrations', () => {
   it('migrating again changes nothing', async () => {
     const first = await engine('again').migrate();
     const second = await engine('again').migrate();
-    expect(first.applied).toEqual(['0001_base', '0002_executor', '0003_service', '0004_connectors']);
+    expect(first.applied).toEqual([
+      '0001_base',
+      '0002_executor',
+      '0003_service',
+      '0004_connectors',
+      '0005_own_writes',
+    ]);
     expect(second).toEqual({ ...first, applied: [] });
   });
 

@@ -1,0 +1,77 @@
+import fc from 'fast-check';
+import pg from 'pg';
+import { describe, expect, it } from 'vitest';
+import { arrayText } from '../../src/store/arrays.ts';
+import { useDatabase } from '../setup/database.ts';
+
+const database = useDatabase();
+
+/** Everything that can stand in text of Postgres. */
+const text = fc.string({ unit: 'binary' }).map((value) => Buffer.from(value).toString().replaceAll('\0', ''));
+const awkward = [
+  '',
+  ' ',
+  'NULL',
+  'null',
+  '{}',
+  '{a,b}',
+  'a,b',
+  '"',
+  '\\',
+  '\\"',
+  "'",
+  '0x',
+  '1e5',
+  '-',
+  '\n\t',
+  '0 ',
+];
+
+describe('arrays: as Postgres reads them', () => {
+  it('every list of texts, numbers and times comes back as it was', async () => {
+    const client = new pg.Client({ connectionString: database.url });
+    await client.connect();
+    try {
+      const back = async (list: unknown[], type: string) => {
+        const { rows } = await client.query<{ back: unknown[] }>(`SELECT $1::${type}[] AS back`, [
+          arrayText(list),
+        ]);
+        return rows[0]?.back;
+      };
+      const lists = fc.array(fc.oneof(text, fc.constantFrom(...awkward), fc.uuid(), fc.constant(null)));
+      await fc.assert(
+        fc.asyncProperty(lists, async (list) => {
+          expect(await back(list, 'text')).toEqual(list);
+        }),
+      );
+      const json = fc.array(fc.json().map((value) => value.replace(/\\u(0000|d[89a-f]..)/gi, '')));
+      await fc.assert(
+        fc.asyncProperty(json, async (list) => {
+          expect(await back(list, 'json')).toEqual(list.map((one) => JSON.parse(one)));
+        }),
+      );
+      const times = fc.array(
+        fc.date({ noInvalidDate: true, min: new Date('0002-01-01'), max: new Date('9998-01-01') }),
+      );
+      await fc.assert(
+        fc.asyncProperty(times, async (list) => {
+          expect(await back(list, 'timestamptz')).toEqual(list);
+        }),
+      );
+      expect(await back([1, -2, 0.5, null], 'float8')).toEqual([1, -2, 0.5, null]);
+      expect(await back([true, false, null], 'boolean')).toEqual([true, false, null]);
+    } finally {
+      await client.end();
+    }
+  });
+
+  it.each([
+    ['bytes', [Buffer.from('a')]],
+    ['objects', [{ a: 1 }]],
+    ['lists in lists', [['a']]],
+    ['a year of five digits', [new Date('+012345-01-01')]],
+    ['no time at all', [new Date(Number.NaN)]],
+  ])('%s are left to the driver', (_what, list) => {
+    expect(arrayText(list)).toBe(list);
+  });
+});
