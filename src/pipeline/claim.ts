@@ -5,6 +5,7 @@ import { blockStuck, endBackoffs, lockReady, markRunning, type ReadyRow } from '
 import { type Database, hearTriggers } from '../store/database.ts';
 import { isLostRace, violatedConstraint } from '../store/database-errors.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
+import type { Lanes } from './lanes.ts';
 import type { RunResources } from './resources.ts';
 
 export interface ExecutorContext {
@@ -61,6 +62,8 @@ export interface ClaimRequest {
   limit: number;
   /** Looks in every lane for as many as are wanted: what comes first is held by somebody who does not let go. */
   thorough: boolean;
+  /** Where the process has found jobs before. */
+  lanes: Lanes;
 }
 
 /** Nothing is waited for but an index entry that somebody else is just making. */
@@ -69,7 +72,7 @@ const patienceMs = 1000;
 /** EXE-1 to EXE-3: takes up to `limit` due jobs for a process, in order, no two of one connection. */
 export async function claim(
   context: ExecutorContext,
-  { processId, claimId, limit, thorough }: ClaimRequest,
+  { processId, claimId, limit, thorough, lanes }: ClaimRequest,
 ): Promise<Claim> {
   const { db, ports, connectors } = context;
   const providers = [...connectors.keys()];
@@ -79,7 +82,13 @@ export async function claim(
     return await db.transaction(
       async (tx) => {
         await endBackoffs(tx, { now, providers, limit: mostBackoffsEnded });
-        const rows = (await lockReady(tx, { now, providers, limit, thorough })).sort(byOrder);
+        const startedMs = ports.monotonicMs();
+        const known = thorough ? undefined : lanes.known(startedMs);
+        const found = await lockReady(tx, { now, providers, limit, thorough, lanes: known });
+        const rows = found.sort(byOrder);
+        const isFull = rows.length >= limit;
+        const lookedMs = ports.monotonicMs();
+        lanes.learn({ lanes: known, rows, isFull, tookMs: lookedMs - startedMs }, lookedMs);
         const chosen = onePerConnection(rows.filter((row) => row.connection_status === 'active')).slice(
           0,
           limit,
@@ -92,7 +101,8 @@ export async function claim(
           rows.filter((row) => !running.has(row.id)),
         );
         const jobs = chosen.filter((row) => running.has(row.id)).map((row) => toJob(row, claimId, now));
-        return { jobs, full: rows.length >= limit };
+        // Beyond the lanes that are known there may be more, however few there were in them.
+        return { jobs, full: isFull || known !== undefined };
       },
       { timeoutMs: statementTimeoutMs(context.config), lockTimeoutMs: patienceMs, triggers: 'off' },
     );

@@ -4,6 +4,7 @@ import { TransientError } from '../errors.ts';
 import { type ClaimedJob, claim, type ExecutorContext, statementTimeoutMs } from '../pipeline/claim.ts';
 import type { Settlement } from '../pipeline/commit.ts';
 import { judge } from '../pipeline/judge.ts';
+import { createLanes } from '../pipeline/lanes.ts';
 import { type RunEnd, run } from '../pipeline/run.ts';
 import { nextDueAt, otherProvidersWaiting } from '../store/claims.ts';
 import type { ReservedConnection } from '../store/reserved.ts';
@@ -67,6 +68,7 @@ export function startExecutor(options: ExecutorOptions): Executor {
   const providers = [...connectors.keys()];
   const quickly = db.within(statementTimeoutMs(config));
   const runs = new Map<string, Run>();
+  const lanes = createLanes();
   const givenUp = new AbortController();
   const totals: WorkTotals = { claimed: 0, succeeded: 0, requeued: 0, failed: 0, lost: 0, signals: 0 };
   let expectsWork = true;
@@ -141,6 +143,7 @@ export function startExecutor(options: ExecutorOptions): Executor {
       claimId,
       limit: free,
       thorough: emptyHanded > 0,
+      lanes,
     }).catch((error: unknown) => {
       lease.doubt(claimId);
       throw error;

@@ -27,47 +27,66 @@ const ready = `status = 'queued' AND NOT blocked AND retry_after IS NULL`;
 /** Exactly the predicate of idx_sync_jobs_retry. */
 const backingOff = `status = 'queued' AND NOT blocked AND retry_after IS NOT NULL`;
 
+/** Where the first job of a provider and priority is found that can be claimed. */
+export interface Lane {
+  slug: string;
+  priority: number;
+  /** It is due no earlier; as Postgres reads it. */
+  from: string;
+}
+
 /**
- * The lanes that have something queued: each provider of $1 with each priority. Found by jumping from one priority to the
- * next in the index, so jobs that are not due yet are not read, however many there are.
+ * The lanes that have something queued: each provider of $1 with each priority, and the time of its first job. Found by jumping
+ * from one priority to the next in the index, so jobs that are not due yet are not read, however many there are. What is dead
+ * but cannot be forgotten, because somebody still looks at an old snapshot, lies before the first one: it is passed here, once.
  */
-const lanes = (schema: string) => `
+const foundLanes = (schema: string) => `
   lane AS (
-    SELECT p.slug, (
-      SELECT priority FROM ${schema}.sync_jobs WHERE ${ready} AND provider_slug = p.slug
-      ORDER BY provider_slug, priority LIMIT 1) AS priority
-    FROM unnest($1::text[]) AS p (slug)
+    SELECT p.slug, first.priority, first.scheduled_at
+    FROM unnest($1::text[]) AS p (slug) CROSS JOIN LATERAL (
+      SELECT priority, scheduled_at FROM ${schema}.sync_jobs WHERE ${ready} AND provider_slug = p.slug
+      ORDER BY provider_slug, priority, scheduled_at LIMIT 1) first
     UNION ALL
-    SELECT l.slug, (
-      SELECT j.priority FROM ${schema}.sync_jobs j WHERE ${ready} AND j.provider_slug = l.slug AND j.priority > l.priority
-      ORDER BY j.provider_slug, j.priority LIMIT 1)
-    FROM lane l WHERE l.priority IS NOT NULL
+    SELECT l.slug, next.priority, next.scheduled_at
+    FROM lane l CROSS JOIN LATERAL (
+      SELECT j.priority, j.scheduled_at FROM ${schema}.sync_jobs j
+      WHERE ${ready} AND j.provider_slug = l.slug AND j.priority > l.priority
+      ORDER BY j.provider_slug, j.priority, j.scheduled_at LIMIT 1) next
   )`;
+
+const givenLanes = `
+  lane AS (SELECT * FROM unnest($1::text[], $5::smallint[], $6::timestamptz[]) AS l (slug, priority, scheduled_at))`;
+
+export interface ReadyRequest {
+  now: Date;
+  providers: readonly string[];
+  limit: number;
+  /** Looks in every lane for as many as are wanted: what comes first is held by somebody who does not let go. */
+  thorough?: boolean;
+  /** Looks only here. */
+  lanes?: readonly Lane[] | undefined;
+}
 
 /**
  * EXE-1, EXE-2: locks the jobs that come first, with their connections; what another process holds is passed over. How
  * many of each lane belong to the first is counted before anything is locked, so that no more than `limit` are, unless
- * `thorough`: then as many of each lane, for when the first ones are all held. EXE-3 is not decided here: what ended or began while a lock was being taken is only seen by the next statement.
+ * `thorough`: then as many of each lane, for when the first ones are all held. EXE-3 is not decided here: what ended or began
+ * while a lock was being taken is only seen by the next statement.
  */
 export function lockReady(
   tx: Queryable,
-  {
-    now,
-    providers,
-    limit,
-    thorough = false,
-  }: { now: Date; providers: readonly string[]; limit: number; thorough?: boolean },
+  { now, providers, limit, thorough = false, lanes }: ReadyRequest,
 ): Promise<ReadyRow[]> {
-  const due = `${ready} AND provider_slug = l.slug AND priority = l.priority AND scheduled_at <= $2`;
+  const due = `${ready} AND provider_slug = l.slug AND priority = l.priority AND scheduled_at BETWEEN l.scheduled_at AND $2`;
+  const positions = lanes && [lanes.map(({ priority }) => priority), lanes.map(({ from }) => from)];
   return tx.query<ReadyRow>(
-    `WITH RECURSIVE ${lanes(tx.schema)}, share AS MATERIALIZED (
-       SELECT slug, priority, count(*) AS jobs FROM (
-         SELECT l.slug, l.priority FROM lane l CROSS JOIN LATERAL (
+    `WITH RECURSIVE ${lanes ? givenLanes : foundLanes(tx.schema)}, share AS MATERIALIZED (
+       SELECT slug, priority, since, count(*) AS jobs FROM (
+         SELECT l.slug, l.priority, l.scheduled_at AS since FROM lane l CROSS JOIN LATERAL (
            SELECT scheduled_at FROM ${tx.schema}.sync_jobs WHERE ${due}
            ORDER BY provider_slug, priority, scheduled_at LIMIT $3) j
-         WHERE l.priority IS NOT NULL
          ORDER BY l.priority DESC, j.scheduled_at LIMIT CASE WHEN $4 THEN NULL ELSE $3::int END) first
-       GROUP BY slug, priority
+       GROUP BY slug, priority, since
      )
      SELECT locked.* FROM share l CROSS JOIN LATERAL (
        SELECT j.id, j.tenant_id, j.provider_slug, j.connection_id, j.job_type, j.priority, j.attempts, j.scheduled_at, j.cursor,
@@ -77,11 +96,11 @@ export function lockReady(
          c.status AS connection_status, c.external_id, c.credential_id, c.config, c.metadata, c.last_incremental_ended_at
        FROM ${tx.schema}.sync_jobs j JOIN ${tx.schema}.connections c ON c.id = j.connection_id
        WHERE j.status = 'queued' AND NOT j.blocked AND j.retry_after IS NULL
-         AND j.provider_slug = l.slug AND j.priority = l.priority AND j.scheduled_at <= $2
+         AND j.provider_slug = l.slug AND j.priority = l.priority AND j.scheduled_at BETWEEN l.since AND $2
        ORDER BY j.provider_slug, j.priority, j.scheduled_at
        LIMIT CASE WHEN $4 THEN $3::int ELSE l.jobs END
        FOR NO KEY UPDATE OF j, c SKIP LOCKED) locked`,
-    [providers, now, limit, thorough],
+    [lanes?.map(({ slug }) => slug) ?? providers, now, limit, thorough, ...(positions ?? [])],
   );
 }
 
@@ -155,13 +174,9 @@ export async function endBackoffs(
 /** When the next of these providers' jobs is or was due; undefined if none is queued. */
 export async function nextDueAt(db: Queryable, providers: readonly string[]): Promise<Date | undefined> {
   const [row] = await db.query<{ at: Date | null }>(
-    `WITH RECURSIVE ${lanes(db.schema)}
+    `WITH RECURSIVE ${foundLanes(db.schema)}
      SELECT least(
-       (SELECT min((
-          SELECT scheduled_at FROM ${db.schema}.sync_jobs
-          WHERE ${ready} AND provider_slug = l.slug AND priority = l.priority
-          ORDER BY provider_slug, priority, scheduled_at LIMIT 1))
-        FROM lane l WHERE l.priority IS NOT NULL),
+       (SELECT min(scheduled_at) FROM lane),
        (SELECT min((
           SELECT retry_after FROM ${db.schema}.sync_jobs WHERE ${backingOff} AND provider_slug = p.slug
           ORDER BY provider_slug, retry_after LIMIT 1))

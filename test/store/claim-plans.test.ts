@@ -1,3 +1,4 @@
+import pg from 'pg';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { endBackoffs, lockReady, nextDueAt, otherProvidersWaiting } from '../../src/store/claims.ts';
 import type { Queryable } from '../../src/store/database.ts';
@@ -53,5 +54,38 @@ describe('DB-4: a claim costs what it takes', () => {
 
   it('DB-4: blocked jobs are in none of the indexes that are claimed from', async () => {
     expect(await sql(`SELECT FROM sync_jobs WHERE status = 'queued' AND blocked`)).toHaveLength(waiting);
+  });
+});
+
+describe('DB-4: a claim beside somebody who looks at an old snapshot', () => {
+  it('DB-4: passes once what has been claimed since, and from a known place on nothing of it', async () => {
+    const providers = ['old'];
+    await sql(`INSERT INTO providers (slug) VALUES ('old')`);
+    const place = (count: number, at: string) =>
+      sql(
+        `WITH c AS (INSERT INTO connections (tenant_id, provider_slug) SELECT $1, 'old' FROM generate_series(1, $2) RETURNING *)
+         INSERT INTO sync_jobs (tenant_id, provider_slug, connection_id, job_type, scheduled_at)
+         SELECT tenant_id, provider_slug, id, 'incremental', $3 FROM c`,
+        [tenant, count, at],
+      );
+    await place(waiting, '2024-12-01');
+    const reader = new pg.Client({ connectionString: database.url });
+    await reader.connect();
+    try {
+      await reader.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+      await reader.query('SELECT count(*) FROM sync_jobs');
+      await sql(`UPDATE sync_jobs SET status = 'succeeded' WHERE provider_slug = 'old'`);
+      await place(due, '2025-01-01');
+      const request = { now, providers, limit: 100 };
+      const everywhere = pagesRead(await explain(database.url, (db) => lockReady(db, request)));
+      const lanes = [{ slug: 'old', priority: 0, from: '2025-01-01' }];
+      const known = pagesRead(await explain(database.url, (db) => lockReady(db, { ...request, lanes })));
+      expect(known).toBeLessThan(20 * due);
+      const once = pagesRead(await explain(database.url, (db) => nextDueAt(db, providers)));
+      expect(once).toBeGreaterThan(20 * due);
+      expect(everywhere - known).toBeLessThan(1.2 * once);
+    } finally {
+      await reader.end();
+    }
   });
 });
