@@ -47,7 +47,7 @@ export async function insertJobs(
  */
 export async function verifySynced(
   client: pg.Client,
-  { name, schema }: Fleet,
+  { name, schema }: Pick<Fleet, 'name' | 'schema'>,
   jobs: number,
   others = 0,
 ): Promise<void> {
