@@ -13,8 +13,11 @@ export interface Bench {
 
 export const postgresSettings = { shared_buffers: '1GB', max_wal_size: '4GB' };
 
-export function onBench(run: (bench: Bench) => Promise<string>): Promise<void> {
-  return onPostgres(postgresSettings, (client, url) => run(createBench(client, url)));
+export function onBench(
+  run: (bench: Bench) => Promise<string>,
+  settings: Record<string, string> = postgresSettings,
+): Promise<void> {
+  return onPostgres(settings, (client, url) => run(createBench(client, url)));
 }
 
 function createBench(client: pg.Client, url: string): Bench {

@@ -15,7 +15,7 @@ export interface Fleet {
 /** `idle`: nothing comes due for an hour. `overdue`: every connection should have run in the last hours. */
 export type State = 'idle' | 'overdue';
 
-const tenants = 100;
+export const tenants = 100;
 export const providers = ['hubspot', 'salesforce', 'stripe', 'zendesk'];
 
 export async function createFleet(
