@@ -104,7 +104,13 @@ export async function claim(
         // Beyond the lanes that are known there may be more, however few there were in them.
         return { jobs, full: isFull || known !== undefined };
       },
-      { timeoutMs: statementTimeoutMs(context.config), lockTimeoutMs: patienceMs, triggers: 'off' },
+      {
+        timeoutMs: statementTimeoutMs(context.config),
+        lockTimeoutMs: patienceMs,
+        triggers: 'off',
+        // A claim that is undone was never made: its job is in line again, and its run is told by the fence.
+        durable: false,
+      },
     );
   } catch (error) {
     // Somebody started a job of one of these connections without locking the connection: look again.

@@ -21,6 +21,8 @@ interface TransactionOptions {
   timeoutMs?: number;
   /** `off` where everything that the triggers on sync_jobs would do is done by the work itself; `hearTriggers` ends that. */
   triggers?: 'on' | 'off';
+  /** False where a crash of the server may undo what it has acknowledged: nobody waits for the disk then. */
+  durable?: boolean;
 }
 
 export interface Database extends Queryable {
@@ -43,6 +45,13 @@ type Run = <Row extends object>(
 /** A statement of ours is bounded work; one that takes longer than this hangs on a lock or a dead socket. */
 const queryTimeoutMs = 60_000;
 const connectTimeoutMs = 10_000;
+
+const usually: Required<TransactionOptions> = {
+  lockTimeoutMs: 10_000,
+  timeoutMs: queryTimeoutMs,
+  triggers: 'on',
+  durable: true,
+};
 
 export function openDatabase(
   config: Config['database'],
@@ -106,8 +115,8 @@ export function openDatabase(
           throw new SynclineError('FORBIDDEN', 'This key is for another tenant.');
         return open(tenantId ?? narrower);
       },
-      transaction: (work, { lockTimeoutMs = 10_000, timeoutMs = queryTimeoutMs, triggers = 'on' } = {}) =>
-        withClient((run) => inTransaction(names, run, { lockTimeoutMs, timeoutMs, triggers }, work)),
+      transaction: (work, options) =>
+        withClient((run) => inTransaction(names, run, { ...usually, ...options }, work)),
       close: () => pool.end(),
     };
   }
@@ -144,9 +153,11 @@ const plans = {
 };
 
 /** The time limits hold on the server too: a process that is frozen or cut off must not keep its locks. */
-function beginning({ lockTimeoutMs, timeoutMs, triggers }: Required<TransactionOptions>): string {
+function beginning({ lockTimeoutMs, timeoutMs, triggers, durable }: Required<TransactionOptions>): string {
   const settings = {
     ...plans,
+    // Otherwise whatever the server is set to: it may wait for replicas, too.
+    ...(!durable && { synchronous_commit: 'off' }),
     'syncline.triggers': triggers,
     lock_timeout: lockTimeoutMs,
     statement_timeout: timeoutMs,
