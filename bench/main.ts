@@ -1,13 +1,13 @@
 /**
  * Measures Syncline beside its peers, everything on one embedded Postgres that keeps its promises (fsync on), every
- * contender in processes of the same Node. `npm run bench -- --only bare-jobs --rounds 3 --jobs 10000`.
+ * contender in processes of the same Node. `npm run bench -- --only bare-jobs,growth --rounds 3 --jobs 10000 --minutes 30`.
  */
 import { parseArgs } from 'node:util';
-import { measureBareJobs } from './bare-jobs/measure.ts';
-import { measureRealJob } from './real-job/measure.ts';
+import { type Measurement, measurements, quickNames } from './measurements.ts';
 import { compareWithRecorded, recordRatios } from './recorded.ts';
-import { type Bench, onBench, postgresSettings } from './tools/bench.ts';
-import { type Contest, type ContestScale, contestTable } from './tools/contest.ts';
+import { onBench, postgresSettings } from './tools/bench.ts';
+import type { Contest } from './tools/contest.ts';
+import { progress } from './tools/report.ts';
 import { measuredOn, writeResult } from './tools/results.ts';
 import { facts } from './tools/server.ts';
 
@@ -17,46 +17,44 @@ const { values: options } = parseArgs({
     who: { type: 'string' },
     rounds: { type: 'string' },
     jobs: { type: 'string' },
+    minutes: { type: 'string' },
     quick: { type: 'boolean', default: false },
     record: { type: 'boolean', default: false },
   },
 });
-
-const measurements: Record<string, (bench: Bench, scale: ContestScale) => Promise<Contest>> = {
-  'bare-jobs': measureBareJobs,
-  'real-job': measureRealJob,
+const number = (text: string | undefined) => (text === undefined ? undefined : Number(text));
+const asked = {
+  quick: options.quick,
+  who: options.who?.split(','),
+  rounds: number(options.rounds),
+  jobs: number(options.jobs),
+  minutes: number(options.minutes),
 };
-const usualJobs: Record<string, number> = { 'bare-jobs': 20_000, 'real-job': 5000 };
-const quickScale: ContestScale = { jobs: 2000, rounds: 3, bestOnly: true };
 
 function chosen(): string[] {
-  const names = options.only?.split(',') ?? Object.keys(measurements);
+  const known = Object.keys(measurements);
+  const names = options.only?.split(',') ?? (options.quick ? quickNames : known);
   const unknown = names.find((name) => !measurements[name]);
-  if (unknown !== undefined)
-    throw new Error(`${unknown} is none of ${Object.keys(measurements).join(', ')}.`);
-  return names;
+  if (unknown !== undefined) throw new Error(`${unknown} is none of ${known.join(', ')}.`);
+  // Always in the same order: the longest come last.
+  return known.filter((name) => names.includes(name));
 }
 
-function scaleOf(name: string): ContestScale {
-  if (options.quick) return quickScale;
-  return {
-    jobs: Number(options.jobs ?? usualJobs[name]),
-    rounds: Number(options.rounds ?? 5),
-    ...(options.who && { who: options.who.split(',') }),
-  };
-}
-
+const names = chosen();
 await onBench(async (bench) => {
   const on = await measuredOn(bench.client);
   const report = ['# Syncline beside its peers', await facts(bench.client, postgresSettings)];
   const contests: Record<string, Contest> = {};
-  for (const name of chosen()) {
-    const startedMs = Date.now();
-    const contest = (await measurements[name]?.(bench, scaleOf(name))) as Contest;
-    contests[name] = contest;
-    const minutes = Math.round((Date.now() - startedMs) / 6000) / 10;
-    if (!options.quick && !options.who) writeResult(name, { measuredOn: on, minutes, ...contest });
-    report.push(`## ${name}`, contestTable(contest, 'Syncline'));
+  for (const name of names) {
+    const startedMs = performance.now();
+    const measure = measurements[name] as Measurement;
+    const { result, table, contest } = await measure(bench, asked);
+    const minutes = Math.round((performance.now() - startedMs) / 6000) / 10;
+    // What was measured in part or in haste replaces nothing.
+    if (!options.quick && !options.who) writeResult(name, on, minutes, result);
+    if (contest) contests[name] = contest;
+    report.push(`## ${name}`, table);
+    progress(`${name}: ${minutes} minutes`);
   }
   // Only quick ratios are recorded: those of all variants and ways are others.
   if (options.quick && options.record) recordRatios(contests);

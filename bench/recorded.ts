@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { type Contest, ratios } from './tools/contest.ts';
+import type { Contest } from './tools/contest.ts';
 import { fixed, median } from './tools/report.ts';
+import { ratios } from './tools/standings.ts';
 
 /** How much of a recorded ratio must still be there: less is no accident of the machine. */
 const leastPart = 0.75;

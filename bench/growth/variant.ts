@@ -1,4 +1,4 @@
-import type pg from 'pg';
+import pg from 'pg';
 import type { EngineProcess } from '../engine/engine.ts';
 import type { StartOrder } from '../engine/worker.ts';
 import { connectTo } from '../tools/client.ts';
@@ -29,6 +29,8 @@ const executor = { concurrency: 400, claimBatch: 200 };
 export async function createVariant(name: VariantName, url: string, connections: number): Promise<Variant> {
   const client = await connectTo(url);
   await client.query('CREATE EXTENSION IF NOT EXISTS pg_stat_statements');
+  const database = pg.escapeIdentifier(new URL(url).pathname.slice(1));
+  await client.query(`ALTER DATABASE ${database} SET pg_stat_statements.track = 'top'`);
   const fleet = await createFleet(client, url, connections, 'growth');
   const from = new Date(Date.now() - intervalSeconds * 1000);
   await fillCycling(client, fleet, {

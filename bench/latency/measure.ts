@@ -47,7 +47,7 @@ export interface LatencyResult {
 }
 
 /** An idle process must have started what was triggered within this, 99 of 100 times. */
-const idleGoalMs = 20;
+export const idleGoalMs = 20;
 const loadPart = 0.8;
 const idleConnections = 10_000;
 const intervalSeconds = 60;

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { countingSettings } from '../executor/statements.ts';
 import { onPostgres } from './server.ts';
 
 /** The one Postgres on which everything is measured, the same for all. */
@@ -11,13 +12,16 @@ export interface Bench {
   dropDatabase(name: string): Promise<void>;
 }
 
-export const postgresSettings = { shared_buffers: '1GB', max_wal_size: '4GB' };
+export const postgresSettings = {
+  shared_buffers: '1GB',
+  max_wal_size: '4GB',
+  // Loaded for what counts statements, and counting nothing anywhere else.
+  ...countingSettings,
+  'pg_stat_statements.track': 'none',
+};
 
-export function onBench(
-  run: (bench: Bench) => Promise<string>,
-  settings: Record<string, string> = postgresSettings,
-): Promise<void> {
-  return onPostgres(settings, (client, url) => run(createBench(client, url)));
+export function onBench(run: (bench: Bench) => Promise<string>): Promise<void> {
+  return onPostgres(postgresSettings, (client, url) => run(createBench(client, url)));
 }
 
 function createBench(client: pg.Client, url: string): Bench {

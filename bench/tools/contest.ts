@@ -2,7 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import type { Bench } from './bench.ts';
 import { type Crew, startCrew } from './crew.ts';
-import { fixed, median, progress, spread, table, whole } from './report.ts';
+import { progress, whole } from './report.ts';
+import { labelOf } from './standings.ts';
 
 /** Somebody who takes part: a script that runs in processes of its own, and how to see in SQL what it has done. */
 export interface Entrant {
@@ -32,7 +33,7 @@ const ways = [
 ] as const;
 type Way = (typeof ways)[number];
 
-interface Measured {
+export interface Measured {
   entrant: string;
   variant: string;
   processes: number;
@@ -171,56 +172,6 @@ async function untilDone(
       throw new Error(`${name}: stuck after ${done} of ${jobs} jobs`);
     await delay(5);
   }
-}
-
-const labelOf = ({ entrant, variant, processes: count, order }: Measured) =>
-  `${entrant}, ${variant}, ${count} ${count === 1 ? 'process' : 'processes'}${order === 'at once' ? ' at once' : ''}`;
-
-/** Of each entrant the way that was fastest in the median of all rounds. */
-function bestOf({ rounds }: Contest, entrant: string): Measured[] {
-  const groups = groupWays(rounds.map((round) => round.filter((measured) => measured.entrant === entrant)));
-  return groups.reduce((best, group) => (rateOf(group) > rateOf(best) ? group : best));
-}
-
-const rateOf = (group: Measured[]) => median(group.map(({ perSecond }) => perSecond));
-
-function groupWays(rounds: Measured[][]): Measured[][] {
-  const groups = new Map<string, Measured[]>();
-  for (const measured of rounds.flat()) {
-    const label = labelOf(measured);
-    groups.set(label, [...(groups.get(label) ?? []), measured]);
-  }
-  return [...groups.values()];
-}
-
-/** How many times as fast as the best of the other the best of the one was, in each round. */
-export function ratios(contest: Contest, one: string, other: string): number[] {
-  const [mine, theirs] = [bestOf(contest, one), bestOf(contest, other)];
-  return mine.map(({ perSecond }, round) => perSecond / (theirs[round]?.perSecond ?? Number.NaN));
-}
-
-export function contestTable(contest: Contest, self: string): string {
-  const head = ['Who and how', 'in all/s', 'least to most', 'run only/s', 'best', `${self} to it`];
-  const rows = groupWays(contest.rounds)
-    .toSorted((a, b) => rateOf(b) - rateOf(a))
-    .map((group) => {
-      const first = group[0] as Measured;
-      const isBest = labelOf(bestOf(contest, first.entrant)[0] as Measured) === labelOf(first);
-      const runs = group.flatMap(({ runPerSecond }) => runPerSecond ?? []);
-      const shown = isBest && first.entrant !== self ? ratios(contest, self, first.entrant) : [];
-      return [
-        labelOf(first),
-        whole(rateOf(group)),
-        spread(
-          group.map(({ perSecond }) => perSecond),
-          whole,
-        ),
-        runs.length > 0 ? whole(median(runs)) : '',
-        isBest ? 'best' : '',
-        shown.length > 0 ? `${fixed(2)(median(shown))} (${spread(shown, fixed(2))})` : '',
-      ];
-    });
-  return table(head, rows);
 }
 
 /** Throws unless there are so many rows in what is given after FROM. */

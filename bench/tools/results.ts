@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus, loadavg, totalmem } from 'node:os';
 import type pg from 'pg';
 import { postgresSettings } from './bench.ts';
@@ -40,12 +40,27 @@ export async function measuredOn(client: pg.Client): Promise<MeasuredOn> {
   };
 }
 
-export interface Written {
+/** What every file of results says, besides what was measured. */
+export interface Measured {
   measuredOn: MeasuredOn;
-  minutes: number;
+  /** What it took; of `growth`, what happened in each. */
+  minutes: unknown;
 }
 
-export function writeResult(name: string, result: Written & object): void {
+/** Replaces what was measured before. */
+export function writeResult(name: string, measuredOn: MeasuredOn, minutes: number, result: object): void {
+  const written: Measured = { measuredOn, minutes, ...result };
   mkdirSync(at('results'), { recursive: true });
-  writeFileSync(at(`results/${name}.json`), `${JSON.stringify(result, null, 2)}\n`);
+  writeFileSync(at(`results/${name}.json`), `${JSON.stringify(written, rounded, 1)}\n`);
+}
+
+/** Thousandths are noise, and thousands of samples would be told with fifteen digits each. */
+function rounded(_key: string, value: unknown): unknown {
+  return typeof value === 'number' && !Number.isInteger(value) ? Math.round(value * 1000) / 1000 : value;
+}
+
+/** Undefined if it has not been measured. */
+export function readResult<Result extends object>(name: string): (Measured & Result) | undefined {
+  const file = at(`results/${name}.json`);
+  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : undefined;
 }
