@@ -11,6 +11,7 @@ import {
   nothingPending,
   type Outcome,
   outcomes,
+  pointAt,
   pointsOf,
   severalAtATime,
   startWorker,
@@ -93,7 +94,7 @@ describe('kill -9 before and after everything that a run of three pages does', (
       made.push({
         slug: `case-${made.length + 1}`,
         label: labels[at - 1] as string,
-        fault: { signal: 'SIGKILL', at, when },
+        fault: { signal: 'SIGKILL', ...pointAt(labels, at - 1), when },
         hasKeys,
       });
     for (let at = 1; at <= labels.length; at++) {

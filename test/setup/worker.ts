@@ -10,10 +10,23 @@ const script = fileURLToPath(new URL('../fixtures/worker.mjs', import.meta.url))
 export const items = Array.from({ length: 30 }, (_, i) => `item-${String(i + 1).padStart(2, '0')}`);
 export const pageSize = 10;
 
-/** Where and how a worker is struck: at the n-th statement or call of a connector, counted from 1. */
-export interface Fault {
+/** One of the statements and calls of connectors: the n-th with this label, counted from 1. */
+export interface Point {
+  label: string;
+  nth: number;
+}
+
+/**
+ * Which one of all that is. By its label, not by its place: on a slow machine an executor may ask once more when to look again.
+ */
+export function pointAt(points: string[], index: number): Point {
+  const label = points[index] as string;
+  return { label, nth: points.slice(0, index + 1).filter((point) => point === label).length };
+}
+
+/** Where and how a worker is struck. */
+export interface Fault extends Point {
   signal: 'SIGKILL' | 'SIGSTOP';
-  at: number;
   /** `during`: it is on its way, and its answer is not. */
   when: 'before' | 'during' | 'after';
 }
