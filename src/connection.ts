@@ -52,7 +52,7 @@ export interface RecentRun {
   signals: number;
 }
 
-export function readSync(row: ConnectionRow, config: Config['scheduler']): SyncMetadata {
+export function readSync(row: Pick<ConnectionRow, 'metadata'>, config: Config['scheduler']): SyncMetadata {
   return readSyncMetadata(syncOf(row.metadata), config);
 }
 

@@ -12,9 +12,9 @@ import { formatInstant } from './schedule/instant.ts';
 import { readSyncMetadata, syncOf } from './schedule/sync-metadata.ts';
 import {
   activateConnections,
-  type ConnectionRow,
   deleteConnection,
   findConnection,
+  type LockedConnection,
   lockConnection,
   setConnectionStatus,
   writeCursor,
@@ -138,7 +138,7 @@ export function createControl({
         await record(tx, now, { ...of(row), kind: 'connection.deleted', detail }, doer);
       });
       while ((await deleteSignals(db, id, deletedAtOnce)) === deletedAtOnce);
-      const last = async (tx: Queryable, row: ConnectionRow, now: Date) => {
+      const last = async (tx: Queryable, row: LockedConnection, now: Date) => {
         await deleteConnection(tx, id);
         await recheckRuns(tx);
         if (row.credential_id) await removeUnused({ record, doer }, tx, now, row.credential_id);
@@ -194,7 +194,7 @@ export function createControl({
 
   async function change<T>(
     id: string,
-    work: (tx: Queryable, row: ConnectionRow, now: Date) => Promise<T>,
+    work: (tx: Queryable, row: LockedConnection, now: Date) => Promise<T>,
     options: { lockTimeoutMs?: number } = {},
   ): Promise<T> {
     requireUuid('connection', id);
@@ -240,5 +240,5 @@ function storableCursor(cursor: unknown): unknown {
   return cursor;
 }
 
-const of = (row: ConnectionRow) => ({ tenantId: row.tenant_id, connectionId: row.id });
+const of = (row: LockedConnection) => ({ tenantId: row.tenant_id, connectionId: row.id });
 const noConnection = (id: string) => new SynclineError('NOT_FOUND', `There is no connection ${id}.`);

@@ -1,5 +1,5 @@
 import type { JobType } from './connector.ts';
-import type { ConnectionRow } from './store/connections.ts';
+import type { LockedConnection } from './store/connections.ts';
 import type { Queryable } from './store/database.ts';
 import { askForRerun, bringForward, markHinted, pendingJobs } from './store/jobs.ts';
 import { insertFollowUps } from './store/settlements.ts';
@@ -32,7 +32,7 @@ export interface Trigger {
 /** Has a connection, which is locked, synced now: one that waits is brought forward, one that runs is followed by one more. */
 export async function syncNow(
   tx: Queryable,
-  row: ConnectionRow,
+  row: LockedConnection,
   now: Date,
   { type, priority, newId, isHint = false }: Trigger,
 ): Promise<Triggered> {

@@ -51,7 +51,7 @@ export function costliest(before: Counts, after: Counts): StatementCost[] {
 
 /** The statement that finds and locks what is to run next: it alone looks for jobs by their time and skips locked ones. */
 const isClaim = (text: string) =>
-  /SKIP LOCKED/i.test(text) && /sync_jobs/.test(text) && /scheduled_at <=/.test(text);
+  /SKIP LOCKED/i.test(text) && /sync_jobs/.test(text) && /scheduled_at BETWEEN/.test(text);
 
 export function claimCost(before: Counts, after: Counts): { calls: number; meanMs: number } {
   const claims = between(before, after).filter(({ text }) => isClaim(text));

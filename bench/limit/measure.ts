@@ -17,7 +17,7 @@ const limitEntrant: Entrant = {
     {
       name: 'procedures',
       about:
-        'placed, claimed and finished by one statement each in procedures, 500 in a batch; two connections place, one for each process works; no connector is called',
+        'placed, claimed and finished by one statement each in procedures, 1,000 in a batch; two connections place, one for each process works; no connector is called',
     },
   ],
 };

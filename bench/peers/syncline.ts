@@ -4,7 +4,7 @@ import { providers } from '../tools/fleet.ts';
 /** Jitter would place runs in the future; peers have none. */
 const synclineSettings = {
   scheduler: { jitterPctMin: 0, jitterPctMax: 0 },
-  executor: { concurrency: 1000, claimBatch: 500 },
+  executor: { concurrency: 2000, claimBatch: 1000 },
 };
 
 /** Its connectors find one signal and wait for nobody. */

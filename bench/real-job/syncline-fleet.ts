@@ -35,7 +35,7 @@ export const synclineEntrant: Entrant = {
     {
       name: 'sync',
       about:
-        'scheduled, claimed, run, one signal and one cursor stored; 1,000 syncs at once, 500 in a claim, no jitter',
+        'scheduled, claimed, run, one signal and one cursor stored; 2,000 syncs at once, 1,000 in a claim, no jitter',
     },
   ],
   settled: `NOT EXISTS (SELECT FROM ${schema}.sync_jobs WHERE status IN ('queued', 'running'))`,

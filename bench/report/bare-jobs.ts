@@ -5,6 +5,7 @@ import {
   present,
   ratesPlot,
   ratesTable,
+  ratioGoal,
   scaleOf,
   self,
   settingsList,
@@ -32,6 +33,11 @@ signal and a cursor stored. So this is not the same work; it shows what a job co
       settingsList(contest),
     ].join('\n\n'),
     plots: { 'bare-jobs': ratesPlot(contest, rows, title) },
+    goals: peers
+      .filter(({ entrant }) => entrant === 'graphile-worker')
+      .map((row) =>
+        ratioGoal(`A complete sync, to a job of ${row.entrant} that does nothing`, contest, row, 1),
+      ),
     betterPeers: peers.flatMap((row) => {
       const lead = leadOf(contest, row);
       return lead

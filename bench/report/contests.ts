@@ -2,6 +2,7 @@ import { barsPlot } from '../plots/bars.ts';
 import type { Contest, Measured } from '../tools/contest.ts';
 import { fixed, median, spread, table, whole } from '../tools/report.ts';
 import { bestOf, inRounds, ratios, wayOf } from '../tools/standings.ts';
+import type { Goal } from './section.ts';
 
 /** Each has its colour, the same in every plot. */
 export const contenders = ['Syncline', 'graphile-worker', 'pg-boss', 'BullMQ on Postgres', 'SQL alone'];
@@ -49,6 +50,12 @@ export function ratesPlot(contest: Contest, rows: Row[], title: string): string 
 export function leadOf(contest: Contest, { entrant, variants }: Row): string | undefined {
   const ratio = median(ratios(contest, self, entrant, variants));
   return ratio < 1 ? fixed(1)(1 / ratio) : undefined;
+}
+
+/** That Syncline must be so many times as fast. */
+export function ratioGoal(what: string, contest: Contest, { entrant, variants }: Row, least: number): Goal {
+  const found = ratios(contest, self, entrant, variants);
+  return { what, goal: `≥ ${least}`, found: inRounds(found), isMet: median(found) >= least };
 }
 
 /** The settings of everybody, as a list. */

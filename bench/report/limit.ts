@@ -2,7 +2,7 @@ import { limitName } from '../limit/measure.ts';
 import type { Contest } from '../tools/contest.ts';
 import { median } from '../tools/report.ts';
 import { ratios } from '../tools/standings.ts';
-import { present, ratesPlot, ratesTable, scaleOf, self, settingsList } from './contests.ts';
+import { present, ratesPlot, ratesTable, ratioGoal, scaleOf, self, settingsList } from './contests.ts';
 import { type Findings, image } from './section.ts';
 
 const title = 'The same rows, written by SQL alone';
@@ -16,7 +16,7 @@ export function limit(contest: Contest): Findings {
   return {
     text: [
       `How far is it to what Postgres can do? The same rows of the same connections are written by
-[procedures in the database](../bench/limit/limit.sql): one statement places a batch of 500, one claims it, one finishes it. They call no
+[procedures in the database](../bench/limit/limit.sql): one statement places a batch of 1,000, one claims it, one finishes it. They call no
 connector, check no lease, keep no order across providers and count no statistics. ${self} reaches ${part} % of that.`,
       scaleOf(contest),
       ratesTable(contest, rows),
@@ -24,5 +24,8 @@ connector, check no lease, keep no order across providers and count no statistic
       settingsList(contest),
     ].join('\n\n'),
     plots: { limit: ratesPlot(contest, rows, title) },
+    goals: rows
+      .filter(({ entrant }) => entrant === limitName)
+      .map((row) => ratioGoal('A complete sync, to the same rows written by SQL alone', contest, row, 0.7)),
   };
 }

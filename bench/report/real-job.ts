@@ -1,5 +1,15 @@
 import type { Contest } from '../tools/contest.ts';
-import { leadOf, present, type Row, ratesPlot, ratesTable, scaleOf, self, settingsList } from './contests.ts';
+import {
+  leadOf,
+  present,
+  type Row,
+  ratesPlot,
+  ratesTable,
+  ratioGoal,
+  scaleOf,
+  self,
+  settingsList,
+} from './contests.ts';
 import { type Findings, image } from './section.ts';
 
 const title = 'The same sync: one signal and one cursor stored, the next run placed';
@@ -67,6 +77,9 @@ others end their jobs in another one.`,
       settingsList(contest),
     ].join('\n\n'),
     plots: { 'real-job': ratesPlot(contest, rows, title) },
+    goals: rows
+      .filter(({ entrant }) => entrant !== self)
+      .map((row) => ratioGoal(`The same sync, to ${row.label}`, contest, row, 5)),
     betterPeers: rows.flatMap((row) => {
       const lead = row.entrant === self ? undefined : leadOf(contest, row);
       if (!lead) return [];

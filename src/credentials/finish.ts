@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { type Recorder, recorder } from '../doer.ts';
 import { describeError, SynclineError } from '../errors.ts';
 import { takeAuthorization } from '../store/authorizations.ts';
-import { type ConnectionRow, findConnection, lockConnection } from '../store/connections.ts';
+import { findConnection, type LockedConnection, lockConnection } from '../store/connections.ts';
 import {
   findCredential,
   insertCredential,
@@ -83,7 +83,7 @@ export function createFinish(context: FinishContext) {
    * looked at again: meanwhile another consent may have arrived, or somebody given it another credential.
    */
   async function keep(connectionId: string, tokens: OAuth2Secret, actor: string): Promise<void> {
-    let seen = await findConnection(db, connectionId);
+    let seen: LockedConnection | undefined = await findConnection(db, connectionId);
     while (seen) {
       const scoped = db.scopedTo(seen.tenant_id);
       const record = recorder(ports, actor);
@@ -109,7 +109,7 @@ export function createFinish(context: FinishContext) {
   /** To a connection, which is locked. */
   async function add(
     tx: Queryable,
-    row: ConnectionRow,
+    row: LockedConnection,
     tokens: OAuth2Secret,
     record: Recorder,
   ): Promise<void> {

@@ -64,6 +64,8 @@ export interface ClaimRequest {
   thorough: boolean;
   /** Where the process has found jobs before. */
   lanes: Lanes;
+  /** Whether a time of backing off may be over. */
+  endsBackoffs: boolean;
 }
 
 /** Nothing is waited for but an index entry that somebody else is just making. */
@@ -72,7 +74,7 @@ const patienceMs = 1000;
 /** EXE-1 to EXE-3: takes up to `limit` due jobs for a process, in order, no two of one connection. */
 export async function claim(
   context: ExecutorContext,
-  { processId, claimId, limit, thorough, lanes }: ClaimRequest,
+  { processId, claimId, limit, thorough, lanes, endsBackoffs }: ClaimRequest,
 ): Promise<Claim> {
   const { db, ports, connectors } = context;
   const providers = [...connectors.keys()];
@@ -81,7 +83,7 @@ export async function claim(
   try {
     return await db.transaction(
       async (tx) => {
-        await endBackoffs(tx, { now, providers, limit: mostBackoffsEnded });
+        if (endsBackoffs) await endBackoffs(tx, { now, providers, limit: mostBackoffsEnded });
         const startedMs = ports.monotonicMs();
         const known = thorough ? undefined : lanes.known(startedMs);
         const found = await lockReady(tx, { now, providers, limit, thorough, lanes: known });

@@ -17,8 +17,9 @@ export interface Lanes {
   learn(look: Look, nowMs: number): void;
 }
 
-/** A claim takes a few milliseconds, unless it has to pass what was claimed long ago. */
+/** A claim takes a few milliseconds and a little for each job, unless it has to pass what was claimed long ago. */
 const slowMs = 50;
+const slowMsPerJob = 0.5;
 /** Looking everywhere takes this part of the time at most. */
 const share = 1 / 20;
 
@@ -36,12 +37,14 @@ export function createLanes(): Lanes {
     known: (nowMs) => (nowMs < untilMs ? lanes : undefined),
     learn: (look, nowMs) => {
       if (!look.lanes) {
-        lanes = look.tookMs > slowMs ? firstOf(look.rows) : undefined;
+        lanes = isSlow(look) ? firstOf(look.rows) : undefined;
         untilMs = nowMs + look.tookMs / share;
       } else lanes = look.isFull ? moved(look.lanes, firstOf(look.rows)) : undefined;
     },
   };
 }
+
+const isSlow = ({ tookMs, rows }: Look) => tookMs > slowMs + slowMsPerJob * rows.length;
 
 const keyOf = ({ slug, priority }: Lane) => `${priority} ${slug}`;
 

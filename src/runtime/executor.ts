@@ -74,6 +74,8 @@ export function startExecutor(options: ExecutorOptions): Executor {
   let expectsWork = true;
   let emptyHanded = 0;
   let reportedMs = Number.NEGATIVE_INFINITY;
+  /** Until then nothing comes due, and no time of backing off is over: the database said so not long ago. */
+  let quietUntilMs = Number.NEGATIVE_INFINITY;
   const onDrained: (() => void)[] = [];
   const onEmpty: (() => void)[] = [];
   let stopped: Promise<void> | undefined;
@@ -133,6 +135,7 @@ export function startExecutor(options: ExecutorOptions): Executor {
     if (providers.length === 0) return idle(isQuiet);
     if (!expectsWork) {
       const dueMs = (await nextDueAt(quickly, providers))?.getTime() ?? Number.POSITIVE_INFINITY;
+      quietUntilMs = Math.min(dueMs, ports.now() + config.pollIntervalMs);
       const waitMs = dueMs - ports.now();
       if (waitMs > 0) return idle(isQuiet, waitMs);
     }
@@ -144,6 +147,7 @@ export function startExecutor(options: ExecutorOptions): Executor {
       limit: free,
       thorough: emptyHanded > 0,
       lanes,
+      endsBackoffs: ports.now() >= quietUntilMs,
     }).catch((error: unknown) => {
       lease.doubt(claimId);
       throw error;
@@ -223,6 +227,7 @@ export function startExecutor(options: ExecutorOptions): Executor {
     if (current?.job !== job) return;
     const durationMs = Math.max(0, ports.monotonicMs() - current.startedMs);
     remove(job);
+    if (verdict.outcome === 'requeued') quietUntilMs = Number.NEGATIVE_INFINITY;
     totals[verdict.outcome]++;
     totals.signals += signals;
     telemetry.jobFinished(job, verdict, { durationMs, signals });

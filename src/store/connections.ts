@@ -113,30 +113,33 @@ export interface ConnectionRow {
   pending_at: Date | null;
 }
 
-export const connectionColumns = (
-  db: Queryable,
-) => `c.id, c.tenant_id, c.provider_slug, c.external_id, c.credential_id, c.status, c.metadata, c.config,
-  c.created_at, c.updated_at, c.last_incremental_ended_at, c.failing_since, c.failure,
+const ownColumns = `c.id, c.tenant_id, c.provider_slug, c.external_id, c.credential_id, c.status, c.metadata, c.config,
+  c.created_at, c.updated_at, c.last_incremental_ended_at, c.failing_since, c.failure`;
+
+export const connectionColumns = (db: Queryable) => `${ownColumns},
   (SELECT t.name FROM ${db.schema}.tenants t WHERE t.id = c.tenant_id) AS tenant_name,
   (SELECT p.display_name FROM ${db.schema}.providers p WHERE p.slug = c.provider_slug) AS provider_name,
   (SELECT min(greatest(j.scheduled_at, j.retry_after)) FROM ${db.schema}.sync_jobs j
    WHERE j.connection_id = c.id AND j.status IN ('queued', 'running')) AS pending_at`;
 
-export async function findConnection(
-  db: Queryable,
-  id: string,
-  lock = '',
-): Promise<ConnectionRow | undefined> {
+export async function findConnection(db: Queryable, id: string): Promise<ConnectionRow | undefined> {
   const [row] = await db.query<ConnectionRow>(
-    `SELECT ${connectionColumns(db)} FROM ${db.tables.connections} c WHERE c.id = $1 ${lock}`,
+    `SELECT ${connectionColumns(db)} FROM ${db.tables.connections} c WHERE c.id = $1`,
     [id],
   );
   return row;
 }
 
+/** A connection without what others know of it. */
+export type LockedConnection = Omit<ConnectionRow, 'tenant_name' | 'provider_name' | 'pending_at'>;
+
 /** Reads a connection and keeps everybody else from changing it until the transaction ends. */
-export function lockConnection(tx: Queryable, id: string): Promise<ConnectionRow | undefined> {
-  return findConnection(tx, id, 'FOR NO KEY UPDATE OF c');
+export async function lockConnection(tx: Queryable, id: string): Promise<LockedConnection | undefined> {
+  const [row] = await tx.query<LockedConnection>(
+    `SELECT ${ownColumns} FROM ${tx.tables.connections} c WHERE c.id = $1 FOR NO KEY UPDATE OF c`,
+    [id],
+  );
+  return row;
 }
 
 export interface NewConnection {

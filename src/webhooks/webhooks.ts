@@ -5,7 +5,7 @@ import type { Vault } from '../credentials/vault.ts';
 import type { Doer, Recorder } from '../doer.ts';
 import { SynclineError } from '../errors.ts';
 import type { Ports } from '../ports.ts';
-import { type ConnectionRow, findConnection, lockConnection } from '../store/connections.ts';
+import { findConnection, type LockedConnection, lockConnection } from '../store/connections.ts';
 import type { Database, Queryable } from '../store/database.ts';
 import { deleteWebhook, findWebhook, upsertWebhook } from '../store/webhooks.ts';
 
@@ -82,7 +82,7 @@ export function createWebhooks({
     },
   };
 
-  async function read(on: Queryable, row: ConnectionRow): Promise<ConnectionWebhook> {
+  async function read(on: Queryable, row: LockedConnection): Promise<ConnectionWebhook> {
     const webhook = await findWebhook(on, row.id);
     return {
       connectionId: row.id,
@@ -95,7 +95,7 @@ export function createWebhooks({
 
   async function change<T>(
     id: string,
-    work: (tx: Queryable, row: ConnectionRow, now: Date) => Promise<T>,
+    work: (tx: Queryable, row: LockedConnection, now: Date) => Promise<T>,
   ): Promise<T> {
     requireUuid('connection', id);
     return db.transaction(async (tx) => {

@@ -116,7 +116,7 @@ describe('the dashboard', () => {
     await page.getByText(/It was paused by local .*: the customer moves house\./).waitFor();
     await page.getByRole('button', { name: 'Resume' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Resume' }).click();
-    await page.getByText('Resumed.').waitFor();
+    await page.getByText('Resumed.', { exact: true }).waitFor();
   });
 
   it('says what is wrong with an interval, where it is wrong', async () => {

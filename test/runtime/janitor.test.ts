@@ -49,7 +49,7 @@ describe('the janitor', () => {
   });
 
   it('deletes many counts in small batches, the oldest first, with a breath between them', async () => {
-    for (let i = 0; i < 600; i++) await count(`${9 + i} days`);
+    for (let i = 0; i < 2100; i++) await count(`${9 + i} days`);
     const sleeps = await clean();
     expect(await sql('SELECT FROM rollups')).toHaveLength(0);
     expect(sleeps).toEqual([50, 50, 60_000]);

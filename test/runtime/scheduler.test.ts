@@ -147,7 +147,7 @@ describe('the janitor role', () => {
     const id = await connect();
     await sql(
       `INSERT INTO sync_jobs (tenant_id, provider_slug, connection_id, job_type, status, finished_at)
-       SELECT $1, 'github', $2, 'incremental', 'succeeded', '2025-01-01T00:00:00Z'::timestamptz + n * interval '1 second' FROM generate_series(1, 1200) AS n`,
+       SELECT $1, 'github', $2, 'incremental', 'succeeded', '2025-01-01T00:00:00Z'::timestamptz + n * interval '250 ms' FROM generate_series(1, 4800) AS n`,
       [tenant, id],
     );
     const syncline = database.engine({ ports, scheduler: { jitterPctMax: 0 } });

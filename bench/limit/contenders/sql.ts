@@ -6,7 +6,7 @@ import { createDueFleet, synclineSchema } from '../../real-job/syncline-fleet.ts
 import { withClient } from '../../tools/client.ts';
 import { obey } from '../../tools/obey.ts';
 
-const batchSize = 500;
+const batchSize = 1000;
 /** How soon to look again when nothing is queued, while somebody still places. */
 const lookAgainMs = 1;
 /** What the engine's own transactions begin with. */
