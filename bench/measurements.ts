@@ -43,7 +43,10 @@ export const measurements: Record<string, Measurement> = {
   },
   growth: async (bench, { quick, minutes }) => {
     const scale = growthScales[quick ? 'quick' : 'full'];
-    const result = await measureGrowth(bench, { ...scale, minutes: minutes ?? scale.minutes });
+    const asked = minutes ?? scale.minutes;
+    // Whatever the length, the second half is one in which as much is deleted as is added.
+    const retentionMinutes = Math.min(scale.retentionMinutes, Math.max(1, Math.floor(asked / 2)));
+    const result = await measureGrowth(bench, { ...scale, minutes: asked, retentionMinutes });
     return { result, table: growthTable(result) };
   },
 };

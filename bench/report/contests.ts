@@ -52,6 +52,12 @@ export function leadOf(contest: Contest, { entrant, variants }: Row): string | u
   return ratio < 1 ? fixed(1)(1 / ratio) : undefined;
 }
 
+/** The one that comes closest to Syncline, or is furthest ahead. */
+export function fastestOf(contest: Contest, rows: Row[]): Row | undefined {
+  const ratio = ({ entrant, variants }: Row) => median(ratios(contest, self, entrant, variants));
+  return rows.toSorted((a, b) => ratio(a) - ratio(b))[0];
+}
+
 /** That Syncline must be so many times as fast. */
 export function ratioGoal(what: string, contest: Contest, { entrant, variants }: Row, least: number): Goal {
   const found = ratios(contest, self, entrant, variants);

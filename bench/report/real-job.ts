@@ -1,5 +1,6 @@
 import type { Contest } from '../tools/contest.ts';
 import {
+  fastestOf,
   leadOf,
   present,
   type Row,
@@ -60,6 +61,7 @@ const all: WrittenByHand[] = [
 export function realJob(contest: Contest): Findings {
   const rows = present(contest, all) as WrittenByHand[];
   const byHand = rows.filter(({ price }) => price !== undefined);
+  const plain = rows.filter(({ entrant, price }) => entrant !== self && price === undefined);
   return {
     text: [
       `From "so many connections are due" until each has its signal and its cursor stored, once, and its next run placed. Peers have no
@@ -77,9 +79,10 @@ others end their jobs in another one.`,
       settingsList(contest),
     ].join('\n\n'),
     plots: { 'real-job': ratesPlot(contest, rows, title) },
-    goals: rows
-      .filter(({ entrant }) => entrant !== self)
-      .map((row) => ratioGoal(`The same sync, to ${row.label}`, contest, row, 5)),
+    goals: [plain, byHand].flatMap((group) => {
+      const best = fastestOf(contest, group);
+      return best ? ratioGoal(`The same sync, to ${best.label}`, contest, best, 5) : [];
+    }),
     betterPeers: rows.flatMap((row) => {
       const lead = row.entrant === self ? undefined : leadOf(contest, row);
       if (!lead) return [];
