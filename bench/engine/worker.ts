@@ -10,6 +10,7 @@ import {
 import { obeyParent } from '../tools/child.ts';
 import { nowMs } from '../tools/clock.ts';
 import { providers } from '../tools/fleet.ts';
+import { foundBy } from '../tools/found.ts';
 
 export interface StartOrder {
   action: 'start';
@@ -55,21 +56,10 @@ const connectors = providers.map((provider) =>
     name: provider,
     sync: async ({ connection, job }) => {
       const calledAt = nowMs();
-      const now = new Date();
       report.syncs++;
       if (tellsLags) report.lagsMs.push(calledAt - job.scheduledAt.getTime());
       if (connection.tenantId === watched) report.startedAt.set(job.id, calledAt);
-      return {
-        signals: [
-          {
-            kind: 'issue.opened',
-            occurredAt: now,
-            payload: { number: 1234, title: 'A small payload', account: connection.externalId },
-            dedupeKey: job.id,
-          },
-        ],
-        nextCursor: { page: job.id, since: now.toISOString() },
-      };
+      return foundBy({ connection, job });
     },
   }),
 );

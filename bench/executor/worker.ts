@@ -1,6 +1,7 @@
 /** One process of the executor benchmark: the engine as built, with connectors that find one signal and wait for nobody. */
 import { createSyncline, defineConnector, type Syncline } from '../../dist/index.js';
 import { providers } from '../tools/fleet.ts';
+import { foundBy } from '../tools/found.ts';
 
 export interface WorkerOptions {
   url: string;
@@ -32,19 +33,8 @@ const connectors = providers.map((provider) =>
     provider,
     name: provider,
     sync: async ({ connection, job }) => {
-      const now = new Date();
-      lags.push(now.getTime() - job.scheduledAt.getTime());
-      return {
-        signals: [
-          {
-            kind: 'issue.opened',
-            occurredAt: now,
-            payload: { number: 1234, title: 'A small payload', account: connection.externalId },
-            dedupeKey: job.id,
-          },
-        ],
-        nextCursor: { page: job.id, since: now.toISOString() },
-      };
+      lags.push(Date.now() - job.scheduledAt.getTime());
+      return foundBy({ connection, job });
     },
   }),
 );

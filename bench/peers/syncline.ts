@@ -1,5 +1,6 @@
 import { createSyncline, defineConnector, type Syncline } from '../../dist/index.js';
 import { providers } from '../tools/fleet.ts';
+import { foundBy } from '../tools/found.ts';
 
 /** Jitter would place runs in the future; peers have none. */
 const synclineSettings = {
@@ -14,19 +15,8 @@ export function openSyncline(url: string, schema: string, onSync: () => void): S
       provider,
       name: provider,
       sync: async ({ connection, job }) => {
-        const now = new Date();
         onSync();
-        return {
-          signals: [
-            {
-              kind: 'issue.opened',
-              occurredAt: now,
-              payload: { number: 1234, title: 'A small payload', account: connection.externalId },
-              dedupeKey: job.id,
-            },
-          ],
-          nextCursor: { page: job.id, since: now.toISOString() },
-        };
+        return foundBy({ connection, job });
       },
     }),
   );
