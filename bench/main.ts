@@ -35,7 +35,12 @@ function chosen(): string[] {
   const known = Object.keys(measurements);
   const names = options.only?.split(',') ?? (options.quick ? quickNames : known);
   const unknown = names.find((name) => !measurements[name]);
-  if (unknown !== undefined) throw new Error(`${unknown} is none of ${known.join(', ')}.`);
+  if (unknown !== undefined) {
+    console.error(
+      `--only: "${unknown}" is no measurement. There are ${known.join(', ')}; several are separated by commas.`,
+    );
+    process.exit(2);
+  }
   // Always in the same order: the longest come last.
   return known.filter((name) => names.includes(name));
 }

@@ -39,7 +39,7 @@ export const growthScales: Record<'full' | 'quick', GrowthScale> = {
   full: {
     variants: ['plain', 'held'],
     minutes: 120,
-    warmUpMinutes: 3,
+    warmUpMinutes: 4,
     sliceMinutes: 5,
     connections: 500_000,
     processes: 2,

@@ -22,7 +22,7 @@ export const manySchedulesScales: Record<'full' | 'quick', ManySchedulesScale> =
     due: 100,
     rounds: 31,
     lag: { perSecond: 200, seconds: 5, rounds: 5 },
-    peers: { sizes: [1000, 10_000, 100_000], rounds: 1 },
+    peers: { sizes: [1000, 10_000, 100_000], rounds: 5 },
   },
   quick: {
     sizes: [1000, 10_000, 100_000],

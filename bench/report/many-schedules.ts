@@ -19,7 +19,7 @@ export function manySchedules(result: ManySchedulesResult): Findings {
 schedules that are not due. Ratios compare with the first row, in the same round. A lag is from when a run was due until its
 connector was called.`,
       manySchedulesTable(result),
-      `What was timed of the peers; a place without a figure is something that the peer does not have, or did not get to:`,
+      `What was timed of the peers, in ${Math.max(0, ...peers.map((one) => one.rounds.length))} round(s); a place without a figure is something that the peer does not have, or did not get to:`,
       how.map(([peer, text]) => `- ${peer}: ${text}`).join('\n'),
       ...(stopped.length > 0 ? [stopped.join('\n')] : []),
       image('many-schedules', title),
