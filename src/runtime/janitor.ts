@@ -30,19 +30,30 @@ const mergedAtOnce = 5000;
 /** How long a budget that nobody takes from is remembered: longer than any window of a provider. */
 const budgetsDays = 7;
 const restMs = 60_000;
+/** How often ended jobs are looked for from the beginning of time: some may have been held, or written late. */
+const startOverMs = 3600 * 1000;
 
 /** Deletes what is older than it is kept. When a connection last ran is kept with the connection. */
 export function startJanitor(context: JanitorContext): Loop {
   const { ports, telemetry } = context;
+  const ended: Place = { from: beginning, sinceMs: ports.monotonicMs() };
   return startLoop({
     ports,
     onFailure: (error, retryMs) => telemetry.roundFailed('janitor', error, retryMs),
-    runOnce: async () => ((await prune(context)) ? breathMs : restMs),
+    runOnce: async () => ((await prune(context, ended)) ? breathMs : restMs),
   });
 }
 
+/** Up to where ended jobs have been deleted, and since when they have not been looked for from the beginning. */
+interface Place {
+  from: string;
+  sinceMs: number;
+}
+
+const beginning = '-infinity';
+
 /** Deletes one batch of each kind; returns whether there may be more. */
-async function prune({ db, config, ports, telemetry }: JanitorContext): Promise<boolean> {
+async function prune({ db, config, ports, telemetry }: JanitorContext, ended: Place): Promise<boolean> {
   const now = new Date(ports.now());
   const cutoff = (days: number) => new Date(now.getTime() - days * 24 * 3600 * 1000);
   let isMore = false;
@@ -53,7 +64,16 @@ async function prune({ db, config, ports, telemetry }: JanitorContext): Promise<
     isMore ||= removed >= batchSize;
   }
 
-  await remove('ended job', (tx) => deleteEndedJobs(tx, cutoff(config.endedJobsDays), batchSize));
+  if (ports.monotonicMs() - ended.sinceMs >= startOverMs)
+    Object.assign(ended, { from: beginning, sinceMs: ports.monotonicMs() });
+  let last: string | null = null;
+  await remove('ended job', async (tx) => {
+    const range = { from: ended.from, cutoff: cutoff(config.endedJobsDays), limit: batchSize };
+    const batch = await deleteEndedJobs(tx, range);
+    last = batch.last;
+    return batch.deleted;
+  });
+  ended.from = last ?? ended.from;
   await remove('event', (tx) => deleteEvents(tx, cutoff(config.eventsDays), batchSize));
   const merged = await db.transaction((tx) =>
     mergeRollups(tx, new Date(now.getTime() - fineMs), mergedAtOnce),

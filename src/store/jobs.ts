@@ -41,20 +41,30 @@ export async function insertIncrementalJobs(tx: Queryable, now: Date, jobs: NewJ
   return new Set(rows.map((row) => row.connection_id));
 }
 
-/** Deletes some of the jobs that ended before `cutoff`, oldest first, and returns how many. */
-export async function deleteEndedJobs(db: Queryable, cutoff: Date, limit: number): Promise<number> {
-  const rows = await db.query(
-    `DELETE FROM ${db.schema}.sync_jobs
-     WHERE id = ANY (ARRAY(
-       SELECT id FROM ${db.schema}.sync_jobs
-       WHERE status IN ('succeeded', 'failed', 'cancelled', 'completed') AND coalesce(finished_at, updated_at) < $1
-       ORDER BY coalesce(finished_at, updated_at)
-       LIMIT $2
-       FOR UPDATE SKIP LOCKED))
-     RETURNING 1`,
-    [cutoff, limit],
+/**
+ * Deletes some of the jobs that ended before `cutoff`, oldest first, and returns how many. `from` is where to begin, as text, and
+ * `last` where the next call may: what was deleted stays in the index while somebody holds an old snapshot, and is not to be
+ * passed again by every batch.
+ */
+export async function deleteEndedJobs(
+  db: Queryable,
+  { from, cutoff, limit }: { from: string; cutoff: Date; limit: number },
+): Promise<{ deleted: number; last: string | null }> {
+  const [row] = await db.query<{ deleted: number; last: string | null }>(
+    `WITH gone AS (
+       DELETE FROM ${db.schema}.sync_jobs
+       WHERE id = ANY (ARRAY(
+         SELECT id FROM ${db.schema}.sync_jobs
+         WHERE status IN ('succeeded', 'failed', 'cancelled', 'completed')
+           AND coalesce(finished_at, updated_at) >= $1 AND coalesce(finished_at, updated_at) < $2
+         ORDER BY coalesce(finished_at, updated_at)
+         LIMIT $3
+         FOR UPDATE SKIP LOCKED))
+       RETURNING coalesce(finished_at, updated_at) AS ended_at)
+     SELECT count(*)::int AS deleted, max(ended_at)::text AS last FROM gone`,
+    [from, cutoff, limit],
   );
-  return rows.length;
+  return row ?? { deleted: 0, last: null };
 }
 
 export interface PendingJob {

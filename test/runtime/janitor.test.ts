@@ -114,4 +114,49 @@ describe('the janitor', () => {
     await clean();
     expect(await sql('SELECT FROM rollups')).toHaveLength(0);
   });
+
+  it('SCH-8: ended jobs that an old snapshot keeps in the index are passed once, not by every batch', async () => {
+    const id = await database.connect({ metadata: { sync: { next_run_at: '2030-01-01T00:00:00Z' } } });
+    await sql(
+      `INSERT INTO sync_jobs (tenant_id, provider_slug, connection_id, job_type, status, finished_at)
+       SELECT $1, 'github', $2, 'incremental', 'succeeded', '2024-12-01T00:00:00Z'::timestamptz + n * interval '1 ms' FROM generate_series(1, 12000) AS n`,
+      [tenant, id],
+    );
+    const client = await database.session();
+    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+    await client.query('SELECT');
+    const entriesRead = async () => {
+      await sql('SELECT pg_stat_force_next_flush(), pg_stat_clear_snapshot()');
+      const [row] = await sql<{ n: number }>(
+        `SELECT idx_tup_read::int AS n FROM pg_stat_user_indexes WHERE indexrelname = 'idx_sync_jobs_ended'`,
+      );
+      return row?.n ?? Number.NaN;
+    };
+    const before = await entriesRead();
+    await clean();
+    expect(await sql('SELECT FROM sync_jobs')).toHaveLength(0);
+    const read = (await entriesRead()) - before;
+    // Six batches and an empty one; from the beginning each time they would read 54,000.
+    expect(read).toBeGreaterThanOrEqual(12_000);
+    expect(read).toBeLessThan(20_000);
+  });
+
+  it('SCH-8: an ended job that was held, or came in late, is deleted within the hour', async () => {
+    const ports = testPorts();
+    const id = await database.connect({ metadata: { sync: { next_run_at: '2030-01-01T00:00:00Z' } } });
+    await database.ended(id, '2024-12-02T00:00:00Z');
+    let asleep = ports.asleep();
+    await database.engine({ ports }).start({ roles: ['janitor'] });
+    await asleep;
+    await database.ended(id, '2024-12-01T00:00:00Z');
+    const left = async (afterMs: number) => {
+      ports.advance(afterMs);
+      asleep = ports.asleep();
+      ports.wake();
+      await asleep;
+      return (await sql('SELECT FROM sync_jobs')).length;
+    };
+    expect(await left(60_000)).toBe(1);
+    expect(await left(3_600_000)).toBe(0);
+  });
 });
