@@ -47,19 +47,3 @@ function tokenOf(credential: Credential): string {
     `The connection's credential is of type ${credential.type}; this provider takes an API key or OAuth 2.`,
   );
 }
-
-/** Every text in a credential that must not be seen anywhere. */
-export function secretsOf(credential: Credential): string[] {
-  switch (credential.type) {
-    case 'api_key':
-      return [credential.key];
-    case 'oauth2':
-      return [credential.accessToken];
-    case 'basic': {
-      const { username, password } = credential;
-      return [password, Buffer.from(`${username}:${password}`).toString('base64')];
-    }
-    case 'custom':
-      return Object.values(credential.fields).filter((value): value is string => typeof value === 'string');
-  }
-}

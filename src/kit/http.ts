@@ -11,11 +11,12 @@ import {
   TransientError,
 } from '../errors.ts';
 import { check } from '../pipeline/page.ts';
-import { type Authorize, secretsOf } from './authorize.ts';
+import { secretsOf, withoutSecrets } from '../secrets.ts';
+import type { Authorize } from './authorize.ts';
 import { publicAgent, requirePublicHost } from './network.ts';
 import { budgetNews } from './rate-limit-headers.ts';
-import { readableUrl, withoutSecrets } from './redact.ts';
-import { type ReceivedAnswer, refusalOf, waitSeconds } from './refusals.ts';
+import { readableUrl } from './redact.ts';
+import { type ReceivedAnswer, refusalOf, waitSeconds, withoutNamed } from './refusals.ts';
 import type { Validators } from './validators.ts';
 
 export interface HttpOptions {
@@ -107,6 +108,7 @@ export function createHttp(context: HttpContext, options: HttpOptions): Http {
   const { abortSignal, log } = context;
   const base = new URL(options.baseUrl.endsWith('/') ? options.baseUrl : `${options.baseUrl}/`);
   const secrets = new Set<string>();
+  const hide = (text: string) => withoutSecrets(text, secrets);
 
   /** As itself where it is a whole address of the same origin, else below the base. */
   function urlOf(path: string, query: HttpRequest['query']): URL {
@@ -170,7 +172,7 @@ export function createHttp(context: HttpContext, options: HttpOptions): Http {
     used: Credential | undefined,
   ): Promise<HttpAnswer<unknown>> {
     for (const secret of used ? secretsOf(used) : []) secrets.add(secret);
-    const shown = `${method} ${readableUrl(url)}`;
+    const shown = `${method} ${readableUrl(url, hide)}`;
     const uses = [...(options.budgets ?? []), ...(asked.budgets ?? [])];
     const taken = uses.length === 0 ? undefined : await context.budgets.take(uses);
     const startedMs = performance.now();
@@ -237,12 +239,12 @@ export function createHttp(context: HttpContext, options: HttpOptions): Http {
       await response.body?.cancel();
       if (!URL.canParse(to, url.href) || !/^https?:$/.test(new URL(to, url).protocol))
         throw new PermanentError(
-          `${method} ${readableUrl(start)} leads to "${withoutSecrets(to, [...secrets]).slice(0, 200)}", which is no address.`,
+          `${method} ${readableUrl(start, hide)} leads to "${withoutNamed(hide(to)).slice(0, 200)}", which is no address.`,
         );
       url = new URL(to, url);
     }
     throw new PermanentError(
-      `${method} ${readableUrl(start)} leads from one redirect to the next, more than ${mostRedirects}.`,
+      `${method} ${readableUrl(start, hide)} leads from one redirect to the next, more than ${mostRedirects}.`,
     );
   }
 
@@ -323,8 +325,11 @@ export function createHttp(context: HttpContext, options: HttpOptions): Http {
     const answer = {
       status,
       headers,
-      body: withoutSecrets(text.slice(0, explanationBytes), [...secrets]),
-      request: withoutSecrets(shown, [...secrets]),
+      // Looked at in few answers, and searching for secrets takes a while.
+      get body() {
+        return hide(text.slice(0, explanationBytes));
+      },
+      request: shown,
       attempts: context.job.attempts,
     };
     const special = options.refusal?.(answer);

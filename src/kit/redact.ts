@@ -4,21 +4,15 @@ import { isSecretName } from '../secrets.ts';
 const longestValue = 40;
 
 /** A URL for people: without its origin, without escapes, secrets hidden, long values cut short. */
-export function readableUrl(url: URL): string {
+export function readableUrl(url: URL, hide: (text: string) => string = (text) => text): string {
   const parameters = [...url.searchParams].map(
-    ([name, value]) =>
-      `${name}=${isSecretName(name) ? '[hidden]' : value.length > longestValue ? `${value.slice(0, 12)}…` : value}`,
+    ([name, value]) => `${name}=${isSecretName(name) ? '[hidden]' : cut(hide(value))}`,
   );
-  const path = safelyDecoded(url.pathname);
+  const path = hide(safelyDecoded(url.pathname));
   return parameters.length === 0 ? path : `${path}?${parameters.join('&')}`;
 }
 
-/** The text without any of the secrets. Short ones are left: they would be found everywhere, and are no secrets. */
-export function withoutSecrets(text: string, secrets: readonly string[]): string {
-  return secrets
-    .filter((secret) => secret.length >= 6)
-    .reduce((cleaned, secret) => cleaned.replaceAll(secret, '[hidden]'), text);
-}
+const cut = (value: string) => (value.length > longestValue ? `${value.slice(0, 12)}…` : value);
 
 function safelyDecoded(path: string): string {
   try {

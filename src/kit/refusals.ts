@@ -1,4 +1,5 @@
 import { PermanentError, RateLimitedError, TransientError, UnauthorizedError } from '../errors.ts';
+import { secretName } from '../secrets.ts';
 import { budgetNews, retryAfterSeconds } from './rate-limit-headers.ts';
 
 /** An answer that is no success, read to its end. */
@@ -52,9 +53,20 @@ function isRateLimit({ status, headers, body }: Omit<ReceivedAnswer, 'request'>,
 
 const unsaid = (attempts: number) => Math.min(unsaidSeconds * 2 ** Math.min(attempts, 10), mostUnsaidSeconds);
 
+const name = `[\\w.-]{0,40}(?:${secretName.source})[\\w.-]{0,40}`;
+const inJson = new RegExp(`("${name}"\\s*:\\s*")(?:[^"\\\\]|\\\\.)+`, 'gi');
+const inForm = new RegExp(`(?<![\\w.-])(${name}=)[^\\s&"'<>]+`, 'gi');
+
+/** An answer may hold a secret that nobody here knows yet: `"access_token": "…"`, `access_token=…`. */
+export const withoutNamed = (text: string) =>
+  text.replaceAll(inJson, '$1[hidden]').replaceAll(inForm, '$1[hidden]');
+
+/** Of which the beginning is shown, so that a secret is hidden whole. */
+const longestLookedAt = 4000;
+
 /** What providers say of mistakes is short; a page of HTML is not, and says nothing. */
 export function excerpt(body: string): string {
-  const text = body.trim().replaceAll(/\s+/g, ' ');
+  const text = withoutNamed(body.slice(0, longestLookedAt).trim().replaceAll(/\s+/g, ' '));
   if (text === '' || text.startsWith('<')) return '.';
   return `: ${text.length > 200 ? `${text.slice(0, 200)}…` : text}`;
 }

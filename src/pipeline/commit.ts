@@ -28,6 +28,8 @@ export interface Settlement {
   verdict: Verdict;
   /** What its connector logged. */
   log?: LogLine[] | undefined;
+  /** Keeps the secrets of the run out of what is told of it. */
+  hide: (text: string) => string;
 }
 
 export interface Committed {

@@ -36,6 +36,8 @@ interface Circumstances {
   policy: BackoffPolicy;
   nowMs: number;
   random: number;
+  /** Keeps secrets out of what is stored of an error. */
+  hide: (text: string) => string;
 }
 
 /** EXE-5 to EXE-8: decides. */
@@ -67,8 +69,8 @@ function endlessWalk(job: ClaimedJob, { signals, nextCursor }: Page): string | u
 }
 
 function judgeError(job: ClaimedJob, thrown: unknown, circumstances: Circumstances): Verdict {
-  const { policy, nowMs, random } = circumstances;
-  const error = describe(thrown, nowMs);
+  const { policy, nowMs, random, hide } = circumstances;
+  const error = describe(thrown, nowMs, hide);
   const failed: Verdict = { ...nothing, outcome: 'failed', error };
   const { hint, isParked } =
     error.kind === 'rate_limited' ? hintOf(thrown as RateLimitedError) : { hint: undefined, isParked: false };
@@ -108,10 +110,10 @@ function hintOf(thrown: RateLimitedError): { hint: number | undefined; isParked:
 const longestMessage = 2000;
 
 /** Whatever was thrown, as something that can be read and stored. */
-function describe(thrown: unknown, nowMs: number): JobError {
+function describe(thrown: unknown, nowMs: number, hide: Circumstances['hide']): JobError {
   const at = formatInstant(nowMs);
   try {
-    return { kind: connectorErrorKind(thrown), ...named(thrown), at };
+    return { kind: connectorErrorKind(thrown), ...named(thrown, hide), at };
   } catch {
     return {
       kind: 'transient',
@@ -122,7 +124,10 @@ function describe(thrown: unknown, nowMs: number): JobError {
   }
 }
 
-function named(thrown: unknown): Pick<JobError, 'name' | 'message'> {
+function named(thrown: unknown, hide: Circumstances['hide']): Pick<JobError, 'name' | 'message'> {
+  // Hidden first: of a secret that is cut, the rest would no longer be recognised.
+  const storable = (text: unknown, length: number) =>
+    cut(hide(String(text).slice(0, 10 * longestMessage)), length);
   if (thrown instanceof Error) {
     const { name, message } = thrown;
     return { name: storable(name, 100), message: storable(message || name, longestMessage) };
@@ -132,5 +137,5 @@ function named(thrown: unknown): Pick<JobError, 'name' | 'message'> {
 }
 
 /** Cut first: a cut can leave half of a surrogate pair, which encoding then replaces. */
-const storable = (text: unknown, length: number) =>
-  Buffer.from(String(text).slice(0, length)).toString().replaceAll('\0', '\uFFFD');
+const cut = (text: string, length: number) =>
+  Buffer.from(text.slice(0, length)).toString().replaceAll('\0', '\uFFFD');

@@ -1,9 +1,10 @@
 import type { Logger } from 'pino';
 import type { Budgets } from '../budgets/budget.ts';
 import type { Connector, SyncContext } from '../connector.ts';
-import type { CredentialHandle } from '../credentials/credential.ts';
+import type { Credential, CredentialHandle } from '../credentials/credential.ts';
 import { PermanentError } from '../errors.ts';
 import { syncOf } from '../schedule/sync-metadata.ts';
+import { createSecrecy, type Secrecy, secretsOf, secretTexts } from '../secrets.ts';
 import type { ClaimedJob } from './claim.ts';
 import { check, checkResult, type Page } from './page.ts';
 import type { RunResources } from './resources.ts';
@@ -16,6 +17,13 @@ export interface RunOptions {
   /** Made only when the connector asks for it: most never log, and a child logger costs. */
   log: () => Logger;
   resources: RunResources;
+  /** Learns what the connector gets to know. */
+  secrecy: Secrecy;
+}
+
+/** What a run is told from the beginning and must not tell, wherever its connector puts it. */
+export function secrecyOf({ connection }: ClaimedJob, { oauth2, webhook }: Connector): Secrecy {
+  return createSecrecy(() => [...secretTexts(connection.config), oauth2?.clientSecret, webhook?.secret]);
 }
 
 /** EXE-8: calls the connector and never throws. Ends as soon as the signal aborts, whatever the connector does. */
@@ -60,7 +68,7 @@ async function sync(job: ClaimedJob, connector: Connector, options: RunOptions):
       return log;
     },
     get credentials() {
-      credentials ??= resources.credentials(job, options.abortSignal);
+      credentials ??= confided(resources.credentials(job, options.abortSignal), options.secrecy);
       return credentials;
     },
     get budgets() {
@@ -70,6 +78,24 @@ async function sync(job: ClaimedJob, connector: Connector, options: RunOptions):
     fetch: resources.fetch,
   };
   return checkResult(await connector.sync(context), connector);
+}
+
+/** The same, and whatever passes through it is remembered as a secret. */
+function confided(handle: CredentialHandle, secrecy: Secrecy): CredentialHandle {
+  const told = async (asked: Promise<Credential>) => {
+    const credential = await asked;
+    secrecy.add(secretsOf(credential));
+    return credential;
+  };
+  return {
+    id: handle.id,
+    get: () => told(handle.get()),
+    renew: (refused) => told(handle.renew(refused)),
+    save: (fields) => {
+      secrecy.add(secretTexts(fields, true));
+      return handle.save(fields);
+    },
+  };
 }
 
 async function usableCursor(job: ClaimedJob, { cursorSchema }: Connector): Promise<unknown> {

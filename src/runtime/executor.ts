@@ -5,7 +5,8 @@ import { type ClaimedJob, claim, type ExecutorContext, statementTimeoutMs } from
 import type { Settlement } from '../pipeline/commit.ts';
 import { judge } from '../pipeline/judge.ts';
 import { createLanes } from '../pipeline/lanes.ts';
-import { type RunEnd, run } from '../pipeline/run.ts';
+import { type RunEnd, run, secrecyOf } from '../pipeline/run.ts';
+import type { Secrecy } from '../secrets.ts';
 import { nextDueAt, otherProvidersWaiting } from '../store/claims.ts';
 import type { ReservedConnection } from '../store/reserved.ts';
 import type { WakeReason } from '../store/wake.ts';
@@ -44,6 +45,7 @@ interface Run {
   abort: AbortController;
   startedMs: number;
   log: RunLog;
+  secrecy: Secrecy;
   /** `syncing` until the connector has ended; a lost run is forgotten at once. */
   state: 'syncing' | 'storing';
 }
@@ -178,30 +180,34 @@ export function startExecutor(options: ExecutorOptions): Executor {
     // A run of this job that was taken away, which this process has not noticed yet.
     const earlier = runs.get(job.id);
     if (earlier) forget(earlier.job, 'lost');
+    const secrecy = secrecyOf(job, connector);
     const current: Run = {
       job,
       abort: new AbortController(),
       startedMs: ports.monotonicMs(),
-      log: createRunLog(() => telemetry.runLogger(job)),
+      log: createRunLog(() => telemetry.runLogger(job), secrecy.hide),
+      secrecy,
       state: 'syncing',
     };
     runs.set(job.id, current);
     if (runs.size === 1) late.wake();
-    void run(job, connector, { abortSignal: current.abort.signal, log: current.log.logger, resources })
+    const { abort, log } = current;
+    void run(job, connector, { abortSignal: abort.signal, log: log.logger, resources, secrecy })
       .then((end) => conclude(current, end))
       // What a connector returned or threw may be stranger than anything that was thought of: then it is a failure too.
       .catch((error: unknown) => conclude(current, { error: new TransientError(strange(error)) }));
   }
 
   function conclude(current: Run, end: RunEnd): void {
-    const { job } = current;
+    const { job, secrecy } = current;
+    const { hide } = secrecy;
     // Lost meanwhile: whatever it found is somebody else's to find.
     if (runs.get(job.id) !== current) return;
     const policy = rateLimitOf(rateLimit, job.providerSlug);
-    const verdict = judge(job, end, { policy, nowMs: ports.now(), random: ports.random() });
-    telemetry.runEnded(job, end, verdict);
+    const verdict = judge(job, end, { policy, nowMs: ports.now(), random: ports.random(), hide });
+    telemetry.runEnded(job, end, verdict, hide);
     current.state = 'storing';
-    settler.add({ job, verdict, log: current.log.lines() });
+    settler.add({ job, verdict, log: current.log.lines(), hide });
   }
 
   /**

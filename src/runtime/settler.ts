@@ -132,11 +132,15 @@ export function createSettler(options: SettlerOptions): Settler {
   }
 
   /** Without what was logged, too: that may be what was refused. */
-  function refused({ job }: Settlement, error: unknown): Settlement {
+  function refused({ job, hide }: Settlement, error: unknown): Settlement {
     const thrown = new TransientError(`Postgres refused what the run found: ${describeError(error)}`);
     const policy = rateLimitOf(options.rateLimit, job.providerSlug);
-    const verdict = judge(job, { error: thrown }, { policy, nowMs: ports.now(), random: ports.random() });
-    return { job, verdict };
+    const verdict = judge(
+      job,
+      { error: thrown },
+      { policy, nowMs: ports.now(), random: ports.random(), hide },
+    );
+    return { job, verdict, hide };
   }
 
   return {

@@ -66,7 +66,12 @@ export function executorTelemetry(log: Logger, meter: Meter, explain: (error: un
     runLogger: (job: ClaimedJob): Logger => log.child(facts(job)),
 
     /** Told before it is stored: what a connector did wrong is true whether or not the store succeeds. */
-    runEnded(job: ClaimedJob, end: RunEnd, { error, warning }: Verdict): void {
+    runEnded(
+      job: ClaimedJob,
+      end: RunEnd,
+      { error, warning }: Verdict,
+      hide: (text: string) => string,
+    ): void {
       if (warning) log.warn(facts(job), `${which(job)}: ${warning}`);
       if ('page' in end && end.page.cleaned > 0)
         log.warn(
@@ -74,7 +79,7 @@ export function executorTelemetry(log: Logger, meter: Meter, explain: (error: un
           `${which(job)}: ${end.page.cleaned} signals held what Postgres cannot store; it was replaced`,
         );
       if (error && 'error' in end)
-        log.debug({ ...facts(job), err: briefError(end.error) }, `${which(job)}: ${error.message}`);
+        log.debug({ ...facts(job), err: briefError(end.error, hide) }, `${which(job)}: ${error.message}`);
     },
 
     jobFinished(

@@ -35,18 +35,23 @@ function readableLines(to: LogOptions['to']): DestinationStream {
 }
 
 /** What helps to find a cause. Whole error objects can carry rows, or a connection's settings, with them. */
-export function briefError(error: unknown): unknown {
+export function briefError(error: unknown, hide = (text: string) => text): unknown {
   try {
-    return brief(error);
+    return brief(error, hide);
   } catch {
     // Anything can be thrown, also what cannot be read.
     return 'an error that cannot be read';
   }
 }
 
-function brief(error: unknown): unknown {
-  if (!(error instanceof Error)) return String(error);
+function brief(error: unknown, hide: (text: string) => string): unknown {
+  if (!(error instanceof Error)) return hide(String(error));
   const { name, message, stack } = error;
   const code = (error as NodeJS.ErrnoException).code;
-  return { type: name, message, ...(code !== undefined && { code }), stack };
+  return {
+    type: name,
+    message: hide(message),
+    ...(code !== undefined && { code }),
+    ...(stack !== undefined && { stack: hide(stack) }),
+  };
 }

@@ -16,8 +16,8 @@ export interface RunLog {
   lines(): LogLine[] | undefined;
 }
 
-/** Made only when the connector asks for it: most never log, and a logger costs. */
-export function createRunLog(processLogger: () => Logger): RunLog {
+/** Made only when the connector asks for it: most never log, and a logger costs. `hide` keeps secrets out of both logs. */
+export function createRunLog(processLogger: () => Logger, hide = (text: string) => text): RunLog {
   const lines: LogLine[] = [];
   let left = 0;
   let logger: Logger | undefined;
@@ -29,10 +29,11 @@ export function createRunLog(processLogger: () => Logger): RunLog {
       // An author's own field of one of these names comes after ours and hides it: then it may be anything.
       const at = typeof time === 'number' && Math.abs(time) <= latestMs ? new Date(time) : new Date();
       const name = pino.levels.labels[Number(level)] ?? 'info';
-      const message = String(msg ?? '');
-      target[name as 'info'](fields, message);
+      const message = hide(String(msg ?? ''));
+      const shown = mapTexts(JSON.parse(jsonWithoutSecrets(fields)), hide) as Record<string, unknown>;
+      target[name as 'info'](shown, message);
       if (lines.length >= mostLines) left++;
-      else lines.push(line(at.toISOString(), name, message, fields));
+      else lines.push(line(at.toISOString(), name, message, shown));
     };
     return pino({ level: 'debug', base: null }, { write });
   }
@@ -51,25 +52,25 @@ export function createRunLog(processLogger: () => Logger): RunLog {
 }
 
 function line(at: string, level: string, message: string, fields: Record<string, unknown>): LogLine {
-  const shown = jsonWithoutSecrets(fields);
+  const { length } = JSON.stringify(fields);
   return {
     at,
     level,
     message: storable(message.slice(0, longestMessage)),
     fields:
-      shown.length > longestFields
-        ? { omitted: `${shown.length} characters` }
-        : (storableFields(JSON.parse(shown)) as Record<string, unknown>),
+      length > longestFields
+        ? { omitted: `${length} characters` }
+        : (mapTexts(fields, storable) as Record<string, unknown>),
   };
 }
 
 /** What Postgres cannot hold becomes U+FFFD, as it does in signals. */
 const storable = (text: string) => Buffer.from(text).toString().replaceAll('\0', '\uFFFD');
 
-function storableFields(value: unknown): unknown {
-  if (typeof value === 'string') return storable(value);
-  if (Array.isArray(value)) return value.map(storableFields);
+function mapTexts(value: unknown, change: (text: string) => string): unknown {
+  if (typeof value === 'string') return change(value);
+  if (Array.isArray(value)) return value.map((one) => mapTexts(one, change));
   if (typeof value !== 'object' || value === null) return value;
   const entries = Object.entries(value);
-  return Object.fromEntries(entries.map(([key, inner]) => [storable(key), storableFields(inner)]));
+  return Object.fromEntries(entries.map(([key, inner]) => [change(key), mapTexts(inner, change)]));
 }

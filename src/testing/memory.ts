@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import type { Connector, JobType, Signal } from '../connector.ts';
 import type { ClaimedJob } from '../pipeline/claim.ts';
 import { judge, type Verdict } from '../pipeline/judge.ts';
-import { run } from '../pipeline/run.ts';
+import { run, secrecyOf } from '../pipeline/run.ts';
 import { systemPorts } from '../ports.ts';
 import { syncOf } from '../schedule/sync-metadata.ts';
 import { type ContextOptions, memoryContext } from './context.ts';
@@ -113,12 +113,14 @@ export function connectInMemory(connector: Connector, options: MemoryOptions = {
     waiting = undefined;
     status = 'active';
     const job = claimed(current);
+    const secrecy = secrecyOf(job, connector);
     const end = await run(job, connector, {
       abortSignal,
       log: () => options.log ?? pino({ level: 'silent' }),
       resources: { credentials: () => credentials, budgets: () => budgets, fetch },
+      secrecy,
     });
-    const verdict = judge(job, end, { policy, nowMs: now(), random: 0 });
+    const verdict = judge(job, end, { policy, nowMs: now(), random: 0, hide: secrecy.hide });
     // An aborted run has lost its job, as has one whose process died.
     if (!lost && !abortSignal.aborted) return store(current, verdict);
     waiting = current;

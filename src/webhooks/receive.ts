@@ -6,6 +6,7 @@ import { describeError, SynclineError } from '../errors.ts';
 import { createGate, shareOfPool } from '../gate.ts';
 import { check } from '../pipeline/page.ts';
 import type { Ports } from '../ports.ts';
+import { secretTexts, withoutSecrets } from '../secrets.ts';
 import type { Database } from '../store/database.ts';
 import { isPassing } from '../store/database-errors.ts';
 import { findRecipient, noteReceived, type RecipientRow } from '../store/webhooks.ts';
@@ -58,7 +59,7 @@ export function createReceiver(context: ReceiverContext): Receive {
   const unknownSecret = randomBytes(32).toString('hex');
   const anyWebhook: Webhook = { verify: githubSignature() };
   const decoy = sealedDecoy(vault, unknownSecret);
-  const told = new Map<string, number>();
+  const toldAtMs = new Map<string, number>();
   const beingNoted = new Set<string>();
 
   return async (provider, connectionId, delivery) => {
@@ -107,7 +108,7 @@ export function createReceiver(context: ReceiverContext): Receive {
       tell(
         'verify',
         { provider_slug: provider },
-        `a delivery could not be verified: ${describeError(error)}`,
+        `a delivery could not be verified: ${told(error, [secret, webhook.secret])}`,
       );
       return false;
     }
@@ -130,7 +131,7 @@ export function createReceiver(context: ReceiverContext): Receive {
       tell(
         'react',
         row,
-        `the connector could not react to a delivery, which counts as a hint: ${first(error)}`,
+        `the connector could not react to a delivery, which counts as a hint: ${told(error, [...secretTexts(row.config), webhook.secret])}`,
       );
       return {};
     } finally {
@@ -155,7 +156,7 @@ export function createReceiver(context: ReceiverContext): Receive {
     } catch (error) {
       if (error instanceof SynclineError || isPassing(error)) throw error;
       // The signals are no good, or Postgres does not take them. Sent again they would be no better.
-      tell('store', row, `signals of a delivery were not stored, a sync has to find them: ${first(error)}`);
+      tell('store', row, `signals of a delivery were not stored, a sync has to find them: ${told(error)}`);
       return false;
     }
   }
@@ -179,8 +180,8 @@ export function createReceiver(context: ReceiverContext): Receive {
     // Only providers that have a connector come here, so there are few.
     const key = `${what} ${provider}`;
     const nowMs = ports.now();
-    if (nowMs - (told.get(key) ?? Number.NEGATIVE_INFINITY) < toldEveryMs) return;
-    told.set(key, nowMs);
+    if (nowMs - (toldAtMs.get(key) ?? Number.NEGATIVE_INFINITY) < toldEveryMs) return;
+    toldAtMs.set(key, nowMs);
     log.warn({ event: 'webhook', provider, ...(id && { connection_id: id }) }, message);
   }
 }
@@ -210,4 +211,9 @@ function checkedReaction(given: unknown): Reaction {
   return { sync, signals, reply };
 }
 
-const first = (error: unknown) => describeError(error).slice(0, 500);
+/** Why, for the log: the beginning of it, and none of the secrets. */
+const told = (error: unknown, secrets: readonly (string | undefined)[] = []) =>
+  withoutSecrets(
+    describeError(error).slice(0, 10_000),
+    secrets.filter((secret) => secret !== undefined),
+  ).slice(0, 500);
