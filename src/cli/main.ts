@@ -69,6 +69,13 @@ withCommonOptions(program);
 // Whoever reads, such as `head`, may have seen enough.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 
+// Of a connector that fails after its run has ended, for example. Node would show all that such an error carries: requests, rows.
+process.on('uncaughtException', (error: unknown) => {
+  const stack = error instanceof Error ? `${error.stack}\n` : '';
+  process.stderr.write(`error: ${plain(describeError(error))}\n${stack}`);
+  process.exit(1);
+});
+
 try {
   await program.parseAsync();
   // Everything is closed; a connector that went on after its run was ended must not keep the process.

@@ -131,7 +131,8 @@ function refuseUnknown(given: Given, origin: string): void {
     const known = settings[section as keyof typeof settings];
     if (!known) throw unknownOption(section, Object.keys(settings), origin);
     if (values !== undefined && !isRecord(values))
-      throw wrongValue(`option ${section}`, JSON.stringify(values) ?? 'null', 'an object');
+      // Not its value: it may be a key or an address with a password, put one level too high.
+      throw wrongValue(`option ${section}`, kindOf(values), 'an object');
     for (const key of Object.keys(values ?? {})) {
       if (!(key in known))
         throw unknownOption(
@@ -216,6 +217,10 @@ function unknownOption(name: string, known: string[], origin: string): SynclineE
 
 function wrongValue(name: string, shown: string, allowed: string): SynclineError {
   return new SynclineError('CONFIG_INVALID', `${name} is ${shown}; it must be ${allowed}.`);
+}
+
+function kindOf(value: unknown): string {
+  return value === null ? 'null' : Array.isArray(value) ? 'a list' : typeof value;
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

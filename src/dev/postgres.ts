@@ -7,6 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { describeError, SynclineError } from '../errors.ts';
 import { type Account, accountMay, type Binaries, locateBinaries, unprivilegedAccount } from './binaries.ts';
+import { environmentWithoutSecrets } from './environment.ts';
 
 export interface EmbeddedPostgres {
   url: string;
@@ -128,7 +129,7 @@ function initialise(
       'C',
       '--no-sync',
     ],
-    { ...account, cwd: '/', encoding: 'utf8' },
+    { ...account, cwd: '/', env: environmentWithoutSecrets(), encoding: 'utf8' },
   );
   if (status !== 0) {
     rmSync(unfinished, { recursive: true, force: true });
@@ -159,6 +160,7 @@ function launch(
   const child = spawn(postgres, ['-D', data, '-p', String(port), ...flags], {
     ...account,
     cwd: '/',
+    env: environmentWithoutSecrets(),
     detached: true,
     stdio: ['ignore', 'ignore', 'pipe'],
   });
@@ -178,6 +180,7 @@ function stopWithParent(server: ChildProcess, removed: string[]): ChildProcess {
     'read -r _; pid=$1; shift; kill -INT "$pid"; while kill -0 "$pid" 2>/dev/null; do sleep 0.1; done; rm -rf "$@"';
   const guard = spawn('/bin/sh', ['-c', script, 'sh', String(server.pid), ...removed], {
     cwd: '/',
+    env: environmentWithoutSecrets(),
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],
   });

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { HTTPException } from 'hono/http-exception';
 import type { Logger } from 'pino';
 import { describeError, SynclineError, type SynclineErrorCode } from '../errors.ts';
+import { briefError } from '../telemetry/log.ts';
 
 /** Every refusal is a problem document (RFC 9457). Programs match on `code`; the sentences are for people. */
 
@@ -138,7 +139,7 @@ export function toProblem(error: unknown, log: Logger): Problem {
     }
   }
   const id = randomUUID();
-  log.error({ err: error, errorId: id }, `a request failed unexpectedly (error ${id})`);
+  log.error({ err: briefError(error), errorId: id }, `a request failed unexpectedly (error ${id})`);
   return new Problem('INTERNAL', `This should not have happened. It is logged as error ${id}.`, {
     instance: `urn:uuid:${id}`,
   });
