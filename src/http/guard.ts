@@ -3,17 +3,10 @@ import { basePath } from 'hono/route';
 import type { HttpEnv, Limits } from './context.ts';
 import { type HostRule, isAllowedHost } from './hosts.ts';
 import { Problem } from './problem.ts';
+import { securityHeaders } from './security-headers.ts';
 import type { Slots } from './slots.ts';
 
 /** What every request passes before anything looks at what it asks for. */
-
-const securityHeaders = {
-  'content-security-policy':
-    "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'self'; form-action 'self'",
-  'x-content-type-options': 'nosniff',
-  'referrer-policy': 'no-referrer',
-  'cross-origin-resource-policy': 'same-origin',
-};
 
 /** The first of all, so that refusals by the others carry the headers too. */
 export function secureAndLocate(givenBase: string | undefined) {

@@ -5,6 +5,7 @@ import { getRequestListener, type HttpBindings } from '@hono/node-server';
 import { SynclineError } from '../errors.ts';
 import type { HttpEnv } from './context.ts';
 import { Problem } from './problem.ts';
+import { securityHeaders } from './security-headers.ts';
 
 export interface HttpServer {
   /** Without a slash at the end. */
@@ -21,6 +22,8 @@ const parsing = { maxHeaderSize, requireHostHeader: false };
 const maxConnections = 2000;
 /** A connection on which nothing moves in either direction. Streams say something every few seconds, polls end sooner. */
 const silenceMs = 65_000;
+/** Of answers that are given here, where the app has no say. */
+const headers = { ...securityHeaders, 'cache-control': 'no-store' };
 /** How long requests under way may take once the server closes. */
 const graceMs = 5000;
 
@@ -39,7 +42,8 @@ export async function startServer({
     {
       hostname: host,
       // The request could not even be understood: a host or a path that is none.
-      errorHandler: () => new Problem('INVALID_ARGUMENT', 'The request cannot be understood.').toResponse(),
+      errorHandler: () =>
+        new Problem('INVALID_ARGUMENT', 'The request cannot be understood.', { headers }).toResponse(),
       overrideGlobalObjects: false,
     },
   );
@@ -82,7 +86,11 @@ export async function startServer({
 
 function refuseHostless(response: ServerResponse): void {
   const problem = new Problem('INVALID_ARGUMENT', 'The request has no Host header.');
-  response.writeHead(problem.status, { 'content-type': 'application/problem+json', connection: 'close' });
+  response.writeHead(problem.status, {
+    'content-type': 'application/problem+json',
+    ...headers,
+    connection: 'close',
+  });
   response.end(JSON.stringify(problem.toBody()));
 }
 
@@ -99,7 +107,7 @@ function refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
       `HTTP/1.1 ${problem.status} ${problem.toBody().title}`,
       'content-type: application/problem+json',
       `content-length: ${Buffer.byteLength(body)}`,
-      'cache-control: no-store',
+      ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
       'connection: close',
       '',
       body,
