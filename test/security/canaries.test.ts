@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { useDatabase } from '../setup/database.ts';
+import { canary, leaksIn, type Output } from './canary.ts';
+import { crash, liveThrough } from './canary-service.ts';
+import { type CanaryWorld, makeCanaryWorld, misconfigure, tapReport } from './canary-world.ts';
+
+const database = useDatabase();
+let world: CanaryWorld;
+
+beforeAll(async () => {
+  world = await makeCanaryWorld(database);
+  await misconfigure(world);
+  await liveThrough(world, database);
+  await crash(world);
+}, 300_000);
+afterAll(() => world?.end());
+
+/** Columns that are documented to hold what they are given: a config as its author wrote it, signals as the provider tells them. */
+const holdsAnything: Record<string, string[]> = {
+  connections: ['config'],
+  signals: ['payload', 'dedupe_key'],
+};
+
+/** Every row of every table, as text; bytes in hexadecimal. */
+async function storedRows(without: Record<string, string[]>): Promise<Output[]> {
+  const tables = await database.sql<{ name: string }>(
+    `SELECT relname AS name FROM pg_class WHERE relnamespace = 'syncline'::regnamespace AND relkind = 'r'`,
+  );
+  const all = await Promise.all(
+    tables.map(async ({ name }) => {
+      const rows = await database.sql<{ row: string }>(
+        `SELECT (to_jsonb(t) - $1::text[])::text AS row FROM syncline.${name} t`,
+        [without[name] ?? []],
+      );
+      return rows.map(({ row }) => ({ from: `table ${name}`, text: row }));
+    }),
+  );
+  return all.flat();
+}
+
+describe('canaries: a secret that is planted is found nowhere but where it belongs', () => {
+  it('canaries: the search finds each one in any text, whole or cut, encoded or not', () => {
+    const { secret, traces, name } = canary('control');
+    const forms = [
+      secret,
+      JSON.stringify({ a: { b: JSON.stringify(secret) } }),
+      `https://x/?a=${encodeURIComponent(secret)}`,
+      new URLSearchParams({ a: secret }).toString(),
+      Buffer.from(secret).toString('hex').toUpperCase(),
+      ...['', 'a', 'ab'].flatMap((before) =>
+        (['base64', 'base64url'] as const).map((encoding) =>
+          Buffer.from(`${before}${secret}`).toString(encoding),
+        ),
+      ),
+      `cut ${secret.slice(0, 14)}…`,
+    ];
+    for (const text of forms)
+      expect([text, leaksIn([{ from: 'x', text }], [{ name, secret, traces }]).length > 0]).toEqual([
+        text,
+        true,
+      ]);
+    expect(leaksIn([{ from: 'x', text: 'cnry and nothing else' }], [{ name, secret, traces }])).toEqual([]);
+  });
+
+  it('canaries: those that are planted got to where they should', async () => {
+    const { canaries, shownOnce, provider } = world;
+    const found = (outputs: Output[]) => new Set(leaksIn(outputs, canaries).map((leak) => leak.canary));
+    expect(canaries.length).toBeGreaterThan(50);
+    expect(found(shownOnce)).toEqual(
+      new Set(['an API key', 'the cookie of a session', 'a webhook secret of a connection']),
+    );
+    // Connectors were given them, and used them.
+    const heard = found([{ from: 'the provider', text: provider.heard.join('\n') }]);
+    for (const name of [
+      'an API key of a provider',
+      'an OAuth client secret',
+      'a refresh token that is refused',
+    ])
+      expect(heard).toContain(name);
+    // And what is documented to hold anything does, so that the search of the tables would find it elsewhere, too.
+    const stored = found(await storedRows({}));
+    expect(stored).toEqual(
+      new Set(['a secret in a config', 'one deeper in a config', 'a token that is in a signal']),
+    );
+  });
+
+  it('canaries: no answer, log, page, metric, error or child process holds one', () => {
+    const outputs = [...world.outputs, tapReport(world)];
+    expect(outputs.length).toBeGreaterThan(200);
+    for (const { from, text } of outputs.filter(({ from }) => /log of the service|metrics|child/.test(from)))
+      expect([from, text.length > 200]).toEqual([from, true]);
+    expect(leaksIn(outputs, world.canaries)).toEqual([]);
+  });
+
+  it('canaries: no column holds one in clear', async () => {
+    const rows = await storedRows(holdsAnything);
+    for (const table of [
+      'sync_jobs',
+      'attempts',
+      'events',
+      'credentials',
+      'webhooks',
+      'sessions',
+      'api_keys',
+    ])
+      expect(rows.some(({ from }) => from === `table ${table}`)).toBe(true);
+    expect(leaksIn(rows, world.canaries)).toEqual([]);
+  });
+});

@@ -1,0 +1,331 @@
+import { execFileSync } from 'node:child_process';
+import { createHmac } from 'node:crypto';
+import { type Answer, type Call, call as callUrl } from '../http/service.ts';
+import type { TestDatabase } from '../setup/database.ts';
+import { tenant } from '../setup/database.ts';
+import { until } from '../setup/until.ts';
+import { madeCanary, type Output } from './canary.ts';
+import type { CanaryWorld } from './canary-world.ts';
+
+type Ask = (path: string, request?: Call) => Promise<Answer>;
+
+const post = (json: unknown): Call => ({ method: 'POST', json });
+const put = (json: unknown): Call => ({ method: 'PUT', json });
+
+/** How connectors of the fixture fail, by provider and external id; with which of the credentials. */
+const runs = {
+  kit: ['200', '401', '403', '404', '429', '500', 'form', 'moved', 'cut', 'path', 'query/401', 'query/500'],
+  rude: [
+    'message',
+    'cause',
+    'fields',
+    'stack',
+    'name',
+    'object',
+    'text',
+    'several',
+    'encoded',
+    'long',
+    'ours',
+  ],
+};
+
+/** Runs the service through success and failure of many kinds, and writes down every answer. */
+export async function liveThrough(world: CanaryWorld, database: TestDatabase): Promise<void> {
+  const { cli, outputs } = world;
+  const server = world.start(['start', '--json', '--config', world.configFile]);
+  try {
+    const log = await server.output(/API at http\S+\/v1/);
+    const url = /API at (http\S+)\/v1/.exec(log)?.[1] ?? '';
+    const metricsUrl = /metrics at (http\S+?)"/.exec(log)?.[1] ?? '';
+    const made = JSON.parse(await cli(['keys', 'create', '--operator', '--name', 'canary', '--json'])) as {
+      key: string;
+    };
+    // The one answer that shows it.
+    world.shownOnce.push(...outputs.splice(-2));
+    world.canaries.push(madeCanary('an API key', made.key));
+    const ask: Ask = async (path, request = {}) => {
+      const answer = await callUrl(url, path, made.key, request);
+      const text = JSON.stringify([...answer.headers]);
+      outputs.push({
+        from: `${request.method ?? 'GET'} ${path.slice(0, 60)}`,
+        text: `${answer.status} ${text}\n${answer.text}`,
+      });
+      return answer;
+    };
+    const cookie = await signIn(world, ask, made.key);
+    const ids = await connect(world, ask);
+    await until('every connection has run', () => hasRun(database, ids), 90_000);
+    await deliver(world, ask);
+    await consent(world, ask);
+    await mistake(world, ask, database);
+    await lookEverywhere(world, ask, ids, { cookie, metricsUrl });
+    outputs.push(await watchLive(url, made.key));
+    await lookFromTheCommandLine(world, ids);
+    await watchProcesses(world, database, server.process.pid as number);
+    await loseTheDatabase(world, ask, database);
+    await tellInASignal(world, ask, database);
+    await prepareCrash(world, ask);
+  } finally {
+    server.process.kill('SIGTERM');
+    const { stdout, stderr } = await server.finished;
+    outputs.push(
+      { from: 'the log of the service', text: stdout },
+      { from: 'stderr of the service', text: stderr },
+    );
+  }
+}
+
+/** For a process that has a connector for it; the service has none. */
+async function prepareCrash({ plant }: CanaryWorld, ask: Ask): Promise<void> {
+  await ask('/v1/providers/crash', put({}));
+  const key = plant('a token in an error that ends the process');
+  const credential_id = await credential(ask, 'crash', { type: 'api_key', key });
+  const { body } = await ask(
+    '/v1/connections',
+    post({ tenant_id: tenant, provider: 'crash', credential_id }),
+  );
+  await ask(`/v1/connections/${body['id']}/trigger`, post({}));
+}
+
+/** A process of its own that ends by an error which nobody catches. */
+export async function crash({ cli, configFile, outputs }: CanaryWorld): Promise<void> {
+  await cli(['work', '--drain', '--config', configFile], { env: { CANARY_CRASHES: '1' } });
+  const { text = '' } = outputs.at(-1) ?? {};
+  if (!text.includes('dangling')) throw new Error(`It did not crash: ${text}`);
+}
+
+async function signIn(world: CanaryWorld, ask: Ask, key: string): Promise<string> {
+  const { headers } = await ask('/v1/session', { ...post({ key }), key: undefined });
+  world.shownOnce.push(...world.outputs.splice(-1));
+  const token = /syncline_session=([^;]*)/.exec(headers.get('set-cookie') ?? '')?.[1] ?? '';
+  world.canaries.push(madeCanary('the cookie of a session', token));
+  return `syncline_session=${token}`;
+}
+
+const credential = async (ask: Ask, provider: string, secret: unknown): Promise<string> =>
+  String(
+    (await ask('/v1/credentials', post({ tenant_id: tenant, provider, secret, name: 'theirs' }))).body['id'],
+  );
+
+async function connect({ plant, cli, configFile }: CanaryWorld, ask: Ask): Promise<string[]> {
+  const config = {
+    token: plant('a secret in a config'),
+    nested: { api_key: plant('one deeper in a config') },
+  };
+  const add = async (provider: string, external_id: string, credential_id?: string) => {
+    const answer = await ask(
+      '/v1/connections',
+      post({ tenant_id: tenant, provider, external_id, config, ...(credential_id && { credential_id }) }),
+    );
+    const id = String(answer.body['id']);
+    await ask(`/v1/connections/${id}/trigger`, post({ reason: 'now' }));
+    return id;
+  };
+  const byStdin = async (provider: string, kind: string, input: string) => {
+    const args = ['credentials', 'add', '--tenant', tenant, '--provider', provider, '--kind', kind, '--json'];
+    const made = JSON.parse(await cli([...args, '--config', configFile], { input })) as { id: string };
+    return made.id;
+  };
+  const oauth = (name: string, prefix: string) => ({
+    type: 'oauth2',
+    access_token: plant(`an access token that is ${name}`),
+    refresh_token: `${prefix}-${plant(`a refresh token that is ${name}`)}`,
+    expires_at: '2020-01-01T00:00:00Z',
+  });
+  const ids: string[] = [];
+  const key = await byStdin('kit', 'api_key', plant('an API key of a provider'));
+  for (const path of runs.kit) ids.push(await add('kit', path, key));
+  const rude = await credential(ask, 'rude', { type: 'api_key', key: plant('a key of a rude connector') });
+  for (const way of runs.rude) ids.push(await add('rude', way, rude));
+  const basic = { type: 'basic', username: 'user', password: plant('a password of a provider') };
+  ids.push(await add('rude', 'message', await credential(ask, 'rude', basic)));
+  ids.push(await add('oauth', 'refused', await credential(ask, 'oauth', oauth('refused', 'refused'))));
+  ids.push(await add('oauth', 'broken', await credential(ask, 'oauth', oauth('not answered', 'broken'))));
+  ids.push(await add('oauth', 'renews', await credential(ask, 'oauth', oauth('renewed', 'good'))));
+  const fields = { deep: { token: plant('a field of a custom credential') } };
+  ids.push(await add('tap', 'tap', await byStdin('tap', 'custom', JSON.stringify(fields))));
+  ids.push(await add('hook', 'hook'));
+  await cli(['credentials', 'add', '--tenant', tenant, '--provider', 'kit', '--kind', 'custom'], {
+    input: plant('what is no JSON'),
+  });
+  await cli(['credentials', 'add', '--tenant', tenant, '--provider', 'kit', '--kind', 'basic'], {
+    input: plant('no user', { tail: '' }),
+  });
+  return ids;
+}
+
+const hasRun = async ({ sql }: TestDatabase, ids: string[]) => {
+  const [row] = await sql<{ n: number }>(
+    `SELECT count(DISTINCT connection_id)::int AS n FROM sync_jobs
+     WHERE connection_id = ANY ($1) AND status <> 'running' AND (attempts > 0 OR status <> 'queued')`,
+    [ids],
+  );
+  return row?.n === ids.length;
+};
+
+async function deliver({ plant, outputs, shownOnce }: CanaryWorld, ask: Ask): Promise<void> {
+  const secret = plant('a webhook secret of a connection');
+  const hook = (await ask('/v1/connections?provider=hook')).body.items[0]?.['id'];
+  const { body } = await ask(`/v1/connections/${hook}/webhook`, put({ secret }));
+  shownOnce.push(...outputs.splice(-1));
+  const path = String(body['path']);
+  const signature = `sha256=${createHmac('sha256', secret).update('{}').digest('hex')}`;
+  for (const headers of [
+    { 'x-hub-signature-256': signature },
+    { 'x-hub-signature-256': 'sha256=no' },
+    { 'x-throws': '1' },
+  ])
+    await ask(path, {
+      method: 'POST',
+      key: undefined,
+      body: '{}',
+      headers: headers as Record<string, string>,
+    });
+  await ask(
+    `/v1/connections/${hook}/webhook`,
+    put({ secret: plant('a webhook secret that is too long').repeat(30) }),
+  );
+}
+
+async function consent({ plant, outputs }: CanaryWorld, ask: Ask): Promise<void> {
+  const id = (await ask('/v1/connections?provider=oauth')).body.items[0]?.['id'];
+  for (const kind of ['refused', 'broken', 'good']) {
+    const { body } = await ask('/v1/connections/authorize', post({ connection_id: id }));
+    const state = new URL(String(body['authorization_url'])).searchParams.get('state');
+    const code = encodeURIComponent(`${kind}${plant(`a code of a consent that is ${kind}`)}`);
+    const headers = { accept: 'text/html' };
+    await ask(`/v1/connections/callback?state=${state}&code=${code}`, { key: undefined, headers });
+    const last = outputs.at(-1);
+    if (last) last.from = 'GET the callback';
+  }
+}
+
+/** Requests that are wrong, each with a secret in it. */
+async function mistake({ plant }: CanaryWorld, ask: Ask, { sql }: TestDatabase): Promise<void> {
+  const wrong = (secret: unknown) =>
+    ask('/v1/credentials', post({ tenant_id: tenant, provider: 'kit', secret }));
+  await wrong(plant('a secret that is no object'));
+  await wrong({ type: 'api_key', key: { value: plant('a key that is an object') } });
+  await wrong({ type: 'api_key', keys: plant('a key of another name') });
+  await wrong({
+    type: 'oauth2',
+    access_token: plant('a token beside a wrong time'),
+    expires_at: plant('a wrong time'),
+  });
+  await wrong({ type: 'custom', fields: plant('fields that are text') });
+  await ask('/v1/credentials', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: `{"secret":"${plant('in what is no JSON')}`,
+  });
+  await ask('/v1/session', { ...post({ key: `syn_${plant('a wrong key')}` }), key: undefined });
+  const header = plant('a header that is none', { tail: '' });
+  await ask('/v1/me', { key: undefined, headers: { authorization: `Basic ${header}` } });
+  await ask('/v1/me', { key: `syn_${plant('an unknown key', { tail: '' })}` });
+  await ask('/v1/me', {
+    key: undefined,
+    headers: { cookie: `syncline_session=${plant('an unknown session', { tail: '' })}` },
+  });
+  await ask(`/v1/connections?access_token=${plant('an unknown parameter', { tail: '' })}`);
+  // What Postgres says of a row that it refuses has the whole row in it.
+  await sql(`ALTER TABLE connections ADD CONSTRAINT refused CHECK (external_id <> 'refused by Postgres')`);
+  const config = { password: plant('a config that Postgres refuses') };
+  const refused = { tenant_id: tenant, provider: 'kit', external_id: 'refused by Postgres', config };
+  const { status } = await ask('/v1/connections', post(refused));
+  if (status !== 500) throw new Error(`Postgres did not refuse: ${status}`);
+}
+
+async function lookEverywhere(
+  world: CanaryWorld,
+  ask: Ask,
+  ids: string[],
+  { cookie, metricsUrl }: { cookie: string; metricsUrl: string },
+): Promise<void> {
+  const document = (await ask('/openapi.json')).body as unknown as {
+    paths: Record<string, { get?: unknown }>;
+  };
+  const plain = Object.entries(document.paths).filter(
+    ([path, { get }]) => get && !path.includes('{') && path !== '/v1/live',
+  );
+  for (const [path] of plain) await ask(path);
+  for (const path of [
+    '/v1/audit?limit=100',
+    '/v1/jobs?limit=100',
+    '/v1/connections?limit=100&include=recent',
+    '/',
+    '/docs',
+    '/connections',
+    '/login',
+    '/nowhere',
+  ])
+    await ask(path, { headers: { accept: 'text/html' } });
+  for (const id of ids)
+    for (const what of ['', '/why', '/cursors', '/schedule']) await ask(`/v1/connections/${id}${what}`);
+  for (const { id } of (await ask('/v1/jobs?limit=100')).body.items) await ask(`/v1/jobs/${id}`);
+  await ask('/v1/me', { key: undefined, headers: { cookie } });
+  await ask('/v1/tenants', { ...post({ name: 'x' }), key: undefined, headers: { cookie } });
+  const metrics = await fetch(metricsUrl);
+  world.outputs.push({ from: 'the metrics endpoint', text: await metrics.text() });
+}
+
+/** A live stream, from the first signal on, until one has come. */
+async function watchLive(url: string, key: string): Promise<Output> {
+  const over = new AbortController();
+  const headers = { authorization: `Bearer ${key}` };
+  const response = await fetch(`${url}/v1/live?after=beginning`, { headers, signal: over.signal });
+  let text = JSON.stringify([...response.headers]);
+  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+    text += Buffer.from(chunk).toString();
+    if (text.includes('event: signal') && text.includes('event: pulse')) break;
+  }
+  over.abort();
+  return { from: 'a live stream', text };
+}
+
+async function lookFromTheCommandLine({ cli, configFile }: CanaryWorld, ids: string[]): Promise<void> {
+  const [id = ''] = ids;
+  for (const args of [
+    ['connections', 'list'],
+    ['connections', 'show', id, '--json'],
+    ['connections', 'why', id],
+    ['jobs', 'list', '--limit', '100'],
+    ['credentials', 'list', '--json'],
+    ['config'],
+    ['credentials', 'rotate'],
+  ])
+    await cli([...args, '--config', configFile]);
+}
+
+async function watchProcesses({ outputs }: CanaryWorld, { sql }: TestDatabase, pid: number): Promise<void> {
+  const sessions = await sql<{ text: string }>(`SELECT a::text AS text FROM pg_stat_activity a`);
+  outputs.push({
+    from: 'what Postgres shows of its sessions',
+    text: sessions.map(({ text }) => text).join('\n'),
+  });
+  const commandLine = execFileSync('ps', ['-o', 'args=', '-p', String(pid)], { encoding: 'utf8' });
+  outputs.push({ from: 'the command line of the service', text: commandLine });
+}
+
+/** The one place into which a connector may put what it likes: here the search must find something. */
+async function tellInASignal({ plant }: CanaryWorld, ask: Ask, { sql }: TestDatabase): Promise<void> {
+  const key = plant('a token that is in a signal');
+  const credential_id = await credential(ask, 'rude', { type: 'api_key', key });
+  const connection = { tenant_id: tenant, provider: 'rude', external_id: 'echo', credential_id };
+  const { body } = await ask('/v1/connections', post(connection));
+  await ask(`/v1/connections/${body['id']}/trigger`, post({}));
+  await until(
+    'it is stored',
+    async () => (await sql(`SELECT FROM signals WHERE payload ? 'echoed'`)).length > 0,
+  );
+}
+
+/** Its sessions are ended, and for a while nobody may log in. */
+async function loseTheDatabase({ role }: CanaryWorld, ask: Ask, { sql }: TestDatabase): Promise<void> {
+  await sql(`ALTER ROLE ${role} NOLOGIN`);
+  await sql('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1', [role]);
+  await until('it is noticed', async () => (await ask('/v1/connections')).status === 503);
+  await ask('/readyz');
+  await sql(`ALTER ROLE ${role} LOGIN`);
+  await until('it is over', async () => (await ask('/v1/connections')).status === 200);
+}

@@ -1,0 +1,162 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { TestDatabase } from '../setup/database.ts';
+import { runCli, startCli } from '../setup/process.ts';
+import { type Canary, canary, madeCanary, type Output } from './canary.ts';
+import { type RudeProvider, startRudeProvider } from './canary-provider.ts';
+
+/** A place in which every secret is a canary, and in which whatever anybody is told is written down. */
+export interface CanaryWorld {
+  canaries: Canary[];
+  /** Everything that must hold none of them. */
+  outputs: Output[];
+  /** What is documented to hold one, shown once. */
+  shownOnce: Output[];
+  provider: RudeProvider;
+  role: string;
+  env: NodeJS.ProcessEnv;
+  folder: string;
+  configFile: string;
+  /** Plants another. */
+  plant(name: string, options?: { tail?: string }): string;
+  cli(args: string[], options?: { env?: NodeJS.ProcessEnv; input?: string }): Promise<string>;
+  start(args: string[]): ReturnType<typeof startCli>;
+  end(): Promise<void>;
+}
+
+export async function makeCanaryWorld(database: TestDatabase): Promise<CanaryWorld> {
+  const canaries: Canary[] = [];
+  const outputs: Output[] = [];
+  const plant = (name: string, options = {}) => {
+    const made = canary(name, options);
+    canaries.push(made);
+    return made.secret;
+  };
+  const provider = await startRudeProvider({
+    // Providers send it in headers, where not every character may be.
+    unknownToken: plant('a token that the provider adds by itself', { tail: '+/=' }),
+    newAccess: plant('a renewed access token'),
+    newRefresh: plant('a renewed refresh token'),
+  });
+  const folder = mkdtempSync(join(tmpdir(), 'syncline-canaries-'));
+  const role = `canary_${randomUUID().slice(0, 8)}`;
+  const password = plant('the password of the database', { tail: `"+/=&%<'` });
+  await makeRole(database, role, password);
+  const url = new URL(database.url);
+  url.username = role;
+  url.password = encodeURIComponent(password);
+  const key = randomBytes(32);
+  canaries.push(
+    madeCanary('an encryption key', key.toString('base64')),
+    madeCanary('an encryption key, as hex', key.toString('hex')),
+  );
+  const env = {
+    SYNCLINE_DATABASE_URL: url.href,
+    SYNCLINE_CREDENTIALS_KEYS: `k1:${key.toString('base64')}`,
+    SYNCLINE_LOG_LEVEL: 'trace',
+    SYNCLINE_SERVER_PORT: '0',
+    SYNCLINE_METRICS_PORT: '0',
+    CANARY_PROVIDER: provider.url,
+    CANARY_CLIENT_SECRET: plant('an OAuth client secret'),
+    CANARY_APP_SECRET: plant('a webhook secret of the app'),
+    CANARY_TAP_REPORT: join(folder, 'tap.json'),
+  };
+  const configFile = fileURLToPath(new URL('../fixtures/canaries.config.mjs', import.meta.url));
+  let commands = 0;
+
+  return {
+    canaries,
+    outputs,
+    shownOnce: [],
+    provider,
+    role,
+    env,
+    folder,
+    configFile,
+    plant,
+    cli: async (args, { env: more = {}, input } = {}) => {
+      const name = `syncline ${args.join(' ')}, command ${++commands}`;
+      const { stdout, stderr } = await runCli(args, {
+        cwd: folder,
+        env: { ...env, ...more },
+        ...(input !== undefined && { input }),
+      });
+      outputs.push({ from: `${name}, stdout`, text: stdout }, { from: `${name}, stderr`, text: stderr });
+      return stdout;
+    },
+    start: (args) => startCli(args, { cwd: folder, env, outlivesTest: true }),
+    end: async () => {
+      provider.close();
+      rmSync(folder, { recursive: true, force: true });
+      await database.sql(`DROP OWNED BY ${role} CASCADE; DROP ROLE ${role}`);
+    },
+  };
+}
+
+async function makeRole({ sql }: TestDatabase, role: string, password: string): Promise<void> {
+  await sql(`CREATE ROLE ${role} LOGIN PASSWORD '${password.replaceAll("'", "''")}';
+    GRANT USAGE ON SCHEMA syncline TO ${role};
+    GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA syncline TO ${role};
+    GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA syncline TO ${role}`);
+}
+
+/** What is wrong before anything runs: configurations with a secret in the wrong place. */
+export async function misconfigure(world: CanaryWorld): Promise<void> {
+  const { plant, cli, folder } = world;
+  const url = new URL(String(world.env['SYNCLINE_DATABASE_URL']));
+  const withPassword = (name: string) => {
+    const wrong = new URL(url);
+    wrong.password = encodeURIComponent(plant(name));
+    return wrong;
+  };
+  const down = withPassword('the password of a database that is down');
+  down.port = '1';
+  const inQuery = new URL('postgres://user@127.0.0.1:1/app');
+  inQuery.searchParams.set('password', plant('a password among the parameters'));
+  const asEnv = (SYNCLINE_DATABASE_URL: string) => ({ env: { SYNCLINE_DATABASE_URL } });
+  const file = (name: string, text: string) => {
+    writeFileSync(join(folder, name), text);
+    return ['config', '--config', name];
+  };
+  await Promise.all([
+    cli(['migrate'], asEnv(withPassword('a wrong password').href)),
+    cli(['jobs', 'list', '--json'], asEnv(down.href)),
+    cli(['config'], asEnv(`postgres//user:${plant('a password in what is no URL')}@host/app`)),
+    cli(['config', '--json'], asEnv(inQuery.href)),
+    cli(['config'], { env: { SYNCLINE_CREDENTIALS_KEYS: plant('an encryption key that is none') } }),
+    cli(['config'], { env: { SYNCLINE_CREDENTIALS_KEYS: `k1:${plant('a key that is too short')}` } }),
+    cli(
+      file(
+        'a.config.mjs',
+        `export default { credentials: 'k1:${plant('a key one level too high', { tail: '' })}' };`,
+      ),
+    ),
+    cli(
+      file(
+        'b.config.mjs',
+        `export default { database: ['postgres://u:${plant('a URL in a list', { tail: '' })}@h/d'] };`,
+      ),
+    ),
+    cli(
+      file(
+        'c.config.mjs',
+        `export default { credentials: { keys: 'k1:${plant('keys as text', { tail: '' })}' } };`,
+      ),
+    ),
+    cli(
+      file(
+        'd.config.mjs',
+        `const url = 'postgres://u:${plant('a password beside a mistake', { tail: '' })}@h/d'; export default {{;`,
+      ),
+    ),
+  ]);
+}
+
+/** What the tap was started with; the file that names it is in a folder of its own, which is gone. */
+export const tapReport = ({ env }: CanaryWorld): Output => ({
+  from: 'arguments, environment and title of a child process',
+  text: readFileSync(String(env['CANARY_TAP_REPORT']), 'utf8'),
+});
