@@ -46,7 +46,7 @@ const sealedColumns = `id, tenant_id, provider_slug, kind, key_id, sealed, gener
 export async function findCredential(
   db: Queryable,
   id: string,
-  lock = '',
+  lock: '' | 'FOR UPDATE OF c' | 'FOR NO KEY UPDATE OF c' | 'FOR KEY SHARE OF c' = '',
 ): Promise<CredentialRow | undefined> {
   const [row] = await db.query<CredentialRow>(
     `SELECT ${columns(db)} FROM ${db.tables.credentials} c WHERE c.id = $1 ${lock}`,

@@ -136,7 +136,9 @@ export const jobColumns = (
   j.retry_after, j.started_at, j.finished_at, j.cursor, j.error, j.created_at, j.updated_at, j.process_id, j.claim_id, j.blocked, j.signal_count, j.next_cursor,
   (SELECT c.external_id FROM ${db.schema}.connections c WHERE c.id = j.connection_id) AS connection_name`;
 
-export async function findJob(db: Queryable, id: string, lock = ''): Promise<JobRow | undefined> {
+type JobLock = '' | 'FOR UPDATE';
+
+export async function findJob(db: Queryable, id: string, lock: JobLock = ''): Promise<JobRow | undefined> {
   const [row] = await db.query<JobRow>(
     `SELECT ${jobColumns(db)} FROM ${db.tables.jobs} j WHERE j.id = $1 ${lock && `${lock} OF j`}`,
     [id],
@@ -145,7 +147,7 @@ export async function findJob(db: Queryable, id: string, lock = ''): Promise<Job
 }
 
 /** Every job of a connection that is queued or running: at most one of each type. */
-export function pendingJobs(db: Queryable, connectionId: string, lock = ''): Promise<JobRow[]> {
+export function pendingJobs(db: Queryable, connectionId: string, lock: JobLock = ''): Promise<JobRow[]> {
   return db.query<JobRow>(
     `SELECT ${jobColumns(db)} FROM ${db.tables.jobs} j
      WHERE connection_id = $1 AND status IN ('queued', 'running')

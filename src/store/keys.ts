@@ -30,7 +30,11 @@ export function listKeys(db: Queryable, after: string | undefined, limit: number
   );
 }
 
-export async function findKey(db: Queryable, id: string, lock = ''): Promise<KeyRow | undefined> {
+export async function findKey(
+  db: Queryable,
+  id: string,
+  lock: '' | 'FOR UPDATE' = '',
+): Promise<KeyRow | undefined> {
   const [row] = await db.query<KeyRow>(`SELECT ${columns} FROM ${db.tables.keys} k WHERE id = $1 ${lock}`, [
     id,
   ]);

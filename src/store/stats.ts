@@ -49,7 +49,7 @@ export async function countConnections(db: Queryable): Promise<ConnectionCounts>
       paused: exact('paused'),
       disabled: exact('disabled'),
     };
-  const inactive = (status: string) =>
+  const inactive = (status: 'needs_auth' | 'paused' | 'disabled') =>
     countRows(db, `FROM ${db.tables.connections} c WHERE status = '${status}' AND status <> 'active'`);
   return {
     total,

@@ -1,0 +1,171 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseSync } from 'vite';
+
+/** Something other than a constant that is put into a text which may be SQL. */
+export interface Insertion {
+  file: string;
+  /** As it is written in the source. */
+  expression: string;
+}
+
+interface Node {
+  type: string;
+  start: number;
+  end: number;
+  [key: string]: unknown;
+}
+
+/** Names that cannot depend on anybody's input where a node stands. */
+type Constants = ReadonlySet<string>;
+
+const src = fileURLToPath(new URL('../../src/', import.meta.url));
+
+/** TypeScript files below src, as paths from there. The dashboard runs in browsers and has no database. */
+export const sourceFiles = (): string[] =>
+  readdirSync(src, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts') && !file.startsWith('dashboard'))
+    .sort();
+
+export const sourceOf = (file: string): string => readFileSync(join(src, file), 'utf8');
+
+function parsed(file: string, text: string): Node {
+  const { program, errors } = parseSync(file, text);
+  if (errors.length > 0) throw new Error(`${file} cannot be read: ${errors[0]?.message}`);
+  return program as unknown as Node;
+}
+
+const isNode = (value: unknown): value is Node =>
+  typeof value === 'object' && value !== null && typeof (value as Node).type === 'string';
+
+function childrenOf(node: Node): Node[] {
+  return Object.entries(node)
+    .filter(([key]) => key !== 'parent')
+    .flatMap(([, value]) => (Array.isArray(value) ? value : [value]))
+    .filter(isNode);
+}
+
+/** Everything that is not constant and is put into a template, or added to a text, in one file; of those templates that `isSql` takes. */
+export function insertionsIn(file: string, text: string, isSql = (_: string) => true): Insertion[] {
+  const program = parsed(file, text);
+  const found: Insertion[] = [];
+  const report = (node: Node) => found.push({ file, expression: text.slice(node.start, node.end) });
+
+  function visit(node: Node, constants: Constants, isSent = false): void {
+    if (isErrorMessage(node)) return;
+    if (node.type === 'TemplateLiteral' && (isSent || isSql(text.slice(node.start, node.end))))
+      for (const expression of node['expressions'] as Node[])
+        if (!isSafe(expression, constants)) report(expression);
+    if (node.type === 'BinaryExpression' && node['operator'] === '+' && hasText(node)) report(node);
+    const known = isMapOfConstant(node, constants)
+      ? new Set([...constants, ...parametersOf(node)])
+      : constants;
+    const sent = statementOf(node);
+    for (const child of childrenOf(node)) visit(child, known, child === sent);
+  }
+
+  visit(program, topLevelConstants(program));
+  return found;
+}
+
+/** Evaluated once, before anybody can ask for anything. Functions are none: what they return may depend on what they are given. */
+function topLevelConstants(program: Node): Set<string> {
+  const statements = (program['body'] as Node[]).map((node) => (node['declaration'] as Node | null) ?? node);
+  const own = statements
+    .filter((node) => node.type === 'VariableDeclaration' && node['kind'] === 'const')
+    .flatMap((node) => node['declarations'] as Node[])
+    .filter((one) => !/Function/.test((one['init'] as Node | null)?.type ?? ''))
+    .map((one) => (one['id'] as { name?: string }).name);
+  return new Set(own.filter((name) => name !== undefined));
+}
+
+/** The quoted schema, and relations of the scope: both are made where a database is opened. */
+function isSafe(node: Node, constants: Constants): boolean {
+  const inner = (key: string) => node[key] as Node;
+  const safe = (one: Node) => isSafe(one, constants);
+  switch (node.type) {
+    case 'Literal':
+      return true;
+    case 'Identifier':
+      return constants.has(node['name'] as string);
+    case 'TemplateLiteral':
+      // Visited by itself.
+      return true;
+    case 'BinaryExpression':
+      return safe(inner('left')) && safe(inner('right'));
+    case 'ConditionalExpression':
+      return safe(inner('consequent')) && safe(inner('alternate'));
+    case 'MemberExpression':
+      return isSchema(node) || isRelation(node);
+    case 'CallExpression':
+      return isListOfConstants(node, constants) || isCallWithConstants(node, constants);
+    default:
+      return false;
+  }
+}
+
+const nameOf = (node: Node) => (node['property'] as { name?: string }).name;
+const isSchema = (node: Node) =>
+  nameOf(node) === 'schema' && ['db', 'tx'].includes((node['object'] as { name?: string }).name ?? '');
+const isRelation = (node: Node) => {
+  const object = node['object'] as Node;
+  return object.type === 'MemberExpression' && nameOf(object) === 'tables';
+};
+
+/** `columns(db)`, `looked(6)`: what it makes of its parameters is looked at by itself. */
+function isCallWithConstants(node: Node, constants: Constants): boolean {
+  const isDatabase = (one: Node) => one.type === 'Identifier' && ['db', 'tx'].includes(one['name'] as string);
+  return (
+    (node['callee'] as Node).type === 'Identifier' &&
+    (node['arguments'] as Node[]).every((one) => isDatabase(one) || isSafe(one, constants))
+  );
+}
+
+/** `columns.join(', ')`, `columns.map(…).join(', ')`; what the function makes of each is looked at by itself. */
+function isListOfConstants(node: Node, constants: Constants): boolean {
+  const callee = node['callee'] as Node;
+  if (callee.type !== 'MemberExpression' || !['join', 'map'].includes(nameOf(callee) ?? '')) return false;
+  const object = callee['object'] as Node;
+  return object.type === 'CallExpression' ? isListOfConstants(object, constants) : isSafe(object, constants);
+}
+
+/** A function that is called with each of some constants, and knows nothing else. */
+const isMapOfConstant = (node: Node, constants: Constants) =>
+  node.type === 'CallExpression' && isListOfConstants(node, constants);
+
+const parametersOf = (node: Node): string[] =>
+  (node['arguments'] as Node[])
+    .flatMap((one) => (one['params'] as { name?: string }[] | undefined) ?? [])
+    .flatMap(({ name }) => (name === undefined ? [] : [name]));
+
+const isErrorMessage = (node: Node) =>
+  node.type === 'NewExpression' && /Error$/.test((node['callee'] as { name?: string }).name ?? '');
+
+const hasText = (node: Node) =>
+  [node['left'], node['right']].some(
+    (side) =>
+      isNode(side) &&
+      (side.type === 'TemplateLiteral' || (side.type === 'Literal' && typeof side['value'] === 'string')),
+  );
+
+/** What is handed to `.query(…)` first. */
+function statementOf(node: Node): Node | undefined {
+  const callee = node['callee'] as Node | undefined;
+  const isQuery =
+    node.type === 'CallExpression' && callee?.type === 'MemberExpression' && nameOf(callee) === 'query';
+  return isQuery ? (node['arguments'] as Node[])[0] : undefined;
+}
+
+/** What is handed to `.query(…)` first, unless it is written out there. */
+export function statementsFromElsewhere(file: string, text: string): Insertion[] {
+  const found: Insertion[] = [];
+  function visit(node: Node): void {
+    const statement = statementOf(node);
+    if (statement && statement.type !== 'TemplateLiteral' && statement.type !== 'Literal')
+      found.push({ file, expression: text.slice(statement.start, statement.end) });
+    childrenOf(node).forEach(visit);
+  }
+  visit(parsed(file, text));
+  return found;
+}

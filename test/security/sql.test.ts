@@ -1,0 +1,116 @@
+import { describe, expect, it } from 'vitest';
+import { useDatabase } from '../setup/database.ts';
+import { allowed, allowedStatements } from './sql-allowed.ts';
+import { insertionsIn, sourceFiles, sourceOf, statementsFromElsewhere } from './sql-texts.ts';
+
+const database = useDatabase();
+
+/** Where SQL is written. Everything else goes through these. */
+const holdsSql = (file: string) =>
+  /^(store\/(?!database-errors)|connectors\/postgres\/)/.test(file) ||
+  /^dev\/demo(-load|-database)?\.ts$/.test(file);
+
+/** In the store every text counts, also a piece of a statement. Elsewhere there are messages, too. */
+const isSql = (file: string) => (text: string) =>
+  file.startsWith('store/') ||
+  /\b(SELECT|INSERT|UPDATE|DELETE|FROM|WHERE|ORDER BY|SET|CREATE|LISTEN)\b/.test(text);
+
+function compare(found: { file: string; expression: string }[], list: typeof allowed) {
+  const expected = Object.entries(list).flatMap(([file, entries]) =>
+    Object.keys(entries).map((expression) => `${file}: ${expression}`),
+  );
+  const actual = new Set(
+    found.map(({ file, expression }) => `${file}: ${expression.replaceAll(/\s+/g, ' ')}`),
+  );
+  expect([...actual].sort()).toEqual(expected.sort());
+}
+
+describe('input never becomes SQL', () => {
+  it('nothing stands in a statement but constants, the quoted schema, the relations of a scope, and what is listed here', () => {
+    const files = sourceFiles().filter(holdsSql);
+    expect(files.length).toBeGreaterThan(30);
+    compare(
+      files.flatMap((file) => insertionsIn(file, sourceOf(file), isSql(file))),
+      allowed,
+    );
+  });
+
+  it('a statement is written where it is sent, or is listed here', () => {
+    compare(
+      sourceFiles()
+        .filter(holdsSql)
+        .flatMap((file) => statementsFromElsewhere(file, sourceOf(file))),
+      allowedStatements,
+    );
+  });
+
+  it('nobody else knows the driver, or sends a statement', () => {
+    const others = sourceFiles().filter((file) => !holdsSql(file) && !file.startsWith('dev/'));
+    const knowing = others.filter((file) =>
+      /from 'pg'|\b(?:db|tx|client|pool)\.query\b/.test(sourceOf(file)),
+    );
+    // It understands what the driver throws.
+    expect(knowing).toEqual(['store/database-errors.ts']);
+  });
+
+  it.each([
+    ['a parameter', 'const f = (db, id) => db.query(`SELECT §{id}`);', ['id']],
+    ['a field', 'const f = (db, filter) => db.query(`SELECT §{filter.name}`);', ['filter.name']],
+    ['a text that is added', "const f = (db, id) => db.query('SELECT ' + id);", ["'SELECT ' + id"]],
+    ['what a function returns', 'const f = (db, id) => db.query(`SELECT §{quote(id)}`);', ['quote(id)']],
+    [
+      'one of a list that is given',
+      'const f = (db, ids) => `IN (§{ids.map((id) => `§{id}`).join()})`;',
+      ['id', 'ids.map((id) => `§{id}`).join()'],
+    ],
+    ['a constant within a function', 'const f = (id) => { const a = id; return `SELECT §{a}`; };', ['a']],
+    [
+      'a constant',
+      "const all = ['a', 'b']; const f = () => `§{all.map((one) => `§{one}::text`).join()}`;",
+      [],
+    ],
+    ['the schema', 'const f = (db) => `§{db.schema}.jobs, §{db.tables.jobs}`;', []],
+  ])('the search finds %s if it should', (_, source, expected) => {
+    expect(
+      insertionsIn('example.ts', source.replaceAll('§', '$'))
+        .map(({ expression }) => expression.replaceAll('$', '§'))
+        .sort(),
+    ).toEqual(expected);
+  });
+});
+
+describe('whatever a schema is called, and whatever is stored', () => {
+  const hostile = [
+    `x'; DROP SCHEMA public CASCADE; --`,
+    '$1',
+    `back\\slash\\'`,
+    'new\nline "quoted"',
+    '%s %I {0}',
+    "'); SELECT pg_sleep(60); --",
+  ];
+
+  it.each(hostile)('it stays a name and a value: %j', async (text) => {
+    const syncline = database.engine({ database: { url: database.url, schema: text } });
+    await syncline.migrate();
+    const { id: tenantId } = await syncline.tenants.create({ name: text });
+    await syncline.providers.register({ slug: text });
+    const view = syncline.as({ tenantId, actor: text });
+    const { id } = await view.connections.create({
+      tenantId,
+      provider: text,
+      externalId: text,
+      config: { [text]: text },
+    });
+    await syncline.tick();
+    await view.connections.pause(id, { reason: text });
+    const found = await view.connections.list({ search: text, provider: text });
+    expect(found.items.map(({ externalId, config }) => [externalId, config])).toEqual([
+      [text, { [text]: text }],
+    ]);
+    expect((await view.jobs.list({ provider: text })).items).toHaveLength(1);
+    expect(
+      (await view.audit.list({ connectionId: id })).items.map(({ actor, reason }) => [actor, reason]),
+    ).toContainEqual([text, text]);
+    expect(await database.sql(`SELECT nspname FROM pg_namespace WHERE nspname = 'public'`)).toHaveLength(1);
+  });
+});
