@@ -40,7 +40,7 @@ afterEach(async () => {
 });
 
 export async function startService(
-  db: TestDatabase,
+  db: Pick<TestDatabase, 'engine'>,
   options: Partial<AppOptions> & { engine?: SynclineOptions } = {},
 ): Promise<Service> {
   const { engine, ...rest } = options;

@@ -1,0 +1,216 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createSyncline, type Syncline, type SynclineOptions } from '../../src/index.ts';
+import { startService } from '../http/service.ts';
+import { silent } from '../setup/database.ts';
+import { until } from '../setup/until.ts';
+import { crm, doEverything, makeEverything } from './everything.ts';
+import { type RoleDatabase, useRoleDatabase } from './role-database.ts';
+
+const database = useRoleDatabase();
+const present = useRoleDatabase();
+const { as } = database;
+const keys = [`k1:${randomBytes(32).toString('base64')}`];
+
+const engines: Syncline[] = [];
+function engine(options: SynclineOptions = {}): Syncline {
+  const made = createSyncline({
+    database: database.urlOf('app'),
+    logger: silent,
+    connectors: [crm],
+    credentials: { keys },
+    rateLimit: { baseSeconds: 1, maxSeconds: 1 },
+    ...options,
+  });
+  engines.push(made);
+  return made;
+}
+afterAll(() => Promise.all(engines.map((one) => one.stop())));
+
+async function migrateAs(url: string): Promise<void> {
+  const owner = createSyncline({ database: url, logger: silent });
+  try {
+    await owner.migrate();
+  } finally {
+    await owner.stop();
+  }
+}
+
+beforeAll(async () => {
+  await as('admin', `CREATE SCHEMA elsewhere; CREATE TABLE elsewhere.secrets (text text)`);
+  await database.guided('setup');
+  await migrateAs(database.urlOf('owner'));
+  await database.guided('migrated');
+  await database.guided('strict');
+});
+
+/** What the app may do to each table of the schema, of everything that there is to be granted. */
+const privileges = ({ as: asRole, urlOf }: RoleDatabase) =>
+  asRole<{ name: string; may: string[] }>(
+    'admin',
+    `SELECT c.relname AS name, ARRAY(
+       SELECT p FROM unnest(ARRAY['SELECT','INSERT','UPDATE','DELETE','TRUNCATE','REFERENCES','TRIGGER']) AS p
+       WHERE has_table_privilege(r.oid, c.oid, p)) AS may
+     FROM pg_class c, pg_roles r
+     WHERE c.relnamespace = 'syncline'::regnamespace AND c.relkind IN ('r', 'p') AND r.rolname = $1 ORDER BY 1`,
+    [new URL(urlOf('app')).username],
+  );
+
+function expectRowsOnly(tables: { name: string; may: string[] }[]): void {
+  expect(tables.length).toBeGreaterThan(15);
+  for (const { name, may } of tables)
+    expect([name, may]).toEqual([
+      name,
+      name === 'schema_migrations' ? ['SELECT'] : ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+    ]);
+}
+
+describe('least privilege: the role that processes run as', () => {
+  it('reads and writes the rows of every table and may do nothing else to them', async () => {
+    expectRowsOnly(await privileges(database));
+    const [role] = await as(
+      'admin',
+      `SELECT rolsuper, rolcreatedb, rolcreaterole, rolreplication, rolbypassrls,
+         (SELECT count(*)::int FROM pg_auth_members WHERE member = r.oid) AS memberships,
+         (SELECT count(*)::int FROM pg_class WHERE relowner = r.oid) AS owned
+       FROM pg_roles r WHERE rolname = $1`,
+      [new URL(database.urlOf('app')).username],
+    );
+    expect(role).toEqual({
+      rolsuper: false,
+      rolcreatedb: false,
+      rolcreaterole: false,
+      rolreplication: false,
+      rolbypassrls: false,
+      memberships: 0,
+      owned: 0,
+    });
+  });
+
+  it('runs all of the engine: scheduler, executor, janitor, and everything that people can do', async () => {
+    const service = await startService({ engine });
+    const made = await makeEverything(service);
+    const count = async (what: string) =>
+      (await as<{ n: number }>('admin', `SELECT count(*)::int AS n FROM syncline.${what}`))[0]?.n ?? 0;
+    await service.syncline.start();
+    await until('everything was synced', async () => (await count('signals')) >= 9);
+    expect(await count(`attempts WHERE outcome = 'retried'`)).toBe(1);
+    await doEverything(service, made);
+
+    // Something of each kind for the janitor: all of it is old now.
+    await as(
+      'admin',
+      `UPDATE syncline.sync_jobs SET finished_at = now() - interval '99 days' WHERE finished_at IS NOT NULL;
+       UPDATE syncline.events SET created_at = now() - interval '999 days';
+       UPDATE syncline.feed SET created_at = now() - interval '99 days';
+       UPDATE syncline.rollups SET minute = minute - interval '99 days';
+       UPDATE syncline.sessions SET expires_at = now() - interval '1 day';
+       UPDATE syncline.authorizations SET expires_at = now() - interval '1 day';
+       UPDATE syncline.budgets SET resets_at = now() - interval '99 days', opens_at = now() - interval '99 days'`,
+    );
+    const janitor = engine({ retention: { signalsDays: 30 } });
+    await janitor.start({ roles: ['janitor'] });
+    await until('nothing is left of what is old', async () => {
+      const old = (table: string, column: string) =>
+        count(`${table} WHERE ${column} < now() - interval '50 days'`);
+      const left = await Promise.all([
+        old('sync_jobs', 'finished_at'),
+        old('events', 'created_at'),
+        old('feed', 'created_at'),
+        old('rollups', 'minute'),
+        old('budgets', 'resets_at'),
+        count('sessions'),
+        count('authorizations'),
+      ]);
+      return left.every((n) => n === 0);
+    });
+  });
+
+  it.each([
+    ['creates a table', 'CREATE TABLE syncline.mine (id int)'],
+    ['creates a table elsewhere', 'CREATE TABLE public.mine (id int)'],
+    ['creates a temporary table', 'CREATE TEMPORARY TABLE mine (id int)'],
+    ['creates a schema', 'CREATE SCHEMA mine'],
+    ['creates a function', `CREATE FUNCTION syncline.f() RETURNS int LANGUAGE sql AS 'SELECT 1'`],
+    [
+      'replaces a function',
+      `CREATE OR REPLACE FUNCTION syncline.wake_executors(reason text) RETURNS void LANGUAGE sql AS ''`,
+    ],
+    [
+      'creates a trigger',
+      'CREATE TRIGGER t AFTER INSERT ON syncline.signals EXECUTE FUNCTION syncline.enter_feed()',
+    ],
+    ['creates an index', 'CREATE INDEX ON syncline.signals (kind)'],
+    ['alters a table', 'ALTER TABLE syncline.signals ADD COLUMN mine int'],
+    ['switches off triggers', 'ALTER TABLE syncline.sync_jobs DISABLE TRIGGER ALL'],
+    ['switches off triggers for itself', 'SET session_replication_role = replica'],
+    ['drops a table', 'DROP TABLE syncline.signals'],
+    ['drops the schema', 'DROP SCHEMA syncline CASCADE'],
+    ['truncates', 'TRUNCATE syncline.signals'],
+    ['truncates what is deleted from', 'TRUNCATE syncline.sync_jobs CASCADE'],
+    ['writes which upgrades have run', `INSERT INTO syncline.schema_migrations VALUES (99, '0099_mine')`],
+    ['moves the feed', `SELECT setval('syncline.feed_position', 1)`],
+    ['reads another schema', 'SELECT * FROM elsewhere.secrets'],
+    ['writes another schema', `INSERT INTO elsewhere.secrets VALUES ('x')`],
+    ['reads the hashes of passwords', 'SELECT * FROM pg_authid'],
+    ['reads a file of the server', `SELECT pg_read_file('/etc/passwd')`],
+    ['runs a program on the server', `COPY (SELECT 1) TO PROGRAM 'true'`],
+    ['creates a role', 'CREATE ROLE mine'],
+  ])('never %s', async (_, statement) => {
+    // 42501: insufficient_privilege; anything else would be another reason to fail.
+    await expect(as('app', statement)).rejects.toMatchObject({ code: '42501' });
+  });
+
+  it('is told who may, when it is asked to migrate to a schema that is not there', async () => {
+    const other = engine({ database: { url: database.urlOf('app'), schema: 'not_there' } });
+    await expect(other.migrate()).rejects.toMatchObject({ code: 'DATABASE_REFUSED' });
+  });
+
+  it('can use what a later upgrade adds, without another grant', async () => {
+    await as(
+      'owner',
+      `CREATE TABLE syncline.added (id bigserial PRIMARY KEY, text text);
+       CREATE FUNCTION syncline.added_function() RETURNS int LANGUAGE sql AS 'SELECT 1'`,
+    );
+    await as('app', `INSERT INTO syncline.added (text) VALUES ('x')`);
+    expect(await as('app', 'SELECT text, syncline.added_function() AS n FROM syncline.added')).toEqual([
+      { text: 'x', n: 1 },
+    ]);
+    await expect(as('app', 'DROP TABLE syncline.added')).rejects.toMatchObject({ code: '42501' });
+    await as('owner', 'DROP TABLE syncline.added; DROP FUNCTION syncline.added_function()');
+  });
+});
+
+describe('least privilege: the others', () => {
+  it('the owner reaches into no other schema', async () => {
+    await expect(as('owner', 'SELECT * FROM elsewhere.secrets')).rejects.toMatchObject({ code: '42501' });
+    await expect(as('owner', 'CREATE SCHEMA mine')).rejects.toMatchObject({ code: '42501' });
+  });
+
+  it('the reader reads what is no secret, and writes nothing', async () => {
+    await database.guided('reader');
+    await as('reader', 'SELECT * FROM syncline.sync_jobs, syncline.signals, syncline.events LIMIT 1');
+    await as('reader', 'SELECT id, status, metadata FROM syncline.connections');
+    for (const statement of [
+      'SELECT config FROM syncline.connections',
+      'SELECT * FROM syncline.connections',
+      ...['api_keys', 'sessions', 'credentials', 'webhooks', 'authorizations'].map(
+        (t) => `SELECT 1 FROM syncline.${t}`,
+      ),
+      'DELETE FROM syncline.signals',
+      'UPDATE syncline.tenants SET name = NULL',
+    ])
+      await expect(as('reader', statement), statement).rejects.toMatchObject({ code: '42501' });
+  });
+
+  it('where the tables were there before, the app has the same rights, also to what comes', async () => {
+    await migrateAs(present.urlOf('admin'));
+    await present.guided('present');
+    expectRowsOnly(await privileges(present));
+    await present.as('admin', 'CREATE TABLE syncline.added (id bigserial)');
+    await present.as('app', 'INSERT INTO syncline.added DEFAULT VALUES');
+    const app = engine({ database: present.urlOf('app') });
+    await app.ready();
+    expect(await app.tick()).toMatchObject({ scheduled: 0 });
+  });
+});
