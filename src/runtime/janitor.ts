@@ -22,6 +22,8 @@ export interface JanitorContext {
 const batchSize = 2000;
 /** Transactions whose signals are deleted at once; each may have stored thousands. */
 const batchesAtOnce = 20;
+/** Or only one: so many times at most, until as many signals are deleted as of everything else. */
+const mostBatchDeletes = batchSize / batchesAtOnce;
 /** After a full batch there is more to do: a short breath for everyone else, then on. */
 const breathMs = 50;
 /** How long counts are kept by the minute: as far back as a chart by the minute goes, and a little. */
@@ -84,10 +86,19 @@ async function prune({ db, config, ports, telemetry }: JanitorContext, ended: Pl
   await remove('budget', (tx) => deleteBudgets(tx, cutoff(budgetsDays), batchSize));
   await remove('authorization', (tx) => deleteAuthorizations(tx, now, batchSize));
   if (config.signalsDays > 0)
-    await remove('signal', async (tx) => {
-      const { batches, signals } = await deleteBatches(tx, cutoff(config.signalsDays), batchesAtOnce);
-      isMore ||= batches === batchesAtOnce;
-      return signals;
-    });
+    isMore = (await pruneSignals(db, cutoff(config.signalsDays), telemetry)) || isMore;
+  return isMore;
+}
+
+/** Returns whether there may be more. */
+async function pruneSignals(db: Database, before: Date, telemetry: Telemetry): Promise<boolean> {
+  let removed = 0;
+  let isMore = true;
+  for (let deletes = 0; isMore && removed < batchSize && deletes < mostBatchDeletes; deletes++) {
+    const { batches, signals } = await db.transaction((tx) => deleteBatches(tx, before, batchesAtOnce));
+    removed += signals;
+    isMore = batches === batchesAtOnce;
+  }
+  if (removed > 0) telemetry.pruned(removed, 'signal');
   return isMore;
 }

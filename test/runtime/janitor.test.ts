@@ -103,6 +103,52 @@ describe('the janitor', () => {
     ]);
   });
 
+  describe('of signals that came one by one', () => {
+    /** Signals that were stored two days ago, in so many transactions of one each. */
+    async function storeOneByOne(transactions: number): Promise<string> {
+      const connectionId = await database.connect();
+      await sql('DELETE FROM feed');
+      await sql(
+        `INSERT INTO feed (batch, position, created_at)
+         SELECT md5(n::text)::uuid, n, '2024-12-30T12:00:00Z' FROM generate_series(1, $1) n`,
+        [transactions],
+      );
+      await sql(
+        `INSERT INTO signals (tenant_id, provider_slug, connection_id, kind, occurred_at, payload, batch)
+         SELECT $1, 'github', $2, 'opened', now(), '{}', md5(n::text)::uuid FROM generate_series(1, $3) n`,
+        [tenant, connectionId, transactions],
+      );
+      return connectionId;
+    }
+
+    it('deletes as many in a round as it deletes of jobs, so that it keeps up with commits, however small', async () => {
+      await storeOneByOne(4100);
+      const sleeps = await clean({ retention: { signalsDays: 1 } });
+      expect(await sql('SELECT FROM signals')).toHaveLength(0);
+      expect(sleeps).toEqual([50, 50, 60_000]);
+    });
+
+    it('deletes them in the same rounds as jobs, of which there may always be more', async () => {
+      const connectionId = await storeOneByOne(2010);
+      await sql(
+        `INSERT INTO sync_jobs (tenant_id, provider_slug, connection_id, job_type, status, finished_at)
+         SELECT $1, 'github', $2, 'incremental', 'succeeded', '2024-01-01T00:00:00Z' FROM generate_series(1, 2001)`,
+        [tenant, connectionId],
+      );
+      const sleeps = await clean({ retention: { signalsDays: 1 } });
+      expect(await sql('SELECT FROM signals UNION ALL SELECT FROM sync_jobs')).toHaveLength(0);
+      expect(sleeps).toEqual([50, 60_000]);
+    });
+
+    it('goes on after transactions whose signals somebody else has deleted', async () => {
+      await storeOneByOne(4100);
+      await sql('DELETE FROM signals');
+      const sleeps = await clean({ retention: { signalsDays: 1 } });
+      expect(await sql('SELECT FROM feed')).toHaveLength(0);
+      expect(sleeps).toEqual([50, 50, 60_000]);
+    });
+  });
+
   it('passes over what somebody holds', async () => {
     await count('9 days');
     const client = await database.session();
