@@ -1,0 +1,464 @@
+import { randomUUID } from 'node:crypto';
+import type pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { tenant, useDatabase } from '../setup/database.ts';
+import { type CheckOptions, check, invariants } from './check.ts';
+import { forgetHistory, keepHistory } from './history.ts';
+
+const database = useDatabase();
+const { sql } = database;
+
+/** One connection that last ran at noon, and what a corruption may be done to. */
+interface Scene {
+  connection: string;
+  /** Runs under `process` and `claim`. */
+  running: string;
+  process: string;
+  claim: string;
+  /** Its full job has succeeded. */
+  ended: string;
+  /** Of another connection: queued, and due. */
+  queued: string;
+  other: string;
+}
+
+/** Runs SQL in one session that says that it is the engine's; several statements are one transaction. */
+let engine: pg.Client;
+const write = (text: string, values?: unknown[]) => engine.query(text, values);
+async function together(...statements: [text: string, values?: unknown[]][]): Promise<void> {
+  await engine.query('BEGIN');
+  for (const [text, values] of statements) await engine.query(text, values);
+  await engine.query('COMMIT');
+}
+
+const later = '2025-01-01T12:20:00Z';
+const ending = (set = '') =>
+  `UPDATE syncline.sync_jobs SET status = 'succeeded', finished_at = '${later}', updated_at = '${later}', process_id = NULL ${set} WHERE id = $1`;
+const starting = (set = '') =>
+  `UPDATE syncline.sync_jobs SET status = 'running', started_at = '${later}', claim_id = gen_random_uuid(), process_id = $2 ${set} WHERE id = $1`;
+const triggered = (connection: string): [string, unknown[]] => [
+  `INSERT INTO syncline.events (id, tenant_id, connection_id, kind, actor, created_at) VALUES (gen_random_uuid(), $1, $2, 'connection.triggered', 'a test', now())`,
+  [tenant, connection],
+];
+const making = (columns = '', values = '') =>
+  `INSERT INTO syncline.sync_jobs (tenant_id, provider_slug, connection_id, job_type ${columns}) VALUES ($1, 'github', $2, 'incremental' ${values})`;
+const signalling = (columns = '', values = '') =>
+  `INSERT INTO syncline.signals (tenant_id, provider_slug, connection_id, kind, occurred_at, payload ${columns}) VALUES ('${tenant}', 'github', $1, 'item', now(), '{"item": "a"}' ${values})`;
+
+interface Placement {
+  tick?: string;
+  scheduled?: string;
+  nextRun?: string;
+  jitter?: number;
+}
+
+/** What a scheduler writes for the other connection, which last ran at noon and is due at 12:15; right unless told otherwise. */
+async function place({ other, queued }: Scene, placement: Placement = {}): Promise<void> {
+  const { tick = '12:15:00', scheduled = '12:15:30', nextRun = '12:30:00', jitter = 30 } = placement;
+  const at = (time: string) => `2025-01-01T${time}.000Z`;
+  await sql('DELETE FROM sync_jobs WHERE id = $1', [queued]);
+  await together(
+    [making(', scheduled_at, created_at', ', $3, $4'), [tenant, other, at(scheduled), at(tick)]],
+    [
+      `UPDATE syncline.connections SET metadata = syncline.patch_sync(metadata, $2), updated_at = $3 WHERE id = $1`,
+      [other, { next_run_at: at(nextRun), last_jitter_seconds: jitter }, at(tick)],
+    ],
+  );
+}
+
+const without = async (what: string, again: string, work: () => Promise<unknown>) => {
+  await sql(what);
+  try {
+    await work();
+  } finally {
+    await database.empty();
+    await sql(again);
+  }
+};
+
+const truth = (items: string[]): CheckOptions => ({
+  truth: [{ connectionId: '', items, keyOf: (payload) => (payload as { item: string }).item }],
+});
+
+interface Corruption {
+  commit: (scene: Scene) => Promise<unknown>;
+  options?: CheckOptions;
+  /** What has to be put away so that it can be committed at all, and how it comes back. */
+  without?: [what: string, again: string];
+}
+
+const quiet: CheckOptions = { quiet: true, now: '2025-01-01T12:10:00Z' };
+
+/** For each invariant one transaction that breaks it, and it alone. */
+const corruptions: Record<string, Corruption> = {
+  'at most one job of a connection is running': {
+    without: [
+      'DROP INDEX idx_sync_jobs_running',
+      `CREATE UNIQUE INDEX idx_sync_jobs_running ON sync_jobs (connection_id) WHERE status = 'running'`,
+    ],
+    commit: async ({ connection, process }) => {
+      const id = await database.job(connection, { job_type: 'full' });
+      await write(starting(), [id, process]);
+    },
+  },
+  'at most one job of a connection and type is queued or running': {
+    without: [
+      'DROP INDEX idx_sync_jobs_connection_type_status',
+      `CREATE UNIQUE INDEX idx_sync_jobs_connection_type_status ON sync_jobs (connection_id, job_type) WHERE status IN ('queued','running')`,
+    ],
+    commit: ({ other }) => together(triggered(other), [making(), [tenant, other]]),
+  },
+  "a job's status moves only along the allowed edges": {
+    commit: ({ ended }) =>
+      write(`UPDATE syncline.sync_jobs SET status = 'queued', finished_at = NULL WHERE id = $1`, [ended]),
+  },
+  'an ended job never changes': {
+    commit: ({ ended }) => write(`UPDATE syncline.sync_jobs SET signal_count = 7 WHERE id = $1`, [ended]),
+  },
+  'a running job has a claim, a process and a start': {
+    commit: ({ running }) => write('UPDATE syncline.sync_jobs SET claim_id = NULL WHERE id = $1', [running]),
+  },
+  'an ended job has a finish, and no process': {
+    commit: ({ running, process }) =>
+      write(ending(`, process_id = '${process}'`).replace('process_id = NULL ,', ''), [running]),
+  },
+  'a job is deleted only when it has ended, or with its connection': {
+    commit: ({ queued }) => write('DELETE FROM syncline.sync_jobs WHERE id = $1', [queued]),
+  },
+  'every job that is queued has a cause': {
+    commit: ({ other }) => write(making().replace('incremental', 'full'), [tenant, other]),
+  },
+  'a job starts only when it is due': {
+    commit: ({ queued, process }) => write(starting(`, scheduled_at = '2030-01-01'`), [queued, process]),
+  },
+  'a job starts only while its connection is active': {
+    commit: async ({ other, queued, process }) => {
+      await sql(`UPDATE connections SET status = 'paused' WHERE id = $1`, [other]);
+      await write(starting(), [queued, process]);
+    },
+  },
+  'a job starts only under a process that has a lease': {
+    commit: ({ queued }) => write(starting(), [queued, randomUUID()]),
+  },
+  'a claim is made once': {
+    commit: ({ queued, process, claim }) =>
+      write(starting().replace('gen_random_uuid()', `'${claim}'`), [queued, process]),
+  },
+  'a running job keeps its claim and its process': {
+    commit: ({ running }) =>
+      write('UPDATE syncline.sync_jobs SET claim_id = gen_random_uuid() WHERE id = $1', [running]),
+  },
+  'a run ends under the claim that it was given': {
+    commit: ({ running }) => write(ending(', claim_id = gen_random_uuid()'), [running]),
+  },
+  'a run is settled by the process that holds its claim': {
+    commit: async ({ queued, running }) => {
+      await write(starting(), [queued, await anotherProcess()]);
+      await write(ending(), [running]);
+    },
+  },
+  'a job is taken from another process only when its lease is over': {
+    commit: async ({ queued, running, process }) => {
+      await sql('DELETE FROM processes WHERE id = $1', [process]);
+      await sql(registering, [process]);
+      await write(starting(), [queued, await anotherProcess()]);
+      await write(
+        `UPDATE syncline.sync_jobs SET status = 'queued', claim_id = NULL, process_id = NULL WHERE id = $1`,
+        [running],
+      );
+    },
+  },
+  'a job that is put back is as it was before it was claimed': {
+    commit: ({ running }) =>
+      write(
+        `UPDATE syncline.sync_jobs SET status = 'queued', claim_id = NULL, process_id = NULL, attempts = 1 WHERE id = $1`,
+        [running],
+      ),
+  },
+  'no job is blocked without a reason': {
+    commit: ({ queued }) => write('UPDATE syncline.sync_jobs SET blocked = true WHERE id = $1', [queued]),
+  },
+  'attempts count the runs that failed, one by one': {
+    commit: ({ queued }) => write('UPDATE syncline.sync_jobs SET attempts = 5 WHERE id = $1', [queued]),
+  },
+  'a run that failed says why, and when it is tried again': {
+    commit: ({ running }) => write(ending(`, attempts = 1`).replace('succeeded', 'failed'), [running]),
+  },
+  'a connection needs its user only after a run was refused': {
+    commit: ({ other }) =>
+      write(`UPDATE syncline.connections SET status = 'needs_auth' WHERE id = $1`, [other]),
+  },
+  "a connection's cursor moves only with the end of a run, or by a rewind": {
+    commit: ({ other }) =>
+      write(
+        `UPDATE syncline.connections SET metadata = syncline.patch_sync(metadata, '{"cursor": 1}') WHERE id = $1`,
+        [other],
+      ),
+  },
+  'the cursor that a run found is stored with its end': {
+    commit: ({ running }) => write(ending(`, next_cursor = '1'`), [running]),
+  },
+  'a job goes on from the cursor that the run before it stored': {
+    commit: ({ connection, running }) =>
+      together([ending(), [running]], [making(', cursor', `, '9'`), [tenant, connection]]),
+  },
+  'signals are stored by the transaction in which their run succeeds': {
+    commit: ({ connection, running }) => write(signalling(', job_id', ', $2'), [connection, running]),
+  },
+  'a job counts the signals that it stored': {
+    commit: ({ running }) => write(ending(', signal_count = 3'), [running]),
+  },
+  'a dedupe key is stored once per connection': {
+    without: [
+      'DROP INDEX idx_signals_dedupe',
+      'CREATE UNIQUE INDEX idx_signals_dedupe ON signals (connection_id, dedupe_key) WHERE dedupe_key IS NOT NULL',
+    ],
+    commit: async ({ other }) => {
+      await write(signalling(', dedupe_key', `, 'a'`), [other]);
+      await write(signalling(', dedupe_key', `, 'a'`), [other]);
+    },
+  },
+  'a stored signal never changes': {
+    commit: async ({ other }) => {
+      await sql(signalling(), [other]);
+      await write(`UPDATE syncline.signals SET kind = 'another'`);
+    },
+  },
+  'every signal has a place in the feed': {
+    without: [
+      'ALTER TABLE signals DISABLE TRIGGER enter_feed',
+      'ALTER TABLE signals ENABLE TRIGGER enter_feed',
+    ],
+    commit: ({ other }) => write(signalling(), [other]),
+  },
+  'no signal joins a batch that had its place before': {
+    commit: async ({ other }) => {
+      await sql(signalling(), [other]);
+      await write(signalling(', batch', ', (SELECT batch FROM syncline.signals)'), [other]);
+    },
+  },
+  'a place in the feed is given once, and to one batch': {
+    commit: async ({ other }) => {
+      await sql(signalling(), [other]);
+      await write(
+        `UPDATE syncline.feed SET position = position + 1000 WHERE batch = (SELECT batch FROM syncline.signals)`,
+      );
+    },
+  },
+  'a job is placed at its slot, plus its jitter': {
+    commit: (scene) => place(scene, { scheduled: '12:15:31' }),
+  },
+  'the next run is one interval after the slot': { commit: (scene) => place(scene, { nextRun: '12:31:00' }) },
+  'jitter is a whole number of seconds within its bounds': {
+    commit: (scene) => place(scene, { scheduled: '12:18:01', jitter: 181 }),
+  },
+  'no slot of a connection is placed twice': {
+    commit: async (scene) => {
+      await place(scene);
+      await sql(`DELETE FROM sync_jobs WHERE connection_id = $1`, [scene.other]);
+      await place(scene, { tick: '12:29:10' });
+    },
+  },
+  'a connection is placed only when it is due': {
+    commit: async (scene) => {
+      await sql(
+        `UPDATE connections SET metadata = patch_sync(metadata, '{"next_run_at": "2025-01-01T12:16:01Z"}') WHERE id = $1`,
+        [scene.other],
+      );
+      await place(scene);
+    },
+  },
+  'a connection is placed only while it is active': {
+    commit: async (scene) => {
+      await sql(`UPDATE connections SET status = 'paused' WHERE id = $1`, [scene.other]);
+      await place(scene);
+    },
+  },
+  'next_run_at moves only with a placement, or when the interval is changed': {
+    commit: ({ other }) =>
+      write(
+        `UPDATE syncline.connections SET metadata = syncline.patch_sync(metadata, '{"next_run_at": "2025-01-01T12:45:00Z"}') WHERE id = $1`,
+        [other],
+      ),
+  },
+  'jobs and signals belong to the tenant and provider of their connection': {
+    commit: ({ other }) => write(signalling().replace("'github'", "'linear'"), [other]),
+  },
+  'the time of the last run never goes back': {
+    commit: ({ other }) =>
+      write(
+        `UPDATE syncline.connections SET last_incremental_ended_at = '2025-01-01T11:00:00Z', updated_at = now() WHERE id = $1`,
+        [other],
+      ),
+  },
+  'the end of an incremental job is remembered by its connection': {
+    commit: ({ running }) =>
+      together([`SELECT set_config('syncline.triggers', 'off', true)`], [ending(), [running]]),
+  },
+  'keys of metadata that the engine does not own survive': {
+    commit: ({ other }) =>
+      write(`UPDATE syncline.connections SET metadata = metadata - 'theirs' WHERE id = $1`, [other]),
+  },
+  'no connection waits for a job that is not there': {
+    commit: async ({ other, queued }) => {
+      await sql('DELETE FROM sync_jobs WHERE id = $1', [queued]);
+      await write('UPDATE syncline.connections SET waits_for_job = true WHERE id = $1', [other]);
+    },
+  },
+  'a lease that has run out is not renewed': {
+    commit: async () => {
+      const id = await anotherProcess();
+      await write(
+        `UPDATE syncline.processes SET expires_at = expires_at + interval '61 seconds' WHERE id = $1`,
+        [id],
+      );
+    },
+  },
+  'a process is forgotten only when no job runs under it': {
+    commit: ({ process }) => write('DELETE FROM syncline.processes WHERE id = $1', [process]),
+  },
+  'at rest, nothing is running': {
+    options: quiet,
+    commit: async (scene) => {
+      await settle(scene);
+      const id = await database.job(scene.connection);
+      await write(starting(), [id, scene.process]);
+    },
+  },
+  'at rest, nothing that could run is left waiting': {
+    options: quiet,
+    commit: async (scene) => {
+      await settle(scene);
+      await database.job(scene.other);
+    },
+  },
+  'at rest, every active connection has its next run': {
+    options: quiet,
+    commit: async (scene) => {
+      await settle(scene);
+      await sql(`UPDATE connections SET metadata = metadata #- '{sync,next_run_at}' WHERE id = $1`, [
+        scene.other,
+      ]);
+    },
+  },
+  'at rest, every job that must wait for its connection is blocked': {
+    options: quiet,
+    commit: async (scene) => {
+      await settle(scene);
+      await sql(`UPDATE connections SET status = 'paused' WHERE id = $1`, [scene.other]);
+      await together([`SELECT set_config('syncline.triggers', 'off', true)`], triggered(scene.other), [
+        making(),
+        [tenant, scene.other],
+      ]);
+    },
+  },
+  'at rest, the tables are what their history says': {
+    options: quiet,
+    commit: async (scene) => {
+      await settle(scene);
+      await together(
+        ['SET LOCAL session_replication_role = replica'],
+        [`UPDATE syncline.connections SET external_id = 'behind its back'`],
+      );
+    },
+  },
+  'every item of the provider is stored': {
+    options: truth(['a', 'b']),
+    commit: ({ other }) => write(signalling(), [other]),
+  },
+  'no item of the provider is stored twice': {
+    options: truth(['a']),
+    commit: async ({ other }) => {
+      await write(signalling(), [other]);
+      await write(signalling(), [other]);
+    },
+  },
+  'nothing is stored that the provider does not have': {
+    options: truth([]),
+    commit: ({ other }) => write(signalling(), [other]),
+  },
+};
+
+const registering = `INSERT INTO processes (id, host, pid, concurrency, providers, started_at, expires_at)
+  VALUES ($1, 'here', 1, 1, '{github}', clock_timestamp(), clock_timestamp() + interval '30 seconds')`;
+
+async function anotherProcess(): Promise<string> {
+  const id = randomUUID();
+  await sql(registering, [id]);
+  return id;
+}
+
+/** Ends what is running, and takes away what is queued. */
+async function settle({ running, queued }: Scene): Promise<void> {
+  await write(ending(), [running]);
+  await sql('DELETE FROM sync_jobs WHERE id = $1', [queued]);
+}
+
+async function scene(): Promise<Scene> {
+  await database.empty();
+  const metadata = { theirs: 1, sync: { next_run_at: '2025-01-01T12:15:00.000Z', cursor: 0 } };
+  const connect = async () => {
+    const id = await database.connect({ metadata, created_at: '2025-01-01T10:00:00Z' });
+    await sql(`UPDATE connections SET last_incremental_ended_at = '2025-01-01T12:00:00Z' WHERE id = $1`, [
+      id,
+    ]);
+    return id;
+  };
+  const [connection, other, process, claim] = [
+    await connect(),
+    await connect(),
+    await anotherProcess(),
+    randomUUID(),
+  ];
+  const held = {
+    status: 'running',
+    process_id: process,
+    claim_id: claim,
+    started_at: '2025-01-01T12:01:00Z',
+  };
+  const running = await database.job(connection, held);
+  const finished = { job_type: 'full', status: 'succeeded', finished_at: '2025-01-01T11:00:00Z' };
+  const ended = await database.job(other, finished);
+  const queued = await database.job(other);
+  await forgetHistory(sql);
+  return { connection, running, process, claim, ended, queued, other };
+}
+
+describe('every invariant', () => {
+  beforeAll(async () => {
+    await keepHistory(sql);
+    const session = new (await import('pg')).default.Client({
+      connectionString: database.url,
+      application_name: 'syncline',
+    });
+    await session.connect();
+    engine = session;
+  });
+  afterAll(() => engine?.end());
+
+  it('can be broken, and nothing is broken that is no invariant', () => {
+    expect(Object.keys(corruptions).sort()).toEqual([...invariants].sort());
+  });
+
+  it('holds for the scene that the others begin with', async () => {
+    const begun = await scene();
+    await place(begun);
+    await write(ending(), [begun.running]);
+    expect(await check(sql, { quiet: true, now: '2025-01-01T12:10:00Z' })).toEqual([]);
+  });
+
+  for (const [invariant, { commit, options = {}, without: away }] of Object.entries(corruptions))
+    it(`is reported, and it alone, when broken: ${invariant}`, async () => {
+      const begun = await scene();
+      const broken = async () => {
+        await commit(begun);
+        const withTruth = options.truth && {
+          truth: options.truth.map((one) => ({ ...one, connectionId: begun.other })),
+        };
+        const violations = await check(sql, { ...options, ...withTruth });
+        expect(violations).not.toEqual([]);
+        expect([...new Set(violations.map((violation) => violation.invariant))]).toEqual([invariant]);
+      };
+      await (away ? without(...away, broken) : broken());
+    });
+});
