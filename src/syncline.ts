@@ -8,6 +8,7 @@ import { type Connector, connectorsByProvider } from './connector.ts';
 import { createFinish } from './credentials/finish.ts';
 import { createCredentialHandles } from './credentials/handles.ts';
 import { createVault } from './credentials/vault.ts';
+import { type Examination, examine } from './doctor/doctor.ts';
 import { describeError, SynclineError } from './errors.ts';
 import { createFeedReader } from './feed/reader.ts';
 import { createFeedWatch } from './feed/watch.ts';
@@ -69,6 +70,8 @@ export interface Syncline extends View {
   readonly authorizations: { finish: ReturnType<typeof createFinish> };
   /** Whether the database can be used, and when a scheduler last ticked. */
   status(): Promise<Status>;
+  /** Looks for what is wrong with the database and the fleet, and what to do about it. Writes nothing. */
+  doctor(): Promise<Examination>;
 }
 
 export interface Status {
@@ -224,6 +227,7 @@ export function compose({ config, log, ports, connectors: given, providers }: Pa
     access: explainedAll(createAccess({ db, ports }), explain),
     ...explainedAll({ receive }, explain),
     authorizations: explainedAll({ finish: createFinish({ db, ports, vault, connectors, log }) }, explain),
+    doctor: () => explained(examine({ db, ports, config, vault, explain }), explain),
     status: async () => {
       const schemaVersion = await explained(checkSchema(db, schema), explain);
       const tickedAt = await explained(lastTickAt(db), explain);

@@ -10,6 +10,7 @@ import { addConnector } from './connector.ts';
 import { addCredentials } from './credentials.ts';
 import { addDemo } from './demo-load.ts';
 import { addDev } from './dev.ts';
+import { addDoctor } from './doctor.ts';
 import { addJobs } from './jobs.ts';
 import { addKeys } from './keys.ts';
 import { addMigrate } from './migrate.ts';
@@ -42,6 +43,7 @@ Examples:
   $ syncline connections add --provider github --tenant-name Northwind
   $ syncline connections why <id>           why is it syncing, or why not?
   $ syncline jobs list --status failed      what went wrong?
+  $ syncline doctor                         is anything wrong with the database or the fleet?
   $ syncline connector new tracker          write a connector; \`connector run\` and \`connector test\` try it
   $ syncline signals tail --payload         watch what comes in`,
   );
@@ -61,6 +63,7 @@ for (const add of [
   addKeys,
   addCredentials,
   addConfig,
+  addDoctor,
   addDemo,
 ])
   add(program);

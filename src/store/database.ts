@@ -23,6 +23,8 @@ interface TransactionOptions {
   triggers?: 'on' | 'off';
   /** False where a crash of the server may undo what it has acknowledged: nobody waits for the disk then. */
   durable?: boolean;
+  /** Postgres itself refuses every write. */
+  readOnly?: boolean;
 }
 
 export interface Database extends Queryable {
@@ -51,6 +53,7 @@ const usually: Required<TransactionOptions> = {
   timeoutMs: queryTimeoutMs,
   triggers: 'on',
   durable: true,
+  readOnly: false,
 };
 
 export function openDatabase(
@@ -153,7 +156,8 @@ const plans = {
 };
 
 /** The time limits hold on the server too: a process that is frozen or cut off must not keep its locks. */
-function beginning({ lockTimeoutMs, timeoutMs, triggers, durable }: Required<TransactionOptions>): string {
+function beginning(options: Required<TransactionOptions>): string {
+  const { lockTimeoutMs, timeoutMs, triggers, durable, readOnly } = options;
   const settings = {
     ...plans,
     // Otherwise whatever the server is set to: it may wait for replicas, too.
@@ -164,7 +168,7 @@ function beginning({ lockTimeoutMs, timeoutMs, triggers, durable }: Required<Tra
     idle_in_transaction_session_timeout: timeoutMs,
   };
   const set = Object.entries(settings).map(([name, value]) => `set_config('${name}', '${value}', true)`);
-  return `BEGIN; SELECT ${set.join(', ')}`;
+  return `BEGIN${readOnly ? ' READ ONLY' : ''}; SELECT ${set.join(', ')}`;
 }
 
 /** From here on the triggers do their part again, until the transaction ends. */

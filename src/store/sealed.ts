@@ -49,3 +49,12 @@ export async function writeSealed(
     [rows.map(({ name }) => name), rows.map(({ keyId }) => keyId), rows.map(({ sealed }) => sealed)],
   );
 }
+
+/** Some of what is encrypted, from the end of the table's key. */
+export function sampleSealed(tx: Queryable, table: SealedTable, limit: number): Promise<SealedEntry[]> {
+  const column = names[table];
+  return tx.query<SealedEntry>(
+    `SELECT ${asText(column)} AS name, tenant_id, key_id, sealed FROM ${tx.schema}.${table} ORDER BY ${column} DESC LIMIT $1`,
+    [limit],
+  );
+}

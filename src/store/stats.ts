@@ -164,7 +164,8 @@ export async function dueGroups(
   return { groups, share };
 }
 
-async function estimatedRows(db: Queryable, table: string): Promise<number> {
+/** As Postgres itself last counted them. */
+export async function estimatedRows(db: Queryable, table: string): Promise<number> {
   const [row] = await db.query<{ rows: number }>(
     `SELECT greatest(reltuples, 0)::float8 AS rows FROM pg_class WHERE oid = $1::regclass`,
     [`${db.schema}.${table}`],

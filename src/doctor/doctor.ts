@@ -1,0 +1,91 @@
+import type { Config } from '../config/settings.ts';
+import type { Vault } from '../credentials/vault.ts';
+import { describeError, SynclineError } from '../errors.ts';
+import type { Ports } from '../ports.ts';
+import type { Database } from '../store/database.ts';
+import type { Check, Finding, Severity } from './check.ts';
+import { dataChecks } from './data.ts';
+import { fleetChecks } from './fleet.ts';
+import { schemaChecks } from './schema.ts';
+import { serverChecks } from './server.ts';
+import { workChecks } from './work.ts';
+
+/** What came of a check; `unknown` where it could not be made. */
+export interface CheckResult {
+  name: string;
+  group: Check['group'];
+  outcome: 'ok' | Severity | 'unknown';
+  detail: string | undefined;
+  findings: Finding[];
+}
+
+export interface Examination {
+  /** The worst of all outcomes. */
+  outcome: CheckResult['outcome'];
+  at: Date;
+  checks: CheckResult[];
+}
+
+const checks: Check[] = [...serverChecks, ...schemaChecks, ...fleetChecks, ...workChecks, ...dataChecks];
+
+/** A check is a few look-ups; one that takes longer must not make a slow database slower. */
+const patience = { timeoutMs: 5000, lockTimeoutMs: 1000, readOnly: true };
+
+export interface DoctorContext {
+  db: Database;
+  ports: Ports;
+  config: Config;
+  vault: Vault;
+  explain: (error: unknown) => unknown;
+}
+
+/** Looks at a database as it is now, and says what is wrong with it. Writes nothing, and Postgres is told to see to that. */
+export async function examine(context: DoctorContext): Promise<Examination> {
+  const results: CheckResult[] = [];
+  for (const check of checks) {
+    const hasSchema = !results.some(({ name, outcome }) => name === 'schema version' && outcome !== 'ok');
+    results.push(
+      hasSchema || check.anySchema
+        ? await made(context, check)
+        : notMade(check, 'the schema is not of this release'),
+    );
+  }
+  const outcomes = new Set(results.map(({ outcome }) => outcome));
+  const outcome = (['error', 'unknown', 'warning'] as const).find((one) => outcomes.has(one)) ?? 'ok';
+  return { outcome, at: new Date(context.ports.now()), checks: results };
+}
+
+async function made(
+  { db, ports, config, vault, explain }: DoctorContext,
+  check: Check,
+): Promise<CheckResult> {
+  try {
+    const { findings, detail } = await db.transaction(
+      (tx) => check.look({ tx, now: new Date(ports.now()), config, vault }),
+      patience,
+    );
+    const outcome =
+      (['error', 'warning'] as const).find((one) => findings.some(({ severity }) => severity === one)) ??
+      'ok';
+    return { name: check.name, group: check.group, outcome, detail, findings };
+  } catch (thrown) {
+    const reason = explain(thrown);
+    if (isUnreachable(reason)) throw reason;
+    return notMade(check, describeError(reason));
+  }
+}
+
+/** Without a server or a login nothing can be said; without a single privilege, much. */
+function isUnreachable(reason: unknown): boolean {
+  if (!(reason instanceof SynclineError)) return false;
+  const isPrivilege = (reason.cause as { code?: string } | undefined)?.code === '42501';
+  return ['DATABASE_UNREACHABLE', 'DATABASE_REFUSED'].includes(reason.code) && !isPrivilege;
+}
+
+const notMade = ({ name, group }: Check, reason: string): CheckResult => ({
+  name,
+  group,
+  outcome: 'unknown',
+  detail: `could not look: ${reason}`,
+  findings: [],
+});

@@ -1,0 +1,80 @@
+import type { Queryable } from '../database.ts';
+
+/** What the server is set to, as far as promises of the engine rest on it. */
+export interface ServerRow {
+  version: string;
+  version_number: number;
+  fsync: boolean;
+  full_page_writes: boolean;
+  synchronous_commit: string;
+  autovacuum: boolean;
+  track_counts: boolean;
+  /** A replica, or told to refuse writes. */
+  read_only: boolean;
+  max_connections: number;
+  /** Of these, those that are kept for others. */
+  reserved_connections: number;
+  used_connections: number;
+  clock: Date;
+}
+
+export async function readServer(tx: Queryable): Promise<ServerRow> {
+  const [row] = await tx.query<ServerRow>(
+    `SELECT current_setting('server_version') AS version, current_setting('server_version_num')::int AS version_number,
+       current_setting('fsync') = 'on' AS fsync, current_setting('full_page_writes') = 'on' AS full_page_writes,
+       current_setting('autovacuum') = 'on' AS autovacuum, current_setting('track_counts') = 'on' AS track_counts,
+       current_setting('synchronous_commit') AS synchronous_commit,
+       pg_is_in_recovery() OR current_setting('default_transaction_read_only') = 'on' AS read_only,
+       current_setting('max_connections')::int AS max_connections,
+       current_setting('superuser_reserved_connections')::int + coalesce(current_setting('reserved_connections', true), '0')::int AS reserved_connections,
+       (SELECT count(*)::int FROM pg_stat_activity WHERE datid IS NOT NULL) AS used_connections,
+       clock_timestamp() AS clock`,
+  );
+  return row as ServerRow;
+}
+
+/** Something that keeps dead rows from being forgotten, and the feed from passing a position that failed. */
+export interface HolderRow {
+  kind: 'session' | 'prepared' | 'slot';
+  /** What ends it is called by: the process id of a session, or a name. */
+  name: string;
+  /** The application's own name for itself, or the database; never what it runs. */
+  owner: string;
+  since: Date | null;
+}
+
+const mostShown = 10;
+
+/** Sessions in a transaction since before `before`, prepared transactions as old, and replication slots that nobody reads from. */
+export function findHolders(tx: Queryable, before: Date): Promise<HolderRow[]> {
+  return tx.query<HolderRow>(
+    `(SELECT 'session' AS kind, pid::text AS name, coalesce(nullif(application_name, ''), usename, '?') AS owner, xact_start AS since
+      FROM pg_stat_activity WHERE backend_type = 'client backend' AND xact_start < $1 AND pid <> pg_backend_pid() ORDER BY xact_start LIMIT ${mostShown})
+     UNION ALL
+     (SELECT 'prepared', gid, owner::text, prepared FROM pg_prepared_xacts WHERE prepared < $1 ORDER BY prepared LIMIT ${mostShown})
+     UNION ALL
+     (SELECT 'slot', slot_name::text, slot_type, NULL FROM pg_replication_slots
+      WHERE NOT active AND (xmin IS NOT NULL OR catalog_xmin IS NOT NULL) LIMIT ${mostShown})`,
+    [before],
+  );
+}
+
+/** A table, and how well it is kept. */
+export interface TableCareRow {
+  name: string;
+  autovacuum_off: boolean;
+  live: number;
+  dead: number;
+  /** Transactions since its rows were last frozen: at two thousand million the server stops. */
+  frozen_age: number;
+}
+
+export function findTableCare(tx: Queryable): Promise<TableCareRow[]> {
+  return tx.query<TableCareRow>(
+    `SELECT c.relname AS name, coalesce('autovacuum_enabled=false' = ANY (c.reloptions) OR 'autovacuum_enabled=off' = ANY (c.reloptions), false) AS autovacuum_off,
+       coalesce(s.n_live_tup, 0)::float8 AS live, coalesce(s.n_dead_tup, 0)::float8 AS dead, age(c.relfrozenxid)::float8 AS frozen_age
+     FROM pg_class c LEFT JOIN pg_stat_all_tables s ON s.relid = c.oid
+     WHERE c.relnamespace = $1::regnamespace AND c.relkind = 'r' ORDER BY c.relname LIMIT 100`,
+    [tx.schema],
+  );
+}

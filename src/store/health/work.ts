@@ -1,0 +1,120 @@
+import type { Queryable } from '../database.ts';
+import { estimatedRows } from '../stats.ts';
+
+/** As many as one looks at; one more is asked for, to know whether there are. */
+const mostFound = 100;
+
+/** Jobs that are run by a process whose lease ended before `before`, or which is not there. */
+export function findOrphans(tx: Queryable, before: Date): Promise<{ id: string; process_id: string }[]> {
+  return tx.query(
+    `SELECT j.id, j.process_id FROM (
+       SELECT id, process_id FROM ${tx.schema}.sync_jobs WHERE status = 'running' AND process_id IS NOT NULL AND updated_at < $1
+       LIMIT 10000) j
+     WHERE coalesce((SELECT p.expires_at FROM ${tx.schema}.processes p WHERE p.id = j.process_id), '-infinity') < $1
+     LIMIT ${mostFound + 1}`,
+    [before],
+  );
+}
+
+/** Connections that break EXE-3 or DB-1. While the unique indexes are there and valid, none can be. */
+export function findCrowded(tx: Queryable): Promise<{ connection_id: string; what: string }[]> {
+  return tx.query(
+    `WITH pending AS MATERIALIZED (
+       SELECT connection_id, job_type, status FROM ${tx.schema}.sync_jobs WHERE status IN ('queued', 'running') LIMIT 100000)
+     SELECT connection_id, 'running' AS what FROM pending WHERE status = 'running' GROUP BY connection_id HAVING count(*) > 1
+     UNION ALL
+     SELECT connection_id, job_type FROM pending GROUP BY connection_id, job_type HAVING count(*) > 1
+     LIMIT ${mostFound + 1}`,
+  );
+}
+
+/** Jobs that nothing keeps from running, and which are marked as if something did. */
+export async function findWronglyBlocked(tx: Queryable): Promise<string[]> {
+  const rows = await tx.query<{ id: string }>(
+    `SELECT DISTINCT q.connection_id AS id FROM (
+       SELECT connection_id FROM ${tx.schema}.sync_jobs WHERE status = 'queued' AND blocked LIMIT 10000) q
+     WHERE (SELECT c.status FROM ${tx.schema}.connections c WHERE c.id = q.connection_id) = 'active'
+       AND (SELECT r.id FROM ${tx.schema}.sync_jobs r WHERE r.connection_id = q.connection_id AND r.status = 'running' LIMIT 1) IS NULL
+     LIMIT ${mostFound + 1}`,
+  );
+  return rows.map((row) => row.id);
+}
+
+/** Beyond this many connections, some of them are looked at. */
+const sampled = 20_000;
+
+export interface SampledConnection {
+  id: string;
+  /** Set aside until its incremental job ends, and there is none. */
+  waits_in_vain: boolean;
+  metadata_type: string | null;
+  sync_type: string | null;
+  /** The fields of metadata.sync that the scheduler owns; one that is very long, and so surely wrong, is cut. */
+  fields: Record<string, unknown> | null;
+}
+
+/** Some connections, all where there are few (`isWhole`). What only some of them have is in no index. */
+export async function sampleConnections(
+  tx: Queryable,
+): Promise<{ connections: SampledConnection[]; isWhole: boolean }> {
+  const share = Math.min(1, sampled / Math.max(1, await estimatedRows(tx, 'connections')));
+  const connections = await tx.query<SampledConnection>(
+    `SELECT c.id, jsonb_typeof(metadata) AS metadata_type, jsonb_typeof(metadata -> 'sync') AS sync_type,
+       (SELECT jsonb_object_agg(key, CASE WHEN length(value::text) < 200 THEN value ELSE to_jsonb(left(value::text, 80)) END)
+        FROM jsonb_each(CASE WHEN jsonb_typeof(metadata -> 'sync') = 'object' THEN metadata -> 'sync' ELSE '{}' END)
+        WHERE key IN ('interval_seconds', 'next_run_at', 'first_activated_at', 'last_jitter_seconds')) AS fields,
+       waits_for_job AND (SELECT j.id FROM ${tx.schema}.sync_jobs j WHERE j.connection_id = c.id AND j.job_type = 'incremental'
+         AND j.status IN ('queued', 'running') LIMIT 1) IS NULL AS waits_in_vain
+     FROM ${tx.schema}.connections c TABLESAMPLE SYSTEM ($1) LIMIT ${2 * sampled}`,
+    [100 * share],
+  );
+  return { connections, isWhole: share === 1 && connections.length < 2 * sampled };
+}
+
+/** How long the first of the jobs that could run has waited, of each provider that has some. */
+export async function longestWaits(
+  tx: Queryable,
+  providers: readonly string[],
+  before: Date,
+): Promise<{ slug: string; since: Date }[]> {
+  return tx.query(
+    `SELECT p.slug, j.scheduled_at AS since FROM unnest($1::text[]) AS p (slug) CROSS JOIN LATERAL (
+       SELECT scheduled_at FROM ${tx.schema}.sync_jobs
+       WHERE status = 'queued' AND NOT blocked AND retry_after IS NULL AND provider_slug = p.slug AND priority = 0 AND scheduled_at < $2
+       ORDER BY provider_slug, priority, scheduled_at LIMIT 1) j`,
+    [providers, before],
+  );
+}
+
+/** What is kept for longer than it should be: the time of the oldest of each kind. */
+export async function oldestKept(
+  tx: Queryable,
+): Promise<{ endedJobs: Date | null; events: Date | null; signals: Date | null }> {
+  const [row] = await tx.query<{ endedJobs: Date | null; events: Date | null; signals: Date | null }>(
+    `SELECT (SELECT coalesce(finished_at, updated_at) FROM ${tx.schema}.sync_jobs
+        WHERE status IN ('succeeded', 'failed', 'cancelled', 'completed') ORDER BY coalesce(finished_at, updated_at) LIMIT 1) AS "endedJobs",
+       (SELECT created_at FROM ${tx.schema}.events ORDER BY created_at LIMIT 1) AS events,
+       (SELECT created_at FROM ${tx.schema}.feed WHERE position IS NOT NULL AND batch <> '00000000-0000-0000-0000-000000000000'
+        ORDER BY position LIMIT 1) AS signals`,
+  );
+  return row ?? { endedJobs: null, events: null, signals: null };
+}
+
+/** The newest signals that no reader of the feed can come by: their batch has no place. */
+export async function findUnplacedSignals(tx: Queryable): Promise<{ looked: number; unplaced: number }> {
+  const [row] = await tx.query<{ looked: number; unplaced: number }>(
+    `SELECT count(*)::int AS looked, (count(*) FILTER (WHERE position IS NULL))::int AS unplaced FROM (
+       SELECT (SELECT f.position FROM ${tx.schema}.feed f WHERE f.batch = s.batch) AS position
+       FROM (SELECT batch FROM ${tx.schema}.signals ORDER BY id DESC LIMIT 1000) s) newest`,
+  );
+  return row ?? { looked: 0, unplaced: 0 };
+}
+
+/** Of the newest credentials, those that their provider would not renew. */
+export async function countRefused(tx: Queryable): Promise<number> {
+  const [row] = await tx.query<{ refused: number }>(
+    `SELECT count(*)::int AS refused FROM (SELECT refused_at FROM ${tx.schema}.credentials ORDER BY id DESC LIMIT 10000) c
+     WHERE refused_at IS NOT NULL`,
+  );
+  return row?.refused ?? 0;
+}

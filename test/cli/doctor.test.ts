@@ -1,0 +1,166 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/dev/postgres.ts';
+import { createSyncline, type Examination, type Syncline, systemPorts } from '../../src/index.ts';
+import { finding, findingsIn } from '../doctor/findings.ts';
+import { connector } from '../setup/connector.ts';
+import { silent } from '../setup/database.ts';
+import { runCli } from '../setup/process.ts';
+import { until } from '../setup/until.ts';
+
+const key = `main:${randomBytes(32).toString('base64')}`;
+const hour = 3600_000;
+
+describe('syncline doctor, on a healthy fleet', () => {
+  let server: EmbeddedPostgres;
+  let fleet: Syncline;
+  const doctor = (...args: string[]) =>
+    runCli(['doctor', ...args], {
+      env: { SYNCLINE_DATABASE_URL: server.url, SYNCLINE_CREDENTIALS_KEYS: key },
+    });
+  const onServer = async (text: string, options?: string) => {
+    const client = new pg.Client({ connectionString: server.url, ...(options && { options }) });
+    await client.connect();
+    await client.query(text).finally(() => client.end());
+  };
+
+  beforeAll(async () => {
+    // Of its own, because the others' does not wait for its disk.
+    server = await startEmbeddedPostgres({
+      folder: mkdtempSync(join(tmpdir(), 'syncline-doctor-')),
+      keep: false,
+      settings: { max_prepared_transactions: '5', max_connections: '40' },
+    });
+    fleet = createSyncline({
+      database: server.url,
+      logger: silent,
+      connectors: [connector()],
+      credentials: { keys: [key] },
+    });
+    await fleet.migrate();
+    const { id } = await fleet.tenants.create({ name: 'a tenant' });
+    await fleet.connections.create({ tenantId: id, provider: 'github' });
+    await fleet.start();
+    await until(
+      'a run has succeeded',
+      async () => (await fleet.jobs.list({ status: 'succeeded' })).items.length > 0,
+    );
+  });
+  afterAll(async () => {
+    await fleet?.stop();
+    await server?.stop();
+  });
+
+  it('says that all is well, and exits with 0', async () => {
+    const { code, stdout, stderr } = await doctor();
+    expect({ code, stderr, bad: stdout.split('\n').filter((line) => /^ +[^✓ ]/.test(line)) }).toEqual({
+      code: 0,
+      stderr: '',
+      bad: [],
+    });
+    expect(stdout).toMatch(/^Server\n {2}✓ server version \(Postgres /);
+    expect(stdout).toMatch(/\nAll is well: \d\d checks\.\n$/);
+  });
+
+  it('says so to machines', async () => {
+    const { code, stdout } = await doctor('--json');
+    const { outcome, checks } = JSON.parse(stdout) as Examination;
+    expect({ code, outcome, findings: checks.flatMap(({ findings }) => findings) }).toEqual({
+      code: 0,
+      outcome: 'ok',
+      findings: [],
+    });
+  });
+
+  it('has help with examples', async () => {
+    const { stdout } = await doctor('--help');
+    expect(stdout).toMatch(/Exits with 0 if all is well[\s\S]*Examples:\n {2}\$ syncline doctor\n/);
+  });
+
+  it('exits with 1 where promises are in danger: durability, vacuum', async () => {
+    await onServer(`ALTER SYSTEM SET fsync = off`);
+    await onServer(`ALTER SYSTEM SET full_page_writes = off`);
+    await onServer(`ALTER SYSTEM SET synchronous_commit = off`);
+    await onServer(`ALTER SYSTEM SET autovacuum = off`);
+    await onServer('SELECT pg_reload_conf()');
+    await until('the server has read its settings', async () => (await doctor()).code === 1);
+    const { stdout } = await doctor();
+    for (const setting of ['fsync', 'full_page_writes', 'synchronous_commit', 'autovacuum'])
+      expect(stdout).toContain(`→ ALTER SYSTEM SET ${setting} = on; SELECT pg_reload_conf();`);
+    await onServer('ALTER SYSTEM RESET ALL');
+    await onServer('SELECT pg_reload_conf()');
+    await until('the server has read its settings', async () => (await doctor()).code === 0);
+  });
+
+  it('counts the connections that one more process would take', async () => {
+    const large = createSyncline({ database: { url: server.url, poolSize: 40 }, logger: silent });
+    const found = findingsIn(await large.doctor().finally(() => large.stop()), 'room for connections');
+    expect(found).toEqual([
+      finding('warning', /^\d+ connections are free, and one more process may take 41/, /max_connections/),
+    ]);
+  });
+
+  it('names prepared transactions and slots that hold vacuum, and old sessions', async () => {
+    const session = new pg.Client({ connectionString: server.url, application_name: 'a forgotten console' });
+    await session.connect();
+    await session.query('BEGIN; SELECT pg_current_xact_id()');
+    await onServer(`BEGIN; CREATE TABLE forgotten (); PREPARE TRANSACTION 'forgotten'`);
+    const later = createSyncline({
+      database: server.url,
+      logger: silent,
+      ports: { ...systemPorts, now: () => Date.now() + hour },
+    });
+    const found = findingsIn(await later.doctor(), 'old transactions').filter(({ message }) =>
+      /a forgotten console|"forgotten"/.test(message),
+    );
+    await later.stop();
+    await session.end();
+    await onServer(`ROLLBACK PREPARED 'forgotten'`);
+    expect(found).toEqual([
+      finding(
+        'warning',
+        /^Session \d+ \(a forgotten console\) has been in a transaction for 60 min/,
+        /^SELECT pg_terminate_backend\(\d+\);$/,
+      ),
+      finding(
+        'warning',
+        /^Prepared transaction "forgotten" of syncline has waited for 60 min/,
+        /ROLLBACK PREPARED 'forgotten';$/,
+      ),
+    ]);
+  });
+
+  it('reports a server that takes no writes', async () => {
+    await onServer('ALTER ROLE syncline SET default_transaction_read_only = on');
+    const { code, stdout } = await doctor();
+    await onServer(
+      'ALTER ROLE syncline RESET default_transaction_read_only',
+      '-c default_transaction_read_only=off',
+    );
+    expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringContaining('✗ server takes writes') });
+  });
+
+  it('exits with 2 where it cannot look, and tells no password', async () => {
+    const url = new URL(server.url);
+    url.port = '1';
+    const { code, stdout, stderr } = await runCli(['doctor'], { env: { SYNCLINE_DATABASE_URL: url.href } });
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toMatch(/^error: Postgres at 127\.0\.0\.1:1 cannot be reached/);
+    expect(stderr).not.toContain(url.password);
+  });
+
+  it('says that the schema is missing, and looks at nothing that needs it', async () => {
+    const { code, stdout } = await runCli(['doctor'], {
+      env: { SYNCLINE_DATABASE_URL: server.url, SYNCLINE_DATABASE_SCHEMA: 'nowhere' },
+    });
+    expect(code).toBe(1);
+    expect(stdout).toContain(
+      'error: The database has no Syncline schema "nowhere" yet.\n      → Run `syncline migrate` first.',
+    );
+    expect(stdout).toContain('? indexes (could not look: the schema is not of this release)');
+  });
+});

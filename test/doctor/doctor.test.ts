@@ -1,0 +1,390 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { createSyncline, systemPorts } from '../../src/index.ts';
+import { expectedShape } from '../../src/store/health/expected.ts';
+import { findConstraints, findFunctions, findIndexes, findTriggers } from '../../src/store/health/shape.ts';
+import { silent, tenant, useDatabase } from '../setup/database.ts';
+import { runCli } from '../setup/process.ts';
+import { finding, findingsIn } from './findings.ts';
+
+const database = useDatabase();
+const { sql } = database;
+const key = `main:${randomBytes(32).toString('base64')}`;
+const hour = 3600_000;
+
+/** The findings of one check, as seen now, or as it would be seen later. */
+async function findingsOf(
+  name: string,
+  { aheadMs = 0, keys = [key] }: { aheadMs?: number; keys?: string[] } = {},
+) {
+  const engine = createSyncline({
+    database: database.url,
+    logger: silent,
+    credentials: { keys },
+    ports: { ...systemPorts, now: () => Date.now() + aheadMs },
+  });
+  return findingsIn(await engine.doctor().finally(() => engine.stop()), name);
+}
+
+describe('the doctor', () => {
+  it('writes nothing: every statement is part of a transaction that Postgres keeps from writing', async () => {
+    const statements: string[] = [];
+    const query = <T>(statement: string, send: () => Promise<T>) => {
+      statements.push(statement);
+      return send();
+    };
+    const engine = database.engine({ ports: { ...systemPorts, query } });
+    await engine.doctor();
+    let inside = false;
+    for (const statement of statements) {
+      if (statement.startsWith('BEGIN')) expect(statement).toMatch(/^BEGIN READ ONLY; /);
+      else expect(inside).toBe(true);
+      inside = !/^(COMMIT|ROLLBACK)$/.test(statement);
+    }
+    expect(statements.filter((statement) => statement.startsWith('BEGIN')).length).toBeGreaterThan(20);
+  });
+
+  it('knows what the migrations made', async () => {
+    const tx = { schema: '"syncline"', tables: {} as never, query: database.sql };
+    const without = (parts: { broken: boolean }[]) => parts.map(({ broken: _, ...part }) => part);
+    expect({
+      indexes: without(await findIndexes(tx)),
+      triggers: without(await findTriggers(tx)),
+      constraints: without(await findConstraints(tx)),
+      functions: await findFunctions(tx),
+    }).toEqual(expectedShape);
+  });
+});
+
+describe('the doctor, on a database that is not well', () => {
+  beforeEach(() => database.empty());
+
+  it('compares clocks', async () => {
+    expect(await findingsOf('clock', { aheadMs: 10_000 })).toEqual([
+      finding('warning', /^The clock of this machine is 10 s ahead of the database's/, /NTP/),
+    ]);
+    expect(await findingsOf('clock', { aheadMs: -hour })).toEqual([
+      finding('error', /60 min behind the database's.* late\.$/, /NTP/),
+    ]);
+    expect(await findingsOf('clock')).toEqual([]);
+  });
+
+  it('finds tables that are not vacuumed', async () => {
+    await sql('ALTER TABLE signals SET (autovacuum_enabled = false)');
+    expect(await findingsOf('vacuum')).toEqual([
+      finding(
+        'error',
+        /^Autovacuum is off for signals/,
+        /^ALTER TABLE signals RESET \(autovacuum_enabled\);$/,
+      ),
+    ]);
+    await sql('ALTER TABLE signals RESET (autovacuum_enabled)');
+  });
+
+  it('finds an index that is missing, not unique or not built to its end, with the statement that makes it', async () => {
+    const definition = `UNIQUE INDEX idx_sync_jobs_running ON sync_jobs USING btree (connection_id) WHERE (status = 'running'::text)`;
+    const making =
+      /^CREATE UNIQUE INDEX CONCURRENTLY idx_sync_jobs_running ON sync_jobs USING btree \(connection_id\) WHERE \(status = 'running'::text\);$/;
+    await sql('DROP INDEX idx_sync_jobs_running');
+    const missing = await findingsOf('indexes');
+    expect(missing).toEqual([
+      finding('error', /idx_sync_jobs_running on sync_jobs is missing: what it keeps unique is not/, making),
+    ]);
+    await sql(`CREATE INDEX idx_sync_jobs_running ON sync_jobs (connection_id) WHERE status = 'running'`);
+    expect(await findingsOf('indexes')).toEqual([
+      finding(
+        'error',
+        /idx_sync_jobs_running is not unique/,
+        /^DROP INDEX idx_sync_jobs_running; CREATE UNIQUE/,
+      ),
+    ]);
+    await sql('DROP INDEX idx_sync_jobs_running');
+    await sql(String(missing[0]?.remedy).replace(' CONCURRENTLY', ''));
+    expect(await findingsOf('indexes')).toEqual([]);
+    await sql(`UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'idx_sync_jobs_running'::regclass`);
+    expect(await findingsOf('indexes')).toEqual([
+      finding('error', /was not built to its end/, /^DROP INDEX idx_sync_jobs_running; CREATE UNIQUE/),
+    ]);
+    await sql('DROP INDEX idx_sync_jobs_running');
+    await sql(`CREATE ${definition}`);
+  });
+
+  it('finds triggers that are missing or switched off', async () => {
+    await sql('ALTER TABLE sync_jobs DISABLE TRIGGER after_update');
+    expect(await findingsOf('triggers')).toEqual([
+      finding(
+        'error',
+        /after_update on sync_jobs is switched off/,
+        /^ALTER TABLE sync_jobs ENABLE TRIGGER after_update;/,
+      ),
+    ]);
+    await sql('ALTER TABLE sync_jobs ENABLE TRIGGER after_update');
+    await sql('DROP TRIGGER give_position ON feed');
+    const found = await findingsOf('triggers');
+    expect(found).toEqual([
+      finding(
+        'error',
+        /give_position on feed is missing/,
+        /^CREATE CONSTRAINT TRIGGER give_position AFTER INSERT ON feed DEFERRABLE/,
+      ),
+    ]);
+    await sql(String(found[0]?.remedy));
+    expect(await findingsOf('triggers')).toEqual([]);
+  });
+
+  it('finds constraints that are missing or were never checked', async () => {
+    await sql('ALTER TABLE signals DROP CONSTRAINT signals_connection_id_fkey');
+    const found = await findingsOf('constraints');
+    expect(found).toEqual([
+      finding(
+        'error',
+        /signals_connection_id_fkey of signals is missing/,
+        /^ALTER TABLE signals ADD CONSTRAINT signals_connection_id_fkey FOREIGN KEY/,
+      ),
+    ]);
+    await sql(`${String(found[0]?.remedy).replace(/;$/, '')} NOT VALID`);
+    const unchecked = await findingsOf('constraints');
+    expect(unchecked).toEqual([
+      finding('warning', /was never checked/, /VALIDATE CONSTRAINT signals_connection_id_fkey;$/),
+    ]);
+    await sql(String(unchecked[0]?.remedy));
+    expect(await findingsOf('constraints')).toEqual([]);
+  });
+
+  it('finds functions that are missing', async () => {
+    await sql('ALTER FUNCTION wake_executors(text) RENAME TO gone');
+    expect(await findingsOf('functions')).toEqual([
+      finding('error', /^Function wake_executors is missing/, /migrations/),
+    ]);
+    await sql('ALTER FUNCTION gone(text) RENAME TO wake_executors');
+  });
+
+  it('finds privileges that the user lacks', async () => {
+    const role = `doctor_${randomUUID().slice(0, 8)}`;
+    await sql(`CREATE ROLE ${role} LOGIN PASSWORD 'hidden-word'`);
+    try {
+      await sql(`GRANT USAGE ON SCHEMA syncline TO ${role}`);
+      await sql(`GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA syncline TO ${role}`);
+      await sql(`GRANT USAGE ON ALL SEQUENCES IN SCHEMA syncline TO ${role}`);
+      await sql(`REVOKE SELECT, INSERT ON signals FROM ${role}`);
+      const url = new URL(database.url);
+      Object.assign(url, { username: role, password: 'hidden-word' });
+      const { code, stdout, stderr } = await runCli(['doctor'], { env: { SYNCLINE_DATABASE_URL: url.href } });
+      expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
+      expect(stdout).toContain(
+        `error: User ${role}, as whom this process connects, lacks INSERT, SELECT ON syncline.signals.\n      → GRANT INSERT, SELECT ON syncline.signals TO ${role};`,
+      );
+      expect(stdout).toContain('? feed (could not look: ');
+      expect(stdout).not.toContain('hidden-word');
+    } finally {
+      await sql(`DROP OWNED BY ${role}`);
+      await sql(`DROP ROLE ${role}`);
+    }
+  });
+
+  it('misses a scheduler and an executor', async () => {
+    expect(await findingsOf('scheduler')).toEqual([
+      finding('error', /^No scheduler has ticked/, /--roles scheduler/),
+    ]);
+    expect(await findingsOf('executors')).toEqual([
+      finding('error', /^No executor has a lease/, /--roles executor/),
+    ]);
+    await sql(`INSERT INTO schedulers VALUES ($1, 'here', 1, now(), now() - interval '10 minutes', 1, 0)`, [
+      randomUUID(),
+    ]);
+    expect(await findingsOf('scheduler')).toEqual([
+      finding('error', /^The last tick of a scheduler was 10 min ago/, /--roles scheduler/),
+    ]);
+    await sql('DELETE FROM schedulers');
+  });
+
+  it('finds connections that nobody places', async () => {
+    await database.connect({ metadata: { sync: { next_run_at: '2025-01-01T00:00:00Z' } } });
+    expect(await findingsOf('overdue connections', { aheadMs: hour })).toEqual([
+      finding('error', /^1 active connections are due and have no job/, /syncline tick/),
+    ]);
+    expect(await findingsOf('overdue connections')).toEqual([]);
+  });
+
+  it('finds jobs that nobody serves, and jobs that wait for too long', async () => {
+    await database.job(await database.connect());
+    expect(await findingsOf('providers without an executor')).toEqual([
+      finding('error', /^Jobs of "github" are due, and no running executor/, /--provider github/),
+    ]);
+    await sql(
+      `INSERT INTO processes VALUES ($1, 'here', 1, 1, '{github}', now(), now() + interval '1 hour')`,
+      [randomUUID()],
+    );
+    expect(await findingsOf('providers without an executor')).toEqual([]);
+    expect(await findingsOf('executors keep up')).toEqual([
+      finding('warning', /^A job of "github" has been due for /, /SYNCLINE_EXECUTOR_CONCURRENCY/),
+    ]);
+  });
+
+  it('finds jobs of processes that are gone', async () => {
+    const claimed = { status: 'running', process_id: randomUUID(), claim_id: randomUUID() };
+    const id = await database.job(await database.connect(), claimed);
+    expect(await findingsOf('jobs of dead processes', { aheadMs: hour })).toEqual([
+      finding('error', new RegExp(`^1 job is marked as running.*${id}`), /syncline start --roles executor/),
+    ]);
+    expect(await findingsOf('jobs of dead processes')).toEqual([]);
+  });
+
+  it('finds two jobs of a connection where no unique index rules it out', async () => {
+    expect(await findingsOf('one job at a time')).toEqual([]);
+    const connection = await database.connect();
+    await sql('DROP INDEX idx_sync_jobs_running');
+    for (const job_type of ['full', 'incremental'])
+      await database.job(connection, { job_type, status: 'running' });
+    expect(await findingsOf('one job at a time')).toEqual([
+      finding(
+        'error',
+        /runs two jobs at once/,
+        new RegExp(`syncline connections cancel ${connection}; .*idx_sync_jobs_running`),
+      ),
+    ]);
+    await database.empty();
+    await sql(
+      `CREATE UNIQUE INDEX idx_sync_jobs_running ON sync_jobs (connection_id) WHERE status = 'running'`,
+    );
+  });
+
+  it('finds flags that are wrong, and its remedies put them right', async () => {
+    const connection = await database.connect();
+    await sql(`UPDATE connections SET waits_for_job = true`);
+    const [waiting] = await findingsOf('flags: waits_for_job');
+    expect(waiting).toEqual(
+      finding(
+        'error',
+        /^1 connection waits for a job that is not there/,
+        /^UPDATE connections SET waits_for_job = false/,
+      ),
+    );
+    await database.job(connection);
+    await sql('UPDATE sync_jobs SET blocked = true');
+    const [blocked] = await findingsOf('flags: blocked');
+    expect(blocked).toEqual(
+      finding('error', /^Jobs of 1 connection are marked as blocked/, /^SELECT unblock_siblings/),
+    );
+    await sql(String(waiting?.remedy));
+    await sql(String(blocked?.remedy));
+    expect([...(await findingsOf('flags: waits_for_job')), ...(await findingsOf('flags: blocked'))]).toEqual(
+      [],
+    );
+  });
+
+  it('looks at a sample of very many connections, and says so', async () => {
+    await sql(
+      `INSERT INTO connections (tenant_id, provider_slug, waits_for_job) SELECT $1, 'github', true FROM generate_series(1, 1000)`,
+      [tenant],
+    );
+    // As if there were a few more than are all looked at.
+    await sql(`UPDATE pg_class SET reltuples = 21000 WHERE oid = 'connections'::regclass`);
+    const { checks } = await database.engine().doctor();
+    expect(checks.find(({ name }) => name === 'flags: waits_for_job')).toMatchObject({
+      detail: expect.stringMatching(/^a sample of \d+ connections was looked at$/),
+      findings: [
+        finding(
+          'error',
+          /^\d+ connections wait for a job that is not there.* and \d+ more\.$/,
+          /^UPDATE connections/,
+        ),
+      ],
+    });
+  });
+
+  it('finds wrong metadata, and shows nothing of its values', async () => {
+    await database.connect({ metadata: { sync: { interval_seconds: 'a secret', next_run_at: 7 } } });
+    await database.connect({ metadata: { sync: 'another secret' } });
+    const found = await findingsOf('metadata.sync');
+    expect(found).toEqual([
+      finding(
+        'warning',
+        /^2 connections have fields .*\(interval_seconds, next_run_at\)/,
+        /connections show/,
+      ),
+    ]);
+    expect(JSON.stringify(found)).not.toContain('secret');
+  });
+
+  it('finds signals that no reader of the feed gets, and its remedy gives them a place', async () => {
+    const connection = await database.connect();
+    await sql('ALTER TABLE signals DISABLE TRIGGER enter_feed');
+    await sql(
+      `INSERT INTO signals (tenant_id, provider_slug, connection_id, kind, occurred_at, payload) VALUES ($1, 'github', $2, 'item', now(), '{}')`,
+      [tenant, connection],
+    );
+    await sql('ALTER TABLE signals ENABLE TRIGGER enter_feed');
+    const [found] = await findingsOf('feed');
+    expect(found).toEqual(
+      finding('error', /^1 of the newest 1 signals have no place in the feed/, /INSERT INTO feed/),
+    );
+    for (const statement of String(found?.remedy)
+      .replace(/^.*then: /, '')
+      .split('; '))
+      await sql(statement);
+    expect(await findingsOf('feed')).toEqual([]);
+  });
+
+  it('counts connections that need their user, and those that fail', async () => {
+    await database.connect({ status: 'needs_auth' });
+    expect(await findingsOf('connections that need their user')).toEqual([
+      finding('warning', /^1 connection of "github" cannot sync/, /--status needs_auth$/),
+    ]);
+    const failing = await database.connect();
+    await sql(
+      `UPDATE connections SET failing_since = now() - interval '1 hour', failure = 'transient' WHERE id = $1`,
+      [failing],
+    );
+    expect(await findingsOf('connections that fail')).toEqual([
+      finding(
+        'warning',
+        /^1 connection of "github" has failed \(transient\) for up to 60 min/,
+        new RegExp(`why ${failing}$`),
+      ),
+    ]);
+  });
+
+  it('finds credentials that do not open, and shows neither key nor secret', async () => {
+    const engine = database.engine({ credentials: { keys: [key] } });
+    const { id } = await engine.credentials.create({
+      tenantId: tenant,
+      provider: 'github',
+      secret: { type: 'api_key', key: 'a-very-secret-word' },
+    });
+    expect(await findingsOf('credentials open')).toEqual([]);
+    const other = `other:${randomBytes(32).toString('base64')}`;
+    const unknown = await findingsOf('credentials open', { keys: [other] });
+    expect(unknown).toEqual([
+      finding(
+        'error',
+        /^1 of the last 1 rows of credentials are encrypted with key "main"/,
+        /SYNCLINE_CREDENTIALS_KEYS/,
+      ),
+    ]);
+    await sql(`UPDATE credentials SET sealed = sealed || '\\x00', refused_at = now() WHERE id = $1`, [id]);
+    const spoilt = await findingsOf('credentials open');
+    expect(spoilt).toEqual([
+      finding(
+        'error',
+        /^1 of the last 1 rows of credentials do not open with their key \("main"\)/,
+        /replace what does not open/,
+      ),
+      finding('warning', /^1 credential was refused/, /credentials list/),
+    ]);
+    const shown = JSON.stringify([unknown, spoilt]);
+    for (const secret of ['a-very-secret-word', key.slice(5), other.slice(6)])
+      expect(shown).not.toContain(secret);
+  });
+
+  it('finds what should have been deleted', async () => {
+    await database.ended(await database.connect(), '2025-01-01T00:00:00Z');
+    expect(await findingsOf('what is old is deleted')).toEqual([
+      finding(
+        'warning',
+        /^Ended jobs are kept for 7 days, and the oldest is \d+ days old/,
+        /--roles janitor/,
+      ),
+    ]);
+  });
+});
