@@ -34,7 +34,7 @@ const always: Record<string, Invariant> = {
     plan,
     part,
   }) => `
-    SELECT format('%s: cursor %s; %s signals, %s different ones, from %s to %s', c.id, c.n, s.signals, s.different, s.first, s.last)
+    SELECT format('%s: cursor %s; %s signals, %s different ones, from %s to %s', c.id, c.n, coalesce(s.signals, 0), coalesce(s.different, 0), coalesce(s.first, 0), coalesce(s.last, 0))
     FROM (
       SELECT id, ${cursorNumber} AS n, last_incremental_ended_at FROM ${schema}.connections WHERE ${within(part, 'id')}) c
     LEFT JOIN (

@@ -27,7 +27,7 @@ const settlingSize = 0.15;
 /** The janitor rests for a minute, and takes a while for what came meanwhile. */
 const janitorSeconds = 120;
 /** Kept level by the janitor. The counts per minute are not: they are made hours after a day. */
-export const levelTables = ['connections', 'sync_jobs', 'signals', 'feed', 'attempts'];
+const levelTables = ['connections', 'sync_jobs', 'signals', 'feed', 'attempts'];
 
 export function judge({ samples, endViolations }: Steady, plan: Plan): Judgement[] {
   const steady = steadyOf(samples, plan);
@@ -44,7 +44,7 @@ export function judge({ samples, endViolations }: Steady, plan: Plan): Judgement
   ];
 }
 
-export const isFailed = (judgements: Judgement[]) => judgements.some(({ verdict }) => verdict === 'missed');
+export const isMissed = ({ verdict }: Judgement) => verdict === 'missed';
 
 const met = (isMet: boolean) => (isMet ? 'met' : 'missed');
 

@@ -6,7 +6,7 @@ import { onBench } from '../tools/bench.ts';
 import { progress, table, whole } from '../tools/report.ts';
 import { measuredOn, writeResult } from '../tools/results.ts';
 import { measureCapacity } from './capacity.ts';
-import { isFailed, judge } from './judge.ts';
+import { isMissed, judge } from './judge.ts';
 import { readOptions, usualConnections } from './options.ts';
 import { judgementRows } from './page.ts';
 import { type Plan, planLoad } from './plan.ts';
@@ -26,20 +26,24 @@ const leastMinutes = 10;
 
 await onBench(async (bench) => {
   const startedMs = performance.now();
+  const { rows } = await bench.client.query<{ autovacuum: string }>('SHOW autovacuum');
   const on = await measuredOn(bench.client);
+  Object.assign(on.settings, rows[0]);
   const processes = startProcesses(options.processes);
   try {
     const capacity = options.capacityPerSecond
       ? { perSecond: options.capacityPerSecond, fillMsPerConnection: usualFillMsPerConnection }
       : await measureCapacity(bench, processes, capacityConnections);
-    progress(`capacity: ${whole(capacity.perSecond)} syncs/s`);
     const plan = planLoad(options, capacity.perSecond);
     progress(inWords(plan));
     const steady = await runSteady(bench, processes, { plan, minutes: options.minutes, ...capacity });
     const judgements = judge(steady, plan);
     for (const { invariant, count, examples } of steady.endViolations)
       progress(`VIOLATED ${count} times: ${invariant}: ${examples.join('; ')}`);
-    if (isFailed(judgements)) process.exitCode = 1;
+    for (const { what, bound, found } of judgements.filter(isMissed)) {
+      process.exitCode = 1;
+      progress(`FAILED: ${what}: ${found} (${bound})`);
+    }
     if (options.minutes >= leastMinutes && plan.connections >= usualConnections) {
       const took = Math.round((performance.now() - startedMs) / 60_000);
       writeResult('soak', on, took, resultOf({ options, plan, capacity, steady, judgements }));
@@ -53,5 +57,5 @@ await onBench(async (bench) => {
 });
 
 function inWords({ connections, intervalSeconds, perSecond, load, retentionMinutes }: Plan): string {
-  return `${whole(connections)} connections every ${intervalSeconds} s make ${whole(perSecond)} syncs/s, ${whole(100 * load)} % of that; what has ended is deleted after ${retentionMinutes} minutes`;
+  return `${whole(connections)} connections every ${intervalSeconds} s make ${whole(perSecond)} syncs/s, ${whole(100 * load)} % of the capacity; what has ended is deleted after ${retentionMinutes} minutes`;
 }

@@ -24,7 +24,7 @@ Usage: npm run soak -- [options]
   --load <part>               of the capacity, which is measured first; 0.8 unless given
   --connections <n>           exactly so many; unless given 100,000, or more where 100,000 at one sync a minute are not enough
   --processes <n>             each schedules, runs and deletes; 2 unless given
-  --capacity <n>              syncs per second that the fleet can do; unless given it is measured for two minutes
+  --capacity <n>              syncs per second that the fleet can do; unless given it is measured, which takes some four minutes
   --help
 
 Examples:
@@ -76,7 +76,7 @@ export function parseOptions(args: string[]): SoakOptions | undefined {
     return value;
   };
   const whole = (value: number | undefined) => (value === undefined ? undefined : Math.round(value));
-  const minutes = number('minutes', 1, 10_080) ?? (number('hours', 0.1, 168) ?? 8) * 60;
+  const minutes = number('minutes', 2, 10_080) ?? (number('hours', 0.1, 168) ?? 8) * 60;
   const connections = whole(number('connections', 100, 5_000_000));
   return {
     minutes: Math.round(minutes),

@@ -66,8 +66,8 @@ function whatWasRun({
   totals,
 }: Measured & SoakResult): string {
   return `${whole(plan.connections)} connections of 100 tenants at 4 providers, each synced every ${plan.intervalSeconds} s and up to 20 % of that later, by ${asked.processes} processes that each
-schedule, run (up to ${executor.concurrency} at once) and delete what was kept for ${plan.retentionMinutes} minutes. The fleet can do ${whole(capacityPerSecond)} syncs a second for a minute when there is
-always more to do; what came due was ${whole(100 * plan.load)} % of that, ${whole(plan.perSecond)} a second, evenly from the first second on, for ${duration(asked.minutes)}: ${whole(totals.syncs)} syncs.
+schedule, run (up to ${executor.concurrency} at once) and delete what was kept for ${plan.retentionMinutes} minutes. The fleet can do ${whole(capacityPerSecond)} syncs a second when there is
+always more to do (${asked.capacityPerSecond === undefined ? 'in the slower one of two minutes' : 'as was known before'}); what came due was ${whole(100 * plan.load)} % of that, ${whole(plan.perSecond)} a second, evenly from the first second on, for ${duration(asked.minutes)}: ${whole(totals.syncs)} syncs.
 A provider answers after 50 ms and has one more item each time; one answer of 200 is a failure, and one of 200 says that there is a second page.
 
 On ${machine(measuredOn)}. Postgres and the fleet share the cores.`;
@@ -75,7 +75,7 @@ On ${machine(measuredOn)}. Postgres and the fleet share the cores.`;
 
 function machine({ node, postgres, cores, cpu, memoryGb, settings, loadBefore }: MeasuredOn): string {
   const pairs = Object.entries(settings).map((pair) => pair.join(' '));
-  return `Node ${node}, Postgres ${postgres} (autovacuum on, ${pairs.join(', ')}), ${cores} cores (${cpu}), ${memoryGb} GB of memory, at a load of ${loadBefore} before it began`;
+  return `Node ${node}, Postgres ${postgres} (${pairs.join(', ')}), ${cores} cores (${cpu}), ${memoryGb} GB of memory, at a load of ${loadBefore} before it began`;
 }
 
 function duration(minutes: number): string {
@@ -138,7 +138,7 @@ function limits({ asked, plan, judgements }: SoakResult): string {
     `- What grows is judged over the ${steadyMinutes} minutes in which as much is deleted as is added. ${
       unknown.length === 0
         ? 'That was long enough to rule out growth above the bounds.'
-        : `That was too short for: ${unknown.map(({ what }) => what).join('; ')}. A slope whose margin is wider than its bound rules out nothing; eight hours do.`
+        : `That was too short for: ${unknown.map(({ what }) => what).join('; ')}. A slope whose margin is wider than its bound rules out nothing; more minutes make it narrower.`
     }`,
     `- Counts per minute (\`rollups\`) are kept by the minute for a day, so they are left out of what must not grow.`,
   ].join('\n');
