@@ -26,8 +26,17 @@ export class SynclineError extends Error {
   }
 }
 
-/** One line for a terminal or a log: the message, and the remedy where there is one. */
+/** One line for a terminal or a log: the message, and the remedy where there is one. Never throws. */
 export function describeError(error: unknown): string {
+  try {
+    return described(error);
+  } catch {
+    // Anything can be thrown, also what cannot be read.
+    return 'an error that cannot be read';
+  }
+}
+
+function described(error: unknown): string {
   const message = error instanceof Error ? error.message || codeOf(error) || error.name : String(error);
   const hint = error instanceof SynclineError && error.hint ? ` ${error.hint}` : '';
   return `${message}${hint}`.replaceAll(/\s*\n\s*/g, ' ');
@@ -38,13 +47,15 @@ function codeOf(error: Error): string | undefined {
   return (error as NodeJS.ErrnoException).code;
 }
 
+const connectorErrorKinds = [
+  'rate_limited',
+  'unauthorized',
+  'permanent',
+  'cursor_expired',
+  'transient',
+] as const;
 /** What kind of failure a connector reports. Anything else that it throws is transient. */
-export type ConnectorErrorKind =
-  | 'rate_limited'
-  | 'unauthorized'
-  | 'permanent'
-  | 'cursor_expired'
-  | 'transient';
+export type ConnectorErrorKind = (typeof connectorErrorKinds)[number];
 
 /** Recognises the errors below also when they come from another copy of this package. */
 const kindKey = Symbol.for('syncline.connector-error');
@@ -105,6 +116,8 @@ export class TransientError extends ConnectorError {
   }
 }
 
+/** Another version of this package may know kinds that this one does not. */
 export function connectorErrorKind(error: unknown): ConnectorErrorKind {
-  return (error as { [kindKey]?: ConnectorErrorKind } | null | undefined)?.[kindKey] ?? 'transient';
+  const said = (error as { [kindKey]?: unknown } | null | undefined)?.[kindKey];
+  return connectorErrorKinds.find((kind) => kind === said) ?? 'transient';
 }

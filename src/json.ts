@@ -94,7 +94,7 @@ function errorJson(error: JobFailure | undefined) {
   if (error === undefined) return null;
   const text = (value: unknown, otherwise: string) => (typeof value === 'string' ? value : otherwise);
   const kind = text(error.kind, 'unknown');
-  const hint = hints[kind];
+  const hint = Object.hasOwn(hints, kind) ? hints[kind] : undefined;
   return {
     kind,
     name: text(error.name, 'Error'),

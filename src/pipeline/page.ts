@@ -1,6 +1,12 @@
 import { createHash } from 'node:crypto';
+import { types } from 'node:util';
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { Connector } from '../connector.ts';
+import { describeError } from '../errors.ts';
+import { isDeeperText } from '../nesting.ts';
+
+/** Of a cursor or a payload, in levels. */
+export const deepestJson = 500;
 
 /**
  * What one run may bring back. A process holds at most `concurrency` pages at once; these bounds times that number are
@@ -47,8 +53,10 @@ export async function checkResult(result: unknown, connector: Connector): Promis
   if (!isObject(result)) throw wrong('the result', result, 'an object { signals, nextCursor, hasMore }');
   const { signals, nextCursor, hasMore } = result;
   if (!Array.isArray(signals)) throw wrong('signals', signals, 'an array');
-  if (signals.length > limits.signals)
-    throw tooLarge('signals', `${signals.length} signals`, `${limits.signals}`, smallerPages);
+  // Read once: whoever returned it may still be adding to it.
+  const count = signals.length;
+  if (!(count <= limits.signals))
+    throw tooLarge('signals', `${count} signals`, `${limits.signals}`, smallerPages);
   if (hasMore !== undefined && typeof hasMore !== 'boolean') throw wrong('hasMore', hasMore, 'true or false');
 
   const page: Page = {
@@ -58,7 +66,7 @@ export async function checkResult(result: unknown, connector: Connector): Promis
     bytes: 0,
     cleaned: 0,
   };
-  for (let i = 0; i < signals.length; i++) addSignal(page, signals[i], `signals[${i}]`);
+  for (let i = 0; i < count; i++) addSignal(page, signals[i], `signals[${i}]`);
   return page;
 }
 
@@ -137,7 +145,8 @@ function shortKey(key: string): string {
 const isoInstant = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d))?$/;
 
 function toInstant(value: unknown, at: string): string {
-  const isRight = value instanceof Date || (typeof value === 'string' && isoInstant.test(value));
+  // Only what is a Date, and not what merely has its prototype.
+  const isRight = types.isDate(value) || (typeof value === 'string' && isoInstant.test(value));
   const date = isRight ? new Date(value) : undefined;
   const year = date?.getUTCFullYear();
   if (!date || !year || year < 1 || year > 9999)
@@ -150,9 +159,11 @@ function toJson(value: unknown, at: string): string {
   try {
     json = JSON.stringify(value);
   } catch (error) {
-    throw new InvalidResultError(`${at} cannot be written as JSON: ${firstLine(error)}`);
+    throw new InvalidResultError(`${at} cannot be written as JSON: ${describeError(error)}`);
   }
   if (json === undefined) throw wrong(at, value, 'something that can be written as JSON');
+  if (isDeeperText(json, deepestJson))
+    throw new InvalidResultError(`${at} is nested deeper than ${deepestJson} levels.`);
   return json;
 }
 
@@ -186,8 +197,6 @@ function shown(value: unknown): string {
   if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object';
   return typeof value === 'function' ? 'a function' : String(value);
 }
-
-const firstLine = (error: unknown) => String(error instanceof Error ? error.message : error).split('\n')[0];
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -3,10 +3,11 @@ import type { Budgets } from '../budgets/budget.ts';
 import type { Connector, SyncContext } from '../connector.ts';
 import type { Credential, CredentialHandle } from '../credentials/credential.ts';
 import { PermanentError } from '../errors.ts';
+import { isDeeper } from '../nesting.ts';
 import { syncOf } from '../schedule/sync-metadata.ts';
 import { createSecrecy, type Secrecy, secretsOf, secretTexts } from '../secrets.ts';
 import type { ClaimedJob } from './claim.ts';
-import { check, checkResult, type Page } from './page.ts';
+import { check, checkResult, deepestJson, type Page } from './page.ts';
 import type { RunResources } from './resources.ts';
 
 /** How a run ended: with a page, or with whatever was thrown. */
@@ -48,6 +49,7 @@ export async function run(job: ClaimedJob, connector: Connector, options: RunOpt
 async function sync(job: ClaimedJob, connector: Connector, options: RunOptions): Promise<Page> {
   const { externalId, config, metadata } = job.connection;
   const { resources } = options;
+  let own: Record<string, unknown> | undefined;
   let log: Logger | undefined;
   let credentials: CredentialHandle | undefined;
   let budgets: Budgets | undefined;
@@ -58,10 +60,14 @@ async function sync(job: ClaimedJob, connector: Connector, options: RunOptions):
       provider: job.providerSlug,
       externalId,
       config: await fitting(connector.configSchema, config, 'connection.config', 'Correct it.'),
-      metadata,
+      // A copy, as the cursor in it is one; made only when the connector asks for it.
+      get metadata() {
+        own ??= structuredClone(metadata);
+        return own;
+      },
     },
     cursor: await usableCursor(job, connector),
-    job: { id: job.id, type: job.type, attempts: job.attempts, scheduledAt: job.scheduledAt },
+    job: { id: job.id, type: job.type, attempts: job.attempts, scheduledAt: new Date(job.scheduledAt) },
     abortSignal: options.abortSignal,
     get log() {
       log ??= options.log();
@@ -101,6 +107,10 @@ function confided(handle: CredentialHandle, secrecy: Secrecy): CredentialHandle 
 async function usableCursor(job: ClaimedJob, { cursorSchema }: Connector): Promise<unknown> {
   const cursor = effectiveCursor(job);
   if (cursor === undefined) return undefined;
+  if (isDeeper(cursor, deepestJson))
+    throw new PermanentError(
+      `The stored cursor is nested deeper than ${deepestJson} levels. Correct it, or trigger a full sync.`,
+    );
   // A copy: a connector that moves it on in place must not change what it is compared with afterwards.
   return fitting(
     cursorSchema,

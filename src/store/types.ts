@@ -1,17 +1,32 @@
 import pg from 'pg';
+import { cutDeeper, isDeeperText } from '../nesting.ts';
 
-const { TIMESTAMPTZ } = pg.types.builtins;
+const { TIMESTAMPTZ, JSON: JSON_TEXT, JSONB } = pg.types.builtins;
 /** The first and the last moment that a Date can be. */
-const extremes: Record<string, number> = { '-infinity': -8.64e15, infinity: 8.64e15 };
+const latestMs = 8.64e15;
+const extremes: Readonly<Record<string, number>> = { '-infinity': -latestMs, infinity: latestMs };
+/** Postgres takes ten times as much, of which one row would make a whole list impossible to write. */
+const deepest = 1000;
 
 /**
- * Postgres knows times that JavaScript does not, and anybody may write them. As Dates they sort and compare like all
- * others; the driver would make them numbers, which no code expects.
+ * Postgres knows times that JavaScript does not, and JSON that it cannot walk through, and anybody may write them. As Dates those
+ * sort and compare like all others; the driver would make them numbers, or Dates that are none, which no code expects.
  */
 export const types: pg.CustomTypesConfig = {
   getTypeParser: (oid, format) => {
     const usual = pg.types.getTypeParser(oid, format) as (text: string) => unknown;
-    if (oid !== TIMESTAMPTZ) return usual;
-    return (text: string) => (text in extremes ? new Date(extremes[text] as number) : usual(text));
+    if (oid === JSON_TEXT || oid === JSONB) return (text: string) => walkable(text, usual(text));
+    return oid === TIMESTAMPTZ ? (text: string) => instant(text, usual) : usual;
   },
 };
+
+function instant(text: string, usual: (text: string) => unknown): Date {
+  const extreme = extremes[text];
+  if (extreme !== undefined) return new Date(extreme);
+  const at = usual(text) as Date;
+  // Postgres goes on for 18,516 years after the last moment of a Date.
+  return Number.isNaN(at.getTime()) ? new Date(latestMs) : at;
+}
+
+const walkable = (text: string, value: unknown) =>
+  isDeeperText(text, deepest) ? cutDeeper(value, deepest, `(nested deeper than ${deepest} levels)`) : value;
