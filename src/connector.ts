@@ -107,10 +107,11 @@ export function defineConnector<
 export function connectorsByProvider(connectors: unknown): ReadonlyMap<string, Connector> {
   if (!Array.isArray(connectors)) throw wrong('connectors', 'an array of connectors');
   const byProvider = new Map<string, Connector>();
-  connectors.forEach((connector: Partial<Connector> | null | undefined, i) => {
+  // A copy has no holes, which would be passed over.
+  [...connectors].forEach((connector: Partial<Connector> | null | undefined, i) => {
     const at = `connectors[${i}]`;
     const provider = connector?.provider;
-    if (typeof provider !== 'string' || provider.trim() === '')
+    if (typeof provider !== 'string' || provider.trim() === '' || /[\0\p{Surrogate}]/u.test(provider))
       throw wrong(`${at}.provider`, 'the slug of a provider');
     if (typeof connector?.sync !== 'function')
       throw wrong(`${at}.sync`, 'a function; write it with defineConnector');

@@ -40,7 +40,7 @@ export async function loadConfigFile(
   }
   const exported = await importDefault(path, name);
   // What is no object is refused with the rest of the configuration.
-  if (typeof exported !== 'object' || exported === null)
+  if (typeof exported !== 'object' || exported === null || Array.isArray(exported))
     return { path: name, options: exported as ConfigOptions, connectors: [] };
   const { connectors = [], ...options } = exported as ConfigFile;
   return { path: name, options, connectors };

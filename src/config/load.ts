@@ -1,6 +1,6 @@
 import { SynclineError } from '../errors.ts';
 import { mergeRateLimits, rateLimitOf, rateLimitVariables } from './rate-limits.ts';
-import type { Setting } from './setting.ts';
+import { type Setting, showPlain } from './setting.ts';
 import { type Config, type ConfigOptions, settings } from './settings.ts';
 import { nearest, suggestion } from './suggest.ts';
 
@@ -81,7 +81,8 @@ function optionsSource(options: ConfigOptions, origin: string): Source {
   refuseUnknown(given, origin);
   return {
     name: (path) => (origin === 'option' ? `option ${path}` : `${path} in ${origin}`),
-    read: (section, key) => given[section]?.[key],
+    // What an object has inherited, nobody has written into this configuration.
+    read: (section, key) => ownOf(ownOf(given, section), key),
   };
 }
 
@@ -119,7 +120,7 @@ function expandShorthand(options: unknown, origin: string): Given {
   if (!isRecord(options)) {
     throw new SynclineError(
       'CONFIG_INVALID',
-      `The configuration (${origin}) is ${typeof options}; it must be an object.`,
+      `The configuration (${origin}) is ${kindOf(options)}; it must be an object.`,
     );
   }
   const { database } = options;
@@ -128,13 +129,13 @@ function expandShorthand(options: unknown, origin: string): Given {
 
 function refuseUnknown(given: Given, origin: string): void {
   for (const [section, values] of Object.entries(given)) {
-    const known = settings[section as keyof typeof settings];
+    const known = Object.hasOwn(settings, section) ? settings[section as keyof typeof settings] : undefined;
     if (!known) throw unknownOption(section, Object.keys(settings), origin);
     if (values !== undefined && !isRecord(values))
       // Not its value: it may be a key or an address with a password, put one level too high.
       throw wrongValue(`option ${section}`, kindOf(values), 'an object');
     for (const key of Object.keys(values ?? {})) {
-      if (!(key in known))
+      if (!Object.hasOwn(known, key))
         throw unknownOption(
           `${section}.${key}`,
           Object.keys(known).map((name) => `${section}.${name}`),
@@ -219,8 +220,10 @@ function wrongValue(name: string, shown: string, allowed: string): SynclineError
   return new SynclineError('CONFIG_INVALID', `${name} is ${shown}; it must be ${allowed}.`);
 }
 
-function kindOf(value: unknown): string {
-  return value === null ? 'null' : Array.isArray(value) ? 'a list' : typeof value;
+const kindOf = (value: unknown) => (value === null ? 'null' : Array.isArray(value) ? 'a list' : typeof value);
+
+function ownOf<Of extends object>(of: Of | undefined, key: keyof Of) {
+  return of !== undefined && Object.hasOwn(of, key) ? of[key] : undefined;
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

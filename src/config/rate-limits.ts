@@ -48,6 +48,6 @@ const prefix = 'SYNCLINE_RATELIMIT_';
 const inVariables = (slug: string) => slug.toUpperCase().replaceAll(/[^A-Z\d]/g, '_');
 
 function entryOf(limits: ProviderRateLimits, slug: string): [string, ProviderRateLimit] | undefined {
-  const own = limits[slug];
+  const own = Object.hasOwn(limits, slug) ? limits[slug] : undefined;
   return own ? [slug, own] : Object.entries(limits).find(([key]) => inVariables(key) === inVariables(slug));
 }

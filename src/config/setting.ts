@@ -26,8 +26,22 @@ export function setting<T>(
   return { show: showPlain, ...described, ...rest, env };
 }
 
-const showPlain = (value: unknown) =>
-  typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value));
+/** Longer values are no values of a setting, and would bury the rest of the sentence. */
+const longestShown = 200;
+
+export function showPlain(value: unknown): string {
+  const text = typeof value === 'string' ? value : asText(value);
+  return text.length <= longestShown ? text : `${text.slice(0, longestShown - 1)}…`;
+}
+
+function asText(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? String(value);
+  } catch {
+    // It refers to itself, or holds what JSON has no word for.
+    return typeof value === 'object' ? 'an object that cannot be shown' : String(value);
+  }
+}
 const numberFromText = (text: string) => (/^[+-]?\d+(\.\d+)?$/.test(text.trim()) ? Number(text) : text);
 
 export function integer(
@@ -61,7 +75,10 @@ export function flag(described: Described<boolean>): Setting<boolean> {
   return setting(described, {
     schema: z.boolean(),
     allowed: 'true or false',
-    fromText: (text) => words[text.trim().toLowerCase()] ?? text,
+    fromText: (text) => {
+      const word = text.trim().toLowerCase();
+      return Object.hasOwn(words, word) ? words[word] : text;
+    },
   });
 }
 

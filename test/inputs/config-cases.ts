@@ -1,0 +1,263 @@
+import { looped, trap } from './odd-values.ts';
+
+/** What may be configured wrongly, and what is said about it. */
+export interface ConfigCase {
+  name: string;
+  options?: unknown;
+  env?: NodeJS.ProcessEnv;
+  /** What the refusal says; a case without one is taken, and `config` is what comes of it. */
+  refused?: RegExp;
+  config?: unknown;
+}
+
+const endless: unknown[] = [];
+endless.push(endless);
+const tick = (value: unknown) => ({ scheduler: { tickIntervalSeconds: value } });
+const wrongTick = (name: string, value: unknown, shown: string): ConfigCase => ({
+  name: `a tick of ${name}`,
+  options: tick(value),
+  refused: new RegExp(
+    `^option scheduler\\.tickIntervalSeconds is ${shown}; it must be a whole number of seconds from 10 to 300\\.$`,
+  ),
+});
+const unknown = (options: unknown, name: string): ConfigCase => ({
+  name: `an option named ${name}`,
+  options,
+  refused: new RegExp(`^Unknown option ${name}\\. (Did you mean|Known:) `),
+});
+const variable = (name: string, text: string, refused: RegExp): ConfigCase => ({
+  name: `${name}=${JSON.stringify(text).slice(0, 60)}`,
+  env: { [name]: text },
+  refused,
+});
+const tickVariable = 'SYNCLINE_SCHEDULER_TICK_INTERVAL_SECONDS';
+const wrongTickVariable = (text: string) =>
+  variable(
+    tickVariable,
+    text,
+    new RegExp(`^${tickVariable} is .*; it must be a whole number of seconds from 10 to 300\\.$`, 's'),
+  );
+const key = Buffer.alloc(32, 1).toString('base64');
+
+export const configCases: readonly ConfigCase[] = [
+  { name: 'null', options: null, refused: /^The configuration \(option\) is null; it must be an object\.$/ },
+  { name: 'a list', options: [], refused: /is a list; it must be an object/ },
+  { name: 'a function', options: () => ({}), refused: /is function; it must be an object/ },
+  { name: 'a number', options: 42, refused: /is number; it must be an object/ },
+  {
+    name: 'a section that is null',
+    options: { scheduler: null },
+    refused: /^option scheduler is null; it must be an object/,
+  },
+  {
+    name: 'a section that is a list',
+    options: { scheduler: [60] },
+    refused: /^option scheduler is \[60\]; it must be/,
+  },
+  {
+    name: 'a section that is a BigInt',
+    options: { scheduler: 60n },
+    refused: /^option scheduler is 60; it must be an object/,
+  },
+  {
+    name: 'a section that is a list of itself',
+    options: { scheduler: endless },
+    refused: /^option scheduler is an object that cannot be shown; it must/,
+  },
+  {
+    name: 'a section that is a symbol',
+    options: { scheduler: Symbol('odd') },
+    refused: /^option scheduler is Symbol\(odd\)/,
+  },
+  unknown({ constructor: {} }, 'constructor'),
+  unknown({ toString: {} }, 'toString'),
+  unknown({ hasOwnProperty: { name: 1 } }, 'hasOwnProperty'),
+  unknown(JSON.parse('{"__proto__":{"scheduler":{"tickIntervalSeconds":60}}}'), '__proto__'),
+  unknown({ scheduler: { constructor: 1 } }, 'scheduler\\.constructor'),
+  unknown({ scheduler: { valueOf: 1 } }, 'scheduler\\.valueOf'),
+  unknown({ scheduler: JSON.parse('{"__proto__":{}}') }, 'scheduler\\.__proto__'),
+  unknown({ executor: { concurency: 5 } }, 'executor\\.concurency'),
+  wrongTick('a string', '60', '60'),
+  wrongTick('NaN', Number.NaN, 'null'),
+  wrongTick('Infinity', Number.POSITIVE_INFINITY, 'null'),
+  wrongTick('-0', -0, '0'),
+  wrongTick('2^53', 2 ** 53, '9007199254740992'),
+  wrongTick('a BigInt', 60n, '60'),
+  wrongTick('a list', [60], '\\[60\\]'),
+  wrongTick('a Date', new Date(60), '"1970-01-01T00:00:00.060Z"'),
+  wrongTick('a symbol', Symbol('odd'), 'Symbol\\(odd\\)'),
+  wrongTick('a loop', looped(), 'an object that cannot be shown'),
+  wrongTick('something whose toJSON throws', { toJSON: trap }, 'an object that cannot be shown'),
+  wrongTick('ten megabytes', 'x'.repeat(10_000_000), 'x{199}…'),
+  wrongTickVariable('1e2'),
+  wrongTickVariable('0x3c'),
+  wrongTickVariable('６０'),
+  wrongTickVariable('60\n60'),
+  wrongTickVariable('\ufeff60s'),
+  wrongTickVariable('1'.repeat(400)),
+  wrongTickVariable('-60'),
+  wrongTickVariable('60;DROP TABLE x'),
+  variable(
+    'SYNCLINE_METRICS_TENANT_LABEL',
+    'constructor',
+    /^SYNCLINE_METRICS_TENANT_LABEL is constructor; it must be true or false/,
+  ),
+  variable(
+    'SYNCLINE_METRICS_TENANT_LABEL',
+    '__proto__',
+    /^SYNCLINE_METRICS_TENANT_LABEL is __proto__; it must be true or false/,
+  ),
+  variable('SYNCLINE_LOG_LEVEL', 'toString', /^SYNCLINE_LOG_LEVEL is toString; it must be one of/),
+  variable(
+    'SYNCLINE_DATABASE_SCHEMA',
+    'a\0b',
+    /^SYNCLINE_DATABASE_SCHEMA is .*; it must be a name of 1 to 63 bytes/s,
+  ),
+  variable('SYNCLINE_DATABASE_SCHEMA', '💥'.repeat(16), /it must be a name of 1 to 63 bytes/),
+  variable('SYNCLINE_DATABASE_URL', 'javascript:alert(1)', /^SYNCLINE_DATABASE_URL is \(hidden/),
+  variable(
+    'SYNCLINE_DATABASE_URL',
+    'postgres://u:s3cret@[::1',
+    /^(?!.*s3cret)SYNCLINE_DATABASE_URL is postgres:\/\/u:\*\*\*@/,
+  ),
+  variable('SYNCLINE_CREDENTIALS_KEYS', 'k:short', /^(?!.*short)SYNCLINE_CREDENTIALS_KEYS is \(hidden\)/),
+  variable(
+    'SYNCLINE_CREDENTIALS_KEYS',
+    `k:${key},k:${key}`,
+    /^(?!.*AQEB)SYNCLINE_CREDENTIALS_KEYS is \(hidden\)/,
+  ),
+  variable(
+    'SYNCLINE_SERVER_PUBLIC_URL',
+    'https://a@evil.example',
+    /SYNCLINE_SERVER_PUBLIC_URL is .*; it must be a URL such as/,
+  ),
+  variable('SYNCLINE_SERVER_PUBLIC_URL', 'javascript:alert(1)', /it must be a URL such as/),
+  variable('SYNCLINE_SERVER_RETURN_ORIGINS', 'https://a.example/path', /it must be a list of origins/),
+  variable('SYNCLINE_SERVER_RETURN_ORIGINS', '*', /it must be a list of origins/),
+  variable('SYNCLINE_SERVER_HOSTS', Array(101).fill('a').join(','), /it must be a list of host names/),
+  variable(
+    'SYNCLINE_RATELIMIT_GITHUB_BASE_SECONDS',
+    '1e2',
+    /SYNCLINE_RATELIMIT_GITHUB_BASE_SECONDS is 1e2; it must be/,
+  ),
+  {
+    name: 'a section whose prototype has values is empty',
+    options: { scheduler: Object.create({ tickIntervalSeconds: 10 }) },
+    config: { scheduler: { tickIntervalSeconds: 60 } },
+  },
+  {
+    name: 'a provider that every object has keeps to the usual limits',
+    options: { rateLimit: { providers: { constructor: { baseSeconds: 7 } } } },
+    env: { SYNCLINE_RATELIMIT_CONSTRUCTOR_MAX_SECONDS: '70' },
+    config: { rateLimit: { baseSeconds: 5, providers: { constructor: { baseSeconds: 7, maxSeconds: 70 } } } },
+  },
+  {
+    name: 'variables of nothing but blanks count as absent',
+    env: { [tickVariable]: ' \t\r\n ' },
+    config: { scheduler: { tickIntervalSeconds: 60 } },
+  },
+];
+
+/** A file, and what is said about it. `text` undefined: a folder of that name. */
+export interface ConfigFileCase {
+  name: string;
+  file: string;
+  text: string | Buffer | undefined;
+  refused?: RegExp;
+  options?: unknown;
+}
+
+const broken = (name: string, text: string | Buffer, refused: RegExp): ConfigFileCase => ({
+  name,
+  file: 'syncline.config.mjs',
+  text,
+  refused,
+});
+
+export const configFileCases: readonly ConfigFileCase[] = [
+  {
+    name: 'a folder',
+    file: 'syncline.config.ts',
+    text: undefined,
+    refused: /syncline\.config\.ts could not be loaded/,
+  },
+  broken('what does not parse', 'export default {', /syncline\.config\.mjs could not be loaded: /),
+  broken('bytes', Buffer.from([0, 1, 2, 255]), /syncline\.config\.mjs could not be loaded: /),
+  broken('a module that throws nothing', 'throw undefined', /could not be loaded: undefined/),
+  broken('a module that throws null', 'throw null', /could not be loaded: null/),
+  broken(
+    'a module that throws what cannot be read',
+    'const { proxy, revoke } = Proxy.revocable({}, {}); revoke(); throw proxy;',
+    /could not be loaded: an error that cannot be read/,
+  ),
+  broken(
+    'a module that imports what is not there',
+    `import './nowhere.mjs'; export default {}`,
+    /could not be loaded: .*nowhere/,
+  ),
+  broken(
+    'several lines in what it throws',
+    `throw new Error('one\\ntwo\\n\\u001b[31mthree')`,
+    /could not be loaded: one two .*three/,
+  ),
+  { name: 'nothing', file: 'syncline.config.mjs', text: '', options: {} },
+  broken(
+    'text',
+    `export default 'postgres://u:s3cret@h/d'`,
+    /^(?!.*s3cret)The configuration \(syncline\.config\.mjs\) is string/,
+  ),
+  broken('a function', 'export default () => ({})', /is function; it must be an object/),
+  broken('a list', 'export default []', /is a list; it must be an object/),
+  broken(
+    'an unknown section',
+    'export default { schedular: {} }',
+    /^Unknown option schedular in syncline\.config\.mjs\. Did you mean scheduler\?/,
+  ),
+  {
+    name: 'a mark of its byte order',
+    file: 'syncline.config.mjs',
+    text: '\ufeffexport default { scheduler: { batchSize: 5 } }',
+    options: { scheduler: { batchSize: 5 } },
+  },
+  {
+    name: 'five megabytes of comment',
+    file: 'syncline.config.mjs',
+    text: `/*${'x'.repeat(5_000_000)}*/ export default { scheduler: { batchSize: 5 } }`,
+    options: { scheduler: { batchSize: 5 } },
+  },
+];
+
+/** What is given for connectors, and what is said about it. */
+export const connectorListCases: readonly { name: string; connectors: unknown; refused: RegExp }[] = [
+  { name: 'an object', connectors: {}, refused: /^connectors must be an array of connectors/ },
+  { name: 'a list with a hole', connectors: Array(1), refused: /^connectors\[0\]\.provider must be/ },
+  { name: 'null', connectors: [null], refused: /^connectors\[0\]\.provider must be/ },
+  {
+    name: 'a provider of blanks',
+    connectors: [{ provider: ' \n', sync: () => {} }],
+    refused: /^connectors\[0\]\.provider must be/,
+  },
+  {
+    name: 'a provider with NUL',
+    connectors: [{ provider: 'a\0b', sync: () => {} }],
+    refused: /^connectors\[0\]\.provider must be/,
+  },
+  {
+    name: 'a provider with half a surrogate pair',
+    connectors: [{ provider: 'a\ud800', sync: () => {} }],
+    refused: /^connectors\[0\]\.provider must be/,
+  },
+  {
+    name: 'a sync that is no function',
+    connectors: [{ provider: 'a', sync: 'x' }],
+    refused: /^connectors\[0\]\.sync must be a function/,
+  },
+  {
+    name: 'two for one provider',
+    connectors: [
+      { provider: 'a', sync: () => {} },
+      { provider: 'a', sync: () => {} },
+    ],
+    refused: /two connectors for provider "a"/,
+  },
+];
