@@ -1,5 +1,6 @@
 import { suggestion } from './config/suggest.ts';
-import { SynclineError } from './errors.ts';
+import { describeError, SynclineError } from './errors.ts';
+import { findUnstorable } from './unstorable.ts';
 
 /** Checks of what callers pass in. Each error names the argument, its value and what is allowed. */
 
@@ -30,7 +31,8 @@ export function requireOneOf(name: string, value: unknown, allowed: readonly str
 }
 
 export function requireText(name: string, value: unknown, longest: number): void {
-  if (typeof value !== 'string' || value.trim() === '' || value.length > longest || value.includes('\0'))
+  const isText = typeof value === 'string' && value.trim() !== '' && value.length <= longest;
+  if (!isText || /[\0\p{Surrogate}]/u.test(value))
     throw invalid(`${name} is ${shown(value)}; it must be text of 1 to ${longest} characters.`);
 }
 
@@ -38,9 +40,21 @@ function shown(value: unknown): string | undefined {
   return (typeof value === 'string' ? JSON.stringify(value) : String(value)).slice(0, 80);
 }
 
-/** What is listed a hundred at a time must not be large: an answer is built in memory. */
+/** What is listed a hundred at a time must not be large: an answer is built in memory. Postgres does not take all of JSON. */
 export function requireSmall(name: string, value: unknown, mostBytes: number): void {
-  const bytes = Buffer.byteLength(JSON.stringify(value) ?? '');
+  const json = jsonOf(name, value);
+  if (json === undefined) return;
+  const bytes = Buffer.byteLength(json);
   if (bytes > mostBytes)
     throw invalid(`${name} is ${bytes} bytes of JSON; it must be at most ${mostBytes} bytes of JSON.`);
+  const found = findUnstorable(JSON.parse(json), name);
+  if (found) throw invalid(`${found.path.slice(0, 200)} ${found.message}.`);
+}
+
+function jsonOf(name: string, value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value);
+  } catch (error) {
+    throw invalid(`${name} cannot be written as JSON: ${describeError(error)}`);
+  }
 }

@@ -4,7 +4,13 @@ const controls = /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
 
 /** Text that others wrote, as one line that cannot do anything to a terminal. */
 export function plain(text: string): string {
-  return text
-    .replaceAll(lineBreaks, ' ')
-    .replaceAll(controls, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return escaped(text.replaceAll(lineBreaks, ' '));
 }
+
+/** JSON that says the same and cannot do anything to a terminal: JSON itself escapes only the older half of the controls. */
+export function plainJson(value: unknown): string {
+  return escaped(JSON.stringify(value));
+}
+
+const escaped = (text: string) =>
+  text.replaceAll(controls, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);

@@ -27,7 +27,7 @@ const { version } = JSON.parse(readFileSync(new URL('../../package.json', import
 const program = new Command('syncline')
   .description('The sync engine for the Postgres you already have.')
   .version(version)
-  .configureOutput({ outputError: (text, write) => write(`${text.trim().replaceAll(/\s*\n\s*/g, ' ')}\n`) })
+  .configureOutput({ outputError: (text, write) => write(`${plain(text.trim())}\n`) })
   .addHelpText(
     'after',
     `

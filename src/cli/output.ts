@@ -1,8 +1,8 @@
-import { plain } from '../plain.ts';
+import { plain, plainJson } from '../plain.ts';
 
 /** Writes a command's answer: one JSON value for machines, or lines for people. */
 export function answer(json: boolean | undefined, value: unknown, lines: () => string[]): void {
-  process.stdout.write(json ? `${JSON.stringify(value)}\n` : lines().map(asLine).join(''));
+  process.stdout.write(json ? `${plainJson(value)}\n` : lines().map(asLine).join(''));
 }
 
 /** Tells a person something that is no part of the answer. */

@@ -1,8 +1,8 @@
 import type { Context } from 'hono';
 import { createMiddleware } from 'hono/factory';
+import { findUnstorable } from '../unstorable.ts';
 import type { HttpEnv } from './context.ts';
 import { Problem } from './problem.ts';
-import { findUnstorable } from './text.ts';
 import { cut } from './validation.ts';
 
 /**
