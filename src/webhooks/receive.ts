@@ -206,9 +206,15 @@ function checkedReaction(given: unknown): Reaction {
   if (given === undefined || given === null) return {};
   const { sync, signals, reply } = given as Reaction;
   if (signals !== undefined && !Array.isArray(signals)) throw new Error('signals must be an array.');
-  // Whether it can be sent shows here, where it can still be said.
-  if (reply !== undefined && JSON.stringify(reply) === undefined) throw new Error('reply must be JSON.');
-  return { sync, signals, reply };
+  return { sync, signals, reply: sendable(reply) };
+}
+
+/** Written here, where it can still be said that it cannot be, and once: the next time it might say something else. */
+function sendable(reply: unknown): unknown {
+  if (reply === undefined) return undefined;
+  const json = JSON.stringify(reply);
+  if (json === undefined) throw new Error('reply must be JSON.');
+  return JSON.parse(json);
 }
 
 /** Why, for the log: the beginning of it, and none of the secrets. */
