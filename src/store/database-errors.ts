@@ -74,6 +74,13 @@ export function explainDatabaseError(error: unknown, url: string | undefined): u
       cause: error,
     });
   }
+  if (isPassing(error)) {
+    return refused(
+      `${where} refused for now: ${error.message}.`,
+      error,
+      'Try again. If it stays so: is it out of room, read-only, or does somebody keep a lock?',
+    );
+  }
   return error;
 }
 

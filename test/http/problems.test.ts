@@ -129,6 +129,37 @@ test('a database that is away is no fault of the request, and its address is nob
   expect(text).not.toContain('SYNCLINE_DATABASE_URL');
 });
 
+test.each([
+  ['is read-only', '25006'],
+  ['is out of room', '53100'],
+  ['keeps others waiting for a lock', '55P03'],
+  ['took too long', '57014'],
+  ['found two in each other’s way', '40P01'],
+])('a database that %s can be asked again later, and is no fault of ours', async (_, code) => {
+  const { call, syncline } = await startService(db);
+  const { id } = await syncline.tenants.create({ name: 'whose key is kept' });
+  const name = `refuse_${code.toLowerCase()}`;
+  await db.sql(
+    `CREATE FUNCTION ${name}() RETURNS trigger LANGUAGE plpgsql AS $$
+     BEGIN RAISE EXCEPTION 'not now' USING ERRCODE = '${code}'; END $$;
+     CREATE TRIGGER ${name} BEFORE INSERT ON tenants FOR EACH ROW EXECUTE FUNCTION ${name}()`,
+  );
+  try {
+    const { headers, body, text } = await call('/v1/tenants', { method: 'POST', json: { name: 'late' } });
+    expect(body).toMatchObject({ status: 503, code: 'UNAVAILABLE' });
+    expect(headers.get('retry-after')).toBe('5');
+    expect(text).not.toContain('not now');
+    await expect(syncline.tenants.create({ name: 'later' })).rejects.toMatchObject({
+      code: 'DATABASE_REFUSED',
+      message: expect.stringContaining('refused for now: not now'),
+      hint: expect.stringContaining('Try again'),
+    });
+    expect((await call(`/v1/tenants/${id}`)).status).toBe(200);
+  } finally {
+    await db.sql(`DROP TRIGGER ${name} ON tenants; DROP FUNCTION ${name}`);
+  }
+});
+
 describe('bodies', () => {
   const post = (json: unknown) => ({ method: 'POST', json });
 
