@@ -79,9 +79,6 @@ export function openDatabase(
     const current = pool;
     // A pool that is merely busy fails here, and is none the worse for it.
     const client = await current.connect();
-    // A connection that breaks while checked out reports it here as well as to the statement that waits on it.
-    const ignore = () => {};
-    client.on('error', ignore);
     let broken: Error | undefined;
     const run: Run = <Row extends object>(text: string, values: unknown[] | undefined, timeoutMs: number) => {
       if (broken) return Promise.reject(broken);
@@ -98,7 +95,6 @@ export function openDatabase(
     try {
       return await work(run);
     } finally {
-      client.off('error', ignore);
       client.release(broken);
     }
   }
@@ -139,6 +135,9 @@ function openPool(config: Config['database'], onConnectionLost: (error: Error) =
   });
   // An idle connection that breaks is replaced by the pool at the next use; unheard, its error would end the process.
   pool.on('error', onConnectionLost);
+  // So would that of one in use: it is told to the statement that waits on it as well. From the beginning, because a server
+  // that ends may say so in the same breath in which it has let us in.
+  pool.on('connect', (client) => client.on('error', () => {}));
   return pool;
 }
 
