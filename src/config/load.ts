@@ -1,6 +1,6 @@
 import { SynclineError } from '../errors.ts';
 import { mergeRateLimits, rateLimitOf, rateLimitVariables } from './rate-limits.ts';
-import { type Setting, showPlain } from './setting.ts';
+import type { Setting } from './setting.ts';
 import { type Config, type ConfigOptions, settings } from './settings.ts';
 import { nearest, suggestion } from './suggest.ts';
 

@@ -29,7 +29,7 @@ export function setting<T>(
 /** Longer values are no values of a setting, and would bury the rest of the sentence. */
 const longestShown = 200;
 
-export function showPlain(value: unknown): string {
+function showPlain(value: unknown): string {
   const text = typeof value === 'string' ? value : asText(value);
   return text.length <= longestShown ? text : `${text.slice(0, longestShown - 1)}…`;
 }

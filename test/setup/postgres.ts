@@ -15,14 +15,14 @@ declare module 'vitest' {
 }
 
 /**
- * One real Postgres for the whole run, and in it a migrated database that every test file copies. To run against another
+ * One real Postgres for each project of the run, and in it a migrated database that every test file copies. To run against another
  * server, name it in TEST_DATABASE_URL; its user must be allowed to create databases.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const given = process.env['TEST_DATABASE_URL'];
   const server = given ? undefined : await startDisposable();
   const serverUrl = given ?? (server?.url as string);
-  const templateDatabase = `syncline_template_${process.pid}`;
+  const templateDatabase = `syncline_template_${process.pid}_${project.name}`;
 
   await onServer(serverUrl, (client) => client.query(`CREATE DATABASE ${templateDatabase}`));
   const { config } = loadConfig({ options: { database: databaseUrl(serverUrl, templateDatabase) } });
