@@ -51,4 +51,15 @@ describe('the documentation is true', () => {
       }
     }
   });
+
+  it('every proof that the guarantees name is a test of that name', () => {
+    const proofs = [
+      ...read('docs/guarantees.md').matchAll(/^- \[(?<name>.+)\]\(\.\.\/(?<path>test\/\S+\.ts)\)$/gm),
+    ];
+    expect(proofs.length).toBeGreaterThan(10);
+    const gone = proofs.filter(
+      ({ groups }) => !read(groups?.['path'] as string).includes(groups?.['name'] as string),
+    );
+    expect(gone.map(([line]) => line)).toEqual([]);
+  });
 });
