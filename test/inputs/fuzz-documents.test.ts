@@ -10,7 +10,7 @@ import { stillSyncs } from './still-syncs.ts';
 
 const database = useDatabase();
 const { sql } = database;
-const fuzz = fuzzing('documents', 3000, 1000);
+const fuzz = fuzzing('documents', 2000, 1000);
 const engineFields = `ARRAY['interval_seconds', 'next_run_at', 'first_activated_at', 'last_jitter_seconds', 'cursor']`;
 /** What the connectors were told, by the number of their document. */
 const cursors = new Map<number, unknown>();

@@ -14,7 +14,7 @@ import { fuzzing, inRounds, longestMs } from './fuzz-rounds.ts';
 import { stillSyncs } from './still-syncs.ts';
 
 const database = useDatabase();
-const fuzz = fuzzing('requests', 2000, 500);
+const fuzz = fuzzing('requests', 1000, 500);
 const atATime = 16;
 const feed = '/v1/signals/feed';
 let world: World;
@@ -37,7 +37,7 @@ beforeAll(async () => {
   operations = operationsOf(JSON.parse(text) as Document);
   findForeign = await finderOf(database, foreign, own);
   cursors = await bothCursors();
-});
+}, 180_000);
 afterAll(async () => {
   wire?.close();
   await closeServer?.();

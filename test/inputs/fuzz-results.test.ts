@@ -9,7 +9,7 @@ import { stillSyncs } from './still-syncs.ts';
 
 const database = useDatabase();
 const { sql } = database;
-const fuzz = fuzzing('results', 3000, 1000);
+const fuzz = fuzzing('results', 2000, 1000);
 
 /** One in so many connections has a connector that does as it should. */
 const wellEvery = 20;

@@ -51,7 +51,7 @@ beforeAll(async () => {
     foreignCursors: await cursorsOf(foreign.key),
   };
   findForeign = await finderOf(database, foreign, own);
-});
+}, 180_000);
 afterAll(async () => {
   wire?.close();
   await closeServer?.();
