@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, statfsSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -18,6 +18,8 @@ const wholeMegabytes = 4096;
 /** A disk of its own in memory, which can be made as small as what is on it; where mounting is not allowed, a folder. */
 export function openDisk(): Disk {
   const folder = mkdtempSync(join(tmpdir(), 'syncline-chaos-'));
+  // Postgres may run as another user, who has to get through.
+  chmodSync(folder, 0o755);
   const succeeds = (program: string, ...args: string[]) =>
     spawnSync(program, args, { stdio: 'ignore' }).status === 0;
   const mount = (...args: string[]) => succeeds('mount', ...args);

@@ -6,7 +6,7 @@ import type { Provider } from './provider.ts';
 
 /** Keeps the fleet busy: without it connections would sync once an hour. */
 export interface Work {
-  /** Has connections that have nothing to do synced now, so many at most. */
+  /** Has connections that have nothing to do synced now, about so many. */
   push(many: number): Promise<void>;
   /** What the API answered, by status; 0 where nobody did. */
   answers: Map<number, number>;
@@ -102,14 +102,29 @@ export function startWork({ postgres, provider, chance, api, connections, onProb
     repeat(look),
   ];
 
-  async function push(many: number): Promise<void> {
-    await sql(
+  const queue = (which: string) =>
+    sql(
       `INSERT INTO syncline.sync_jobs (tenant_id, provider_slug, connection_id, job_type)
-       SELECT tenant_id, provider_slug, id, 'incremental' FROM syncline.connections
-       WHERE id = ANY ($1) ON CONFLICT DO NOTHING`,
-      [many < ids.length ? some(many) : ids],
+       SELECT tenant_id, provider_slug, id, 'incremental' FROM syncline.connections WHERE ${which} ON CONFLICT DO NOTHING`,
     );
+
+  /** What somebody holds is left alone: who was cut off in mid-transaction may hold it for a minute. */
+  async function push(many: number): Promise<void> {
+    const free = `id IN (SELECT id FROM syncline.connections ORDER BY random() LIMIT ${many} FOR NO KEY UPDATE SKIP LOCKED)`;
+    await queue(free).catch(() => {});
   }
+
+  /** Every one, however long it is held. */
+  const pushAll = () =>
+    until(
+      'every connection has a job',
+      () =>
+        queue('true').then(
+          () => true,
+          () => false,
+        ),
+      120_000,
+    );
 
   /** Until no connection is overdue, and no job waits or runs. What a scheduler has placed for later is brought forward. */
   const quiet = (what: string) =>
@@ -118,7 +133,9 @@ export function startWork({ postgres, provider, chance, api, connections, onProb
       async () => {
         await delay(100);
         await sql(
-          `UPDATE syncline.sync_jobs SET scheduled_at = now() WHERE status = 'queued' AND scheduled_at > now()`,
+          `UPDATE syncline.sync_jobs SET scheduled_at = now()
+           WHERE id IN (SELECT id FROM syncline.sync_jobs WHERE status = 'queued' AND scheduled_at > now()
+                        FOR NO KEY UPDATE SKIP LOCKED)`,
         );
         const [row] = await sql<{ left: number }>(
           `SELECT (SELECT count(*)::int FROM syncline.sync_jobs WHERE status IN ('queued', 'running'))
@@ -142,7 +159,7 @@ export function startWork({ postgres, provider, chance, api, connections, onProb
       await stop();
       // What was pending may have looked before the last items came.
       await quiet('what was pending');
-      await push(ids.length);
+      await pushAll();
       await quiet('one more run of each');
     },
   };
