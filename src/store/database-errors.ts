@@ -29,8 +29,12 @@ const ofTheData = /^(0A|21|22|23|54|P0)/;
 /** SQLSTATEs of a server, a login or a pooler in trouble, whatever the statement. */
 const ofTheServer = /^(0[38]|25|28|3D|42501|53[134]|55P03|57P|58|F0|HV|XX)/;
 
-/** Whether Postgres refuses what was written: said at once, or (`tried`) after having said the same often. */
+/**
+ * Whether Postgres refuses what was written: said at once, or (`tried`) after having said the same often. So does what cannot even be
+ * sent to it: no wait makes a value of it that can.
+ */
 export function isRefusal(error: unknown, tried: boolean): boolean {
+  if (error instanceof TypeError || error instanceof RangeError) return tried;
   if (!(error instanceof pg.DatabaseError)) return false;
   const code = error.code ?? '';
   return ofTheData.test(code) || (tried && !ofTheServer.test(code));

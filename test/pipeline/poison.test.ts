@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { systemPorts } from '../../src/ports.ts';
 import { connector, signal } from '../setup/connector.ts';
 import { useDatabase } from '../setup/database.ts';
 import { recordingLogger } from '../setup/log.ts';
@@ -276,6 +277,23 @@ describe('EXE-8: a wrong result is an error with a readable message', () => {
     expect(own?.error?.message).toMatch(/Postgres refused what the run found: .*no_bots/);
     expect(own).toMatchObject({ status: 'queued', attempts: 1, cursor: null });
     expect(signals).toEqual([]);
+  });
+
+  it('EXE-11: what cannot even be sent to the database fails its run, after some tries, rather than being tried for ever', async () => {
+    await job(await connect());
+    const unsendable = new TypeError('Do not know how to serialize a BigInt');
+    const engine = database.engine({
+      connectors: [connector(() => page(signal(1)))],
+      ports: {
+        ...systemPorts,
+        query: (statement, send) =>
+          /INSERT INTO \S+signals/.test(statement) ? Promise.reject(unsendable) : send(),
+      },
+    });
+    expect(await engine.drain()).toMatchObject({ requeued: 1 });
+    const [own] = await sql<{ error: { message: string } }>('SELECT status, attempts, error FROM sync_jobs');
+    expect(own).toMatchObject({ status: 'queued', attempts: 1 });
+    expect(own?.error.message).toMatch(/serialize a BigInt/);
   });
 
   it('EXE-9: a connector that never resolves is aborted after its time, and that counts as a failure', async () => {
