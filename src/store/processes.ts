@@ -76,7 +76,10 @@ export async function beat(
 
 /** Ends a process's own lease, so that its jobs can be put back at once. */
 export async function expireProcess(db: Queryable, now: LeaseTime, id: string): Promise<void> {
-  await db.query(`UPDATE ${db.schema}.processes SET expires_at = ${leaseNow('$1')} WHERE id = $2`, [now, id]);
+  await db.query(
+    `UPDATE ${db.schema}.processes SET expires_at = least(expires_at, ${leaseNow('$1')}) WHERE id = $2`,
+    [now, id],
+  );
 }
 
 /** Makes sure that the process is expired, and that nobody renews its lease or puts its jobs back beside us. */
