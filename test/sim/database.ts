@@ -1,0 +1,75 @@
+import pg from 'pg';
+import { createSyncline } from '../../src/index.ts';
+import { wakeChannel } from '../../src/store/wake.ts';
+import { forgetHistory, keepHistory } from '../checker/history.ts';
+import { deadlockMs, type Overseer, openOverseer } from './overseer.ts';
+import { type Account, providers } from './world.ts';
+
+/** A database that simulations run in, one after the other. */
+export interface SimulatedDatabase {
+  url: string;
+  overseer: Overseer;
+  /** Empty but for these connections. */
+  begin(
+    accounts: readonly Account[],
+    createdAt: Date,
+    intervals: readonly (number | undefined)[],
+  ): Promise<void>;
+  close(): Promise<void>;
+}
+
+const tenant = '00000000-0000-4000-8000-0000000000ff';
+
+/** On an empty database, or one that was migrated already. */
+export async function openSimulatedDatabase(url: string): Promise<SimulatedDatabase> {
+  await prepare(url);
+  const overseer = await openOverseer(url, wakeChannel('syncline'));
+  const { sql } = overseer;
+  await keepHistory(sql);
+  await sql('INSERT INTO tenants (id) VALUES ($1) ON CONFLICT DO NOTHING', [tenant]);
+  await sql('INSERT INTO providers (slug) SELECT unnest($1::text[]) ON CONFLICT DO NOTHING', [providers]);
+  // Vacuum would move rows, and with them the order of what has no order.
+  const tables = await sql<{ name: string }>(
+    `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables WHERE schemaname LIKE 'syncline%'`,
+  );
+  for (const { name } of tables) await sql(`ALTER TABLE ${name} SET (autovacuum_enabled = false)`);
+  return {
+    url,
+    overseer,
+    begin: async (accounts, createdAt, intervals) => {
+      // Truncated rather than deleted from, so that rows lie where they lay the last time.
+      await sql(
+        `TRUNCATE connections, sync_jobs, signals, processes, events, rollups, schedulers, feed RESTART IDENTITY CASCADE`,
+      );
+      await sql(
+        `INSERT INTO connections (id, tenant_id, provider_slug, external_id, created_at, updated_at, metadata)
+         SELECT id, $1, provider, name, $2, $2, CASE WHEN seconds IS NULL THEN '{}'::jsonb
+           ELSE jsonb_build_object('sync', jsonb_build_object('interval_seconds', seconds)) END
+         FROM unnest($3::uuid[], $4::text[], $5::text[], $6::int[]) AS c (id, provider, name, seconds)`,
+        [
+          tenant,
+          createdAt,
+          accounts.map(({ connectionId }) => connectionId),
+          accounts.map(({ kind }) => kind),
+          accounts.map(({ name }) => name),
+          intervals,
+        ],
+      );
+      await forgetHistory(sql);
+    },
+    close: () => overseer.close(),
+  };
+}
+
+async function prepare(url: string): Promise<void> {
+  const syncline = createSyncline({ database: url, log: { level: 'silent' } });
+  await syncline.migrate();
+  await syncline.stop();
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  const { rows } = await client.query<{ name: string }>('SELECT current_database() AS name');
+  // Whoever waits in a circle is to be told at once: real time decides nothing here.
+  const name = pg.escapeIdentifier(rows[0]?.name ?? '');
+  await client.query(`ALTER DATABASE ${name} SET deadlock_timeout = '${deadlockMs}ms'`);
+  await client.end();
+}

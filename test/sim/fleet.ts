@@ -1,0 +1,84 @@
+import type { Role } from '../../src/index.ts';
+import type { Engine } from './engine.ts';
+import { lookAtStopped } from './leases.ts';
+import { type Simulation, sessionsOver } from './simulation.ts';
+
+const rolesDrawn: readonly (readonly Role[])[] = [
+  ['executor'],
+  ['executor'],
+  ['scheduler', 'executor'],
+  ['scheduler'],
+  ['scheduler', 'executor', 'janitor'],
+];
+
+/** At least one of each kind that is needed, and some more. */
+export function startFleet(simulation: Simulation): void {
+  const { random } = simulation;
+  const first: readonly (readonly Role[])[] = random.pick([
+    [['scheduler'], ['executor']],
+    [['scheduler', 'executor']],
+    [['scheduler', 'executor'], ['executor']],
+  ]);
+  for (const roles of first) simulation.start(roles);
+  for (let more = random.whole(1, 2); more > 0; more--) simulation.start(random.pick(rolesDrawn));
+}
+
+/** It is gone from one moment to the next, and with it its sessions. */
+export async function crash(simulation: Simulation, engine: Engine): Promise<void> {
+  noteDeath(simulation, engine);
+  remove(simulation, engine);
+  engine.isDead = true;
+  simulation.stage.forget(engine);
+  await sessionsOver(simulation, engine.owner);
+  await simulation.stage.settle();
+}
+
+function noteDeath({ stage, wire, watcher }: Simulation, engine: Engine): void {
+  if (stage.isCalling(engine, 'fetches')) watcher.note('a process died between a claim and its first page');
+  for (const { owner, transaction } of wire.sessions()) {
+    if (owner !== engine.owner) continue;
+    if (transaction.includes('store signals') || transaction.includes('settle jobs'))
+      watcher.note('a process died in the middle of a commit');
+    if (transaction.includes('mark running')) watcher.note('a process died in the middle of a claim');
+    if (transaction.includes('place jobs')) watcher.note('a process died in the middle of a tick');
+  }
+}
+
+/** Its sessions end, all at once; the process goes on. */
+export async function cut(simulation: Simulation, engine: Engine): Promise<void> {
+  const isInside = simulation.wire
+    .sessions()
+    .some(({ owner, transaction }) => owner === engine.owner && transaction.length > 0);
+  if (isInside) simulation.watcher.note('sessions were cut with a transaction open');
+  await sessionsOver(simulation, engine.owner);
+  await simulation.stage.settle();
+}
+
+/** It is told to stop, and stops when it has finished. */
+export function stop(simulation: Simulation, engine: Engine): void {
+  if (engine.isStopping) return;
+  engine.isStopping = true;
+  void engine.syncline.stop().then(
+    () => {
+      simulation.trace.step(`${engine.name} has stopped`);
+      remove(simulation, engine);
+      engine.isDead = true;
+      simulation.stage.forget(engine);
+      lookAtStopped(simulation, engine);
+    },
+    (error: unknown) => simulation.trace.remark(`${engine.name} could not stop: ${error}`),
+  );
+}
+
+function remove({ engines }: Simulation, engine: Engine): void {
+  const at = engines.indexOf(engine);
+  if (at >= 0) engines.splice(at, 1);
+}
+
+/** A role that nobody has any more is somebody's again. */
+export function fillRoles(simulation: Simulation): void {
+  const missing = (['scheduler', 'executor'] as const).filter(
+    (role) => !simulation.engines.some(({ roles, isStopping }) => roles.includes(role) && !isStopping),
+  );
+  if (missing.length > 0) simulation.start(missing);
+}

@@ -1,0 +1,71 @@
+import pg from 'pg';
+import { ownerPrefix, type Session } from './wire.ts';
+
+/** A session beside the simulation, which looks at the server and ends other sessions. */
+export interface Overseer {
+  sql<Row extends object>(text: string, values?: unknown[]): Promise<Row[]>;
+  /** Of these server processes, those that wait for a lock that somebody holds; `isLong`: and not since just now. */
+  waiting(): Promise<Map<number, { isLong: boolean }>>;
+  /** Ends every session of an owner, or of all; resolves when the server has let go of all that they held. */
+  endSessions(owner?: string): Promise<void>;
+  endSession(session: Session): Promise<void>;
+  /** Cancels its statement, which then is refused with this SQLSTATE. */
+  refuse(session: Session, code: string): Promise<void>;
+  /** What was said on the channel since the last call: everything of transactions that had ended by then. */
+  heard(): Promise<string[]>;
+  close(): Promise<void>;
+}
+
+/** A circle of waiting sessions is found by the server after `deadlock_timeout`; whoever waits longer is in none. */
+export const deadlockMs = 3;
+const longWait = `interval '${deadlockMs * 3} ms'`;
+/** How long the server may take to end a session. */
+const patienceMs = 10_000;
+
+export async function openOverseer(url: string, channel: string): Promise<Overseer> {
+  // Without a name, as anybody who is not the engine: the checker tells them apart by that.
+  const client = new pg.Client({ connectionString: url });
+  client.on('error', () => {});
+  let heard: string[] = [];
+  client.on('notification', ({ payload }) => void heard.push(payload ?? ''));
+  await client.connect();
+  await client.query('SET search_path TO syncline, public');
+  await client.query(`LISTEN ${pg.escapeIdentifier(channel)}`);
+  const sql = async <Row extends object>(text: string, values?: unknown[]) =>
+    (await client.query<Row>(text, values)).rows;
+  return {
+    sql,
+    waiting: async () => {
+      const rows = await sql<{ pid: number; long: boolean | null }>(
+        `SELECT pid, waitstart < clock_timestamp() - ${longWait} AS long FROM pg_locks WHERE NOT granted`,
+      );
+      return new Map(rows.map(({ pid, long }) => [pid, { isLong: long === true }]));
+    },
+    endSessions: async (owner = `${ownerPrefix}%`) => {
+      await sql(
+        `SELECT pg_terminate_backend(pid, ${patienceMs}) FROM pg_stat_activity
+         WHERE datname = current_database() AND application_name LIKE $1`,
+        [owner],
+      );
+    },
+    endSession: async (session) => {
+      await sql(`SELECT pg_terminate_backend($1, ${patienceMs})`, [pidOf(session)]);
+    },
+    refuse: async (session, code) => {
+      session.refusal = code;
+      await sql('SELECT pg_cancel_backend($1)', [pidOf(session)]);
+    },
+    heard: async () => {
+      await sql('SELECT 1');
+      const all = heard;
+      heard = [];
+      return all;
+    },
+    close: () => client.end(),
+  };
+}
+
+/** The server process behind a session. */
+export function pidOf({ client }: Session): number {
+  return (client as unknown as { processID: number | null }).processID ?? 0;
+}

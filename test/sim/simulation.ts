@@ -1,0 +1,216 @@
+import type { Role } from '../../src/index.ts';
+import type { Violation } from '../checker/check.ts';
+import type { SimulatedDatabase } from './database.ts';
+import { createEngine, type Engine } from './engine.ts';
+import { lookAtTaken } from './leases.ts';
+import { drawConfig, drawMood, type Mood, type SimulatedConfig } from './mood.ts';
+import { type Random, seeded } from './random.ts';
+import { type Watcher, watchSituations } from './situations.ts';
+import { type Actor, createStage, type Stage, type StatementFault } from './stage.ts';
+import { createTrace, type Trace } from './trace.ts';
+import { type StatementEnd, type Wire, watchWire } from './wire.ts';
+import { createWorld, type World } from './world.ts';
+
+/** Everything of one simulation. */
+export interface Simulation {
+  readonly database: SimulatedDatabase;
+  readonly random: Random;
+  readonly clock: { nowMs: number };
+  readonly mood: Mood;
+  readonly config: SimulatedConfig;
+  readonly trace: Trace;
+  readonly wire: Wire;
+  readonly stage: Stage;
+  readonly world: World;
+  readonly watcher: Watcher;
+  /** Engines that live, the operator's not among them. */
+  readonly engines: Engine[];
+  /** What happens at a certain time. */
+  readonly agenda: { atMs: number; what: string; run: () => void }[];
+  /** What was seen on the way that must not be. */
+  readonly violations: Violation[];
+  /** What each run was told: whether another page follows. */
+  readonly told: Map<string, Set<boolean>>;
+  /** Looks at the database, to be taken after the step under way. */
+  readonly looks: (() => Promise<void>)[];
+  /** Nothing goes wrong any more. */
+  isQuiet: boolean;
+  /** What the operator has begun and not finished. */
+  acting: number;
+  start(roles: readonly Role[]): Engine;
+  /** An engine that runs nothing. */
+  create(name: string, roles?: readonly Role[]): Engine;
+  /** To be called when a statement may have committed something. */
+  passOnNotifications(): Promise<void>;
+  end(): Promise<void>;
+}
+
+const startMs = Date.parse('2025-03-01T12:00:00Z');
+
+export function openSimulation(database: SimulatedDatabase, seed: number): Simulation {
+  const random = seeded(`seed ${seed}`);
+  const clock = { nowMs: startMs + random.whole(0, 86_400_000) };
+  const now = () => clock.nowMs;
+  const mood = drawMood(random.fork('mood'));
+  const config = drawConfig(random.fork('config'), mood);
+  const trace = createTrace(now);
+  const faults = random.fork('faults');
+  const known = new Map<string, Engine>();
+  const engines: Engine[] = [];
+  let hasCommitted = false;
+  let named = 0;
+  let ids = 0;
+
+  const wire = watchWire(now, (end: StatementEnd) => {
+    watcher.see(end);
+    lookAtTaken(simulation, end);
+    wakeSleepers(end);
+    if ((end.error as { code?: string } | undefined)?.code === '40P01')
+      simulation.violations.push({
+        invariant: 'nobody waits in a circle',
+        detail: `${end.session.owner} at ${end.kind}, after ${end.before.join(', ')}`,
+      });
+    if (end.kind === 'commit' || end.before.length === 0) hasCommitted = true;
+  });
+  const watcher = watchSituations({
+    sessions: wire.sessions,
+    made: (owner, id) => known.get(owner)?.made(id) ?? false,
+    isAsleep: (owner) => (known.get(owner)?.pausedUntilMs ?? 0) > now(),
+    clockWentBack: (owner) => (known.get(owner)?.skewMs ?? 0) < 0,
+  });
+  const told = new Map<string, Set<boolean>>();
+  const world = createWorld(random.fork('world'), mood.temper, ({ account, jobId, what, goesOn }) => {
+    trace.step(`  ${account.name} ${what}`);
+    if (goesOn !== undefined) told.set(jobId, (told.get(jobId) ?? new Set()).add(goesOn));
+  });
+
+  function wakeSleepers({ kind, rows, session }: StatementEnd): void {
+    if (kind !== 'mark running' || rows.length === 0) return;
+    for (const engine of engines.filter(
+      ({ owner, wakesAfterMs }) => owner !== session.owner && wakesAfterMs <= now(),
+    ))
+      Object.assign(engine, { pausedUntilMs: now(), wakesAfterMs: Number.POSITIVE_INFINITY, weight: 5 });
+  }
+
+  function faultOf(_actor: Actor, kind: string): StatementFault {
+    if (simulation.isQuiet) return 'none';
+    for (const [fault, chance] of Object.entries(mood.statements) as [StatementFault, number][]) {
+      const isRace = fault === 'raced' || fault === 'deadlocked';
+      if (isRace && !canLoseRace(kind)) continue;
+      // The interesting moment: done, and nobody knows.
+      const factor = kind === 'commit' && fault === 'unanswered' ? 5 : 1;
+      if (faults.chance(chance * factor)) return fault;
+    }
+    return 'none';
+  }
+
+  const stage = createStage({
+    now,
+    wire,
+    overseer: database.overseer,
+    trace,
+    faultOf,
+    onFault: (_actor, kind, fault) => {
+      if (fault !== 'raced' && fault !== 'deadlocked') return;
+      if (kind === 'settle jobs' || kind === 'store signals' || kind === 'lock runs')
+        watcher.note('a commit lost a race and was run again');
+      if (kind === 'lock due' || kind === 'place jobs' || kind === 'patch sync')
+        watcher.note('a batch of placements lost a race and was run again');
+    },
+  });
+
+  function create(name: string, roles: readonly Role[] = []): Engine {
+    const engine = createEngine({
+      name,
+      url: database.url,
+      roles,
+      config,
+      random: random.fork(name),
+      now,
+      newId: () => uuid(now(), ids++),
+      stage,
+      trace,
+      connectors: (actor) =>
+        world.connectors((label, work, delayMs) => stage.call(actor, label, work, delayMs)),
+      onSaid: watcher.hear,
+    });
+    known.set(engine.owner, engine);
+    return engine;
+  }
+
+  async function passOnNotifications(): Promise<void> {
+    if (!hasCommitted || !mood.hasNotifications) return;
+    hasCommitted = false;
+    const heard = new Set(await database.overseer.heard());
+    for (const payload of heard)
+      for (const session of wire.sessions().filter(({ listens }) => listens)) {
+        const engine = known.get(session.owner);
+        const label = `hears that there are ${payload}`;
+        if (!engine || engine.isDead || stage.isCalling(engine, label)) continue;
+        void stage.call(engine, label, () => {
+          if (session.isOver) return;
+          watcher.note('a notification woke an executor');
+          session.client.emit('notification', { payload });
+        });
+      }
+  }
+
+  const simulation: Simulation = {
+    database,
+    random,
+    clock,
+    mood,
+    config,
+    trace,
+    wire,
+    stage,
+    world,
+    watcher,
+    engines,
+    agenda: [],
+    violations: [],
+    told,
+    looks: [],
+    isQuiet: false,
+    acting: 0,
+    create,
+    start: (roles) => {
+      const engine = create(`e${++named}`, roles);
+      engines.push(engine);
+      trace.step(`${engine.name} starts: ${roles.join(', ')}`);
+      void engine.syncline
+        .start({ roles })
+        .catch((error: unknown) => trace.remark(`${engine.name} did not start: ${error}`));
+      return engine;
+    },
+    passOnNotifications,
+    end: async () => {
+      for (const engine of known.values()) {
+        engine.isDead = true;
+        stage.forget(engine);
+      }
+      await sessionsOver(simulation);
+      wire.close();
+    },
+  };
+  return simulation;
+}
+
+/** Those of one owner, or all. */
+export async function sessionsOver({ database, wire }: Simulation, owner?: string): Promise<void> {
+  const left = () => wire.sessions().filter((session) => owner === undefined || session.owner === owner);
+  while (left().length > 0) {
+    await database.overseer.endSessions(owner);
+    for (let i = 0; i < 20 && left().length > 0; i++) await wire.moved(10);
+  }
+}
+
+const neverRaced = new Set(['begin', 'rollback', 'heartbeat', 'register process', 'commit']);
+const canLoseRace = (kind: string) => !neverRaced.has(kind);
+
+/** In the order of time, as the engine's own are, and decided by nothing but the order in which they are made. */
+function uuid(nowMs: number, count: number): string {
+  const time = nowMs.toString(16).padStart(12, '0');
+  const number = count.toString(16).padStart(12, '0');
+  return `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-${number}`;
+}

@@ -1,0 +1,65 @@
+/** What the engine's statements are for, by how they begin. A name is what traces, faults and situations speak of. */
+const kinds: readonly [name: string, text: RegExp][] = [
+  ['begin', /^BEGIN/],
+  ['commit', /^COMMIT/],
+  ['rollback', /^ROLLBACK/],
+  ['heartbeat', /^WITH renewed/],
+  ['register process', /^INSERT INTO \S+processes/],
+  ['other providers', /^WITH RECURSIVE waiting/],
+  ['find ready', /^WITH RECURSIVE[\s\S]+SKIP LOCKED\) locked/],
+  ['next due', /^WITH RECURSIVE[\s\S]+SELECT least\(/],
+  ['mark running', /^WITH alive/],
+  ['block stuck', /^SELECT \S+block_arrivals/],
+  ['end backoffs', /^UPDATE \S+sync_jobs SET retry_after = NULL/],
+  ['lock connections', /^SELECT count\(\*\) FROM \(\s+SELECT FROM \S+connections/],
+  ['lock runs', /^SELECT j\.id, j\.claim_id, j\.status, j\.rerun_priority/],
+  ['write connections', /^UPDATE \S+connections c\s+SET metadata = CASE WHEN w\.cursor/],
+  ['store signals', /^WITH stored AS/],
+  ['settle jobs', /^UPDATE \S+sync_jobs j\s+SET status = e\.status/],
+  ['follow up', /^INSERT INTO \S+sync_jobs AS j/],
+  ['needs auth', /^UPDATE \S+connections c SET status = 'needs_auth'/],
+  ['record lost', /^INSERT INTO \S+attempts \(job_id/],
+  ['record attempts', /^INSERT INTO \S+attempts/],
+  ['trim attempts', /^DELETE FROM \S+attempts/],
+  ['add statistics', /^INSERT INTO \S+rollups/],
+  ['lock expired', /^SELECT FROM \S+processes WHERE id = \$2/],
+  ['find lost', /^SELECT j\.id FROM \S+sync_jobs j JOIN \S+connections c/],
+  ['put back', /^UPDATE \S+sync_jobs\s+SET status = 'queued', process_id = NULL/],
+  ['send back', /^UPDATE \S+sync_jobs\s+SET status = 'queued', cursor = NULL/],
+  ['forget process', /^DELETE FROM \S+processes/],
+  ['expire process', /^UPDATE \S+processes SET expires_at/],
+  ['missing processes', /^SELECT DISTINCT j\.process_id/],
+  ['count overdue', /^SELECT count\(\*\)::int AS overdue/],
+  ['lock due', /^SELECT id, due_at::text/],
+  [
+    'place jobs',
+    /^INSERT INTO \S+sync_jobs\s+\(id, tenant_id, provider_slug, connection_id, job_type, status, sch/,
+  ],
+  ['patch sync', /^UPDATE \S+connections c\s+SET metadata = \S+patch_sync\(c\.metadata, p\.patch/],
+  ['set waiting', /^UPDATE \S+connections SET waits_for_job = true/],
+  ['wake', /^SELECT \S+wake_executors/],
+  ['hear triggers', /^SELECT set_config\('syncline\.triggers'/],
+  ['record tick', /^WITH gone AS \(DELETE FROM \S+schedulers/],
+  ['forget scheduler', /^DELETE FROM \S+schedulers/],
+  ['lock connection', /^SELECT c\.id, [\s\S]+FOR NO KEY UPDATE OF c$/],
+  ['set status', /^UPDATE \S+connections SET status = \$4/],
+  ['activate', /^UPDATE \S+connections\s+SET status = 'active'/],
+  ['write cursor', /^UPDATE \S+connections\s+SET metadata = CASE WHEN \$2/],
+  ['cancel job', /^UPDATE \S+sync_jobs\s+SET status = 'cancelled'/],
+  ['ask for rerun', /^UPDATE \S+sync_jobs SET rerun_priority/],
+  ['bring forward', /^UPDATE \S+sync_jobs\s+SET scheduled_at = least/],
+  ['prune jobs', /^DELETE FROM \S+sync_jobs/],
+];
+
+const known = new Map<string, string>();
+
+/** What a statement is for; its first words where nobody gave it a name. */
+export function kindOf(text: string): string {
+  const found = known.get(text);
+  if (found !== undefined) return found;
+  const kind = kinds.find(([, pattern]) => pattern.test(text))?.[0] ?? firstWords(text);
+  known.set(text, kind);
+  return kind;
+}
+
+const firstWords = (text: string) => text.replaceAll(/\s+/g, ' ').slice(0, 40);

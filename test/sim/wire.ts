@@ -1,0 +1,269 @@
+import pg from 'pg';
+import { kindOf } from './statements.ts';
+
+/** A database session of a simulated engine, as seen from its socket. */
+export interface Session {
+  readonly client: pg.Client;
+  /** Whose it is: what its address says as `application_name`. */
+  readonly owner: string;
+  /** What is under way on the socket, if anything. */
+  busy: 'connecting' | 'statement' | 'ending' | undefined;
+  /** Its statement waits for a lock, as far as is known. */
+  waits: boolean;
+  isOver: boolean;
+  /** The statements of the transaction that is open, in order; empty outside of one. */
+  transaction: string[];
+  /** Virtual times: when its statement was sent, and since when nothing is. */
+  sentMs: number;
+  idleSinceMs: number;
+  /** Which one of all statements its last one was. */
+  sentCount: number;
+  limits: Limits;
+  /** Whether it wants to hear notifications. */
+  listens: boolean;
+  /** How its statement, once it was cancelled, is to be refused. */
+  refusal: string | undefined;
+}
+
+/** The server's limits of the open transaction, in milliseconds. They run in virtual time here, and not on the server. */
+interface Limits {
+  lockMs: number;
+  statementMs: number;
+  idleMs: number;
+}
+
+export interface StatementEnd {
+  session: Session;
+  kind: string;
+  /** The statements of its transaction before this one. */
+  before: readonly string[];
+  rows: readonly object[];
+  error: unknown;
+}
+
+export interface Wire {
+  sessions(): Session[];
+  /** Counts up with everything that happens on any socket. */
+  moves(): number;
+  /** Resolves when something has happened on a socket, or after so many real milliseconds. */
+  moved(mostMs: number): Promise<void>;
+  close(): void;
+}
+
+const unlimited: Limits = {
+  lockMs: Number.POSITIVE_INFINITY,
+  statementMs: Number.POSITIVE_INFINITY,
+  idleMs: Number.POSITIVE_INFINITY,
+};
+
+interface Watching {
+  now: () => number;
+  onEnd: (end: StatementEnd) => void;
+  sessions: Map<pg.Client, Session>;
+  moves: number;
+  waiting: Set<() => void>;
+  /** Ends with the last connection that was asked for. */
+  connecting: Promise<void>;
+}
+
+let watching: Watching | undefined;
+let statementsSent = 0;
+
+/** What simulated sessions are called, so that they are told from all others of this process. */
+export const ownerPrefix = 'sim-';
+
+/**
+ * Watches every socket of the simulated engines, so that it is known when nothing is under way on any of them. Limits that
+ * the server would judge in real time are taken out of statements; whoever simulates judges them in virtual time.
+ */
+export function watchWire(now: () => number, onEnd: (end: StatementEnd) => void): Wire {
+  patchOnce();
+  const mine: Watching = {
+    now,
+    onEnd,
+    sessions: new Map(),
+    moves: 0,
+    waiting: new Set(),
+    connecting: Promise.resolve(),
+  };
+  watching = mine;
+  return {
+    sessions: () => [...mine.sessions.values()].filter((session) => !session.isOver),
+    moves: () => mine.moves,
+    moved: (mostMs) =>
+      new Promise((resolve) => {
+        const done = () => {
+          clearTimeout(timer);
+          mine.waiting.delete(done);
+          resolve();
+        };
+        const timer = setTimeout(done, mostMs);
+        mine.waiting.add(done);
+      }),
+    close: () => {
+      if (watching === mine) watching = undefined;
+    },
+  };
+}
+
+function tellMoved(): void {
+  if (!watching) return;
+  watching.moves++;
+  for (const done of watching.waiting) done();
+}
+
+function settled(session: Session): void {
+  session.busy = undefined;
+  session.waits = false;
+  session.idleSinceMs = watching?.now() ?? 0;
+  tellMoved();
+}
+
+function register(client: pg.Client): Session | undefined {
+  const { application_name: owner } = (
+    client as unknown as { connectionParameters: { application_name?: string } }
+  ).connectionParameters;
+  if (!watching || !owner?.startsWith(ownerPrefix)) return undefined;
+  const session: Session = {
+    client,
+    owner,
+    busy: 'connecting',
+    waits: false,
+    isOver: false,
+    transaction: [],
+    sentMs: 0,
+    sentCount: 0,
+    idleSinceMs: 0,
+    limits: unlimited,
+    listens: false,
+    refusal: undefined,
+  };
+  watching.sessions.set(client, session);
+  client.on('end', () => {
+    session.isOver = true;
+    session.busy = undefined;
+    tellMoved();
+  });
+  return session;
+}
+
+const limitNames = {
+  lock_timeout: 'lockMs',
+  statement_timeout: 'statementMs',
+  idle_in_transaction_session_timeout: 'idleMs',
+} as const;
+const limitPattern =
+  /set_config\('(lock_timeout|statement_timeout|idle_in_transaction_session_timeout)', '(\d+)', true\)/g;
+
+/** The limits that a transaction begins with, and the statement without them. */
+function withoutLimits(text: string): { text: string; limits: Limits } {
+  const limits = { ...unlimited };
+  const rest = text.replaceAll(limitPattern, (_, name: keyof typeof limitNames, ms: string) => {
+    if (Number(ms) > 0) limits[limitNames[name]] = Number(ms);
+    return `set_config('${name}', '0', true)`;
+  });
+  return { text: rest, limits };
+}
+
+interface PatchedQuery {
+  text: string;
+  values?: unknown[];
+  query_timeout?: number;
+}
+
+let isPatched = false;
+
+/** Only sockets of simulated engines are concerned; everything else passes through. */
+function patchOnce(): void {
+  if (isPatched) return;
+  isPatched = true;
+  type Callback = (error?: unknown) => void;
+  const proto = pg.Client.prototype as unknown as {
+    connect(callback?: Callback): Promise<unknown> | undefined;
+    query(config: string | PatchedQuery, values?: unknown): Promise<{ rows: object[] }>;
+    end(callback?: Callback): Promise<void> | undefined;
+  };
+  const { connect, query, end } = proto;
+
+  // One after the other, in the order of asking: which of two is ready first would be a matter of chance.
+  proto.connect = function (callback) {
+    const session = register(this as unknown as pg.Client);
+    if (!session || !watching) return connect.call(this, callback);
+    const connected = new Promise<void>((resolve, reject) => {
+      const begin = () =>
+        new Promise<void>((done) => {
+          connect.call(this, (error) => {
+            settled(session);
+            done();
+            if (callback) callback(error);
+            else if (error) reject(error);
+            else resolve();
+          });
+        });
+      if (watching) watching.connecting = watching.connecting.then(begin);
+    });
+    return callback ? undefined : connected;
+  };
+
+  proto.query = function (config, values) {
+    const session = watching?.sessions.get(this as unknown as pg.Client);
+    if (!session) return query.call(this, config, values);
+    const given: PatchedQuery = typeof config === 'string' ? { text: config } : config;
+    return send(session, given, (sent) => query.call(this, sent, values));
+  };
+
+  proto.end = function (callback) {
+    const session = watching?.sessions.get(this as unknown as pg.Client);
+    if (!session || session.isOver) return end.call(this, callback);
+    session.busy = 'ending';
+    tellMoved();
+    if (callback)
+      return end.call(this, (error) => {
+        settled(session);
+        callback(error);
+      });
+    return end.call(this)?.finally(() => settled(session));
+  };
+}
+
+async function send(
+  session: Session,
+  given: PatchedQuery,
+  query: (sent: PatchedQuery) => Promise<{ rows: object[] }>,
+): Promise<{ rows: object[] }> {
+  const kind = kindOf(given.text);
+  const { text, limits } = withoutLimits(given.text);
+  const { query_timeout: _, ...rest } = given;
+  const isListen = text.startsWith('LISTEN');
+  if (isListen) session.listens = true;
+  if (kind === 'begin') Object.assign(session, { transaction: [], limits });
+  const before = [...session.transaction];
+  if (kind === 'begin' || session.transaction.length > 0) session.transaction.push(kind);
+  Object.assign(session, { busy: 'statement', waits: false, sentMs: watching?.now() ?? 0 });
+  session.sentCount = ++statementsSent;
+  tellMoved();
+  const over = (rows: readonly object[], error: unknown) => {
+    if (kind === 'commit' || kind === 'rollback')
+      Object.assign(session, { transaction: [], limits: unlimited });
+    settled(session);
+    watching?.onEnd({ session, kind, before, rows, error });
+  };
+  try {
+    // Notifications are handed out by whoever simulates: the server's come when they come.
+    const result = await query({ ...rest, text: isListen ? 'SELECT 1' : text });
+    over(Array.isArray(result.rows) ? result.rows : [], undefined);
+    return result;
+  } catch (error) {
+    const refused = session.refusal === undefined ? error : refusal(session.refusal);
+    session.refusal = undefined;
+    over([], refused);
+    throw refused;
+  }
+}
+
+/** An error as Postgres words it. */
+export function refusal(code: string): pg.DatabaseError {
+  const error = new pg.DatabaseError(`simulated: ${code}`, 0, 'error');
+  error.code = code;
+  return error;
+}
