@@ -100,8 +100,9 @@ export async function openNetwork(databaseUrl: string): Promise<Network> {
     upstream.on('end', () => toClient.end());
     client.on('close', () => link.isMute || upstream.end());
     upstream.on('close', () => {
+      if (link.isMute) return;
       links.delete(link);
-      if (!link.isMute) client.destroy();
+      client.destroy();
     });
   }
 
@@ -154,10 +155,11 @@ export async function openNetwork(databaseUrl: string): Promise<Network> {
       server ??= await listen(Number(url.port));
     },
     forget: () => {
-      for (const { client, upstream, isMute } of links) {
-        if (!isMute) continue;
-        client.destroy();
-        upstream.destroy();
+      for (const link of links) {
+        if (!link.isMute) continue;
+        links.delete(link);
+        link.client.destroy();
+        link.upstream.destroy();
       }
     },
     stalled: () => stalled,

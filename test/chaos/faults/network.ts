@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Network } from '../../setup/network.ts';
 import { until } from '../../setup/until.ts';
 import { type Fault, leaseSeconds, type World } from '../world.ts';
 
@@ -39,22 +40,27 @@ const refused = weather('refuse', 1500, async ({ network }) => {
 
 const reset = weather('reset', 1000, ({ network }) => network.reset());
 
+const forgottenMs = 15_000;
+/** A process that is told to end waits for what it has begun: a minute, unless it is told that nobody is there. */
+const forgetLater = (network: Network) => setTimeout(() => network.forget(), forgottenMs).unref();
+
 /** Longer than a lease, so that others take over what these run; what they had begun stays begun on the server. */
 const stalled = weather(
   'stall',
   (leaseSeconds + 1) * 1000,
   ({ network }) => {
-    network.forget();
     const before = network.stalled();
     network.stall();
+    forgetLater(network);
     return network.stalled() - before;
   },
-  60,
+  forgottenMs / 1000,
 );
 
 const halfOpen = weather('half-open', 2500, ({ network }) => {
   const before = network.stalled();
   network.halfOpen();
+  forgetLater(network);
   return network.stalled() - before;
 });
 
