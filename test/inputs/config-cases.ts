@@ -52,22 +52,22 @@ export const configCases: readonly ConfigCase[] = [
   {
     name: 'a section that is a list',
     options: { scheduler: [60] },
-    refused: /^option scheduler is \[60\]; it must be/,
+    refused: /^option scheduler is a list; it must be/,
   },
   {
     name: 'a section that is a BigInt',
     options: { scheduler: 60n },
-    refused: /^option scheduler is 60; it must be an object/,
+    refused: /^option scheduler is bigint; it must be an object/,
   },
   {
     name: 'a section that is a list of itself',
     options: { scheduler: endless },
-    refused: /^option scheduler is an object that cannot be shown; it must/,
+    refused: /^option scheduler is a list; it must/,
   },
   {
     name: 'a section that is a symbol',
     options: { scheduler: Symbol('odd') },
-    refused: /^option scheduler is Symbol\(odd\)/,
+    refused: /^option scheduler is symbol; it must/,
   },
   unknown({ constructor: {} }, 'constructor'),
   unknown({ toString: {} }, 'toString'),

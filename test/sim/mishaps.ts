@@ -2,6 +2,7 @@ import type { Engine } from './engine.ts';
 import { crash, cut, stop } from './fleet.ts';
 import type { Mishap } from './mood.ts';
 import { act } from './operator.ts';
+import type { Random } from './random.ts';
 import type { Simulation } from './simulation.ts';
 
 /** Draws what goes wrong before the next step; nearly always nothing. */
@@ -51,13 +52,8 @@ async function befall(simulation: Simulation, engine: Engine, mishap: Mishap): P
       const { leaseSeconds } = config.executor;
       // Just past the lease, somebody else has only begun with what this one still holds.
       const seconds = random.pick([1, 3, leaseSeconds + random.whole(0, 8), leaseSeconds * 2]);
+      if (seconds > leaseSeconds && random.chance(0.6)) return sleepPastLease(simulation, engine);
       engine.pausedUntilMs = clock.nowMs + seconds * 1000;
-      if (seconds > leaseSeconds && random.chance(0.6)) {
-        engine.wakesAfterMs = clock.nowMs + leaseSeconds * 1000;
-        engine.pausedUntilMs = clock.nowMs + leaseSeconds * 5000;
-      }
-      if (seconds > leaseSeconds && simulation.stage.isCalling(engine, 'fetches'))
-        simulation.watcher.note('a process slept past its lease with a page in its hands');
       return trace.step(`${engine.name} stands still for ${seconds} s`);
     }
     case 'clock jumps': {
@@ -73,6 +69,43 @@ async function befall(simulation: Simulation, engine: Engine, mishap: Mishap): P
     default:
       throw new Error(`Nobody knows how "${mishap}" happens.`);
   }
+}
+
+/** Stands still until its lease is over and somebody else has claimed something, most likely what it still holds. */
+function sleepPastLease({ clock, config, stage, trace, watcher }: Simulation, engine: Engine): void {
+  const leaseMs = config.executor.leaseSeconds * 1000;
+  engine.wakesAfterMs = clock.nowMs + leaseMs;
+  engine.pausedUntilMs = clock.nowMs + leaseMs * 5;
+  if (stage.isCalling(engine, 'fetches'))
+    watcher.note('a process slept past its lease with a page in its hands');
+  trace.step(`${engine.name} stands still past its lease`);
+}
+
+/**
+ * The moments at which it hurts most, by the statement that is about to be sent, and how many times as likely as before any other
+ * step: mishaps at random seldom meet them.
+ */
+const worstMoments: Readonly<Record<string, Partial<Record<'crash' | 'pause', number>>>> = {
+  // Within a transaction the server loses its patience before a lease is over; before its beginning nobody does.
+  begin: { pause: 6 },
+  'lock connections': { pause: 4 },
+  'settle jobs': { crash: 8 },
+  'mark running': { crash: 8, pause: 8 },
+  'patch sync': { crash: 8 },
+};
+
+/** Draws whether something befalls an engine just before it sends a statement; it happens after the step under way. */
+export function atStatement(simulation: Simulation, engine: Engine, kind: string, random: Random): void {
+  const { mood, looks } = simulation;
+  const { crash: dies = 0, pause: sleeps = 0 } = worstMoments[kind] ?? {};
+  if (random.chance(mood.mishaps.crash * dies))
+    looks.push(async () => {
+      if (!engine.isDead) await befall(simulation, engine, 'crash');
+    });
+  else if (random.chance(mood.mishaps.pause * sleeps))
+    looks.push(async () => {
+      if (!engine.isDead && !engine.isStopping) sleepPastLease(simulation, engine);
+    });
 }
 
 function replaceLater(simulation: Simulation, { roles }: Engine): void {

@@ -37,9 +37,9 @@ const usual = {
     crash: 0.0025,
     stop: 0.001,
     pause: 0.007,
-    'clock jumps': 0.004,
+    'clock jumps': 0.008,
     'sessions are cut': 0.003,
-    'operator acts': 0.012,
+    'operator acts': 0.02,
     'provider grows': 0.02,
     'time leaps': 0.004,
   },
@@ -63,7 +63,7 @@ export function drawMood(random: Random): Mood {
     mishaps: drawn(usual.mishaps),
     temper: drawn(usual.temper),
     hasNotifications: random.chance(0.6),
-    jumpSeconds: random.chance(0.2) ? 600 : 30,
+    jumpSeconds: random.chance(0.2) ? 600 : 90,
     pace: random.pick([0.5, 2, 2]),
     hasLongNight: random.chance(0.05),
   };
@@ -72,7 +72,7 @@ export function drawMood(random: Random): Mood {
 /** Short intervals and leases, so that much happens in little time. */
 export function drawConfig(random: Random, { jumpSeconds }: Mood) {
   // Where it may take long until everything is done, nobody is to beat and to look every second until then.
-  const isSlow = jumpSeconds > 60;
+  const isSlow = jumpSeconds > 100;
   return {
     scheduler: {
       tickIntervalSeconds: random.pick([10, 20, 60]),

@@ -8,11 +8,13 @@ const actions = [
   'trigger',
   'full',
   'pause',
+  'pause',
   'resume',
   'resume',
   'cancel',
   'rewind',
   'retry a job',
+  'cancel a job',
   'cancel a job',
 ] as const;
 type Action = (typeof actions)[number];

@@ -3,6 +3,7 @@ import type { Violation } from '../checker/check.ts';
 import type { SimulatedDatabase } from './database.ts';
 import { createEngine, type Engine } from './engine.ts';
 import { lookAtTaken } from './leases.ts';
+import { atStatement } from './mishaps.ts';
 import { drawConfig, drawMood, type Mood, type SimulatedConfig } from './mood.ts';
 import { type Random, seeded } from './random.ts';
 import { type Watcher, watchSituations } from './situations.ts';
@@ -92,13 +93,15 @@ export function openSimulation(database: SimulatedDatabase, seed: number): Simul
       Object.assign(engine, { pausedUntilMs: now(), wakesAfterMs: Number.POSITIVE_INFINITY, weight: 5 });
   }
 
-  function faultOf(_actor: Actor, kind: string): StatementFault {
+  function faultOf(actor: Actor, kind: string): StatementFault {
     if (simulation.isQuiet) return 'none';
+    const engine = engines.find((one) => one === actor);
+    if (engine) atStatement(simulation, engine, kind, faults);
     for (const [fault, chance] of Object.entries(mood.statements) as [StatementFault, number][]) {
       const isRace = fault === 'raced' || fault === 'deadlocked';
       if (isRace && !canLoseRace(kind)) continue;
       // The interesting moment: done, and nobody knows.
-      const factor = kind === 'commit' && fault === 'unanswered' ? 5 : 1;
+      const factor = kind === 'commit' && fault === 'unanswered' ? 8 : 1;
       if (faults.chance(chance * factor)) return fault;
     }
     return 'none';
