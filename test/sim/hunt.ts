@@ -38,7 +38,7 @@ export async function hunt({ serverUrl, mutants, most, workers, onResult }: Hunt
 async function huntOne(serverUrl: string, mutant: Mutant, most: number): Promise<Caught> {
   const { script, remove } = await bundle(mutant);
   try {
-    const hinted = mutant.seeds ?? [];
+    const hinted = mutant.seeds;
     const others = Array.from({ length: most }, (_, i) => i + 1).filter((seed) => !hinted.includes(seed));
     const seeds = [...hinted, ...others].slice(0, most);
     const reports = await simulateAll({ serverUrl, script, seeds, workers: 1, stopsAtFirst: true });

@@ -2,8 +2,8 @@
 export interface Mutant {
   name: string;
   edits: readonly Edit[];
-  /** Seeds that are known to show it, tried first. */
-  seeds?: readonly number[];
+  /** Seeds that have shown it, tried first. */
+  seeds: readonly number[];
 }
 
 export interface Edit {
@@ -22,6 +22,10 @@ const connections = 'src/store/connections.ts';
 const lease = 'src/runtime/lease.ts';
 const executorSql = 'src/store/migrations/0002_executor.sql';
 
+/**
+ * Alone it matters only between the abort of a run and the end of a commit that is just beginning; test/runtime/zombie.test.ts strikes
+ * there. Here it is taken away together with the abort.
+ */
 const noFence: Edit = {
   file: commit,
   find: 'settlements.filter(({ job }) => rows.get(job.id)?.claim_id === job.claimId)',
@@ -30,9 +34,9 @@ const noFence: Edit = {
 
 /** Where another guard holds, both are taken away together: the name says which. */
 export const mutants: readonly Mutant[] = [
-  { name: 'a result is stored without a look at whose claim it is', edits: [noFence] },
   {
     name: 'a process that lost its lease goes on with its runs, and nobody asks for their claims',
+    seeds: [56],
     edits: [
       noFence,
       {
@@ -44,6 +48,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a claim does not look whether its connection is busy, and no index forbids it',
+    seeds: [55],
     edits: [
       {
         file: claims,
@@ -96,7 +101,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'keys are not looked at, and no index forbids a second one',
-    seeds: [2],
+    seeds: [8],
     edits: [
       {
         file: 'src/store/signals.ts',
@@ -112,7 +117,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a result that was stored already is stored again',
-    seeds: [5],
+    seeds: [10],
     edits: [
       {
         file: commit,
@@ -123,7 +128,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'an attempt is charged to a job whose process died',
-    seeds: [3],
+    seeds: [2],
     edits: [
       {
         file: processes,
@@ -161,12 +166,12 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'jobs are claimed for a process that has no lease',
-    seeds: [8],
+    seeds: [51],
     edits: [{ file: claims, find: ' AND (SELECT id FROM alive) IS NOT NULL', replace: '' }],
   },
   {
     name: 'a process is forgotten while jobs run under it',
-    seeds: [4],
+    seeds: [8],
     edits: [
       {
         file: processes,
@@ -178,6 +183,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a claim whose answer was lost is forgotten',
+    seeds: [2],
     edits: [{ file: 'src/runtime/executor.ts', find: '      lease.doubt(claimId);\n', replace: '' }],
   },
   {
@@ -216,7 +222,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a walk that comes back to the same place goes on',
-    seeds: [13],
+    seeds: [88],
     edits: [
       {
         file: judge,
@@ -227,7 +233,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a job that failed is tried again at once',
-    seeds: [4],
+    seeds: [7],
     edits: [
       {
         file: judge,
@@ -238,6 +244,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a provider that asks to wait is not listened to',
+    seeds: [33],
     edits: [
       {
         file: 'src/schedule/backoff.ts',
@@ -248,6 +255,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'connections are placed whatever their status',
+    seeds: [1],
     edits: [
       {
         file: connections,
@@ -258,6 +266,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'jobs of paused connections are not blocked, and a claim does not look',
+    seeds: [2],
     edits: [
       {
         file: executorSql,
@@ -273,6 +282,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'schedulers do not lock what they place',
+    seeds: [25],
     edits: [
       {
         file: connections,
@@ -327,6 +337,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a run ends without a look at who waits behind it',
+    seeds: [31],
     edits: [
       {
         file: commit,
@@ -337,6 +348,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a clock that was set back takes the last run with it',
+    seeds: [7],
     edits: [
       {
         file: settlements,
