@@ -6,6 +6,7 @@ const alone = ['test/chaos/**/*.test.ts', 'test/sim/**/*.test.ts'];
 export default defineConfig({
   test: {
     globalSetup: ['test/setup/postgres.ts'],
+    setupFiles: ['test/setup/seed.ts'],
     // Generous, because a shared machine may be slow; no test waits for time to pass.
     testTimeout: 60_000,
     hookTimeout: 60_000,

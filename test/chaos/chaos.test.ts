@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { seed } from '../setup/seed.ts';
 import { reportText } from './report.ts';
 import { type ChaosReport, runChaos } from './run.ts';
 
@@ -8,7 +9,6 @@ describe('a fleet in a minute in which everything fails that can', () => {
   const said: string[] = [];
   beforeAll(async () => {
     const beganMs = performance.now();
-    const seed = Math.floor(Math.random() * 2 ** 31);
     report = await runChaos({
       seconds: 60,
       seed,

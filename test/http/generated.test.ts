@@ -8,6 +8,7 @@ import { hostRule } from '../../src/http/hosts.ts';
 import { createLocalLogin } from '../../src/http/local-login.ts';
 import { startServer } from '../../src/http/server.ts';
 import { silent, useDatabase } from '../setup/database.ts';
+import { seed } from '../setup/seed.ts';
 import { severalAtATime } from '../setup/worker.ts';
 import { faultsOf } from './answer-faults.ts';
 import { generateRequest, type Known } from './generated-requests.ts';
@@ -61,7 +62,6 @@ const asked = 10_000;
 const atATime = 16;
 /** So often it is looked what there still is to ask for, and more is made. */
 const perRound = 500;
-const seed = Number(process.env['TEST_SEED'] ?? Date.now() % 2 ** 31);
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 const wrongKey = `syn_${'w'.repeat(43)}`;
 

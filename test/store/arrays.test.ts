@@ -8,6 +8,7 @@ const database = useDatabase();
 
 /** Everything that can stand in text of Postgres. */
 const text = fc.string({ unit: 'binary' }).map((value) => Buffer.from(value).toString().replaceAll('\0', ''));
+const escapeThatPostgresRefuses = /\\u(0000|d[89a-f])/i;
 const awkward = [
   '',
   ' ',
@@ -44,7 +45,7 @@ describe('arrays: as Postgres reads them', () => {
           expect(await back(list, 'text')).toEqual(list);
         }),
       );
-      const json = fc.array(fc.json().map((value) => value.replace(/\\u(0000|d[89a-f]..)/gi, '')));
+      const json = fc.array(fc.json().filter((value) => !escapeThatPostgresRefuses.test(value)));
       await fc.assert(
         fc.asyncProperty(json, async (list) => {
           expect(await back(list, 'json')).toEqual(list.map((one) => JSON.parse(one)));
