@@ -11,6 +11,8 @@ import type { Queryable } from '../store/database.ts';
 /** A connection that is due, locked until the transaction ends, with what its metadata can be believed to say. */
 export interface DueConnection {
   id: string;
+  /** It should have been placed before this tick began. */
+  isOverdue: boolean;
   tenantId: string;
   providerSlug: string;
   createdMs: number;
@@ -30,9 +32,15 @@ export async function takeDue(
 ): Promise<{ due: DueConnection[]; last: DuePosition | undefined }> {
   // SCH-2: one tick ahead, so that a run due before the next tick is placed on time.
   const horizon = new Date(query.nowMs + query.tickIntervalSeconds * 1000);
-  const rows = await lockDue(tx, { horizon, after: query.after, limit: query.limit });
+  const rows = await lockDue(tx, {
+    now: new Date(query.nowMs),
+    horizon,
+    after: query.after,
+    limit: query.limit,
+  });
   const due = rows.map((row) => ({
     id: row.id,
+    isOverdue: row.is_overdue,
     tenantId: row.tenant_id,
     providerSlug: row.provider_slug,
     createdMs: row.created_ms,

@@ -31,6 +31,8 @@ export interface BatchResult {
   /** The last connection taken, if the batch was full and more may be due behind it. */
   continueAfter: DuePosition | undefined;
   placed: number;
+  /** Of those placed: they were overdue when the tick began. */
+  overdue: number;
   skippedPending: number;
   invalidMetadata: number;
 }
@@ -76,6 +78,7 @@ export async function enqueueBatch(context: SchedulerContext, batch: Batch): Pro
   return {
     continueAfter: last,
     placed: placed.length,
+    overdue: placed.filter((job) => job.connection.isOverdue).length,
     skippedPending: blocked.length,
     invalidMetadata: invalid.length,
   };

@@ -1,4 +1,3 @@
-import { countOverdue } from '../store/connections.ts';
 import { isLockTimeout, isLostRace } from '../store/database-errors.ts';
 import { type Batch, enqueueBatch, type SchedulerContext } from './enqueue.ts';
 
@@ -9,7 +8,7 @@ export interface TickResult {
   skippedPending: number;
   /** Placed connections whose metadata had a wrong field. */
   invalidMetadata: number;
-  /** Connections overdue and not yet placed when the tick began. */
+  /** SCH-10: connections overdue and not yet placed when the tick began, counted as it places them. */
   backlog: number;
   durationMs: number;
 }
@@ -34,10 +33,9 @@ export async function tick(
   nowMs: number,
   signal?: AbortSignal,
 ): Promise<TickResult> {
-  const { db, config, ports, telemetry } = context;
+  const { config, ports, telemetry } = context;
   const startedMs = ports.monotonicMs();
-  const backlog = await db.transaction((tx) => countOverdue(tx, new Date(nowMs)));
-  const total = { scheduled: 0, skippedPending: 0, invalidMetadata: 0 };
+  const total = { scheduled: 0, skippedPending: 0, invalidMetadata: 0, backlog: 0 };
 
   async function nextBatch(position: Position): Promise<Position | undefined> {
     const { limit, lockTimeoutMs } = position;
@@ -46,6 +44,7 @@ export async function tick(
       total.scheduled += batch.placed;
       total.skippedPending += batch.skippedPending;
       total.invalidMetadata += batch.invalidMetadata;
+      total.backlog += batch.overdue;
       const next = { limit: Math.min(config.batchSize, limit * 10), lockTimeoutMs };
       return batch.continueAfter && { after: batch.continueAfter, ...next };
     } catch (error) {
@@ -64,7 +63,7 @@ export async function tick(
   const first = signal?.aborted ? undefined : await nextBatch(start);
   const outcomes = await Promise.allSettled(Array.from({ length: lanes }, () => drain(first)));
 
-  const result = { ...total, backlog, durationMs: Math.max(0, ports.monotonicMs() - startedMs) };
+  const result = { ...total, durationMs: Math.max(0, ports.monotonicMs() - startedMs) };
   telemetry.tickFinished(result);
   for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
   return result;

@@ -6,6 +6,7 @@ import { violatedConstraint } from './database-errors.ts';
 export interface DueRow {
   id: string;
   due_at: string;
+  is_overdue: boolean;
   tenant_id: string;
   provider_slug: string;
   created_ms: number;
@@ -32,10 +33,15 @@ export type DuePosition = Pick<DueRow, 'due_at' | 'id'>;
  */
 export function lockDue(
   tx: Queryable,
-  { horizon, after, limit }: { horizon: Date; after?: DuePosition | undefined; limit: number },
+  {
+    now,
+    horizon,
+    after,
+    limit,
+  }: { now: Date; horizon: Date; after?: DuePosition | undefined; limit: number },
 ): Promise<DueRow[]> {
   return tx.query<DueRow>(
-    `SELECT id, due_at::text, tenant_id, provider_slug,
+    `SELECT id, due_at::text, due_at <= $5 AS is_overdue, tenant_id, provider_slug,
        ${epochMs('created_at')} AS created_ms, ${epochMs('last_incremental_ended_at')} AS last_ended_ms,
        jsonb_typeof(metadata) AS metadata_type, jsonb_typeof(metadata -> 'sync') AS sync_type,
        ${['interval_seconds', 'next_run_at', 'first_activated_at', 'last_jitter_seconds'].map(syncField).join(', ')}
@@ -45,23 +51,8 @@ export function lockDue(
      ORDER BY c.due_at, c.id
      LIMIT $4
      FOR NO KEY UPDATE SKIP LOCKED`,
-    [horizon, after?.due_at, after?.id, limit],
+    [horizon, after?.due_at, after?.id, limit, now],
   );
-}
-
-/** SCH-10: connections that are overdue and have no job yet. */
-export async function countOverdue(db: Queryable, now: Date): Promise<number> {
-  const [row] = await db.query<{ overdue: number }>(
-    `SELECT count(*)::int AS overdue
-     FROM ${db.schema}.connections c
-     WHERE status = 'active' AND NOT waits_for_job AND due_at <= $1
-       AND (
-         SELECT j.id FROM ${db.schema}.sync_jobs j
-         WHERE j.connection_id = c.id AND j.job_type = 'incremental' AND j.status IN ('queued', 'running')
-         LIMIT 1) IS NULL`,
-    [now],
-  );
-  return row?.overdue ?? 0;
 }
 
 export interface SyncPatch {

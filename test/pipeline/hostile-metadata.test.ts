@@ -159,7 +159,7 @@ describe('DB-3: metadata that somebody else wrote', () => {
     const query = (text: string, values?: unknown[]) => sql(text, values) as Promise<never[]>;
     const rows = await lockDue(
       { schema: 'syncline', tables: tablesOf('syncline'), query },
-      { horizon: new Date(), limit: 1000 },
+      { now: new Date(), horizon: new Date(), limit: 1000 },
     );
     expect(rows).toHaveLength(hostile.length);
     expect(Math.max(...rows.map((row) => JSON.stringify(row).length))).toBeLessThan(1000);

@@ -98,6 +98,12 @@ describe('SCH-2: who is eligible', () => {
     expect(await tick('12:15:00')).toMatchObject({ scheduled, backlog: 0 });
   });
 
+  it('SCH-10: of those that are placed only the overdue ones are backlog', async () => {
+    for (const next of ['12:14:00', '12:15:00', '12:15:01', '12:16:00'])
+      await connect({ metadata: { sync: { next_run_at: iso(next) } } });
+    expect(await tick('12:15:00')).toMatchObject({ scheduled: 4, backlog: 2 });
+  });
+
   it('SCH-2: a connection may have any id', async () => {
     await sql(
       `INSERT INTO connections (id, tenant_id, provider_slug) VALUES ('00000000-0000-0000-0000-000000000000', $1, 'github')`,
