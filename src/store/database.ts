@@ -63,6 +63,7 @@ export function openDatabase(
 ): Database {
   const schema = pg.escapeIdentifier(config.schema);
   let pool = openPool(config, onConnectionLost);
+  const onReplaced = new Set<() => void>();
 
   /**
    * An answer that did not come, or a socket that broke, says something about all of them: those that are idle are given
@@ -72,13 +73,37 @@ export function openDatabase(
     if (pool !== suspect || suspect.ending) return;
     pool = openPool(config, onConnectionLost);
     void suspect.end().catch(() => {});
+    for (const goOn of onReplaced) goOn();
+  }
+
+  /** A pool that was given up serves nobody who still waits for it: they go over to the next one. */
+  async function takeClient(): Promise<{ client: pg.PoolClient; from: pg.Pool }> {
+    const first = pool;
+    const taken = first.connect();
+    let goOn = () => {};
+    const replaced = new Promise<undefined>((resolve) => {
+      goOn = () => resolve(undefined);
+      onReplaced.add(goOn);
+    });
+    try {
+      const client = await Promise.race([taken, replaced]);
+      if (client) return { client, from: first };
+    } finally {
+      onReplaced.delete(goOn);
+    }
+    // It may come all the same, if it was being opened.
+    taken.then(
+      (client) => client.release(true),
+      () => {},
+    );
+    const next = pool;
+    return { client: await next.connect(), from: next };
   }
 
   /** One connection for as long as `work` takes; every statement goes through here. */
   async function withClient<T>(work: (run: Run) => Promise<T>): Promise<T> {
-    const current = pool;
     // A pool that is merely busy fails here, and is none the worse for it.
-    const client = await current.connect();
+    const { client, from } = await takeClient();
     let broken: Error | undefined;
     const run: Run = <Row extends object>(text: string, values: unknown[] | undefined, timeoutMs: number) => {
       if (broken) return Promise.reject(broken);
@@ -87,7 +112,7 @@ export function openDatabase(
         // Anything but Postgres's own word leaves the state of the connection unknown.
         if (!(error instanceof pg.DatabaseError)) {
           broken = error instanceof Error ? error : new Error(String(error));
-          replacePool(current);
+          replacePool(from);
         }
         throw error;
       });
