@@ -182,12 +182,11 @@ export function startLease(options: LeaseOptions): Lease {
     },
     wake: () => heart.wake(),
     stop: async () => {
-      const mine = current;
       await Promise.all([heart.stop(), reaper.stop(), watchdog.stop()]);
       try {
-        if (!mine) return 0;
-        await expireProcess(reserved, ports.leaseTime(), mine.id);
-        return await reap({ db, ports }, mine.id);
+        if (!current) return 0;
+        await expireProcess(reserved, ports.leaseTime(), current.id);
+        return await reap({ db, ports }, current.id);
       } finally {
         await reserved.close();
       }
