@@ -54,8 +54,11 @@ export interface Syncline extends View {
   ready(options?: { attempts?: number }): Promise<void>;
   /** Runs the given roles, all unless given, until `stop`. */
   start(options?: { roles?: readonly Role[] }): Promise<void>;
-  /** Starts nothing new, lets what is under way commit, and closes every database connection. */
-  stop(): Promise<void>;
+  /**
+   * Starts nothing new, lets what is under way commit, and closes every database connection: not before `serving` has
+   * settled, if it is given, so that a server can answer what it has begun to.
+   */
+  stop(options?: { serving?: Promise<unknown> | undefined }): Promise<void>;
   /** Runs one complete scheduler tick, as of `at`. */
   tick(options?: { at?: Date }): Promise<TickResult>;
   /** Runs due jobs until nothing is due and nothing runs, or until `signal` aborts or `stop` is called. */
@@ -164,11 +167,12 @@ export function compose({ config, log, ports, connectors: given, providers }: Pa
     }
   }
 
-  async function shutDown(): Promise<void> {
+  async function shutDown(serving: Promise<unknown> | undefined): Promise<void> {
     stopping.abort();
     if (started)
       log.info({ event: 'shutdown' }, 'shutting down: nothing new starts, work under way is finished');
     await Promise.all(loops.map((loop) => loop.stop()));
+    await serving?.catch(() => {});
     await budgets.stop();
     await db.close();
     if (started) log.info({ event: 'stopped' }, 'stopped');
@@ -217,8 +221,8 @@ export function compose({ config, log, ports, connectors: given, providers }: Pa
       log.info({ roles: wanted, schema }, `started: ${wanted.join(', ')}`);
     },
 
-    stop() {
-      stopped ??= shutDown();
+    stop({ serving } = {}) {
+      stopped ??= shutDown(serving);
       return stopped;
     },
 

@@ -53,12 +53,30 @@ export async function runService(options: ServiceOptions): Promise<void> {
     });
     await Promise.race([started, told]);
     log.info(await told);
+    endInAnyCase(loaded, log);
   } finally {
-    await server?.close();
-    await syncline.stop();
+    await syncline.stop({ serving: server?.close() });
     await prepared.catch(() => {});
     await metrics.close();
   }
+}
+
+/**
+ * What the database may add to the time that runs have to finish. With that time as it is unless set, the process ends before
+ * Kubernetes kills it, 30 s after it was told.
+ */
+const closingMs = 5000;
+
+/** A statement on a socket that stalled would be waited for much longer. Leases and fences see to what is left behind. */
+function endInAnyCase({ config }: CliConfig, log: Logger): void {
+  const giveUp = () => {
+    log.warn(
+      { event: 'abandoned' },
+      'not everything could be closed in time, probably because the database does not answer; ended all the same. What still ran goes back into the queue when the lease is over.',
+    );
+    process.exit(0);
+  };
+  setTimeout(giveUp, config.executor.shutdownGraceSeconds * 1000 + closingMs).unref();
 }
 
 async function serveHttp(
@@ -73,9 +91,10 @@ async function serveHttp(
   ]);
   const localLogin = isLocal ? createLocalLogin() : undefined;
   const { port } = loaded.config.server;
-  const server = await onPort(loaded, 'server.port', port, log, (chosen) =>
-    startHttpService({ syncline, log, metrics: metrics.text, localLogin, port: chosen }),
-  );
+  const listen = (chosen: number) =>
+    startHttpService({ syncline, log, metrics: metrics.text, localLogin, port: chosen });
+  // Where people are to find it, it must be; on one's own machine the address is printed anyway.
+  const server = isLocal ? await onPort(loaded, 'server.port', port, log, listen) : await listen(port);
   log.info({ url: server.url }, `API at ${server.url}/v1, its documentation at ${server.url}/docs`);
   if (localLogin) log.info(`dashboard, opens once: ${server.url}/login?token=${localLogin.token}`);
   else log.info(`dashboard at ${server.url}; log in with a key from \`syncline keys create\``);

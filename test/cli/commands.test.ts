@@ -1,4 +1,5 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
@@ -167,7 +168,10 @@ describe('syncline start', () => {
 
   it('SCH-10: serves the metrics of its ticks', async () => {
     await connect();
-    const service = startCli(['start'], onDatabase({ SYNCLINE_METRICS_PORT: '0' }));
+    const service = startCli(
+      ['start'],
+      onDatabase({ SYNCLINE_METRICS_PORT: '0', SYNCLINE_SERVER_PORT: '0' }),
+    );
     const output = await service.output(/tick: placed 1 job/);
     const url = /http:\/\/127\.0\.0\.1:\d+\/metrics/.exec(output)?.[0] as string;
     const text = await (await fetch(url)).text();
@@ -194,6 +198,21 @@ describe('syncline start', () => {
       new RegExp(
         `^error: Metrics cannot be served on 127.0.0.1:${port} \\(EADDRINUSE\\)\\. Set SYNCLINE_METRICS_PORT`,
       ),
+    );
+  });
+
+  it('refuses to serve elsewhere than people look for it', async () => {
+    const usualPort = 4400;
+    // Whoever has it: it is taken.
+    const holder = createServer().on('error', () => {});
+    await new Promise((resolve) =>
+      holder.once('error', resolve).listen(usualPort, '127.0.0.1', () => resolve(0)),
+    );
+    const { code, stderr } = await runCli(['start'], onDatabase({ SYNCLINE_METRICS_PORT: '0' }));
+    holder.close();
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      /^error: HTTP cannot be served on 127\.0\.0\.1:4400 \(EADDRINUSE\)\. Set SYNCLINE_SERVER_PORT/,
     );
   });
 });

@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { useDatabase } from '../setup/database.ts';
 import { type Finished, startCli } from '../setup/process.ts';
+import { startProxy } from '../setup/proxy.ts';
 import { until } from '../setup/until.ts';
 import {
   addConnections,
@@ -262,5 +263,21 @@ describe('a process that is told to end while it runs jobs', () => {
       })),
     );
     expect(await countOf(sql, 'processes')).toBe(0);
+  });
+
+  it('EXE-10: SIGTERM while the database does not answer: it ends all the same, and says so', async () => {
+    await database.empty();
+    await addConnections(sql, ['prompt-1', 'endless-1']);
+    const proxy = await startProxy(database.url);
+    const service = startCli(['start', '--roles', 'executor', '--config', config], {
+      env: { SYNCLINE_DATABASE_URL: proxy.url, SYNCLINE_METRICS_PORT: '0' },
+    });
+    await until('both run', async () => (await countOf(sql, `sync_jobs WHERE status = 'running'`)) === 2);
+    proxy.stall();
+    service.process.kill('SIGTERM');
+    const { code, stdout } = await service.finished;
+    expect(code).toBe(0);
+    expect(stdout).toContain('"event":"abandoned"');
+    expect(await countOf(sql, `sync_jobs WHERE status = 'running'`)).toBe(2);
   });
 });

@@ -203,6 +203,39 @@ describe('EXE-9: the lease', () => {
 describe('EXE-10: shutdown', () => {
   const stopped = (lines: LogLine[]) => lines.find(({ event }) => event === 'executor_stopped');
 
+  it('EXE-9: a process that is told to stop while it registers leaves no lease behind', async () => {
+    let goOn = () => {};
+    const held = new Promise<void>((resolve) => (goOn = resolve));
+    let isRegistering = false;
+    const query: Ports['query'] = async (statement, send) => {
+      if (/INSERT INTO \S+\.processes/.test(statement)) {
+        isRegistering = true;
+        await held;
+      }
+      return send();
+    };
+    const engine = database.engine({ connectors: [holding().one], ports: { ...systemPorts, query } });
+    await engine.start({ roles: ['executor'] });
+    await until(() => isRegistering);
+    const stopped = engine.stop();
+    goOn();
+    await stopped;
+    expect(await sql('SELECT FROM processes')).toEqual([]);
+  });
+
+  it('EXE-10: what still answers requests has its database until it has ended', async () => {
+    const { log, lines } = recordingLogger();
+    const engine = database.engine({ connectors: [holding().one], logger: log });
+    await engine.start({ roles: ['executor'] });
+    let close = () => {};
+    const stopped = engine.stop({ serving: new Promise<void>((resolve) => (close = resolve)) });
+    await until(() => lines.some(({ event }) => event === 'executor_stopped'));
+    expect(await engine.connections.list()).toMatchObject({ items: [] });
+    close();
+    await stopped;
+    await expect(engine.connections.list()).rejects.toThrow();
+  });
+
   it('EXE-10: runs may finish within the grace time, and nothing new begins', async () => {
     for (let i = 0; i < 4; i++) await job(await connect());
     const { one, contexts, letGo } = holding();

@@ -134,7 +134,9 @@ describe('Postgres restarted in the middle of a tick', () => {
     await syncline.migrate();
     await syncline.stop();
     await crash(server);
-    const service = startCli(['start'], { env: { SYNCLINE_DATABASE_URL: url, SYNCLINE_METRICS_PORT: '0' } });
+    const service = startCli(['start'], {
+      env: { SYNCLINE_DATABASE_URL: url, SYNCLINE_METRICS_PORT: '0', SYNCLINE_SERVER_PORT: '0' },
+    });
     await service.output(/cannot be reached \(ECONNREFUSED\).*Trying again in/);
     await start(port);
     await service.output(/tick: nothing due/);
@@ -147,6 +149,7 @@ describe('Postgres restarted in the middle of a tick', () => {
       env: {
         SYNCLINE_DATABASE_URL: `postgres://nobody@127.0.0.1:${await freePort()}/none`,
         SYNCLINE_METRICS_PORT: '0',
+        SYNCLINE_SERVER_PORT: '0',
       },
     });
     await service.output(/Trying again in/);
