@@ -1,3 +1,4 @@
+import { countOverdue } from '../store/connections.ts';
 import { isLockTimeout, isLostRace } from '../store/database-errors.ts';
 import { type Batch, enqueueBatch, type SchedulerContext } from './enqueue.ts';
 
@@ -33,7 +34,7 @@ export async function tick(
   nowMs: number,
   signal?: AbortSignal,
 ): Promise<TickResult> {
-  const { config, ports, telemetry } = context;
+  const { db, config, ports, telemetry } = context;
   const startedMs = ports.monotonicMs();
   const total = { scheduled: 0, skippedPending: 0, invalidMetadata: 0, backlog: 0 };
 
@@ -59,13 +60,24 @@ export async function tick(
     while (position && !signal?.aborted) position = await nextBatch(position);
   }
 
-  const start = { after: undefined, limit: config.batchSize, lockTimeoutMs: patienceMs };
-  const first = signal?.aborted ? undefined : await nextBatch(start);
-  const outcomes = await Promise.allSettled(Array.from({ length: lanes }, () => drain(first)));
+  async function placeAll(): Promise<void> {
+    const start = { after: undefined, limit: config.batchSize, lockTimeoutMs: patienceMs };
+    const first = signal?.aborted ? undefined : await nextBatch(start);
+    const outcomes = await Promise.allSettled(Array.from({ length: lanes }, () => drain(first)));
+    for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
+  }
 
+  const failure = await placeAll().then(
+    () => undefined,
+    async (error: unknown) => {
+      // What could not be placed is no less overdue.
+      total.backlog += await db.transaction((tx) => countOverdue(tx, new Date(nowMs))).catch(() => 0);
+      return { error };
+    },
+  );
   const result = { ...total, durationMs: Math.max(0, ports.monotonicMs() - startedMs) };
   telemetry.tickFinished(result);
-  for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
+  if (failure) throw failure.error;
   return result;
 }
 

@@ -55,6 +55,21 @@ export function lockDue(
   );
 }
 
+/** SCH-10: connections that are overdue and have no job yet. */
+export async function countOverdue(db: Queryable, now: Date): Promise<number> {
+  const [row] = await db.query<{ overdue: number }>(
+    `SELECT count(*)::int AS overdue
+     FROM ${db.schema}.connections c
+     WHERE status = 'active' AND NOT waits_for_job AND due_at <= $1
+       AND (
+         SELECT j.id FROM ${db.schema}.sync_jobs j
+         WHERE j.connection_id = c.id AND j.job_type = 'incremental' AND j.status IN ('queued', 'running')
+         LIMIT 1) IS NULL`,
+    [now],
+  );
+  return row?.overdue ?? 0;
+}
+
 export interface SyncPatch {
   connectionId: string;
   /** The keys of metadata.sync to set, as JSON text. */

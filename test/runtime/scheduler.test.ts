@@ -105,12 +105,12 @@ describe('the scheduler role', () => {
     const ports = testPorts(undefined, () => 0);
     const { log, lines } = recordingLogger();
     const syncline = database.engine({ ports, logger: log });
+    await connect();
     await sql('ALTER TABLE sync_jobs RENAME TO sync_jobs_away');
     const failed = ports.asleep();
     await syncline.start({ roles: ['scheduler'] });
     expect(await failed).toBe(125);
     await sql('ALTER TABLE sync_jobs_away RENAME TO sync_jobs');
-    await connect();
     const recovered = ports.asleep();
     ports.wake();
     expect(await recovered).toBe(60_000);

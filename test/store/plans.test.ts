@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { lockDue } from '../../src/store/connections.ts';
+import { countOverdue, lockDue } from '../../src/store/connections.ts';
 import type { Queryable } from '../../src/store/database.ts';
 import { tenant, useDatabase } from '../setup/database.ts';
 import { explain as explainOn, nodes, pagesRead } from '../setup/plan.ts';
@@ -32,6 +32,14 @@ describe('DB-4: cost grows with what is due', () => {
     expect(pagesRead(plan)).toBeLessThan(10 * due);
   });
 
+  it('DB-4: counting the overdue reads what is overdue and nothing else', async () => {
+    const plan = await explain((db) => countOverdue(db, now));
+    expect(nodes(plan).find((node) => node['Relation Name'] === 'connections')?.['Index Name']).toBe(
+      'idx_connections_due',
+    );
+    expect(pagesRead(plan)).toBeLessThan(10 * due);
+  });
+
   it('DB-4: statistics that are out of date do not change the plans', async () => {
     // As they are after every connection was due and has been placed, until autovacuum comes.
     await sql('ALTER TABLE connections SET (autovacuum_enabled = false)');
@@ -40,9 +48,13 @@ describe('DB-4: cost grows with what is due', () => {
     await sql(
       `UPDATE connections SET metadata = patch_sync(metadata, '{"next_run_at": "2025-01-02T11:00:00Z"}')`,
     );
-    const plan = await explain((db) => lockDue(db, { now, horizon: now, limit: 1000 }));
-    const scans = nodes(plan).filter((node) => node['Relation Name'] === 'connections');
-    expect(scans.map((scan) => scan['Index Name'])).toEqual(['idx_connections_due']);
+    for (const send of [
+      (db: Queryable) => countOverdue(db, now),
+      (db: Queryable) => lockDue(db, { now, horizon: now, limit: 1000 }),
+    ]) {
+      const scans = nodes(await explain(send)).filter((node) => node['Relation Name'] === 'connections');
+      expect(scans.map((scan) => scan['Index Name'])).toEqual(['idx_connections_due']);
+    }
     await sql('ALTER TABLE connections RESET (autovacuum_enabled)');
     await sql('VACUUM ANALYZE connections');
   });

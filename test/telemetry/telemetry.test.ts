@@ -27,6 +27,13 @@ async function oneDue(): Promise<string> {
   await ended(id, '2025-01-01T12:00:00Z');
   return id;
 }
+/** The one that a tick comes to last. */
+async function lastDue(): Promise<string> {
+  const [row] = await database.sql<{ id: string }>(
+    'SELECT id FROM connections ORDER BY due_at DESC, id DESC LIMIT 1',
+  );
+  return row?.id as string;
+}
 const fixedJitter = { jitterPctMin: 0.05, jitterPctMax: 0.05 };
 
 describe('SCH-10: metrics', () => {
@@ -81,6 +88,24 @@ describe('SCH-10: metrics', () => {
       expect(await scrape()).not.toContain('sync_scheduler_jobs_scheduled_total{');
     } finally {
       await database.sql('ALTER TABLE connections DROP CONSTRAINT no_jitter');
+    }
+  });
+
+  it('SCH-10: what a tick could not place is backlog as well', async () => {
+    for (let i = 0; i < 5; i++) await oneDue();
+    await database.sql(
+      `ALTER TABLE connections ADD CONSTRAINT no_last CHECK (metadata #> '{sync,last_jitter_seconds}' IS NULL OR id <> '${await lastDue()}')`,
+    );
+    try {
+      const scheduler = { batchSize: 2 };
+      const engine = database.engine({ scheduler, telemetry: { meterProvider: metrics.meterProvider } });
+      await expect(engine.tick({ at })).rejects.toThrow();
+      const text = await scrape();
+      expect(text).toContain('sync_scheduler_backlog_gauge 5');
+      expect(text).toMatch(/sync_scheduler_jobs_scheduled_total\{.*\} [1-4]\n/);
+      expect(text).toContain('sync_scheduler_tick_duration_ms_count 1');
+    } finally {
+      await database.sql('ALTER TABLE connections DROP CONSTRAINT no_last');
     }
   });
 });
