@@ -66,7 +66,7 @@ const env = {
   ...process.env,
   FUZZ_PROGRESS: '1',
   ...Object.fromEntries(wanted.map((kind) => [`FUZZ_${kind.toUpperCase()}`, String(counts[kind])])),
-  ...(options.seed !== undefined && { FUZZ_SEED: String(whole('seed', options.seed)) }),
+  TEST_SEED: options.seed === undefined ? 'random' : String(whole('seed', options.seed)),
 };
 const vitest = fileURLToPath(new URL('../node_modules/vitest/vitest.mjs', import.meta.url));
 const files = wanted.map((kind) => `test/inputs/fuzz-${kind}.test.ts`);

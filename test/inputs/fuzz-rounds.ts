@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
 import { type Chance, chanceOf } from '../http/random.ts';
+import { seed } from '../setup/seed.ts';
 
 /** How much is tried, and from which seed on: a few thousand with all other tests, as many as are wanted with `npm run fuzz`. */
 export interface Fuzzing {
@@ -16,7 +17,7 @@ export function fuzzing(what: Fuzzing['what'], usually: number, perRound: number
     what,
     count: given(`FUZZ_${what.toUpperCase()}`) ?? usually,
     perRound,
-    seed: given('FUZZ_SEED') ?? Date.now() % 2 ** 31,
+    seed,
   };
 }
 
