@@ -22,7 +22,7 @@ export interface ReceiverContext {
   log: Logger;
   connectors: ReadonlyMap<string, Connector>;
   vault: Vault;
-  /** Of the database: as many statements as half of it are under way for deliveries at once. */
+  /** Of the database: as many statements as a third of it are under way for deliveries at once. */
   poolSize: number;
 }
 
