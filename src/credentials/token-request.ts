@@ -16,23 +16,44 @@ const mostBytes = 128 * 1024;
 /** Ten years: a larger number is a mistake, and would be no date. */
 const longestLifeSeconds = 10 * 365 * 86_400;
 
-/** Codes that speak of the app or of the moment: whoever gave their consent can do nothing about these. */
-const notOfTheUser = new Set([
+/**
+ * Codes that speak of the grant itself: of these alone it is certain that whoever gave their consent has to do it again.
+ * Not `access_denied` nor Slack's `invalid_auth`: gateways and address filters say these, too.
+ */
+const ofTheGrant = new Set([
+  // RFC 6749, and RFC 6750 as some use it.
+  'invalid_grant',
+  'invalid_token',
+  // OpenID Connect: the person has to be there.
+  'interaction_required',
+  'consent_required',
+  'login_required',
+  // GitHub.
+  'bad_refresh_token',
+  'bad_verification_code',
+  // Slack.
+  'invalid_refresh_token',
+  'invalid_code',
+  'token_revoked',
+  'token_expired',
+  'account_inactive',
+]);
+
+/** Codes of an app that is not known, or does not know its secret: no customer can do anything about these. */
+const ofTheApp = new Set([
   'invalid_client',
   'unauthorized_client',
-  'invalid_request',
-  'unsupported_grant_type',
-  'invalid_scope',
   'incorrect_client_credentials',
-  'redirect_uri_mismatch',
-  'server_error',
-  'temporarily_unavailable',
-  'slow_down',
+  'invalid_client_id',
+  'bad_client_secret',
 ]);
 
 type Context = Pick<Ports, 'fetch' | 'now' | 'sleep'>;
 
-/** RFC 6749, as providers understand it. Whatever is not a refusal and has no tokens is a TransientError. */
+/**
+ * RFC 6749, as providers understand it. What has no tokens and does not speak of the grant is a TransientError: a refusal that
+ * was none would have customers connect by hand, one that is not recognised is asked for again and stands in the job's error.
+ */
 export async function requestTokens(
   context: Context,
   oauth2: OAuth2,
@@ -46,11 +67,9 @@ export async function requestTokens(
     return { tokens: tokensOf(answer, accessToken, context.now()) };
   const code = codeOf(answer['error'], [...Object.values(parameters), oauth2.clientSecret]);
   const said = `${hostOf(oauth2.tokenUrl)} answered ${status}${code ? ` (${code})` : ''}`;
-  const isRefusal = code === undefined ? status === 401 || status === 403 : status < 500 && status !== 429;
-  if (isRefusal && !notOfTheUser.has(code ?? ''))
-    return { refused: code ? `${said}.` : `${said} and did not say why.` };
+  if (code && ofTheGrant.has(code) && status < 500 && status !== 429) return { refused: `${said}.` };
   throw new TransientError(
-    code === 'invalid_client' || code === 'unauthorized_client' || code === 'incorrect_client_credentials'
+    code && ofTheApp.has(code)
       ? `The token endpoint refuses this app: ${said}. Check client id and secret of the connector.`
       : `No tokens were to be had: ${said}.`,
   );

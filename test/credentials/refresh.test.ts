@@ -319,8 +319,13 @@ describe('credentials: a token that the provider refuses', () => {
       'error=bad_refresh_token&error_description=x',
       'answered 200 (bad_refresh_token).',
     ],
-    ['401', 401, 'nothing', 'answered 401 and did not say why.'],
-    ['403', 403, '', 'answered 403 and did not say why.'],
+    [
+      '200 of Slack',
+      200,
+      '{"ok":false,"error":"invalid_refresh_token"}',
+      'answered 200 (invalid_refresh_token).',
+    ],
+    ['401 with a code', 401, '{"error":"token_revoked"}', 'answered 401 (token_revoked).'],
   ])(
     'credentials: %s marks it as refused, with an event, and nobody asks again',
     async (_, status, body, reason) => {
@@ -358,7 +363,14 @@ describe('credentials: a token that the provider refuses', () => {
     ['a redirect', 302, '', 'answered 302'],
     ['an answer without a token', 200, '{"token_type":"bearer"}', 'answered 200'],
     ['400 without a code', 400, '<html>', 'answered 400'],
+    ['401 without a code', 401, 'nothing', 'answered 401'],
+    ["a firewall's 403", 403, '<html>Request blocked</html>', 'answered 403'],
+    ["a firewall's 403 with a code", 403, '{"error":"access_denied"}', 'answered 403 (access_denied)'],
+    ['a mishap at Slack', 200, '{"ok":false,"error":"internal_error"}', 'answered 200 (internal_error)'],
+    ['a code that nobody knows', 400, '{"error":"maintenance"}', 'answered 400 (maintenance)'],
+    ['a grant within a mishap', 500, '{"error":"invalid_grant"}', 'answered 500 (invalid_grant)'],
     ['a wrong client', 401, '{"error":"invalid_client"}', 'Check client id and secret of the connector'],
+    ['a wrong client at Slack', 200, '{"ok":false,"error":"bad_client_secret"}', 'refuses this app'],
   ])('credentials: %s is no refusal, and passes', async (_, status, body, reason) => {
     const id = await store(-1);
     server.behaviour.answer = { status, body };
