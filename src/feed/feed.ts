@@ -5,11 +5,11 @@ import type { Ports } from '../ports.ts';
 import { checkedFilter, type SignalsFilter, type StoredSignal, toSignal } from '../signals.ts';
 import { advanceConsumer, findConsumer, takeConsumer } from '../store/consumers.ts';
 import type { Database } from '../store/database.ts';
-import { type FeedRow, lastPosition, startOfFeed } from '../store/feed.ts';
+import { lastPosition, startOfFeed } from '../store/feed.ts';
 import type { SignalFilter } from '../store/signals.ts';
 import type { Who } from '../who.ts';
 import { type FeedPlace, feedCursor, feedPlace } from './cursor.ts';
-import { type FeedReader, type Outlook, placeOf } from './reader.ts';
+import type { FeedItem, FeedReader, Outlook } from './reader.ts';
 import type { FeedWatch } from './watch.ts';
 
 /** A signal of the feed, and the place behind it. */
@@ -54,9 +54,9 @@ export function createFeed({ db, ports, who, reader, watch }: FeedContext) {
   async function advance(scope: Database, from: FeedPlace, filter: SignalFilter, limit: number) {
     let place = from;
     for (let steps = 1; ; steps++) {
-      const { rows, next, outlook } = await reader.step(scope, place, filter, limit);
+      const { items, next, outlook } = await reader.step(scope, place, filter, limit);
       place = next;
-      if (rows.length > 0 || outlook !== 'more' || steps === mostSteps) return { rows, place, outlook };
+      if (items.length > 0 || outlook !== 'more' || steps === mostSteps) return { items, place, outlook };
     }
   }
 
@@ -81,8 +81,8 @@ export function createFeed({ db, ports, who, reader, watch }: FeedContext) {
         const found = await advance(scope, place, filter, limit);
         place = found.place;
         const leftMs = endMs - ports.monotonicMs();
-        if (found.rows.length > 0 || leftMs <= 0 || signal?.aborted)
-          return { items: found.rows.map(toFed), nextCursor: feedCursor(place) };
+        if (found.items.length > 0 || leftMs <= 0 || signal?.aborted)
+          return { items: found.items.map(toFed), nextCursor: feedCursor(place) };
         await pause(found.outlook, place, leftMs, signal);
       }
     },
@@ -100,14 +100,16 @@ export function createFeed({ db, ports, who, reader, watch }: FeedContext) {
       const save = consumer === undefined ? undefined : await savesAs(consumerName(consumer), place);
       let current = save ? feedPlace(save.after) : place;
       while (!signal?.aborted) {
-        const { rows, place: next, outlook } = await advance(scope, current, filter, 100);
-        for (const row of rows) {
-          yield toFed(row);
-          await save?.to(placeOf(row));
+        const { items, place: next, outlook } = await advance(scope, current, filter, 100);
+        for (const item of items) {
+          yield toFed(item);
+          await save?.to(item.place);
         }
-        if (rows.length === 0 && next.position > current.position) await save?.to(next);
+        // What came behind the last one, and was for others, is dealt with, too.
+        const saved = items.at(-1)?.place ?? current;
+        if (feedCursor(next) !== feedCursor(saved)) await save?.to(next);
         current = next;
-        if (rows.length === 0) await pause(outlook, current, restMs, signal);
+        if (items.length === 0) await pause(outlook, current, restMs, signal);
       }
 
       async function savesAs(name: string, start: FeedPlace) {
@@ -150,6 +152,6 @@ export function consumerName(name: string): string {
   return name;
 }
 
-function toFed(row: FeedRow): FedSignal {
-  return { ...toSignal(row), cursor: feedCursor(placeOf(row)) };
+function toFed({ row, place }: FeedItem): FedSignal {
+  return { ...toSignal(row), cursor: feedCursor(place) };
 }

@@ -17,8 +17,14 @@ const batchesPerStep = 50;
 /** `more` may be read at once; `committing`: a transaction is just ending, look again in a moment; `end`: wait. */
 export type Outlook = 'more' | 'committing' | 'end';
 
+/** A signal, and the place behind it. */
+export interface FeedItem {
+  row: FeedRow;
+  place: FeedPlace;
+}
+
 export interface Step {
-  rows: FeedRow[];
+  items: FeedItem[];
   /** Where the next step goes on. */
   next: FeedPlace;
   outlook: Outlook;
@@ -61,7 +67,7 @@ export function createFeedReader() {
     async step(db: Database, place: FeedPlace, filter: SignalFilter, limit: number): Promise<Step> {
       const from = place.within ? place.position : place.position + 1;
       const look = await lookAtFeed(db, from, batchesPerStep);
-      if (place.position < look.start) throw expired();
+      if (from <= look.start) throw expired();
       const batches = readable(from, look);
       forget();
       const outlook: Outlook =
@@ -71,13 +77,15 @@ export function createFeedReader() {
             ? 'more'
             : 'end';
       const [first, last] = [batches[0], batches.at(-1)];
-      if (!first || !last) return { rows: [], next: place, outlook };
-      const rows = await signalsOfBatches(db, batches, { within: place.within, filter, limit });
+      if (!first || !last) return { items: [], next: place, outlook };
+      // One more than asked for tells whether the last one ends its batch.
+      const rows = await signalsOfBatches(db, batches, { within: place.within, filter, limit: limit + 1 });
       // They may have been deleted since they were looked at: then what was just read is not all there was.
       if (first.position <= (await startOfFeed(db))) throw expired();
-      const lastRow = rows.at(-1);
-      if (lastRow && rows.length === limit) return { rows, next: placeOf(lastRow), outlook: 'more' };
-      return { rows, next: { position: last.position }, outlook };
+      const items = rows.slice(0, limit).map((row, i) => ({ row, place: placeBehind(row, rows[i + 1]) }));
+      const lastItem = items.at(-1);
+      if (lastItem && rows.length > limit) return { items, next: lastItem.place, outlook: 'more' };
+      return { items, next: { position: last.position }, outlook };
     },
   };
 }
@@ -89,6 +97,7 @@ const expired = () =>
     hint: 'Read from the beginning again (move a consumer there first), or keep signals longer (retention.signalsDays).',
   });
 
-export function placeOf(row: FeedRow): FeedPlace {
-  return { position: row.position, within: { tenantId: row.tenant_id, id: row.id } };
+/** Within its batch only where more of that follows: whoever has read all of it misses nothing when it is deleted. */
+function placeBehind({ position, tenant_id: tenantId, id }: FeedRow, next: FeedRow | undefined): FeedPlace {
+  return next?.position === position ? { position, within: { tenantId, id } } : { position };
 }
