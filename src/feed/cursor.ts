@@ -1,11 +1,5 @@
 import { cursorTo, keyOf, uuidPart } from '../page.ts';
-import type { WithinBatch } from '../store/feed.ts';
-
-/** A place in the feed: behind everything up to a position, or within the batch at that position. */
-export interface FeedPlace {
-  position: number;
-  within?: WithinBatch | undefined;
-}
+import type { FeedPlace } from '../store/feed.ts';
 
 const positionPart = /^\d{1,15}$/;
 

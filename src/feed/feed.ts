@@ -5,10 +5,10 @@ import type { Ports } from '../ports.ts';
 import { checkedFilter, type SignalsFilter, type StoredSignal, toSignal } from '../signals.ts';
 import { advanceConsumer, findConsumer, takeConsumer } from '../store/consumers.ts';
 import type { Database } from '../store/database.ts';
-import { lastPosition, startOfFeed } from '../store/feed.ts';
+import { type FeedPlace, lastPosition, startOfFeed } from '../store/feed.ts';
 import type { SignalFilter } from '../store/signals.ts';
 import type { Who } from '../who.ts';
-import { type FeedPlace, feedCursor, feedPlace } from './cursor.ts';
+import { feedCursor, feedPlace } from './cursor.ts';
 import type { FeedItem, FeedReader, Outlook } from './reader.ts';
 import type { FeedWatch } from './watch.ts';
 

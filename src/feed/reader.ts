@@ -3,13 +3,13 @@ import type { Database } from '../store/database.ts';
 import {
   type Batch,
   type FeedLook,
+  type FeedPlace,
   type FeedRow,
   lookAtFeed,
   signalsOfBatches,
   startOfFeed,
 } from '../store/feed.ts';
 import type { SignalFilter } from '../store/signals.ts';
-import type { FeedPlace } from './cursor.ts';
 
 /** Batches looked at in one step: with the most that a page holds from each, still few megabytes. */
 const batchesPerStep = 50;

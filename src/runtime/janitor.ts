@@ -4,12 +4,13 @@ import { deleteAuthorizations } from '../store/authorizations.ts';
 import { deleteBudgets } from '../store/budgets.ts';
 import type { Database, Queryable } from '../store/database.ts';
 import { deleteEvents } from '../store/events.ts';
-import { deleteBatches } from '../store/feed.ts';
+import type { FeedPlace } from '../store/feed.ts';
 import { deleteEndedJobs } from '../store/jobs.ts';
 import { deleteSessions } from '../store/keys.ts';
 import { deleteRollups, mergeRollups } from '../store/rollups.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import { type Loop, startLoop } from './loop.ts';
+import { pruneSignals } from './old-signals.ts';
 
 export interface JanitorContext {
   db: Database;
@@ -20,10 +21,6 @@ export interface JanitorContext {
 
 /** Small, so that no delete holds locks or blocks a vacuum for long; enough to keep up with ten thousand syncs a second. */
 const batchSize = 2000;
-/** Transactions whose signals are deleted at once; each may have stored thousands. */
-const batchesAtOnce = 20;
-/** Or only one: so many times at most, until as many signals are deleted as of everything else. */
-const mostBatchDeletes = batchSize / batchesAtOnce;
 /** After a full batch there is more to do: a short breath for everyone else, then on. */
 const breathMs = 50;
 /** How long counts are kept by the minute: as far back as a chart by the minute goes, and a little. */
@@ -32,30 +29,31 @@ const mergedAtOnce = 5000;
 /** How long a budget that nobody takes from is remembered: longer than any window of a provider. */
 const budgetsDays = 7;
 const restMs = 60_000;
-/** How often ended jobs are looked for from the beginning of time: some may have been held, or written late. */
+/** How often ended jobs and old signals are looked for from the beginning of time: some may have been held, or written late. */
 const startOverMs = 3600 * 1000;
 
 /** Deletes what is older than it is kept. When a connection last ran is kept with the connection. */
 export function startJanitor(context: JanitorContext): Loop {
   const { ports, telemetry } = context;
-  const ended: Place = { from: beginning, sinceMs: ports.monotonicMs() };
+  const reached: Reached = { ...beginning, sinceMs: ports.monotonicMs() };
   return startLoop({
     ports,
     onFailure: (error, retryMs) => telemetry.roundFailed('janitor', error, retryMs),
-    runOnce: async () => ((await prune(context, ended)) ? breathMs : restMs),
+    runOnce: async () => ((await prune(context, reached)) ? breathMs : restMs),
   });
 }
 
-/** Up to where ended jobs have been deleted, and since when they have not been looked for from the beginning. */
-interface Place {
-  from: string;
+/** How far has been deleted, and since when nothing has been looked for from the beginning. */
+interface Reached {
+  endedAt: string;
+  feed: FeedPlace;
   sinceMs: number;
 }
 
-const beginning = '-infinity';
+const beginning = { endedAt: '-infinity', feed: { position: 0 } };
 
 /** Deletes one batch of each kind; returns whether there may be more. */
-async function prune({ db, config, ports, telemetry }: JanitorContext, ended: Place): Promise<boolean> {
+async function prune({ db, config, ports, telemetry }: JanitorContext, reached: Reached): Promise<boolean> {
   const now = new Date(ports.now());
   const cutoff = (days: number) => new Date(now.getTime() - days * 24 * 3600 * 1000);
   let isMore = false;
@@ -66,16 +64,16 @@ async function prune({ db, config, ports, telemetry }: JanitorContext, ended: Pl
     isMore ||= removed >= batchSize;
   }
 
-  if (ports.monotonicMs() - ended.sinceMs >= startOverMs)
-    Object.assign(ended, { from: beginning, sinceMs: ports.monotonicMs() });
+  if (ports.monotonicMs() - reached.sinceMs >= startOverMs)
+    Object.assign(reached, { ...beginning, sinceMs: ports.monotonicMs() });
   let last: string | null = null;
   await remove('ended job', async (tx) => {
-    const range = { from: ended.from, cutoff: cutoff(config.endedJobsDays), limit: batchSize };
+    const range = { from: reached.endedAt, cutoff: cutoff(config.endedJobsDays), limit: batchSize };
     const batch = await deleteEndedJobs(tx, range);
     last = batch.last;
     return batch.deleted;
   });
-  ended.from = last ?? ended.from;
+  reached.endedAt = last ?? reached.endedAt;
   await remove('event', (tx) => deleteEvents(tx, cutoff(config.eventsDays), batchSize));
   const merged = await db.transaction((tx) =>
     mergeRollups(tx, new Date(now.getTime() - fineMs), mergedAtOnce),
@@ -85,20 +83,12 @@ async function prune({ db, config, ports, telemetry }: JanitorContext, ended: Pl
   await remove('session', (tx) => deleteSessions(tx, now, batchSize));
   await remove('budget', (tx) => deleteBudgets(tx, cutoff(budgetsDays), batchSize));
   await remove('authorization', (tx) => deleteAuthorizations(tx, now, batchSize));
-  if (config.signalsDays > 0)
-    isMore = (await pruneSignals(db, cutoff(config.signalsDays), telemetry)) || isMore;
-  return isMore;
-}
-
-/** Returns whether there may be more. */
-async function pruneSignals(db: Database, before: Date, telemetry: Telemetry): Promise<boolean> {
-  let removed = 0;
-  let isMore = true;
-  for (let deletes = 0; isMore && removed < batchSize && deletes < mostBatchDeletes; deletes++) {
-    const { batches, signals } = await db.transaction((tx) => deleteBatches(tx, before, batchesAtOnce));
-    removed += signals;
-    isMore = batches === batchesAtOnce;
+  if (config.signalsDays > 0) {
+    const range = { cutoff: cutoff(config.signalsDays), limit: batchSize };
+    const signals = await db.transaction((tx) => pruneSignals(tx, reached.feed, range));
+    reached.feed = signals.next;
+    if (signals.deleted > 0) telemetry.pruned(signals.deleted, 'signal');
+    isMore ||= signals.isMore;
   }
-  if (removed > 0) telemetry.pruned(removed, 'signal');
   return isMore;
 }

@@ -1,4 +1,5 @@
 import type { Queryable } from './database.ts';
+import { everybody } from './scope.ts';
 import { connectionName, type SignalFilter, type SignalRow } from './signals.ts';
 
 /** The signals of one transaction, at its place in the order of commits. */
@@ -75,6 +76,24 @@ export interface WithinBatch {
   id: string;
 }
 
+/** A place in the feed: behind everything up to a position, or within the batch at that position. */
+export interface FeedPlace {
+  position: number;
+  within?: WithinBatch | undefined;
+}
+
+/**
+ * The places that batches are read from, tenants and ids: in the first one after a place, in others from the beginning. As values
+ * for an index, not as a condition that may hold or not: that would pass all of a batch to find the place in it.
+ */
+export function beginnings(batches: Batch[], within: WithinBatch | undefined): [string[], string[]] {
+  const places = batches.map((_, i) => (i === 0 && within) || beforeAll);
+  return [places.map(({ tenantId }) => tenantId), places.map(({ id }) => id)];
+}
+
+/** No signal is of that tenant. */
+const beforeAll: WithinBatch = { tenantId: everybody, id: everybody };
+
 /** The signals of these batches in order, of the first one those after a place in it. */
 export function signalsOfBatches(
   db: Queryable,
@@ -105,33 +124,4 @@ export function signalsOfBatches(
       limit,
     ],
   );
-}
-
-/** Deletes some of the oldest batches from before `cutoff`, with their signals; returns how many of each. */
-export async function deleteBatches(
-  tx: Queryable,
-  cutoff: Date,
-  limit: number,
-): Promise<{ batches: number; signals: number }> {
-  const [row] = await tx.query<{ batches: number; signals: number }>(
-    // The first ones by position, whatever their age, and of these what comes before the first that is to be kept: a search by
-    // age would read all of the feed to find nothing, and none that is kept may lie below where the feed begins.
-    `WITH first AS MATERIALIZED (
-       SELECT position, batch, created_at FROM ${tx.schema}.feed WHERE position IS NOT NULL
-       ORDER BY position LIMIT $2 FOR UPDATE SKIP LOCKED
-     ), old AS MATERIALIZED (
-       SELECT position, batch FROM first f
-       WHERE NOT EXISTS (SELECT FROM first kept WHERE kept.created_at >= $1 AND kept.position <= f.position)
-     ), gone AS (
-       DELETE FROM ${tx.schema}.signals WHERE batch IN (SELECT batch FROM old) RETURNING 1
-     ), left_feed AS (
-       DELETE FROM ${tx.schema}.feed WHERE batch IN (SELECT batch FROM old) RETURNING 1
-     ), moved AS (
-       UPDATE ${tx.schema}.feed_start SET position = greatest(position, (SELECT max(position) FROM old))
-       WHERE EXISTS (SELECT FROM old) RETURNING 1
-     )
-     SELECT (SELECT count(*) FROM old)::int AS batches, (SELECT count(*) FROM gone)::int AS signals`,
-    [cutoff, limit],
-  );
-  return row ?? { batches: 0, signals: 0 };
 }

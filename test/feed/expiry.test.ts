@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { testPorts } from '../setup/clock.ts';
 import { tenant, useDatabase } from '../setup/database.ts';
+import { runJanitor } from '../setup/janitor.ts';
 import { until } from '../setup/until.ts';
 
 const database = useDatabase();
@@ -27,12 +27,7 @@ const store = (kinds: string[], of = tenant) =>
 /** Has a janitor delete everything that there is by now. */
 async function deleteAll(): Promise<void> {
   await sql(`UPDATE feed SET created_at = '2024-12-01T00:00:00Z'`);
-  const ports = testPorts();
-  const janitor = database.engine({ ports, retention: { signalsDays: 1 } });
-  const asleep = ports.asleep();
-  await janitor.start({ roles: ['janitor'] });
-  await asleep;
-  await janitor.stop();
+  await runJanitor(database, { retention: { signalsDays: 1 } });
   expect(await sql('SELECT FROM signals')).toEqual([]);
 }
 

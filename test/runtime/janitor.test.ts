@@ -3,6 +3,7 @@ import type { SynclineOptions } from '../../src/index.ts';
 import { everybody } from '../../src/store/scope.ts';
 import { testPorts } from '../setup/clock.ts';
 import { tenant, useDatabase } from '../setup/database.ts';
+import { runJanitor } from '../setup/janitor.ts';
 
 const database = useDatabase();
 const { sql } = database;
@@ -11,19 +12,7 @@ beforeEach(async () => {
   await sql('TRUNCATE rollups, sessions, api_keys');
 });
 
-/** Runs a janitor at noon until it rests, and returns how long it slept between its rounds. */
-async function clean(options: SynclineOptions = {}): Promise<number[]> {
-  const ports = testPorts();
-  const engine = database.engine({ ports, ...options });
-  let asleep = ports.asleep();
-  await engine.start({ roles: ['janitor'] });
-  while ((await asleep) < 1000) {
-    asleep = ports.asleep();
-    ports.wake();
-  }
-  await engine.stop();
-  return ports.sleeps;
-}
+const clean = (options?: SynclineOptions) => runJanitor(database, options);
 
 const count = (ago: string) =>
   sql(

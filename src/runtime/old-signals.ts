@@ -1,0 +1,48 @@
+import type { Queryable } from '../store/database.ts';
+import type { FeedPlace } from '../store/feed.ts';
+import {
+  deleteBatches,
+  deleteSignals,
+  firstSignals,
+  moveStartOfFeed,
+  oldBatches,
+} from '../store/old-signals.ts';
+
+interface Pruned {
+  deleted: number;
+  isMore: boolean;
+  /** Where to go on: what was deleted before is not passed again. */
+  next: FeedPlace;
+}
+
+/**
+ * Deletes up to `limit` of the oldest signals of the feed. A batch may hold any number of them, and goes in as many steps as it
+ * takes: with its first signal it lies below the start of the feed, so nobody reads a part of it for the whole; with its last
+ * one it leaves the feed.
+ */
+export async function pruneSignals(
+  tx: Queryable,
+  place: FeedPlace,
+  { cutoff, limit }: { cutoff: Date; limit: number },
+): Promise<Pruned> {
+  const batches = await oldBatches(tx, { from: place.position, cutoff, limit });
+  const [first, last] = [batches[0], batches.at(-1)];
+  if (!first || !last) return { deleted: 0, isMore: false, next: place };
+
+  const within = first.position === place.position ? place.within : undefined;
+  const signals = await firstSignals(tx, batches, { within, limit });
+  const cut = signals.length === limit ? signals.at(-1) : undefined;
+  await moveStartOfFeed(tx, cut?.position ?? last.position);
+  const ids = signals.map((signal) => signal.id);
+  const deleted = await deleteSignals(tx, ids);
+  const isMore = cut !== undefined || batches.length === limit;
+  // Somebody holds the others, or is deleting them: their batches stay, and are looked at again.
+  if (deleted < ids.length) return { deleted, isMore: isMore && deleted > 0, next: place };
+
+  const done = cut ? batches.filter(({ position }) => position < cut.position) : batches;
+  await deleteBatches(tx, done);
+  const next: FeedPlace = cut
+    ? { position: cut.position, within: { tenantId: cut.tenant_id, id: cut.id } }
+    : { position: last.position };
+  return { deleted, isMore, next };
+}

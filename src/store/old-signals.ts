@@ -1,0 +1,73 @@
+import type { Queryable } from './database.ts';
+import { type Batch, beginnings, type WithinBatch } from './feed.ts';
+
+/**
+ * The first batches from a position on, in order, up to the first that is to be kept: a search by age would read all of the
+ * feed to find nothing, and none that is kept may lie below where the feed begins.
+ */
+export async function oldBatches(
+  tx: Queryable,
+  { from, cutoff, limit }: { from: number; cutoff: Date; limit: number },
+): Promise<Batch[]> {
+  const batches = await tx.query<Batch & { created_at: Date }>(
+    `SELECT f.position::float8, f.batch, f.created_at FROM ${tx.schema}.feed f
+     WHERE f.position IS NOT NULL AND f.position >= $1 ORDER BY f.position LIMIT $2`,
+    [from, limit],
+  );
+  const kept = batches.findIndex((one) => one.created_at >= cutoff);
+  return kept < 0 ? batches : batches.slice(0, kept);
+}
+
+export interface OldSignal {
+  position: number;
+  tenant_id: string;
+  id: string;
+}
+
+/** The first signals of these batches in order, of the first batch those after a place in it. */
+export function firstSignals(
+  tx: Queryable,
+  batches: Batch[],
+  { within, limit }: { within: WithinBatch | undefined; limit: number },
+): Promise<OldSignal[]> {
+  return tx.query<OldSignal>(
+    // A nested loop takes the batches one after the other and ends at the limit; asked to sort, it would read all of them first.
+    `SELECT b.position, s.tenant_id, s.id
+     FROM unnest($1::uuid[], $2::float8[], $3::uuid[], $4::uuid[]) AS b (batch, position, after_tenant_id, after_id)
+     CROSS JOIN LATERAL (
+       SELECT s.tenant_id, s.id FROM ${tx.schema}.signals s
+       WHERE s.batch = b.batch AND (s.tenant_id, s.id) > (b.after_tenant_id, b.after_id)
+       ORDER BY s.tenant_id, s.id LIMIT $5) s
+     LIMIT $5`,
+    [
+      batches.map((one) => one.batch),
+      batches.map((one) => one.position),
+      ...beginnings(batches, within),
+      limit,
+    ],
+  );
+}
+
+/** Returns how many were deleted: those that somebody holds are left. */
+export async function deleteSignals(tx: Queryable, ids: string[]): Promise<number> {
+  const [row] = await tx.query<{ deleted: number }>(
+    `WITH gone AS (
+       DELETE FROM ${tx.schema}.signals WHERE id = ANY (ARRAY(
+         SELECT id FROM ${tx.schema}.signals WHERE id = ANY ($1::uuid[]) FOR UPDATE SKIP LOCKED))
+       RETURNING 1)
+     SELECT count(*)::int AS deleted FROM gone`,
+    [ids],
+  );
+  return row?.deleted ?? 0;
+}
+
+export async function deleteBatches(tx: Queryable, batches: Batch[]): Promise<void> {
+  await tx.query(`DELETE FROM ${tx.schema}.feed WHERE batch = ANY ($1::uuid[])`, [
+    batches.map((one) => one.batch),
+  ]);
+}
+
+/** Has readers know that up to here not everything is there any more. */
+export async function moveStartOfFeed(tx: Queryable, position: number): Promise<void> {
+  await tx.query(`UPDATE ${tx.schema}.feed_start SET position = $1 WHERE position < $1`, [position]);
+}

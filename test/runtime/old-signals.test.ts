@@ -1,0 +1,160 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { type TestPorts, testPorts } from '../setup/clock.ts';
+import { tenant, useDatabase } from '../setup/database.ts';
+import { runJanitor } from '../setup/janitor.ts';
+import { until } from '../setup/until.ts';
+
+const database = useDatabase();
+const { sql } = database;
+const retention = { signalsDays: 1 };
+
+let connection: string;
+beforeEach(async () => {
+  await database.empty();
+  await sql('DELETE FROM feed');
+  connection = await database.connect();
+});
+
+/** Stores signals in one transaction, which began so long before noon, their ids in any order; returns its position. */
+async function store(signals: number, ago: string): Promise<number> {
+  await sql(
+    `INSERT INTO signals (id, tenant_id, provider_slug, connection_id, kind, occurred_at, payload)
+     SELECT gen_random_uuid(), $1, 'github', $2, 'opened', now(), '{}' FROM generate_series(1, $3)`,
+    [tenant, connection, signals],
+  );
+  const [row] = await sql<{ position: number }>(
+    `UPDATE feed SET created_at = '2025-01-01T12:00:00Z'::timestamptz - $1::interval
+     WHERE position = (SELECT max(position) FROM feed) RETURNING position::int`,
+    [ago],
+  );
+  return row?.position ?? Number.NaN;
+}
+
+const countOf = async (table: string) =>
+  (await sql<{ n: number }>(`SELECT count(*)::int AS n FROM ${table}`))[0]?.n;
+
+async function startOfFeed(): Promise<number | undefined> {
+  const [row] = await sql<{ position: number }>('SELECT position::int FROM feed_start');
+  return row?.position;
+}
+
+/** Lets a janitor run one round. */
+async function round(ports: TestPorts): Promise<void> {
+  const asleep = ports.asleep();
+  ports.wake();
+  await asleep;
+}
+
+/** Starts a janitor, which has then run one round. */
+async function start(): Promise<{ ports: TestPorts; stop(): Promise<void> }> {
+  const ports = testPorts();
+  const engine = database.engine({ ports, retention });
+  const asleep = ports.asleep();
+  await engine.start({ roles: ['janitor'] });
+  await asleep;
+  return { ports, stop: () => engine.stop() };
+}
+
+describe('the janitor, of transactions that stored many signals', () => {
+  it('deletes no more at a time than of everything else, and keeps what is to be kept', async () => {
+    await store(4500, '2 days');
+    const last = await store(1500, '25 hours');
+    await store(3, '23 hours');
+    expect(await runJanitor(database, { retention })).toEqual([50, 50, 50, 60_000]);
+    expect([await countOf('signals'), await countOf('feed'), await startOfFeed()]).toEqual([3, 1, last]);
+  });
+
+  it('FEED-1: has nobody read the rest of one for the whole', async () => {
+    const { signals } = database.engine();
+    const { nextCursor: before } = await signals.read({ after: 'latest' });
+    await store(4500, '2 days');
+    const { nextCursor: within } = await signals.read({ after: before, limit: 100 });
+    await store(1, '1 hour');
+    const janitor = await start();
+    expect(await countOf('signals')).toBe(2501);
+    for (const after of [before, within])
+      await expect(signals.read({ after })).rejects.toMatchObject({ code: 'EXPIRED' });
+    expect((await signals.read({ after: 'beginning' })).items).toHaveLength(1);
+    await janitor.stop();
+  });
+
+  it('goes on with what another one has begun, and where another one has ended', async () => {
+    await store(2500, '2 days');
+    const first = await start();
+    expect(await countOf('signals')).toBe(500);
+    await runJanitor(database, { retention });
+    expect([await countOf('signals'), await countOf('feed')]).toEqual([0, 0]);
+    await store(50, '2 days');
+    await round(first.ports);
+    expect([await countOf('signals'), await countOf('feed')]).toEqual([0, 0]);
+    await first.stop();
+  });
+
+  it('several at once delete everything, and what one of them takes back is not forgotten', async () => {
+    await store(4500, '2 days');
+    const another = await database.session();
+    await another.query('BEGIN');
+    await another.query(`DELETE FROM syncline.signals
+      WHERE id IN (SELECT id FROM syncline.signals ORDER BY batch, tenant_id, id LIMIT 2000)`);
+    const janitors = await Promise.all([start(), start()]);
+    const rounds = () => Promise.all(janitors.map(({ ports }) => round(ports)));
+    await rounds();
+    await rounds();
+    await another.query('ROLLBACK');
+    expect([await countOf('signals'), await countOf('feed')]).toEqual([4500, 1]);
+    for (let i = 0; i < 4; i++) await rounds();
+    expect([await countOf('signals'), await countOf('feed')]).toEqual([0, 0]);
+    await Promise.all(janitors.map(({ stop }) => stop()));
+  });
+
+  it('leaves what somebody holds, and comes back for it', async () => {
+    await store(2500, '2 days');
+    const client = await database.session();
+    await client.query('BEGIN');
+    await client.query('SELECT FROM syncline.signals ORDER BY id LIMIT 1 FOR UPDATE');
+    const janitor = await start();
+    await round(janitor.ports);
+    await round(janitor.ports);
+    expect([await countOf('signals'), await countOf('feed')]).toEqual([1, 1]);
+    await client.query('COMMIT');
+    await round(janitor.ports);
+    expect([await countOf('signals'), await countOf('feed')]).toEqual([0, 0]);
+    await janitor.stop();
+  });
+
+  it('does not pass what it has deleted again for every batch, though an old snapshot keeps it in the index', async () => {
+    await store(12_000, '2 days');
+    await sql(
+      `INSERT INTO feed (batch, position, created_at)
+       SELECT gen_random_uuid(), nextval('feed_position'), '2024-12-01T00:00:00Z' FROM generate_series(1, 12000)`,
+    );
+    const client = await database.session();
+    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+    await client.query('SELECT');
+    const sessions = () =>
+      sql(
+        `SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'syncline'`,
+      );
+    const entriesRead = async (index: string) => {
+      // What a session has read is counted at the latest when it ends.
+      await until('the sessions of the engine have ended', async () => (await sessions()).length === 0);
+      const [row] = await sql<{ n: number }>(
+        'SELECT idx_tup_read::int AS n FROM pg_stat_user_indexes WHERE indexrelname = $1',
+        [index],
+      );
+      return row?.n ?? Number.NaN;
+    };
+    const indexes = ['idx_signals_batch', 'idx_feed_position'];
+    const before = await Promise.all(indexes.map(entriesRead));
+    await runJanitor(database, { retention });
+    expect([await countOf('signals'), await countOf('feed')]).toEqual([0, 0]);
+    const after = await Promise.all(indexes.map(entriesRead));
+    const [ofSignals, ofFeed] = after.map((n, i) => n - (before[i] as number));
+    // From the beginning of the batch, or of the feed, each time they would read 42,000 and more.
+    expect(ofSignals).toBeGreaterThanOrEqual(12_000);
+    expect(ofSignals).toBeLessThan(15_000);
+    // While the large one is deleted, the 2,000 first batches are read with each step.
+    expect(ofFeed).toBeGreaterThanOrEqual(12_000);
+    expect(ofFeed).toBeLessThan(30_000);
+  });
+});
