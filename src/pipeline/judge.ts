@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { type ConnectorErrorKind, connectorErrorKind, type RateLimitedError } from '../errors.ts';
 import { type BackoffPolicy, backoffSeconds, parkedSeconds } from '../schedule/backoff.ts';
 import { formatInstant } from '../schedule/instant.ts';
+import type { FollowUp } from '../store/settlements.ts';
 import type { ClaimedJob } from './claim.ts';
 import type { CheckedSignal, Page } from './page.ts';
 import { effectiveCursor, type RunEnd } from './run.ts';
@@ -13,7 +14,7 @@ export interface Verdict {
   /** The connection's new cursor, as JSON text; null leaves the one it has. */
   cursor: string | null;
   /** A job to follow. */
-  followUp?: { type: 'incremental' | 'full'; cursor: string | null; retryAfter: Date | null };
+  followUp?: Pick<FollowUp, 'cursor' | 'retryAfter' | 'keepsPause'> & { type: 'incremental' | 'full' };
   error?: JobError;
   retryAfter: Date | null;
   /** The connection needs its user before anything else can run. */
@@ -88,10 +89,15 @@ function judgeError(job: ClaimedJob, thrown: unknown, circumstances: Circumstanc
     case 'cursor_expired':
       // There was no cursor that could have expired: starting from nothing once more would be a loop.
       if (effectiveCursor(job) === undefined) return { ...failed, outcome: 'requeued', retryAfter };
-      // In the middle of a walk: one that always expires there must not start over and over without a pause.
       return {
         ...failed,
-        followUp: { type: 'full', cursor: null, retryAfter: job.cursor === undefined ? null : retryAfter },
+        followUp: {
+          type: 'full',
+          cursor: null,
+          // In the middle of a walk: one that always expires there must not start over and over without a pause.
+          retryAfter: job.cursor === undefined ? null : retryAfter,
+          keepsPause: true,
+        },
       };
     default:
       return { ...failed, outcome: 'requeued', retryAfter };

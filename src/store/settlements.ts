@@ -152,11 +152,16 @@ export interface FollowUp {
   /** JSON text; null leaves the cursor to the connection. */
   cursor: string | null;
   retryAfter: Date | null;
+  /** Whether one of its type that already waits is left to its pause, should that be longer; otherwise it becomes due as this one. */
+  keepsPause?: boolean | undefined;
   /** Whether one more run is to follow the walk that this goes on with. */
   hinted?: boolean | undefined;
 }
 
-/** EXE-6: queues a job, due now; one of its type that already waits takes over the cursor and becomes due instead. */
+/**
+ * EXE-6: queues a job, due now; one of its type that already waits takes over the cursor and becomes due instead. EXE-7: unless nobody
+ * asked for that, and a provider may have said when it is to come back.
+ */
 export async function insertFollowUps(tx: Queryable, now: Date, jobs: FollowUp[]): Promise<void> {
   if (jobs.length === 0) return;
   await tx.query(
@@ -167,7 +172,8 @@ export async function insertFollowUps(tx: Queryable, now: Date, jobs: FollowUp[]
        AS f (id, tenant_id, provider_slug, connection_id, job_type, priority, cursor, retry_after, hinted)
      ON CONFLICT (connection_id, job_type) WHERE status IN ('queued', 'running') DO UPDATE
      SET cursor = coalesce(excluded.cursor, j.cursor), scheduled_at = least(j.scheduled_at, excluded.scheduled_at),
-         retry_after = excluded.retry_after, priority = greatest(j.priority, excluded.priority), updated_at = $1,
+         retry_after = CASE WHEN excluded.id = ANY ($11::uuid[]) THEN greatest(j.retry_after, excluded.retry_after) ELSE excluded.retry_after END,
+         priority = greatest(j.priority, excluded.priority), updated_at = $1,
          hinted = j.hinted OR excluded.hinted`,
     [
       now,
@@ -180,6 +186,7 @@ export async function insertFollowUps(tx: Queryable, now: Date, jobs: FollowUp[]
       jobs.map((job) => job.cursor),
       jobs.map((job) => job.retryAfter),
       jobs.map((job) => job.hinted ?? false),
+      jobs.filter((job) => job.keepsPause).map((job) => job.id),
     ],
   );
 }

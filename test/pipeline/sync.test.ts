@@ -473,6 +473,33 @@ describe('EXE-7, EXE-8: failures', () => {
     expect(full?.retry_after?.getTime()).toBeGreaterThan(noon.getTime());
   });
 
+  it.each([
+    ['keeps its pause', {}, '2025-01-01T13:00:00Z', '2025-01-01T13:00:00Z'],
+    ['gets a longer one from a walk', { cursor: '"page 2"' }, '2025-01-01T12:00:01Z', '2025-01-01T12:00:05Z'],
+  ])(
+    'EXE-7: a full sync that waits, when a cursor has expired once more, %s',
+    async (_, columns, waitsUntil, until) => {
+      const id = await connect({ metadata: { sync: { cursor: 'old' } } });
+      await job(id, columns);
+      await job(id, { job_type: 'full', attempts: 1, retry_after: waitsUntil });
+      const { totals } = await drain(failing(new CursorExpiredError()), { rateLimit: { jitterFactor: 0 } });
+      expect(totals).toMatchObject({ claimed: 1, failed: 1 });
+      const [full] = (await jobs()).filter(({ job_type }) => job_type === 'full');
+      expect(full).toMatchObject({ status: 'queued', attempts: 1, retry_after: new Date(until) });
+    },
+  );
+
+  it('EXE-7: a full sync that waits does not when a person asks for another one', async () => {
+    const id = await connect();
+    const failed = await job(id, { job_type: 'full', status: 'failed', finished_at: noon.toISOString() });
+    const waiting = await job(id, { job_type: 'full', attempts: 1, retry_after: '2025-01-01T13:00:00Z' });
+    const { totals, engine } = await drain(connector(() => ({ signals: [] })));
+    expect(totals).toMatchObject({ claimed: 0 });
+    await engine.jobs.retry(failed);
+    expect(await engine.drain()).toMatchObject({ claimed: 1, succeeded: 1 });
+    expect((await engine.jobs.get(waiting)).status).toBe('succeeded');
+  });
+
   it('EXE-8: errors of another copy of this package are understood', async () => {
     await job(await connect());
     const foreign = Object.assign(new Error('slow down'), {
