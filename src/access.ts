@@ -1,7 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { requireText, requireUuid } from './checks.ts';
+import { notFound, requireText, requireUuid } from './checks.ts';
 import type { Recorder } from './doer.ts';
-import { SynclineError } from './errors.ts';
 import { keyOf, type Page, type PageRequest, pageLimit, pageOf, uuidPart } from './page.ts';
 import type { Ports } from './ports.ts';
 import type { Database } from './store/database.ts';
@@ -125,8 +124,7 @@ export function createKeys({
         created_by: who.actor,
       };
       await db.transaction(async (tx) => {
-        if (tenantId !== undefined && !(await findTenant(tx, tenantId)))
-          throw new SynclineError('NOT_FOUND', `There is no tenant ${tenantId}.`);
+        if (tenantId !== undefined && !(await findTenant(tx, tenantId))) throw notFound(`tenant ${tenantId}`);
         await insertKey(tx, { ...row, hash: hashOf(key) });
         const detail = { key: row.id, name: row.name, prefix: row.prefix };
         await record(tx, now, { tenantId: row.tenant_id, kind: 'key.created', detail });
@@ -147,7 +145,7 @@ export function createKeys({
       requireUuid('key', id);
       await db.transaction(async (tx) => {
         const row = await findKey(tx, id, 'FOR UPDATE');
-        if (!row) throw new SynclineError('NOT_FOUND', `There is no key ${id}.`);
+        if (!row) throw notFound(`key ${id}`);
         if (row.revoked_at) return;
         const now = new Date(ports.now());
         await revokeKey(tx, now, id);

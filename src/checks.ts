@@ -8,6 +8,10 @@ export function invalid(message: string, hint?: string): SynclineError {
   return new SynclineError('INVALID_ARGUMENT', message, hint === undefined ? {} : { hint });
 }
 
+export function notFound(what: string, hint?: string): SynclineError {
+  return new SynclineError('NOT_FOUND', `There is no ${what}.`, hint === undefined ? {} : { hint });
+}
+
 export function requireUuid(name: string, value: unknown): void {
   if (
     typeof value !== 'string' ||

@@ -1,11 +1,11 @@
-import { invalid, requireSmall, requireUuid } from './checks.ts';
+import { invalid, requireSmall } from './checks.ts';
 import type { Connector } from './connector.ts';
 import type { Doer, Recorder } from './doer.ts';
-import { SynclineError } from './errors.ts';
+import { changeConnection } from './existing-connection.ts';
 import { check } from './pipeline/page.ts';
 import type { Ports } from './ports.ts';
 import { hiddenField } from './secrets.ts';
-import { lockConnection, writeConfig } from './store/connections.ts';
+import { writeConfig } from './store/connections.ts';
 import type { Database } from './store/database.ts';
 
 /** Of `config`, and of `metadata`. */
@@ -44,11 +44,7 @@ export async function changeConfig(
   config: Record<string, unknown>,
   doer: Doer,
 ): Promise<void> {
-  requireUuid('connection', id);
-  await db.transaction(async (tx) => {
-    const now = new Date(ports.now());
-    const row = await lockConnection(tx, id);
-    if (!row) throw new SynclineError('NOT_FOUND', `There is no connection ${id}.`);
+  await changeConnection({ db, ports }, id, async (tx, row, now) => {
     await requireConfig('config', config, connectors.get(row.provider_slug));
     await writeConfig(tx, now, id, config);
     // Without the values: an author may have put a secret there.

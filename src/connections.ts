@@ -9,7 +9,7 @@ import type { Connector } from './connector.ts';
 import { createControl } from './control.ts';
 import { changeCredential, requireCredential } from './credentials/attach.ts';
 import type { Doer, Recorder } from './doer.ts';
-import { SynclineError } from './errors.ts';
+import { changeConnection, existingConnection } from './existing-connection.ts';
 import { historyCursor, historyKey } from './jobs.ts';
 import { mapPage, type Page, type PageRequest, pageLimit } from './page.ts';
 import type { Ports } from './ports.ts';
@@ -20,13 +20,7 @@ import { previewRuns } from './schedule/preview.ts';
 import { type PendingState, reschedule } from './schedule/reschedule.ts';
 import { allowedInterval, syncOf } from './schedule/sync-metadata.ts';
 import type { ConnectionFilter } from './store/connection-lists.ts';
-import {
-  type ConnectionRow,
-  findConnection,
-  insertConnection,
-  lockConnection,
-  writeSync,
-} from './store/connections.ts';
+import { insertConnection, writeSync } from './store/connections.ts';
 import type { Database, Queryable } from './store/database.ts';
 import { listCursors } from './store/job-lists.ts';
 import { findPendingJob, lockWaitingJob, moveJob } from './store/jobs.ts';
@@ -83,7 +77,7 @@ export function createConnections({
     /** Goes to another cursor; see `control.rewind`. */
     async rewind(...args: Parameters<typeof control.rewind>): Promise<Connection> {
       await control.rewind(...args);
-      return toConnection(await existing(db, args[0]), config);
+      return toConnection(await existingConnection(db, args[0]), config);
     },
 
     /** A provider that has a connector here is registered by the way. */
@@ -132,12 +126,12 @@ export function createConnections({
         const concerns = { tenantId: input.tenantId, connectionId: id };
         await record(tx, now, { ...concerns, kind: 'connection.created' }, doer);
       });
-      return toConnection(await existing(db, id), config);
+      return toConnection(await existingConnection(db, id), config);
     },
 
     /** Reads a connection, with what its metadata says of its schedule. */
     async get(id: string): Promise<Connection> {
-      return toConnection(await existing(db, id), config);
+      return toConnection(await existingConnection(db, id), config);
     },
 
     /** Connections in the order of their ids, which is about the order in which they were made. */
@@ -159,7 +153,7 @@ export function createConnections({
     async cursors(id: string, { cursor, limit: wanted }: PageRequest = {}): Promise<Page<PastCursor>> {
       const limit = pageLimit(wanted);
       const before = historyKey(cursor);
-      const now = syncOf((await existing(db, id)).metadata)['cursor'];
+      const now = syncOf((await existingConnection(db, id)).metadata)['cursor'];
       const rows = await db.transaction((tx) => listCursors(tx, id, { before, limit: limit + 1 }));
       const items = rows.slice(0, limit);
       const last = items.at(-1);
@@ -179,13 +173,13 @@ export function createConnections({
     /** Gives it another credential, or with null none. One that waited for its user runs again. */
     async setCredential(id: string, credentialId: string | null, doer: Doer = {}): Promise<Connection> {
       await changeCredential({ db, ports, record }, id, credentialId, doer);
-      return toConnection(await existing(db, id), config);
+      return toConnection(await existingConnection(db, id), config);
     },
 
     /** Tells its connector something else, from its next run on. */
     async setConfig(id: string, told: Record<string, unknown>, doer: Doer = {}): Promise<Connection> {
       await changeConfig({ db, ports, record, connectors }, id, told, doer);
-      return toConnection(await existing(db, id), config);
+      return toConnection(await existingConnection(db, id), config);
     },
 
     /** Sets the connection's own interval and re-places its next run accordingly. */
@@ -202,13 +196,13 @@ export function createConnections({
     /** Makes a connection active; the first time sets `first_activated_at`. */
     async activate(id: string, doer: Doer = {}): Promise<Connection> {
       await control.resume(id, doer);
-      return toConnection(await existing(db, id), config);
+      return toConnection(await existingConnection(db, id), config);
     },
 
     /** When the next runs are expected, as things stand. */
     async preview(id: string, { runs = 5 }: { runs?: number } = {}): Promise<SchedulePreview> {
       requireWhole('runs', runs, 1, mostPreviewedRuns);
-      const connection = toConnection(await existing(db, id), config);
+      const connection = toConnection(await existingConnection(db, id), config);
       const pending = await findPendingJob(db, id);
       if (connection.status !== 'active') return { connection, pending: pending?.status, runs: [] };
       const windows = previewRuns(
@@ -235,12 +229,8 @@ export function createConnections({
   };
 
   async function changeInterval(id: string, intervalSeconds: number | null, doer: Doer): Promise<Connection> {
-    requireUuid('connection', id);
-    const nowMs = ports.now();
-    const now = new Date(nowMs);
-    return db.transaction(async (tx) => {
-      const row = await lockConnection(tx, id);
-      if (!row) throw noConnection(id);
+    return changeConnection({ db, ports }, id, async (tx, row, now) => {
+      const nowMs = now.getTime();
       const waiting = await lockWaitingJob(tx, id);
       const baseSeconds = intervalSeconds ?? config.defaultIntervalSeconds;
       const jitterSeconds = sampleJitter(jitterRange(baseSeconds, config), ports.random());
@@ -261,7 +251,7 @@ export function createConnections({
       const detail = { from: readSync(row, config).intervalSeconds ?? null, to: intervalSeconds };
       const concerns = { tenantId: row.tenant_id, connectionId: id };
       await record(tx, now, { ...concerns, kind: 'connection.interval_changed', detail }, doer);
-      return toConnection(await existing(tx, id), config);
+      return toConnection(await existingConnection(tx, id), config);
     });
   }
 }
@@ -276,18 +266,7 @@ async function pendingState(
   return (await findPendingJob(tx, id)) ? 'under way' : 'none';
 }
 
-async function existing(db: Queryable, id: string): Promise<ConnectionRow> {
-  requireUuid('connection', id);
-  const row = await findConnection(db, id);
-  if (!row) throw noConnection(id);
-  return row;
-}
-
 function requireInterval(seconds: number, config: Config['scheduler']): void {
   if (!isAllowedInterval(seconds, config))
     throw invalid(`intervalSeconds is ${seconds}; it must be ${allowedInterval(config)}.`);
-}
-
-function noConnection(id: string): SynclineError {
-  return new SynclineError('NOT_FOUND', `There is no connection ${id}.`);
 }

@@ -1,5 +1,5 @@
+import { notFound } from './checks.ts';
 import type { Doer, Recorder } from './doer.ts';
-import { SynclineError } from './errors.ts';
 import { feedCursor, feedPlace } from './feed/cursor.ts';
 import { consumerName } from './feed/feed.ts';
 import { keyOf, type Page, type PageRequest, pageLimit, pageOf } from './page.ts';
@@ -43,7 +43,7 @@ export function createConsumers({
 
   async function existing(name: string): Promise<Consumer> {
     const row = await findConsumer(db, consumerName(name));
-    if (!row) throw new SynclineError('NOT_FOUND', `There is no consumer "${name}".`);
+    if (!row) throw notFound(`consumer "${name}"`);
     return toConsumer(row);
   }
 
@@ -86,8 +86,7 @@ export function createConsumers({
 
     async remove(name: string, doer: Doer = {}): Promise<void> {
       await db.transaction(async (tx) => {
-        if (!(await deleteConsumer(tx, key(name))))
-          throw new SynclineError('NOT_FOUND', `There is no consumer "${name}".`);
+        if (!(await deleteConsumer(tx, key(name)))) throw notFound(`consumer "${name}"`);
         const detail = { consumer: name };
         const tenantId = who.tenantId ?? null;
         await record(tx, new Date(ports.now()), { tenantId, kind: 'consumer.deleted', detail }, doer);

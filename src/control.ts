@@ -5,6 +5,7 @@ import { removeUnused } from './credentials/attach.ts';
 import { briefLockMs, patiently } from './credentials/patience.ts';
 import type { Doer, Recorder } from './doer.ts';
 import { SynclineError } from './errors.ts';
+import { changeConnection, existingConnection } from './existing-connection.ts';
 import { type Explanation, explain } from './explain.ts';
 import { jobTypes } from './jobs.ts';
 import type { Ports } from './ports.ts';
@@ -13,9 +14,7 @@ import { readSyncMetadata, syncOf } from './schedule/sync-metadata.ts';
 import {
   activateConnections,
   deleteConnection,
-  findConnection,
   type LockedConnection,
-  lockConnection,
   setConnectionStatus,
   writeCursor,
 } from './store/connections.ts';
@@ -24,7 +23,7 @@ import { type EventKind, latestEvents } from './store/events.ts';
 import { cancelJob, endedJobs, findStoredCursor, pendingJobs, sendBack } from './store/jobs.ts';
 import { findProcesses } from './store/processes.ts';
 import { deleteSignals } from './store/signals.ts';
-import { recheckRuns, wakeExecutors } from './store/wake.ts';
+import { recheckRuns } from './store/wake.ts';
 import { syncNow, type Triggered } from './trigger.ts';
 
 export type { Triggered } from './trigger.ts';
@@ -148,9 +147,7 @@ export function createControl({
 
     /** One honest sentence on why it is or is not syncing right now, and when it next will. */
     async explain(id: string): Promise<Explanation> {
-      requireUuid('connection', id);
-      const row = await findConnection(db, id);
-      if (!row) throw noConnection(id);
+      const row = await existingConnection(db, id);
       const sync = readSyncMetadata(syncOf(row.metadata), config);
       const [lastEnded] = await endedJobs(db, id, 1);
       return explain({
@@ -192,19 +189,12 @@ export function createControl({
     return stored.cursor;
   }
 
-  async function change<T>(
+  function change<T>(
     id: string,
     work: (tx: Queryable, row: LockedConnection, now: Date) => Promise<T>,
     options: { lockTimeoutMs?: number } = {},
   ): Promise<T> {
-    requireUuid('connection', id);
-    return db.transaction(async (tx) => {
-      const row = await lockConnection(tx, id);
-      if (!row) throw noConnection(id);
-      const result = await work(tx, row, new Date(ports.now()));
-      await wakeExecutors(tx);
-      return result;
-    }, options);
+    return changeConnection({ db, ports }, id, work, { wakesExecutors: true, ...options });
   }
 }
 
@@ -241,4 +231,3 @@ function storableCursor(cursor: unknown): unknown {
 }
 
 const of = (row: LockedConnection) => ({ tenantId: row.tenant_id, connectionId: row.id });
-const noConnection = (id: string) => new SynclineError('NOT_FOUND', `There is no connection ${id}.`);

@@ -1,6 +1,6 @@
-import { requireText, requireUuid } from './checks.ts';
+import { notFound, requireText, requireUuid } from './checks.ts';
 import type { Connector } from './connector.ts';
-import { type ChangeContext, detailOf, noCredential, replace, whenFree } from './credentials/change.ts';
+import { type ChangeContext, detailOf, replace, whenFree } from './credentials/change.ts';
 import type { Secret } from './credentials/credential.ts';
 import { type RotationProgress, rotateKeys } from './credentials/rotate.ts';
 import { checkedSecret, contextOf, expiryOf } from './credentials/secret.ts';
@@ -62,7 +62,7 @@ export function createCredentialStore(context: CredentialsContext) {
   async function get(id: string): Promise<StoredCredential> {
     requireUuid('credential', id);
     const row = await findCredential(db, id);
-    if (!row) throw noCredential(id);
+    if (!row) throw notFound(`credential ${id}`);
     return toStored(row);
   }
 
@@ -97,7 +97,7 @@ export function createCredentialStore(context: CredentialsContext) {
           expiresAt: expiryOf(secret),
         };
         const isKnown = await insertCredential(tx, now, { ...row, ...sealed }).catch(noProvider(provider));
-        if (!isKnown) throw new SynclineError('NOT_FOUND', `There is no tenant ${tenantId}.`);
+        if (!isKnown) throw notFound(`tenant ${tenantId}`);
         const detail = detailOf({ ...row, provider_slug: provider });
         await record(tx, now, { tenantId, kind: 'credential.created', detail }, doer);
       });
@@ -135,9 +135,9 @@ export function createCredentialStore(context: CredentialsContext) {
       requireUuid('credential', id);
       await whenFree(context, id, async (tx) => {
         // Locked first and looked at afterwards: a connection that just took it is then seen.
-        if (!(await findCredential(tx, id, 'FOR UPDATE OF c'))) throw noCredential(id);
+        if (!(await findCredential(tx, id, 'FOR UPDATE OF c'))) throw notFound(`credential ${id}`);
         const row = await findCredential(tx, id);
-        if (!row) throw noCredential(id);
+        if (!row) throw notFound(`credential ${id}`);
         if (row.connections > 0) throw inUse(row);
         await deleteCredential(tx, id);
         const detail = detailOf(row);
@@ -156,7 +156,7 @@ export function createCredentialStore(context: CredentialsContext) {
 
 const noProvider = (provider: string) => (error: unknown) => {
   if (violatedConstraint(error) !== 'credentials_provider_slug_fkey') throw error;
-  throw new SynclineError('NOT_FOUND', `There is no provider "${provider}".`, { hint: 'Register it first.' });
+  throw notFound(`provider "${provider}"`, 'Register it first.');
 };
 
 function inUse({ id, connections }: CredentialRow): SynclineError {

@@ -1,4 +1,4 @@
-import { requireOneOf, requireUuid } from './checks.ts';
+import { notFound, requireOneOf, requireUuid } from './checks.ts';
 import type { JobType } from './connector.ts';
 import type { Doer, Recorder } from './doer.ts';
 import { SynclineError } from './errors.ts';
@@ -172,7 +172,7 @@ export function createJobs({ db, ports, record }: { db: Database; ports: Ports; 
   async function existing(id: string): Promise<JobRow> {
     requireUuid('job', id);
     const row = await findJob(db, id);
-    if (!row) throw noJob(id);
+    if (!row) throw notFound(`job ${id}`);
     return row;
   }
 
@@ -185,7 +185,7 @@ export function createJobs({ db, ports, record }: { db: Database; ports: Ports; 
     const changed = await db.transaction(async (tx) => {
       await lockConnection(tx, connection_id);
       const job = await findJob(tx, id, 'FOR UPDATE');
-      if (!job) throw noJob(id);
+      if (!job) throw notFound(`job ${id}`);
       const result = await work(tx, job, new Date(ports.now()));
       await wakeExecutors(tx);
       return result;
@@ -204,7 +204,6 @@ const keyInHistory = (row: HistoryKey) => [row.ended, row.id];
 export const historyCursor = (row: HistoryKey) => cursorTo('history', [row.ended, row.id]);
 
 const of = (job: JobRow) => ({ tenantId: job.tenant_id, connectionId: job.connection_id, jobId: job.id });
-const noJob = (id: string) => new SynclineError('NOT_FOUND', `There is no job ${id}.`);
 
 function toJob(row: JobRow): Job {
   return {

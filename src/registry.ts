@@ -1,6 +1,5 @@
-import { requireText, requireUuid } from './checks.ts';
+import { notFound, requireText, requireUuid } from './checks.ts';
 import type { Recorder } from './doer.ts';
-import { SynclineError } from './errors.ts';
 import { keyOf, type Page, type PageRequest, pageLimit, pageOf, uuidPart } from './page.ts';
 import type { Ports } from './ports.ts';
 import type { Database } from './store/database.ts';
@@ -47,7 +46,7 @@ export function createTenants({ db, ports, who, record }: Context) {
     async get(id: string): Promise<Tenant> {
       requireUuid('tenant', id);
       const row = await findTenant(db, id);
-      if (!row) throw new SynclineError('NOT_FOUND', `There is no tenant ${id}.`);
+      if (!row) throw notFound(`tenant ${id}`);
       return toTenant(row);
     },
 
@@ -85,7 +84,7 @@ export function createProviders({ db, ports, who, record }: Context) {
         await record(tx, now, { kind: 'provider.registered', detail: { slug } });
       });
       const row = await findProvider(db, slug);
-      if (!row) throw new SynclineError('NOT_FOUND', `There is no provider "${slug}".`);
+      if (!row) throw notFound(`provider "${slug}"`);
       return toProvider(row);
     },
 

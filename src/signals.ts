@@ -1,5 +1,4 @@
-import { requireUuid } from './checks.ts';
-import { SynclineError } from './errors.ts';
+import { notFound, requireUuid } from './checks.ts';
 import { firstIdAt } from './ids.ts';
 import {
   filteredPage,
@@ -107,7 +106,7 @@ export function createSignals({ db }: { db: Database }) {
     async get(id: string): Promise<StoredSignal> {
       requireUuid('signal', id);
       const row = await findSignal(db, id);
-      if (!row) throw new SynclineError('NOT_FOUND', `There is no signal ${id}.`);
+      if (!row) throw notFound(`signal ${id}`);
       return toSignal(row);
     },
   };

@@ -1,8 +1,7 @@
-import { invalid, requireUuid } from '../checks.ts';
+import { invalid, notFound, requireUuid } from '../checks.ts';
 import type { Doer, Recorder } from '../doer.ts';
-import { SynclineError } from '../errors.ts';
+import { changeConnection } from '../existing-connection.ts';
 import type { Ports } from '../ports.ts';
-import { lockConnection } from '../store/connections.ts';
 import {
   type CredentialRow,
   deleteCredential,
@@ -10,7 +9,7 @@ import {
   writeConnectionCredential,
 } from '../store/credentials.ts';
 import type { Database, Queryable } from '../store/database.ts';
-import { detailOf, noCredential } from './change.ts';
+import { detailOf } from './change.ts';
 import { revive } from './revive.ts';
 
 /** A connection takes only what is its tenant's, for its provider. The tables refuse the first too, less kindly. */
@@ -22,7 +21,7 @@ export async function requireCredential(
   requireUuid('credentialId', id);
   // Nobody can delete it before the connection has it.
   const row = await findCredential(tx, id, 'FOR KEY SHARE OF c');
-  if (!row) throw noCredential(id);
+  if (!row) throw notFound(`credential ${id}`);
   if (row.tenant_id !== tenantId.toLowerCase())
     throw invalid(`credentialId is ${id}; it must be a credential of the same tenant as the connection.`);
   if (row.provider_slug !== provider)
@@ -38,14 +37,10 @@ export async function changeCredential(
   credentialId: string | null,
   doer: Doer,
 ): Promise<void> {
-  requireUuid('connection', connectionId);
   if (credentialId !== null) requireUuid('credentialId', credentialId);
-  await db.transaction(async (tx) => {
-    const row = await lockConnection(tx, connectionId);
-    if (!row) throw new SynclineError('NOT_FOUND', `There is no connection ${connectionId}.`);
+  await changeConnection({ db, ports }, connectionId, async (tx, row, now) => {
     const { tenant_id: tenantId, provider_slug: provider, credential_id: from } = row;
     if (credentialId !== null) await requireCredential(tx, credentialId, { tenantId, provider });
-    const now = new Date(ports.now());
     const concerns = { tenantId, connectionId };
     if (from !== credentialId) {
       await writeConnectionCredential(tx, now, connectionId, credentialId);

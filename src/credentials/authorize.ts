@@ -3,9 +3,9 @@ import { invalid, requireUuid } from '../checks.ts';
 import type { Config } from '../config/settings.ts';
 import type { Connector } from '../connector.ts';
 import { SynclineError } from '../errors.ts';
+import { changeConnection } from '../existing-connection.ts';
 import type { Ports } from '../ports.ts';
 import { insertAuthorization } from '../store/authorizations.ts';
-import { lockConnection } from '../store/connections.ts';
 import type { Database } from '../store/database.ts';
 import type { Who } from '../who.ts';
 import type { OAuth2 } from './credential.ts';
@@ -59,23 +59,24 @@ export function createAuthorize({ db, ports, vault, who, config, connectors }: A
     if (returnTo !== undefined) requireReturn(returnTo, redirectUri, config.returnOrigins);
     const [state, verifier] = [randomBytes(32).toString('base64url'), randomBytes(32).toString('base64url')];
     const hash = stateHash(state);
-    const now = new Date(ports.now());
-    const expiresAt = new Date(now.getTime() + validMs);
-    const oauth2 = await db.transaction(async (tx) => {
-      const row = await lockConnection(tx, connectionId);
-      if (!row) throw new SynclineError('NOT_FOUND', `There is no connection ${connectionId}.`);
-      const { tenant_id: tenantId, provider_slug: provider } = row;
-      const known = oauth2Of(connectors, provider);
-      const journey: Journey = { verifier, redirectUri, returnTo, actor: who.actor };
-      const sealed = vault.seal(journeyContext(tenantId, hash), journey);
-      await insertAuthorization(
-        tx,
-        now,
-        { state: hash, connectionId, tenantId, expiresAt, ...sealed },
-        mostPerConnection,
-      );
-      return known;
-    });
+    const { oauth2, expiresAt } = await changeConnection(
+      { db, ports },
+      connectionId,
+      async (tx, row, now) => {
+        const { tenant_id: tenantId, provider_slug: provider } = row;
+        const oauth2 = oauth2Of(connectors, provider);
+        const expiresAt = new Date(now.getTime() + validMs);
+        const journey: Journey = { verifier, redirectUri, returnTo, actor: who.actor };
+        const sealed = vault.seal(journeyContext(tenantId, hash), journey);
+        await insertAuthorization(
+          tx,
+          now,
+          { state: hash, connectionId, tenantId, expiresAt, ...sealed },
+          mostPerConnection,
+        );
+        return { oauth2, expiresAt };
+      },
+    );
     const challenge = createHash('sha256').update(verifier).digest('base64url');
     return { authorizationUrl: consentUrl(oauth2, { redirectUri, state, challenge }), expiresAt };
   };

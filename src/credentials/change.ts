@@ -1,3 +1,4 @@
+import { notFound } from '../checks.ts';
 import type { Doer, Recorder } from '../doer.ts';
 import { SynclineError } from '../errors.ts';
 import type { Ports } from '../ports.ts';
@@ -48,7 +49,7 @@ export async function replace(
     const now = new Date(ports.now());
     const waiting = await lockWaiting(tx, id);
     const row = await findCredential(tx, id, 'FOR NO KEY UPDATE OF c');
-    if (!row) throw noCredential(id);
+    if (!row) throw notFound(`credential ${id}`);
     const sealed = vault.seal(contextOf({ tenantId: row.tenant_id, id }), secret);
     await replaceSecret(tx, now, { id, kind: secret.type, expiresAt: expiryOf(secret), ...sealed });
     const concerns = { tenantId: row.tenant_id, connectionId: connectionId ?? null };
@@ -80,5 +81,3 @@ export const detailOf = ({
   kind,
   provider,
 });
-
-export const noCredential = (id: string) => new SynclineError('NOT_FOUND', `There is no credential ${id}.`);

@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { invalid, requireUuid } from '../checks.ts';
+import { invalid } from '../checks.ts';
 import type { Connector } from '../connector.ts';
 import type { Vault } from '../credentials/vault.ts';
 import type { Doer, Recorder } from '../doer.ts';
 import { SynclineError } from '../errors.ts';
+import { changeConnection, existingConnection } from '../existing-connection.ts';
 import type { Ports } from '../ports.ts';
-import { findConnection, type LockedConnection, lockConnection } from '../store/connections.ts';
+import type { LockedConnection } from '../store/connections.ts';
 import type { Database, Queryable } from '../store/database.ts';
 import { deleteWebhook, findWebhook, upsertWebhook } from '../store/webhooks.ts';
 
@@ -54,7 +55,7 @@ export function createWebhooks({
     ): Promise<NewConnectionWebhook> {
       const { secret = randomBytes(32).toString('hex'), ...doer } = options;
       requireSecret(secret);
-      return change(connectionId, async (tx, row, now) => {
+      return changeConnection({ db, ports }, connectionId, async (tx, row, now) => {
         requireTaker(connectors, row.provider_slug);
         const of = { connectionId: row.id, tenantId: row.tenant_id };
         await upsertWebhook(tx, now, { ...of, ...vault.seal(webhookContext(of), secret) });
@@ -65,15 +66,12 @@ export function createWebhooks({
 
     /** Whether it has one, and when something last came. */
     async get(connectionId: string): Promise<ConnectionWebhook> {
-      requireUuid('connection', connectionId);
-      const row = await findConnection(db, connectionId);
-      if (!row) throw noConnection(connectionId);
-      return read(db, row);
+      return read(db, await existingConnection(db, connectionId));
     },
 
     /** Forgets the secret: what is signed with it is refused from now on. */
     async remove(connectionId: string, doer: Doer = {}): Promise<void> {
-      await change(connectionId, async (tx, row, now) => {
+      await changeConnection({ db, ports }, connectionId, async (tx, row, now) => {
         if (!(await deleteWebhook(tx, row.id)))
           throw new SynclineError('NOT_FOUND', `Connection ${row.id} has no webhook.`);
         const of = { connectionId: row.id, tenantId: row.tenant_id };
@@ -91,18 +89,6 @@ export function createWebhooks({
       createdAt: webhook?.created_at,
       lastReceivedAt: webhook?.last_received_at ?? undefined,
     };
-  }
-
-  async function change<T>(
-    id: string,
-    work: (tx: Queryable, row: LockedConnection, now: Date) => Promise<T>,
-  ): Promise<T> {
-    requireUuid('connection', id);
-    return db.transaction(async (tx) => {
-      const row = await lockConnection(tx, id);
-      if (!row) throw noConnection(id);
-      return work(tx, row, new Date(ports.now()));
-    });
   }
 }
 
@@ -124,5 +110,3 @@ function requireTaker(connectors: ReadonlyMap<string, Connector>, provider: stri
       hint: 'Give it a `webhook` that says how its provider signs.',
     });
 }
-
-const noConnection = (id: string) => new SynclineError('NOT_FOUND', `There is no connection ${id}.`);
