@@ -2,6 +2,7 @@ import { userInfo } from 'node:os';
 import type { Command } from 'commander';
 import { invalid, requireWhole } from '../checks.ts';
 import type { Doer } from '../doer.ts';
+import { isObject } from '../is-object.ts';
 
 /** What options of several commands have in common. */
 
@@ -17,11 +18,11 @@ export function wholeNumber(option: string, text: string, min: number, max: numb
 /** The value is not shown: what a connector is told may be a secret. */
 export function jsonObject(option: string, text: string): Record<string, unknown> {
   const value = parseJson(text);
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
+  if (!isObject(value))
     throw invalid(
       `${option} is ${value === undefined ? 'not valid JSON' : 'JSON, but no object'}; it must be a JSON object such as '{"repository":"acme/app"}'.`,
     );
-  return value as Record<string, unknown>;
+  return value;
 }
 
 function parseJson(text: string): unknown {

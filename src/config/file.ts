@@ -4,6 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { createJiti } from 'jiti';
 import type { Connector } from '../connector.ts';
 import { describeError, SynclineError } from '../errors.ts';
+import { isObject } from '../is-object.ts';
 import type { ConfigOptions } from './settings.ts';
 
 /** The names a configuration file may have, in the working directory. */
@@ -40,8 +41,7 @@ export async function loadConfigFile(
   }
   const exported = await importDefault(path, name);
   // What is no object is refused with the rest of the configuration.
-  if (typeof exported !== 'object' || exported === null || Array.isArray(exported))
-    return { path: name, options: exported as ConfigOptions, connectors: [] };
+  if (!isObject(exported)) return { path: name, options: exported as ConfigOptions, connectors: [] };
   const { connectors = [], ...options } = exported as ConfigFile;
   return { path: name, options, connectors };
 }

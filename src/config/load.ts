@@ -1,4 +1,5 @@
 import { SynclineError } from '../errors.ts';
+import { isObject } from '../is-object.ts';
 import { mergeRateLimits, rateLimitOf, rateLimitVariables } from './rate-limits.ts';
 import type { Setting } from './setting.ts';
 import { type Config, type ConfigOptions, settings } from './settings.ts';
@@ -117,7 +118,7 @@ function rateLimitsFrom(env: NodeJS.ProcessEnv): Config['rateLimit']['providers'
 type Given = Record<string, Record<string, unknown> | undefined>;
 
 function expandShorthand(options: unknown, origin: string): Given {
-  if (!isRecord(options)) {
+  if (!isObject(options)) {
     throw new SynclineError(
       'CONFIG_INVALID',
       `The configuration (${origin}) is ${kindOf(options)}; it must be an object.`,
@@ -131,7 +132,7 @@ function refuseUnknown(given: Given, origin: string): void {
   for (const [section, values] of Object.entries(given)) {
     const known = Object.hasOwn(settings, section) ? settings[section as keyof typeof settings] : undefined;
     if (!known) throw unknownOption(section, Object.keys(settings), origin);
-    if (values !== undefined && !isRecord(values))
+    if (values !== undefined && !isObject(values))
       // Not its value: it may be a key or an address with a password, put one level too high.
       throw wrongValue(`option ${section}`, kindOf(values), 'an object');
     for (const key of Object.keys(values ?? {})) {
@@ -224,8 +225,4 @@ const kindOf = (value: unknown) => (value === null ? 'null' : Array.isArray(valu
 
 function ownOf<Of extends object>(of: Of | undefined, key: keyof Of) {
   return of !== undefined && Object.hasOwn(of, key) ? of[key] : undefined;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,5 +1,6 @@
 import { invalid, requireOneOf, requireSmall } from '../checks.ts';
 import { PermanentError, SynclineError, TransientError } from '../errors.ts';
+import { isObject } from '../is-object.ts';
 import { type SealedRow, sealedOf } from '../store/credentials.ts';
 import type { Credential, Secret } from './credential.ts';
 import type { Vault } from './vault.ts';
@@ -63,10 +64,9 @@ export function checkedSecret(secret: unknown): Secret {
 }
 
 export function checkedFields(fields: unknown): Record<string, unknown> {
-  if (typeof fields !== 'object' || fields === null || Array.isArray(fields))
-    throw invalid('secret.fields is not right; it must be an object.');
+  if (!isObject(fields)) throw invalid('secret.fields is not right; it must be an object.');
   requireSmall('secret.fields', fields, mostBytes);
-  return fields as Record<string, unknown>;
+  return fields;
 }
 
 const isGiven = (value: unknown) => value !== undefined && value !== null;

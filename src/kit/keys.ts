@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { isObject } from '../is-object.ts';
 
 /** The same for the same content, whatever the order of its keys. Short: it tells versions of one item apart, not items. */
 export function contentHash(value: unknown): string {
@@ -14,11 +15,8 @@ export function versionKey(item: string, version: string, content: unknown): str
 }
 
 function canonical(value: unknown): string {
-  return JSON.stringify(value, (_key, inner: unknown) => (isPlain(inner) ? sorted(inner) : inner)) ?? 'null';
+  return JSON.stringify(value, (_key, inner: unknown) => (isObject(inner) ? sorted(inner) : inner)) ?? 'null';
 }
-
-const isPlain = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const sorted = (value: Record<string, unknown>) =>
   Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));

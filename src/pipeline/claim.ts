@@ -1,5 +1,6 @@
 import type { Config } from '../config/settings.ts';
 import type { Connector, JobType } from '../connector.ts';
+import { isObject } from '../is-object.ts';
 import type { Ports } from '../ports.ts';
 import { blockStuck, endBackoffs, lockReady, markRunning, type ReadyRow } from '../store/claims.ts';
 import { type Database, hearTriggers } from '../store/database.ts';
@@ -138,7 +139,6 @@ function onePerConnection(rows: ReadyRow[]): ReadyRow[] {
 }
 
 function toJob(row: ReadyRow, claimId: string, startedAt: Date): ClaimedJob {
-  const isObject = typeof row.metadata === 'object' && row.metadata !== null && !Array.isArray(row.metadata);
   return {
     id: row.id,
     claimId,
@@ -157,7 +157,7 @@ function toJob(row: ReadyRow, claimId: string, startedAt: Date): ClaimedJob {
       externalId: row.external_id ?? undefined,
       credentialId: row.credential_id ?? undefined,
       config: row.config,
-      metadata: isObject ? (row.metadata as Record<string, unknown>) : {},
+      metadata: isObject(row.metadata) ? row.metadata : {},
     },
   };
 }

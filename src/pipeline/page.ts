@@ -3,6 +3,7 @@ import { types } from 'node:util';
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { Connector } from '../connector.ts';
 import { describeError } from '../errors.ts';
+import { isObject } from '../is-object.ts';
 import { isDeeperText } from '../nesting.ts';
 
 /** Of a cursor or a payload, in levels. */
@@ -196,8 +197,4 @@ function shown(value: unknown): string {
   if (typeof value === 'string') return value.length > 80 ? `"${value.slice(0, 80)}…"` : `"${value}"`;
   if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object';
   return typeof value === 'function' ? 'a function' : String(value);
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

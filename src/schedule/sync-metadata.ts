@@ -1,3 +1,4 @@
+import { isObject } from '../is-object.ts';
 import { parseInstant } from './instant.ts';
 import { type IntervalBounds, isAllowedInterval, minIntervalSeconds } from './interval.ts';
 
@@ -13,10 +14,6 @@ export interface RawSync {
 export function syncOf(metadata: unknown): Record<string, unknown> {
   const sync = isObject(metadata) ? metadata['sync'] : undefined;
   return isObject(sync) ? sync : {};
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** A field that is there and wrong: it counts as absent. */

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { PermanentError } from '../../errors.ts';
+import { isObject } from '../../is-object.ts';
 import { nextLink } from '../../kit/index.ts';
 import type { PaginationDescription, StreamDescription } from './description.ts';
 import { pathOf, valueAt } from './paths.ts';
@@ -61,8 +62,8 @@ function withParameter(asked: Asked, within: 'query' | 'json', name: string, val
 /** A copy with the value at that place. */
 function placed(json: unknown, [step, ...rest]: readonly string[], value: unknown): unknown {
   if (step === undefined) return value;
-  const own = typeof json === 'object' && json !== null && !Array.isArray(json) ? json : {};
-  const inner = Object.hasOwn(own, step) ? (own as Record<string, unknown>)[step] : undefined;
+  const own = isObject(json) ? json : {};
+  const inner = Object.hasOwn(own, step) ? own[step] : undefined;
   return Object.fromEntries([
     ...Object.entries(own).filter(([name]) => name !== step),
     [step, placed(inner, rest, value)],

@@ -1,3 +1,4 @@
+import { isObject } from '../../is-object.ts';
 import { contradictionsIn } from './contradictions.ts';
 import { descriptionSchema, type HttpDescription } from './description.ts';
 import { literalSecrets } from './literal-secrets.ts';
@@ -60,9 +61,6 @@ function elsewhere(
 
 /** Stands for what is broken, and is right itself. */
 const placeholder = { provider: 'x', baseUrl: 'https://provider.example', auth: { type: 'none' } };
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 function nameOf(input: unknown): string {
   const provider =

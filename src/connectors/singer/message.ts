@@ -1,4 +1,5 @@
 import { PermanentError } from '../../errors.ts';
+import { isObject } from '../../is-object.ts';
 import { plain } from '../../plain.ts';
 import { asMark, parseExactly } from './exact.ts';
 
@@ -73,8 +74,4 @@ const longestExcerpt = 80;
 function excerpt(line: string): string {
   const cut = line.length > longestExcerpt ? `${line.slice(0, longestExcerpt)}…` : line;
   return plain(JSON.stringify(cut));
-}
-
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

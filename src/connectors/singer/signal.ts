@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Signal } from '../../connector.ts';
-import { isObject, type RecordMessage, type SchemaMessage } from './message.ts';
+import { isObject } from '../../is-object.ts';
+import type { RecordMessage, SchemaMessage } from './message.ts';
 
 /** Your own words for a record, or nothing for one that is of no interest. */
 export type RecordMap = (stream: string, record: Record<string, unknown>) => Signal | undefined;
