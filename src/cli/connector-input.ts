@@ -4,7 +4,7 @@ import { invalid } from '../checks.ts';
 import type { Connector } from '../connector.ts';
 import type { Secret } from '../credentials/credential.ts';
 import { describeError } from '../errors.ts';
-import { check } from '../pipeline/page.ts';
+import { check } from '../schema-check.ts';
 import { recordTraffic, replayTraffic } from '../testing/index.ts';
 import type { Replay } from '../testing/replay.ts';
 import { jsonObject } from './options.ts';

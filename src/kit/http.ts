@@ -10,7 +10,7 @@ import {
   PermanentError,
   TransientError,
 } from '../errors.ts';
-import { check } from '../pipeline/page.ts';
+import { check } from '../schema-check.ts';
 import { secretsOf, withoutSecrets } from '../secrets.ts';
 import type { Authorize } from './authorize.ts';
 import { publicAgent, requirePublicHost } from './network.ts';

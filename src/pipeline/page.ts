@@ -5,6 +5,7 @@ import type { Connector } from '../connector.ts';
 import { describeError } from '../errors.ts';
 import { isObject } from '../is-object.ts';
 import { isDeeperText } from '../nesting.ts';
+import { check } from '../schema-check.ts';
 
 /** Of a cursor or a payload, in levels. */
 export const deepestJson = 500;
@@ -166,22 +167,6 @@ function toJson(value: unknown, at: string): string {
   if (isDeeperText(json, deepestJson))
     throw new InvalidResultError(`${at} is nested deeper than ${deepestJson} levels.`);
   return json;
-}
-
-/** Checks a value against a Standard Schema. */
-export async function check(
-  schema: StandardSchemaV1,
-  value: unknown,
-): Promise<{ value?: unknown; problem?: string }> {
-  const result = await schema['~standard'].validate(value);
-  if (!result.issues) return { value: result.value };
-  const problems = result.issues.map(({ message: text, path = [] }) => {
-    // It becomes part of a sentence that ends elsewhere.
-    const message = text.replace(/\.$/, '');
-    const where = path.map((part) => (typeof part === 'object' ? part.key : part)).join('.');
-    return where ? `${where}: ${message}` : message;
-  });
-  return { problem: problems.slice(0, 5).join('; ') };
 }
 
 function wrong(what: string, value: unknown, expected: string): InvalidResultError {

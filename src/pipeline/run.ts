@@ -5,9 +5,10 @@ import type { Credential, CredentialHandle } from '../credentials/credential.ts'
 import { PermanentError } from '../errors.ts';
 import { isDeeper } from '../nesting.ts';
 import { syncOf } from '../schedule/sync-metadata.ts';
+import { check } from '../schema-check.ts';
 import { createSecrecy, type Secrecy, secretsOf, secretTexts } from '../secrets.ts';
 import type { ClaimedJob } from './claim.ts';
-import { check, checkResult, deepestJson, type Page } from './page.ts';
+import { checkResult, deepestJson, type Page } from './page.ts';
 import type { RunResources } from './resources.ts';
 
 /** How a run ended: with a page, or with whatever was thrown. */
