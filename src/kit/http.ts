@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { StandardSchemaV1 } from '@standard-schema/spec';
-import type { Budget, BudgetUse } from '../budgets/budget.ts';
+import type { BudgetUse } from '../budgets/budget.ts';
 import type { SyncContext } from '../connector.ts';
 import type { Credential } from '../credentials/credential.ts';
 import {
@@ -10,13 +10,14 @@ import {
   PermanentError,
   TransientError,
 } from '../errors.ts';
-import { check } from '../schema-check.ts';
+import { systemPorts } from '../ports.ts';
 import { secretsOf, withoutSecrets } from '../secrets.ts';
 import type { Authorize } from './authorize.ts';
-import { publicAgent, requirePublicHost } from './network.ts';
-import { budgetNews } from './rate-limit-headers.ts';
+import { parseBody, readText } from './body.ts';
+import { learnFrom } from './learn.ts';
+import { follow, type Outgoing } from './outgoing.ts';
 import { readableUrl } from './redact.ts';
-import { type ReceivedAnswer, refusalOf, waitSeconds, withoutNamed } from './refusals.ts';
+import { type ReceivedAnswer, refusalOf } from './refusals.ts';
 import type { Validators } from './validators.ts';
 
 export interface HttpOptions {
@@ -96,7 +97,6 @@ type HttpContext = Pick<SyncContext, 'abortSignal' | 'log' | 'credentials' | 'bu
 const usual = { timeoutMs: 30_000, maxBytes: 32 * 1024 * 1024 };
 /** A slip of the network is over by then; anything longer is for the job's own backing off. */
 const retryPausesMs = [250, 1000];
-const mostRedirects = 5;
 /** The beginning of a body that explains a refusal. */
 const explanationBytes = 64 * 1024;
 
@@ -106,6 +106,7 @@ const explanationBytes = 64 * 1024;
  */
 export function createHttp(context: HttpContext, options: HttpOptions): Http {
   const { abortSignal, log } = context;
+  const { timeoutMs = usual.timeoutMs, maxBytes = usual.maxBytes } = options;
   const base = new URL(options.baseUrl.endsWith('/') ? options.baseUrl : `${options.baseUrl}/`);
   const secrets = new Set<string>();
   const hide = (text: string) => withoutSecrets(text, secrets);
@@ -133,28 +134,24 @@ export function createHttp(context: HttpContext, options: HttpOptions): Http {
     const url = urlOf(path, asked.query);
     const used = await credential();
     try {
-      return await patiently(method, url, asked, used);
+      return await patiently({ method, url, asked, used });
     } catch (error) {
       // Revoked, or replaced by another process meanwhile: worth one more try with whatever there is now.
       if (connectorErrorKind(error) !== 'unauthorized' || !used) throw error;
       const renewed = await context.credentials.renew(used).catch(() => {
         throw error;
       });
-      return patiently(method, url, asked, renewed);
+      return patiently({ method, url, asked, used: renewed });
     }
   }
 
   /** A request that only reads may be sent again: nobody can tell that it was sent twice. */
-  async function patiently(
-    method: string,
-    url: URL,
-    asked: HttpRequest,
-    used: Credential | undefined,
-  ): Promise<HttpAnswer<unknown>> {
+  async function patiently(outgoing: Outgoing): Promise<HttpAnswer<unknown>> {
+    const { method, asked } = outgoing;
     const isRepeatable = asked.repeatable ?? (method === 'GET' || method === 'HEAD');
     for (let failures = 0; ; failures++) {
       try {
-        return await once(method, url, asked, used);
+        return await once(outgoing);
       } catch (error) {
         const pauseMs = retryPausesMs[failures];
         const isWorthIt = isRepeatable && connectorErrorKind(error) === 'transient' && !abortSignal.aborted;
@@ -165,162 +162,50 @@ export function createHttp(context: HttpContext, options: HttpOptions): Http {
     }
   }
 
-  async function once(
-    method: string,
-    url: URL,
-    asked: HttpRequest,
-    used: Credential | undefined,
-  ): Promise<HttpAnswer<unknown>> {
+  async function once(outgoing: Outgoing): Promise<HttpAnswer<unknown>> {
+    const { method, url, asked, used } = outgoing;
     for (const secret of used ? secretsOf(used) : []) secrets.add(secret);
     const shown = `${method} ${readableUrl(url, hide)}`;
     const uses = [...(options.budgets ?? []), ...(asked.budgets ?? [])];
     const taken = uses.length === 0 ? undefined : await context.budgets.take(uses);
-    const startedMs = performance.now();
-    const { response, text } = await send(method, url, asked, used, shown).catch((error: unknown) => {
+    const startedMs = systemPorts.monotonicMs();
+    const { response, text } = await send(outgoing, shown).catch((error: unknown) => {
       // It may have been counted all the same.
       taken?.settle();
       throw error;
     });
-    const tookMs = Math.round(performance.now() - startedMs);
+    const tookMs = Math.round(systemPorts.monotonicMs() - startedMs);
     log.debug(`${shown} → ${response.status}, ${text.length} characters, ${tookMs} ms`);
     // Strangers pay for "not modified" too. Settled before anything is learned: what the answer says of the budget has this request in it.
     taken?.settle({ free: response.status === 304 && used !== undefined });
-    learn(uses, response, text);
-    return understood({ shown, asked, used, url, response, text });
+    learnFrom(response, text, { uses, context });
+    return understood({ outgoing, shown, response, text });
   }
 
-  async function send(
-    method: string,
-    url: URL,
-    asked: HttpRequest,
-    used: Credential | undefined,
-    shown: string,
-  ): Promise<{ response: Response; text: string }> {
-    const late = AbortSignal.timeout(options.timeoutMs ?? usual.timeoutMs);
+  async function send(outgoing: Outgoing, shown: string): Promise<{ response: Response; text: string }> {
+    const late = AbortSignal.timeout(timeoutMs);
     const signal = AbortSignal.any([abortSignal, late]);
     try {
-      const response = await follow(method, url, asked, used, signal);
-      const isRefused = response.status >= 400 && !asked.accept?.includes(response.status);
-      const text = await readText(response, isRefused ? explanationBytes : undefined);
+      const response = await follow(outgoing, { context, options, base, hide, signal });
+      const isRefused = response.status >= 400 && !outgoing.asked.accept?.includes(response.status);
+      const text = await readText(response, maxBytes, isRefused ? explanationBytes : undefined);
       return { response, text };
     } catch (error) {
       if (abortSignal.aborted) throw abortSignal.reason;
       if (connectorErrorKind(error) === 'permanent') throw error;
-      if (late.aborted) throw new TransientError(`${shown}: no answer within ${timeoutSeconds()} s.`);
+      if (late.aborted) throw new TransientError(`${shown}: no answer within ${timeoutMs / 1000} s.`);
       throw causeOf(error, shown);
     }
   }
 
-  const timeoutSeconds = () => (options.timeoutMs ?? usual.timeoutMs) / 1000;
-
-  /** Follows redirects by itself: beyond the origin the credential does not go along. */
-  async function follow(
-    method: string,
-    start: URL,
-    asked: HttpRequest,
-    used: Credential | undefined,
-    signal: AbortSignal,
-  ): Promise<Response> {
-    let url = start;
-    for (let hops = 0; hops <= mostRedirects; hops++) {
-      if (options.network === 'public') requirePublicHost(url);
-      const isHome = url.origin === base.origin;
-      const response = await context.fetch(addressed(url, isHome ? used : undefined), {
-        method,
-        signal,
-        redirect: 'manual',
-        ...bodyOf(asked),
-        headers: isHome ? headersOf(start, asked, used) : strangersHeaders(start, asked, used),
-        ...(options.network === 'public' && { dispatcher: publicAgent }),
-      } as unknown as RequestInit);
-      const to = response.headers.get('location');
-      const isRedirect = [301, 302, 303, 307, 308].includes(response.status) && to !== null;
-      if (!isRedirect || (method !== 'GET' && method !== 'HEAD')) return response;
-      await response.body?.cancel();
-      if (!URL.canParse(to, url.href) || !/^https?:$/.test(new URL(to, url).protocol))
-        throw new PermanentError(
-          `${method} ${readableUrl(start, hide)} leads to "${withoutNamed(hide(to)).slice(0, 200)}", which is no address.`,
-        );
-      url = new URL(to, url);
-    }
-    throw new PermanentError(
-      `${method} ${readableUrl(start, hide)} leads from one redirect to the next, more than ${mostRedirects}.`,
-    );
-  }
-
-  function addressed(url: URL, used: Credential | undefined): string {
-    const query = used && options.authorize?.(used).query;
-    if (!query) return url.href;
-    const full = new URL(url);
-    for (const [name, value] of Object.entries(query)) full.searchParams.set(name, value);
-    return full.href;
-  }
-
-  function headersOf(url: URL, asked: HttpRequest, used: Credential | undefined): Record<string, string> {
-    return {
-      'user-agent': 'syncline',
-      ...(asked.schema && { accept: 'application/json' }),
-      ...options.headers,
-      ...asked.validators?.headersFor(url, used),
-      ...asked.headers,
-      ...(asked.json !== undefined && { 'content-type': 'application/json' }),
-      ...(used && options.authorize?.(used).headers),
-    };
-  }
-
-  /** Elsewhere nothing is said but what is wanted: other headers may hold a key as well as a credential does. */
-  function strangersHeaders(
-    url: URL,
-    asked: HttpRequest,
-    used: Credential | undefined,
-  ): Record<string, string> {
-    const wanted = ['user-agent', 'accept', 'if-none-match', 'if-modified-since'];
-    const all = Object.entries(headersOf(url, asked, used));
-    return Object.fromEntries(all.filter(([name]) => wanted.includes(name.toLowerCase())));
-  }
-
-  function bodyOf({ json, form }: HttpRequest): { body?: string | URLSearchParams } {
-    if (json !== undefined) return { body: JSON.stringify(json) };
-    return form ? { body: new URLSearchParams(form) } : {};
-  }
-
-  async function readText(response: Response, most?: number): Promise<string> {
-    const limit = options.maxBytes ?? usual.maxBytes;
-    const chunks: Uint8Array[] = [];
-    let bytes = 0;
-    for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
-      chunks.push(chunk);
-      bytes += chunk.length;
-      if (most !== undefined && bytes > most) break;
-      if (bytes > limit)
-        throw new PermanentError(`The answer is larger than ${limit} bytes; ask for smaller pages.`);
-    }
-    const body = Buffer.concat(chunks);
-    return new TextDecoder(charsetOf(response, body)).decode(body);
-  }
-
-  function learn(uses: readonly BudgetUse[], { status, headers }: Response, body: string): void {
-    const budget = budgetOf(uses, headers);
-    const mostParticular = uses.at(-1)?.budget;
-    if (!budget || !mostParticular) return;
-    const nowMs = Date.now();
-    const news = budgetNews(headers, nowMs);
-    if (news.remaining !== undefined) context.budgets.learn(budget, news);
-    const waits = waitSeconds({ status, headers, body, attempts: context.job.attempts }, nowMs);
-    // It was refused for another reason than this budget: all who share the other one have to wait.
-    if (waits !== undefined && news.remaining !== 0)
-      context.budgets.learn(mostParticular, { remaining: 0, resetsInSeconds: waits });
-  }
-
   async function understood(received: {
+    outgoing: Outgoing;
     shown: string;
-    asked: HttpRequest;
-    used: Credential | undefined;
-    url: URL;
     response: Response;
     text: string;
   }): Promise<HttpAnswer<unknown>> {
-    const { shown, asked, used, url, response, text } = received;
+    const { shown, response, text } = received;
+    const { asked, used, url } = received.outgoing;
     const { status, headers } = response;
     const answer = {
       status,
@@ -339,8 +224,9 @@ export function createHttp(context: HttpContext, options: HttpOptions): Http {
       throw new CursorExpiredError(
         `The provider no longer accepts the cursor: ${answer.request} was answered with ${status}.`,
       );
-    if (!isAnswer) throw refusalOf(answer, Date.now());
-    const data = asked.schema && response.ok ? await parsed(text, asked.schema, answer.request) : undefined;
+    if (!isAnswer) throw refusalOf(answer, systemPorts.now());
+    const data =
+      asked.schema && response.ok ? await parseBody(text, asked.schema, answer.request) : undefined;
     // Not before it was understood: "nothing has changed" would hide for good what nobody could read.
     if (response.ok) asked.validators?.keep(url, used, headers);
     return { status, headers, data, text, url: response.url || url.href };
@@ -354,44 +240,6 @@ export function createHttp(context: HttpContext, options: HttpOptions): Http {
       return answer.status === 304 ? undefined : answer;
     },
   };
-}
-
-/** The budget that an answer speaks of: the one it names, else the first. */
-function budgetOf(uses: readonly BudgetUse[], headers: Headers): Budget | undefined {
-  const named = headers.get('x-ratelimit-resource');
-  return (uses.find(({ budget }) => budget.name === named) ?? uses[0])?.budget;
-}
-
-async function parsed(text: string, schema: StandardSchemaV1, request: string): Promise<unknown> {
-  let body: unknown;
-  try {
-    body = JSON.parse(text);
-  } catch {
-    // A proxy's page, or a body that was cut off: the next try may well get the real one.
-    throw new TransientError(`${request}: the answer is not JSON.`);
-  }
-  const { value, problem } = await check(schema, body);
-  if (problem) throw new PermanentError(`${request}: the answer is not what was expected: ${problem}`);
-  return value;
-}
-
-/** As the bytes themselves say, or the headers, or the declaration of an XML document; else UTF-8. */
-function charsetOf(response: Response, body: Buffer): string {
-  const declared = /^\s*<\?xml[^>]*?\sencoding\s*=\s*["']([\w-]+)/i.exec(
-    body.toString('latin1', 0, 200),
-  )?.[1];
-  const said = /charset\s*=\s*["']?([\w-]+)/i.exec(response.headers.get('content-type') ?? '')?.[1];
-  try {
-    return new TextDecoder(markOf(body) ?? said ?? declared ?? 'utf-8').encoding;
-  } catch {
-    return 'utf-8';
-  }
-}
-
-/** The mark that texts of two bytes per character begin with. */
-function markOf(body: Buffer): string | undefined {
-  const mark = body.toString('hex', 0, 2);
-  return mark === 'fffe' ? 'utf-16le' : mark === 'feff' ? 'utf-16be' : undefined;
 }
 
 /** What fetch throws says only that it failed; why is in its cause. */
