@@ -1,7 +1,5 @@
 import { z } from 'zod';
-import type { Signal } from '../../kit/index.ts';
-import { githubSignature } from '../../webhooks/signatures.ts';
-import type { Delivery, Reaction, Webhook } from '../../webhooks/webhook.ts';
+import { type Delivery, githubSignature, type Reaction, type Signal, type Webhook } from '../../kit/index.ts';
 import { configSchema, type Resource } from './config.ts';
 import {
   issueCommentShape,

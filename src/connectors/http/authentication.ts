@@ -1,6 +1,12 @@
-import type { OAuth2 } from '../../credentials/credential.ts';
-import { PermanentError } from '../../errors.ts';
-import { type Authorize, apiKeyHeader, apiKeyQuery, bearer, optional } from '../../kit/index.ts';
+import {
+  type Authorize,
+  apiKeyHeader,
+  apiKeyQuery,
+  bearer,
+  type OAuth2,
+  optional,
+  PermanentError,
+} from '../../kit/index.ts';
 import type { AuthDescription } from './description.ts';
 import { withEnvironment } from './templates.ts';
 

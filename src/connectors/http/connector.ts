@@ -1,6 +1,16 @@
-import { type Connector, defineConnector, type SyncContext, type SyncResult } from '../../connector.ts';
-import { connectorErrorKind, describeError, TransientError } from '../../errors.ts';
-import { contentHash, createHttp, createValidators, type Http, syncStreams } from '../../kit/index.ts';
+import { connectorErrorKind, describeError } from '../../errors.ts';
+import {
+  type Connector,
+  contentHash,
+  createHttp,
+  createValidators,
+  defineConnector,
+  type Http,
+  type SyncContext,
+  type SyncResult,
+  syncStreams,
+  TransientError,
+} from '../../kit/index.ts';
 import { authorizeOf, oauth2Of } from './authentication.ts';
 import { type ConfigValues, configSchemaOf } from './config-fields.ts';
 import type { HttpDescription, StreamDescription } from './description.ts';

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { PermanentError } from '../../errors.ts';
 import { isObject } from '../../is-object.ts';
-import { nextLink } from '../../kit/index.ts';
+import { nextLink, PermanentError } from '../../kit/index.ts';
 import type { PaginationDescription, StreamDescription } from './description.ts';
 import { pathOf, valueAt } from './paths.ts';
 import type { Asked } from './requests.ts';

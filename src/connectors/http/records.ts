@@ -1,6 +1,4 @@
-import type { Signal } from '../../connector.ts';
-import { PermanentError } from '../../errors.ts';
-import { versionKey } from '../../kit/index.ts';
+import { PermanentError, type Signal, versionKey } from '../../kit/index.ts';
 import type { SignalDescription, StreamDescription } from './description.ts';
 import { type Path, pathOf, valueAt } from './paths.ts';
 import { testOf } from './rules.ts';

@@ -2,11 +2,12 @@ import {
   CursorExpiredError,
   PermanentError,
   RateLimitedError,
+  type ReceivedAnswer,
   TransientError,
   UnauthorizedError,
-} from '../../errors.ts';
+} from '../../kit/index.ts';
 import { retryAfterSeconds, secondsUntil, serverTimeMs } from '../../kit/rate-limit-headers.ts';
-import { excerpt, type ReceivedAnswer } from '../../kit/refusals.ts';
+import { excerpt } from '../../kit/refusals.ts';
 import type { ConditionDescription, ErrorDescription } from './description.ts';
 import { pathOf, valueAt } from './paths.ts';
 

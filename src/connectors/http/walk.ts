@@ -1,5 +1,4 @@
-import type { Signal, SyncResult } from '../../connector.ts';
-import { PermanentError } from '../../errors.ts';
+import { PermanentError, type Signal, type SyncResult } from '../../kit/index.ts';
 import type { CursorDescription, StreamDescription } from './description.ts';
 import { type Answer, fingerprint, isPerishable, nextPage, type Pointer } from './pages.ts';
 import { pathOf, valueAt } from './paths.ts';

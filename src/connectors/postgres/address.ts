@@ -1,6 +1,7 @@
 import { lookup as systemLookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
-import { describeError, PermanentError, TransientError } from '../../errors.ts';
+import { describeError } from '../../errors.ts';
+import { PermanentError, TransientError } from '../../kit/index.ts';
 import { isPublicAddress } from '../../kit/network.ts';
 
 export type Lookup = (host: string) => Promise<{ address: string }[]>;

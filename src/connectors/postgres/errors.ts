@@ -1,11 +1,5 @@
-import {
-  CursorExpiredError,
-  connectorErrorKind,
-  describeError,
-  PermanentError,
-  TransientError,
-  UnauthorizedError,
-} from '../../errors.ts';
+import { connectorErrorKind, describeError } from '../../errors.ts';
+import { CursorExpiredError, PermanentError, TransientError, UnauthorizedError } from '../../kit/index.ts';
 
 /** What the engine understands, for whatever the driver or the server says. `index` is the statement that makes reading quick. */
 export function errorOf(error: unknown, index?: string): unknown {

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import {
   type Connector,
+  CursorExpiredError,
   defineConnector,
   type Signal,
   type SyncContext,
   type SyncResult,
-} from '../../connector.ts';
-import { CursorExpiredError } from '../../errors.ts';
+} from '../../kit/index.ts';
 import type { Lookup } from './address.ts';
 import { configSchema, shownName, type TableConfig } from './config.ts';
 import { errorOf } from './errors.ts';

@@ -1,7 +1,6 @@
 import { createConnection, isIP, type Socket } from 'node:net';
 import pg from 'pg';
-import type { SyncContext } from '../../connector.ts';
-import { PermanentError, TransientError, UnauthorizedError } from '../../errors.ts';
+import { PermanentError, type SyncContext, TransientError, UnauthorizedError } from '../../kit/index.ts';
 import { systemPorts } from '../../ports.ts';
 import { addressesOf, type Lookup } from './address.ts';
 import type { TableConfig } from './config.ts';

@@ -1,5 +1,5 @@
 import { nearest } from '../../config/suggest.ts';
-import { PermanentError } from '../../errors.ts';
+import { PermanentError } from '../../kit/index.ts';
 import { shownName, type TableConfig, type TableName, tableNameOf } from './config.ts';
 import type { Query } from './session.ts';
 import { quoted } from './statements.ts';

@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
-import type { Signal, SyncResult } from '../../connector.ts';
-import { PermanentError } from '../../errors.ts';
+import { PermanentError, type Signal, type SyncResult } from '../../kit/index.ts';
 import { isEmptyState, mostEnds, type TapCursor } from './cursor.ts';
 import { parseMessage, type RecordMessage, type SchemaMessage } from './message.ts';
 import { hashOf, type RecordMap, signalOf } from './signal.ts';

@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { SyncContext } from '../../connector.ts';
-import { PermanentError } from '../../errors.ts';
+import { PermanentError, type SyncContext } from '../../kit/index.ts';
 import type { TapFolder } from './folder.ts';
 
 /** What the connection's credential adds to the config of the tap; undefined where there is none. */

@@ -1,5 +1,5 @@
-import { PermanentError } from '../../errors.ts';
 import { isObject } from '../../is-object.ts';
+import { PermanentError } from '../../kit/index.ts';
 import { plain } from '../../plain.ts';
 import { asMark, parseExactly } from './exact.ts';
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Signal } from '../../connector.ts';
 import { isObject } from '../../is-object.ts';
+import type { Signal } from '../../kit/index.ts';
 import type { RecordMessage, SchemaMessage } from './message.ts';
 
 /** Your own words for a record, or nothing for one that is of no interest. */

@@ -1,9 +1,15 @@
 import { resolve } from 'node:path';
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { z } from 'zod';
-import { type Connector, defineConnector, type SyncContext, type SyncResult } from '../../connector.ts';
-import { PermanentError, SynclineError } from '../../errors.ts';
+import { SynclineError } from '../../errors.ts';
 import { isObject } from '../../is-object.ts';
+import {
+  type Connector,
+  defineConnector,
+  PermanentError,
+  type SyncContext,
+  type SyncResult,
+} from '../../kit/index.ts';
 import type { StreamChoice } from './catalog.ts';
 import { createCollector } from './collect.ts';
 import { credentialFields, saveRenewed } from './credential.ts';

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
-import { PermanentError } from '../../errors.ts';
+import { PermanentError } from '../../kit/index.ts';
 import { systemPorts } from '../../ports.ts';
 
 export interface TapOptions {

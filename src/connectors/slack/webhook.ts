@@ -1,7 +1,5 @@
 import { z } from 'zod';
-import type { Signal } from '../../kit/index.ts';
-import { slackSignature } from '../../webhooks/signatures.ts';
-import type { Reaction, Webhook } from '../../webhooks/webhook.ts';
+import { type Reaction, type Signal, slackSignature, type Webhook } from '../../kit/index.ts';
 import { deletedSignal, messageSchema, signalOf } from './messages.ts';
 import { timestamp } from './timestamps.ts';
 
