@@ -1,7 +1,7 @@
 import { describeError, PermanentError, TransientError } from '../errors.ts';
 import type { ClaimedJob } from '../pipeline/claim.ts';
 import type { Ports } from '../ports.ts';
-import { retryDelayMs } from '../runtime/loop.ts';
+import { retryDelayMs } from '../retry-delay.ts';
 import type { Database } from '../store/database.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import type { Budget, Budgets, BudgetUse, Taken } from './budget.ts';

@@ -1,4 +1,5 @@
 import type { Ports } from '../ports.ts';
+import { retryDelayMs } from '../retry-delay.ts';
 
 export interface Loop {
   /** Ends the pause under way; a round that is running is followed by another at once. */
@@ -17,9 +18,6 @@ export interface LoopOptions {
 
 /** Without a reason of ours, every abort makes an error with a stack trace. */
 const woken = 'woken';
-const firstRetryMs = 250;
-/** Short enough that work goes on within seconds of the database's return. */
-const longestRetryMs = 4000;
 
 /** The one loop of the system. */
 export function startLoop({ ports, runOnce, onFailure }: LoopOptions): Loop {
@@ -57,10 +55,4 @@ export function startLoop({ ports, runOnce, onFailure }: LoopOptions): Loop {
       return ended;
     },
   };
-}
-
-/** Doubles up to a limit; half of it is random, so that many processes do not come back in step. */
-export function retryDelayMs(failures: number, random: number): number {
-  const fullMs = Math.min(longestRetryMs, firstRetryMs * 2 ** Math.min(failures, 10));
-  return fullMs / 2 + (fullMs / 2) * random;
 }

@@ -3,8 +3,8 @@ import { describeError, TransientError } from '../errors.ts';
 import type { ExecutorContext } from '../pipeline/claim.ts';
 import { type Committed, commit, type Settlement } from '../pipeline/commit.ts';
 import { judge } from '../pipeline/judge.ts';
+import { retryDelayMs } from '../retry-delay.ts';
 import { isLockTimeout, isLostRace, isRefusal } from '../store/database-errors.ts';
-import { retryDelayMs } from './loop.ts';
 
 export interface SettlerOptions extends ExecutorContext {
   /** The verdict was stored; with it so many new signals. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { retryDelayMs, startLoop } from '../../src/runtime/loop.ts';
+import { retryDelayMs } from '../../src/retry-delay.ts';
+import { startLoop } from '../../src/runtime/loop.ts';
 import { testPorts } from '../setup/clock.ts';
 
 describe('the one loop', () => {
