@@ -10,7 +10,7 @@ const windowMs = 60_000;
 /** Beyond it the oldest are forgotten: memory is bounded, whoever asks from wherever. */
 const mostAddresses = 10_000;
 
-export function createAttempts(nowMs: () => number = Date.now): Attempts {
+export function createAttempts(nowMs: () => number): Attempts {
   const failures = new Map<string, { count: number; untilMs: number }>();
   const current = (address: string) => {
     const entry = failures.get(address);

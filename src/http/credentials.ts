@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Access, Identity } from '../access.ts';
+import { systemPorts } from '../ports.ts';
 import { createAttempts } from './attempts.ts';
 import { Problem } from './problem.ts';
 
@@ -20,7 +21,7 @@ const mostKnown = 5000;
 const wrongMs = 60_000;
 const longestSecret = 500;
 
-export function createCredentials(access: Access, nowMs: () => number = Date.now): Credentials {
+export function createCredentials(access: Access, nowMs = systemPorts.now): Credentials {
   const attempts = createAttempts(nowMs);
   /** By digest, so that no secret stays in memory. In the order of last use. */
   const known = new Map<string, { identity: Identity; freshUntilMs: number }>();

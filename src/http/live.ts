@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { describeError, SynclineError } from '../errors.ts';
 import { fedSignalJson } from '../json.ts';
+import { systemPorts } from '../ports.ts';
 import type { View } from '../view.ts';
 import type { Caller, LiveTimes } from './context.ts';
 import type { EventStream } from './event-stream.ts';
@@ -60,7 +61,7 @@ export async function runLive(options: LiveOptions, start: { after: string; gap:
   const { view, filter, signal, stream, version, log } = options;
   let cursor = start.after;
   const idOf = (text: string) => (text === 'beginning' ? undefined : text);
-  const at = new Date().toISOString();
+  const at = new Date(systemPorts.now()).toISOString();
   stream.offer({
     event: 'hello',
     id: idOf(cursor),

@@ -1,4 +1,5 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { systemPorts } from '../ports.ts';
 
 /** A secret for the person who started the service on their own machine: they need no key to see the dashboard. */
 export interface LocalLogin {
@@ -9,7 +10,7 @@ export interface LocalLogin {
 
 const validMs = 15 * 60 * 1000;
 
-export function createLocalLogin(nowMs: () => number = Date.now): LocalLogin {
+export function createLocalLogin(nowMs = systemPorts.now): LocalLogin {
   const token = randomBytes(32).toString('base64url');
   const expected = digest(token);
   const expiresAtMs = nowMs() + validMs;

@@ -1,3 +1,4 @@
+import { systemPorts } from '../ports.ts';
 import type { View } from '../view.ts';
 
 /** How busy things are right now. */
@@ -18,7 +19,7 @@ export function createPulses(freshMs: number): Pulses {
   return {
     of(view) {
       const scope = view.who.tenantId ?? '';
-      const now = Date.now();
+      const now = systemPorts.now();
       const known = latest.get(scope);
       if (known && now - known.at < freshMs) return known.pulse;
       for (const [other, { at }] of latest) if (now - at > 10 * freshMs) latest.delete(other);

@@ -1,4 +1,5 @@
 import { type Logger, pino } from 'pino';
+import { systemPorts } from '../ports.ts';
 import { jsonWithoutSecrets } from '../secrets.ts';
 import type { LogLine } from '../store/attempts.ts';
 
@@ -27,7 +28,7 @@ export function createRunLog(processLogger: () => Logger, hide = (text: string) 
     const write = (text: string) => {
       const { level, time, msg, ...fields } = JSON.parse(text) as Record<string, unknown>;
       // An author's own field of one of these names comes after ours and hides it: then it may be anything.
-      const at = typeof time === 'number' && Math.abs(time) <= latestMs ? new Date(time) : new Date();
+      const at = new Date(typeof time === 'number' && Math.abs(time) <= latestMs ? time : systemPorts.now());
       const name = pino.levels.labels[Number(level)] ?? 'info';
       const message = hide(String(msg ?? ''));
       const shown = mapTexts(JSON.parse(jsonWithoutSecrets(fields)), hide) as Record<string, unknown>;

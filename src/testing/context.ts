@@ -42,7 +42,7 @@ export function memoryContext(options: ContextOptions = {}): SyncContext {
       id: randomUUID(),
       type: options.type ?? 'incremental',
       attempts: options.attempts ?? 0,
-      scheduledAt: new Date(),
+      scheduledAt: new Date(systemPorts.now()),
     },
     abortSignal: options.abortSignal ?? new AbortController().signal,
     log: options.log ?? pino({ level: 'silent' }),

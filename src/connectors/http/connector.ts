@@ -11,6 +11,7 @@ import {
   syncStreams,
   TransientError,
 } from '../../kit/index.ts';
+import { systemPorts } from '../../ports.ts';
 import { authorizeOf, oauth2Of } from './authentication.ts';
 import { type ConfigValues, configSchemaOf } from './config-fields.ts';
 import type { HttpDescription, StreamDescription } from './description.ts';
@@ -82,7 +83,7 @@ function stepOf(description: HttpDescription, context: Context, env: NodeJS.Proc
       secretParameter: auth.type === 'query' ? auth.query : undefined,
     };
     const asker = askerOf(http, walked, state, { config, externalId });
-    const nowMs = Date.now();
+    const nowMs = systemPorts.now();
     const isFirst = !begun.has(name);
     begun.add(name);
     try {

@@ -8,6 +8,7 @@ import {
 } from '../../kit/index.ts';
 import { retryAfterSeconds, secondsUntil, serverTimeMs } from '../../kit/rate-limit-headers.ts';
 import { excerpt } from '../../kit/refusals.ts';
+import { systemPorts } from '../../ports.ts';
 import type { ConditionDescription, ErrorDescription } from './description.ts';
 import { pathOf, valueAt } from './paths.ts';
 
@@ -76,7 +77,7 @@ function errorOf({ means, retryAfter }: ErrorDescription, answer: ReceivedAnswer
 }
 
 function waitOf({ headers }: ReceivedAnswer, inBody: unknown): number {
-  const nowMs = Date.now();
+  const nowMs = systemPorts.now();
   const text = typeof inBody === 'string' || typeof inBody === 'number' ? String(inBody) : null;
   return (
     secondsUntil(text, serverTimeMs(headers, nowMs)) ?? retryAfterSeconds(headers, nowMs) ?? unsaidSeconds

@@ -7,6 +7,7 @@ import {
   type SyncContext,
   type SyncResult,
 } from '../../kit/index.ts';
+import { systemPorts } from '../../ports.ts';
 import type { Lookup } from './address.ts';
 import { configSchema, shownName, type TableConfig } from './config.ts';
 import { errorOf } from './errors.ts';
@@ -180,7 +181,7 @@ function signalOf(row: PageRow, table: Table, config: TableConfig): Signal {
 function instantOf(instant: number | null): Date {
   const date = new Date(instant ?? Number.NaN);
   const year = date.getUTCFullYear();
-  return year >= 1 && year <= 9999 ? date : new Date();
+  return year >= 1 && year <= 9999 ? date : new Date(systemPorts.now());
 }
 
 /** A row that is too large to be stored is still a signal: it says which one it was. */

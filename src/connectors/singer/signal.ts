@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isObject } from '../../is-object.ts';
 import type { Signal } from '../../kit/index.ts';
+import { systemPorts } from '../../ports.ts';
 import type { RecordMessage, SchemaMessage } from './message.ts';
 
 /** Your own words for a record, or nothing for one that is of no interest. */
@@ -24,7 +25,7 @@ export function signalOf(
 
 function occurredAt({ timeExtracted, record }: RecordMessage, { bookmarks }: SchemaMessage): Date {
   const candidates = [timeExtracted, ...bookmarks.map((column) => record[column])];
-  return candidates.map(instantOf).find((instant) => instant !== undefined) ?? new Date();
+  return candidates.map(instantOf).find((instant) => instant !== undefined) ?? new Date(systemPorts.now());
 }
 
 const isoLike = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(Z|[+-]\d\d:?\d\d)?)?$/;

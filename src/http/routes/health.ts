@@ -1,5 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { SynclineError } from '../../errors.ts';
+import { systemPorts } from '../../ports.ts';
 import type { Syncline } from '../../syncline.ts';
 import { isoTime } from '../../times.ts';
 import type { App } from '../context.ts';
@@ -59,7 +60,7 @@ export function healthRoutes(app: App, syncline: Syncline): void {
       responses: { 200: answer('It is.', readySchema), 503: answer('It is not.', readySchema) },
     }),
     async (c) => {
-      const now = Date.now();
+      const now = systemPorts.now();
       if (!latest || now - latest.at > freshMs) latest = { at: now, readiness: readinessOf(syncline, now) };
       const readiness = await latest.readiness;
       return readiness.status === 'ok' ? c.json(readiness, 200) : c.json(readiness, 503);
