@@ -1,5 +1,5 @@
 import type { BackoffPolicy } from '../schedule/backoff.ts';
-import type { Config, ProviderRateLimit } from './settings.ts';
+import type { Config } from './settings.ts';
 
 /** What may be set for a single provider, and how its variables end. */
 export const rateLimitFields = [
@@ -8,7 +8,10 @@ export const rateLimitFields = [
   { key: 'jitterFactor', suffix: 'JITTER_FACTOR' },
 ] as const;
 
-export type RateLimitField = keyof BackoffPolicy;
+type RateLimitField = keyof BackoffPolicy;
+
+/** A provider's own part of the rate-limit policy; what is absent is as for all. */
+export type ProviderRateLimit = { [Field in RateLimitField]?: number | undefined };
 
 /** The policy in force for a provider: its own values, and everybody's where it has none. */
 export function rateLimitOf(config: Config['rateLimit'], slug: string): BackoffPolicy {

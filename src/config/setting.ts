@@ -42,6 +42,13 @@ function asText(value: unknown): string {
     return typeof value === 'object' ? 'an object that cannot be shown' : String(value);
   }
 }
+
+export const listFromText = (text: string) =>
+  text
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+
 const numberFromText = (text: string) => (/^[+-]?\d+(\.\d+)?$/.test(text.trim()) ? Number(text) : text);
 
 export function integer(
@@ -87,6 +94,14 @@ export function choice<const T extends string>(described: Described<T> & { of: r
   return setting(rest, {
     schema: z.enum(of) as unknown as z.ZodType<T>,
     allowed: `one of ${of.join(', ')}`,
+    fromText: (text) => text.trim(),
+  });
+}
+
+export function host(described: Described<string>): Setting<string> {
+  return setting(described, {
+    schema: z.string().min(1),
+    allowed: 'an address or host name',
     fromText: (text) => text.trim(),
   });
 }

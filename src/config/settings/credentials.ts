@@ -1,0 +1,23 @@
+import { z } from 'zod';
+import { keyForm, maskKeys, parseKeys } from '../credential-keys.ts';
+import { listFromText, setting } from '../setting.ts';
+
+export const credentials = {
+  keys: setting<readonly string[]>(
+    {
+      env: 'SYNCLINE_CREDENTIALS_KEYS',
+      default: [],
+      about:
+        'What encrypts credentials: the first key encrypts, all decrypt. Without one no credential can be stored. Lose them, and every customer has to connect again.',
+    },
+    {
+      schema: z
+        .array(z.string())
+        .max(20)
+        .refine((keys) => parseKeys(keys) !== undefined),
+      allowed: keyForm,
+      fromText: listFromText,
+      show: maskKeys,
+    },
+  ),
+};

@@ -1,0 +1,50 @@
+import { fraction, integer } from '../setting.ts';
+
+const weekSeconds = 7 * 24 * 3600;
+
+export const scheduler = {
+  tickIntervalSeconds: integer({
+    env: 'SYNCLINE_SCHEDULER_TICK_INTERVAL_SECONDS',
+    default: 60,
+    min: 10,
+    max: 300,
+    unit: 'seconds',
+    about:
+      'How often due connections are looked for, and how far ahead. Too low: idle queries. Too high: new connections wait.',
+  }),
+  defaultIntervalSeconds: integer({
+    env: 'SYNCLINE_SCHEDULER_DEFAULT_INTERVAL_SECONDS',
+    default: 900,
+    min: 60,
+    max: weekSeconds,
+    unit: 'seconds',
+    about: 'The interval of connections that set none.',
+  }),
+  jitterPctMin: fraction({
+    env: 'SYNCLINE_SCHEDULER_JITTER_PCT_MIN',
+    default: 0,
+    about: 'The least jitter, as a fraction of the interval.',
+  }),
+  jitterPctMax: fraction({
+    env: 'SYNCLINE_SCHEDULER_JITTER_PCT_MAX',
+    default: 0.2,
+    about: 'The most jitter, as a fraction of the interval. Too low: runs of many connections come in herds.',
+  }),
+  maxOverriddenIntervalSeconds: integer({
+    env: 'SYNCLINE_SCHEDULER_MAX_OVERRIDDEN_INTERVAL_SECONDS',
+    default: 86_400,
+    min: 60,
+    max: weekSeconds,
+    unit: 'seconds',
+    about: 'The longest interval that a connection may set for itself.',
+  }),
+  batchSize: integer({
+    env: 'SYNCLINE_SCHEDULER_BATCH_SIZE',
+    default: 1000,
+    min: 1,
+    max: 10_000,
+    unit: 'connections',
+    about:
+      'Connections placed per transaction. Too low: a commit each. Too high: long locks and more memory.',
+  }),
+};
