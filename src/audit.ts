@@ -1,14 +1,5 @@
 import { requireText, requireUuid } from './checks.ts';
-import {
-  filteredPageById,
-  keyOf,
-  mapPage,
-  mostScanned,
-  type Page,
-  type PageRequest,
-  pageLimit,
-  uuidPart,
-} from './page.ts';
+import { filteredPageById, mapPage, type Page, type PageRequest, pageLimit } from './page.ts';
 import type { Database } from './store/database.ts';
 import {
   type EventFilter,
@@ -43,13 +34,14 @@ export function createAudit({ db }: { db: Database }) {
       if (filter.tenantId !== undefined) requireUuid('tenantId', filter.tenantId);
       if (filter.connectionId !== undefined) requireUuid('connection', filter.connectionId);
       if (filter.kind !== undefined) requireText('kind', filter.kind, 100);
-      const before = keyOf('events', cursor, [uuidPart])?.[0];
-      const page = await db.transaction(async (tx) => {
-        const rows = await listEvents(tx, filter, { before, limit: limit + 1, scan: mostScanned });
-        return filteredPageById('events', limit, rows, () =>
-          lastEventListed(tx, filter, { before, scan: mostScanned }),
-        );
-      });
+      const page = await db.transaction((tx) =>
+        filteredPageById(
+          'events',
+          { cursor, limit },
+          (before, bounds) => listEvents(tx, filter, { before, ...bounds }),
+          (before, scan) => lastEventListed(tx, filter, { before, scan }),
+        ),
+      );
       return mapPage(page, toEvent);
     },
   };

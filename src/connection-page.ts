@@ -1,6 +1,6 @@
 import { requireOneOf, requireText, requireUuid } from './checks.ts';
 import type { RecentRun } from './connection.ts';
-import { filteredPageById, keyOf, mostScanned, type Page, uuidPart } from './page.ts';
+import { filteredPageById, type Page } from './page.ts';
 import { type ConnectionFilter, lastListed, listConnections, recentRuns } from './store/connection-lists.ts';
 import type { ConnectionRow } from './store/connections.ts';
 import type { Queryable } from './store/database.ts';
@@ -9,16 +9,17 @@ const connectionStatuses = ['active', 'paused', 'needs_auth', 'disabled'] as con
 const connectionHealths = ['ok', 'failing', 'paused', 'needs_auth', 'disabled'] as const;
 
 /** A page of rows, in the order of their ids. */
-export async function listPage(
+export function listPage(
   tx: Queryable,
   filter: ConnectionFilter,
   cursor: string | undefined,
   limit: number,
 ): Promise<Page<ConnectionRow>> {
-  const after = keyOf('connections', cursor, [uuidPart])?.[0];
-  const rows = await listConnections(tx, filter, { after, limit: limit + 1, scan: mostScanned });
-  return filteredPageById('connections', limit, rows, () =>
-    lastListed(tx, filter, { after, scan: mostScanned }),
+  return filteredPageById(
+    'connections',
+    { cursor, limit },
+    (after, bounds) => listConnections(tx, filter, { after, ...bounds }),
+    (after, scan) => lastListed(tx, filter, { after, scan }),
   );
 }
 

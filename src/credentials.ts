@@ -6,16 +6,7 @@ import { type RotationProgress, rotateKeys } from './credentials/rotate.ts';
 import { checkedSecret, contextOf, expiryOf } from './credentials/secret.ts';
 import type { Doer } from './doer.ts';
 import { SynclineError } from './errors.ts';
-import {
-  filteredPageById,
-  keyOf,
-  mapPage,
-  mostScanned,
-  type Page,
-  type PageRequest,
-  pageLimit,
-  uuidPart,
-} from './page.ts';
+import { filteredPageById, mapPage, type Page, type PageRequest, pageLimit } from './page.ts';
 import {
   type CredentialFilter,
   type CredentialRow,
@@ -113,13 +104,14 @@ export function createCredentialStore(context: CredentialsContext) {
       const limit = pageLimit(wanted);
       if (filter.tenantId !== undefined) requireUuid('tenantId', filter.tenantId);
       if (filter.provider !== undefined) requireText('provider', filter.provider, 200);
-      const after = keyOf('credentials', cursor, [uuidPart])?.[0];
-      const page = await db.transaction(async (tx) => {
-        const rows = await listCredentials(tx, filter, { after, limit: limit + 1, scan: mostScanned });
-        return filteredPageById('credentials', limit, rows, () =>
-          lastCredentialListed(tx, filter, { after, scan: mostScanned }),
-        );
-      });
+      const page = await db.transaction((tx) =>
+        filteredPageById(
+          'credentials',
+          { cursor, limit },
+          (after, bounds) => listCredentials(tx, filter, { after, ...bounds }),
+          (after, scan) => lastCredentialListed(tx, filter, { after, scan }),
+        ),
+      );
       return mapPage(page, toStored);
     },
 

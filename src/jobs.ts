@@ -11,7 +11,6 @@ import {
   instantPart,
   keyOf,
   mapPage,
-  mostScanned,
   type Page,
   type PageRequest,
   pageLimit,
@@ -97,11 +96,12 @@ export function createJobs({ db, ports, record }: { db: Database; ports: Ports; 
       );
       return mapPage(page, toJob);
 
-      async function byId(tx: Queryable): Promise<Page<JobRow>> {
-        const before = keyOf('jobs', cursor, [uuidPart])?.[0];
-        const rows = await listJobs(tx, filter, { before, limit: limit + 1, scan: mostScanned });
-        return filteredPageById('jobs', limit, rows, () =>
-          lastJobListed(tx, filter, { before, scan: mostScanned }),
+      function byId(tx: Queryable): Promise<Page<JobRow>> {
+        return filteredPageById(
+          'jobs',
+          { cursor, limit },
+          (before, bounds) => listJobs(tx, filter, { before, ...bounds }),
+          (before, scan) => lastJobListed(tx, filter, { before, scan }),
         );
       }
 

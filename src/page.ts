@@ -92,20 +92,22 @@ export async function filteredPage<Row>(
   return { items, nextCursor: key && cursorTo(list, key) };
 }
 
-/** The same for rows that are ordered by their ids. */
-export function filteredPageById<Row extends { id: string }>(
+/** The same for rows that are ordered by their ids: reads those that follow `from`, where the page before ended. */
+export async function filteredPageById<Row extends { id: string }>(
   list: string,
-  limit: number,
-  rows: Row[],
-  lastScanned: () => Promise<string | undefined>,
+  { cursor, limit }: { cursor: string | undefined; limit: number },
+  read: (from: string | undefined, bounds: { limit: number; scan: number }) => Promise<Row[]>,
+  lastScanned: (from: string | undefined, scan: number) => Promise<string | undefined>,
 ): Promise<Page<Row>> {
+  const from = keyOf(list, cursor, [uuidPart])?.[0];
+  const rows = await read(from, { limit: limit + 1, scan: mostScanned });
   return filteredPage(
     list,
     limit,
     rows,
     ({ id }) => [id],
     async () => {
-      const last = await lastScanned();
+      const last = await lastScanned(from, mostScanned);
       return last === undefined ? undefined : [last];
     },
   );

@@ -69,21 +69,24 @@ export function createSignals({ db }: { db: Database }) {
     }: ListedSignals = {}): Promise<Page<StoredSignal>> {
       const limit = pageLimit(wanted);
       const filter = checkedFilter(given);
-      const scan = mostScanned;
       const page = await db.transaction((tx) =>
         filter.connectionId === undefined ? byId(tx) : byConnection(tx, filter.connectionId),
       );
       return mapPage(page, toSignal);
 
-      async function byId(tx: Queryable): Promise<Page<SignalRow>> {
-        const before = keyOf('signals', cursor, [uuidPart])?.[0];
-        const rows = await listSignals(tx, filter, { before, limit: limit + 1, payload, scan });
-        return filteredPageById('signals', limit, rows, () => lastSignalListed(tx, filter, { before, scan }));
+      function byId(tx: Queryable): Promise<Page<SignalRow>> {
+        return filteredPageById(
+          'signals',
+          { cursor, limit },
+          (before, bounds) => listSignals(tx, filter, { before, payload, ...bounds }),
+          (before, scan) => lastSignalListed(tx, filter, { before, scan }),
+        );
       }
 
       async function byConnection(tx: Queryable, connectionId: string): Promise<Page<SignalRow>> {
         const [received, id] = keyOf('received', cursor, [instantPart, uuidPart]) ?? [];
         const before = received === undefined || id === undefined ? undefined : { received, id };
+        const scan = mostScanned;
         const rows = await listReceived(tx, connectionId, filter, {
           before,
           limit: limit + 1,
