@@ -62,6 +62,7 @@ describe('who may import whom, as docs/internals/architecture.md says', () => {
         'plain.ts',
         'secrets.ts',
         'is-object.ts',
+        'own-value.ts',
         'config/suggest.ts',
       ],
     ],

@@ -1,3 +1,4 @@
+import { pagedItems, pagedTests } from './connector-template-test.ts';
 import type { NewConnector } from './connector-templates.ts';
 
 /** What `syncline connector new --yaml` writes: a description, and a test of it. */
@@ -54,32 +55,9 @@ import { expect, it } from 'vitest';
 // From the folder in which the tests are started.
 const ${variable} = httpFromYaml('${folder}/${slug}.yaml');
 
-/** A provider that is a function: 250 items, ten of each second. */
-const items = Array.from({ length: 250 }, (_, i) => ({
-  id: i + 1,
-  updated_at: new Date(Date.UTC(2025, 0, 1, 0, 0, Math.floor(i / 10))).toISOString(),
-}));
-
-const provider: typeof fetch = async (input) => {
-  const { searchParams } = new URL(String(input));
-  const since = searchParams.get('since') ?? '';
-  const [page, size] = [Number(searchParams.get('page')), Number(searchParams.get('per_page'))];
-  const found = items.filter((item) => item.updated_at >= since);
-  return Response.json({ items: found.slice((page - 1) * size, page * size) });
+${pagedItems}  return Response.json({ items: found.slice((page - 1) * size, page * size) });
 };
 
 const options = { config: { project: 'apollo' }, fetch: provider };
 
-it('finds everything, once', async () => {
-  const connection = connectInMemory(${variable}, options);
-  await connection.sync();
-  expect(connection.signals).toHaveLength(items.length);
-  await connection.sync();
-  expect(connection.signals).toHaveLength(items.length);
-});
-
-it('loses nothing and doubles nothing, wherever it is interrupted', async () => {
-  const report = await crashTest(${variable}, { ...options, expected: items.length });
-  expect(report.problems).toEqual([]);
-}, 60_000);
-`;
+${pagedTests(variable)}`;

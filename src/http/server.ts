@@ -1,8 +1,8 @@
-import { createServer, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import { createServer, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { getRequestListener, type HttpBindings } from '@hono/node-server';
-import { SynclineError } from '../errors.ts';
+import { listenOn } from '../listen.ts';
 import type { HttpEnv } from './context.ts';
 import { Problem } from './problem.ts';
 import { securityHeaders } from './security-headers.ts';
@@ -72,10 +72,13 @@ export async function startServer({
   // Whatever else is expected of us is not done; Node would refuse that, too, without a word.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   server.on('clientError', refuse);
-  await listenOn(server, { host, port });
-  const { address, family, port: listening } = server.address() as AddressInfo;
+  const url = await listenOn(
+    server,
+    { host, port },
+    { served: 'HTTP', portVariable: 'SYNCLINE_SERVER_PORT' },
+  );
   return {
-    url: `http://${family === 'IPv6' ? `[${address}]` : address}:${listening}`,
+    url,
     async close() {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       for (const [socket, waiting] of connections) if (waiting === 0) socket.destroy();
@@ -124,18 +127,4 @@ function problemOf(code: string | undefined): Problem {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
     return new Problem('INVALID_ARGUMENT', 'The request did not come in, in time.', { status: 408 });
   return new Problem('INVALID_ARGUMENT', 'The request cannot be understood.');
-}
-
-function listenOn(server: Server, { host, port }: { host: string; port: number }): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', (cause: NodeJS.ErrnoException) => {
-      reject(
-        new SynclineError('CONFIG_INVALID', `HTTP cannot be served on ${host}:${port} (${cause.code}).`, {
-          hint: 'Set SYNCLINE_SERVER_PORT to a free port, or to 0 to pick one.',
-          cause,
-        }),
-      );
-    });
-    server.listen(port, host, resolve);
-  });
 }

@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { id, time } from './parts.ts';
+import { id, provider, text, time } from './parts.ts';
 
 /** A signal, as lists, the feed and the live stream show it. */
 export const signalSchema = z
@@ -23,3 +23,11 @@ export const fedSignalSchema = signalSchema
     cursor: z.string().openapi({ description: 'Its place in the feed: go on after it with `after`.' }),
   })
   .openapi('FedSignal');
+
+/** Which signals are wanted. */
+export const signalFilterQuery = {
+  connection_id: id().optional(),
+  provider: provider().optional(),
+  kind: text(200).optional(),
+  tenant_id: id().optional(),
+};

@@ -1,4 +1,5 @@
 import type { z } from '@hono/zod-openapi';
+import { ownValueAt } from '../own-value.ts';
 import { type FieldProblem, Problem } from './problem.ts';
 
 type Issue = z.core.$ZodIssue;
@@ -47,7 +48,7 @@ function fieldProblems(issue: Issue, data: unknown): FieldProblem[] {
     );
   }
   const field = cut(path.join('.')) || 'body';
-  const value = valueAt(data, issue.path);
+  const value = ownValueAt(data, issue.path);
   // An object is not shown: it may hold a secret further in.
   const isShown =
     value !== undefined &&
@@ -84,16 +85,6 @@ const kinds: Record<string, string> = {
   record: 'an object',
   array: 'a list',
 };
-
-function valueAt(data: unknown, path: readonly PropertyKey[]): unknown {
-  return path.reduce<unknown>(
-    (value, key) =>
-      typeof value === 'object' && value !== null && Object.hasOwn(value, key)
-        ? (value as Record<PropertyKey, unknown>)[key]
-        : undefined,
-    data,
-  );
-}
 
 function sentence(text: string): string {
   return /[.?!]$/.test(text) ? text : `${text}.`;

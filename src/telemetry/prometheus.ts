@@ -1,9 +1,8 @@
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:http';
 import type { MeterProvider } from '@opentelemetry/api';
 import { PrometheusExporter, PrometheusSerializer } from '@opentelemetry/exporter-prometheus';
 import { MeterProvider as SdkMeterProvider } from '@opentelemetry/sdk-metrics';
-import { SynclineError } from '../errors.ts';
+import { listenOn } from '../listen.ts';
 
 export interface MetricsServer {
   meterProvider: MeterProvider;
@@ -29,11 +28,13 @@ export async function startMetricsServer(listen: { host: string; port: number })
       response.writeHead(404, { 'content-type': 'text/plain' }).end('Metrics are at /metrics.\n');
     }
   });
-  await listenOn(server, listen);
-  const { address, family, port } = server.address() as AddressInfo;
+  const url = await listenOn(server, listen, {
+    served: 'Metrics',
+    portVariable: 'SYNCLINE_METRICS_PORT',
+  });
   return {
     meterProvider: provider,
-    url: `http://${family === 'IPv6' ? `[${address}]` : address}:${port}/metrics`,
+    url: `${url}/metrics`,
     text: async () => serializer.serialize((await exporter.collect()).resourceMetrics),
     close: async () => {
       server.closeAllConnections();
@@ -41,18 +42,4 @@ export async function startMetricsServer(listen: { host: string; port: number })
       await provider.shutdown();
     },
   };
-}
-
-function listenOn(server: Server, { host, port }: { host: string; port: number }): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', (cause: NodeJS.ErrnoException) => {
-      reject(
-        new SynclineError('CONFIG_INVALID', `Metrics cannot be served on ${host}:${port} (${cause.code}).`, {
-          hint: 'Set SYNCLINE_METRICS_PORT to a free port, or to 0 to pick one.',
-          cause,
-        }),
-      );
-    });
-    server.listen(port, host, resolve);
-  });
 }

@@ -6,9 +6,7 @@ import type { Ports } from '../ports.ts';
 import { lockConnection } from '../store/connections.ts';
 import type { Database } from '../store/database.ts';
 import { insertReceivedJob } from '../store/jobs.ts';
-
-/** Senders do not wait long; they come again if they are told to. */
-const patience = { lockTimeoutMs: 2000, timeoutMs: 5000 };
+import { sendersPatience } from './senders.ts';
 
 export interface Received {
   connectionId: string;
@@ -40,5 +38,5 @@ export async function storeReceived(
     await insertReceivedJob(tx, now, { ...job, signals: count });
     await addStatistics(tx, now, ports.random(), measureReceived(tenantId, providerSlug, count));
     return count;
-  }, patience);
+  }, sendersPatience);
 }

@@ -5,15 +5,13 @@ import type { Database } from '../store/database.ts';
 import { isHinted } from '../store/jobs.ts';
 import { wakeExecutors } from '../store/wake.ts';
 import { hintPriority, syncNow } from '../trigger.ts';
+import { sendersPatience } from './senders.ts';
 
 /** Takes hints that there is something new, and sees to it that a run begins after each. */
 export interface Hints {
   /** Resolves when that is certain, whatever becomes of this process. */
   hint(connectionId: string): Promise<void>;
 }
-
-/** Senders give up within seconds (Slack after three), and come again if they are told to. */
-const patience = { lockTimeoutMs: 2000, timeoutMs: 5000 };
 
 /** One look at a connection. */
 interface Look {
@@ -44,7 +42,7 @@ export function createHints({ db, ports, gate }: { db: Database; ports: Ports; g
 
   async function place(connectionId: string): Promise<void> {
     const now = new Date(ports.now());
-    if (await isHinted(db.within(patience.timeoutMs), connectionId, now)) return;
+    if (await isHinted(db.within(sendersPatience.timeoutMs), connectionId, now)) return;
     await db.transaction(async (tx) => {
       const row = await lockConnection(tx, connectionId);
       // What is not active syncs when it is again; what is gone has nothing to sync.
@@ -56,7 +54,7 @@ export function createHints({ db, ports, gate }: { db: Database; ports: Ports; g
         isHint: true,
       });
       await wakeExecutors(tx);
-    }, patience);
+    }, sendersPatience);
   }
 
   return {

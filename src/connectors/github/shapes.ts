@@ -11,44 +11,37 @@ const milestone = z.object({ title: z.string() }).nullish();
 
 const dated = { created_at: time, updated_at: time };
 
-export const issueShape = z.object({
+/** A pull request is an issue as well. */
+const discussed = {
   ...dated,
   id: z.number(),
   number: z.number(),
   title: z.string(),
   body: z.string().nullish(),
   state: z.string(),
-  state_reason: z.string().nullish(),
   user: person,
   labels: z.array(label).nullish(),
   assignees: people,
   milestone,
   locked: z.boolean().nullish(),
-  comments: z.number().nullish(),
   html_url: z.string(),
   closed_at: time.nullish(),
-  /** There for pull requests alone, which are issues as well. */
+};
+
+export const issueShape = z.object({
+  ...discussed,
+  state_reason: z.string().nullish(),
+  comments: z.number().nullish(),
+  /** There for pull requests alone. */
   pull_request: z.unknown().optional(),
 });
 
 export const pullRequestShape = z.object({
-  ...dated,
-  id: z.number(),
-  number: z.number(),
-  title: z.string(),
-  body: z.string().nullish(),
-  state: z.string(),
+  ...discussed,
   draft: z.boolean().nullish(),
-  user: person,
-  labels: z.array(label).nullish(),
-  assignees: people,
   requested_reviewers: people,
-  milestone,
-  locked: z.boolean().nullish(),
   head: z.object({ ref: z.string(), sha: z.string() }),
   base: z.object({ ref: z.string() }),
-  html_url: z.string(),
-  closed_at: time.nullish(),
   merged_at: time.nullish(),
 });
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { auth } from './auth-schema.ts';
 import { pagination } from './pagination-schema.ts';
 import {
-  type condition,
+  condition,
   conditions,
   flag,
   list,
@@ -76,12 +76,7 @@ const signal = object({
     .describe('What to keep, by name; the whole record unless given.'),
   skipWhen: conditions.optional().describe('Records that are no signals: any of the conditions is true.'),
   deleted: object({
-    path: path.describe('What is looked at.'),
-    equals: scalar.optional().describe('True where it is exactly this.'),
-    in: list(scalar, `a list of 1 to ${longest.list} values`)
-      .optional()
-      .describe('True where it is one of these.'),
-    exists: flag.optional().describe('True where it is there and not null; with `false`, where it is not.'),
+    ...condition.shape,
     kind: template.optional().describe('The kind; the usual one with `.deleted` behind it unless given.'),
   })
     .optional()

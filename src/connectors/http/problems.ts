@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { nearest, suggestion } from '../../config/suggest.ts';
 import { SynclineError } from '../../errors.ts';
+import { ownValueAt } from '../../own-value.ts';
 import { isSecretName } from '../../secrets.ts';
 
 /** One thing that is wrong with a description: where, and what about it. */
@@ -42,7 +43,7 @@ export function problemsOf(
     if (issue.code === 'invalid_key')
       return [{ path, says: `is no name; it must be ${issue.issues[0]?.message}.` }];
     const branch = issue.code === 'invalid_union' ? issue.errors.find(isMeant) : undefined;
-    return branch ? problemsOf(branch, input, path) : [wrong(path, lookUp(input, path), mustBe(issue))];
+    return branch ? problemsOf(branch, input, path) : [wrong(path, ownValueAt(input, path), mustBe(issue))];
   });
 }
 
@@ -52,16 +53,6 @@ const mustBe = ({ message }: Issue) => (message.startsWith('Invalid') ? 'JSON' :
 /** The branch of a union that a value was meant for: the one whose kind of value it is. */
 const isMeant = (issues: readonly Issue[]) =>
   issues.some(({ path }) => path.length > 0) || issues.some(({ code }) => code === 'unrecognized_keys');
-
-function lookUp(value: unknown, path: readonly PropertyKey[]): unknown {
-  return path.reduce<unknown>(
-    (found, step) =>
-      typeof found === 'object' && found !== null && Object.hasOwn(found, step)
-        ? (found as Record<PropertyKey, unknown>)[step]
-        : undefined,
-    value,
-  );
-}
 
 function pathText(path: readonly PropertyKey[]): string {
   if (path.length === 0) return 'the description';

@@ -3,9 +3,10 @@ import type { Logger } from 'pino';
 import type { App, LiveTimes } from '../context.ts';
 import { openEventStream } from '../event-stream.ts';
 import { runLive, startingPoint } from '../live.ts';
-import { given, id, provider, strict, text } from '../parts.ts';
+import { given, strict, text } from '../parts.ts';
 import { createPulses } from '../pulse.ts';
 import { problems, signedIn } from '../responses.ts';
+import { signalFilterQuery } from '../signal-schema.ts';
 import type { Slots } from '../slots.ts';
 import { untilGone } from '../until-gone.ts';
 
@@ -39,10 +40,7 @@ export function liveRoutes(app: App, { streams, times, version, log, signal }: L
         'Server-sent events: `hello` at the beginning, `signal` for each signal with its place in the feed as id, and `pulse` every two seconds. A client that comes back with `Last-Event-ID` misses nothing; where that is no longer kept, `hello` says `gap: true`.',
       request: {
         query: strict({
-          connection_id: id().optional(),
-          provider: provider().optional(),
-          kind: text(200).optional(),
-          tenant_id: id().optional(),
+          ...signalFilterQuery,
           after: text(500)
             .openapi({ description: 'A cursor of the feed, `beginning` or `latest`.', default: 'latest' })
             .optional(),

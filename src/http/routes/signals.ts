@@ -1,20 +1,9 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { signalJson } from '../../json.ts';
 import type { App } from '../context.ts';
-import {
-  flagInQuery,
-  given,
-  id,
-  listJson,
-  listOf,
-  pageQuery,
-  provider,
-  strict,
-  text,
-  timeInQuery,
-} from '../parts.ts';
+import { flagInQuery, given, id, listJson, listOf, pageQuery, strict, timeInQuery } from '../parts.ts';
 import { answer, problems, signedIn } from '../responses.ts';
-import { signalSchema } from '../signal-schema.ts';
+import { signalFilterQuery, signalSchema } from '../signal-schema.ts';
 
 const tags = ['Signals'];
 const security = signedIn;
@@ -32,10 +21,7 @@ export function signalRoutes(app: App): void {
       description: 'The newest first. To work through all of them, read the feed.',
       request: {
         query: strict({
-          connection_id: id().optional(),
-          provider: provider().optional(),
-          kind: text(200).optional(),
-          tenant_id: id().optional(),
+          ...signalFilterQuery,
           job_id: id().optional(),
           since: timeInQuery('Received at this time or later.').optional(),
           until: timeInQuery('Received before this time.').optional(),
