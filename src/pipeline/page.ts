@@ -5,6 +5,7 @@ import type { Connector } from '../connector.ts';
 import { describeError } from '../errors.ts';
 import { isObject } from '../is-object.ts';
 import { isDeeperText } from '../nesting.ts';
+import { isCalendarDay } from '../schedule/instant.ts';
 import { check } from '../schema-check.ts';
 
 /** Of a cursor or a payload, in levels. */
@@ -144,12 +145,16 @@ function shortKey(key: string): string {
 }
 
 /** Days and times without an offset mean another moment on every machine. */
-const isoInstant = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d))?$/;
+const isoInstant = /^(\d{4})-(\d\d)-(\d\d)(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d))?$/;
+
+function isInstantText(value: unknown): value is string {
+  const match = typeof value === 'string' ? isoInstant.exec(value) : null;
+  return match !== null && isCalendarDay(Number(match[1]), Number(match[2]), Number(match[3]));
+}
 
 function toInstant(value: unknown, at: string): string {
   // Only what is a Date, and not what merely has its prototype.
-  const isRight = types.isDate(value) || (typeof value === 'string' && isoInstant.test(value));
-  const date = isRight ? new Date(value) : undefined;
+  const date = types.isDate(value) || isInstantText(value) ? new Date(value) : undefined;
   const year = date?.getUTCFullYear();
   if (!date || !year || year < 1 || year > 9999)
     throw wrong(at, value, 'a Date, or ISO-8601 text such as 2025-01-01T12:00:00Z');

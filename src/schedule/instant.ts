@@ -11,7 +11,7 @@ export function parseInstant(value: unknown): number | undefined {
 }
 
 /** `Date.parse` takes February 30th for March 1st or 2nd; Postgres, rightly, does not. */
-function isCalendarDay(year: number, month: number, day: number): boolean {
+export function isCalendarDay(year: number, month: number, day: number): boolean {
   if (year < 1 || month < 1 || month > 12 || day < 1) return false;
   const leap = (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0;
   const days = [31, leap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][month - 1];

@@ -132,6 +132,11 @@ export const resultCases: readonly ResultCase[] = [
     /occurredAt is "2025-01-01T10:00:00"/,
   ),
   unusable(
+    'a day that no calendar has',
+    () => page({ ...signal(1), occurredAt: '2025-02-30T10:00:00Z' }),
+    /occurredAt is "2025-02-30T10:00:00Z"/,
+  ),
+  unusable(
     'a time with a line behind it',
     () => page({ ...signal(1), occurredAt: '2025-01-01T10:00:00Z\n2' }),
     /occurredAt is "2025/,

@@ -32,6 +32,6 @@ export const retention = {
     min: 1,
     max: 3650,
     unit: 'days',
-    about: 'How long counts per minute are kept. The dashboard shows a week.',
+    about: 'How long counts are kept: by the minute for a day, then by the hour. The dashboard shows a week.',
   }),
 };
