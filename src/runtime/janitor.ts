@@ -3,6 +3,7 @@ import type { Ports } from '../ports.ts';
 import { deleteAuthorizations } from '../store/authorizations.ts';
 import { deleteBudgets } from '../store/budgets.ts';
 import type { Database, Queryable } from '../store/database.ts';
+import { isUnreachable } from '../store/database-errors.ts';
 import { deleteEvents } from '../store/events.ts';
 import type { FeedPlace } from '../store/feed.ts';
 import { deleteEndedJobs } from '../store/jobs.ts';
@@ -52,43 +53,58 @@ interface Reached {
 
 const beginning = { endedAt: '-infinity', feed: { position: 0 } };
 
-/** Deletes one batch of each kind; returns whether there may be more. */
+/**
+ * Deletes one batch of each kind; returns whether there may be more. A kind that cannot be deleted (somebody else's table refers to
+ * it, say) must not keep all others: they come first, then the failure.
+ */
 async function prune({ db, config, ports, telemetry }: JanitorContext, reached: Reached): Promise<boolean> {
   const now = new Date(ports.now());
   const cutoff = (days: number) => new Date(now.getTime() - days * 24 * 3600 * 1000);
+  const failures: unknown[] = [];
   let isMore = false;
 
-  async function remove(kind: string, work: (tx: Queryable) => Promise<number>): Promise<void> {
-    const removed = await db.transaction(work);
-    if (removed > 0) telemetry.pruned(removed, kind);
-    isMore ||= removed >= batchSize;
+  async function apart(work: () => Promise<void>): Promise<void> {
+    await work().catch((error: unknown) => {
+      if (isUnreachable(error)) throw error;
+      failures.push(error);
+    });
   }
+  function tell(kind: string, removed: number, mayBeMore = removed >= batchSize): void {
+    if (removed > 0) telemetry.pruned(removed, kind);
+    isMore ||= mayBeMore;
+  }
+  const remove = (kind: string, work: (tx: Queryable) => Promise<number>) =>
+    apart(async () => tell(kind, await db.transaction(work)));
 
   if (ports.monotonicMs() - reached.sinceMs >= startOverMs)
     Object.assign(reached, { ...beginning, sinceMs: ports.monotonicMs() });
-  let last: string | null = null;
-  await remove('ended job', async (tx) => {
+  await apart(async () => {
     const range = { from: reached.endedAt, cutoff: cutoff(config.endedJobsDays), limit: batchSize };
-    const batch = await deleteEndedJobs(tx, range);
-    last = batch.last;
-    return batch.deleted;
+    const { deleted, last } = await db.transaction((tx) => deleteEndedJobs(tx, range));
+    reached.endedAt = last ?? reached.endedAt;
+    tell('ended job', deleted);
   });
-  reached.endedAt = last ?? reached.endedAt;
   await remove('event', (tx) => deleteEvents(tx, cutoff(config.eventsDays), batchSize));
-  const merged = await db.transaction((tx) =>
-    mergeRollups(tx, new Date(now.getTime() - fineMs), mergedAtOnce),
-  );
-  isMore ||= merged === mergedAtOnce;
+  await apart(async () => {
+    const before = new Date(now.getTime() - fineMs);
+    const merged = await db.transaction((tx) => mergeRollups(tx, before, mergedAtOnce));
+    isMore ||= merged === mergedAtOnce;
+  });
   await remove('count', (tx) => deleteRollups(tx, cutoff(config.statsDays), batchSize));
   await remove('session', (tx) => deleteSessions(tx, now, batchSize));
   await remove('budget', (tx) => deleteBudgets(tx, cutoff(budgetsDays), batchSize));
   await remove('authorization', (tx) => deleteAuthorizations(tx, now, batchSize));
-  if (config.signalsDays > 0) {
-    const range = { cutoff: cutoff(config.signalsDays), limit: batchSize };
-    const signals = await db.transaction((tx) => pruneSignals(tx, reached.feed, range));
-    reached.feed = signals.next;
-    if (signals.deleted > 0) telemetry.pruned(signals.deleted, 'signal');
-    isMore ||= signals.isMore;
-  }
+  if (config.signalsDays > 0)
+    await apart(async () => {
+      const range = { cutoff: cutoff(config.signalsDays), limit: batchSize };
+      const {
+        deleted,
+        isMore: isCut,
+        next,
+      } = await db.transaction((tx) => pruneSignals(tx, reached.feed, range));
+      reached.feed = next;
+      tell('signal', deleted, isCut);
+    });
+  if (failures.length > 0) throw failures[0];
   return isMore;
 }

@@ -14,6 +14,11 @@ export function isPassing(error: unknown): boolean {
   return error instanceof Error && !isMissingPassword(error) && isConnectionError(error);
 }
 
+/** Whether the connection is what failed: whatever else is asked now will fail as well. */
+export function isUnreachable(error: unknown): boolean {
+  return error instanceof pg.DatabaseError ? unreachable.test(error.code ?? '') : isPassing(error);
+}
+
 /** Whether two transactions got in each other's way and this one was sent back: nothing is wrong, run it again. */
 export function isLostRace(error: unknown): boolean {
   return error instanceof pg.DatabaseError && (error.code === '40001' || error.code === '40P01');
@@ -72,7 +77,7 @@ export function explainDatabaseError(error: unknown, url: string | undefined): u
       );
     }
   }
-  if (error instanceof pg.DatabaseError ? unreachable.test(error.code ?? '') : isPassing(error)) {
+  if (isUnreachable(error)) {
     return new SynclineError('DATABASE_UNREACHABLE', `${where} cannot be reached (${reasonOf(error)}).`, {
       hint: 'Is it running, and is SYNCLINE_DATABASE_URL right?',
       cause: error,

@@ -1,9 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { SynclineOptions } from '../../src/index.ts';
 import { everybody } from '../../src/store/scope.ts';
-import { testPorts } from '../setup/clock.ts';
+import { type TestPorts, testPorts } from '../setup/clock.ts';
 import { tenant, useDatabase } from '../setup/database.ts';
 import { runJanitor } from '../setup/janitor.ts';
+import { recordingLogger } from '../setup/log.ts';
 
 const database = useDatabase();
 const { sql } = database;
@@ -136,6 +137,51 @@ describe('the janitor', () => {
       expect(await sql('SELECT FROM feed')).toHaveLength(0);
       expect(sleeps).toEqual([50, 50, 60_000]);
     });
+  });
+
+  it('deletes everything else where one kind cannot be deleted, and says so', async () => {
+    const id = await database.connect({ metadata: { sync: { next_run_at: '2030-01-01T00:00:00Z' } } });
+    await database.ended(id, '2024-12-01T00:00:00Z');
+    await sql(
+      'CREATE TABLE public.notes (job_id uuid CONSTRAINT of_a_job REFERENCES syncline.sync_jobs (id))',
+    );
+    await sql('INSERT INTO public.notes SELECT id FROM sync_jobs');
+    await count('9 days');
+    await sql(
+      `INSERT INTO signals (tenant_id, provider_slug, connection_id, kind, occurred_at, payload)
+       VALUES ($1, 'github', $2, 'opened', now(), '{}')`,
+      [tenant, id],
+    );
+    await sql(`UPDATE feed SET created_at = '2024-12-01T00:00:00Z'`);
+    const { log, lines } = recordingLogger();
+    try {
+      await clean({ retention: { signalsDays: 1 }, logger: log });
+      expect(await sql('SELECT FROM sync_jobs')).toHaveLength(1);
+      expect(await sql('SELECT FROM rollups UNION ALL SELECT FROM signals')).toHaveLength(0);
+      expect(lines.map(({ msg }) => msg)).toContainEqual(
+        expect.stringMatching(/^janitor failed: .*of_a_job.*; trying again in/),
+      );
+    } finally {
+      await sql('DROP TABLE public.notes');
+    }
+    await clean();
+    expect(await sql('SELECT FROM sync_jobs')).toHaveLength(0);
+  });
+
+  it('does not ask for every kind when the database cannot be reached', async () => {
+    let begun = 0;
+    const ports: TestPorts = {
+      ...testPorts(),
+      query: (text, send) => {
+        if (!text.startsWith('BEGIN')) return send();
+        begun++;
+        return Promise.reject(Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' }));
+      },
+    };
+    const asleep = ports.asleep();
+    await database.engine({ ports }).start({ roles: ['janitor'] });
+    await asleep;
+    expect(begun).toBe(1);
   });
 
   it('passes over what somebody holds', async () => {
