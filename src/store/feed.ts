@@ -105,19 +105,19 @@ export function signalsOfBatches(
   }: { within: WithinBatch | undefined; filter: SignalFilter; limit: number },
 ): Promise<FeedRow[]> {
   return db.query<FeedRow>(
-    `SELECT s.*, ${connectionName(db)}, b.position FROM unnest($1::uuid[], $2::float8[]) WITH ORDINALITY AS b (batch, position, n)
+    `SELECT s.*, ${connectionName(db)}, b.position
+     FROM unnest($1::uuid[], $2::float8[], $3::uuid[], $4::uuid[]) WITH ORDINALITY AS b (batch, position, after_tenant_id, after_id, n)
      CROSS JOIN LATERAL (
        SELECT s.id, s.tenant_id, s.provider_slug, s.connection_id, s.job_id, s.kind, s.occurred_at, s.received_at, s.dedupe_key, s.payload
        FROM ${db.tables.signals} s
-       WHERE s.batch = b.batch AND (b.n > 1 OR $3::uuid IS NULL OR (s.tenant_id, s.id) > ($3, $4::uuid))
+       WHERE s.batch = b.batch AND (s.tenant_id, s.id) > (b.after_tenant_id, b.after_id)
          AND ($5::uuid IS NULL OR s.connection_id = $5) AND ($6::text IS NULL OR s.provider_slug = $6) AND ($7::text IS NULL OR s.kind = $7)
        ORDER BY s.tenant_id, s.id LIMIT $8) s
      ORDER BY b.n, s.tenant_id, s.id LIMIT $8`,
     [
       batches.map((one) => one.batch),
       batches.map((one) => one.position),
-      within?.tenantId,
-      within?.id,
+      ...beginnings(batches, within),
       connectionId,
       provider,
       kind,

@@ -1,0 +1,42 @@
+import { expect, it } from 'vitest';
+import { tenant, useDatabase } from '../setup/database.ts';
+import { until } from '../setup/until.ts';
+
+const database = useDatabase();
+const { sql } = database;
+
+it('the feed: a page within a large transaction reads what is on it, not all that came before', async () => {
+  const connection = await database.connect();
+  const store = (signals: number) =>
+    sql(
+      `INSERT INTO signals (tenant_id, provider_slug, connection_id, kind, occurred_at, payload)
+       SELECT $1, 'github', $2, 'opened', now(), '{}' FROM generate_series(1, $3)`,
+      [tenant, connection, signals],
+    );
+  for (let i = 0; i < 20; i++) await store(2000);
+  const syncline = database.engine();
+  let { nextCursor: after } = await syncline.signals.read({ after: 'latest' });
+  await store(5000);
+  await sql('ANALYZE signals');
+  let seen = 0;
+  for (let page = 0; page < 50; page++) {
+    const { items, nextCursor } = await syncline.signals.read({ after, limit: 100 });
+    seen += items.length;
+    after = nextCursor;
+  }
+  expect(seen).toBe(5000);
+  await syncline.stop();
+  // What a session has read is counted at the latest when it ends.
+  await until('the sessions of the engine have ended', async () => {
+    const sessions = await sql(
+      `SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'syncline'`,
+    );
+    return sessions.length === 0;
+  });
+  const [row] = await sql<{ read: number }>(
+    `SELECT idx_tup_read::int AS read FROM pg_stat_user_indexes WHERE indexrelname = 'idx_signals_batch'`,
+  );
+  // From the beginning of the transaction each time they would read 127,500.
+  expect(row?.read).toBeGreaterThanOrEqual(5000);
+  expect(row?.read).toBeLessThan(6000);
+});
