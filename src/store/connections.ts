@@ -1,4 +1,4 @@
-import { notFound } from '../checks.ts';
+import { SynclineError } from '../errors.ts';
 import type { Queryable } from './database.ts';
 import { violatedConstraint } from './database-errors.ts';
 
@@ -181,10 +181,13 @@ export async function insertConnection(db: Queryable, now: Date, connection: New
     )
     .catch((error: unknown) => {
       if (violatedConstraint(error) === 'connections_provider_slug_fkey')
-        throw notFound(`provider "${provider}"`, 'Register it first.');
+        throw new SynclineError('NOT_FOUND', `There is no provider "${provider}".`, {
+          hint: 'Register it first.',
+        });
       throw error;
     });
-  if (inserted.length === 0) throw notFound(`tenant ${tenantId}`, 'Create it first.');
+  if (inserted.length === 0)
+    throw new SynclineError('NOT_FOUND', `There is no tenant ${tenantId}.`, { hint: 'Create it first.' });
 }
 
 /** Sets metadata.sync.cursor, or removes it. */
