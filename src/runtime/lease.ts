@@ -73,8 +73,18 @@ export function startLease(options: LeaseOptions): Lease {
   let expired: string[] = [];
   let nextSweepMs = Number.NEGATIVE_INFINITY;
   let current: { id: string; heldUntilMs: number; beating: boolean; doubts: Map<string, Doubt> } | undefined;
+  /** The lease before this one, until it is known to be over. */
+  let former: string | undefined;
+
+  /** A beat that was on its way when the watchdog gave up may have renewed it after all: nobody is to wait for that. */
+  async function endFormer(): Promise<void> {
+    if (former === undefined) return;
+    await expireProcess(reserved, ports.leaseTime(), former);
+    former = undefined;
+  }
 
   async function register(): Promise<void> {
+    await endFormer();
     const id = ports.newId();
     const sentMs = ports.monotonicMs();
     const { leaseSeconds, concurrency } = config;
@@ -138,6 +148,7 @@ export function startLease(options: LeaseOptions): Lease {
   }
 
   function lose(): void {
+    former = current?.id;
     current = undefined;
     onLost();
     heart.wake();
@@ -183,10 +194,12 @@ export function startLease(options: LeaseOptions): Lease {
     wake: () => heart.wake(),
     stop: async () => {
       await Promise.all([heart.stop(), reaper.stop(), watchdog.stop()]);
+      const mine = current;
       try {
-        if (!current) return 0;
-        await expireProcess(reserved, ports.leaseTime(), current.id);
-        return await reap({ db, ports }, current.id);
+        await endFormer();
+        if (!mine) return 0;
+        await expireProcess(reserved, ports.leaseTime(), mine.id);
+        return await reap({ db, ports }, mine.id);
       } finally {
         await reserved.close();
       }

@@ -96,6 +96,38 @@ describe('slots', () => {
 });
 
 describe('EXE-9: the lease', () => {
+  it('EXE-9: one that was given up is over for everybody, even if a beat on its way renewed it', async () => {
+    await job(await connect());
+    const { one, contexts, letGo } = holding();
+    const isAborted = () => contexts[0]?.abortSignal.aborted === true;
+    let beats = 0;
+    // The first beat gets there late, so that the lease lasts longer there than here; the next one after it was given up here.
+    const query: Ports['query'] = async (statement, send) => {
+      if (statement.startsWith('WITH renewed') && contexts.length > 0) {
+        beats++;
+        if (beats === 1) await new Promise((resolve) => setTimeout(resolve, 1000));
+        if (beats === 2) await until(isAborted);
+      }
+      return send();
+    };
+    const engine = database.engine({
+      executor: { leaseSeconds: 2 },
+      connectors: [one],
+      ports: { ...systemPorts, query },
+    });
+    const drained = engine.drain();
+    await until(() => contexts.length === 1);
+    const [former] = await sql<{ id: string }>('SELECT id FROM processes');
+    await until(isAborted);
+    await until(async () => (await sql('SELECT FROM processes WHERE id <> $1', [former?.id])).length === 1);
+    expect(
+      await sql('SELECT FROM processes WHERE id = $1 AND expires_at > clock_timestamp()', [former?.id]),
+    ).toEqual([]);
+    await until(() => contexts.length === 2);
+    letGo();
+    await drained;
+  });
+
   it('EXE-9: when it is gone, every run is aborted and nothing of it stored; the process goes on under a new one', async () => {
     await job(await connect());
     const { one, contexts, letGo } = holding();
