@@ -3,6 +3,7 @@ import { createSyncline } from '../../src/index.ts';
 import { wakeChannel } from '../../src/store/wake.ts';
 import { forgetHistory, keepHistory } from '../checker/history.ts';
 import { deadlockMs, type Overseer, openOverseer } from './overseer.ts';
+import { turnSetting } from './spares.ts';
 import { type Account, providers } from './world.ts';
 
 /** A database that simulations run in, one after the other. */
@@ -26,6 +27,11 @@ export async function openSimulatedDatabase(url: string): Promise<SimulatedDatab
   const overseer = await openOverseer(url, wakeChannel('syncline'));
   const { sql } = overseer;
   await keepHistory(sql);
+  // Sessions are handed on here; whoever has one has one of its own all the same.
+  await sql(
+    `ALTER TABLE syncline_history.versions ALTER COLUMN session
+       SET DEFAULT pg_backend_pid() || ' ' || coalesce(current_setting('${turnSetting}', true), '')`,
+  );
   await sql('INSERT INTO tenants (id) VALUES ($1) ON CONFLICT DO NOTHING', [tenant]);
   await sql('INSERT INTO providers (slug) SELECT unnest($1::text[]) ON CONFLICT DO NOTHING', [providers]);
   // Vacuum would move rows, and with them the order of what has no order.
@@ -71,5 +77,7 @@ async function prepare(url: string): Promise<void> {
   // Whoever waits in a circle is to be told at once: real time decides nothing here.
   const name = pg.escapeIdentifier(rows[0]?.name ?? '');
   await client.query(`ALTER DATABASE ${name} SET deadlock_timeout = '${deadlockMs}ms'`);
+  // No server dies here: nobody has to wait for its disk.
+  await client.query(`ALTER DATABASE ${name} SET synchronous_commit = off`);
   await client.end();
 }

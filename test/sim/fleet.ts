@@ -1,7 +1,7 @@
 import type { Role } from '../../src/index.ts';
 import type { Engine } from './engine.ts';
 import { lookAtStopped } from './leases.ts';
-import { type Simulation, sessionsOver } from './simulation.ts';
+import { cutSessions, leaveSessions, type Simulation } from './simulation.ts';
 
 const rolesDrawn: readonly (readonly Role[])[] = [
   ['executor'],
@@ -29,14 +29,17 @@ export async function crash(simulation: Simulation, engine: Engine): Promise<voi
   remove(simulation, engine);
   engine.isDead = true;
   simulation.stage.forget(engine);
-  await sessionsOver(simulation, engine.owner);
+  await leaveSessions(simulation, sessionsOf(simulation, engine));
   await simulation.stage.settle();
 }
 
-function noteDeath({ stage, wire, watcher }: Simulation, engine: Engine): void {
+const sessionsOf = ({ wire }: Simulation, engine: Engine) =>
+  wire.sessions().filter(({ owner }) => owner === engine.owner);
+
+function noteDeath(simulation: Simulation, engine: Engine): void {
+  const { stage, watcher } = simulation;
   if (stage.isCalling(engine, 'fetches')) watcher.note('a process died between a claim and its first page');
-  for (const { owner, transaction } of wire.sessions()) {
-    if (owner !== engine.owner) continue;
+  for (const { transaction } of sessionsOf(simulation, engine)) {
     if (transaction.includes('store signals') || transaction.includes('settle jobs'))
       watcher.note('a process died in the middle of a commit');
     if (transaction.includes('mark running')) watcher.note('a process died in the middle of a claim');
@@ -46,11 +49,10 @@ function noteDeath({ stage, wire, watcher }: Simulation, engine: Engine): void {
 
 /** Its sessions end, all at once; the process goes on. */
 export async function cut(simulation: Simulation, engine: Engine): Promise<void> {
-  const isInside = simulation.wire
-    .sessions()
-    .some(({ owner, transaction }) => owner === engine.owner && transaction.length > 0);
-  if (isInside) simulation.watcher.note('sessions were cut with a transaction open');
-  await sessionsOver(simulation, engine.owner);
+  const sessions = sessionsOf(simulation, engine);
+  if (sessions.some(({ transaction }) => transaction.length > 0))
+    simulation.watcher.note('sessions were cut with a transaction open');
+  await cutSessions(simulation, sessions);
   await simulation.stage.settle();
 }
 

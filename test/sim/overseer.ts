@@ -1,14 +1,13 @@
 import pg from 'pg';
-import { ownerPrefix, type Session } from './wire.ts';
+import type { Session } from './wire.ts';
 
 /** A session beside the simulation, which looks at the server and ends other sessions. */
 export interface Overseer {
   sql<Row extends object>(text: string, values?: unknown[]): Promise<Row[]>;
   /** Of these server processes, those that wait for a lock that somebody holds; `isLong`: and not since just now. */
   waiting(): Promise<Map<number, { isLong: boolean }>>;
-  /** Ends every session of an owner, or of all; resolves when the server has let go of all that they held. */
-  endSessions(owner?: string): Promise<void>;
-  endSession(session: Session): Promise<void>;
+  /** Has the server end these; when their sockets close, it has let go of all that they held. */
+  terminate(sessions: readonly Session[]): Promise<void>;
   /** Cancels its statement, which then is refused with this SQLSTATE. */
   refuse(session: Session, code: string): Promise<void>;
   /** What was said on the channel since the last call: everything of transactions that had ended by then. */
@@ -19,8 +18,6 @@ export interface Overseer {
 /** A circle of waiting sessions is found by the server after `deadlock_timeout`; whoever waits longer is in none. */
 export const deadlockMs = 3;
 const longWait = `interval '${deadlockMs * 3} ms'`;
-/** How long the server may take to end a session. */
-const patienceMs = 10_000;
 
 export async function openOverseer(url: string, channel: string): Promise<Overseer> {
   // Without a name, as anybody who is not the engine: the checker tells them apart by that.
@@ -41,15 +38,8 @@ export async function openOverseer(url: string, channel: string): Promise<Overse
       );
       return new Map(rows.map(({ pid, long }) => [pid, { isLong: long === true }]));
     },
-    endSessions: async (owner = `${ownerPrefix}%`) => {
-      await sql(
-        `SELECT pg_terminate_backend(pid, ${patienceMs}) FROM pg_stat_activity
-         WHERE datname = current_database() AND application_name LIKE $1`,
-        [owner],
-      );
-    },
-    endSession: async (session) => {
-      await sql(`SELECT pg_terminate_backend($1, ${patienceMs})`, [pidOf(session)]);
+    terminate: async (sessions) => {
+      await sql('SELECT pg_terminate_backend(pid) FROM unnest($1::int[]) AS pid', [sessions.map(pidOf)]);
     },
     refuse: async (session, code) => {
       session.refusal = code;

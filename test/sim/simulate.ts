@@ -4,7 +4,7 @@ import type { Engine } from './engine.ts';
 import { fillRoles, startFleet, stop } from './fleet.ts';
 import { mishaps } from './mishaps.ts';
 import { resumeAll } from './operator.ts';
-import { openSimulation, type Simulation } from './simulation.ts';
+import { cutSessions, openSimulation, type Simulation } from './simulation.ts';
 import type { Situation } from './situations.ts';
 import type { Step } from './stage.ts';
 import { isFinished, verify } from './verdict.ts';
@@ -182,7 +182,8 @@ function limitOf(session: Limited): { atMs: number; code: string | undefined } |
 }
 
 /** The time limits of the server, in virtual time. */
-async function keepLimits({ clock, wire, database, stage, trace, watcher }: Simulation): Promise<void> {
+async function keepLimits(simulation: Simulation): Promise<void> {
+  const { clock, wire, database, stage, trace, watcher } = simulation;
   for (const session of wire.sessions()) {
     if (session.waits) watcher.note('a statement waited for a lock');
     const limit = limitOf(session);
@@ -194,7 +195,7 @@ async function keepLimits({ clock, wire, database, stage, trace, watcher }: Simu
     } else {
       trace.step(`a transaction of ${session.owner} stood still for too long`);
       watcher.note('the server ended a transaction that stood still');
-      await database.overseer.endSession(session);
+      await cutSessions(simulation, [session]);
     }
     // What was refused is still under way here.
     session.waits = false;

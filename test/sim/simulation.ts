@@ -8,8 +8,9 @@ import { drawConfig, drawMood, type Mood, type SimulatedConfig } from './mood.ts
 import { type Random, seeded } from './random.ts';
 import { type Watcher, watchSituations } from './situations.ts';
 import { type Actor, createStage, type Stage, type StatementFault } from './stage.ts';
+import { mayNotify } from './statements.ts';
 import { createTrace, type Trace } from './trace.ts';
-import { type StatementEnd, type Wire, watchWire } from './wire.ts';
+import { type Session, type StatementEnd, type Wire, watchWire } from './wire.ts';
 import { createWorld, type World } from './world.ts';
 
 /** Everything of one simulation. */
@@ -58,7 +59,7 @@ export function openSimulation(database: SimulatedDatabase, seed: number): Simul
   const faults = random.fork('faults');
   const known = new Map<string, Engine>();
   const engines: Engine[] = [];
-  let hasCommitted = false;
+  let hasNotified = false;
   let named = 0;
   let ids = 0;
 
@@ -71,7 +72,8 @@ export function openSimulation(database: SimulatedDatabase, seed: number): Simul
         invariant: 'nobody waits in a circle',
         detail: `${end.session.owner} at ${end.kind}, after ${end.before.join(', ')}`,
       });
-    if (end.kind === 'commit' || end.before.length === 0) hasCommitted = true;
+    if (end.kind === 'commit' ? end.before.some(mayNotify) : end.before.length === 0 && mayNotify(end.kind))
+      hasNotified = true;
   });
   const watcher = watchSituations({
     sessions: wire.sessions,
@@ -142,8 +144,8 @@ export function openSimulation(database: SimulatedDatabase, seed: number): Simul
   }
 
   async function passOnNotifications(): Promise<void> {
-    if (!hasCommitted || !mood.hasNotifications) return;
-    hasCommitted = false;
+    if (!hasNotified || !mood.hasNotifications) return;
+    hasNotified = false;
     const heard = new Set(await database.overseer.heard());
     for (const payload of heard)
       for (const session of wire.sessions().filter(({ listens }) => listens)) {
@@ -192,18 +194,27 @@ export function openSimulation(database: SimulatedDatabase, seed: number): Simul
         engine.isDead = true;
         stage.forget(engine);
       }
-      await sessionsOver(simulation);
+      await leaveSessions(simulation, wire.sessions());
       wire.close();
     },
   };
   return simulation;
 }
 
-/** Those of one owner, or all. */
-export async function sessionsOver({ database, wire }: Simulation, owner?: string): Promise<void> {
-  const left = () => wire.sessions().filter((session) => owner === undefined || session.owner === owner);
+/** The processes behind these sessions are gone. */
+export async function leaveSessions(simulation: Simulation, sessions: readonly Session[]): Promise<void> {
+  for (const session of sessions) if (session.busy === undefined) await simulation.wire.leave(session);
+  await cutSessions(simulation, sessions);
+}
+
+/** The server ends these sessions. */
+export async function cutSessions(
+  { database, wire }: Simulation,
+  sessions: readonly Session[],
+): Promise<void> {
+  const left = () => sessions.filter(({ isOver }) => !isOver);
   while (left().length > 0) {
-    await database.overseer.endSessions(owner);
+    await database.overseer.terminate(left());
     for (let i = 0; i < 20 && left().length > 0; i++) await wire.moved(10);
   }
 }

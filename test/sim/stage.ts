@@ -93,6 +93,7 @@ export function createStage({ now, wire, overseer, trace, faultOf, onFault }: St
   const sleeps: Sleep[] = [];
   const calls: Call[] = [];
   let parked = 0;
+  let releasesSeen = 0;
 
   function settleLater(session: Session, waiting: Map<number, { isLong: boolean }>): void {
     const wait = waiting.get(pidOf(session));
@@ -115,7 +116,8 @@ export function createStage({ now, wire, overseer, trace, faultOf, onFault }: St
   /** Those that waited may have been let go by what has just happened. */
   async function lookAgain(): Promise<void> {
     const waited = wire.sessions().filter((session) => session.waits);
-    if (waited.length === 0) return;
+    if (waited.length === 0 || wire.releases() === releasesSeen) return;
+    releasesSeen = wire.releases();
     const waiting = await overseer.waiting();
     for (const session of waited) session.waits = session.waits && waiting.has(pidOf(session));
   }

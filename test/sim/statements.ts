@@ -51,6 +51,31 @@ const kinds: readonly [name: string, text: RegExp][] = [
   ['prune jobs', /^DELETE FROM \S+sync_jobs/],
 ];
 
+/** These read and lock, or write what no executor is told of. */
+const silent = new Set([
+  'begin',
+  'commit',
+  'rollback',
+  'heartbeat',
+  'register process',
+  'expire process',
+  'missing processes',
+  'other providers',
+  'find ready',
+  'next due',
+  'lock connections',
+  'lock connection',
+  'lock runs',
+  'lock expired',
+  'lock due',
+  'find lost',
+  'hear triggers',
+  'record tick',
+]);
+
+/** Whether executors may be told of something once this is committed. */
+export const mayNotify = (kind: string) => !silent.has(kind);
+
 const known = new Map<string, string>();
 
 /** What a statement is for; its first words where nobody gave it a name. */

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { canLeave, leaveSpare, takeSpare } from './spares.ts';
 import { kindOf } from './statements.ts';
 
 /** A database session of a simulated engine, as seen from its socket. */
@@ -45,8 +46,12 @@ export interface Wire {
   sessions(): Session[];
   /** Counts up with everything that happens on any socket. */
   moves(): number;
+  /** Counts up whenever somebody may have let go of a lock. */
+  releases(): number;
   /** Resolves when something has happened on a socket, or after so many real milliseconds. */
   moved(mostMs: number): Promise<void>;
+  /** Ends a session on which nothing is under way, as if its client were gone. */
+  leave(session: Session): Promise<void>;
   close(): void;
 }
 
@@ -61,6 +66,7 @@ interface Watching {
   onEnd: (end: StatementEnd) => void;
   sessions: Map<pg.Client, Session>;
   moves: number;
+  releases: number;
   waiting: Set<() => void>;
   /** Ends with the last connection that was asked for. */
   connecting: Promise<void>;
@@ -83,6 +89,7 @@ export function watchWire(now: () => number, onEnd: (end: StatementEnd) => void)
     onEnd,
     sessions: new Map(),
     moves: 0,
+    releases: 0,
     waiting: new Set(),
     connecting: Promise.resolve(),
   };
@@ -90,6 +97,7 @@ export function watchWire(now: () => number, onEnd: (end: StatementEnd) => void)
   return {
     sessions: () => [...mine.sessions.values()].filter((session) => !session.isOver),
     moves: () => mine.moves,
+    releases: () => mine.releases,
     moved: (mostMs) =>
       new Promise((resolve) => {
         const done = () => {
@@ -100,6 +108,7 @@ export function watchWire(now: () => number, onEnd: (end: StatementEnd) => void)
         const timer = setTimeout(done, mostMs);
         mine.waiting.add(done);
       }),
+    leave: (session) => endOf(session, () => session.client.end()),
     close: () => {
       if (watching === mine) watching = undefined;
     },
@@ -142,6 +151,7 @@ function register(client: pg.Client): Session | undefined {
   client.on('end', () => {
     session.isOver = true;
     session.busy = undefined;
+    if (watching) watching.releases++;
     tellMoved();
   });
   return session;
@@ -190,16 +200,13 @@ function patchOnce(): void {
     const session = register(this as unknown as pg.Client);
     if (!session || !watching) return connect.call(this, callback);
     const connected = new Promise<void>((resolve, reject) => {
-      const begin = () =>
-        new Promise<void>((done) => {
-          connect.call(this, (error) => {
-            settled(session);
-            done();
-            if (callback) callback(error);
-            else if (error) reject(error);
-            else resolve();
-          });
-        });
+      const begin = async () => {
+        const error = await open(session, (done) => connect.call(this, done));
+        settled(session);
+        if (callback) callback(error);
+        else if (error) reject(error);
+        else resolve();
+      };
       if (watching) watching.connecting = watching.connecting.then(begin);
     });
     return callback ? undefined : connected;
@@ -215,15 +222,32 @@ function patchOnce(): void {
   proto.end = function (callback) {
     const session = watching?.sessions.get(this as unknown as pg.Client);
     if (!session || session.isOver) return end.call(this, callback);
-    session.busy = 'ending';
-    tellMoved();
-    if (callback)
-      return end.call(this, (error) => {
-        settled(session);
-        callback(error);
-      });
-    return end.call(this)?.finally(() => settled(session));
+    const ended = endOf(session, () => new Promise((resolve) => end.call(this, () => resolve())));
+    if (!callback) return ended;
+    void ended.then(() => callback());
+    return undefined;
   };
+}
+
+/** Returns what kept it from being opened. */
+async function open(
+  { client, owner }: Session,
+  connect: (done: (error?: unknown) => void) => void,
+): Promise<unknown> {
+  try {
+    if (await takeSpare(client, owner)) return undefined;
+  } catch (error) {
+    return error;
+  }
+  return new Promise((resolve) => connect((error) => resolve(error ?? undefined)));
+}
+
+async function endOf(session: Session, end: () => Promise<void>): Promise<void> {
+  const isIdle = session.busy === undefined && canLeave(session.client);
+  session.busy = 'ending';
+  tellMoved();
+  await (isIdle ? leaveSpare(session.client) : end());
+  settled(session);
 }
 
 async function send(
@@ -245,6 +269,7 @@ async function send(
   const over = (rows: readonly object[], error: unknown) => {
     if (kind === 'commit' || kind === 'rollback')
       Object.assign(session, { transaction: [], limits: unlimited });
+    if (watching && (session.transaction.length === 0 || error !== undefined)) watching.releases++;
     settled(session);
     watching?.onEnd({ session, kind, before, rows, error });
   };
