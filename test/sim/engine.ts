@@ -23,6 +23,8 @@ export interface Engine extends Actor {
   isStopping: boolean;
   /** It stands still until somebody else has claimed something after its lease was over: the worst moment to wake up. */
   wakesAfterMs: number;
+  /** Only one of these jobs wakes it then; undefined: any. */
+  wakesFor: ReadonlySet<string> | undefined;
   /** It could not give its lease back, and said so. */
   keepsLease: boolean;
   /** Whether this is an id that it made: a claim, a process. */
@@ -63,6 +65,7 @@ export function createEngine(options: EngineOptions): Engine {
     skewMs: 0,
     isStopping: false,
     wakesAfterMs: Number.POSITIVE_INFINITY,
+    wakesFor: undefined,
     keepsLease: false,
     made: (id: string) => ids.has(id),
     // The clock of the database is read when a statement gets there, not when it was written down here.

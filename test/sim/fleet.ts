@@ -24,7 +24,10 @@ export function startFleet(simulation: Simulation): void {
 }
 
 /** It is gone from one moment to the next, and with it its sessions. */
-export async function crash(simulation: Simulation, engine: Engine): Promise<void> {
+export async function die(simulation: Simulation, engine: Engine): Promise<void> {
+  simulation.trace.step(`${engine.name} dies`);
+  // One that is about to stop has its successor.
+  if (!engine.isStopping) replaceLater(simulation, engine);
   noteDeath(simulation, engine);
   remove(simulation, engine);
   engine.isDead = true;
@@ -83,4 +86,10 @@ export function fillRoles(simulation: Simulation): void {
     (role) => !simulation.engines.some(({ roles, isStopping }) => roles.includes(role) && !isStopping),
   );
   if (missing.length > 0) simulation.start(missing);
+}
+
+/** Somebody takes its place after a while. */
+export function replaceLater(simulation: Simulation, { roles }: Engine): void {
+  const atMs = simulation.clock.nowMs + simulation.random.whole(0, 40) * 1000;
+  simulation.agenda.push({ atMs, what: 'an engine starts', run: () => void simulation.start(roles) });
 }

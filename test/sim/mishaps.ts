@@ -1,15 +1,17 @@
 import type { Engine } from './engine.ts';
-import { crash, cut, stop } from './fleet.ts';
+import { cut, die, replaceLater, stop } from './fleet.ts';
+import { sleepPastLease } from './moments.ts';
 import type { Mishap } from './mood.ts';
-import { act } from './operator.ts';
-import type { Random } from './random.ts';
+import { act, impatience } from './operator.ts';
 import type { Simulation } from './simulation.ts';
 
 /** Draws what goes wrong before the next step; nearly always nothing. */
 export async function mishaps(simulation: Simulation, operator: Engine): Promise<void> {
   const { random, mood } = simulation;
-  for (const [mishap, chance] of Object.entries(mood.mishaps) as [Mishap, number][])
-    if (random.chance(chance)) await happen(simulation, mishap, operator);
+  for (const [mishap, chance] of Object.entries(mood.mishaps) as [Mishap, number][]) {
+    const factor = mishap === 'operator acts' ? impatience(simulation) : 1;
+    if (random.chance(chance * factor)) await happen(simulation, mishap, operator);
+  }
 }
 
 async function happen(simulation: Simulation, mishap: Mishap, operator: Engine): Promise<void> {
@@ -38,10 +40,7 @@ async function befall(simulation: Simulation, engine: Engine, mishap: Mishap): P
   const { random, trace, clock, config } = simulation;
   switch (mishap) {
     case 'crash':
-      trace.step(`${engine.name} dies`);
-      // One that is about to stop has its successor.
-      if (!engine.isStopping) replaceLater(simulation, engine);
-      return crash(simulation, engine);
+      return die(simulation, engine);
     case 'stop':
       if (engine.isStopping) return;
       replaceLater(simulation, engine);
@@ -69,46 +68,4 @@ async function befall(simulation: Simulation, engine: Engine, mishap: Mishap): P
     default:
       throw new Error(`Nobody knows how "${mishap}" happens.`);
   }
-}
-
-/** Stands still until its lease is over and somebody else has claimed something, most likely what it still holds. */
-function sleepPastLease({ clock, config, stage, trace, watcher }: Simulation, engine: Engine): void {
-  const leaseMs = config.executor.leaseSeconds * 1000;
-  engine.wakesAfterMs = clock.nowMs + leaseMs;
-  engine.pausedUntilMs = clock.nowMs + leaseMs * 5;
-  if (stage.isCalling(engine, 'fetches'))
-    watcher.note('a process slept past its lease with a page in its hands');
-  trace.step(`${engine.name} stands still past its lease`);
-}
-
-/**
- * The moments at which it hurts most, by the statement that is about to be sent, and how many times as likely as before any other
- * step: mishaps at random seldom meet them.
- */
-const worstMoments: Readonly<Record<string, Partial<Record<'crash' | 'pause', number>>>> = {
-  // Within a transaction the server loses its patience before a lease is over; before its beginning nobody does.
-  begin: { pause: 6 },
-  'lock connections': { pause: 4 },
-  'settle jobs': { crash: 8 },
-  'mark running': { crash: 8, pause: 8 },
-  'patch sync': { crash: 8 },
-};
-
-/** Draws whether something befalls an engine just before it sends a statement; it happens after the step under way. */
-export function atStatement(simulation: Simulation, engine: Engine, kind: string, random: Random): void {
-  const { mood, looks } = simulation;
-  const { crash: dies = 0, pause: sleeps = 0 } = worstMoments[kind] ?? {};
-  if (random.chance(mood.mishaps.crash * dies))
-    looks.push(async () => {
-      if (!engine.isDead) await befall(simulation, engine, 'crash');
-    });
-  else if (random.chance(mood.mishaps.pause * sleeps))
-    looks.push(async () => {
-      if (!engine.isDead && !engine.isStopping) sleepPastLease(simulation, engine);
-    });
-}
-
-function replaceLater(simulation: Simulation, { roles }: Engine): void {
-  const atMs = simulation.clock.nowMs + simulation.random.whole(0, 40) * 1000;
-  simulation.agenda.push({ atMs, what: 'an engine starts', run: () => void simulation.start(roles) });
 }

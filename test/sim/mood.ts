@@ -43,7 +43,7 @@ const usual = {
     'provider grows': 0.02,
     'time leaps': 0.004,
   },
-  temper: { lies: 0.15, throws: 0.12, stalls: 0.06 },
+  temper: { lies: 0.2, throws: 0.12, stalls: 0.1 },
 };
 
 /**

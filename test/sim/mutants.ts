@@ -22,10 +22,6 @@ const connections = 'src/store/connections.ts';
 const lease = 'src/runtime/lease.ts';
 const executorSql = 'src/store/migrations/0002_executor.sql';
 
-/**
- * Alone it matters only between the abort of a run and the end of a commit that is just beginning; test/runtime/zombie.test.ts strikes
- * there. Here it is taken away together with the abort.
- */
 const noFence: Edit = {
   file: commit,
   find: 'settlements.filter(({ job }) => rows.get(job.id)?.claim_id === job.claimId)',
@@ -34,9 +30,10 @@ const noFence: Edit = {
 
 /** Where another guard holds, both are taken away together: the name says which. */
 export const mutants: readonly Mutant[] = [
+  { name: 'a result is stored without a look at whose claim it is', seeds: [47], edits: [noFence] },
   {
     name: 'a process that lost its lease goes on with its runs, and nobody asks for their claims',
-    seeds: [56],
+    seeds: [22],
     edits: [
       noFence,
       {
@@ -48,7 +45,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a claim does not look whether its connection is busy, and no index forbids it',
-    seeds: [55],
+    seeds: [13],
     edits: [
       {
         file: claims,
@@ -101,7 +98,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'keys are not looked at, and no index forbids a second one',
-    seeds: [8],
+    seeds: [2],
     edits: [
       {
         file: 'src/store/signals.ts',
@@ -117,7 +114,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a result that was stored already is stored again',
-    seeds: [10],
+    seeds: [11],
     edits: [
       {
         file: commit,
@@ -139,7 +136,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'jobs are taken from processes whose lease is not over',
-    seeds: [1],
+    seeds: [2],
     edits: [
       {
         file: processes,
@@ -166,12 +163,12 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'jobs are claimed for a process that has no lease',
-    seeds: [51],
+    seeds: [5],
     edits: [{ file: claims, find: ' AND (SELECT id FROM alive) IS NOT NULL', replace: '' }],
   },
   {
     name: 'a process is forgotten while jobs run under it',
-    seeds: [8],
+    seeds: [7],
     edits: [
       {
         file: processes,
@@ -183,12 +180,12 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a claim whose answer was lost is forgotten',
-    seeds: [2],
+    seeds: [21],
     edits: [{ file: 'src/runtime/executor.ts', find: '      lease.doubt(claimId);\n', replace: '' }],
   },
   {
     name: 'a process that stops keeps its lease, and its jobs',
-    seeds: [4],
+    seeds: [14],
     edits: [
       {
         file: lease,
@@ -233,7 +230,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a job that failed is tried again at once',
-    seeds: [7],
+    seeds: [8],
     edits: [
       {
         file: judge,
@@ -282,7 +279,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'schedulers do not lock what they place',
-    seeds: [25],
+    seeds: [1],
     edits: [
       {
         file: connections,
@@ -326,7 +323,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'who was blocked stays blocked',
-    seeds: [6],
+    seeds: [1],
     edits: [
       {
         file: executorSql,
@@ -337,7 +334,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a run ends without a look at who waits behind it',
-    seeds: [31],
+    seeds: [29],
     edits: [
       {
         file: commit,
@@ -348,7 +345,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a clock that was set back takes the last run with it',
-    seeds: [7],
+    seeds: [17],
     edits: [
       {
         file: settlements,

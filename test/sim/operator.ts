@@ -13,18 +13,23 @@ const actions = [
   'resume',
   'cancel',
   'rewind',
+  'rewind',
   'retry a job',
   'cancel a job',
   'cancel a job',
 ] as const;
 type Action = (typeof actions)[number];
+/** What a run under way must be told of, or must not be disturbed by. */
+const meddling: readonly Action[] = ['rewind', 'rewind', 'cancel a job', 'cancel a job', 'pause', 'trigger'];
 
 /** Does something to a connection, as people do: through the public interface, at any moment. */
 export function act(simulation: Simulation, operator: Engine): void {
   const { random, world } = simulation;
   const running = world.accounts.filter((one) => isRunning(simulation, one));
-  const account = random.pick(running.length > 0 && random.chance(0.5) ? running : world.accounts);
-  const action = random.pick(actions);
+  const stalled = running.filter((one) => isRunning(simulation, one, stallMs));
+  const busy = stalled.length > 0 ? stalled : running;
+  const account = random.pick(busy.length > 0 && random.chance(0.75) ? busy : world.accounts);
+  const action = random.pick(stalled.includes(account) && random.chance(0.5) ? meddling : actions);
   // What has no key is stored again when it is shown again: nobody may ask for that.
   if (account.kind === 'plain' && (action === 'full' || action === 'rewind')) return;
   simulation.trace.step(`operator: ${action} ${account.name}`);
@@ -37,8 +42,14 @@ export function act(simulation: Simulation, operator: Engine): void {
     .finally(() => simulation.acting--);
 }
 
-const isRunning = ({ engines, stage }: Simulation, { name }: Account) =>
-  engines.some((engine) => stage.isCalling(engine, `fetches a page of ${name}`));
+const isRunning = ({ engines, stage }: Simulation, { name }: Account, forMs?: number) =>
+  engines.some((engine) => stage.isCalling(engine, `fetches a page of ${name}`, forMs));
+
+/** Long enough that what somebody does meets the run. */
+const stallMs = 1000;
+/** People become impatient: how much more likely it is that they do something. */
+export const impatience = (simulation: Simulation) =>
+  simulation.world.accounts.some((one) => isRunning(simulation, one, stallMs)) ? 4 : 1;
 
 async function perform(
   simulation: Simulation,
@@ -75,7 +86,9 @@ async function perform(
     case 'cancel a job': {
       const { items } = await syncline.jobs.list({ connectionId: id, limit: 5 });
       if (items.length === 0) return;
-      const job = random.pick(items);
+      // What runs is looked after by somebody, who must be told.
+      const running = items.find(({ status }) => status === 'running');
+      const job = running && action === 'cancel a job' ? running : random.pick(items);
       // One that begins from nothing would show everything again.
       if (account.kind === 'plain' && job.type !== 'incremental') return;
       await (action === 'retry a job' ? syncline.jobs.retry(job.id) : syncline.jobs.cancel(job.id));

@@ -3,6 +3,7 @@ import type { SimulatedDatabase } from './database.ts';
 import type { Engine } from './engine.ts';
 import { fillRoles, startFleet, stop } from './fleet.ts';
 import { mishaps } from './mishaps.ts';
+import { isDrowsy } from './moments.ts';
 import { resumeAll } from './operator.ts';
 import { cutSessions, openSimulation, type Simulation } from './simulation.ts';
 import type { Situation } from './situations.ts';
@@ -127,15 +128,12 @@ async function step(simulation: Simulation): Promise<void> {
   await simulation.passOnNotifications();
 }
 
-/** A process that was away finds its timers and its answers all at once. For a while the timers come last, as they may. */
-const drowsyMs = 3000;
 const drowsyWeight = 0.05;
 
-function choose({ random, clock }: Simulation, ready: Step[]): Step {
-  const weightOf = ({ actor, isTimer }: Step) => {
-    const isDrowsy = isTimer && actor.pausedUntilMs > 0 && clock.nowMs < actor.pausedUntilMs + drowsyMs;
-    return actor.weight * (isDrowsy ? drowsyWeight : 1);
-  };
+function choose(simulation: Simulation, ready: Step[]): Step {
+  const { random } = simulation;
+  const weightOf = ({ actor, isTimer }: Step) =>
+    actor.weight * (isTimer && isDrowsy(simulation, actor) ? drowsyWeight : 1);
   let left = random.next() * ready.reduce((sum, one) => sum + weightOf(one), 0);
   for (const one of ready) {
     left -= weightOf(one);

@@ -3,7 +3,7 @@ import type { Violation } from '../checker/check.ts';
 import type { SimulatedDatabase } from './database.ts';
 import { createEngine, type Engine } from './engine.ts';
 import { lookAtTaken } from './leases.ts';
-import { atStatement } from './mishaps.ts';
+import { atStatement } from './moments.ts';
 import { drawConfig, drawMood, type Mood, type SimulatedConfig } from './mood.ts';
 import { type Random, seeded } from './random.ts';
 import { type Watcher, watchSituations } from './situations.ts';
@@ -42,6 +42,10 @@ export interface Simulation {
   start(roles: readonly Role[]): Engine;
   /** An engine that runs nothing. */
   create(name: string, roles?: readonly Role[]): Engine;
+  /** The jobs that it was the last to claim. */
+  claimedBy(engine: Engine): ReadonlySet<string>;
+  /** Whether an owner of sessions is an engine that made this id. */
+  made(owner: string, id: string): boolean;
   /** To be called when a statement may have committed something. */
   passOnNotifications(): Promise<void>;
   end(): Promise<void>;
@@ -59,10 +63,13 @@ export function openSimulation(database: SimulatedDatabase, seed: number): Simul
   const faults = random.fork('faults');
   const known = new Map<string, Engine>();
   const engines: Engine[] = [];
+  /** Who claimed a job last. */
+  const claimants = new Map<string, string>();
   let hasNotified = false;
   let named = 0;
   let ids = 0;
 
+  const made = (owner: string, id: string) => known.get(owner)?.made(id) ?? false;
   const wire = watchWire(now, (end: StatementEnd) => {
     watcher.see(end);
     lookAtTaken(simulation, end);
@@ -77,7 +84,7 @@ export function openSimulation(database: SimulatedDatabase, seed: number): Simul
   });
   const watcher = watchSituations({
     sessions: wire.sessions,
-    made: (owner, id) => known.get(owner)?.made(id) ?? false,
+    made,
     isAsleep: (owner) => (known.get(owner)?.pausedUntilMs ?? 0) > now(),
     clockWentBack: (owner) => (known.get(owner)?.skewMs ?? 0) < 0,
   });
@@ -89,16 +96,19 @@ export function openSimulation(database: SimulatedDatabase, seed: number): Simul
 
   function wakeSleepers({ kind, rows, session }: StatementEnd): void {
     if (kind !== 'mark running' || rows.length === 0) return;
+    const ids = (rows as { id: string }[]).map(({ id }) => id);
     for (const engine of engines.filter(
-      ({ owner, wakesAfterMs }) => owner !== session.owner && wakesAfterMs <= now(),
+      ({ owner, wakesAfterMs, wakesFor }) =>
+        owner !== session.owner && wakesAfterMs <= now() && (!wakesFor || ids.some((id) => wakesFor.has(id))),
     ))
       Object.assign(engine, { pausedUntilMs: now(), wakesAfterMs: Number.POSITIVE_INFINITY, weight: 5 });
+    for (const id of ids) claimants.set(id, session.owner);
   }
 
-  function faultOf(actor: Actor, kind: string): StatementFault {
+  function faultOf(actor: Actor, kind: string, text: string): StatementFault {
     if (simulation.isQuiet) return 'none';
     const engine = engines.find((one) => one === actor);
-    if (engine) atStatement(simulation, engine, kind, faults);
+    if (engine) atStatement(simulation, engine, { kind, text }, faults);
     for (const [fault, chance] of Object.entries(mood.statements) as [StatementFault, number][]) {
       const isRace = fault === 'raced' || fault === 'deadlocked';
       if (isRace && !canLoseRace(kind)) continue;
@@ -188,6 +198,9 @@ export function openSimulation(database: SimulatedDatabase, seed: number): Simul
         .catch((error: unknown) => trace.remark(`${engine.name} did not start: ${error}`));
       return engine;
     },
+    claimedBy: ({ owner }) =>
+      new Set([...claimants].filter(([, claimant]) => claimant === owner).map(([id]) => id)),
+    made,
     passOnNotifications,
     end: async () => {
       for (const engine of known.values()) {

@@ -68,7 +68,7 @@ interface RunRow {
 
 const sentences: readonly [RegExp, Situation][] = [
   [/this process lost its lease/, 'a process lost its lease and went on under a new one'],
-  [/aborted: its job was cancelled/, 'a running job was cancelled, and its run was told'],
+  [/cancelled while it was running/, 'a running job was cancelled, and its run was told'],
   [/the walk ends here/, 'a walk that would never end was ended'],
   [/needs new credentials/, 'credentials were refused'],
   [/took longer than \d+ s and was aborted/, 'a run took too long'],

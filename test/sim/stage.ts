@@ -69,8 +69,8 @@ export interface Stage {
   settle(): Promise<void>;
   /** Forgets everything that a dead actor had under way. */
   forget(actor: Actor): void;
-  /** Whether a call of this actor's, with a label that begins so, waits to be chosen. */
-  isCalling(actor: Actor, label: string): boolean;
+  /** Whether a call of this actor's, with a label that begins so, waits to be chosen, and for so long at least. */
+  isCalling(actor: Actor, label: string, forMs?: number): boolean;
 }
 
 export interface StageOptions {
@@ -78,14 +78,14 @@ export interface StageOptions {
   wire: Wire;
   overseer: Overseer;
   trace: Trace;
-  faultOf: (actor: Actor, kind: string) => StatementFault;
+  faultOf: (actor: Actor, kind: string, text: string) => StatementFault;
   onFault: (actor: Actor, kind: string, fault: StatementFault) => void;
 }
 
 /** Turns of the event loop without anything new, after which there will be nothing new: who comes next takes two at most. */
 const quietTurns = 3;
-/** Real milliseconds after which a statement without an answer may be one that waits for a lock. */
-const suspiciousMs = 4;
+/** Real milliseconds after which a statement without an answer may be one that waits for a lock: then one look tells. */
+const suspiciousMs = 11;
 
 /** Everything that any engine awaits parks here, and goes on when it is chosen. */
 export function createStage({ now, wire, overseer, trace, faultOf, onFault }: StageOptions): Stage {
@@ -192,7 +192,7 @@ export function createStage({ now, wire, overseer, trace, faultOf, onFault }: St
         statements.push({
           actor,
           kind,
-          fault: faultOf(actor, kind),
+          fault: faultOf(actor, kind, text),
           send,
           isSent: false,
           answer: undefined,
@@ -282,7 +282,13 @@ export function createStage({ now, wire, overseer, trace, faultOf, onFault }: St
         for (let i = list.length - 1; i >= 0; i--) if (list[i]?.actor === actor) list.splice(i, 1);
     },
 
-    isCalling: (actor, label) => calls.some((call) => call.actor === actor && call.label.startsWith(label)),
+    isCalling: (actor, label, forMs = 0) =>
+      calls.some(
+        (call) =>
+          call.actor === actor &&
+          call.label.startsWith(label) &&
+          (forMs === 0 || call.fromMs >= now() + forMs),
+      ),
   };
 }
 

@@ -50,7 +50,31 @@ export async function verify(simulation: Simulation, end: End): Promise<Violatio
         }))
       : [],
   });
-  return [...violations, ...checked, ...(await wrongWalks(simulation)), ...(await unheardHints(simulation))];
+  return [
+    ...violations,
+    ...checked,
+    ...(await strangersResults(simulation)),
+    ...(await wrongWalks(simulation)),
+    ...(await unheardHints(simulation)),
+  ];
+}
+
+/** EXE-5: what a run found is stored by whoever holds its claim. All engines are one process here: only their names tell them apart. */
+async function strangersResults({ database, made }: Simulation): Promise<Violation[]> {
+  const rows = await database.overseer.sql<{ id: string; claim_id: string; status: string; writer: string }>(
+    `SELECT new ->> 'id' AS id, old ->> 'claim_id' AS claim_id, new ->> 'status' AS status, writer
+     FROM syncline_history.versions
+     WHERE relation = 'sync_jobs' AND old ->> 'status' = 'running' AND (new ->> 'status' IN ('succeeded', 'failed')
+       OR (new ->> 'status' = 'queued' AND new -> 'attempts' <> old -> 'attempts'))
+     ORDER BY seq`,
+  );
+  return rows
+    .filter(({ claim_id, writer }) => !made(writer, claim_id))
+    .map(({ id, status, writer }) => ({
+      invariant: 'a result is stored by the engine whose claim it is',
+      jobId: id,
+      detail: `it became ${status} by ${writer}`,
+    }));
 }
 
 async function whatIsLeft({ database, clock }: Simulation): Promise<string> {

@@ -129,10 +129,15 @@ function settled(session: Session): void {
 }
 
 function register(client: pg.Client): Session | undefined {
-  const { application_name: owner } = (
-    client as unknown as { connectionParameters: { application_name?: string } }
-  ).connectionParameters;
+  const insides = client as unknown as {
+    connectionParameters: { application_name?: string; query_timeout: number };
+    _connectionTimeoutMillis: number;
+  };
+  const { application_name: owner } = insides.connectionParameters;
   if (!watching || !owner?.startsWith(ownerPrefix)) return undefined;
+  // However slow the machine is: real time decides nothing here.
+  insides.connectionParameters.query_timeout = 0;
+  insides._connectionTimeoutMillis = 0;
   const session: Session = {
     client,
     owner,

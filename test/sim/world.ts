@@ -157,6 +157,7 @@ const complaints = [
   'rate limited',
   'parked',
   'unauthorized',
+  'unauthorized',
   'permanent',
   'cursor expired',
   'a text',
