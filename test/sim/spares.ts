@@ -9,7 +9,6 @@ interface Insides extends EventEmitter {
   _queryable: boolean;
   _ending: boolean;
   _ended: boolean;
-  getTransactionStatus(): string | null;
 }
 
 /** A session of the server that nobody has at the moment. */

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { type Limits, unlimited, withoutLimits } from './limits.ts';
 import { canLeave, leaveSpare, takeSpare } from './spares.ts';
 import { kindOf } from './statements.ts';
 
@@ -26,13 +27,6 @@ export interface Session {
   refusal: string | undefined;
 }
 
-/** The server's limits of the open transaction, in milliseconds. They run in virtual time here, and not on the server. */
-interface Limits {
-  lockMs: number;
-  statementMs: number;
-  idleMs: number;
-}
-
 export interface StatementEnd {
   session: Session;
   kind: string;
@@ -54,12 +48,6 @@ export interface Wire {
   leave(session: Session): Promise<void>;
   close(): void;
 }
-
-const unlimited: Limits = {
-  lockMs: Number.POSITIVE_INFINITY,
-  statementMs: Number.POSITIVE_INFINITY,
-  idleMs: Number.POSITIVE_INFINITY,
-};
 
 interface Watching {
   now: () => number;
@@ -160,24 +148,6 @@ function register(client: pg.Client): Session | undefined {
     tellMoved();
   });
   return session;
-}
-
-const limitNames = {
-  lock_timeout: 'lockMs',
-  statement_timeout: 'statementMs',
-  idle_in_transaction_session_timeout: 'idleMs',
-} as const;
-const limitPattern =
-  /set_config\('(lock_timeout|statement_timeout|idle_in_transaction_session_timeout)', '(\d+)', true\)/g;
-
-/** The limits that a transaction begins with, and the statement without them. */
-function withoutLimits(text: string): { text: string; limits: Limits } {
-  const limits = { ...unlimited };
-  const rest = text.replaceAll(limitPattern, (_, name: keyof typeof limitNames, ms: string) => {
-    if (Number(ms) > 0) limits[limitNames[name]] = Number(ms);
-    return `set_config('${name}', '0', true)`;
-  });
-  return { text: rest, limits };
 }
 
 interface PatchedQuery {
