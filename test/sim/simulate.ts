@@ -99,10 +99,14 @@ async function calmDown(simulation: Simulation, operator: Engine): Promise<boole
   for (let i = 0; i < mostQuietSteps && clock.nowMs < fromMs + quietMs; i++) {
     if (i % 20 === 0) await resumeAll(simulation, operator);
     await step(simulation);
-    if (i % 20 === 19 && simulation.acting === 0 && (await isFinished(simulation, sinceMs))) return true;
+    if (i % 20 === 19 && isIdle(simulation) && (await isFinished(simulation, sinceMs))) return true;
   }
   return false;
 }
+
+/** Nobody is about to commit something: what is not committed yet cannot be looked at. */
+const isIdle = ({ acting, wire }: Simulation) =>
+  acting === 0 && wire.sessions().every(({ transaction }) => transaction.length === 0);
 
 async function stopAll(simulation: Simulation): Promise<boolean> {
   for (const engine of [...simulation.engines]) stop(simulation, engine);
