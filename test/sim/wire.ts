@@ -13,6 +13,8 @@ export interface Session {
   /** Its statement waits for a lock, as far as is known. */
   waits: boolean;
   isOver: boolean;
+  /** Resolves when it has ended, once somebody has asked for that. */
+  ending: Promise<void> | undefined;
   /** The statements of the transaction that is open, in order; empty outside of one. */
   transaction: string[];
   /** Virtual times: when its statement was sent, and since when nothing is. */
@@ -132,6 +134,7 @@ function register(client: pg.Client): Session | undefined {
     busy: 'connecting',
     waits: false,
     isOver: false,
+    ending: undefined,
     transaction: [],
     sentMs: 0,
     sentCount: 0,
@@ -217,7 +220,13 @@ async function open(
   return new Promise((resolve) => connect((error) => resolve(error ?? undefined)));
 }
 
-async function endOf(session: Session, end: () => Promise<void>): Promise<void> {
+/** Whoever asks a second time waits for the first: a session that is being reset must not lose its socket. */
+function endOf(session: Session, end: () => Promise<void>): Promise<void> {
+  session.ending ??= endOnce(session, end);
+  return session.ending;
+}
+
+async function endOnce(session: Session, end: () => Promise<void>): Promise<void> {
   const isIdle = session.busy === undefined && canLeave(session.client);
   session.busy = 'ending';
   tellMoved();
