@@ -60,7 +60,7 @@ export async function cut(simulation: Simulation, engine: Engine): Promise<void>
 }
 
 /** It is told to stop, and stops when it has finished. */
-export function stop(simulation: Simulation, engine: Engine): void {
+export async function stop(simulation: Simulation, engine: Engine): Promise<void> {
   if (engine.isStopping) return;
   engine.isStopping = true;
   void engine.syncline.stop().then(
@@ -73,6 +73,7 @@ export function stop(simulation: Simulation, engine: Engine): void {
     },
     (error: unknown) => simulation.trace.remark(`${engine.name} could not stop: ${error}`),
   );
+  await simulation.stage.settle();
 }
 
 function remove({ engines }: Simulation, engine: Engine): void {

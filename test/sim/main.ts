@@ -23,7 +23,7 @@ const help = `Simulates several engines on one Postgres; a seed decides every st
   --trace        tells every step, with the reason of each engine
   --workers <n>  processes at once (two for each core: they mostly wait for Postgres)
 
-Ends with 1 if a promise was broken, if a situation was not met in 280 seeds or more, or if a mistake was not noticed.
+Ends with 1 if a promise was broken, if a situation was not met in 220 seeds or more, or if a mistake was not noticed.
 `;
 
 const { values: options } = parseArgs({
@@ -43,7 +43,7 @@ const whole = (name: string, text: string) => {
   return Number(text);
 };
 /** Fewer need not have met everything. */
-const manySeeds = 280;
+const manySeeds = 220;
 /** What is told while it runs. */
 const tellEveryMs = 10_000;
 

@@ -45,8 +45,7 @@ async function befall(simulation: Simulation, engine: Engine, mishap: Mishap): P
       if (engine.isStopping) return;
       replaceLater(simulation, engine);
       trace.step(`${engine.name} is told to stop`);
-      stop(simulation, engine);
-      return simulation.stage.settle();
+      return stop(simulation, engine);
     case 'pause': {
       const { leaseSeconds } = config.executor;
       // Just past the lease, somebody else has only begun with what this one still holds.

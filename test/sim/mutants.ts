@@ -33,7 +33,7 @@ export const mutants: readonly Mutant[] = [
   { name: 'a result is stored without a look at whose claim it is', seeds: [47], edits: [noFence] },
   {
     name: 'a process that lost its lease goes on with its runs, and nobody asks for their claims',
-    seeds: [22],
+    seeds: [12],
     edits: [
       noFence,
       {
@@ -45,7 +45,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a claim does not look whether its connection is busy, and no index forbids it',
-    seeds: [13],
+    seeds: [3],
     edits: [
       {
         file: claims,
@@ -163,12 +163,12 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'jobs are claimed for a process that has no lease',
-    seeds: [5],
+    seeds: [47],
     edits: [{ file: claims, find: ' AND (SELECT id FROM alive) IS NOT NULL', replace: '' }],
   },
   {
     name: 'a process is forgotten while jobs run under it',
-    seeds: [7],
+    seeds: [2],
     edits: [
       {
         file: processes,
@@ -185,7 +185,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a process that stops keeps its lease, and its jobs',
-    seeds: [14],
+    seeds: [6],
     edits: [
       {
         file: lease,
@@ -230,7 +230,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a job that failed is tried again at once',
-    seeds: [8],
+    seeds: [11],
     edits: [
       {
         file: judge,
@@ -241,7 +241,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a provider that asks to wait is not listened to',
-    seeds: [33],
+    seeds: [38],
     edits: [
       {
         file: 'src/schedule/backoff.ts',
@@ -263,7 +263,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'jobs of paused connections are not blocked, and a claim does not look',
-    seeds: [2],
+    seeds: [26],
     edits: [
       {
         file: executorSql,
@@ -334,7 +334,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a run ends without a look at who waits behind it',
-    seeds: [29],
+    seeds: [3],
     edits: [
       {
         file: commit,

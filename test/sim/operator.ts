@@ -23,7 +23,7 @@ type Action = (typeof actions)[number];
 const meddling: readonly Action[] = ['rewind', 'rewind', 'cancel a job', 'cancel a job', 'pause', 'trigger'];
 
 /** Does something to a connection, as people do: through the public interface, at any moment. */
-export function act(simulation: Simulation, operator: Engine): void {
+export async function act(simulation: Simulation, operator: Engine): Promise<void> {
   const { random, world } = simulation;
   const running = world.accounts.filter((one) => isRunning(simulation, one));
   const stalled = running.filter((one) => isRunning(simulation, one, stallMs));
@@ -40,6 +40,7 @@ export function act(simulation: Simulation, operator: Engine): void {
       (error: unknown) => refused(simulation, `${action} ${account.name}`, error),
     )
     .finally(() => simulation.acting--);
+  await simulation.stage.settle();
 }
 
 const isRunning = ({ engines, stage }: Simulation, { name }: Account, forMs?: number) =>

@@ -4,7 +4,10 @@ import type { Session } from './wire.ts';
 /** A session beside the simulation, which looks at the server and ends other sessions. */
 export interface Overseer {
   sql<Row extends object>(text: string, values?: unknown[]): Promise<Row[]>;
-  /** Of these server processes, those that wait for a lock that somebody holds; `isLong`: and not since just now. */
+  /**
+   * The server processes that wait for a lock that somebody holds; `isLong`: not since just now, and not for a circle of processes
+   * that wait for each other, which the server breaks when it comes to it.
+   */
   waiting(): Promise<Map<number, { isLong: boolean }>>;
   /** Has the server end these; when their sockets close, it has let go of all that they held. */
   terminate(sessions: readonly Session[]): Promise<void>;
@@ -33,10 +36,14 @@ export async function openOverseer(url: string, channel: string): Promise<Overse
   return {
     sql,
     waiting: async () => {
-      const rows = await sql<{ pid: number; long: boolean | null }>(
-        `SELECT pid, waitstart < clock_timestamp() - ${longWait} AS long FROM pg_locks WHERE NOT granted`,
+      const rows = await sql<{ pid: number; long: boolean | null; blockers: number[] }>(
+        `SELECT pid, waitstart < clock_timestamp() - ${longWait} AS long, pg_blocking_pids(pid) AS blockers
+         FROM pg_locks WHERE NOT granted`,
       );
-      return new Map(rows.map(({ pid, long }) => [pid, { isLong: long === true }]));
+      const blockers = new Map(rows.map((row) => [row.pid, row.blockers]));
+      return new Map(
+        rows.map(({ pid, long }) => [pid, { isLong: long === true && !leadsToCircle(pid, blockers) }]),
+      );
     },
     terminate: async (sessions) => {
       await sql('SELECT pg_terminate_backend(pid) FROM unnest($1::int[]) AS pid', [sessions.map(pidOf)]);
@@ -53,6 +60,12 @@ export async function openOverseer(url: string, channel: string): Promise<Overse
     },
     close: () => client.end(),
   };
+}
+
+/** Whether whoever follows those who wait for each other comes to somebody twice. */
+function leadsToCircle(pid: number, blockers: ReadonlyMap<number, number[]>, path: number[] = []): boolean {
+  if (path.includes(pid)) return true;
+  return (blockers.get(pid) ?? []).some((blocker) => leadsToCircle(blocker, blockers, [...path, pid]));
 }
 
 /** The server process behind a session. */

@@ -4,7 +4,7 @@ import { simulateAll } from './crew.ts';
 import { describeFailure, missedSituations } from './report.ts';
 
 /** Enough that each situation is met by several of them. */
-const seeds = Array.from({ length: 280 }, (_, i) => i + 1);
+const seeds = Array.from({ length: 220 }, (_, i) => i + 1);
 /** They mostly wait for Postgres. */
 const workers = 4;
 

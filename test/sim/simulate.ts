@@ -88,7 +88,7 @@ async function calmDown(simulation: Simulation, operator: Engine): Promise<boole
   for (const engine of engines) Object.assign(engine, { pausedUntilMs: 0, skewMs: 0, weight: 1 });
   // Others take over in half of them: nothing may depend on what one process remembers.
   if (random.chance(0.5)) {
-    for (const engine of [...engines]) stop(simulation, engine);
+    for (const engine of [...engines]) await stop(simulation, engine);
     simulation.agenda.length = 0;
   }
   fillRoles(simulation);
@@ -109,9 +109,8 @@ const isIdle = ({ acting, wire }: Simulation) =>
   acting === 0 && wire.sessions().every(({ transaction }) => transaction.length === 0);
 
 async function stopAll(simulation: Simulation): Promise<boolean> {
-  for (const engine of [...simulation.engines]) stop(simulation, engine);
+  for (const engine of [...simulation.engines]) await stop(simulation, engine);
   simulation.agenda.length = 0;
-  await simulation.stage.settle();
   for (let i = 0; i < mostQuietSteps && simulation.engines.length > 0; i++) await step(simulation);
   return simulation.engines.length === 0;
 }

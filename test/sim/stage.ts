@@ -82,8 +82,8 @@ export interface StageOptions {
   onFault: (actor: Actor, kind: string, fault: StatementFault) => void;
 }
 
-/** Turns of the event loop without anything new, after which there will be nothing new: who comes next takes two at most. */
-const quietTurns = 3;
+/** Turns of the event loop without anything new, after which there will be nothing new. Three were too few on a busy machine. */
+const quietTurns = 6;
 /** Real milliseconds after which a statement without an answer may be one that waits for a lock: then one look tells. */
 const suspiciousMs = 11;
 

@@ -159,6 +159,10 @@ interface PatchedQuery {
   query_timeout?: number;
 }
 
+interface PoolInsides {
+  options: { connectionString?: string; idleTimeoutMillis: number; connectionTimeoutMillis: number };
+}
+
 let isPatched = false;
 
 /** Only sockets of simulated engines are concerned; everything else passes through. */
@@ -172,6 +176,15 @@ function patchOnce(): void {
     end(callback?: Callback): Promise<void> | undefined;
   };
   const { connect, query, end } = proto;
+
+  // Pools keep time, too: how long somebody waits for a connection, and how long one may be idle.
+  const pools = pg.Pool.prototype as unknown as { connect(this: PoolInsides, ...rest: unknown[]): unknown };
+  const connectPool = pools.connect;
+  pools.connect = function (...rest) {
+    if (this.options.connectionString?.includes(`application_name=${ownerPrefix}`))
+      Object.assign(this.options, { idleTimeoutMillis: 0, connectionTimeoutMillis: 0 });
+    return connectPool.apply(this, rest);
+  };
 
   // One after the other, in the order of asking: which of two is ready first would be a matter of chance.
   proto.connect = function (callback) {
