@@ -1,5 +1,5 @@
 import { measureBareJobs } from './bare-jobs/measure.ts';
-import { growthScales, growthTable, measureGrowth } from './growth/measure.ts';
+import { growthScales, growthTable, measureGrowth, shortened } from './growth/measure.ts';
 import { latencyScales, latencyTable, measureLatency } from './latency/measure.ts';
 import { measureLimit } from './limit/measure.ts';
 import { manySchedulesScales, manySchedulesTable, measureManySchedules } from './many-schedules/measure.ts';
@@ -43,10 +43,7 @@ export const measurements: Record<string, Measurement> = {
   },
   growth: async (bench, { quick, minutes }) => {
     const scale = growthScales[quick ? 'quick' : 'full'];
-    const asked = minutes ?? scale.minutes;
-    // Whatever the length, the second half is one in which as much is deleted as is added.
-    const retentionMinutes = Math.min(scale.retentionMinutes, Math.max(1, Math.floor(asked / 2)));
-    const result = await measureGrowth(bench, { ...scale, minutes: asked, retentionMinutes });
+    const result = await measureGrowth(bench, minutes ? shortened(scale, minutes) : scale);
     return { result, table: growthTable(result) };
   },
 };

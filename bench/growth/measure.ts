@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type EngineProcess, startEngine } from '../engine/engine.ts';
 import type { Bench } from '../tools/bench.ts';
 import { withClient } from '../tools/client.ts';
-import { fixed, median, progress, table, verdict, whole } from '../tools/report.ts';
+import { fixed, progress, table, verdict, whole } from '../tools/report.ts';
 import { createReference, type Reference } from './reference.ts';
 import { readSizes, type TableSize } from './sizes.ts';
 import { claimCost, costliest, readCounts, type StatementCost } from './statements.ts';
@@ -21,8 +21,13 @@ export interface GrowthScale {
   variants: VariantName[];
   /** Of load, for each variant. */
   minutes: number;
-  /** Of load before that: in the beginning everything is overdue, and placing all of it takes what syncs need. */
+  /**
+   * Of load before that. In the beginning everything is overdue, and placing all of it takes what syncs need; and only once
+   * as much is deleted as is added do later minutes have the same work as the first.
+   */
   warmUpMinutes: number;
+  /** So many in the end are compared with so many in the beginning: whole slices, as each begins with everything overdue. */
+  comparedMinutes: number;
   /** The variants take turns after so many; before each turn the machine is measured. */
   sliceMinutes: number;
   /**
@@ -39,7 +44,8 @@ export const growthScales: Record<'full' | 'quick', GrowthScale> = {
   full: {
     variants: ['plain', 'held'],
     minutes: 120,
-    warmUpMinutes: 4,
+    warmUpMinutes: 17,
+    comparedMinutes: 10,
     sliceMinutes: 5,
     connections: 500_000,
     processes: 2,
@@ -48,13 +54,23 @@ export const growthScales: Record<'full' | 'quick', GrowthScale> = {
   quick: {
     variants: ['plain', 'held'],
     minutes: 2,
-    warmUpMinutes: 2,
+    warmUpMinutes: 3,
+    comparedMinutes: 1,
     sliceMinutes: 1,
     connections: 300_000,
     processes: 2,
     retentionMinutes: 1,
   },
 };
+
+/** The same in so many minutes. */
+export function shortened(scale: GrowthScale, minutes: number): GrowthScale {
+  const retentionMinutes = Math.max(1, Math.min(scale.retentionMinutes, Math.floor(minutes / 4)));
+  const comparedMinutes = Math.min(scale.comparedMinutes, Math.max(1, Math.floor(minutes / 3)));
+  const sliceMinutes = Math.min(scale.sliceMinutes, comparedMinutes);
+  const warmUpMinutes = retentionMinutes + 2;
+  return { ...scale, minutes, retentionMinutes, comparedMinutes, sliceMinutes, warmUpMinutes };
+}
 
 interface Minute {
   variant: VariantName;
@@ -82,12 +98,10 @@ interface GrowthSummary {
   variant: VariantName;
   goal: number;
   syncs: number;
-  /** Of the last tenth of the minutes to the first tenth: medians. */
+  /** Of the last minutes that are compared to the first. */
   lastToFirst: number;
   /** The same, of syncs per second divided by the reference of their slice. */
   lastToFirstByReference: number;
-  /** Of the last tenth to the last minute of warming up, before any snapshot was held; by the reference. */
-  lastToBeforeByReference: number | null;
   /** Minutes in which work ran out: then it was not the most that could be done. */
   minutesWithoutWork: number;
   /** At the end, of all tables and indexes. */
@@ -96,7 +110,7 @@ interface GrowthSummary {
   bytesPerMillionSyncs: number;
 }
 
-/** The part of the throughput of the first tenth that the last tenth must reach. */
+/** The part of the throughput of the first minutes that the last must reach. */
 const goals: Record<VariantName, number> = { plain: 0.9, held: 0.7 };
 
 interface Run {
@@ -123,7 +137,7 @@ export async function measureGrowth(bench: Bench, scale: GrowthScale): Promise<G
           variants.push(await createVariant(name, url, scale.connections));
         }
         const minutes = await runSlices({ variants, processes, reference, scale, startedMs });
-        return { scale, minutes, summary: scale.variants.map((name) => summarize(name, minutes)) };
+        return { scale, minutes, summary: scale.variants.map((name) => summarize(name, minutes, scale)) };
       } finally {
         await reference.stop();
       }
@@ -194,13 +208,13 @@ async function runMinute(
   };
 }
 
-function summarize(variant: VariantName, all: Minute[]): GrowthSummary {
+function summarize(variant: VariantName, all: Minute[], { comparedMinutes }: GrowthScale): GrowthSummary {
   const minutes = all.filter((one) => one.variant === variant && one.minute > 0);
-  const tenth = Math.max(1, Math.round(minutes.length / 10));
+  const mean = (of: Minute[], value: (minute: Minute) => number) =>
+    of.reduce((sum, minute) => sum + value(minute), 0) / of.length;
   const lastToFirst = (value: (minute: Minute) => number) =>
-    median(minutes.slice(-tenth).map(value)) / median(minutes.slice(0, tenth).map(value));
+    mean(minutes.slice(-comparedMinutes), value) / mean(minutes.slice(0, comparedMinutes), value);
   const relative = (minute: Minute) => minute.syncsPerSecond / minute.referencePerSecond;
-  const before = all.find((one) => one.variant === variant && one.minute === 0);
   const bytes = (minute: Minute | undefined) =>
     minute?.tables.reduce((sum, { totalBytes }) => sum + totalBytes, 0) ?? 0;
   const syncs = (of: Minute[]) => of.reduce((sum, minute) => sum + minute.syncsPerSecond * 60, 0);
@@ -212,7 +226,6 @@ function summarize(variant: VariantName, all: Minute[]): GrowthSummary {
     syncs: syncs(minutes),
     lastToFirst: lastToFirst((minute) => minute.syncsPerSecond),
     lastToFirstByReference: lastToFirst(relative),
-    lastToBeforeByReference: before ? median(minutes.slice(-tenth).map(relative)) / relative(before) : null,
     minutesWithoutWork: minutes.filter(({ waiting }) => waiting === 0).length,
     totalBytes: bytes(minutes.at(-1)),
     bytesPerMillionSyncs: grown / (syncs(minutes.slice(middle + 1)) / 1e6),
@@ -230,7 +243,7 @@ export function growthTable({ minutes, summary }: GrowthResult): string {
     return [labels[one.variant], whole(one.syncs), raw, relative, `≥ ${one.goal}: ${met}`, claims, mb];
   });
   return table(
-    ['Load', 'syncs', 'last tenth to first', 'by the reference', 'goal', 'ms per claim', 'MB at the end'],
+    ['Load', 'syncs', 'last minutes to first', 'by the reference', 'goal', 'ms per claim', 'MB at the end'],
     rows,
   );
 }

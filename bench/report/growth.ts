@@ -12,10 +12,10 @@ export function growth(result: GrowthResult): Findings {
   return {
     text: [
       `Does a full load slow down with time? ${whole(scale.connections)} connections that come due each minute, more than can be run, for
-${scale.minutes} minutes; ${scale.processes} processes; what has ended is deleted after ${scale.retentionMinutes} minutes. Once as it is, and once beside a transaction that holds a
-snapshot from the first minute to the last, so that nothing dead can be removed. The last tenth of the minutes is compared with
-the first; by the reference means relative to bare SQL on fresh tables, measured before each ${scale.sliceMinutes} minutes: it tells a slower engine
-from a slower machine.`,
+${scale.minutes} minutes after ${scale.warmUpMinutes} to warm up; ${scale.processes} processes; what has ended is deleted after ${scale.retentionMinutes} minutes. Once as it is, and once beside a transaction that holds a
+snapshot from the first minute to the last, so that nothing dead can be removed. The last ${scale.comparedMinutes} minutes are compared with the first
+${scale.comparedMinutes}; by the reference means relative to bare SQL on fresh tables, measured before each ${scale.sliceMinutes} minutes: it tells a slower engine
+from a slower machine. The two take turns of ${scale.sliceMinutes} minutes, so each turn begins with everything overdue.`,
       growthTable(result),
       image('growth', title),
       summary
@@ -27,7 +27,7 @@ from a slower machine.`,
     ].join('\n\n'),
     plots: { growth: plot(result) },
     goals: summary.map(({ variant, goal, lastToFirstByReference }) => ({
-      what: `Full load ${labels[variant]}, the last tenth of ${scale.minutes} minutes to the first`,
+      what: `Full load ${labels[variant]}, the last ${scale.comparedMinutes} of ${scale.minutes} minutes to the first`,
       goal: `≥ ${goal}`,
       found: fixed(2)(lastToFirstByReference),
       isMet: lastToFirstByReference >= goal,
