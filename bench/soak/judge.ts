@@ -84,7 +84,7 @@ function judgeLag(steady: Sample[]): Judgement {
   const hasGrown = last > 2 * first && last > smallLagMs && trend !== undefined && isRising(trend);
   return {
     what: 'Start lag p99 of the last third of the minutes, to the first',
-    bound: 'does not grow',
+    bound: 'not twice as long and rising',
     found: `${whole(first)} → ${whole(last)} ms`,
     verdict: met(!hasGrown),
   };

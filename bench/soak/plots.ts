@@ -35,7 +35,11 @@ export function plotsOf({ samples, plan }: SoakResult): Record<keyof typeof plot
       subtitle: 'From when a run was due until it began; level is the aim',
       x,
       y: { label: 'milliseconds' },
-      series: [line('99 of 100', ({ lagMs }) => lagMs.p99), line('half of them', ({ lagMs }) => lagMs.p50)],
+      series: [
+        line('99 of 100', ({ lagMs }) => lagMs.p99),
+        line('99 of 100, undisturbed', ({ undisturbedLagMs }) => undisturbedLagMs.p99),
+        line('half of them', ({ lagMs }) => lagMs.p50),
+      ],
     }),
     memory: linesPlot({
       title: plotTitles.memory,

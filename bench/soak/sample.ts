@@ -4,12 +4,23 @@ import { firstJob, firstSignal, type Violation } from './invariants.ts';
 import type { Plan } from './plan.ts';
 import type { ProcessReport } from './worker.ts';
 
+interface Lag {
+  p50: number;
+  p99: number;
+  most: number;
+}
+
+/** By then a look for violations is over, and what it held up has been caught up with. */
+export const undisturbedSeconds = 20;
+
 /** What a minute of load was like. */
 export interface Sample {
   minute: number;
   syncsPerSecond: number;
   /** From when runs were due until they began. */
-  lagMs: { p50: number; p99: number; most: number };
+  lagMs: Lag;
+  /** Of the end of the minute alone. What looks for violations takes from the fleet at the beginning. */
+  undisturbedLagMs: Lag;
   /** Jobs that were due and had not begun at the end of the minute. */
   waiting: number;
   tables: Record<string, { mb: number; indexMb: number; deadRows: number }>;
@@ -53,14 +64,15 @@ export async function readSample(
     syncsPerSecond: syncs / seconds,
     walBytesPerSync: (after.walBytes - before.walBytes) / Math.max(1, syncs),
     lagMs: await readLag(client, schema, seconds),
+    undisturbedLagMs: await readLag(client, schema, undisturbedSeconds),
     tables: await readTables(client, schema),
     ...(await readPresent(client, schema)),
   };
 }
 
 /** Of the first tries that ended in the last so many seconds: when a later one was due is no longer known. */
-async function readLag(client: pg.Client, schema: string, seconds: number): Promise<Sample['lagMs']> {
-  const { rows } = await client.query<Sample['lagMs']>(
+async function readLag(client: pg.Client, schema: string, seconds: number): Promise<Lag> {
+  const { rows } = await client.query<Lag>(
     `SELECT coalesce(percentile_disc(0.5) WITHIN GROUP (ORDER BY lag), 0)::float8 AS p50,
        coalesce(percentile_disc(0.99) WITHIN GROUP (ORDER BY lag), 0)::float8 AS p99, coalesce(max(lag), 0)::float8 AS most
      FROM (

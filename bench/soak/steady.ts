@@ -117,7 +117,7 @@ async function takeSample(
 }
 
 function tellProgress(sample: Sample, { plan, minutes }: Run): void {
-  const { minute, syncsPerSecond, lagMs, tables, processes, violations } = sample;
+  const { minute, syncsPerSecond, lagMs, undisturbedLagMs, tables, processes, violations } = sample;
   const mb = Object.values(tables).reduce((sum, table) => sum + table.mb, 0);
   const sum = (value: (one: ProcessReport) => number) =>
     whole(processes.reduce((all, one) => all + value(one), 0));
@@ -125,7 +125,7 @@ function tellProgress(sample: Sample, { plan, minutes }: Run): void {
     [
       `${minute} of ${minutes}`,
       `${whole(syncsPerSecond)} of ${whole(plan.perSecond)} syncs/s`,
-      `lag ${whole(lagMs.p50)}/${whole(lagMs.p99)} ms`,
+      `lag ${whole(lagMs.p50)}/${whole(lagMs.p99)} ms, in the end ${whole(undisturbedLagMs.p50)}/${whole(undisturbedLagMs.p99)} ms`,
       `heap ${processes.map(({ heapMb }) => fixed(1)(heapMb)).join('+')} MB`,
       `tables ${whole(mb)} MB`,
       `${sum(({ log }) => log.errors)} errors, ${sum(({ log }) => log.warnings)} warnings`,

@@ -23,6 +23,7 @@ function sampleOf(minute: number): Sample {
     minute,
     syncsPerSecond: 995 + 10 * noise,
     lagMs: { p50: 20, p99: 100 + 50 * noise, most: 400 },
+    undisturbedLagMs: { p50: 20, p99: 60, most: 100 },
     waiting: 3,
     tables: {
       sync_jobs: { mb: 400 + 5 * noise, indexMb: 200, deadRows: 1000 },
