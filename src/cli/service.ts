@@ -35,6 +35,8 @@ export async function serve(options: CommonOptions, wanted?: readonly ServiceRol
 /** Runs the engine, its metrics endpoint and its server until the process is told to end. */
 export async function runService(options: ServiceOptions): Promise<void> {
   const { loaded, log, roles: wanted = serviceRoles, prepare } = options;
+  // Before anything is said: whoever hears it may have us end at once.
+  const told = untilTold();
   const metrics = await serveMetrics(loaded, log);
   const syncline = compose({
     ...loaded,
@@ -42,7 +44,6 @@ export async function runService(options: ServiceOptions): Promise<void> {
     ports: systemPorts,
     providers: { meterProvider: metrics.meterProvider },
   });
-  const told = untilTold();
   const prepared = Promise.resolve(prepare?.(syncline));
   let server: HttpServer | undefined;
   try {

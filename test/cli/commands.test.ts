@@ -166,6 +166,13 @@ describe('syncline start', () => {
     },
   );
 
+  it('SCH-9: told to end as soon as it has said something, it ends in order', async () => {
+    const service = startCli(['start', '--roles', 'scheduler'], onDatabase({ SYNCLINE_METRICS_PORT: '0' }));
+    await service.output(/metrics at/);
+    service.process.kill('SIGTERM');
+    expect(await service.finished).toMatchObject({ code: 0, signal: null });
+  });
+
   it('SCH-10: serves the metrics of its ticks', async () => {
     await connect();
     const service = startCli(
