@@ -1,4 +1,5 @@
 import type { Queryable } from './database.ts';
+import { lookedUp } from './plans.ts';
 
 /** A line that a connector logged during a run. */
 export interface LogLine {
@@ -47,7 +48,7 @@ export async function trimAttempts(tx: Queryable, jobIds: string[]): Promise<voi
   if (jobIds.length === 0) return;
   await tx.query(
     `DELETE FROM ${tx.schema}.attempts a USING unnest($1::uuid[]) AS j (id)
-     WHERE a.job_id = j.id AND a.ended_at <= (
+     WHERE ${lookedUp('a.job_id', 'j.id')} AND a.ended_at <= (
        SELECT o.ended_at FROM ${tx.schema}.attempts o WHERE o.job_id = j.id
        ORDER BY o.ended_at DESC OFFSET ${mostAttempts} LIMIT 1)`,
     [jobIds],

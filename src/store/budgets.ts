@@ -1,5 +1,6 @@
 import { type Bucket, newBucket } from '../budgets/bucket.ts';
 import type { Queryable } from './database.ts';
+import { lookedUp } from './plans.ts';
 
 /** Whose budget it is. */
 interface BudgetPlace {
@@ -95,7 +96,7 @@ export async function writeBudgets(tx: Queryable, budgets: { key: string; bucket
          $10::timestamptz[], $11::timestamptz[], $12::timestamptz[], $13::timestamptz[])
        AS n (key, most, stated, period_seconds, window_number, spent, drift, leased, carried, opened_at, resets_at, opens_at,
          learned_at)
-     WHERE b.key = n.key`,
+     WHERE ${lookedUp('b.key', 'n.key')}`,
     [
       budgets.map(({ key }) => key),
       column(({ most }) => most),

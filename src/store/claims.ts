@@ -1,4 +1,5 @@
 import type { Queryable } from './database.ts';
+import { lookedUp } from './plans.ts';
 
 /** A queued job and its connection, both locked until the transaction ends. */
 export interface ReadyRow {
@@ -94,7 +95,7 @@ export function lockReady(
          (SELECT s.id FROM ${tx.schema}.sync_jobs s
           WHERE s.connection_id = j.connection_id AND s.status IN ('queued', 'running') AND s.id <> j.id LIMIT 1) IS NOT NULL AS has_siblings,
          c.status AS connection_status, c.external_id, c.credential_id, c.config, c.metadata, c.last_incremental_ended_at
-       FROM ${tx.schema}.sync_jobs j JOIN ${tx.schema}.connections c ON c.id = j.connection_id
+       FROM ${tx.schema}.sync_jobs j JOIN ${tx.schema}.connections c ON ${lookedUp('c.id', 'j.connection_id')}
        WHERE j.status = 'queued' AND NOT j.blocked AND j.retry_after IS NULL
          AND j.provider_slug = l.slug AND j.priority = l.priority AND j.scheduled_at BETWEEN l.since AND $2
        ORDER BY j.provider_slug, j.priority, j.scheduled_at

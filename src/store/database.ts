@@ -3,6 +3,7 @@ import type { Config } from '../config/settings.ts';
 import { SynclineError } from '../errors.ts';
 import type { Ports } from '../ports.ts';
 import { arrayText } from './arrays.ts';
+import { pinnedPlans } from './plans.ts';
 import { type Tables, tablesOf } from './scope.ts';
 import { types } from './types.ts';
 
@@ -166,24 +167,11 @@ function openPool(config: Config['database'], onConnectionLost: (error: Error) =
   return pool;
 }
 
-/**
- * Every statement of the engine finds its rows through an index. A planner whose statistics are of before a large
- * catch-up thinks otherwise, and read all of a million connections to count none; so it is not asked. Neither for joins: it
- * merged a batch with the primary key of all jobs.
- */
-const plans = {
-  enable_seqscan: 'off',
-  enable_bitmapscan: 'off',
-  enable_mergejoin: 'off',
-  enable_hashjoin: 'off',
-  jit: 'off',
-};
-
 /** The time limits hold on the server too: a process that is frozen or cut off must not keep its locks. */
 function beginning(options: Required<TransactionOptions>): string {
   const { lockTimeoutMs, timeoutMs, triggers, durable, readOnly } = options;
   const settings = {
-    ...plans,
+    ...pinnedPlans,
     // Otherwise whatever the server is set to: it may wait for replicas, too.
     ...(!durable && { synchronous_commit: 'off' }),
     'syncline.triggers': triggers,

@@ -1,5 +1,6 @@
 import { recordLost, trimAttempts } from './attempts.ts';
 import type { Queryable } from './database.ts';
+import { lookedUp } from './plans.ts';
 
 /** Every time here is the lease clock: null stands for the database's own. */
 type LeaseTime = Date | null;
@@ -102,9 +103,9 @@ export async function requeueJobs(
   limit: number,
 ): Promise<number> {
   const held = await tx.query<{ id: string }>(
-    `SELECT j.id FROM ${tx.schema}.sync_jobs j JOIN ${tx.schema}.connections c ON c.id = j.connection_id
+    `SELECT j.id FROM ${tx.schema}.sync_jobs j JOIN ${tx.schema}.connections c ON ${lookedUp('c.id', 'j.connection_id')}
      WHERE j.status = 'running' AND j.process_id = $1 AND ($2::uuid IS NULL OR j.claim_id = $2)
-     ORDER BY c.id LIMIT $3
+     LIMIT $3
      FOR NO KEY UPDATE OF c, j SKIP LOCKED`,
     [of.processId, of.claimId, limit],
   );

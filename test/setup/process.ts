@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { afterEach } from 'vitest';
+import { until } from './until.ts';
 
 const cli = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 
@@ -15,6 +16,8 @@ export interface Running {
   process: ChildProcess;
   /** Resolves with the output so far as soon as it matches, on either stream. */
   output(pattern: RegExp): Promise<string>;
+  /** Looks again and again until it is so; fails with what the process said, should it end first. */
+  until(what: string, condition: () => Promise<boolean>): Promise<void>;
   finished: Promise<Finished>;
 }
 
@@ -85,6 +88,11 @@ export function startProcess(
         };
         watchers.add(look);
         look();
+      }),
+    until: (what, condition) =>
+      until(what, async () => {
+        if (hasEnded) throw new Error(`ended before ${what}: ${stdout}${stderr}`);
+        return condition();
       }),
   };
 }
