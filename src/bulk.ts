@@ -1,11 +1,13 @@
 import { requireOneOf } from './checks.ts';
-import { listPage, requireFilter } from './connection-page.ts';
+import { cursorAfter, listPage, requireFilter } from './connection-page.ts';
 import type { createControl } from './control.ts';
 import type { Doer } from './doer.ts';
 import { SynclineError } from './errors.ts';
 import { type PageRequest, pageLimit } from './page.ts';
+import type { Ports } from './ports.ts';
 import type { ConnectionFilter } from './store/connection-lists.ts';
 import type { Database } from './store/database.ts';
+import { isLockTimeout } from './store/database-errors.ts';
 
 const bulkActions = ['pause', 'resume', 'trigger', 'cancel', 'remove'] as const;
 type BulkAction = (typeof bulkActions)[number];
@@ -25,8 +27,19 @@ export interface BulkStep {
   nextCursor: string | undefined;
 }
 
+/** Few wait for an answer for longer than a minute. A step that takes so long ends with what it has done. */
+const mostMs = 20_000;
+
 /** Does something to every connection that matches, a bounded step at a time: whoever asks can show how far it has come. */
-export function createBulk({ db, control }: { db: Database; control: ReturnType<typeof createControl> }) {
+export function createBulk({
+  db,
+  ports,
+  control,
+}: {
+  db: Database;
+  ports: Pick<Ports, 'monotonicMs'>;
+  control: ReturnType<typeof createControl>;
+}) {
   const actions: Record<BulkAction, (id: string, doer: Doer) => Promise<unknown>> = {
     pause: control.pause,
     resume: control.resume,
@@ -42,18 +55,33 @@ export function createBulk({ db, control }: { db: Database; control: ReturnType<
       const { items, nextCursor } = await db.transaction((tx) =>
         listPage(tx, filter, cursor, pageLimit(limit)),
       );
+      const startedMs = ports.monotonicMs();
       const failed: BulkStep['failed'] = [];
-      for (const { id } of items) {
+      const step = (matched: number, next: string | undefined) => ({
+        matched,
+        changed: matched - failed.length,
+        failed,
+        nextCursor: next,
+      });
+      for (const [i, { id }] of items.entries()) {
         try {
           await actions[action](id, doer);
         } catch (error) {
-          if (!(error instanceof SynclineError)) throw error;
-          // Gone meanwhile: there is nothing left to do to it.
-          if (error.code !== 'NOT_FOUND') failed.push({ id, message: error.message });
+          const message = failureOf(error);
+          if (message !== undefined) failed.push({ id, message });
         }
+        if (ports.monotonicMs() - startedMs >= mostMs && i < items.length - 1)
+          return step(i + 1, cursorAfter(id));
       }
-      const changed = items.length - failed.length;
-      return { matched: items.length, changed, failed, nextCursor };
+      return step(items.length, nextCursor);
     },
   };
+}
+
+/** Why it could not be done to one connection; what would keep it from all others too is thrown. */
+function failureOf(error: unknown): string | undefined {
+  if (isLockTimeout(error)) return 'Somebody else is changing it, and has not finished. Try again.';
+  if (!(error instanceof SynclineError)) throw error;
+  // Gone meanwhile: there is nothing left to do to it.
+  return error.code === 'NOT_FOUND' ? undefined : error.message;
 }

@@ -1,12 +1,17 @@
 import { requireOneOf, requireText, requireUuid } from './checks.ts';
 import type { RecentRun } from './connection.ts';
-import { filteredPageById, type Page } from './page.ts';
+import { cursorTo, filteredPageById, type Page } from './page.ts';
 import { type ConnectionFilter, lastListed, listConnections, recentRuns } from './store/connection-lists.ts';
 import type { ConnectionRow } from './store/connections.ts';
 import type { Queryable } from './store/database.ts';
 
 const connectionStatuses = ['active', 'paused', 'needs_auth', 'disabled'] as const;
 const connectionHealths = ['ok', 'failing', 'paused', 'needs_auth', 'disabled'] as const;
+
+const list = 'connections';
+
+/** Where a page goes on that ended with this connection. */
+export const cursorAfter = (id: string) => cursorTo(list, [id]);
 
 /** A page of rows, in the order of their ids. */
 export function listPage(
@@ -16,7 +21,7 @@ export function listPage(
   limit: number,
 ): Promise<Page<ConnectionRow>> {
   return filteredPageById(
-    'connections',
+    list,
     { cursor, limit },
     (after, bounds) => listConnections(tx, filter, { after, ...bounds }),
     (after, scan) => lastListed(tx, filter, { after, scan }),

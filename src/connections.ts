@@ -57,6 +57,9 @@ export interface SchedulePreview {
 /** The most runs a preview gives: beyond it, the windows of jitter say nothing any more. */
 const mostPreviewedRuns = 100;
 
+/** Of a hundred connections many may be held; a step has no time to wait long for each of them. */
+const bulkPatienceMs = 1000;
+
 export function createConnections({
   db,
   config,
@@ -71,6 +74,7 @@ export function createConnections({
   record: Recorder;
 }) {
   const control = createControl({ db, config, ports, record });
+  const hastily = createControl({ db, config, ports, record, lockTimeoutMs: bulkPatienceMs });
   return {
     ...control,
 
@@ -168,7 +172,7 @@ export function createConnections({
       };
     },
 
-    ...createBulk({ db, control }),
+    ...createBulk({ db, ports, control: hastily }),
 
     /** Gives it another credential, or with null none. One that waited for its user runs again. */
     async setCredential(id: string, credentialId: string | null, doer: Doer = {}): Promise<Connection> {

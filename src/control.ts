@@ -40,11 +40,14 @@ export function createControl({
   config,
   ports,
   record,
+  lockTimeoutMs,
 }: {
   db: Database;
   config: Config['scheduler'];
   ports: Ports;
   record: Recorder;
+  /** How long a change waits for a connection that somebody holds; as long as all others unless given. */
+  lockTimeoutMs?: number;
 }) {
   return {
     /**
@@ -192,7 +195,7 @@ export function createControl({
   function change<T>(
     id: string,
     work: (tx: Queryable, row: LockedConnection, now: Date) => Promise<T>,
-    options: { lockTimeoutMs?: number } = {},
+    options = lockTimeoutMs === undefined ? {} : { lockTimeoutMs },
   ): Promise<T> {
     return changeConnection({ db, ports }, id, work, { wakesExecutors: true, ...options });
   }

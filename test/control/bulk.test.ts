@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { BulkRequest, BulkStep } from '../../src/bulk.ts';
-import type { Syncline } from '../../src/index.ts';
+import { type Syncline, systemPorts } from '../../src/index.ts';
 import { tenant, useDatabase } from '../setup/database.ts';
 
 const database = useDatabase();
@@ -50,6 +50,38 @@ describe('connections.bulk', () => {
       'SELECT DISTINCT kind, actor, reason, count(*)::int AS n FROM events GROUP BY 1, 2, 3',
     );
     expect(events).toEqual([{ kind: 'connection.paused', actor: 'anna', reason: 'maintenance', n: 7 }]);
+  });
+
+  it('one that somebody holds is listed, and keeps the others from nothing', async () => {
+    const ids = [await connect(), await connect(), await connect()].toSorted();
+    const holder = await database.session();
+    await holder.query('BEGIN');
+    await holder.query('SELECT FROM syncline.connections WHERE id = $1 FOR UPDATE', [ids[1]]);
+    const [step] = await steps(database.engine(), { action: 'pause', filter: {}, limit: 3 });
+    expect(step).toEqual({
+      matched: 3,
+      changed: 2,
+      failed: [{ id: ids[1], message: 'Somebody else is changing it, and has not finished. Try again.' }],
+      nextCursor: undefined,
+    });
+    expect(await statuses()).toEqual([
+      { status: 'active', n: 1 },
+      { status: 'paused', n: 2 },
+    ]);
+  });
+
+  it('a step that takes long ends with what it has done, and the next goes on behind it', async () => {
+    for (let i = 0; i < 5; i++) await connect();
+    let elapsedMs = 0;
+    const slow = { ...systemPorts, monotonicMs: () => (elapsedMs += 15_000) };
+    const done = await steps(database.engine({ ports: slow }), { action: 'pause', filter: {}, limit: 5 });
+    expect(done.map(({ matched, changed }) => [matched, changed])).toEqual([
+      [2, 2],
+      [2, 2],
+      [1, 1],
+    ]);
+    expect(await statuses()).toEqual([{ status: 'paused', n: 5 }]);
+    expect(await sql('SELECT FROM events')).toHaveLength(5);
   });
 
   it('lists those that it could not be done to, with the reason, and goes on', async () => {

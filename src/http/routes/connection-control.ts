@@ -147,7 +147,7 @@ export function connectionControlRoutes(app: App): void {
       security,
       summary: 'Do the same to many connections',
       description:
-        'One bounded step. Repeat it with `next_cursor` until that is null. One that fails is named, and does not keep the others from it.',
+        'One bounded step, which may end before the limit when it takes long. Repeat it with `next_cursor` until that is null. One that fails is named, and does not keep the others from it.',
       request: {
         body: body(
           strict({
