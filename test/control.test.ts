@@ -1,5 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { PermanentError, type SyncContext, type Syncline, TransientError } from '../src/index.ts';
+import {
+  PermanentError,
+  type SyncContext,
+  type Syncline,
+  systemPorts,
+  TransientError,
+} from '../src/index.ts';
 import { connector, signal } from './setup/connector.ts';
 import { useDatabase } from './setup/database.ts';
 import { recordingLogger } from './setup/log.ts';
@@ -285,35 +291,38 @@ describe('connections.explain', () => {
   };
 
   it('says what stands in the way, or when it runs next', async () => {
+    // A clock that stands still: how long the test takes must not show in the sentences.
+    const nowMs = Date.now();
+    const still = () => database.engine({ ports: { ...systemPorts, now: () => nowMs } });
     const due = await connect();
     await job(due);
-    expect(await stateOf(due)).toEqual([
+    expect(await stateOf(due, still())).toEqual([
       'unserved',
       expect.stringMatching(/due since .* no executor is running/),
     ]);
 
     const backingOff = await connect();
     await job(backingOff, {
-      retry_after: new Date(Date.now() + 600_000),
+      retry_after: new Date(nowMs + 600_000),
       attempts: 3,
       error: JSON.stringify({ message: 'HTTP 503' }),
     });
-    expect(await stateOf(backingOff)).toEqual([
+    expect(await stateOf(backingOff, still())).toEqual([
       'backing_off',
       expect.stringMatching(/^It waits after 3 failures: HTTP 503\. The next try is in 10 min/),
     ]);
 
     const later = await connect();
-    await job(later, { scheduled_at: new Date(Date.now() + 90_000) });
-    await database.ended(later, new Date(Date.now() - 60_000).toISOString(), 'failed');
-    expect(await stateOf(later)).toEqual([
+    await job(later, { scheduled_at: new Date(nowMs + 90_000) });
+    await database.ended(later, new Date(nowMs - 60_000).toISOString(), 'failed');
+    expect(await stateOf(later, still())).toEqual([
       'scheduled',
       expect.stringMatching(/^Its next incremental run is in 90 s .*; the last one failed 60 s ago/),
     ]);
 
     const foreign = await connect();
-    await job(foreign, { status: 'running', started_at: new Date(Date.now() - 5000) });
-    expect(await stateOf(foreign)).toEqual([
+    await job(foreign, { status: 'running', started_at: new Date(nowMs - 5000) });
+    expect(await stateOf(foreign, still())).toEqual([
       'running',
       expect.stringMatching(/since 5 s, by a worker that is none of ours/),
     ]);

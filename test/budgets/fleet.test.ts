@@ -95,11 +95,11 @@ describe('budgets: a fleet shares one', () => {
   /** Several windows of a provider, used up by four processes. */
   async function useWindows(told: Pick<ProviderOptions, 'tells' | 'alignedToMs'>, credentialId: string) {
     // A request may take half a window to arrive: less than this would be too little for a machine that is busy.
-    const periodMs = 3000;
+    const periodMs = 6000;
     const provider = await limitedProvider({ limit: 300, periodMs, ...told });
     const options = { provider: provider.url, limit: 300, perSeconds: periodMs / 1000, credentialId };
     const spenders = four({ ...options, until: 'told' });
-    await until('three windows are over', () => provider.windows.length > 3);
+    await until('three windows are over', () => provider.windows.length > 3, 50_000);
     const { refused } = await end(spenders);
     return { most: Math.max(...provider.windows), refused };
   }

@@ -2,7 +2,6 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { freePort } from '../../src/dev/postgres.ts';
 import { useDatabase } from '../setup/database.ts';
 import { startCli } from '../setup/process.ts';
 
@@ -20,7 +19,8 @@ afterEach(() => {
 async function run(env: NodeJS.ProcessEnv, pattern: RegExp) {
   const service = startCli(['dev'], {
     cwd: folder,
-    env: { SYNCLINE_METRICS_PORT: String(await freePort()), ...env },
+    // The usual port is for a test that has it taken.
+    env: { SYNCLINE_METRICS_PORT: '0', SYNCLINE_SERVER_PORT: '0', ...env },
   });
   await service.output(pattern);
   service.process.kill('SIGINT');

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { hostRule } from '../../src/http/hosts.ts';
 import { tenant, useDatabase } from '../setup/database.ts';
+import { until } from '../setup/until.ts';
 import { raw, startService } from './service.ts';
 
 const db = useDatabase();
@@ -269,9 +270,12 @@ describe('limits', () => {
 
   test('requests at once, while streams have a bound of their own', async () => {
     const { call } = await startService(db, { limits: { requests: 1, streams: 2, streamsPerCaller: 1 } });
-    const waiting = call('/v1/signals/feed?after=latest&wait=1');
-    await new Promise((resolve) => setTimeout(resolve, 100));
-    const second = await call('/v1/signals/feed?after=latest');
+    const waiting = call('/v1/signals/feed?after=latest&wait=30');
+    let second = await call('/v1/signals/feed?after=latest');
+    await until('the first one waits', async () => {
+      second = await call('/v1/signals/feed?after=latest');
+      return second.status !== 200;
+    });
     expect(second.body).toMatchObject({ status: 429, code: 'TOO_MANY' });
     expect(second.headers.get('retry-after')).toBe('2');
     expect((await call('/v1/me')).status).toBe(200);
@@ -279,6 +283,10 @@ describe('limits', () => {
     const statuses = new Set(answers.map(({ status }) => status));
     expect([...statuses].sort()).toEqual([200, 503]);
     expect(answers.find(({ status }) => status === 503)?.body['code']).toBe('TOO_MANY');
+    await db.sql(
+      `INSERT INTO signals (tenant_id, provider_slug, connection_id, kind, occurred_at, payload) VALUES ($1, 'github', $2, 'any', now(), '{}')`,
+      [tenant, await db.connect()],
+    );
     expect((await waiting).status).toBe(200);
     expect((await call('/v1/signals/feed?after=latest')).status).toBe(200);
   });

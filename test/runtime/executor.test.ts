@@ -346,13 +346,17 @@ describe('EXE-10: what has ended when the grace time is over', () => {
   it('EXE-10: is stored and counts as finished', async () => {
     await job(await connect());
     const { log, lines } = recordingLogger();
-    const { ports, statements } = faultyPorts();
+    const { ports } = faultyPorts();
     let release = () => {};
+    let isStoring = false;
     const slow: Ports = {
       ...ports,
       query: async (statement, send) => {
         if (statement.includes('INTO "syncline".rollups'))
-          await new Promise<void>((resolve) => (release = resolve));
+          await new Promise<void>((resolve) => {
+            release = resolve;
+            isStoring = true;
+          });
         return ports.query(statement, send);
       },
     };
@@ -363,7 +367,7 @@ describe('EXE-10: what has ended when the grace time is over', () => {
       connectors: [connector(() => ({ signals: [signal(1)] }))],
     });
     await engine.start({ roles: ['executor'] });
-    await until(() => statements.some((statement) => statement.includes('status = e.status')));
+    await until(() => isStoring);
     const stopping = engine.stop();
     await new Promise((resolve) => setTimeout(resolve, 50));
     release();

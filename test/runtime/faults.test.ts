@@ -7,6 +7,7 @@ import { type EmbeddedPostgres, freePort, startEmbeddedPostgres } from '../../sr
 import { createSyncline } from '../../src/index.ts';
 import { silent, tenant, useDatabase } from '../setup/database.ts';
 import { startCli } from '../setup/process.ts';
+import { restarted } from '../setup/restart.ts';
 import { until } from '../setup/until.ts';
 
 type Sql = (text: string, values?: unknown[]) => Promise<Record<string, unknown>[]>;
@@ -71,15 +72,19 @@ describe('SCH-1: kill -9 in the middle of a tick', () => {
 describe('Postgres restarted in the middle of a tick', () => {
   const folder = mkdtempSync(join(tmpdir(), 'syncline-crash-'));
   let server: EmbeddedPostgres;
-  const start = async (port: number) => {
-    server = await startEmbeddedPostgres({ folder, keep: true, port });
+  /** Starts it, and says how to start it again where it was. */
+  const start = async () => {
+    server = await startEmbeddedPostgres({ folder, keep: true });
+    const port = Number(new URL(server.url).port);
+    return async () => {
+      server = await restarted(() => startEmbeddedPostgres({ folder, keep: true, port }));
+    };
   };
   afterEach(() => server?.stop());
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   it('the scheduler goes on by itself, and places every job once', async () => {
-    const port = await freePort();
-    await start(port);
+    const startAgain = await start();
     const syncline = createSyncline({ database: server.url, logger: silent });
     await syncline.migrate();
     await syncline.stop();
@@ -100,11 +105,13 @@ describe('Postgres restarted in the middle of a tick', () => {
     await service.until('1000 jobs', async () => (await count(sql, 'syncline.sync_jobs')) >= 1000);
     await crash(server);
     await service.output(/scheduler failed: .*trying again in/);
-    await start(port);
-
+    // It must not go on before what the crash left has been looked at.
+    service.process.kill('SIGSTOP');
+    await startAgain();
     client = await connectTo(server.url);
     expect(await torn(sql)).toBe(0);
     expect(await count(sql, 'syncline.sync_jobs')).toBeLessThan(total);
+    service.process.kill('SIGCONT');
     await service.until('every job', async () => (await count(sql, 'syncline.sync_jobs')) === total);
     expect(await torn(sql)).toBe(0);
     await client.end();
@@ -113,8 +120,7 @@ describe('Postgres restarted in the middle of a tick', () => {
   });
 
   it('an engine started before its database waits for it, and says so', async () => {
-    const port = await freePort();
-    await start(port);
+    const startAgain = await start();
     const { url } = server;
     const syncline = createSyncline({ database: url, logger: silent });
     await syncline.migrate();
@@ -124,7 +130,7 @@ describe('Postgres restarted in the middle of a tick', () => {
       env: { SYNCLINE_DATABASE_URL: url, SYNCLINE_METRICS_PORT: '0', SYNCLINE_SERVER_PORT: '0' },
     });
     await service.output(/cannot be reached \(ECONNREFUSED\).*Trying again in/);
-    await start(port);
+    await startAgain();
     await service.output(/tick: nothing due/);
     service.process.kill('SIGTERM');
     expect((await service.finished).code).toBe(0);

@@ -5,6 +5,7 @@ import { type TestPorts, testPorts } from '../setup/clock.ts';
 import { tenant, useDatabase } from '../setup/database.ts';
 import { runJanitor } from '../setup/janitor.ts';
 import { recordingLogger } from '../setup/log.ts';
+import { untilSessionsEnd } from '../setup/sessions.ts';
 
 const database = useDatabase();
 const { sql } = database;
@@ -207,7 +208,7 @@ describe('the janitor', () => {
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
     await client.query('SELECT');
     const entriesRead = async () => {
-      await sql('SELECT pg_stat_force_next_flush(), pg_stat_clear_snapshot()');
+      await untilSessionsEnd(database);
       const [row] = await sql<{ n: number }>(
         `SELECT idx_tup_read::int AS n FROM pg_stat_user_indexes WHERE indexrelname = 'idx_sync_jobs_ended'`,
       );

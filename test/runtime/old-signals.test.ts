@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { type TestPorts, testPorts } from '../setup/clock.ts';
 import { tenant, useDatabase } from '../setup/database.ts';
 import { runJanitor } from '../setup/janitor.ts';
-import { until } from '../setup/until.ts';
+import { untilSessionsEnd } from '../setup/sessions.ts';
 
 const database = useDatabase();
 const { sql } = database;
@@ -131,13 +131,8 @@ describe('the janitor, of transactions that stored many signals', () => {
     const client = await database.session();
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
     await client.query('SELECT');
-    const sessions = () =>
-      sql(
-        `SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'syncline'`,
-      );
     const entriesRead = async (index: string) => {
-      // What a session has read is counted at the latest when it ends.
-      await until('the sessions of the engine have ended', async () => (await sessions()).length === 0);
+      await untilSessionsEnd(database);
       const [row] = await sql<{ n: number }>(
         'SELECT idx_tup_read::int AS n FROM pg_stat_user_indexes WHERE indexrelname = $1',
         [index],

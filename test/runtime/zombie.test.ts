@@ -3,11 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type EmbeddedPostgres, freePort, startEmbeddedPostgres } from '../../src/dev/postgres.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/dev/postgres.ts';
 import { createSyncline, type Ports, type SynclineOptions, systemPorts } from '../../src/index.ts';
 import { tenant, useDatabase } from '../setup/database.ts';
 import { recordingLogger } from '../setup/log.ts';
 import { startProxy } from '../setup/proxy.ts';
+import { restarted } from '../setup/restart.ts';
 import { until } from '../setup/until.ts';
 import {
   addConnections,
@@ -38,7 +39,9 @@ describe('SIGSTOP: a process that stands still for longer than its lease', () =>
 
   beforeAll(async () => {
     await addConnections(sql, ['undisturbed']);
-    const undisturbed = { database: database.url, providers: ['undisturbed'], executor };
+    // It must not lose its lease, however busy the machine is.
+    const patient = { leaseSeconds: 60, concurrency: 1 };
+    const undisturbed = { database: database.url, providers: ['undisturbed'], executor: patient };
     points = pointsOf(await startWorker({ ...undisturbed, until: 'drained' }).finished);
   });
   beforeEach(() => database.empty());
@@ -225,11 +228,10 @@ describe('Postgres killed while an executor runs jobs', () => {
   ] as const;
   for (const { signal, leaseSeconds, length } of outages)
     it(`EXE-5: by ${signal}, and gone for ${length}: the executor goes on by itself, nothing lost, nothing doubled`, async () => {
-      const port = await freePort();
       const folder = mkdtempSync(join(tmpdir(), 'syncline-killed-'));
       folders.push(folder);
-      const start = () => startEmbeddedPostgres({ folder, keep: true, port });
-      server = await start();
+      server = await startEmbeddedPostgres({ folder, keep: true });
+      const port = Number(new URL(server.url).port);
       const { log, lines } = recordingLogger('warn');
       const syncline = createSyncline({
         database: server.url,
@@ -250,7 +252,7 @@ describe('Postgres killed while an executor runs jobs', () => {
       process.kill(server.pid, signal);
       await until('it has noticed', () => lines.some(({ msg }) => /trying again in/.test(msg)));
       await server.stop();
-      server = await restarted(start);
+      server = await restarted(() => startEmbeddedPostgres({ folder, keep: true, port }));
       expect(await countOf(sql, pending)).toBeGreaterThan(0);
       await nothingPending(sql);
       expect(await outcomes(sql)).toEqual(allComplete(slugs));
@@ -258,13 +260,3 @@ describe('Postgres killed while an executor runs jobs', () => {
       await pool.end();
     });
 });
-
-/** Its children may outlive a postmaster that was killed by a moment; until then its data folder is taken. */
-async function restarted(start: () => Promise<EmbeddedPostgres>): Promise<EmbeddedPostgres> {
-  let server: EmbeddedPostgres | undefined;
-  await until('Postgres is back', async () => {
-    server = await start().catch(() => undefined);
-    return server !== undefined;
-  });
-  return server as EmbeddedPostgres;
-}

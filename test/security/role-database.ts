@@ -47,6 +47,8 @@ export function useRoleDatabase(): RoleDatabase {
     },
     as: async <Row extends object>(who: Role | 'admin', text: string, values?: unknown[]) => {
       const known = pools.get(who) ?? new pg.Pool({ connectionString: database.urlOf(who), max: 2 });
+      // Its end resolves a moment before its last socket is closed, which the forced drop below may then cut off.
+      if (!pools.has(who)) known.on('error', () => {});
       pools.set(who, known);
       return (await known.query<Row>(text, values)).rows;
     },

@@ -85,7 +85,7 @@ it('postgres: ten thousand rows, then those that came since, then nothing, are e
 });
 
 it('postgres: rows that writers commit out of order while the engine reads are all found, each once', async () => {
-  const id = await connect({ ...items, pageSize: 50, lookbackSeconds: 1 });
+  const id = await connect({ ...items, pageSize: 50, lookbackSeconds: 30 });
   // Each writes with the time at which it began, as now() does, and commits whenever it likes.
   const write = async (from: number) => {
     const session = await database.session();

@@ -1,0 +1,12 @@
+import type { TestDatabase } from './database.ts';
+import { until } from './until.ts';
+
+/** A session has counted all that it read once it has ended, and an engine that has stopped may still have some that have not. */
+export function untilSessionsEnd({ sql }: Pick<TestDatabase, 'sql'>): Promise<void> {
+  return until('the sessions of the engine have ended', async () => {
+    const sessions = await sql(
+      `SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'syncline%'`,
+    );
+    return sessions.length === 0;
+  });
+}
