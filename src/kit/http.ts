@@ -138,8 +138,9 @@ export function createHttp(context: HttpContext, options: HttpOptions): Http {
     } catch (error) {
       // Revoked, or replaced by another process meanwhile: worth one more try with whatever there is now.
       if (connectorErrorKind(error) !== 'unauthorized' || !used) throw error;
-      const renewed = await context.credentials.renew(used).catch(() => {
-        throw error;
+      const renewed = await context.credentials.renew(used).catch((failure: unknown) => {
+        // Only a refusal says that there is no other credential; anything else may pass, and the 401 with it.
+        throw connectorErrorKind(failure) === 'unauthorized' ? error : failure;
       });
       return patiently({ method, url, asked, used: renewed });
     }

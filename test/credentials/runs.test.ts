@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { defineConnector, type SyncContext, UnauthorizedError } from '../../src/index.ts';
+import { bearer, createHttp } from '../../src/kit/index.ts';
 import { tenant, useDatabase } from '../setup/database.ts';
 import { newKey } from './handles.ts';
 import { type OAuthServer, startOAuthServer } from './oauth-server.ts';
@@ -27,10 +28,16 @@ async function call({ credentials, fetch, log }: SyncContext) {
   }
 }
 
-const engine = () =>
+/** As most connectors do it. */
+async function callWithKit(context: SyncContext) {
+  await createHttp(context, { baseUrl: server.url, authorize: bearer() }).get('/api');
+  return { signals: [] };
+}
+
+const engine = (sync: typeof call | typeof callWithKit = call) =>
   database.engine({
     credentials: { keys },
-    connectors: [defineConnector({ provider: 'github', name: 'GitHub', oauth2: server.oauth2, sync: call })],
+    connectors: [defineConnector({ provider: 'github', name: 'GitHub', oauth2: server.oauth2, sync })],
   });
 
 async function share(count: number, expiresInSeconds: number) {
@@ -80,6 +87,45 @@ describe('credentials: runs with credentials', () => {
     await credentials.replace(id, { type: 'oauth2', ...server.issue() });
     for (const connection of made) await connections.trigger(connection);
     expect(await engine().drain()).toMatchObject({ succeeded: 3, failed: 0 });
+  });
+
+  it.each([
+    { status: 503, body: '' },
+    { status: 429, body: '{"error":"invalid_grant"}' },
+    { status: 401, body: '{"error":"invalid_client"}' },
+  ])(
+    'credentials: a 401 while the token endpoint answers %j is tried again later, and the connection stays active',
+    async (answer) => {
+      const { made } = await share(1, 3600);
+      const id = made[0] as string;
+      server.revoke(server.latest());
+      server.behaviour.answer = answer;
+      await engine(callWithKit).drain();
+      expect(server.requests).toHaveLength(1);
+      const [job] = await sql(
+        `SELECT status, attempts, error ->> 'kind' AS kind, error ->> 'message' AS message, retry_after > now() AS waits
+         FROM sync_jobs`,
+      );
+      const message = expect.stringContaining(`answered ${answer.status}`);
+      expect(job).toEqual({ status: 'queued', attempts: 1, kind: 'transient', message, waits: true });
+      expect(await engine().connections.get(id)).toMatchObject({ status: 'active' });
+
+      server.behaviour.answer = undefined;
+      await engine().connections.trigger(id);
+      expect(await engine(callWithKit).drain()).toMatchObject({ succeeded: 1, failed: 0 });
+    },
+  );
+
+  it('credentials: a 401 after which the renewal is refused sets the connection to needs_auth', async () => {
+    const { made } = await share(1, 3600);
+    server.revoke(server.latest());
+    server.behaviour.answer = { status: 400, body: '{"error":"invalid_grant"}' };
+    expect(await engine(callWithKit).drain()).toMatchObject({ failed: 1 });
+    expect(await engine().connections.get(made[0] as string)).toMatchObject({
+      status: 'needs_auth',
+      failure: 'unauthorized',
+    });
+    expect((await engine().connections.explain(made[0] as string)).sentence).toContain('401');
   });
 
   it('credentials: a connection without one fails as unauthorized', async () => {
