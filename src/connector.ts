@@ -26,6 +26,8 @@ export interface SyncResult<Cursor = unknown> {
   nextCursor?: Cursor | null | undefined;
   /** Whether there is more to fetch right now: a job with `nextCursor` then follows at once. */
   hasMore?: boolean | undefined;
+  /** With `hasMore`: the provider wants to be left alone for so long, and the job that follows waits, a week at most. */
+  retryAfterSeconds?: number | undefined;
 }
 
 export interface SyncContext<Cursor = unknown, Config = unknown> {

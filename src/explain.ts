@@ -104,7 +104,7 @@ function inLine(facts: Facts, job: JobRow): Explanation {
     if (job.retry_after && job.retry_after.getTime() > nowMs)
       return {
         state: 'backing_off',
-        sentence: `It waits${isParked(job) ? '' : ` after ${times(job.attempts)}`}${reason(job)} The next try is ${inTime(nextRunAt, nowMs)}.`,
+        sentence: `It waits${whatFor(job)}${reason(job)} The next try is ${inTime(nextRunAt, nowMs)}.`,
         nextRunAt,
       };
     return {
@@ -160,6 +160,11 @@ function lastRun({ lastEnded, lastEndedAt, nowMs }: Facts): string {
 
 const startMs = (job: JobRow) => Math.max(job.scheduled_at.getTime(), job.retry_after?.getTime() ?? 0);
 const times = (failures: number) => (failures === 1 ? 'one failure' : `${failures} failures`);
+/** A page that follows another, or a full sync, may have to wait without having failed. */
+function whatFor(job: JobRow): string {
+  if (isParked(job)) return '';
+  return job.attempts > 0 ? ` after ${times(job.attempts)}` : ' before it goes on';
+}
 /** There was no budget for it. */
 const isParked = (job: JobRow) => (job.error as { parked?: unknown } | null)?.parked === true;
 /** Others may have written anything there. */

@@ -42,7 +42,7 @@ export function nextLine(run: MemoryRun, nowMs: number): string {
     return 'In an engine the connection would need its user now (needs_auth), and run again when it is resumed.';
   if (error) return 'In an engine the job would have failed; the next run would come at its usual time.';
   return next
-    ? 'In an engine the next page would follow at once.'
+    ? `In an engine the next page would follow ${wait === 0 ? 'at once' : `in ${wait} s, as the provider asks`}.`
     : 'In an engine the next run would come after its interval, from this cursor.';
 }
 

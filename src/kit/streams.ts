@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { Signal, SyncContext, SyncResult } from '../connector.ts';
-import { connectorErrorKind, describeError, PermanentError } from '../errors.ts';
+import { connectorErrorKind, describeError, PermanentError, type RateLimitedError } from '../errors.ts';
 
 /** The cursor of a connection that keeps several lists in sync, each with a cursor of its own. */
 export function streamsCursor<Cursor extends z.ZodType>(cursor: Cursor) {
@@ -69,6 +69,7 @@ export async function syncStreams<Cursor>(
   let steps = 0;
   let characters = 0;
   let hasGivenUp = false;
+  let retryAfterSeconds: number | undefined;
 
   for (let name = left[0]; name !== undefined; name = left[0]) {
     const isFull = signals.length >= mostSignals || characters >= mostCharacters;
@@ -79,6 +80,10 @@ export async function syncStreams<Cursor>(
       characters += JSON.stringify(result.signals).length;
       const hasMoved = moveOn(name, result);
       if (!result.hasMore || !hasMoved) left.shift();
+      else if (result.retryAfterSeconds) {
+        retryAfterSeconds = result.retryAfterSeconds;
+        break;
+      }
     } catch (error) {
       const kind = connectorErrorKind(error);
       if (kind === 'permanent' || (kind === 'cursor_expired' && restarted.has(name))) setAside(name, error);
@@ -92,7 +97,11 @@ export async function syncStreams<Cursor>(
         delete streams[name];
         restarted.add(name);
       } else if (steps === 0) throw error;
-      else break;
+      else {
+        log.info(`The rest waits for the next run: ${describeError(error)}`);
+        retryAfterSeconds = kind === 'rate_limited' ? waitOf(error as RateLimitedError) : undefined;
+        break;
+      }
     }
     steps++;
   }
@@ -110,7 +119,12 @@ export async function syncStreams<Cursor>(
       ...(restarted.size > 0 && { restarted: [...restarted] }),
       ...(hasFailed && { hasFailed }),
     };
-    return { signals, nextCursor: { streams, walk: { ...walk, ...again } }, hasMore: true };
+    return {
+      signals,
+      nextCursor: { streams, walk: { ...walk, ...again } },
+      hasMore: true,
+      ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+    };
   }
 
   function setAside(name: string, error: unknown): void {
@@ -132,4 +146,13 @@ export async function syncStreams<Cursor>(
     if (nextCursor !== undefined && nextCursor !== null) streams[name] = nextCursor;
     return found.length > 0 || !isDeepStrictEqual(before, streams[name]);
   }
+}
+
+/**
+ * How long the provider wants to be left alone, where it said so. Without a budget it was not even asked: then the job that
+ * follows finds out for itself, and says why it waits.
+ */
+function waitOf({ retryAfterSeconds, parked }: RateLimitedError): number | undefined {
+  const isSaid = typeof retryAfterSeconds === 'number' && retryAfterSeconds > 0;
+  return isSaid && !parked ? retryAfterSeconds : undefined;
 }

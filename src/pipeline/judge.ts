@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type ConnectorErrorKind, connectorErrorKind, type RateLimitedError } from '../errors.ts';
-import { type BackoffPolicy, backoffSeconds, parkedSeconds } from '../schedule/backoff.ts';
+import { type BackoffPolicy, backoffSeconds, pageSeconds, parkedSeconds } from '../schedule/backoff.ts';
 import { formatInstant } from '../schedule/instant.ts';
 import type { FollowUp } from '../store/settlements.ts';
 import type { ClaimedJob } from './claim.ts';
@@ -14,7 +14,7 @@ export interface Verdict {
   /** The connection's new cursor, as JSON text; null leaves the one it has. */
   cursor: string | null;
   /** A job to follow. */
-  followUp?: Pick<FollowUp, 'cursor' | 'retryAfter' | 'keepsPause'> & { type: 'incremental' | 'full' };
+  followUp?: Pick<FollowUp, 'cursor' | Pause> & { type: 'incremental' | 'full' };
   error?: JobError;
   retryAfter: Date | null;
   /** The connection needs its user before anything else can run. */
@@ -22,6 +22,8 @@ export interface Verdict {
   /** What the connector's author should hear of. */
   warning?: string;
 }
+
+type Pause = 'retryAfter' | 'scheduledAt' | 'keepsPause';
 
 /** `sync_jobs.error`. */
 interface JobError {
@@ -43,12 +45,12 @@ interface Circumstances {
 
 /** EXE-5 to EXE-8: decides. */
 export function judge(job: ClaimedJob, end: RunEnd, circumstances: Circumstances): Verdict {
-  return 'page' in end ? judgePage(job, end.page) : judgeError(job, end.error, circumstances);
+  return 'page' in end ? judgePage(job, end.page, circumstances) : judgeError(job, end.error, circumstances);
 }
 
 const nothing = { signals: [], cursor: null, retryAfter: null, needsAuth: false };
 
-function judgePage(job: ClaimedJob, page: Page): Verdict {
+function judgePage(job: ClaimedJob, page: Page, circumstances: Circumstances): Verdict {
   const { signals, nextCursor, hasMore } = page;
   const verdict: Verdict = { ...nothing, outcome: 'succeeded', signals, cursor: nextCursor ?? null };
   if (!hasMore) return verdict;
@@ -56,8 +58,19 @@ function judgePage(job: ClaimedJob, page: Page): Verdict {
   if (problem) return { ...verdict, warning: problem };
   return {
     ...verdict,
-    followUp: { type: 'incremental', cursor: nextCursor ?? null, retryAfter: null },
+    followUp: { type: 'incremental', cursor: nextCursor ?? null, ...pauseAfter(page, circumstances) },
   };
+}
+
+/** EXE-7: how long the next page waits where the provider asked for that; one that waits longer already goes on to. */
+function pauseAfter(
+  { retryAfterSeconds }: Page,
+  { policy, nowMs, random }: Circumstances,
+): Pick<FollowUp, Pause> {
+  const pauseMs = pageSeconds(policy, retryAfterSeconds, random) * 1000;
+  if (pauseMs === 0) return { retryAfter: null };
+  const until = new Date(nowMs + pauseMs);
+  return { retryAfter: until, scheduledAt: until, keepsPause: true };
 }
 
 /** EXE-6: what would come back to the same place for ever. */

@@ -41,6 +41,7 @@ export interface Page {
   /** JSON text. */
   nextCursor: string | undefined;
   hasMore: boolean;
+  retryAfterSeconds: number | undefined;
   bytes: number;
   /** Signals in which something had to be replaced. */
   cleaned: number;
@@ -54,24 +55,29 @@ class InvalidResultError extends Error {
 /** EXE-8, EXE-11: takes nothing on trust that code outside the engine returned. */
 export async function checkResult(result: unknown, connector: Connector): Promise<Page> {
   if (!isObject(result)) throw wrong('the result', result, 'an object { signals, nextCursor, hasMore }');
-  const { signals, nextCursor, hasMore } = result;
+  const { signals, nextCursor, hasMore, retryAfterSeconds } = result;
   if (!Array.isArray(signals)) throw wrong('signals', signals, 'an array');
   // Read once: whoever returned it may still be adding to it.
   const count = signals.length;
   if (!(count <= limits.signals))
     throw tooLarge('signals', `${count} signals`, `${limits.signals}`, smallerPages);
   if (hasMore !== undefined && typeof hasMore !== 'boolean') throw wrong('hasMore', hasMore, 'true or false');
+  if (retryAfterSeconds !== undefined && !isWait(retryAfterSeconds))
+    throw wrong('retryAfterSeconds', retryAfterSeconds, 'a number of seconds, 0 or more');
 
   const page: Page = {
     signals: [],
     nextCursor: await checkCursor(nextCursor, connector.cursorSchema),
     hasMore: hasMore === true,
+    retryAfterSeconds,
     bytes: 0,
     cleaned: 0,
   };
   for (let i = 0; i < count; i++) addSignal(page, signals[i], `signals[${i}]`);
   return page;
 }
+
+const isWait = (value: unknown): value is number => typeof value === 'number' && value >= 0;
 
 const smallerPages = ' Return smaller pages with hasMore.';
 

@@ -20,12 +20,21 @@ export function backoffSeconds(
   // At some hundred failures this is Infinity, which the minimum takes care of.
   const exponential = Math.min(policy.baseSeconds * 2 ** Math.max(0, attempts), policy.maxSeconds);
   const effective = Math.max(exponential, believable(hintSeconds));
-  return effective + random * policy.jitterFactor * effective;
+  return jittered(effective, policy, random);
+}
+
+/** EXE-7: how long the next page waits after one that succeeded. Nothing has failed, so only what the provider asked for counts. */
+export function pageSeconds(policy: BackoffPolicy, hintSeconds: number | undefined, random: number): number {
+  return jittered(believable(hintSeconds), policy, random);
 }
 
 /** A second at least: a job that may come back at once would go round and round. */
 export function parkedSeconds(hintSeconds: number | undefined): number {
   return Math.max(1, believable(hintSeconds));
+}
+
+function jittered(seconds: number, { jitterFactor }: BackoffPolicy, random: number): number {
+  return seconds + random * jitterFactor * seconds;
 }
 
 function believable(hintSeconds: number | undefined): number {

@@ -153,6 +153,8 @@ export interface FollowUp {
   /** JSON text; null leaves the cursor to the connection. */
   cursor: string | null;
   retryAfter: Date | null;
+  /** When it is to run, where that is not now. Its pause is forgotten once it is over, and what is later than this is a delay. */
+  scheduledAt?: Date | undefined;
   /** Whether one of its type that already waits is left to its pause, should that be longer; otherwise it becomes due as this one. */
   keepsPause?: boolean | undefined;
   /** Whether one more run is to follow the walk that this goes on with. */
@@ -168,12 +170,12 @@ export async function insertFollowUps(tx: Queryable, now: Date, jobs: FollowUp[]
   await tx.query(
     `INSERT INTO ${tx.schema}.sync_jobs AS j
        (id, tenant_id, provider_slug, connection_id, job_type, priority, cursor, retry_after, hinted, scheduled_at, created_at, updated_at)
-     SELECT f.*, $1, $1, $1
-     FROM unnest($2::uuid[], $3::uuid[], $4::text[], $5::uuid[], $6::text[], $7::smallint[], $8::jsonb[], $9::timestamptz[], $10::boolean[])
-       AS f (id, tenant_id, provider_slug, connection_id, job_type, priority, cursor, retry_after, hinted)
+     SELECT f.*, $1, $1
+     FROM unnest($2::uuid[], $3::uuid[], $4::text[], $5::uuid[], $6::text[], $7::smallint[], $8::jsonb[], $9::timestamptz[], $10::boolean[], $11::timestamptz[])
+       AS f (id, tenant_id, provider_slug, connection_id, job_type, priority, cursor, retry_after, hinted, scheduled_at)
      ON CONFLICT (connection_id, job_type) WHERE status IN ('queued', 'running') DO UPDATE
      SET cursor = coalesce(excluded.cursor, j.cursor), scheduled_at = least(j.scheduled_at, excluded.scheduled_at),
-         retry_after = CASE WHEN excluded.id = ANY ($11::uuid[]) THEN greatest(j.retry_after, excluded.retry_after) ELSE excluded.retry_after END,
+         retry_after = CASE WHEN excluded.id = ANY ($12::uuid[]) THEN greatest(j.retry_after, excluded.retry_after) ELSE excluded.retry_after END,
          priority = greatest(j.priority, excluded.priority), updated_at = $1,
          hinted = j.hinted OR excluded.hinted`,
     [
@@ -187,6 +189,7 @@ export async function insertFollowUps(tx: Queryable, now: Date, jobs: FollowUp[]
       jobs.map((job) => job.cursor),
       jobs.map((job) => job.retryAfter),
       jobs.map((job) => job.hinted ?? false),
+      jobs.map((job) => job.scheduledAt ?? now),
       jobs.filter((job) => job.keepsPause).map((job) => job.id),
     ],
   );

@@ -254,6 +254,18 @@ describe('connector run', () => {
     },
   );
 
+  it('connector run: where the next page has to wait, it ends, and tells for how long', async () => {
+    write(
+      'patient.ts',
+      `import { defineConnector } from 'syncline';
+       const result = { signals: [], nextCursor: 1, hasMore: true, retryAfterSeconds: 60 };
+       export default defineConnector({ provider: 'patient', name: 'Patient', sync: async () => result });`,
+    );
+    const { code, stdout } = await run('run', './patient.ts');
+    expect(code).toBe(0);
+    expect(stdout).toContain('In an engine the next page would follow in 60 s, as the provider asks.');
+  });
+
   it('connector run: where a credential is missing, it says how to give one', async () => {
     write('locked.ts', itemsConnector.replace('optional(bearer())', 'bearer()'));
     const remedy = /^Give it a credential with --credential-from-env <name> or --credential-file <file>\.$/m;

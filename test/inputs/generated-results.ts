@@ -100,6 +100,16 @@ const mores: readonly Part[] = [
   wrong(() => 1),
   wrong(() => null),
 ];
+const waits: readonly Part[] = [
+  right(() => undefined),
+  right(() => 0),
+  right(() => 1e308),
+  wrong(() => -1),
+  wrong(() => Number.NaN),
+  wrong(() => '60'),
+  wrong(() => 60n),
+  wrong(() => null),
+];
 
 const kind = Symbol.for('syncline.connector-error');
 const thrown: readonly { make: () => unknown; status: 'queued' | 'failed' }[] = [
@@ -168,17 +178,20 @@ export function generateResult(chance: Chance): GeneratedResult {
   const signals = Array.from({ length: count }, (_, i) => signalOf(chance, `key ${i}`));
   const cursor = pick(chance, cursors);
   const more = pick(chance, mores);
+  const wait = pick(chance, waits);
   const list = chance.percent(3)
     ? chance.pick([() => undefined, () => ({ length: 0 }), () => new Set(), () => Array(2)])
     : undefined;
   const wrap = chance.pick(wrappings);
-  const isRight = !list && cursor.isRight && more.isRight && signals.every((part) => part.isRight);
+  const isRight =
+    !list && cursor.isRight && more.isRight && wait.isRight && signals.every((part) => part.isRight);
   return {
     make: () =>
       wrap({
         signals: list ? list() : signals.map((part) => part.make()),
         nextCursor: cursor.make(),
         hasMore: more.make(),
+        retryAfterSeconds: wait.make(),
       }),
     expected: isRight
       ? { status: 'succeeded', signals: count, cursor: cursor.stored }

@@ -193,6 +193,28 @@ export const resultCases: readonly ResultCase[] = [
     /hasMore is "false"; it must be true or false/,
   ),
   unusable('hasMore that is 1', () => ({ signals: [], hasMore: 1 }), /hasMore is 1/),
+  ...(
+    [
+      ['text', '60', '"60"'],
+      ['a BigInt', 60n, '60'],
+      ['NaN', Number.NaN, 'NaN'],
+      ['negative', -1, '-1'],
+      ['null', null, 'null'],
+      ['a Date', new Date(0), 'an invalid Date'],
+      ['a list', [60], 'an array'],
+    ] as const
+  ).map(([what, retryAfterSeconds, shown]) =>
+    unusable(
+      `retryAfterSeconds that is ${what}`,
+      () => ({ ...page(signal(1)), hasMore: true, retryAfterSeconds }),
+      new RegExp(`^retryAfterSeconds is ${shown}; it must be a number of seconds, 0 or more\\.$`),
+    ),
+  ),
+  unusable(
+    'retryAfterSeconds that throws',
+    () => Object.defineProperty(page(signal(1)), 'retryAfterSeconds', { get: trap }),
+    /trap/,
+  ),
   thrown('a revoked proxy', revoked, /cannot be read/),
   thrown('a function', () => trap, /The connector threw /),
   thrown('a BigInt', () => 7n, /The connector threw 7/),
@@ -245,6 +267,11 @@ export const resultCases: readonly ResultCase[] = [
       })(),
     ...stored('of a class'),
   },
+  ...[0, 5e-324, 1e308, Number.POSITIVE_INFINITY].map((retryAfterSeconds) => ({
+    name: `retryAfterSeconds that is ${retryAfterSeconds}, without more to come`,
+    sync: () => ({ ...page(signal(retryAfterSeconds)), retryAfterSeconds }),
+    ...stored(Number.isFinite(retryAfterSeconds) ? retryAfterSeconds : null),
+  })),
   {
     name: 'a result that is frozen',
     sync: () => Object.freeze(page(Object.freeze(signal('frozen')))),

@@ -74,6 +74,32 @@ describe('streams', () => {
     await expect(run(['a', 'b'], step, first.nextCursor ?? undefined)).rejects.toThrow(RateLimitedError);
   });
 
+  it('EXE-7: a rate limit after something was read has the next run wait as long as the provider asked', async () => {
+    const waitAfter = async (error: Error) => (await run(['a', 'b'], failing('b', error))).retryAfterSeconds;
+    expect(await waitAfter(new RateLimitedError({ retryAfterSeconds: 5 }))).toBe(5);
+    // What is no time to wait must not cost the run what it has read.
+    for (const retryAfterSeconds of [undefined, 0, -1, Number.NaN, '5' as unknown as number])
+      expect(await waitAfter(new RateLimitedError({ retryAfterSeconds }))).toBeUndefined();
+    // The provider was not asked: the next run is parked, and says why.
+    expect(await waitAfter(new RateLimitedError({ retryAfterSeconds: 5, parked: true }))).toBeUndefined();
+    expect(await waitAfter(new TransientError('slow'))).toBeUndefined();
+    expect((await run(['a'], threePages)).retryAfterSeconds).toBeUndefined();
+  });
+
+  it('EXE-7: a step that wants the next one to wait ends the run', async () => {
+    const step: Step = (name, cursor) => ({ ...threePages(name, cursor), retryAfterSeconds: 7 });
+    const first = await run(['a', 'b'], step);
+    expect(first).toMatchObject({
+      hasMore: true,
+      retryAfterSeconds: 7,
+      nextCursor: { walk: { left: ['a', 'b'] } },
+    });
+    expect(first.signals).toHaveLength(1);
+    // After the last page of a stream nothing more is asked of it.
+    const last = await run(['a'], step, { streams: { a: { at: 2 } } });
+    expect(last).toEqual({ signals: [signal('a', 3)], nextCursor: { streams: { a: { at: 3 } } } });
+  });
+
   it('kit: a stream that cannot be read keeps the others from nothing; only if none can, the run fails', async () => {
     const step = failing('a', new PermanentError('gone'));
     const { signals, nextCursor } = await run(['a', 'b'], step, { streams: { a: { at: 7 } } });

@@ -6,10 +6,13 @@ import {
   defineConnector,
   PermanentError,
   RateLimitedError,
+  type SyncContext,
   type SynclineOptions,
   TransientError,
   UnauthorizedError,
 } from '../../src/index.ts';
+import { createHttp, type StreamsCursor, syncStreams } from '../../src/kit/index.ts';
+import { startLocalServer } from '../providers/local-server.ts';
 import { testPorts } from '../setup/clock.ts';
 import { connector, signal } from '../setup/connector.ts';
 import { tenant, useDatabase } from '../setup/database.ts';
@@ -336,6 +339,118 @@ describe('EXE-6: more to come', () => {
       connector(() => ({ signals: [signal(left)], nextCursor: 'same', hasMore: --left > 0 })),
     );
     expect(totals).toMatchObject({ claimed: 3, succeeded: 3, signals: 3 });
+  });
+});
+
+describe('EXE-7: the next page waits where the provider asks for it', () => {
+  const limited = (retryAfterSeconds?: number) => {
+    const starts: unknown[] = [];
+    const one = connector(({ cursor }) => {
+      starts.push(cursor);
+      const page = ((cursor as number | undefined) ?? 0) + 1;
+      return { signals: [signal(page)], nextCursor: page, hasMore: page < 2, retryAfterSeconds };
+    });
+    return { one, starts };
+  };
+  const exact = { rateLimit: { jitterFactor: 0 } };
+  const later = (seconds: number) => new Date(noon.getTime() + seconds * 1000);
+  const waiting = async () => (await jobs()).find(({ status }) => status === 'queued');
+
+  it('EXE-7: what was found is stored, no failure is counted, and the next page is asked for when the time is over', async () => {
+    const id = await connect();
+    await job(id, { priority: 4 });
+    const { one, starts } = limited(60);
+    const { totals, engine, ports } = await drain(one, exact);
+    expect(totals).toMatchObject({ claimed: 1, succeeded: 1, requeued: 0, signals: 1 });
+    expect(await waiting()).toMatchObject({
+      job_type: 'incremental',
+      priority: 4,
+      cursor: 1,
+      attempts: 0,
+      error: null,
+      retry_after: later(60),
+      // So that its pause is not taken for a delay.
+      scheduled_at: later(60),
+    });
+    expect(await engine.connections.get(id)).toMatchObject({ status: 'active', failure: undefined });
+    expect((await engine.connections.explain(id)).sentence).toMatch(
+      /^It waits before it goes on\. The next try is in 60 s/,
+    );
+    ports.advance(59_000);
+    expect(await engine.drain()).toMatchObject({ claimed: 0 });
+    ports.advance(1000);
+    expect(await engine.drain()).toMatchObject({ claimed: 1, succeeded: 1, signals: 1 });
+    expect(starts).toEqual([undefined, 1]);
+  });
+
+  it('EXE-7: the pause has jitter on top, and is a week at most', async () => {
+    await job(await connect());
+    await drain(limited(Number.POSITIVE_INFINITY).one);
+    const pause = (((await waiting()) as JobColumns).retry_after as Date).getTime() - noon.getTime();
+    const week = 7 * 24 * 3600 * 1000;
+    expect(pause).toBeGreaterThanOrEqual(week);
+    expect(pause).toBeLessThanOrEqual(week * 1.1);
+  });
+
+  it.each([
+    [600, 60, 600],
+    [60, 600, 600],
+    [null, 600, 600],
+  ])('EXE-7: a job with a pause of %s s that is to wait %s s waits %s s', async (before, asked, seconds) => {
+    const id = await connect();
+    await job(id, { job_type: 'full' });
+    const held = await job(id, { scheduled_at: later(3600), retry_after: before && later(before) });
+    await drain(limited(asked).one, exact);
+    expect(await waiting()).toMatchObject({ id: held, cursor: 1, retry_after: later(seconds) });
+  });
+
+  it('EXE-7: whoever triggers the connection does not wait', async () => {
+    const id = await connect();
+    await job(id);
+    const { one } = limited(600);
+    const { engine } = await drain(one, exact);
+    expect(await engine.connections.trigger(id)).toMatchObject({ effect: 'brought forward' });
+    expect(await engine.drain()).toMatchObject({ claimed: 1, succeeded: 1 });
+  });
+
+  it('EXE-7: without more to come there is nothing that waits, and 0 is no pause', async () => {
+    await job(await connect({ metadata: { sync: { cursor: 5 } } }));
+    const { one, starts } = limited(600);
+    await drain(one);
+    expect(await waiting()).toBeUndefined();
+    await job(await connect());
+    expect((await drain(limited(0).one)).totals).toMatchObject({ claimed: 2, succeeded: 2 });
+    expect(starts).toEqual([5]);
+  });
+
+  it('EXE-7: streams that meet a 429 after their first page do not ask again before its Retry-After is over', async () => {
+    const asked: string[] = [];
+    let isLimited = true;
+    const url = await startLocalServer(({ path }) => {
+      asked.push(path);
+      if (path === '/b' && isLimited) return { status: 429, headers: { 'retry-after': '60' } };
+      return { body: { path } };
+    });
+    await job(await connect());
+    const { totals, engine, ports } = await drain(
+      connector((context) => {
+        const http = createHttp(context, { baseUrl: url });
+        const streams = context as SyncContext<StreamsCursor<number>>;
+        return syncStreams(streams, ['a', 'b'], async (name) => {
+          await http.get(name);
+          return { signals: [signal(name)], nextCursor: 1 };
+        });
+      }),
+      exact,
+    );
+    expect(totals).toMatchObject({ claimed: 1, succeeded: 1, signals: 1 });
+    expect(asked).toEqual(['/a', '/b']);
+    isLimited = false;
+    ports.advance(59_000);
+    expect(await engine.drain()).toMatchObject({ claimed: 0 });
+    ports.advance(1000);
+    expect(await engine.drain()).toMatchObject({ succeeded: 1, signals: 1 });
+    expect(asked).toEqual(['/a', '/b', '/b']);
   });
 });
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { backoffSeconds } from '../../src/schedule/backoff.ts';
+import { backoffSeconds, pageSeconds } from '../../src/schedule/backoff.ts';
 
 const defaults = { baseSeconds: 5, maxSeconds: 900, jitterFactor: 0.1 };
 const week = 7 * 24 * 3600;
@@ -96,5 +96,18 @@ describe('EXE-7: backoff', () => {
     // Ten standard deviations from the mean.
     for (const count of tenths)
       expect(Math.abs(count - rounds / 10)).toBeLessThan(10 * Math.sqrt(rounds * 0.09));
+  });
+
+  it('EXE-7: the next page waits as long as the provider asked, jitter on top, and not at all where it did not', () => {
+    fc.assert(
+      fc.property(policy, random, fc.integer({ min: 1, max: week }), (limits, r, seconds) => {
+        const pause = pageSeconds(limits, seconds, r);
+        expect(pause).toBeGreaterThanOrEqual(seconds);
+        expect(pause).toBeLessThanOrEqual(seconds + limits.jitterFactor * seconds);
+      }),
+    );
+    for (const none of [undefined, 0]) expect(pageSeconds(defaults, none, 0.5)).toBe(0);
+    for (const endless of [1e308, Number.POSITIVE_INFINITY])
+      expect(pageSeconds(defaults, endless, 0)).toBe(week);
   });
 });

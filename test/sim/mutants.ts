@@ -200,7 +200,7 @@ export const mutants: readonly Mutant[] = [
     edits: [
       {
         file: judge,
-        find: "    followUp: { type: 'incremental', cursor: nextCursor ?? null, retryAfter: null },\n",
+        find: "    followUp: { type: 'incremental', cursor: nextCursor ?? null, ...pauseAfter(page, circumstances) },\n",
         replace: '',
       },
     ],
@@ -211,9 +211,8 @@ export const mutants: readonly Mutant[] = [
     edits: [
       {
         file: judge,
-        find: "followUp: { type: 'incremental', cursor: nextCursor ?? null, retryAfter: null }",
-        replace:
-          "followUp: { type: 'incremental', cursor: JSON.stringify(effectiveCursor(job) ?? null), retryAfter: null }",
+        find: "followUp: { type: 'incremental', cursor: nextCursor ?? null,",
+        replace: "followUp: { type: 'incremental', cursor: JSON.stringify(effectiveCursor(job) ?? null),",
       },
     ],
   },

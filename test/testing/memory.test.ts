@@ -46,6 +46,8 @@ const result = fc.record({
     fc.constant('\0'),
   ),
   hasMore: fc.constantFrom(undefined, true, true, false),
+  // The last one is wrong.
+  retryAfterSeconds: fc.constantFrom(undefined, undefined, 0, 60, 1e308, -1),
 });
 const step = fc.oneof(
   { weight: 3, arbitrary: result },
@@ -126,9 +128,10 @@ async function inEngine(scripts: Script[]): Promise<Outcome[]> {
     await sql(`UPDATE connections SET status = 'active' WHERE id = ANY ($1)`, [due]);
     for (const id of due) await job(id, { job_type: scripts[ids.indexOf(id)]?.types[round] });
     // In memory nothing is waited for.
-    const free = `UPDATE sync_jobs SET retry_after = 'epoch' WHERE status = 'queued' RETURNING id`;
+    const free = `UPDATE sync_jobs SET retry_after = 'epoch', scheduled_at = least(scheduled_at, $1)
+      WHERE status = 'queued' RETURNING id`;
     do await engine.drain();
-    while ((await sql(free)).length > 0);
+    while ((await sql(free, [new Date(ports.now())])).length > 0);
   }
   await engine.stop();
   return Promise.all(ids.map(outcomeOf));
@@ -208,6 +211,27 @@ describe('connectInMemory', () => {
       next: { type: 'full', notBefore: undefined },
     });
     expect(await endOf(new PermanentError('no'))).toEqual({ outcome: 'failed', next: undefined });
+  });
+
+  it('memory: a page after which the provider wants to be left alone is followed by one that waits', async () => {
+    const now = () => Date.parse('2025-01-01T12:00:00Z');
+    const page = { signals: [signal(1)], nextCursor: 1, hasMore: true };
+    const nextAfter = async (retryAfterSeconds: number | undefined) =>
+      (
+        await connectInMemory(
+          connector(() => ({ ...page, retryAfterSeconds })),
+          { now },
+        ).run()
+      ).next;
+    expect(await nextAfter(60)).toEqual({
+      type: 'incremental',
+      notBefore: new Date('2025-01-01T12:01:00Z'),
+    });
+    expect(await nextAfter(Number.POSITIVE_INFINITY)).toMatchObject({
+      notBefore: new Date('2025-01-08T12:00:00Z'),
+    });
+    for (const none of [undefined, 0])
+      expect(await nextAfter(none)).toEqual({ type: 'incremental', notBefore: undefined });
   });
 
   it('memory: a cursor that expires in the middle of a walk is followed by a full sync after a pause', async () => {
