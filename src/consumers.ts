@@ -2,6 +2,7 @@ import { notFound } from './checks.ts';
 import type { Doer, Recorder } from './doer.ts';
 import { feedCursor, feedPlace } from './feed/cursor.ts';
 import { consumerName } from './feed/feed.ts';
+import type { FeedReader } from './feed/reader.ts';
 import { keyOf, type Page, type PageRequest, pageLimit, pageOf } from './page.ts';
 import type { Ports } from './ports.ts';
 import {
@@ -12,7 +13,7 @@ import {
   moveConsumer,
 } from './store/consumers.ts';
 import type { Database } from './store/database.ts';
-import { lastPosition, startOfFeed } from './store/feed.ts';
+import { startOfFeed } from './store/feed.ts';
 import { everybody } from './store/scope.ts';
 import type { Who } from './who.ts';
 
@@ -32,11 +33,13 @@ export function createConsumers({
   db,
   ports,
   who,
+  reader,
   record,
 }: {
   db: Database;
   ports: Ports;
   who: Who;
+  reader: FeedReader;
   record: Recorder;
 }) {
   const key = (name: string) => ({ tenantId: who.tenantId, name: consumerName(name) });
@@ -48,7 +51,7 @@ export function createConsumers({
   }
 
   async function cursorAt(after: string): Promise<string> {
-    if (after === 'latest') return feedCursor({ position: await lastPosition(db) });
+    if (after === 'latest') return feedCursor(await reader.latest(db));
     if (after === 'beginning') return feedCursor({ position: await startOfFeed(db) });
     return feedCursor(feedPlace(after));
   }

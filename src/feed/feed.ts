@@ -5,7 +5,7 @@ import type { Ports } from '../ports.ts';
 import { checkedFilter, type SignalsFilter, type StoredSignal, toSignal } from '../signals.ts';
 import { advanceConsumer, findConsumer, takeConsumer } from '../store/consumers.ts';
 import type { Database } from '../store/database.ts';
-import { type FeedPlace, lastPosition, startOfFeed } from '../store/feed.ts';
+import { type FeedPlace, startOfFeed } from '../store/feed.ts';
 import type { SignalFilter } from '../store/signals.ts';
 import type { Who } from '../who.ts';
 import { feedCursor, feedPlace } from './cursor.ts';
@@ -45,7 +45,7 @@ export interface FeedContext {
 /** Signals in the order of commits, each once. */
 export function createFeed({ db, ports, who, reader, watch }: FeedContext) {
   async function placeAfter(after: string | undefined): Promise<FeedPlace> {
-    if (after === 'latest') return { position: await lastPosition(db) };
+    if (after === 'latest') return reader.latest(db);
     if (after !== undefined && after !== 'beginning') return feedPlace(after);
     return { position: await startOfFeed(db) };
   }

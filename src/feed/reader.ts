@@ -6,6 +6,7 @@ import {
   type FeedPlace,
   type FeedRow,
   lookAtFeed,
+  positionFromEnd,
   signalsOfBatches,
   startOfFeed,
 } from '../store/feed.ts';
@@ -13,6 +14,8 @@ import type { SignalFilter } from '../store/signals.ts';
 
 /** Batches looked at in one step: with the most that a page holds from each, still few megabytes. */
 const batchesPerStep = 50;
+/** How far `latest` looks back for a transaction that is still committing: they pass in half a second at 2,000 a second. */
+const batchesLookedBack = 1000;
 
 /** `more` may be read at once; `committing`: a transaction is just ending, look again in a moment; `end`: wait. */
 export type Outlook = 'more' | 'committing' | 'end';
@@ -48,9 +51,9 @@ export function createFeedReader() {
     for (const [i, { position }] of batches.entries()) {
       if (position > expected) {
         const gap = position - 1;
-        const begun = missed.get(gap);
-        if (begun === undefined) missed.set(gap, begunBelow);
-        if (begun === undefined || allEndedBelow < begun) return batches.slice(0, i);
+        const begun = missed.get(gap) ?? begunBelow;
+        missed.set(gap, begun);
+        if (allEndedBelow < begun) return batches.slice(0, i);
       }
       expected = position + 1;
     }
@@ -64,6 +67,18 @@ export function createFeedReader() {
   }
 
   return {
+    /**
+     * Behind what can be seen, but before a transaction that may still commit: whoever begins here is handed some signals that
+     * were there before, rather than none of one that comes later.
+     */
+    async latest(db: Database): Promise<FeedPlace> {
+      const from = (await positionFromEnd(db, batchesLookedBack)) ?? 0;
+      const look = await lookAtFeed(db, from, batchesLookedBack);
+      const last = readable(Math.max(from, look.start + 1), look).at(-1);
+      forget();
+      return { position: Math.max(look.start, last?.position ?? 0) };
+    },
+
     async step(db: Database, place: FeedPlace, filter: SignalFilter, limit: number): Promise<Step> {
       const from = place.within ? place.position : place.position + 1;
       const look = await lookAtFeed(db, from, batchesPerStep);

@@ -52,7 +52,16 @@ export async function lookAtFeed(db: Queryable, from: number, limit: number): Pr
   };
 }
 
-/** The last position that was given to anybody, committed or not. */
+/** The position of one of the last batches that can be seen, counted from the end; undefined if there are fewer. */
+export async function positionFromEnd(db: Queryable, count: number): Promise<number | undefined> {
+  const [row] = await db.query<{ position: number }>(
+    `SELECT position::float8 FROM ${db.schema}.feed WHERE position IS NOT NULL ORDER BY position DESC OFFSET $1 LIMIT 1`,
+    [count - 1],
+  );
+  return row?.position;
+}
+
+/** The last position that was given to anybody, committed or not: what has it may not be there yet. */
 export async function lastPosition(db: Queryable): Promise<number> {
   const [row] = await db.query<{ position: number }>(
     `SELECT CASE WHEN is_called THEN last_value ELSE 0 END::float8 AS position FROM ${db.schema}.feed_position`,

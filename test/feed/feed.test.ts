@@ -198,6 +198,8 @@ describe('a transaction that is just committing', () => {
       expect(items.map((item) => item.id)).toEqual([id]);
     } finally {
       await removeTrigger();
+      // Other tests begin behind the position that it left out, and do not wait for whoever runs on this server.
+      await sql('UPDATE feed_start SET position = (SELECT max(position) FROM feed)');
     }
   });
 });

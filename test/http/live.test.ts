@@ -75,6 +75,26 @@ test('signals arrive as they are stored, and whoever comes back misses none', as
   expect(numbers(all)).toEqual([1, 2, 3, 4, 5]);
 });
 
+test('FEED-1: a stream that begins while a signal is being committed has it', async () => {
+  const service = await start();
+  const { id } = await connection(service);
+  await emit(service, id);
+  const client = await db.session();
+  await client.query('BEGIN');
+  await client.query(
+    `INSERT INTO syncline.signals (tenant_id, provider_slug, connection_id, kind, occurred_at, payload)
+     VALUES ($1, 'github', $2, 'counted', now(), '{"n": 7}')`,
+    [tenant, id],
+  );
+  // Its position is given, and it is not there yet.
+  await client.query('SET CONSTRAINTS ALL IMMEDIATE');
+  const listener = await open(service, `/v1/live?connection_id=${id}`);
+  await until('it has begun', () => listener.events.length > 0);
+  await client.query('COMMIT');
+  await has(listener, 1);
+  expect(numbers(listener)).toEqual([7]);
+});
+
 test('filters and tenants limit what is heard', async () => {
   const service = await start();
   const other = await service.syncline.tenants.create({ name: 'other' });

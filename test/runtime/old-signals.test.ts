@@ -12,6 +12,7 @@ let connection: string;
 beforeEach(async () => {
   await database.empty();
   await sql('DELETE FROM feed');
+  await sql('UPDATE feed_start SET position = (SELECT last_value FROM feed_position)');
   connection = await database.connect();
 });
 
