@@ -10,7 +10,7 @@ import type { SignalFilter } from '../store/signals.ts';
 import type { Who } from '../who.ts';
 import { feedCursor, feedPlace } from './cursor.ts';
 import type { FeedItem, FeedReader, Outlook } from './reader.ts';
-import type { FeedWatch } from './watch.ts';
+import type { FeedWatch, Waited } from './watch.ts';
 
 /** A signal of the feed, and the place behind it. */
 export interface FedSignal extends StoredSignal {
@@ -77,13 +77,14 @@ export function createFeed({ db, ports, who, reader, watch }: FeedContext) {
       const stored = consumer === undefined ? undefined : await findConsumer(scope, consumerName(consumer));
       const endMs = ports.monotonicMs() + waitMs;
       let place = await placeAfter(after ?? stored?.after);
+      let known = 0;
       for (;;) {
         const found = await advance(scope, place, filter, limit);
         place = found.place;
         const leftMs = endMs - ports.monotonicMs();
         if (found.items.length > 0 || leftMs <= 0 || signal?.aborted)
           return { items: found.items.map(toFed), nextCursor: feedCursor(place) };
-        await pause(found.outlook, place, leftMs, signal);
+        known = await pause(found.outlook, { beyond: place.position, known }, leftMs, signal);
       }
     },
 
@@ -99,6 +100,7 @@ export function createFeed({ db, ports, who, reader, watch }: FeedContext) {
       const place = await placeAfter(after);
       const save = consumer === undefined ? undefined : await savesAs(consumerName(consumer), place);
       let current = save ? feedPlace(save.after) : place;
+      let known = 0;
       while (!signal?.aborted) {
         const { items, place: next, outlook } = await advance(scope, current, filter, 100);
         for (const item of items) {
@@ -109,7 +111,8 @@ export function createFeed({ db, ports, who, reader, watch }: FeedContext) {
         const saved = items.at(-1)?.place ?? current;
         if (feedCursor(next) !== feedCursor(saved)) await save?.to(next);
         current = next;
-        if (items.length === 0) await pause(outlook, current, restMs, signal);
+        if (items.length === 0)
+          known = await pause(outlook, { beyond: current.position, known }, restMs, signal);
       }
 
       async function savesAs(name: string, start: FeedPlace) {
@@ -136,12 +139,13 @@ export function createFeed({ db, ports, who, reader, watch }: FeedContext) {
 
   async function pause(
     outlook: Outlook,
-    place: FeedPlace,
+    waited: Waited,
     ms: number,
     signal: AbortSignal | undefined,
-  ): Promise<void> {
-    if (outlook === 'end') await watch.wait(place.position, ms, signal);
-    else if (outlook === 'committing') await ports.sleep(Math.min(ms, committingMs), signal ?? never);
+  ): Promise<number> {
+    if (outlook === 'end') return watch.wait(waited, ms, signal);
+    if (outlook === 'committing') await ports.sleep(Math.min(ms, committingMs), signal ?? never);
+    return waited.known;
   }
 }
 
