@@ -46,17 +46,35 @@ export interface FeedContext {
 export function createFeed({ db, ports, who, reader, watch }: FeedContext) {
   async function placeAfter(after: string | undefined): Promise<FeedPlace> {
     if (after === 'latest') return reader.latest(db);
-    if (after !== undefined && after !== 'beginning') return feedPlace(after);
-    return { position: await startOfFeed(db) };
+    return isBeginning(after) ? startPlace() : feedPlace(after);
+  }
+
+  const startPlace = async (): Promise<FeedPlace> => ({ position: await startOfFeed(db) });
+
+  interface Reading {
+    scope: Database;
+    filter: SignalFilter;
+    limit: number;
+    /** It was to begin wherever the feed does, and nothing has been handed out yet. */
+    fromBeginning: boolean;
   }
 
   /** Reads on until there is something, the end is reached or as many steps were taken as one read may take. */
-  async function advance(scope: Database, from: FeedPlace, filter: SignalFilter, limit: number) {
+  async function advance(from: FeedPlace, { scope, filter, limit, fromBeginning }: Reading) {
     let place = from;
     for (let steps = 1; ; steps++) {
-      const { items, next, outlook } = await reader.step(scope, place, filter, limit);
-      place = next;
-      if (items.length > 0 || outlook !== 'more' || steps === mostSteps) return { items, place, outlook };
+      const step = await reader.step(scope, place, filter, limit).catch((error: unknown) => {
+        if (fromBeginning && isExpired(error) && steps < mostSteps) return undefined;
+        throw error;
+      });
+      if (step) {
+        const { items, next, outlook } = step;
+        place = next;
+        if (items.length > 0 || outlook !== 'more' || steps === mostSteps) return { items, place, outlook };
+      } else {
+        // The beginning names no place that could have expired: while old signals are deleted, it moves on.
+        place = await startPlace();
+      }
     }
   }
 
@@ -76,10 +94,12 @@ export function createFeed({ db, ports, who, reader, watch }: FeedContext) {
       const filter = checkedFilter(given);
       const stored = consumer === undefined ? undefined : await findConsumer(scope, consumerName(consumer));
       const endMs = ports.monotonicMs() + waitMs;
-      let place = await placeAfter(after ?? stored?.after);
+      const start = after ?? stored?.after;
+      const reading = { scope, filter, limit, fromBeginning: isBeginning(start) };
+      let place = await placeAfter(start);
       let known = 0;
       for (;;) {
-        const found = await advance(scope, place, filter, limit);
+        const found = await advance(place, reading);
         place = found.place;
         const leftMs = endMs - ports.monotonicMs();
         if (found.items.length > 0 || leftMs <= 0 || signal?.aborted)
@@ -100,9 +120,12 @@ export function createFeed({ db, ports, who, reader, watch }: FeedContext) {
       const place = await placeAfter(after);
       const save = consumer === undefined ? undefined : await savesAs(consumerName(consumer), place);
       let current = save ? feedPlace(save.after) : place;
+      let fromBeginning = isBeginning(after) && (save?.isNew ?? true);
       let known = 0;
       while (!signal?.aborted) {
-        const { items, place: next, outlook } = await advance(scope, current, filter, 100);
+        const reading = { scope, filter, limit: 100, fromBeginning };
+        const { items, place: next, outlook } = await advance(current, reading);
+        if (items.length > 0 || outlook !== 'committing') fromBeginning = false;
         for (const item of items) {
           yield toFed(item);
           await save?.to(item.place);
@@ -119,9 +142,8 @@ export function createFeed({ db, ports, who, reader, watch }: FeedContext) {
         const id = ports.newId();
         const key = { tenantId: tenantId ?? who.tenantId, name };
         const now = () => new Date(ports.now());
-        const stands = await takeConsumer(db, now(), key, id, feedCursor(start));
         return {
-          after: stands,
+          ...(await takeConsumer(db, now(), key, id, feedCursor(start))),
           async to(reached: FeedPlace): Promise<void> {
             if (!(await advanceConsumer(db, now(), key, id, feedCursor(reached))))
               throw new SynclineError(
@@ -148,6 +170,11 @@ export function createFeed({ db, ports, who, reader, watch }: FeedContext) {
     return waited.known;
   }
 }
+
+const isBeginning = (after: string | undefined): after is 'beginning' | undefined =>
+  after === undefined || after === 'beginning';
+
+const isExpired = (error: unknown) => error instanceof SynclineError && error.code === 'EXPIRED';
 
 const never = new AbortController().signal;
 

@@ -49,21 +49,22 @@ export async function moveConsumer(
   );
 }
 
-/** Makes somebody the reader of a consumer, which begins at `after` if it is new; returns where it stands. */
+/** Makes somebody the reader of a consumer, which begins at `after` if it is new; returns where it stands, and whether it is. */
 export async function takeConsumer(
   db: Queryable,
   now: Date,
   { tenantId, name }: ConsumerKey,
   reader: string,
   after: string,
-): Promise<string> {
-  const [row] = await db.query<{ after: string }>(
+): Promise<{ after: string; isNew: boolean }> {
+  const [row] = await db.query<{ after: string; is_new: boolean }>(
+    // A row that was there is locked by who updates it, which its xmax tells; a new one has none.
     `INSERT INTO ${db.schema}.consumers AS c (tenant_id, name, after, reader, created_at, moved_at) VALUES ($1, $2, $3, $4, $5, $5)
      ON CONFLICT (tenant_id, name) DO UPDATE SET reader = excluded.reader
-     RETURNING c.after`,
+     RETURNING c.after, c.xmax = 0 AS is_new`,
     [tenantId ?? everybody, name, after, reader, now],
   );
-  return row?.after ?? after;
+  return { after: row?.after ?? after, isNew: row?.is_new ?? true };
 }
 
 /** Remembers how far a reader has come; false if it is not the reader any more. */

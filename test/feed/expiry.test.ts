@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { systemPorts } from '../../src/ports.ts';
 import { tenant, useDatabase } from '../setup/database.ts';
 import { runJanitor } from '../setup/janitor.ts';
 import { until } from '../setup/until.ts';
@@ -83,5 +84,80 @@ describe('a reader of the feed whose batch was the last to be deleted', () => {
     await deleteAll();
     await store(['d']);
     expect((await signals.feed({ consumer: 'name' }).next()).value).toMatchObject({ kind: 'd' });
+  });
+});
+
+describe('a reader that begins at the beginning while old signals are deleted', () => {
+  type Engine = ReturnType<typeof database.engine>;
+
+  /** An engine with which something else happens before each of its statements of a kind. */
+  const engineWith = (isMeant: (statement: string) => boolean, happens: () => Promise<unknown>) =>
+    database.engine({
+      ports: {
+        ...systemPorts,
+        query: async (statement, send) => {
+          if (isMeant(statement)) await happens();
+          return send();
+        },
+      },
+    });
+
+  const isLook = (statement: string) => statement.includes('pg_current_snapshot');
+  const isPage = (statement: string) => statement.includes('WITH ORDINALITY');
+
+  /** Two that are old and one that is not; the old ones are deleted when the returned function is called first. */
+  async function oldAndKept(): Promise<() => Promise<void>> {
+    await store(['old']);
+    await store(['old']);
+    await sql(`UPDATE feed SET created_at = '2024-12-01T00:00:00Z'`);
+    await store(['kept']);
+    let isDone = false;
+    return async () => {
+      if (isDone) return;
+      isDone = true;
+      await runJanitor(database, { retention: { signalsDays: 1 } });
+      expect(await sql('SELECT kind FROM signals')).toEqual([{ kind: 'kept' }]);
+    };
+  }
+
+  const firstOf = async (feed: AsyncGenerator<{ kind: string }>) => kindsOf([(await feed.next()).value]);
+
+  describe.each([
+    { when: 'before it looks', isMeant: isLook },
+    { when: 'before it reads what it has seen', isMeant: isPage },
+  ])('$when', ({ isMeant }) => {
+    it.each([
+      {
+        how: 'by its name',
+        read: async ({ signals }: Engine) => kindsOf((await signals.read({ after: 'beginning' })).items),
+      },
+      {
+        how: 'as a consumer that nobody knows yet',
+        read: async ({ signals }: Engine) => kindsOf((await signals.read({ consumer: 'new' })).items),
+      },
+      { how: 'for ever', read: ({ signals }: Engine) => firstOf(signals.feed()) },
+      {
+        how: 'for ever, as a new consumer',
+        read: ({ signals }: Engine) => firstOf(signals.feed({ consumer: 'new' })),
+      },
+    ])('goes on with what is kept: $how', async ({ read }) => {
+      const deleteOld = await oldAndKept();
+      expect(await read(engineWith(isMeant, deleteOld))).toEqual(['kept']);
+    });
+
+    it('FEED-2: a consumer that stood there before is told that something is missing', async () => {
+      const deleteOld = await oldAndKept();
+      const syncline = engineWith(isMeant, deleteOld);
+      await syncline.consumers.move('name', 'beginning');
+      await expect(syncline.signals.feed({ consumer: 'name' }).next()).rejects.toMatchObject({
+        code: 'EXPIRED',
+      });
+      await expect(syncline.signals.read({ consumer: 'name' })).rejects.toMatchObject({ code: 'EXPIRED' });
+    });
+  });
+
+  it('gives up where the beginning moves on with every look', async () => {
+    const { signals } = engineWith(isLook, () => sql('UPDATE feed_start SET position = position + 1'));
+    await expect(signals.read({ after: 'beginning' })).rejects.toMatchObject({ code: 'EXPIRED' });
   });
 });
