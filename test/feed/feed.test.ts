@@ -169,19 +169,22 @@ describe('a transaction that is just committing', () => {
   it('FEED-1: is waited for, and what committed before it, but after its place was given, comes after it', async () => {
     const { signals } = engine();
     const { nextCursor: after } = await signals.read({ after: 'latest' });
-    await atCommit('slow', 'PERFORM pg_sleep(1.5);');
+    const holder = await database.session();
+    await holder.query('SELECT pg_advisory_lock(1)');
+    await atCommit('slow', 'PERFORM pg_advisory_xact_lock(1);');
     try {
       const slow = store('slow');
       await until('it is committing', async () => {
-        const [row] = await sql<{ busy: boolean }>(
-          `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep') AS busy`,
+        const waiting = await sql(
+          `SELECT FROM pg_stat_activity WHERE wait_event = 'advisory' AND datname = current_database()`,
         );
-        return row?.busy === true;
+        return waiting.length > 0;
       });
       const quick = await store('quick');
       expect((await signals.read({ after })).items).toEqual([]);
-      const { items } = await signals.read({ after, waitMs: 20_000 });
-      expect(items.map(({ id }) => id)).toEqual([await slow, quick]);
+      const reading = signals.read({ after, waitMs: 20_000 });
+      await holder.query('SELECT pg_advisory_unlock(1)');
+      expect((await reading).items.map(({ id }) => id)).toEqual([await slow, quick]);
     } finally {
       await removeTrigger();
     }
