@@ -144,10 +144,15 @@ describe('the dashboard', () => {
       .or(page.locator('section', { hasText: 'From the beginning' }));
     // Asked of the API: a page that is loaded anew again and again may never come to show anything.
     const cursors = new URL(`v1/${new URL(page.url()).pathname.slice(1)}/cursors`, base).href;
-    await until('there is a cursor to go back to', async () => {
-      const answer = (await (await page.request.get(cursors)).json()) as { items: { current: boolean }[] };
-      return answer.items.some(({ current }) => !current);
-    });
+    // The providers of the demo have bad moments, after which a run is tried again within a minute or two.
+    await until(
+      'there is a cursor to go back to',
+      async () => {
+        const answer = (await (await page.request.get(cursors)).json()) as { items: { current: boolean }[] };
+        return answer.items.some(({ current }) => !current);
+      },
+      180_000,
+    );
     await page.reload();
     await panel.first().waitFor();
     await page.getByRole('button', { name: 'Rewind', exact: true }).last().click();
@@ -156,7 +161,7 @@ describe('the dashboard', () => {
     await page.getByText('Rewound.').waitFor();
     await visit('Audit');
     await page.getByText('a gap in the data').first().waitFor();
-  });
+  }, 240_000);
 
   it('acts on everything that matches, and shows how far it is', async () => {
     await visit('Connections');
