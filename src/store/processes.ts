@@ -94,7 +94,8 @@ export async function lockExpired(tx: Queryable, now: LeaseTime, id: string): Pr
 
 /**
  * Puts jobs of a process, all or those of one claim, back into the queue as if they had not been claimed, and returns how
- * many. Those whose connection somebody holds at this moment are left for the next time.
+ * many. Those whose connection somebody holds at this moment are left for the next time: nobody is waited for, so they may be
+ * locked in any order.
  */
 export async function requeueJobs(
   tx: Queryable,
