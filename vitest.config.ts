@@ -8,8 +8,8 @@ export default defineConfig({
     globalSetup: ['test/setup/postgres.ts'],
     setupFiles: ['test/setup/seed.ts'],
     // Generous, because a shared machine may be slow; no test waits for time to pass.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     projects: [
       {
         extends: true,

@@ -4,10 +4,11 @@ import type { Database } from './store/database.ts';
 import {
   type EventFilter,
   type EventKind,
-  type EventRow,
+  type EventWithDetail,
   lastEventListed,
   listEvents,
 } from './store/events.ts';
+import type { ReadJson } from './stored-json.ts';
 
 /** Something that was done, by whom and why. */
 export interface AuditEvent {
@@ -15,6 +16,8 @@ export interface AuditEvent {
   at: Date;
   kind: EventKind;
   actor: string;
+  /** The API key that was used, itself or through a session; undefined for the command line and the library. */
+  keyId: string | undefined;
   reason: string | undefined;
   tenantId: string | undefined;
   connectionId: string | undefined;
@@ -22,7 +25,7 @@ export interface AuditEvent {
   detail: unknown;
 }
 
-export function createAudit({ db }: { db: Database }) {
+export function createAudit({ db, json }: { db: Database; json: ReadJson }) {
   return {
     /** Every change, the newest first, as far back as events are kept. */
     async list({
@@ -33,28 +36,30 @@ export function createAudit({ db }: { db: Database }) {
       const limit = pageLimit(wanted);
       if (filter.tenantId !== undefined) requireUuid('tenantId', filter.tenantId);
       if (filter.connectionId !== undefined) requireUuid('connection', filter.connectionId);
+      if (filter.keyId !== undefined) requireUuid('keyId', filter.keyId);
       if (filter.kind !== undefined) requireText('kind', filter.kind, 100);
       const page = await db.transaction((tx) =>
         filteredPageById(
           'events',
-          { cursor, limit },
+          { cursor, limit, filter },
           (before, bounds) => listEvents(tx, filter, { before, ...bounds }),
           (before, scan) => lastEventListed(tx, filter, { before, scan }),
         ),
       );
-      return mapPage(page, toEvent);
+      return mapPage(page, (row) => toEvent(row, json));
     },
   };
 }
 
-const toEvent = (row: EventRow): AuditEvent => ({
+const toEvent = (row: EventWithDetail, json: ReadJson): AuditEvent => ({
   id: row.id,
   at: row.created_at,
   kind: row.kind,
   actor: row.actor,
+  keyId: row.key_id ?? undefined,
   reason: row.reason ?? undefined,
   tenantId: row.tenant_id ?? undefined,
   connectionId: row.connection_id ?? undefined,
   jobId: row.job_id ?? undefined,
-  detail: row.detail ?? undefined,
+  detail: row.detail === null ? undefined : json(row.detail),
 });

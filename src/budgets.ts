@@ -1,6 +1,6 @@
 import { availableIn, isOver } from './budgets/bucket.ts';
 import { requireText, requireUuid } from './checks.ts';
-import { keyOf, type Page, type PageRequest, pageLimit, pageOf } from './page.ts';
+import { keyOf, mapPage, type Page, type PageRequest, pageLimit, pageOf } from './page.ts';
 import type { Ports } from './ports.ts';
 import { type BudgetFilter, type ListedBudget, listBudgets } from './store/budgets.ts';
 import type { Database } from './store/database.ts';
@@ -40,17 +40,15 @@ export function createBudgets({ db, ports }: { db: Database; ports: Ports }) {
       const after = keyOf('budgets', cursor, [/^[^\0]+$/])?.[0];
       const rows = await db.transaction((tx) => listBudgets(tx, filter, { after, limit: limit + 1 }));
       const nowMs = ports.now();
-      return pageOf(
-        'budgets',
-        rows.map((row) => toStatus(row, nowMs)),
-        limit,
-        ({ key }) => key,
+      return mapPage(
+        pageOf('budgets', rows, ({ key }) => [key]),
+        (row) => toStatus(row, nowMs),
       );
     },
   };
 }
 
-function toStatus({ bucket, ...place }: ListedBudget, nowMs: number): BudgetStatus {
+function toStatus({ bucket, followed: _, ...place }: ListedBudget, nowMs: number): BudgetStatus {
   const { most: limit, periodSeconds, learnedAtMs } = bucket;
   const isFull = isOver(bucket, nowMs);
   return {

@@ -2,7 +2,6 @@ import { invalid, requireSmall } from './checks.ts';
 import type { Connector } from './connector.ts';
 import type { Doer, Recorder } from './doer.ts';
 import { changeConnection } from './existing-connection.ts';
-import type { Ports } from './ports.ts';
 import { check } from './schema-check.ts';
 import { hiddenField } from './secrets.ts';
 import { writeConfig } from './store/connections.ts';
@@ -34,17 +33,12 @@ export async function requireConfig(
 
 /** Tells a connection's connector something else, from its next run on. The cursor stays: what it means is the connector's business. */
 export async function changeConfig(
-  {
-    db,
-    ports,
-    record,
-    connectors,
-  }: { db: Database; ports: Ports; record: Recorder; connectors: ReadonlyMap<string, Connector> },
+  { db, record, connectors }: { db: Database; record: Recorder; connectors: ReadonlyMap<string, Connector> },
   id: string,
   config: Record<string, unknown>,
   doer: Doer,
 ): Promise<void> {
-  await changeConnection({ db, ports }, id, async (tx, row, now) => {
+  await changeConnection({ db }, id, async (tx, row, now) => {
     await requireConfig('config', config, connectors.get(row.provider_slug));
     await writeConfig(tx, now, id, config);
     // Without the values: an author may have put a secret there.

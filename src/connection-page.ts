@@ -1,6 +1,6 @@
 import { requireOneOf, requireText, requireUuid } from './checks.ts';
 import type { RecentRun } from './connection.ts';
-import { cursorTo, filteredPageById, type Page } from './page.ts';
+import { cursorTo, filteredPageById, keyOf, type Page, uuidPart } from './page.ts';
 import { type ConnectionFilter, lastListed, listConnections, recentRuns } from './store/connection-lists.ts';
 import type { ConnectionRow } from './store/connections.ts';
 import type { Queryable } from './store/database.ts';
@@ -13,6 +13,9 @@ const list = 'connections';
 /** Where a page goes on that ended with this connection. */
 export const cursorAfter = (id: string) => cursorTo(list, [id]);
 
+/** The connection that a cursor goes on after. */
+export const idAfter = (cursor: string | undefined) => keyOf(list, cursor, [uuidPart])?.[0];
+
 /** A page of rows, in the order of their ids. */
 export function listPage(
   tx: Queryable,
@@ -22,7 +25,7 @@ export function listPage(
 ): Promise<Page<ConnectionRow>> {
   return filteredPageById(
     list,
-    { cursor, limit },
+    { cursor, limit, filter },
     (after, bounds) => listConnections(tx, filter, { after, ...bounds }),
     (after, scan) => lastListed(tx, filter, { after, scan }),
   );

@@ -34,6 +34,8 @@ export interface Connection {
   /** Since when every run has failed, and of what kind the last failure was. */
   failingSince: Date | undefined;
   failure: string | undefined;
+  /** Since when it is being deleted. */
+  deletingSince: Date | undefined;
   /** When its next run is expected to start: that of its pending job, else when the scheduler will place one. */
   nextStartAt: Date | undefined;
   /** When its latest incremental job ended. */
@@ -72,6 +74,7 @@ export function toConnection(row: ConnectionRow, config: Config['scheduler']): C
     health: row.status !== 'active' ? row.status : row.failing_since ? 'failing' : 'ok',
     failingSince: row.failing_since ?? undefined,
     failure: row.failure ?? undefined,
+    deletingSince: row.deleting_since ?? undefined,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
     nextStartAt: row.status === 'active' ? (row.pending_at ?? toDate(sync.nextRunAtMs)) : undefined,

@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
 import { createBulk } from './bulk.ts';
 import { invalid, requireSmall, requireText, requireUuid, requireWhole } from './checks.ts';
 import type { Config } from './config/settings.ts';
@@ -10,8 +9,8 @@ import { createControl } from './control.ts';
 import { changeCredential, requireCredential } from './credentials/attach.ts';
 import type { Doer, Recorder } from './doer.ts';
 import { changeConnection, existingConnection } from './existing-connection.ts';
-import { historyCursor, historyKey } from './jobs.ts';
-import { mapPage, type Page, type PageRequest, pageLimit } from './page.ts';
+import { historyKey, keyInHistory } from './jobs.ts';
+import { mapPage, type Page, type PageRequest, pageLimit, pageOf } from './page.ts';
 import type { Ports } from './ports.ts';
 import { formatInstant } from './schedule/instant.ts';
 import { isAllowedInterval } from './schedule/interval.ts';
@@ -25,6 +24,8 @@ import type { Database, Queryable } from './store/database.ts';
 import { listCursors } from './store/job-lists.ts';
 import { findPendingJob, lockWaitingJob, moveJob } from './store/jobs.ts';
 import { upsertProvider } from './store/providers.ts';
+import type { ReadJson } from './stored-json.ts';
+import type { Who } from './who.ts';
 
 /** A cursor that a run stored. */
 export interface PastCursor {
@@ -65,16 +66,30 @@ export function createConnections({
   config,
   ports,
   connectors,
+  who,
   record,
+  json,
+  continueDeletions,
 }: {
   db: Database;
   config: Config['scheduler'];
   ports: Ports;
   connectors: ReadonlyMap<string, Connector>;
+  who: Who;
   record: Recorder;
+  json: ReadJson;
+  continueDeletions: () => void;
 }) {
-  const control = createControl({ db, config, ports, record });
-  const hastily = createControl({ db, config, ports, record, lockTimeoutMs: bulkPatienceMs });
+  const control = createControl({ db, config, ports, who, record, continueDeletions });
+  const hastily = createControl({
+    db,
+    config,
+    ports,
+    who,
+    record,
+    continueDeletions,
+    lockTimeoutMs: bulkPatienceMs,
+  });
   return {
     ...control,
 
@@ -84,7 +99,10 @@ export function createConnections({
       return toConnection(await existingConnection(db, args[0]), config);
     },
 
-    /** A provider that has a connector here is registered by the way. */
+    /**
+     * A provider that has a connector here is registered by the way. Where the connector has `oauth2` that is not
+     * optional, a connection without a credential begins as `needs_auth`, and runs as soon as it has one.
+     */
     async create(
       input: {
         tenantId: string;
@@ -104,14 +122,16 @@ export function createConnections({
       if (input.intervalSeconds !== undefined) requireInterval(input.intervalSeconds, config);
       await requireConfig('config', input.config, connectors.get(input.provider));
       requireSmall('metadata', input.metadata, mostConfigBytes);
-      const now = new Date(ports.now());
+      const now = await db.now();
       const id = ports.newId();
+      const connector = connectors.get(input.provider);
+      // Without a credential its run could only fail; the first consent, or the first credential, makes it active.
+      const waits = input.credentialId === undefined && needsCredential(connector);
       const sync = {
         ...syncOf(input.metadata),
-        first_activated_at: now.toISOString(),
+        ...(!waits && { first_activated_at: now.toISOString() }),
         ...(input.intervalSeconds !== undefined && { interval_seconds: input.intervalSeconds }),
       };
-      const connector = connectors.get(input.provider);
       if (connector)
         await upsertProvider(db, now, { slug: input.provider, displayName: connector.name, authType: null });
       await db.transaction(async (tx) => {
@@ -123,7 +143,7 @@ export function createConnections({
           provider,
           externalId: input.externalId ?? null,
           credentialId: credentialId ?? null,
-          status: 'active',
+          status: waits ? 'needs_auth' : 'active',
           metadata: { ...input.metadata, sync },
           config: input.config ?? {},
         });
@@ -157,19 +177,14 @@ export function createConnections({
     async cursors(id: string, { cursor, limit: wanted }: PageRequest = {}): Promise<Page<PastCursor>> {
       const limit = pageLimit(wanted);
       const before = historyKey(cursor);
-      const now = syncOf((await existingConnection(db, id)).metadata)['cursor'];
+      await existingConnection(db, id);
       const rows = await db.transaction((tx) => listCursors(tx, id, { before, limit: limit + 1 }));
-      const items = rows.slice(0, limit);
-      const last = items.at(-1);
-      return {
-        items: items.map((row) => ({
-          jobId: row.id,
-          at: row.at,
-          cursor: row.next_cursor,
-          current: isDeepStrictEqual(row.next_cursor, now),
-        })),
-        nextCursor: last && rows.length > limit ? historyCursor(last) : undefined,
-      };
+      return mapPage(pageOf('history', rows, keyInHistory), (row) => ({
+        jobId: row.id,
+        at: row.at,
+        cursor: json(row.next_cursor),
+        current: row.current,
+      }));
     },
 
     ...createBulk({ db, ports, control: hastily }),
@@ -181,8 +196,12 @@ export function createConnections({
     },
 
     /** Tells its connector something else, from its next run on. */
-    async setConfig(id: string, told: Record<string, unknown>, doer: Doer = {}): Promise<Connection> {
-      await changeConfig({ db, ports, record, connectors }, id, told, doer);
+    async setConfig(
+      id: string,
+      connectionConfig: Record<string, unknown>,
+      doer: Doer = {},
+    ): Promise<Connection> {
+      await changeConfig({ db, record, connectors }, id, connectionConfig, doer);
       return toConnection(await existingConnection(db, id), config);
     },
 
@@ -233,7 +252,7 @@ export function createConnections({
   };
 
   async function changeInterval(id: string, intervalSeconds: number | null, doer: Doer): Promise<Connection> {
-    return changeConnection({ db, ports }, id, async (tx, row, now) => {
+    return changeConnection({ db }, id, async (tx, row, now) => {
       const nowMs = now.getTime();
       const waiting = await lockWaitingJob(tx, id);
       const baseSeconds = intervalSeconds ?? config.defaultIntervalSeconds;
@@ -259,6 +278,9 @@ export function createConnections({
     });
   }
 }
+
+const needsCredential = (connector: Connector | undefined) =>
+  connector?.oauth2 !== undefined && !connector.oauth2.optional;
 
 async function pendingState(
   tx: Queryable,

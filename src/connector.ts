@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { Budgets } from './budgets/budget.ts';
 import type { CredentialHandle, OAuth2 } from './credentials/credential.ts';
 import { SynclineError } from './errors.ts';
+import type { Wait } from './seconds-until.ts';
 import type { Webhook } from './webhooks/webhook.ts';
 
 export type JobType = 'incremental' | 'full' | 'webhook';
@@ -26,8 +27,11 @@ export interface SyncResult<Cursor = unknown> {
   nextCursor?: Cursor | null | undefined;
   /** Whether there is more to fetch right now: a job with `nextCursor` then follows at once. */
   hasMore?: boolean | undefined;
-  /** With `hasMore`: the provider wants to be left alone for so long, and the job that follows waits, a week at most. */
-  retryAfterSeconds?: number | undefined;
+  /**
+   * With `hasMore`: the provider wants to be left alone for so long, and the job that follows waits, a week at most. Seconds, or
+   * what a Retry-After header says: seconds or an HTTP date.
+   */
+  retryAfterSeconds?: Wait;
 }
 
 export interface SyncContext<Cursor = unknown, Config = unknown> {

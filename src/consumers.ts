@@ -2,9 +2,9 @@ import { notFound } from './checks.ts';
 import type { Doer, Recorder } from './doer.ts';
 import { feedCursor, feedPlace } from './feed/cursor.ts';
 import { consumerName } from './feed/feed.ts';
+import { placeAtStart } from './feed/proof.ts';
 import type { FeedReader } from './feed/reader.ts';
-import { keyOf, type Page, type PageRequest, pageLimit, pageOf } from './page.ts';
-import type { Ports } from './ports.ts';
+import { keyOf, mapPage, type Page, type PageRequest, pageLimit, pageOf } from './page.ts';
 import {
   type ConsumerRow,
   deleteConsumer,
@@ -31,13 +31,11 @@ export interface Consumer {
 /** The named readers of a tenant's feed, or of the operator's. */
 export function createConsumers({
   db,
-  ports,
   who,
   reader,
   record,
 }: {
   db: Database;
-  ports: Ports;
   who: Who;
   reader: FeedReader;
   record: Recorder;
@@ -52,7 +50,7 @@ export function createConsumers({
 
   async function cursorAt(after: string): Promise<string> {
     if (after === 'latest') return feedCursor(await reader.latest(db));
-    if (after === 'beginning') return feedCursor({ position: await startOfFeed(db) });
+    if (after === 'beginning') return feedCursor(placeAtStart(await startOfFeed(db)));
     return feedCursor(feedPlace(after));
   }
 
@@ -64,7 +62,10 @@ export function createConsumers({
       const limit = pageLimit(wanted);
       const after = keyOf('consumers', cursor, [/^[^\0]+$/])?.[0];
       const rows = await listConsumers(db, after, limit + 1);
-      return pageOf('consumers', rows.map(toConsumer), limit, ({ name }) => name);
+      return mapPage(
+        pageOf('consumers', rows, ({ name }) => [name]),
+        toConsumer,
+      );
     },
 
     /**
@@ -73,7 +74,7 @@ export function createConsumers({
      */
     async move(name: string, after: string, doer: Doer = {}): Promise<Consumer> {
       const cursor = await cursorAt(after);
-      const now = new Date(ports.now());
+      const now = await db.now();
       await db.transaction(async (tx) => {
         await moveConsumer(tx, now, key(name), cursor);
         if (after === 'beginning' || after === 'latest')
@@ -92,7 +93,7 @@ export function createConsumers({
         if (!(await deleteConsumer(tx, key(name)))) throw notFound(`consumer "${name}"`);
         const detail = { consumer: name };
         const tenantId = who.tenantId ?? null;
-        await record(tx, new Date(ports.now()), { tenantId, kind: 'consumer.deleted', detail }, doer);
+        await record(tx, await db.now(), { tenantId, kind: 'consumer.deleted', detail }, doer);
       });
     },
   };

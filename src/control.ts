@@ -1,51 +1,51 @@
 import { invalid, requireOneOf, requireSmall, requireUuid, requireWhole } from './checks.ts';
 import type { Config } from './config/settings.ts';
 import type { JobType } from './connector.ts';
-import { removeUnused } from './credentials/attach.ts';
-import { briefLockMs, patiently } from './credentials/patience.ts';
-import type { Doer, Recorder } from './doer.ts';
+import { patiently } from './credentials/patience.ts';
+import { type Deletion, deleteBatch, deletionBatch, deletionOf } from './deletions.ts';
+import { type Doer, type Recorder, requireDoer } from './doer.ts';
 import { SynclineError } from './errors.ts';
 import { changeConnection, existingConnection } from './existing-connection.ts';
-import { type Explanation, explain } from './explain.ts';
+import { type Explanation, explain, explainDeletion } from './explain.ts';
 import { jobTypes } from './jobs.ts';
 import type { Ports } from './ports.ts';
+import { recordedCursor } from './recorded-cursor.ts';
 import { formatInstant } from './schedule/instant.ts';
 import { readSyncMetadata, syncOf } from './schedule/sync-metadata.ts';
 import {
   activateConnections,
-  deleteConnection,
   type LockedConnection,
   setConnectionStatus,
   writeCursor,
 } from './store/connections.ts';
 import type { Database, Queryable } from './store/database.ts';
+import { estimateSignals, insertDeletion, markDeleting } from './store/deletions.ts';
 import { type EventKind, latestEvents } from './store/events.ts';
 import { cancelJob, endedJobs, findStoredCursor, pendingJobs, sendBack } from './store/jobs.ts';
 import { findProcesses } from './store/processes.ts';
-import { deleteSignals } from './store/signals.ts';
 import { recheckRuns } from './store/wake.ts';
-import { syncNow, type Triggered } from './trigger.ts';
+import { requirePriority, syncNow, type Triggered, triggerPriority } from './trigger.ts';
+import type { Who } from './who.ts';
 
 export type { Triggered } from './trigger.ts';
-
-/** Ahead of everything the scheduler places: somebody is waiting for it. */
-const triggerPriority = 10;
-
-/** Few enough that nobody waits long for what a delete holds. */
-const deletedAtOnce = 5000;
 
 /** What people do to a connection, apart from its schedule. */
 export function createControl({
   db,
   config,
   ports,
+  who,
   record,
+  continueDeletions,
   lockTimeoutMs,
 }: {
   db: Database;
   config: Config['scheduler'];
   ports: Ports;
+  who: Who;
   record: Recorder;
+  /** Has this process continue open deletions in the background. */
+  continueDeletions: () => void;
   /** How long a change waits for a connection that somebody holds; as long as all others unless given. */
   lockTimeoutMs?: number;
 }) {
@@ -60,7 +60,7 @@ export function createControl({
     ): Promise<Triggered> {
       const { type = 'incremental', priority = triggerPriority, ...doer } = options;
       requireOneOf('type', type, jobTypes);
-      requireWhole('priority', priority, -32_768, 32_767);
+      requirePriority(who, priority);
       return change(id, async (tx, row, now) => {
         if (row.status !== 'active')
           throw new SynclineError('CONFLICT', `Connection ${id} is ${row.status}, so nothing of it runs.`, {
@@ -81,12 +81,21 @@ export function createControl({
       });
     },
 
-    /** Makes it active again, from whatever status; what waited for it runs now. */
+    /**
+     * Makes it active again, from whatever status; what waited for it runs now. One that waited for a credential is synced
+     * now: its schedule went on meanwhile, and may be an interval away.
+     */
     async resume(id: string, doer: Doer = {}): Promise<void> {
       await change(id, async (tx, row, now) => {
         if (row.status === 'active') return;
         await activateConnections(tx, now, [id], formatInstant(now.getTime()));
         await record(tx, now, { ...of(row), kind: 'connection.resumed' }, doer);
+        if (row.status === 'needs_auth')
+          await syncNow(tx, row, now, {
+            type: 'incremental',
+            priority: triggerPriority,
+            newId: () => ports.newId(),
+          });
       });
     },
 
@@ -123,47 +132,66 @@ export function createControl({
           jobs.map((job) => job.id),
         );
         await writeCursor(tx, now, id, cursor);
-        const detail = { from: syncOf(row.metadata)['cursor'] ?? null, to: cursor ?? null };
+        const detail = { from: recordedCursor(syncOf(row.metadata)['cursor']), to: recordedCursor(cursor) };
         await record(tx, now, { ...of(row), kind: 'connection.rewound', detail }, doer);
         await recheckRuns(tx);
       });
     },
 
     /**
-     * Deletes it with its jobs and signals, and the credential that only it used. What was done to it stays on record. Its signals go first, in short
-     * transactions; if that is interrupted the connection is left disabled, and can be deleted again.
+     * Deletes it with its jobs and signals, and the credential that only it used. What was done to it stays on record. With no more
+     * signals than one batch it is gone when this returns. A larger one is disabled and refuses changes from now on; this process and
+     * every janitor delete it in batches, and `deletion` shows the progress. Calling it again continues an open deletion.
      */
-    async remove(id: string, doer: Doer = {}): Promise<void> {
-      await change(id, async (tx, row, now) => {
-        await setConnectionStatus(tx, now, [id], row.status, 'disabled');
-        const detail = { provider: row.provider_slug, externalId: row.external_id };
-        await record(tx, now, { ...of(row), kind: 'connection.deleted', detail }, doer);
-      });
-      while ((await deleteSignals(db, id, deletedAtOnce)) === deletedAtOnce);
-      const last = async (tx: Queryable, row: LockedConnection, now: Date) => {
-        await deleteConnection(tx, id);
-        await recheckRuns(tx);
-        if (row.credential_id) await removeUnused({ record, doer }, tx, now, row.credential_id);
+    async remove(id: string, doer: Doer = {}): Promise<Deletion> {
+      requireDoer({ actor: who.actor, ...doer });
+      const mark = async (tx: Queryable, row: LockedConnection, now: Date) => {
+        if (row.deleting_since) return;
+        const jobs = await pendingJobs(tx, id, 'FOR UPDATE');
+        for (const job of jobs) await cancelJob(tx, now, job.id);
+        if (jobs.length > 0) await recheckRuns(tx);
+        await markDeleting(tx, now, id);
+        const estimated = await estimateSignals(tx, id);
+        const { tenant_id, provider_slug, external_id } = row;
+        const { actor = who.actor, reason = null } = doer;
+        const requester = { actor, reason, key_id: who.keyId ?? null };
+        const deleted = { connection_id: id, tenant_id, provider_slug, external_id };
+        await insertDeletion(tx, now, { ...deleted, ...requester, estimated_signals: estimated });
+        if (estimated <= deletionBatch) return;
+        const detail = { provider: provider_slug, externalId: external_id, estimatedSignals: estimated };
+        await record(tx, now, { ...of(row), kind: 'connection.deletion_started', detail }, doer);
       };
-      await patiently(ports, () => change(id, last, { lockTimeoutMs: briefLockMs }));
+      await change(id, mark, {
+        alsoDeleting: true,
+        ...(lockTimeoutMs !== undefined && { lockTimeoutMs }),
+      });
+      if ((await deletionOf(db, id, who)).estimatedSignals <= deletionBatch) await deleteNow(id);
+      const deletion = await deletionOf(db, id, who);
+      if (deletion.state === 'deleting') continueDeletions();
+      return deletion;
     },
+
+    /** How far its deletion has come; also for a week after it is gone. */
+    deletion: (id: string): Promise<Deletion> => deletionOf(db, id, who),
 
     /** One honest sentence on why it is or is not syncing right now, and when it next will. */
     async explain(id: string): Promise<Explanation> {
       const row = await existingConnection(db, id);
+      if (row.deleting_since) return explainDeletion(await deletionOf(db, id, who));
       const sync = readSyncMetadata(syncOf(row.metadata), config);
       const [lastEnded] = await endedJobs(db, id, 1);
       return explain({
         nowMs: ports.now(),
         status: row.status,
         provider: row.provider_slug,
+        hasCredential: row.credential_id !== null,
         nextRunAt: sync.nextRunAtMs === undefined ? undefined : new Date(sync.nextRunAtMs),
         lastEndedAt: row.last_incremental_ended_at ?? undefined,
         tickIntervalSeconds: config.tickIntervalSeconds,
         jobs: await pendingJobs(db, id),
         lastEnded,
         events: await latestEvents(db, id, 20),
-        processes: await findProcesses(db, ports.leaseTime()),
+        processes: await findProcesses(db, await db.now()),
       });
     },
 
@@ -172,15 +200,24 @@ export function createControl({
       requireUuid('connection', id);
       requireWhole('limit', limit, 1, 1000);
       const rows = await latestEvents(db, id, limit);
-      return rows.map(({ kind, actor, reason, job_id, created_at }) => ({
+      return rows.map(({ kind, actor, key_id, reason, job_id, created_at }) => ({
         kind,
         actor,
+        keyId: key_id ?? undefined,
         reason: reason ?? undefined,
         jobId: job_id ?? undefined,
         at: created_at,
       }));
     },
   };
+
+  /** Signals, jobs and the connection take a batch each; one more for signals that a run stored before it was cancelled. */
+  async function deleteNow(id: string): Promise<void> {
+    for (let batches = 0; batches < 4; batches++) {
+      const step = await patiently(ports, () => deleteBatch({ db, ports }, { connectionId: id }));
+      if (step !== 'more') return;
+    }
+  }
 
   async function cursorOfJob(tx: Queryable, id: string, jobId: string): Promise<unknown> {
     requireUuid('jobId', jobId);
@@ -195,9 +232,11 @@ export function createControl({
   function change<T>(
     id: string,
     work: (tx: Queryable, row: LockedConnection, now: Date) => Promise<T>,
-    options = lockTimeoutMs === undefined ? {} : { lockTimeoutMs },
+    options: { lockTimeoutMs?: number; alsoDeleting?: boolean } = lockTimeoutMs === undefined
+      ? {}
+      : { lockTimeoutMs },
   ): Promise<T> {
-    return changeConnection({ db, ports }, id, work, { wakesExecutors: true, ...options });
+    return changeConnection({ db }, id, work, { wakesExecutors: true, ...options });
   }
 }
 
@@ -205,6 +244,8 @@ export function createControl({
 export interface ConnectionEvent {
   kind: EventKind;
   actor: string;
+  /** The API key that was used. */
+  keyId: string | undefined;
   reason: string | undefined;
   jobId: string | undefined;
   at: Date;

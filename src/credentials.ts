@@ -74,7 +74,7 @@ export function createCredentialStore(context: CredentialsContext) {
       const secret = checkedSecret(input.secret);
       const id = ports.newId();
       const sealed = vault.seal(contextOf({ tenantId, id }), secret);
-      const now = new Date(ports.now());
+      const now = await db.now();
       const connector = connectors.get(provider);
       if (connector)
         await upsertProvider(db, now, { slug: provider, displayName: connector.name, authType: null });
@@ -107,7 +107,7 @@ export function createCredentialStore(context: CredentialsContext) {
       const page = await db.transaction((tx) =>
         filteredPageById(
           'credentials',
-          { cursor, limit },
+          { cursor, limit, filter },
           (after, bounds) => listCredentials(tx, filter, { after, ...bounds }),
           (after, scan) => lastCredentialListed(tx, filter, { after, scan }),
         ),
@@ -133,7 +133,7 @@ export function createCredentialStore(context: CredentialsContext) {
         if (row.connections > 0) throw inUse(row);
         await deleteCredential(tx, id);
         const detail = detailOf(row);
-        const now = new Date(ports.now());
+        const now = await db.now();
         await record(tx, now, { tenantId: row.tenant_id, kind: 'credential.deleted', detail }, doer);
       });
     },

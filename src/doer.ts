@@ -1,7 +1,8 @@
-import { requireText } from './checks.ts';
+import { requireText, requireUuid } from './checks.ts';
 import type { Ports } from './ports.ts';
 import type { Queryable } from './store/database.ts';
 import { insertEvents, type NewEvent } from './store/events.ts';
+import type { Who } from './who.ts';
 
 /** Who does something, and why. Kept as an event. */
 export interface Doer {
@@ -10,21 +11,35 @@ export interface Doer {
   reason?: string;
 }
 
+export function requireDoer({ actor, reason }: { actor: string; reason?: string | undefined }): void {
+  requireText('actor', actor, 200);
+  if (reason !== undefined) requireText('reason', reason, 1000);
+}
+
 type RecordedEvent = Pick<NewEvent, 'kind'> & Partial<NewEvent>;
 
 export type Recorder = ReturnType<typeof recorder>;
 
 /** Writes events under an actor's name, in the transaction of what was done. */
-export function recorder(ports: Pick<Ports, 'newId'>, usualActor: string) {
+export function recorder(
+  ports: Pick<Ports, 'newId'>,
+  { actor: defaultActor, keyId }: Pick<Who, 'actor' | 'keyId'>,
+) {
+  if (keyId !== undefined) requireUuid('keyId', keyId);
   return async (
     tx: Queryable,
     now: Date,
     events: RecordedEvent | RecordedEvent[],
-    { actor = usualActor, reason }: Doer = {},
+    { actor = defaultActor, reason }: Doer = {},
   ): Promise<void> => {
-    requireText('actor', actor, 200);
-    if (reason !== undefined) requireText('reason', reason, 1000);
-    const concerns = { tenantId: null, connectionId: null, jobId: null, detail: null };
+    requireDoer({ actor, reason });
+    const concerns = {
+      tenantId: null,
+      connectionId: null,
+      jobId: null,
+      detail: null,
+      keyId: keyId ?? null,
+    };
     await insertEvents(
       tx,
       now,

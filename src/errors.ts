@@ -1,11 +1,15 @@
+import type { Wait } from './seconds-until.ts';
+
 /** Why an operation was refused. Match on `code`: messages are for people and may change. */
 export type SynclineErrorCode =
   | 'CONFIG_INVALID'
   | 'DATABASE_UNREACHABLE'
   | 'DATABASE_REFUSED'
+  | 'DATABASE_UNSUITABLE'
   | 'SCHEMA_MISSING'
   | 'SCHEMA_OUTDATED'
   | 'SCHEMA_NEWER'
+  | 'SCHEMA_FOREIGN'
   | 'INVALID_ARGUMENT'
   | 'NOT_FOUND'
   | 'CONFLICT'
@@ -72,16 +76,18 @@ abstract class ConnectorError extends Error {
 
 /** The provider wants fewer requests. The job waits at least as long as it asked for; no slot waits with it. */
 export class RateLimitedError extends ConnectorError {
-  readonly retryAfterSeconds: number | undefined;
+  /** Seconds, or what a Retry-After header says: seconds or an HTTP date. */
+  readonly retryAfterSeconds: Wait;
   /** Nothing was tried: the job waits exactly so long, and it counts as no failure. */
   readonly parked: boolean;
 
   constructor(
-    details: { retryAfterSeconds?: number | undefined; message?: string; parked?: boolean } = {},
+    details: { retryAfterSeconds?: Wait; message?: string; parked?: boolean } = {},
     options?: ErrorOptions,
   ) {
     const { retryAfterSeconds, message, parked = false } = details;
-    const asked = retryAfterSeconds === undefined ? '' : ` and asks to wait ${retryAfterSeconds} s`;
+    const isSeconds = (retryAfterSeconds ?? '') !== '' && !Number.isNaN(Number(retryAfterSeconds));
+    const asked = isSeconds ? ` and asks to wait ${retryAfterSeconds} s` : '';
     super('rate_limited', message ?? `The provider limits the rate of requests${asked}.`, options);
     this.retryAfterSeconds = retryAfterSeconds;
     this.parked = parked;

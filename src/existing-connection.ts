@@ -1,5 +1,5 @@
 import { notFound, requireUuid } from './checks.ts';
-import type { Ports } from './ports.ts';
+import { SynclineError } from './errors.ts';
 import {
   type ConnectionRow,
   findConnection,
@@ -21,23 +21,33 @@ interface ChangeOptions {
   /** Whether there may be a job to claim afterwards. */
   wakesExecutors?: boolean;
   lockTimeoutMs?: number;
+  /** Whether one that is being deleted is accepted. */
+  alsoDeleting?: boolean;
 }
 
 /** Changes a connection that somebody named, in one transaction that locks it first, as everybody does. */
 export async function changeConnection<T>(
-  { db, ports }: { db: Database; ports: Ports },
+  { db }: { db: Database },
   id: string,
   work: (tx: Queryable, row: LockedConnection, now: Date) => Promise<T>,
-  { wakesExecutors = false, ...options }: ChangeOptions = {},
+  { wakesExecutors = false, alsoDeleting = false, ...options }: ChangeOptions = {},
 ): Promise<T> {
   requireUuid('connection', id);
   return db.transaction(async (tx) => {
     const row = await lockConnection(tx, id);
     if (!row) throw noConnection(id);
-    const result = await work(tx, row, new Date(ports.now()));
+    if (!alsoDeleting) requireNotDeleting(row);
+    const result = await work(tx, row, tx.now);
     if (wakesExecutors) await wakeExecutors(tx);
     return result;
   }, options);
+}
+
+export function requireNotDeleting(row: Pick<LockedConnection, 'id' | 'deleting_since'>): void {
+  if (row.deleting_since)
+    throw new SynclineError('CONFLICT', `Connection ${row.id} is being deleted.`, {
+      hint: `Its progress: GET /v1/connections/${row.id}/deletion.`,
+    });
 }
 
 const noConnection = (id: string) => notFound(`connection ${id}`);

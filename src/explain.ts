@@ -1,3 +1,5 @@
+import { noCredential } from './credentials/credential.ts';
+import { type Deletion, errorForTenants } from './deletions.ts';
 import type { ConnectionStatus } from './store/connections.ts';
 import type { EventRow } from './store/events.ts';
 import type { JobRow } from './store/jobs.ts';
@@ -25,6 +27,7 @@ export interface Facts {
   nowMs: number;
   status: ConnectionStatus;
   provider: string;
+  hasCredential: boolean;
   nextRunAt: Date | undefined;
   lastEndedAt: Date | undefined;
   tickIntervalSeconds: number;
@@ -48,7 +51,19 @@ export function explain(facts: Facts): Explanation {
   return queued ? inLine(facts, queued) : unplaced(facts);
 }
 
-function inactive({ status, events, jobs, nowMs }: Facts): Explanation {
+export function explainDeletion({ deletedSignals, estimatedSignals, error }: Deletion): Explanation {
+  const done = `${deletedSignals.toLocaleString('en')} of about ${estimatedSignals.toLocaleString('en')} signals deleted`;
+  return { state: 'disabled', sentence: `Being deleted: ${done}.${failureOf(error)}`, nextRunAt: undefined };
+}
+
+function failureOf(error: string | undefined): string {
+  if (error === undefined) return '';
+  if (error === errorForTenants) return ` ${error}`;
+  return ` The last batch failed and is retried: ${sentenceEnd(error)}`;
+}
+
+function inactive(facts: Facts): Explanation {
+  const { status, events, jobs, nowMs } = facts;
   const finishing = jobs.some((job) => job.status === 'running')
     ? ' A run that had begun is still finishing.'
     : '';
@@ -58,6 +73,12 @@ function inactive({ status, events, jobs, nowMs }: Facts): Explanation {
   const nextRunAt = undefined;
   switch (status) {
     case 'needs_auth':
+      if (hadNoCredential(facts, event))
+        return {
+          state: 'needs_auth',
+          sentence: `Waiting for authorization: no credential has been provided yet. It runs as soon as consent is given, or a credential is attached.${finishing}`,
+          nextRunAt,
+        };
       return {
         state: 'needs_auth',
         sentence: `The provider refused its credentials${since}${because} It runs again once its credential is replaced, or it is resumed.${finishing}`,
@@ -76,6 +97,12 @@ function inactive({ status, events, jobs, nowMs }: Facts): Explanation {
         nextRunAt,
       };
   }
+}
+
+/** No provider refused anything: it was created without a credential, or ran without one. */
+function hadNoCredential({ hasCredential, lastEnded }: Facts, event: EventRow | undefined): boolean {
+  if (hasCredential) return false;
+  return event ? event.reason === noCredential : lastEnded === undefined;
 }
 
 function underWay({ nowMs, processes }: Facts, job: JobRow): Explanation {
@@ -162,11 +189,13 @@ const startMs = (job: JobRow) => Math.max(job.scheduled_at.getTime(), job.retry_
 const times = (failures: number) => (failures === 1 ? 'one failure' : `${failures} failures`);
 /** A page that follows another, or a full sync, may have to wait without having failed. */
 function whatFor(job: JobRow): string {
-  if (isParked(job)) return '';
+  if (isParked(job) || hasDied(job)) return '';
   return job.attempts > 0 ? ` after ${times(job.attempts)}` : ' before it goes on';
 }
 /** There was no budget for it. */
 const isParked = (job: JobRow) => (job.error as { parked?: unknown } | null)?.parked === true;
+/** Its process died, several times in a row. */
+const hasDied = (job: JobRow) => (job.error as { kind?: unknown } | null)?.kind === 'process_died';
 /** Others may have written anything there. */
 function messageOf(job: JobRow): string | undefined {
   const message = (job.error as { message?: unknown } | null)?.message;

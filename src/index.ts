@@ -15,6 +15,7 @@ export {
 export type { ConnectionEvent, Triggered } from './control.ts';
 export type { Credential, CredentialHandle, OAuth2, Secret } from './credentials/credential.ts';
 export type { StoredCredential } from './credentials.ts';
+export type { Deletion } from './deletions.ts';
 export type { CheckResult, Examination } from './doctor/doctor.ts';
 export type { Doer } from './doer.ts';
 export {

@@ -14,7 +14,7 @@ export interface Attempt {
   log: LogLine[];
 }
 
-/** A job, a sentence on how it went, and all its runs. */
+/** A job, a sentence on how it went, and its runs: all that are kept, or the newest whose errors and logs are about 8 MB. */
 export interface JobDetail extends Job {
   verdict: string;
   runs: Attempt[];
@@ -29,6 +29,7 @@ export function detailOf(job: Job, claimId: string | null, recorded: AttemptRow[
   );
   if (job.startedAt && job.status !== 'queued' && !isLastRecorded)
     runs.push({
+      number: (runs.at(-1)?.number ?? 0) + 1,
       outcome: job.status === 'completed' ? 'succeeded' : job.status,
       startedAt: job.startedAt,
       endedAt: job.finishedAt,
@@ -36,20 +37,17 @@ export function detailOf(job: Job, claimId: string | null, recorded: AttemptRow[
       error: job.status === 'failed' ? job.error : undefined,
       log: [],
     });
-  return {
-    ...job,
-    verdict: verdict(job, runs.length, nowMs),
-    runs: runs.map((run, i) => ({ number: i + 1, ...run })),
-  };
+  return { ...job, verdict: verdict(job, runs.at(-1)?.number ?? 0, nowMs), runs };
 }
 
-function toAttempt(row: AttemptRow): Omit<Attempt, 'number'> {
+function toAttempt(row: AttemptRow): Attempt {
   return {
+    number: row.number,
     outcome: row.outcome,
     startedAt: row.started_at,
     endedAt: row.ended_at,
     retryAfter: row.retry_after ?? undefined,
-    error: (row.error as JobFailure | null) ?? undefined,
+    error: (row.error as JobFailure | null | undefined) ?? undefined,
     log: row.log ?? [],
   };
 }
@@ -71,7 +69,8 @@ function verdict(job: Job, runs: number, nowMs: number): string {
       const startMs = Math.max(scheduledAt.getTime(), retryAfter?.getTime() ?? 0);
       const when = startMs > nowMs ? `in ${lasting(startMs - nowMs)}` : 'as soon as a slot is free';
       if (job.blocked) return 'It waits until its connection is active and runs nothing else.';
-      if (error?.parked === true) return `It waits: ${sentence(error.message)} It is tried again ${when}.`;
+      if (error?.parked === true || error?.kind === 'process_died')
+        return `It waits: ${sentence(error.message)} It is tried again ${when}.`;
       return error && job.attempts > 0
         ? `It failed ${job.attempts === 1 ? 'once' : `${job.attempts} times`}, at last with: ${sentence(error.message)} It is tried again ${when}.`
         : `It is to run ${when}.`;

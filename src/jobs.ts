@@ -2,10 +2,11 @@ import { notFound, requireOneOf, requireUuid } from './checks.ts';
 import type { JobType } from './connector.ts';
 import type { Doer, Recorder } from './doer.ts';
 import { SynclineError } from './errors.ts';
+import { requireNotDeleting } from './existing-connection.ts';
 import { firstIdAt } from './ids.ts';
+import { isObject } from './is-object.ts';
 import { detailOf, type JobDetail } from './job-detail.ts';
 import {
-  cursorTo,
   filteredPage,
   filteredPageById,
   instantPart,
@@ -21,9 +22,21 @@ import { findAttempts } from './store/attempts.ts';
 import { lockConnection } from './store/connections.ts';
 import type { Database, Queryable } from './store/database.ts';
 import { type HistoryKey, lastJobListed, listHistory, listJobs } from './store/job-lists.ts';
-import { bringForward, cancelJob, findJob, type JobRow, type JobStatus, pendingJobs } from './store/jobs.ts';
+import {
+  bringForward,
+  cancelJob,
+  findJob,
+  type JobRow,
+  type JobStatus,
+  type JobWithCursors,
+  pendingJobs,
+} from './store/jobs.ts';
+import type { Listed } from './store/page-bytes.ts';
 import { insertFollowUps } from './store/settlements.ts';
 import { recheckRuns, wakeExecutors } from './store/wake.ts';
+import type { ReadJson } from './stored-json.ts';
+import { maxPriorityOf } from './trigger.ts';
+import type { Who } from './who.ts';
 
 /** One run of a connector, waiting, under way or ended. */
 export interface Job {
@@ -79,7 +92,21 @@ export interface ListedJobs extends PageRequest {
 const jobStatuses = ['queued', 'running', 'succeeded', 'failed', 'cancelled'] as const;
 export const jobTypes = ['incremental', 'full', 'webhook'] as const;
 
-export function createJobs({ db, ports, record }: { db: Database; ports: Ports; record: Recorder }) {
+export function createJobs({
+  db,
+  ports,
+  who,
+  record,
+  json,
+}: {
+  db: Database;
+  ports: Ports;
+  who: Who;
+  record: Recorder;
+  json: ReadJson;
+}) {
+  const failureOf = (error: unknown) => readableFailure(error, who);
+  const toJob = (row: JobWithCursors): Job => ({ ...jobOf(row, json), error: failureOf(row.error) });
   return {
     /** The newest first: by when they were made, of one connection by when they last changed. */
     async list(request: ListedJobs = {}): Promise<Page<Job>> {
@@ -91,31 +118,36 @@ export function createJobs({ db, ports, record }: { db: Database; ports: Ports; 
       if (connectionId !== undefined) requireUuid('connection', connectionId);
       const times = { from: firstIdAt('since', since), until: firstIdAt('until', until) };
       const filter = { tenantId, status, provider, type, ...times };
-      const page = await db.transaction<Page<JobRow>>((tx) =>
+      const page = await db.transaction<Page<JobWithCursors>>((tx) =>
         connectionId === undefined ? byId(tx) : byConnection(tx, connectionId),
       );
       return mapPage(page, toJob);
 
-      function byId(tx: Queryable): Promise<Page<JobRow>> {
+      function byId(tx: Queryable): Promise<Page<JobWithCursors>> {
         return filteredPageById(
           'jobs',
-          { cursor, limit },
+          { cursor, limit, filter },
           (before, bounds) => listJobs(tx, filter, { before, ...bounds }),
           (before, scan) => lastJobListed(tx, filter, { before, scan }),
         );
       }
 
-      async function byConnection(tx: Queryable, id: string): Promise<Page<JobRow & HistoryKey>> {
+      async function byConnection(
+        tx: Queryable,
+        id: string,
+      ): Promise<Page<JobWithCursors & HistoryKey & Listed>> {
         const rows = await listHistory(tx, id, filter, { before: historyKey(cursor), limit: limit + 1 });
         // What a connection ran is bounded by how long jobs are kept, so it is read to the end.
-        return filteredPage('history', limit, rows, keyInHistory, async () => undefined);
+        return filteredPage('history', rows, keyInHistory, async () => undefined);
       }
     },
 
     /** A job with all its runs, as far as they are kept. */
     async get(id: string): Promise<JobDetail> {
       const row = await existing(id);
-      return detailOf(toJob(row), row.claim_id, await findAttempts(db, id), ports.now());
+      const attempts = await findAttempts(db, id);
+      const runs = attempts.map((attempt) => ({ ...attempt, error: failureOf(attempt.error) }));
+      return detailOf(toJob(row), row.claim_id, runs, ports.now());
     },
 
     /**
@@ -158,7 +190,8 @@ export function createJobs({ db, ports, record }: { db: Database; ports: Ports; 
             providerSlug: job.provider_slug,
             connectionId: job.connection_id,
             type: job.job_type,
-            priority: job.priority,
+            // The priority that an operator once gave an ended job is not for the tenant to use again.
+            priority: Math.min(job.priority, maxPriorityOf(who)),
             cursor: null,
             retryAfter: null,
           },
@@ -169,7 +202,7 @@ export function createJobs({ db, ports, record }: { db: Database; ports: Ports; 
     },
   };
 
-  async function existing(id: string): Promise<JobRow> {
+  async function existing(id: string): Promise<JobWithCursors> {
     requireUuid('job', id);
     const row = await findJob(db, id);
     if (!row) throw notFound(`job ${id}`);
@@ -183,10 +216,14 @@ export function createJobs({ db, ports, record }: { db: Database; ports: Ports; 
   ): Promise<Job> {
     const { connection_id } = await existing(id);
     const changed = await db.transaction(async (tx) => {
-      await lockConnection(tx, connection_id);
-      const job = await findJob(tx, id, 'FOR UPDATE');
-      if (!job) throw notFound(`job ${id}`);
-      const result = await work(tx, job, new Date(ports.now()));
+      const connection = await lockConnection(tx, connection_id);
+      const found = await findJob(tx, id, 'FOR UPDATE');
+      if (!found || !connection) throw notFound(`job ${id}`);
+      requireNotDeleting(connection);
+      // EXE-13: what follows from a job is its connection's, whatever the job says.
+      const { tenant_id, provider_slug } = connection;
+      const job = { ...found, tenant_id, provider_slug };
+      const result = await work(tx, job, tx.now);
       await wakeExecutors(tx);
       return result;
     });
@@ -200,12 +237,23 @@ export function historyKey(cursor: string | undefined): HistoryKey | undefined {
   return ended === undefined || id === undefined ? undefined : { ended, id };
 }
 
-const keyInHistory = (row: HistoryKey) => [row.ended, row.id];
-export const historyCursor = (row: HistoryKey) => cursorTo('history', [row.ended, row.id]);
+export const keyInHistory = (row: HistoryKey) => [row.ended, row.id];
 
 const of = (job: JobRow) => ({ tenantId: job.tenant_id, connectionId: job.connection_id, jobId: job.id });
 
-function toJob(row: JobRow): Job {
+/** EXE-9: an error that names processes has them in `deaths`. Where executors run is the operator's business. */
+function readableFailure(error: unknown, { tenantId }: Who): JobFailure | undefined {
+  if (!isObject(error) || !Array.isArray(error['deaths'])) return (error as JobFailure | null) ?? undefined;
+  const { deaths, ...rest } = error;
+  const failure = rest as unknown as JobFailure;
+  if (tenantId !== undefined) return failure;
+  const where = (deaths as { host?: unknown; pid?: unknown }[]).map(
+    (death) => `${death?.pid} on ${death?.host}`,
+  );
+  return { ...failure, message: `${failure.message} Processes: ${where.join(', ')}.` };
+}
+
+function jobOf(row: JobWithCursors, json: ReadJson): Omit<Job, 'error'> {
   return {
     id: row.id,
     tenantId: row.tenant_id,
@@ -220,10 +268,9 @@ function toJob(row: JobRow): Job {
     retryAfter: row.retry_after ?? undefined,
     startedAt: row.started_at ?? undefined,
     finishedAt: row.finished_at ?? undefined,
-    cursor: row.cursor ?? undefined,
-    nextCursor: row.next_cursor ?? undefined,
+    cursor: row.cursor === null ? undefined : (json(row.cursor) ?? undefined),
+    nextCursor: row.next_cursor === null ? undefined : (json(row.next_cursor) ?? undefined),
     signals: row.signal_count,
-    error: (row.error as Job['error']) ?? undefined,
     blocked: row.blocked,
     createdAt: row.created_at,
   };

@@ -6,11 +6,13 @@ import type { PastCursor } from './connections.ts';
 import type { Consumer } from './consumers.ts';
 import type { ConnectionEvent } from './control.ts';
 import type { StoredCredential } from './credentials.ts';
+import type { Deletion } from './deletions.ts';
 import type { Explanation } from './explain.ts';
 import type { FedSignal } from './feed/feed.ts';
 import type { JobDetail } from './job-detail.ts';
 import type { Job, JobFailure } from './jobs.ts';
 import type { Provider, Tenant } from './registry.ts';
+import type { RepairStep } from './repair.ts';
 import { jsonWithoutSecrets } from './secrets.ts';
 import type { StoredSignal } from './signals.ts';
 import { isoTime } from './times.ts';
@@ -49,6 +51,7 @@ export function connectionJson(connection: Connection) {
     health: connection.health,
     failing_since: isoTime(connection.failingSince),
     failure: connection.failure ?? null,
+    deleting_since: isoTime(connection.deletingSince),
     interval_seconds: sync.intervalSeconds ?? null,
     base_interval_seconds: sync.baseIntervalSeconds,
     next_start_at: isoTime(connection.nextStartAt),
@@ -87,6 +90,8 @@ const hints: Record<string, string> = {
   permanent: 'Trying again will not help: correct the cause, then trigger the connection.',
   cursor_expired: 'Nothing to do: a full sync follows by itself.',
   transient: 'It is tried again by itself, with growing pauses.',
+  process_died:
+    'Look at what ended these processes: memory limits, crashes of native code, calls of process.exit().',
 };
 
 /** Other workers may have written anything there. */
@@ -202,11 +207,24 @@ export const auditEventJson = (event: AuditEvent) => ({
   at: iso(event.at),
   kind: event.kind,
   actor: event.actor,
+  key_id: event.keyId ?? null,
   reason: event.reason ?? null,
   tenant_id: event.tenantId ?? null,
   connection_id: event.connectionId ?? null,
   job_id: event.jobId ?? null,
   detail: (event.detail as Record<string, unknown> | undefined) ?? null,
+});
+
+export const deletionJson = (deletion: Deletion) => ({
+  connection_id: deletion.connectionId,
+  tenant_id: deletion.tenantId,
+  state: deletion.state,
+  deleted_signals: deletion.deletedSignals,
+  estimated_signals: deletion.estimatedSignals,
+  error: deletion.error ?? null,
+  requested_at: iso(deletion.requestedAt),
+  updated_at: iso(deletion.updatedAt),
+  finished_at: isoTime(deletion.finishedAt),
 });
 
 export const keyJson = (key: ApiKey) => ({
@@ -217,6 +235,7 @@ export const keyJson = (key: ApiKey) => ({
   tenant_id: key.tenantId ?? null,
   created_at: iso(key.createdAt),
   created_by: key.createdBy,
+  parent_id: key.parentId ?? null,
   last_used_at: isoTime(key.lastUsedAt),
   revoked_at: isoTime(key.revokedAt),
 });
@@ -249,6 +268,25 @@ export function explanationJson({ state, sentence, nextRunAt }: Explanation) {
   return { state, sentence, next_run_at: isoTime(nextRunAt) };
 }
 
-export function eventJson({ at, kind, actor, reason, jobId }: ConnectionEvent) {
-  return { at: isoTime(at), kind, actor, reason: reason ?? null, job_id: jobId ?? null };
+export function eventJson({ at, kind, actor, keyId, reason, jobId }: ConnectionEvent) {
+  return {
+    at: isoTime(at),
+    kind,
+    actor,
+    key_id: keyId ?? null,
+    reason: reason ?? null,
+    job_id: jobId ?? null,
+  };
 }
+
+export const repairJson = ({ items, skipped, nextCursor }: RepairStep) => ({
+  items: items.map(({ id, tenantId, provider, nextRunAt, jobIds }) => ({
+    connection_id: id,
+    tenant_id: tenantId,
+    provider,
+    next_run_at: nextRunAt ? { from: iso(nextRunAt.from), to: iso(nextRunAt.to) } : null,
+    job_ids: jobIds,
+  })),
+  skipped,
+  next_cursor: nextCursor ?? null,
+});

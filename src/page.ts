@@ -1,8 +1,11 @@
 import { invalid, requireWhole } from './checks.ts';
+import type { Listed } from './store/page-bytes.ts';
+
+export { maxPageBytes } from './store/page-bytes.ts';
 
 /** A part of a list. `nextCursor` is where to go on; there is nothing more once it is undefined. */
 export interface Page<T> {
-  /** May be fewer than were asked for, even none, while there is more: a page reads a bounded number of rows. */
+  /** May be fewer than requested, even none, while there is more: a page reads a bounded number of rows and holds about 8 MB. */
   items: T[];
   nextCursor: string | undefined;
 }
@@ -34,14 +37,23 @@ interface Part {
   test(text: string): boolean;
 }
 
-/** The key that a cursor stands for. Each part is checked by its pattern, because it came from outside. */
-export function keyOf(list: string, cursor: string | undefined, parts: readonly Part[]): Key | undefined {
+/**
+ * The key that a cursor stands for. Each part is checked by its pattern, because it came from outside. Parts that a later release has added
+ * are all there or all missing.
+ */
+export function keyOf(
+  list: string,
+  cursor: string | undefined,
+  parts: readonly Part[],
+  added: readonly Part[] = [],
+): Key | undefined {
   if (cursor === undefined) return undefined;
   const [name, ...key] = parsed(cursor);
+  const all = [...parts, ...added];
   const isOurs =
     name === list &&
-    key.length === parts.length &&
-    key.every((part, i) => typeof part === 'string' && parts[i]?.test(part));
+    (key.length === parts.length || key.length === all.length) &&
+    key.every((part, i) => typeof part === 'string' && all[i]?.test(part));
   if (!isOurs)
     throw invalid(
       `cursor is ${JSON.stringify(cursor.slice(0, 80))}; it is none of this list.`,
@@ -73,41 +85,37 @@ export const instantPart: Part = {
 };
 
 /** Rows that a page with a filter may read. About 20 ms of work; a filter that finds less goes on with the next page. */
-export const mostScanned = 10_000;
+export const maxScanned = 10_000;
 
-/**
- * A page of rows that a filter lets through, of which one more than `limit` was asked for. Where there was none, `lastScanned` says how far the search has
- * come; undefined means to the end.
- */
-export async function filteredPage<Row>(
+/** A page of rows that a filter lets through. Where none follows, `lastScanned` says how far the search has come; undefined means to the end. */
+export async function filteredPage<Row extends Listed>(
   list: string,
-  limit: number,
-  rows: Row[],
+  items: Row[],
   keyOfRow: (row: Row) => Key,
   lastScanned: () => Promise<Key | undefined>,
 ): Promise<Page<Row>> {
-  const items = rows.slice(0, limit);
   const last = items.at(-1);
-  const key = rows.length > limit && last !== undefined ? keyOfRow(last) : await lastScanned();
+  const key = last?.followed ? keyOfRow(last) : await lastScanned();
   return { items, nextCursor: key && cursorTo(list, key) };
 }
 
 /** The same for rows that are ordered by their ids: reads those that follow `from`, where the page before ended. */
-export async function filteredPageById<Row extends { id: string }>(
+export async function filteredPageById<Row extends Listed & { id: string }>(
   list: string,
-  { cursor, limit }: { cursor: string | undefined; limit: number },
+  { cursor, limit, filter }: { cursor: string | undefined; limit: number; filter: object },
   read: (from: string | undefined, bounds: { limit: number; scan: number }) => Promise<Row[]>,
   lastScanned: (from: string | undefined, scan: number) => Promise<string | undefined>,
 ): Promise<Page<Row>> {
   const from = keyOf(list, cursor, [uuidPart])?.[0];
-  const rows = await read(from, { limit: limit + 1, scan: mostScanned });
+  const rows = await read(from, { limit: limit + 1, scan: maxScanned });
   return filteredPage(
     list,
-    limit,
     rows,
     ({ id }) => [id],
     async () => {
-      const last = await lastScanned(from, mostScanned);
+      // Without a filter every row that was read is in the page: where none follows, it was the last.
+      if (Object.values(filter).every((value) => value === undefined)) return undefined;
+      const last = await lastScanned(from, maxScanned);
       return last === undefined ? undefined : [last];
     },
   );
@@ -117,10 +125,12 @@ export function mapPage<A, B>({ items, nextCursor }: Page<A>, map: (item: A) => 
   return { items: items.map(map), nextCursor };
 }
 
-/** A page of a list that is ordered by one column, of which one more than `limit` was asked for. */
-export function pageOf<T>(list: string, rows: T[], limit: number, key: (item: T) => string): Page<T> {
-  const items = rows.slice(0, limit);
+/** A page of a list that is read to its end. */
+export function pageOf<Row extends Listed>(
+  list: string,
+  items: Row[],
+  keyOfRow: (row: Row) => Key,
+): Page<Row> {
   const last = items.at(-1);
-  const isMore = rows.length > limit && last !== undefined;
-  return { items, nextCursor: isMore ? cursorTo(list, [key(last)]) : undefined };
+  return { items, nextCursor: last?.followed ? cursorTo(list, keyOfRow(last)) : undefined };
 }

@@ -7,17 +7,18 @@ import { fetch as undiciFetch } from 'undici';
  * in a second, and lose a connection at any statement it likes.
  */
 export interface Ports {
-  /** The time of day, in milliseconds since 1970. */
+  /** The time of day, in milliseconds since 1970. Inside the engine this is the database's clock (DB-6). */
   now(): number;
   /** Milliseconds that only ever grow, for measuring how long something took. */
   monotonicMs(): number;
   /** Uniform in [0, 1). */
   random(): number;
-  newId(): string;
+  /** A new id; in the order of time, `now()` unless given. */
+  newId(nowMs?: number): string;
   /** Resolves after `ms`, or as soon as the signal aborts; never rejects. */
   sleep(ms: number, signal: AbortSignal): Promise<void>;
-  /** The clock that leases are judged by; null means the database's own, the only one that all processes share. */
-  leaseTime(): Date | null;
+  /** DB-6: the clock that decides what is due or expired. Null: the database's own, the only one that all processes share. */
+  databaseTime(): Date | null;
   /** Every statement goes out through here: `send` puts it on the wire and resolves with the answer. */
   query<T>(statement: string, send: () => Promise<T>): Promise<T>;
   /** Every request to a provider goes out through here. */
@@ -31,9 +32,9 @@ export const systemPorts: Ports = {
   now: () => Date.now(),
   monotonicMs: () => performance.now(),
   random: () => Math.random(),
-  newId: () => timeOrderedId(Date.now()),
+  newId: (nowMs = Date.now()) => timeOrderedId(nowMs),
   sleep: (ms, signal) => delay(Math.min(ms, longestDelayMs), undefined, { signal }).catch(() => {}),
-  leaseTime: () => null,
+  databaseTime: () => null,
   query: (_statement, send) => send(),
   // The library's own rather than the platform's: only that one takes its agents, which keep requests to public networks.
   fetch: undiciFetch as unknown as typeof fetch,

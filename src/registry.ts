@@ -1,6 +1,6 @@
 import { notFound, requireText, requireUuid } from './checks.ts';
 import type { Recorder } from './doer.ts';
-import { keyOf, type Page, type PageRequest, pageLimit, pageOf, uuidPart } from './page.ts';
+import { keyOf, mapPage, type Page, type PageRequest, pageLimit, pageOf, uuidPart } from './page.ts';
 import type { Ports } from './ports.ts';
 import type { Database } from './store/database.ts';
 import { findProvider, listProviders, type ProviderRow, upsertProvider } from './store/providers.ts';
@@ -35,7 +35,7 @@ export function createTenants({ db, ports, who, record }: Context) {
       requireOperator(who, 'make tenants');
       requireText('name', name, 200);
       const id = ports.newId();
-      const now = new Date(ports.now());
+      const now = await db.now();
       await db.transaction(async (tx) => {
         await insertTenant(tx, now, id, name);
         await record(tx, now, { tenantId: id, kind: 'tenant.created', detail: { name } });
@@ -60,13 +60,16 @@ export function createTenants({ db, ports, who, record }: Context) {
       if (search !== undefined) requireText('search', search, 200);
       const after = keyOf('tenants', cursor, [uuidPart])?.[0];
       const rows = await db.transaction((tx) => listTenants(tx, { search, after, limit: limit + 1 }));
-      return pageOf('tenants', rows.map(toTenant), limit, ({ id }) => id);
+      return mapPage(
+        pageOf('tenants', rows, ({ id }) => [id]),
+        toTenant,
+      );
     },
   };
 }
 
 /** The outside systems that there are connectors for. */
-export function createProviders({ db, ports, who, record }: Context) {
+export function createProviders({ db, who, record }: Context) {
   return {
     async register(provider: {
       slug: string;
@@ -78,7 +81,7 @@ export function createProviders({ db, ports, who, record }: Context) {
       requireText('slug', slug, 200);
       if (displayName !== null) requireText('displayName', displayName, 200);
       if (authType !== null) requireText('authType', authType, 200);
-      const now = new Date(ports.now());
+      const now = await db.now();
       await db.transaction(async (tx) => {
         await upsertProvider(tx, now, { slug, displayName, authType });
         await record(tx, now, { kind: 'provider.registered', detail: { slug } });
@@ -93,7 +96,10 @@ export function createProviders({ db, ports, who, record }: Context) {
       const limit = pageLimit(wanted);
       const after = keyOf('providers', cursor, [/^[^\0]+$/])?.[0];
       const rows = await listProviders(db, after, limit + 1);
-      return pageOf('providers', rows.map(toProvider), limit, ({ slug }) => slug);
+      return mapPage(
+        pageOf('providers', rows, ({ slug }) => [slug]),
+        toProvider,
+      );
     },
   };
 }

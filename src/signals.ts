@@ -6,13 +6,14 @@ import {
   instantPart,
   keyOf,
   mapPage,
-  mostScanned,
+  maxScanned,
   type Page,
   type PageRequest,
   pageLimit,
   uuidPart,
 } from './page.ts';
 import type { Database, Queryable } from './store/database.ts';
+import type { Listed } from './store/page-bytes.ts';
 import {
   findSignal,
   lastReceivedListed,
@@ -22,6 +23,7 @@ import {
   type SignalFilter,
   type SignalRow,
 } from './store/signals.ts';
+import type { ReadJson } from './stored-json.ts';
 
 /** A signal as it was stored. */
 export interface StoredSignal {
@@ -58,7 +60,7 @@ export interface ListedSignals extends SignalsFilter, PageRequest {
 }
 
 /** Signals that are there. Those that come are handed out by the feed. */
-export function createSignals({ db }: { db: Database }) {
+export function createSignals({ db, json }: { db: Database; json: ReadJson }) {
   return {
     /** The newest first. */
     async list({
@@ -69,15 +71,15 @@ export function createSignals({ db }: { db: Database }) {
     }: ListedSignals = {}): Promise<Page<StoredSignal>> {
       const limit = pageLimit(wanted);
       const filter = checkedFilter(given);
-      const page = await db.transaction((tx) =>
+      const page = await db.transaction<Page<SignalRow>>((tx) =>
         filter.connectionId === undefined ? byId(tx) : byConnection(tx, filter.connectionId),
       );
-      return mapPage(page, toSignal);
+      return mapPage(page, (row) => toSignal(row, json));
 
       function byId(tx: Queryable): Promise<Page<SignalRow>> {
         return filteredPageById(
           'signals',
-          { cursor, limit },
+          { cursor, limit, filter },
           (before, bounds) => listSignals(tx, filter, { before, payload, ...bounds }),
           (before, scan) => lastSignalListed(tx, filter, { before, scan }),
         );
@@ -86,16 +88,15 @@ export function createSignals({ db }: { db: Database }) {
       async function byConnection(tx: Queryable, connectionId: string): Promise<Page<SignalRow>> {
         const [received, id] = keyOf('received', cursor, [instantPart, uuidPart]) ?? [];
         const before = received === undefined || id === undefined ? undefined : { received, id };
-        const scan = mostScanned;
+        const scan = maxScanned;
         const rows = await listReceived(tx, connectionId, filter, {
           before,
           limit: limit + 1,
           payload,
           scan,
         });
-        return filteredPage<SignalRow & { received: string }>(
+        return filteredPage<SignalRow & Listed & { received: string }>(
           'received',
-          limit,
           rows,
           (row) => [row.received, row.id],
           async () => {
@@ -110,12 +111,12 @@ export function createSignals({ db }: { db: Database }) {
       requireUuid('signal', id);
       const row = await findSignal(db, id);
       if (!row) throw notFound(`signal ${id}`);
-      return toSignal(row);
+      return toSignal(row, json);
     },
   };
 }
 
-export function toSignal(row: SignalRow): StoredSignal {
+export function toSignal(row: SignalRow, json: ReadJson): StoredSignal {
   return {
     id: row.id,
     tenantId: row.tenant_id,
@@ -126,7 +127,7 @@ export function toSignal(row: SignalRow): StoredSignal {
     kind: row.kind,
     occurredAt: row.occurred_at,
     receivedAt: row.received_at,
-    payload: row.payload,
+    payload: row.payload === undefined ? undefined : json(row.payload),
     dedupeKey: row.dedupe_key ?? undefined,
   };
 }

@@ -1,10 +1,11 @@
+import { aheadLimitsOf } from './ahead-limits.ts';
 import { requireText, requireWhole } from './checks.ts';
 import type { Config } from './config/settings.ts';
 import { ageEdgesSeconds, lagEdgesMs, percentile } from './histogram.ts';
-import type { Ports } from './ports.ts';
 import { baseInterval } from './schedule/interval.ts';
+import { type Ahead, connectionsAhead, jobsAhead, ownAhead } from './store/ahead.ts';
 import { otherProvidersWaiting } from './store/claims.ts';
-import type { Database, Queryable } from './store/database.ts';
+import type { Database, Transaction } from './store/database.ts';
 import { findProcesses } from './store/processes.ts';
 import { type Counts, sumRollups } from './store/rollups.ts';
 import { lastTickAt } from './store/schedulers.ts';
@@ -62,7 +63,7 @@ export interface Load {
 }
 
 export interface Attention {
-  cause: 'needs_auth' | 'failing' | 'overdue' | 'unserved';
+  cause: 'needs_auth' | 'failing' | 'overdue' | 'too_far_ahead' | 'unserved';
   provider: string | undefined;
   failure: string | undefined;
   count: number;
@@ -90,6 +91,8 @@ const unservedAfterMs = 60_000;
 
 const remedies: Record<string, string> = {
   unauthorized: 'The provider refuses the credentials: have the customer connect again, then resume.',
+  no_credential:
+    'Waiting for authorization: no credential has been provided yet. Ask the customer for consent, or attach one.',
   permanent:
     'The provider or the connector says that trying again will not help: look at the error, then trigger.',
   cursor_expired:
@@ -100,24 +103,23 @@ const remedies: Record<string, string> = {
 /** Numbers over everything that a view may see: sums that were kept as runs ended, and look-ups that read little. */
 export function createStats({
   db,
-  ports,
   who,
-  config,
+  config: { scheduler: config, rateLimit },
 }: {
   db: Database;
-  ports: Ports;
   who: Who;
-  config: Config['scheduler'];
+  config: Pick<Config, 'scheduler' | 'rateLimit'>;
 }) {
   const isOperator = who.tenantId === undefined;
+  const limits = aheadLimitsOf({ scheduler: config, rateLimit });
   const usualJitter = (config.jitterPctMin + config.jitterPctMax) / 2;
 
   return {
     async overview(): Promise<Overview> {
-      const now = new Date(ports.now());
       return db.transaction(async (tx) => {
+        const { now } = tx;
         const alive = isOperator
-          ? (await findProcesses(tx, ports.leaseTime())).filter((process) => process.alive)
+          ? (await findProcesses(tx, now)).filter((process) => process.alive)
           : undefined;
         const from = new Date(now.getTime() - 60 * minuteMs);
         const [hour] = await sumRollups(tx, { from, to: nextMinute(now), stepSeconds: 3720 });
@@ -148,7 +150,7 @@ export function createStats({
       const fits = (one: number) => minutes / one <= mostPoints && (one >= 60 || minutes <= finestMinutes);
       const step = stepMinutes.find(fits) ?? (stepMinutes.at(-1) as number);
       const stepMs = step * minuteMs;
-      const to = new Date((Math.floor(ports.now() / stepMs) + 1) * stepMs);
+      const to = new Date((Math.floor((await db.now()).getTime() / stepMs) + 1) * stepMs);
       const from = new Date(to.getTime() - Math.ceil(minutes / step) * stepMs);
       const sums = await db.transaction((tx) =>
         sumRollups(tx, { from, to, stepSeconds: stepMs / 1000, provider }),
@@ -162,7 +164,7 @@ export function createStats({
 
     /** How many runs each of the next sixty minutes will bring, as things stand. */
     async load(): Promise<Load> {
-      const from = new Date(ports.now());
+      const from = await db.now();
       const to = new Date(from.getTime() + loadMinutes * minuteMs);
       const { groups, share } = await db.transaction((tx) =>
         dueGroups(tx, { from, to, isWhole: isOperator }),
@@ -196,13 +198,18 @@ export function createStats({
           groups.map(({ row }) => row.example),
         );
         const troubles = groups.map(({ row, cause }) => trouble(row, cause, messages.get(row.example)));
-        return [...(await overdue(tx)), ...(isOperator ? await unserved(tx) : []), ...troubles];
+        return [
+          ...(await overdue(tx)),
+          ...(await tooFarAhead(tx)),
+          ...(isOperator ? await unserved(tx) : []),
+          ...troubles,
+        ];
       });
     },
   };
 
-  async function overdue(tx: Queryable): Promise<Attention[]> {
-    const before = new Date(ports.now() - 3 * config.tickIntervalSeconds * 1000);
+  async function overdue(tx: Transaction): Promise<Attention[]> {
+    const before = new Date(tx.now.getTime() - 3 * config.tickIntervalSeconds * 1000);
     const { count, atLeast, since } = await overdueConnections(tx, before);
     if (count === 0) return [];
     const remedy = 'No scheduler has placed their runs: see that one is running (`syncline start`).';
@@ -210,10 +217,33 @@ export function createStats({
     return [{ cause: 'overdue', count, atLeast, since: since ?? undefined, remedy, ...unknown }];
   }
 
-  async function unserved(tx: Queryable): Promise<Attention[]> {
-    const processes = await findProcesses(tx, ports.leaseTime());
+  async function tooFarAhead(tx: Transaction): Promise<Attention[]> {
+    const now = tx.now;
+    const { connections, jobs } = isOperator
+      ? { connections: await connectionsAhead(tx, now, limits), jobs: await jobsAhead(tx, now, limits) }
+      : await ownAhead(tx, now, limits);
+    const count = connections.count + jobs.count;
+    if (count === 0) return [];
+    return [
+      {
+        cause: 'too_far_ahead',
+        provider: undefined,
+        failure: undefined,
+        count,
+        atLeast: connections.atLeast || jobs.atLeast,
+        since: undefined,
+        message: aheadMessage(connections, jobs),
+        remedy:
+          'Their times lie further ahead than their schedule allows, so they do not run: a process with a wrong clock wrote them, or their interval was longer then. Repair moves them back (`syncline schedule repair`).',
+        filter: undefined,
+      },
+    ];
+  }
+
+  async function unserved(tx: Transaction): Promise<Attention[]> {
+    const processes = await findProcesses(tx, tx.now);
     const served = processes.filter(({ alive }) => alive).flatMap(({ providers }) => providers);
-    const before = new Date(ports.now() - unservedAfterMs);
+    const before = new Date(tx.now.getTime() - unservedAfterMs);
     const waiting = await otherProvidersWaiting(tx, served, before);
     return waiting.map((provider) => ({
       cause: 'unserved',
@@ -227,6 +257,19 @@ export function createStats({
       filter: undefined,
     }));
   }
+}
+
+function aheadMessage(connections: Ahead, jobs: Ahead): string {
+  const parts = [
+    { many: connections, one: 'connection', what: 'next_run_at' },
+    { many: jobs, one: 'queued job', what: 'scheduled_at or retry_after' },
+  ].filter(({ many }) => many.count > 0);
+  return parts
+    .map(({ many: { count, examples }, one, what }) => {
+      const example = examples[0] === undefined ? '' : `, such as ${examples[0]}`;
+      return `${count} ${one}${count === 1 ? '' : 's'} (${what})${example}`;
+    })
+    .join('; ');
 }
 
 function trouble(row: TroubleRow, cause: 'needs_auth' | 'failing', message: string | undefined): Attention {

@@ -7,24 +7,34 @@ import { suggestion } from './config/suggest.ts';
 import { type Connector, connectorsByProvider } from './connector.ts';
 import { createFinish } from './credentials/finish.ts';
 import { createCredentialHandles } from './credentials/handles.ts';
+import { createStart } from './credentials/start.ts';
 import { createVault } from './credentials/vault.ts';
 import { type Examination, examine } from './doctor/doctor.ts';
+import { withMissingGrants } from './doctor/grants.ts';
+import { describeRepair } from './doctor/repair.ts';
 import { describeError, SynclineError } from './errors.ts';
 import { createFeedReader } from './feed/reader.ts';
 import { createFeedWatch } from './feed/watch.ts';
+import { createGate, sharesOfPool } from './gate.ts';
 import { type TickResult, tick } from './pipeline/tick.ts';
 import { type Ports, systemPorts } from './ports.ts';
 import { retryDelayMs } from './retry-delay.ts';
+import { createDeleter } from './runtime/deleter.ts';
 import { type Executor, startExecutor, type WorkTotals } from './runtime/executor.ts';
+import { watchFailures } from './runtime/hopeless.ts';
 import { startJanitor } from './runtime/janitor.ts';
 import type { Loop } from './runtime/loop.ts';
 import { startScheduler } from './runtime/scheduler.ts';
-import { openDatabase } from './store/database.ts';
+import { type Database, openDatabase } from './store/database.ts';
 import { explainDatabaseError, isPassing } from './store/database-errors.ts';
+import { repairFeed } from './store/feed-sequence.ts';
+import { gated } from './store/gated.ts';
 import { checkSchema, type MigrationResult, migrate } from './store/migrate.ts';
 import { openReserved } from './store/reserved.ts';
 import { lastTickAt } from './store/schedulers.ts';
+import { openSingle } from './store/single.ts';
 import type { WakeReason } from './store/wake.ts';
+import { parseStored, type ReadJson } from './stored-json.ts';
 import { createLogger } from './telemetry/log.ts';
 import { createTelemetry, type TelemetryProviders } from './telemetry/telemetry.ts';
 import { createView, explained, explainedAll, type View } from './view.ts';
@@ -42,7 +52,7 @@ export interface SynclineOptions extends ConfigOptions {
   logger?: Logger;
   /** Where metrics and spans go; the providers registered with OpenTelemetry unless given. */
   telemetry?: TelemetryProviders;
-  /** Where time and randomness come from; the system unless given. */
+  /** Where time, timers and randomness come from; the system unless given. */
   ports?: Ports;
 }
 
@@ -62,26 +72,34 @@ export interface Syncline extends View {
   stop(options?: { serving?: Promise<unknown> | undefined }): Promise<void>;
   /** Runs one complete scheduler tick, as of `at`. */
   tick(options?: { at?: Date }): Promise<TickResult>;
-  /** Runs due jobs until nothing is due and nothing runs, or until `signal` aborts or `stop` is called. */
+  /**
+   * Runs due jobs until nothing is due and nothing runs, or until `signal` aborts or `stop` is called. Rejects where no retry helps
+   * (a missing grant or table), and after two minutes without the database.
+   */
   drain(options?: { signal?: AbortSignal }): Promise<WorkTotals>;
-  /** The same engine as somebody else sees it: limited to a tenant if there is one, changes under the actor's name. */
-  as(who: Who): View;
+  /**
+   * The engine for one caller: limited to a tenant if there is one, with changes recorded under the actor's name. `json` converts
+   * stored JSON text (payloads, cursors of jobs, details of events); the default parses it.
+   */
+  as(who: Who, json?: ReadJson): View;
   /** Who is behind an API key or a session. */
   readonly access: Access;
   /** Takes what a provider sent to a connection's webhook: for servers of one's own. */
   readonly receive: Receive;
-  /** Takes people back who were sent to a provider to give their consent. */
-  readonly authorizations: { finish: ReturnType<typeof createFinish> };
+  /** The way of a person to a provider and back, bound to one browser: for servers of one's own. */
+  readonly authorizations: ReturnType<typeof createStart> & { finish: ReturnType<typeof createFinish> };
   /** Whether the database can be used, and when a scheduler last ticked. */
   status(): Promise<Status>;
-  /** Looks for what is wrong with the database and the fleet, and what to do about it. Writes nothing. */
-  doctor(): Promise<Examination>;
+  /** Looks for what is wrong with the database and the fleet, and what to do about it. Writes only if asked to `fix`. */
+  doctor(options?: { fix?: boolean }): Promise<Examination>;
 }
 
 export interface Status {
   schemaVersion: number;
   lastTickAt: Date | undefined;
   tickIntervalSeconds: number;
+  /** DB-6: the database's time, which `lastTickAt` is compared with. */
+  now: Date;
 }
 
 export function createSyncline(options: SynclineOptions = {}): Syncline {
@@ -101,11 +119,16 @@ export interface Parts {
   providers?: TelemetryProviders;
 }
 
+/** How long a call of the API waits for one of the database connections that the API may use. */
+const maxApiWaitMs = 10_000;
+/** Probes give up after one to five seconds. */
+const probeTimeoutMs = 2000;
+
 /** About four seconds: a database that is just restarting is back by then, and a person has not given up. */
-const usualAttempts = 5;
+const defaultAttempts = 5;
 
 /** Builds the engine from a configuration that has been loaded and checked. */
-export function compose({ config, log, ports, connectors: given, providers }: Parts): Syncline {
+export function compose({ config, log, ports: outside, connectors: given, providers }: Parts): Syncline {
   const connectors = connectorsByProvider(given);
   if (config.database.url === undefined) {
     throw new SynclineError('CONFIG_INVALID', 'No database is configured.', {
@@ -115,10 +138,22 @@ export function compose({ config, log, ports, connectors: given, providers }: Pa
   const { url, schema } = config.database;
   const explain = (error: unknown) => explainDatabaseError(error, url);
   const stopping = new AbortController();
-  const db = openDatabase(config.database, ports, (error) => {
-    // While closing, a server that goes away at the same time is no news.
-    if (!stopping.signal.aborted) log.debug(`an idle database connection was lost: ${describeError(error)}`);
+  const db = openDatabase(config.database, {
+    ports: outside,
+    onConnectionLost: (error) => {
+      // While closing, a server that goes away at the same time is no news.
+      if (!stopping.signal.aborted)
+        log.debug(`an idle database connection was lost: ${describeError(error)}`);
+    },
+    onSkew: (skewMs) =>
+      log.warn({ event: 'clock_skew', skew_seconds: Math.trunc(skewMs / 1000) }, skewMessage(skewMs)),
   });
+  // DB-6: everything below decides and numbers by the database's clock, whatever this machine's clock shows.
+  const ports: Ports = {
+    ...outside,
+    now: () => db.clock.nowMs(),
+    newId: () => outside.newId(db.clock.nowMs()),
+  };
   const telemetry = createTelemetry(log, config.metrics, explain, providers);
   const shared = { db, ports, telemetry };
   const scheduler = { ...shared, config: config.scheduler };
@@ -126,7 +161,6 @@ export function compose({ config, log, ports, connectors: given, providers }: Pa
   const credentials = createCredentialHandles({ ...shared, vault, log, connectors, config: config.database });
   const budgets = createBudgetKeeper({ ...shared, explain });
   const { poolSize } = config.database;
-  const receive = createReceiver({ db, ports, log, connectors, vault, poolSize });
   const executor = {
     ...shared,
     config: config.executor,
@@ -136,13 +170,41 @@ export function compose({ config, log, ports, connectors: given, providers }: Pa
     openReserved: (onWake: (reason: WakeReason) => void) => {
       // Two tries must fit into a lease, and a server that is only slow must not be taken for dead.
       const timeoutMs = Math.min(10_000, Math.max(1000, config.executor.leaseSeconds * 300));
-      return openReserved({ config: config.database, ports, timeoutMs, onWake });
+      return openReserved({ config: config.database, ports, clock: db.clock, timeoutMs, onWake });
     },
   };
-  const feed = { reader: createFeedReader(), watch: createFeedWatch({ db, ports }) };
-  const viewFor = (who: Who): View =>
-    createView({ db: db.scopedTo(who.tenantId), ports, who, config, connectors, vault, explain, ...feed });
+  const deleter = createDeleter(shared);
+  const continueDeletions = () => deleter.start();
   const loops: Loop[] = [];
+  const shares = sharesOfPool(poolSize);
+  // Where roles run, calls of the API leave connections to them; elsewhere only deliveries need some.
+  const apiGate = createGate(() => (loops.length > 0 ? shares.api : poolSize - shares.deliveries), {
+    fair: true,
+    maxWait: { ms: maxApiWaitMs, ports },
+    refusal: noConnectionFree,
+  });
+  const apiDb = (holder: string): Database => gated(db, (work) => apiGate.through(work, holder));
+  // Of two connections one is the engine's.
+  const deliveriesGate = poolSize < 3 ? apiGate : createGate(shares.deliveries);
+  const receive = createReceiver({
+    ...{ db, ports, log, connectors, vault },
+    ...{ gate: deliveriesGate, maxHeld: Math.max(1, shares.deliveries - 1) },
+  });
+  const probe = openSingle({
+    config: config.database,
+    ports,
+    clock: db.clock,
+    name: 'syncline probe',
+    timeoutMs: probeTimeoutMs,
+  });
+  const feed = { reader: createFeedReader(), watch: createFeedWatch({ db: apiDb('feed'), ports }) };
+  const viewFor = (who: Who, json: ReadJson = parseStored): View => {
+    const viewDb = apiDb(who.tenantId ?? who.actor).scopedTo(who.tenantId);
+    return createView({
+      ...{ db: viewDb, ports, who, config, connectors, vault, explain, json, continueDeletions },
+      ...feed,
+    });
+  };
   let started = false;
   let stopped: Promise<void> | undefined;
 
@@ -168,41 +230,62 @@ export function compose({ config, log, ports, connectors: given, providers }: Pa
     }
   }
 
+  /** What must hold before anything runs. */
+  /** Checks the schema, and reads the clock that everything goes by from here on. */
+  async function check(): Promise<void> {
+    await checkSchema(db, schema);
+    await db.now();
+  }
+
+  async function prepare(): Promise<void> {
+    await check();
+    const repaired = await repairFeed(db);
+    if (repaired) log.warn({ event: 'feed_repaired', ...repaired }, describeRepair(repaired));
+  }
+
   async function shutDown(serving: Promise<unknown> | undefined): Promise<void> {
     stopping.abort();
     if (started)
       log.info({ event: 'shutdown' }, 'shutting down: nothing new starts, work under way is finished');
     await Promise.all(loops.map((loop) => loop.stop()));
     await serving?.catch(() => {});
+    await deleter.stop();
     await budgets.stop();
+    await probe.close();
     await db.close();
     if (started) log.info({ event: 'stopped' }, 'stopped');
   }
 
   return {
     config,
-    migrate: () => patiently(() => migrate(config.database), usualAttempts),
-    ready: async ({ attempts = usualAttempts } = {}) => {
-      await patiently(() => checkSchema(db, schema), attempts);
+    migrate: () =>
+      patiently(
+        () => migrate(config.database, { ports, onBlocked: (message) => log.warn(message) }),
+        defaultAttempts,
+      ),
+    ready: async ({ attempts = defaultAttempts } = {}) => {
+      await patiently(check, attempts);
     },
-    tick: ({ at } = {}) => explained(tick(scheduler, at?.getTime() ?? ports.now(), stopping.signal), explain),
+    tick: ({ at } = {}) => explained(tick(scheduler, at?.getTime(), stopping.signal), explain),
 
     async drain({ signal } = {}) {
       if (stopping.signal.aborted) throw new SynclineError('CONFLICT', 'This Syncline has been stopped.');
-      await patiently(() => checkSchema(db, schema), usualAttempts);
-      const worker: Executor = startExecutor(executor);
+      await patiently(prepare, defaultAttempts);
+      const watch = watchFailures(telemetry, ports);
+      const worker: Executor = startExecutor({ ...executor, telemetry: watch.telemetry });
       loops.push(worker);
       const over = new AbortController();
-      const told = new Promise<void>((resolve) => {
+      const aborted = new Promise<void>((resolve) => {
         for (const one of [signal, stopping.signal]) {
           if (one?.aborted) resolve();
           one?.addEventListener('abort', () => resolve(), { once: true, signal: over.signal });
         }
       });
-      await Promise.race([worker.drained(), told]);
+      const failed = await Promise.race([worker.drained(), aborted, watch.hopeless]);
       over.abort();
       await worker.stop();
       loops.splice(loops.indexOf(worker), 1);
+      if (failed) throw await withMissingGrants(db, explain(failed.error));
       return worker.totals();
     },
 
@@ -211,7 +294,7 @@ export function compose({ config, log, ports, connectors: given, providers }: Pa
       if (started) throw new SynclineError('CONFLICT', 'This Syncline has been started already.');
       started = true;
       try {
-        await patiently(() => checkSchema(db, schema), Number.POSITIVE_INFINITY);
+        await patiently(prepare, Number.POSITIVE_INFINITY);
       } catch (error) {
         started = false;
         // Told to stop while it waited for the database: that is no failure.
@@ -229,17 +312,37 @@ export function compose({ config, log, ports, connectors: given, providers }: Pa
 
     ...viewFor({ actor: 'api' }),
     as: viewFor,
-    access: explainedAll(createAccess({ db, ports }), explain),
+    access: explainedAll(createAccess({ db: apiDb('access'), ports }), explain),
     ...explainedAll({ receive }, explain),
-    authorizations: explainedAll({ finish: createFinish({ db, ports, vault, connectors, log }) }, explain),
-    doctor: () => explained(examine({ db, ports, config, vault, explain }), explain),
+    authorizations: explainedAll(
+      {
+        ...createStart({ db: apiDb('authorizations'), ports, vault, connectors }),
+        finish: createFinish({ db: apiDb('authorizations'), ports, vault, connectors, log }),
+      },
+      explain,
+    ),
+    doctor: ({ fix = false } = {}) => explained(examine({ db, ports, config, vault, explain, fix }), explain),
     status: async () => {
-      const schemaVersion = await explained(checkSchema(db, schema), explain);
-      const tickedAt = await explained(lastTickAt(db), explain);
+      const schemaVersion = await explained(checkSchema(probe, schema), explain);
+      const tickedAt = await explained(lastTickAt(probe), explain);
+      const now = await explained(probe.now(), explain);
       const { tickIntervalSeconds } = config.scheduler;
-      return { schemaVersion, lastTickAt: tickedAt, tickIntervalSeconds };
+      return { schemaVersion, lastTickAt: tickedAt, tickIntervalSeconds, now };
     },
   };
+}
+
+function skewMessage(skewMs: number): string {
+  const direction = skewMs > 0 ? 'ahead of' : 'behind';
+  return `this machine's clock is ${Math.round(Math.abs(skewMs) / 1000)} s ${direction} the database's; the database's clock decides what is due. Check NTP on both.`;
+}
+
+function noConnectionFree(): SynclineError {
+  return new SynclineError(
+    'DATABASE_UNREACHABLE',
+    `No database connection was free for the API within ${maxApiWaitMs / 1000} s.`,
+    { hint: 'Raise database.poolSize, or look for statements that wait for a lock (`syncline doctor`).' },
+  );
 }
 
 function requireRole(role: string): asserts role is Role {

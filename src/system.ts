@@ -1,5 +1,4 @@
 import { type Config, settings } from './config/settings.ts';
-import type { Ports } from './ports.ts';
 import type { Database } from './store/database.ts';
 import { appliedVersion } from './store/migrate.ts';
 import { findProcesses } from './store/processes.ts';
@@ -26,6 +25,8 @@ export interface ProcessInfo {
   expiresAt: Date | undefined;
   /** When a scheduler last ticked. */
   tickedAt: Date | undefined;
+  /** How far its clock is ahead of the database's; negative: behind. */
+  clockSkewSeconds: number;
   alive: boolean;
   running: number;
 }
@@ -44,23 +45,13 @@ export interface SystemInfo {
 }
 
 /** What the operator looks at when something is slow or full. */
-export function createSystem({
-  db,
-  ports,
-  who,
-  config,
-}: {
-  db: Database;
-  ports: Ports;
-  who: Who;
-  config: Config;
-}) {
+export function createSystem({ db, who, config }: { db: Database; who: Who; config: Config }) {
   return async (): Promise<SystemInfo> => {
     requireOperator(who, 'see the system');
-    const now = new Date(ports.now());
     return db.transaction(async (tx) => {
+      const { now } = tx;
       const running = await runningByProcess(tx);
-      const executors = (await findProcesses(tx, ports.leaseTime())).map(
+      const executors = (await findProcesses(tx, now)).map(
         (row): ProcessInfo => ({
           id: row.id,
           host: row.host ?? undefined,
@@ -73,6 +64,7 @@ export function createSystem({
           tickedAt: undefined,
           alive: row.alive,
           running: running.get(row.id) ?? 0,
+          clockSkewSeconds: row.clock_skew_seconds,
         }),
       );
       const patienceMs = 3 * config.scheduler.tickIntervalSeconds * 1000;
@@ -89,6 +81,7 @@ export function createSystem({
           tickedAt: row.ticked_at,
           alive: row.ticked_at.getTime() > now.getTime() - patienceMs,
           running: 0,
+          clockSkewSeconds: row.clock_skew_seconds,
         }),
       );
       return {

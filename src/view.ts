@@ -15,9 +15,11 @@ import type { FeedWatch } from './feed/watch.ts';
 import { createJobs } from './jobs.ts';
 import type { Ports } from './ports.ts';
 import { createProviders, createTenants } from './registry.ts';
+import { createRepair } from './repair.ts';
 import { createSignals } from './signals.ts';
 import { createStats } from './stats.ts';
 import type { Database } from './store/database.ts';
+import type { ReadJson } from './stored-json.ts';
 import { createSystem } from './system.ts';
 import { createWebhooks } from './webhooks/webhooks.ts';
 import type { Who } from './who.ts';
@@ -32,6 +34,10 @@ export interface ViewContext {
   vault: Vault;
   reader: FeedReader;
   watch: FeedWatch;
+  /** What becomes of stored JSON that is only passed on: payloads, cursors of jobs, details of events. */
+  json: ReadJson;
+  /** Has this process continue open deletions in the background. */
+  continueDeletions: () => void;
   /** Turns what the driver throws into something that can be understood. */
   explain: (error: unknown) => unknown;
 }
@@ -40,8 +46,8 @@ export type View = ReturnType<typeof createView>;
 
 /** Everything that can be seen and done, by one tenant or by the operator. */
 export function createView(context: ViewContext) {
-  const { db, ports, who, config, connectors, explain } = context;
-  const record = recorder(ports, who.actor);
+  const { db, ports, who, config, explain } = context;
+  const record = recorder(ports, who);
   const shared = { ...context, record };
   const feed = createFeed(context);
   return {
@@ -49,7 +55,7 @@ export function createView(context: ViewContext) {
     tenants: explainedAll(createTenants(shared), explain),
     providers: explainedAll(createProviders(shared), explain),
     connections: explainedAll(
-      createConnections({ db, config: config.scheduler, ports, connectors, record }),
+      { ...createConnections({ ...shared, config: config.scheduler }), ...createRepair(shared) },
       explain,
     ),
     credentials: explainedAll(
@@ -62,12 +68,12 @@ export function createView(context: ViewContext) {
       feed: (...args: Parameters<typeof feed.feed>) => explainedEach(feed.feed(...args), explain),
     },
     consumers: explainedAll(createConsumers(shared), explain),
-    stats: explainedAll(createStats({ db, ports, who, config: config.scheduler }), explain),
+    stats: explainedAll(createStats({ db, who, config }), explain),
     budgets: explainedAll(createBudgets(shared), explain),
     audit: explainedAll(createAudit(shared), explain),
     keys: explainedAll(createKeys(shared), explain),
     webhooks: explainedAll(createWebhooks(shared), explain),
-    ...explainedAll({ system: createSystem({ db, ports, who, config }) }, explain),
+    ...explainedAll({ system: createSystem({ db, who, config }) }, explain),
   };
 }
 

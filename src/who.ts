@@ -5,6 +5,8 @@ export interface Who {
   /** Limits everything to one tenant; without it, the operator. */
   tenantId?: string | undefined;
   actor: string;
+  /** The API key that the caller uses, itself or through its session; stored with every event. */
+  keyId?: string | undefined;
 }
 
 /** Some things concern everybody, and a tenant may not do them. */

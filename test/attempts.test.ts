@@ -136,7 +136,10 @@ describe('the runs of a job', () => {
         number: 1,
         outcome: 'lost',
         startedAt: new Date('2025-01-01T11:59:00Z'),
-        error: undefined,
+        error: expect.objectContaining({
+          kind: 'process_died',
+          message: expect.stringMatching(/ died: its lease ended at .* Processes: 1 on gone\.$/),
+        }),
       }),
       expect.objectContaining({ number: 2, outcome: 'succeeded' }),
     ]);

@@ -293,7 +293,8 @@ describe('connections.explain', () => {
   it('says what stands in the way, or when it runs next', async () => {
     // A clock that stands still: how long the test takes must not show in the sentences.
     const nowMs = Date.now();
-    const still = () => database.engine({ ports: { ...systemPorts, now: () => nowMs } });
+    const ports = { ...systemPorts, databaseTime: () => new Date(nowMs) };
+    const still = () => database.engine({ ports });
     const due = await connect();
     await job(due);
     expect(await stateOf(due, still())).toEqual([

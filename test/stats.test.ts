@@ -24,8 +24,8 @@ beforeEach(async () => {
   await sql(`INSERT INTO providers (slug) VALUES ('slack') ON CONFLICT DO NOTHING`);
 });
 
-/** Placed long after anything here, so that nothing is overdue unless it is meant to be. */
-const placed = { metadata: { sync: { next_run_at: '2030-01-01T00:00:00Z' } } };
+/** Placed after anything here, so that nothing is overdue unless it is meant to be, and within what its interval allows. */
+const placed = { metadata: { sync: { next_run_at: '2025-01-03T00:00:00Z', interval_seconds: 86_400 } } };
 
 async function connectFor(tenantId: string, provider = 'github', columns: object = placed): Promise<string> {
   const id = await connect(columns);
@@ -318,7 +318,7 @@ describe('stats.overview', () => {
     await job(busy, { job_type: 'full' });
     await sql(
       `INSERT INTO processes (id, host, pid, concurrency, providers, started_at, expires_at)
-       SELECT gen_random_uuid(), 'host', n, n * 10, '{github}', now(), now() + (2 - n) * interval '1 hour' FROM generate_series(1, 3) n`,
+       SELECT gen_random_uuid(), 'host', n, n * 10, '{github}', now(), '2025-01-01T12:00:30Z'::timestamptz + (2 - n) * interval '1 hour' FROM generate_series(1, 3) n`,
     );
     await sql(
       `INSERT INTO schedulers SELECT gen_random_uuid(), 'host', 1, now(), '2025-01-01T12:00:00Z'::timestamptz + n * interval '1 second', 5, 0 FROM generate_series(1, 3) n`,
@@ -547,8 +547,8 @@ describe('stats.attention', () => {
     const serve = (seconds: number) =>
       sql(
         `INSERT INTO processes (id, host, pid, concurrency, providers, started_at, expires_at)
-         VALUES (gen_random_uuid(), 'host', 1, 1, '{slack}', now(), now() + $1 * interval '1 second')`,
-        [seconds],
+         VALUES (gen_random_uuid(), 'host', 1, 1, '{slack}', now(), $2::timestamptz + $1 * interval '1 second')`,
+        [seconds, '2025-01-01T12:00:00Z'],
       );
     await serve(-1);
     expect(await engine.stats.attention()).toHaveLength(1);

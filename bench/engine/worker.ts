@@ -72,7 +72,7 @@ async function start(order: StartOrder): Promise<void> {
   engines.push(engine);
   await engine.start({ roles });
   if (janitorAheadMs === undefined) return;
-  const ports = { ...systemPorts, now: () => Date.now() + janitorAheadMs };
+  const ports = { ...systemPorts, databaseTime: () => new Date(Date.now() + janitorAheadMs) };
   const janitor = createSyncline({ ...options, ports, log: { level: 'error' } });
   engines.push(janitor);
   await janitor.start({ roles: ['janitor'] });

@@ -83,7 +83,7 @@ async function start({ options, retentionMinutes }: StartOrder): Promise<void> {
   const engine = createSyncline({ ...options, connectors, logger });
   // Nothing can be kept for less than a day; by a clock that is ahead it is.
   const aheadMs = dayMs - retentionMinutes * 60_000;
-  const ports = { ...systemPorts, now: () => Date.now() + aheadMs };
+  const ports = { ...systemPorts, databaseTime: () => new Date(Date.now() + aheadMs) };
   const janitor = createSyncline({ ...options, retention, ports, logger });
   engines.push(engine, janitor);
   await engine.start({ roles: ['scheduler', 'executor'] });

@@ -19,7 +19,7 @@ export async function exchangeAll(
   holdings: { holding: Holding; givesBack: boolean }[],
 ): Promise<void> {
   const unknown = holdings.filter(({ holding }) => !holding.isKnown()).map(({ holding }) => holding.budget);
-  if (unknown.length > 0) await ensureBudgets(db.within(timeoutMs), ports.leaseTime(), unknown);
+  if (unknown.length > 0) await ensureBudgets(db.within(timeoutMs), ports.databaseTime(), unknown);
   const packed = new Map<string, Packed>();
   for (const { holding, givesBack } of holdings)
     packed.set(holding.budget.key, { holding, outgoing: holding.pack(givesBack) });
@@ -27,7 +27,9 @@ export async function exchangeAll(
   try {
     const answers = await db.transaction(
       async (tx) => {
-        const locked = await lockBudgets(tx, ports.leaseTime(), [...packed.keys()]);
+        // It may run again: a transaction that lost a race stored nothing.
+        isDecided = false;
+        const locked = await lockBudgets(tx, ports.databaseTime(), [...packed.keys()]);
         const decided = locked.map(({ key, bucket, nowMs }) => ({
           key,
           nowMs,

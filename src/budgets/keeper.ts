@@ -24,7 +24,7 @@ export interface KeeperOptions {
 }
 
 /** Buckets locked by one transaction, so that none is held for long. */
-const mostAtOnce = 200;
+const maxAtOnce = 200;
 /** Buckets that are remembered though nothing is left of them here; about a kilobyte each. */
 const mostRemembered = 10_000;
 
@@ -84,8 +84,8 @@ export function createBudgetKeeper({ db, ports, telemetry, explain }: KeeperOpti
   }
 
   async function inChunks(asking: { holding: Holding; givesBack: boolean }[]): Promise<void> {
-    for (let i = 0; i < asking.length; i += mostAtOnce)
-      await exchangeAll({ db, ports }, asking.slice(i, i + mostAtOnce));
+    for (let i = 0; i < asking.length; i += maxAtOnce)
+      await exchangeAll({ db, ports }, asking.slice(i, i + maxAtOnce));
   }
 
   async function take(job: ClaimedJob, uses: readonly BudgetUse[]): Promise<Taken> {

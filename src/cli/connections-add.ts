@@ -53,11 +53,14 @@ Examples:
       --external-id acme --config-json '{"repositories":["acme/app"]}' --json`,
     )
     .action(async (options: AddOptions) => {
-      const connection = await withEngine(options, (syncline, { connectors }) =>
-        create(syncline, options, connectors),
-      );
+      const { connection, why } = await withEngine(options, async (syncline, { connectors }) => {
+        const connection = await create(syncline, options, connectors);
+        return { connection, why: await syncline.connections.explain(connection.id) };
+      });
       answer(options.json, connectionJson(connection), () => [
-        'Added a connection; the next tick places its first run.',
+        connection.status === 'active'
+          ? 'Added a connection; the next tick places its first run.'
+          : `Added a connection. ${why.sentence}`,
         ...connectionLines(connection),
       ]);
     });

@@ -19,7 +19,10 @@ export function addConnectionsControl(group: Command): void {
     .description('sync a connection now; while it is running, one more run follows')
     .argument('<id>', 'the id of the connection')
     .option('--type <type>', 'incremental, full or webhook', 'incremental')
-    .option('--priority <n>', `${priorities.min} to ${priorities.max}, larger goes first; 10 unless given`);
+    .option(
+      '--priority <n>',
+      `${priorities.min} to ${priorities.max}, higher runs first (default 10; tenant API keys are limited to 10)`,
+    );
   withDoer(trigger)
     .addHelpText(
       'after',

@@ -3,6 +3,7 @@ import { addConnectionsAdd } from './connections-add.ts';
 import { addConnectionsConfig } from './connections-config.ts';
 import { addConnectionsControl } from './connections-control.ts';
 import { addConnectionsCredential } from './connections-credential.ts';
+import { addConnectionsDelete } from './connections-delete.ts';
 import { addConnectionsList } from './connections-list.ts';
 import { addConnectionsShow } from './connections-show.ts';
 import { addConnectionsWebhook } from './connections-webhook.ts';
@@ -14,6 +15,7 @@ export function addConnections(program: Command): void {
     addConnectionsList,
     addConnectionsShow,
     addConnectionsControl,
+    addConnectionsDelete,
     addConnectionsConfig,
     addConnectionsCredential,
     addConnectionsWebhook,

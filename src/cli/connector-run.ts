@@ -23,7 +23,7 @@ import { loadConnector } from './connector-load.ts';
 import { filesOf, stateOf, untilChanged } from './connector-watch.ts';
 import { wholeNumber } from './options.ts';
 import { answer, count, note } from './output.ts';
-import { abortedWhenTold } from './told.ts';
+import { abortOnShutdownSignal } from './shutdown-signal.ts';
 
 interface RunOptions extends InputOptions {
   cursorFile?: string;
@@ -73,7 +73,7 @@ Examples:
 }
 
 async function watch(file: string, options: RunOptions, limit: number): Promise<void> {
-  const told = abortedWhenTold();
+  const told = abortOnShutdownSignal();
   const shown = new Set<string>();
   for (;;) {
     const files = filesOf(file);

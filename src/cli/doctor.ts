@@ -20,8 +20,9 @@ export function addDoctor(program: Command): void {
   program
     .command('doctor')
     .description(
-      'look for what is wrong with the database and the fleet, and say what to do; changes nothing',
+      'look for what is wrong with the database and the fleet, and say what to do; changes nothing without --fix',
     )
+    .option('--fix', 'repair a feed sequence that is behind, before the checks')
     .addHelpText(
       'after',
       `
@@ -29,11 +30,13 @@ Exits with 0 if all is well (there may be warnings), with 1 if something is wron
 
 Examples:
   $ syncline doctor
+  $ syncline doctor --fix
   $ syncline doctor --json | jq '.checks[].findings[]'
   $ syncline doctor > /dev/null || page-somebody`,
     )
-    .action(async (options: CommonOptions) => {
-      const examined = await withEngine(options, (syncline) => syncline.doctor(), {
+    .action(async (options: CommonOptions & { fix?: boolean }) => {
+      const fix = options.fix ?? false;
+      const examined = await withEngine(options, (syncline) => syncline.doctor({ fix }), {
         checkReady: false,
       }).catch((error: unknown) => {
         process.stderr.write(`error: ${plain(describeError(error))}\n`);
@@ -44,16 +47,18 @@ Examples:
     });
 }
 
-const json = ({ outcome, at, checks }: Examination) => ({
+const json = ({ outcome, at, fixed, checks }: Examination) => ({
   outcome,
   at: at.toISOString(),
+  fixed,
   checks: checks.map(({ detail, ...check }) => ({ ...check, detail: detail ?? null })),
 });
 
 const marks = { ok: '✓', warning: '!', error: '✗', unknown: '?' };
 
-function lines({ checks }: Examination): string[] {
+function lines({ fixed, checks }: Examination): string[] {
   return [
+    ...(fixed.length > 0 ? ['Fixed', ...fixed.map((one) => `  ${marks.ok} ${one}`), ''] : []),
     ...Object.entries(groups).flatMap(([group, title]) => [
       title,
       ...checks.filter((check) => check.group === group).flatMap(checkLines),

@@ -5,7 +5,7 @@ import { keyJson } from '../json.ts';
 import { relativeTime } from '../times.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { doerOf, limitOf, withLimit } from './options.ts';
-import { answer, table } from './output.ts';
+import { answer, count, table } from './output.ts';
 import { collect } from './pages.ts';
 
 interface CreateOptions extends CommonOptions {
@@ -59,14 +59,38 @@ export function addKeys(program: Command): void {
 
   group
     .command('revoke')
-    .description('end a key, and whatever was opened with it, at once')
+    .description('revoke a key and its sessions')
     .argument('<id>', 'the id of the key, as `keys list` shows it')
-    .addHelpText('after', '\nExample:\n  $ syncline keys revoke 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42')
-    .action(async (id: string, options: CommonOptions) => {
+    .option('--descendants', 'also revoke the keys created with it, with those keys, and so on')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  $ syncline keys revoke 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42\n  $ syncline keys revoke 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42 --descendants',
+    )
+    .action(async (id: string, options: CommonOptions & { descendants?: boolean }) => {
       const actor = doerOf({}).actor as string;
-      await withEngine(options, (syncline) => syncline.as({ actor }).keys.revoke(id));
-      answer(options.json, { id, revoked: true }, () => [`Key ${id} is revoked.`]);
+      const done = await withEngine(options, (syncline) =>
+        syncline.as({ actor }).keys.revoke(id, { descendants: options.descendants === true }),
+      );
+      const json = { id, revoked: true, revoked_keys: done.revoked, valid_descendants: done.descendants };
+      answer(options.json, json, () => revokedLines(id, done));
     });
+}
+
+function revokedLines(
+  id: string,
+  { revoked, descendants }: { revoked: number; descendants: number },
+): string[] {
+  const keys = (n: number) => count(n, 'key');
+  return [
+    revoked > 1 ? `Key ${id} is revoked: ${keys(revoked)} with its descendants.` : `Key ${id} is revoked.`,
+    ...(descendants > 0
+      ? [
+          descendants === 1
+            ? '1 key created with it still works. Revoke it too: --descendants.'
+            : `${keys(descendants)} created with it still work. Revoke them too: --descendants.`,
+        ]
+      : []),
+  ];
 }
 
 function keyTable(keys: ApiKey[]): string[] {

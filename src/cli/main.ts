@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { describeError } from '../errors.ts';
 import { plain } from '../plain.ts';
+import { addAudit } from './audit.ts';
 import { addBudgets } from './budgets.ts';
 import { addConfig } from './config.ts';
 import { addConnections } from './connections.ts';
@@ -61,6 +62,7 @@ for (const add of [
   addSchedule,
   addBudgets,
   addKeys,
+  addAudit,
   addCredentials,
   addConfig,
   addDoctor,

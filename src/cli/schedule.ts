@@ -3,9 +3,10 @@ import type { SchedulePreview } from '../connections.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { wholeNumber } from './options.ts';
 import { answer, table } from './output.ts';
+import { addScheduleRepair } from './schedule-repair.ts';
 
 export function addSchedule(program: Command): void {
-  const schedule = program.command('schedule').description('look at schedules');
+  const schedule = program.command('schedule').description('preview and repair schedules');
   schedule
     .command('preview')
     .description('show when the next runs of a connection are expected')
@@ -22,6 +23,7 @@ export function addSchedule(program: Command): void {
       );
       answer(options.json, toJson(preview), () => toLines(preview));
     });
+  addScheduleRepair(schedule);
 }
 
 function toJson({ connection, pending, runs }: SchedulePreview) {

@@ -6,7 +6,7 @@ import { compose, type Role, roles, type Syncline } from '../syncline.ts';
 import { createLogger } from '../telemetry/log.ts';
 import type { MetricsServer } from '../telemetry/prometheus.ts';
 import { type CliConfig, type CommonOptions, loadCliConfig, noConnectors, warnAll } from './engine.ts';
-import { untilTold } from './told.ts';
+import { shutdownSignal } from './shutdown-signal.ts';
 
 /** What a process of the command line can do: the roles of the engine, and serve the API and the dashboard. */
 export const serviceRoles = [...roles, 'server'] as const;
@@ -36,7 +36,7 @@ export async function serve(options: CommonOptions, wanted?: readonly ServiceRol
 export async function runService(options: ServiceOptions): Promise<void> {
   const { loaded, log, roles: wanted = serviceRoles, prepare } = options;
   // Before anything is said: whoever hears it may have us end at once.
-  const told = untilTold();
+  const told = shutdownSignal();
   const metrics = await serveMetrics(loaded, log);
   const syncline = compose({
     ...loaded,

@@ -6,7 +6,7 @@ import { type CommonOptions, withEngine } from './engine.ts';
 import { given, limitOf, withLimit } from './options.ts';
 import { answer, note, outputWidth, table } from './output.ts';
 import { collect } from './pages.ts';
-import { abortedWhenTold } from './told.ts';
+import { abortOnShutdownSignal } from './shutdown-signal.ts';
 
 interface FilterOptions extends CommonOptions {
   connection?: string;
@@ -41,7 +41,7 @@ export function addSignals(program: Command): void {
       '\nExamples:\n  $ syncline signals tail --payload\n  $ syncline signals tail --provider github --json | jq .payload',
     )
     .action(async (options: FilterOptions) => {
-      const told = abortedWhenTold();
+      const told = abortOnShutdownSignal();
       await withEngine(options, async ({ signals }) => {
         if (!options.json) note('Waiting for signals; Ctrl-C ends this.');
         const feed = signals.feed({ ...filterOf(options), after: 'latest', signal: told });

@@ -4,7 +4,7 @@ import type { WorkTotals } from '../runtime/executor.ts';
 import { type CommonOptions, noConnectors, withEngine } from './engine.ts';
 import { answer, count, note } from './output.ts';
 import { serve } from './service.ts';
-import { abortedWhenTold } from './told.ts';
+import { abortOnShutdownSignal } from './shutdown-signal.ts';
 
 export function addWork(program: Command): void {
   program
@@ -13,7 +13,7 @@ export function addWork(program: Command): void {
     .option('--drain', 'run what is due, and what follows from it, then print the totals and exit')
     .addHelpText(
       'after',
-      '\nExamples:\n  $ syncline work\n  $ syncline work --drain\n  $ syncline tick && syncline work --drain --json',
+      '\nA drain exits with 1 where no retry helps (a missing grant, table or login), and after two minutes without the database.\n\nExamples:\n  $ syncline work\n  $ syncline work --drain\n  $ syncline tick && syncline work --drain --json',
     )
     .action(async (options: CommonOptions & { drain?: boolean }) =>
       options.drain ? drain(options) : serve(options, ['executor']),
@@ -21,7 +21,7 @@ export function addWork(program: Command): void {
 }
 
 async function drain(options: CommonOptions): Promise<void> {
-  const told = abortedWhenTold();
+  const told = abortOnShutdownSignal();
   const startedMs = systemPorts.monotonicMs();
   const progress =
     process.stderr.isTTY && !options.json ? (await import('./progress.ts')).startProgress() : undefined;

@@ -38,7 +38,7 @@ export async function changeCredential(
   doer: Doer,
 ): Promise<void> {
   if (credentialId !== null) requireUuid('credentialId', credentialId);
-  await changeConnection({ db, ports }, connectionId, async (tx, row, now) => {
+  await changeConnection({ db }, connectionId, async (tx, row, now) => {
     const { tenant_id: tenantId, provider_slug: provider, credential_id: from } = row;
     if (credentialId !== null) await requireCredential(tx, credentialId, { tenantId, provider });
     const concerns = { tenantId, connectionId };
@@ -48,14 +48,9 @@ export async function changeCredential(
       await record(tx, now, { ...concerns, kind: 'connection.credential_changed', detail }, doer);
     }
     if (credentialId === null || row.status !== 'needs_auth') return;
-    await revive(tx, {
-      now,
-      ids: [connectionId],
-      tenantId,
-      reason: 'it has another credential',
-      record,
-      doer,
-    });
+    const reason = from === null ? 'it has a credential' : 'it has another credential';
+    const newId = () => ports.newId();
+    await revive(tx, { now, rows: [row], connectionId, reason, record, newId, doer });
   });
 }
 

@@ -2,27 +2,32 @@ import { createHash, randomBytes } from 'node:crypto';
 import { invalid, requireUuid } from '../checks.ts';
 import type { Config } from '../config/settings.ts';
 import type { Connector } from '../connector.ts';
+import { recorder } from '../doer.ts';
 import { SynclineError } from '../errors.ts';
 import { changeConnection } from '../existing-connection.ts';
 import type { Ports } from '../ports.ts';
 import { insertAuthorization } from '../store/authorizations.ts';
-import type { Database } from '../store/database.ts';
+import type { Database, Queryable } from '../store/database.ts';
+import { holdValidKey } from '../store/keys.ts';
 import type { Who } from '../who.ts';
 import type { OAuth2 } from './credential.ts';
 import type { Vault } from './vault.ts';
 
-/** What is remembered of somebody who was sent to a provider. Sealed: the verifier is a secret. */
+/** What is remembered between the link and the callback. Sealed: the verifier is a secret. */
 export interface Journey {
-  verifier: string;
+  /** Made when a browser continues to the provider. */
+  verifier?: string | undefined;
   redirectUri: string;
   returnTo?: string | undefined;
-  /** Who sent them. */
+  /** Who created the link. */
   actor: string;
+  /** The API key that created the link; undefined for the command line and the library. */
+  keyId?: string | undefined;
 }
 
 export interface Authorization {
-  /** Where the person is to be sent. */
-  authorizationUrl: string;
+  /** What `authorizations.start` takes, once: 256 random bits. The service's own page is at `/v1/connections/consent?link=…`. */
+  link: string;
   expiresAt: Date;
 }
 
@@ -35,18 +40,24 @@ export interface AuthorizeContext {
   connectors: ReadonlyMap<string, Connector>;
 }
 
-/** Long enough to sign in and to read what is asked for. */
-const validMs = 10 * 60 * 1000;
-/** Tabs that somebody opens for one connection; the oldest give way. */
-const mostPerConnection = 10;
+/** Of a link, and then of the way to the provider: long enough to sign in and to read what is asked for. */
+export const validMs = 10 * 60 * 1000;
+/** Links of one connection; a newer one replaces the oldest. */
+const maxPerConnection = 10;
 const longestUrl = 2000;
 
-export const stateHash = (state: string) => createHash('sha256').update(state).digest();
-export const journeyContext = (tenantId: string, state: Buffer) =>
-  `authorizations/${tenantId}/${state.toString('hex')}`;
+export const hashOf = (secret: string) => createHash('sha256').update(secret).digest();
+export const newSecret = () => randomBytes(32).toString('base64url');
+export const journeyContext = (tenantId: string, link: Buffer) =>
+  `authorizations/${tenantId}/${link.toString('hex')}`;
 
-/** The way of a person to a provider, there and back (RFC 6749, with PKCE as in RFC 7636). */
+/** Whether the key that created the link is valid. In a transaction, the key cannot be revoked before it ends. */
+export const isKeyValid = async (tx: Queryable, { keyId }: Journey): Promise<boolean> =>
+  keyId === undefined || (await holdValidKey(tx, keyId));
+
+/** Creates a link under which a person can give consent. Nothing is sent to the provider yet. */
 export function createAuthorize({ db, ports, vault, who, config, connectors }: AuthorizeContext) {
+  const record = recorder(ports, who);
   return async (request: {
     connectionId: string;
     /** Where the provider sends them back to: this service's own callback. */
@@ -57,28 +68,23 @@ export function createAuthorize({ db, ports, vault, who, config, connectors }: A
     const { connectionId, redirectUri, returnTo } = request;
     requireUuid('connectionId', connectionId);
     if (returnTo !== undefined) requireReturn(returnTo, redirectUri, config.returnOrigins);
-    const [state, verifier] = [randomBytes(32).toString('base64url'), randomBytes(32).toString('base64url')];
-    const hash = stateHash(state);
-    const { oauth2, expiresAt } = await changeConnection(
-      { db, ports },
-      connectionId,
-      async (tx, row, now) => {
-        const { tenant_id: tenantId, provider_slug: provider } = row;
-        const oauth2 = oauth2Of(connectors, provider);
-        const expiresAt = new Date(now.getTime() + validMs);
-        const journey: Journey = { verifier, redirectUri, returnTo, actor: who.actor };
-        const sealed = vault.seal(journeyContext(tenantId, hash), journey);
-        await insertAuthorization(
-          tx,
-          now,
-          { state: hash, connectionId, tenantId, expiresAt, ...sealed },
-          mostPerConnection,
-        );
-        return { oauth2, expiresAt };
-      },
-    );
-    const challenge = createHash('sha256').update(verifier).digest('base64url');
-    return { authorizationUrl: consentUrl(oauth2, { redirectUri, state, challenge }), expiresAt };
+    const link = newSecret();
+    const hash = hashOf(link);
+    const expiresAt = await changeConnection({ db }, connectionId, async (tx, row, now) => {
+      const { tenant_id: tenantId, provider_slug: provider } = row;
+      oauth2Of(connectors, provider);
+      const expiresAt = new Date(now.getTime() + validMs);
+      const journey: Journey = { redirectUri, returnTo, actor: who.actor, keyId: who.keyId };
+      const sealed = vault.seal(journeyContext(tenantId, hash), journey);
+      const made = { link: hash, connectionId, tenantId, expiresAt, ...sealed };
+      await insertAuthorization(tx, now, made, maxPerConnection);
+      const detail = { provider, expiresAt };
+      await record(tx, now, {
+        ...{ tenantId, connectionId, kind: 'connection.authorization_requested', detail },
+      });
+      return expiresAt;
+    });
+    return { link, expiresAt };
   };
 }
 
@@ -88,27 +94,6 @@ export function oauth2Of(connectors: ReadonlyMap<string, Connector>, provider: s
   throw new SynclineError('CONFLICT', `No connector here says how consent is given to "${provider}".`, {
     hint: 'Give the service a connector with `oauth2` for it, or store a credential that you have already.',
   });
-}
-
-/** What is ours cannot be overridden by the connector's own parameters. */
-function consentUrl(
-  oauth2: OAuth2,
-  { redirectUri, state, challenge }: { redirectUri: string; state: string; challenge: string },
-): string {
-  const url = new URL(oauth2.authorizationUrl);
-  const scopes = oauth2.scopes ?? [];
-  const parameters = {
-    ...oauth2.authorizationParameters,
-    ...(scopes.length > 0 && { scope: scopes.join(' ') }),
-    response_type: 'code',
-    client_id: oauth2.clientId,
-    redirect_uri: redirectUri,
-    state,
-    code_challenge: challenge,
-    code_challenge_method: 'S256',
-  };
-  for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
-  return url.href;
 }
 
 /** An address of somebody else would make this service lead people astray. */

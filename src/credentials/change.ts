@@ -35,6 +35,14 @@ export async function whenFree<T>(
   }
 }
 
+interface Replacement {
+  kind: EventKind;
+  doer: Doer;
+  connectionId?: string;
+  /** Throws where the change is not allowed any more. Runs in the transaction, once everything is locked. */
+  check?: (tx: Queryable) => Promise<void>;
+}
+
 /**
  * Puts another secret in place of one, and wakes what waited for it. Connections are locked before the credential, as
  * everywhere; more than a batch of them follow in transactions of their own.
@@ -43,29 +51,29 @@ export async function replace(
   { db, ports, vault, record }: ChangeContext,
   id: string,
   secret: Secret,
-  { kind, doer, connectionId }: { kind: EventKind; doer: Doer; connectionId?: string },
+  { kind, doer, connectionId, check }: Replacement,
 ): Promise<void> {
+  const newId = () => ports.newId();
+  const how = { connectionId, ...because, record, newId, doer };
   let isMore = await whenFree({ db, ports }, id, async (tx) => {
     const now = new Date(ports.now());
-    const waiting = await lockWaiting(tx, id);
+    const rows = await lockWaiting(tx, id, connectionId);
     const row = await findCredential(tx, id, 'FOR NO KEY UPDATE OF c');
     if (!row) throw notFound(`credential ${id}`);
+    await check?.(tx);
     const sealed = vault.seal(contextOf({ tenantId: row.tenant_id, id }), secret);
     await replaceSecret(tx, now, { id, kind: secret.type, expiresAt: expiryOf(secret), ...sealed });
     const concerns = { tenantId: row.tenant_id, connectionId: connectionId ?? null };
     await record(tx, now, { ...concerns, kind, detail: detailOf({ ...row, kind: secret.type }) }, doer);
-    await revive(tx, { now, ids: waiting, tenantId: row.tenant_id, ...because, record, doer });
-    return waiting.length === revivedAtOnce ? row.tenant_id : undefined;
+    await revive(tx, { now, rows, ...how });
+    return rows.length === revivedAtOnce;
   });
-  while (isMore !== undefined) {
-    const tenantId: string = isMore;
+  while (isMore)
     isMore = await db.transaction(async (tx) => {
-      const waiting = await lockWaiting(tx, id);
-      const now = new Date(ports.now());
-      await revive(tx, { now, ids: waiting, tenantId, ...because, record, doer });
-      return waiting.length === revivedAtOnce ? tenantId : undefined;
+      const rows = await lockWaiting(tx, id);
+      await revive(tx, { now: tx.now, rows, ...how });
+      return rows.length === revivedAtOnce;
     });
-  }
 }
 
 const because = { reason: 'its credential was replaced' };

@@ -43,4 +43,9 @@ export interface OAuth2 {
   authorizationParameters?: Readonly<Record<string, string>> | undefined;
   /** Where client id and secret go in a request for tokens: the body unless given. */
   clientAuthentication?: 'body' | 'basic' | undefined;
+  /** Whether a connection without a credential runs too; otherwise it waits for its first one. */
+  optional?: boolean | undefined;
 }
+
+/** Reason of an UnauthorizedError that no provider sent. */
+export const noCredential = 'The connection has no credential.';

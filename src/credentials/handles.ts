@@ -2,7 +2,7 @@ import type { Config } from '../config/settings.ts';
 import { PermanentError, TransientError, UnauthorizedError } from '../errors.ts';
 import type { ClaimedJob } from '../pipeline/claim.ts';
 import { readSealed, replaceSecret, type SealedRow } from '../store/credentials.ts';
-import type { Credential, CredentialHandle } from './credential.ts';
+import { type Credential, type CredentialHandle, noCredential } from './credential.ts';
 import {
   createRefresher,
   credentialGone,
@@ -53,7 +53,7 @@ export function createCredentialHandles(
     let known: Promise<Opened> | undefined;
 
     async function read(): Promise<Opened> {
-      if (id === undefined) throw new UnauthorizedError('The connection has no credential.');
+      if (id === undefined) throw new UnauthorizedError(noCredential);
       const row = await readSealed(db, { tenantId, id });
       if (!row) throw credentialGone();
       return openSecret(vault, row);
@@ -87,7 +87,7 @@ export function createCredentialHandles(
     }
 
     async function store(fields: Record<string, unknown>): Promise<void> {
-      if (id === undefined) throw new UnauthorizedError('The connection has no credential.');
+      if (id === undefined) throw new UnauthorizedError(noCredential);
       const checked = checkedFields(fields);
       const held = known?.catch(() => undefined);
       await db.transaction(

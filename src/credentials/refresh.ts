@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Connector } from '../connector.ts';
 import { TransientError, UnauthorizedError } from '../errors.ts';
-import { createGate, type Gate, shareOfPool } from '../gate.ts';
+import { createGate, type Gate, sharesOfPool } from '../gate.ts';
 import type { Ports } from '../ports.ts';
 import { markRefused, readSealed, type SealedRow, storeRenewed } from '../store/credentials.ts';
 import type { Database, Queryable } from '../store/database.ts';
@@ -30,7 +30,7 @@ export interface Refresher {
 }
 
 /** Each holds a database connection while the provider is asked: some must be left for everybody else. */
-const mostAtOnce = 4;
+const maxAtOnce = 4;
 /** Longer than a request for tokens may take: whoever waits for the row gets what the other was given. */
 export const lockPatienceMs = 30_000;
 /** Longer than both; the server ends what takes longer, and lets go of the row. */
@@ -47,11 +47,11 @@ type Renewed = { opened: Opened } | { refused: string } | undefined;
 /** Renews OAuth 2 tokens: once for everybody, in this process and in all others. */
 export function createRefresher(context: RefreshContext): Refresher {
   const { db, ports, vault, log, connectors, poolSize } = context;
-  const most = Math.min(mostAtOnce, shareOfPool(poolSize));
+  const most = Math.min(maxAtOnce, sharesOfPool(poolSize).renewals);
   const gate = createGate(most);
   const gates = new Map<string, Gate>();
   const underWay = new Map<string, Promise<Renewed>>();
-  /** Those that were not renewed ahead of their end, and until when that is not tried again. */
+  /** Those that were not renewed ahead of their end, and until when (monotonic) that is not tried again. */
   const quietUntilMs = new Map<string, number>();
 
   /** One for each credential; others that need it wait for the same. */
@@ -77,6 +77,8 @@ export function createRefresher(context: RefreshContext): Refresher {
     let given: Given | undefined;
     const transaction = db.transaction(
       async (tx): Promise<Renewed> => {
+        // The first try lost a race after the provider had answered: the old refresh token may be worth nothing now.
+        if (given) return { opened: await store(tx, given) };
         const row = await readSealed(tx, { tenantId, id }, lock);
         if (!row) return undefined;
         if (row.refused_at) return { refused: row.refused_reason ?? 'it was refused' };
@@ -108,7 +110,7 @@ export function createRefresher(context: RefreshContext): Refresher {
     const concerns = { tenantId: row.tenant_id, connectionId: null, jobId: null };
     const detail = { credential: row.id, provider: row.provider_slug };
     const event = { ...concerns, id: ports.newId(), kind: 'credential.refused' as const, detail };
-    await insertEvents(tx, now, [{ ...event, actor: 'syncline', reason }]);
+    await insertEvents(tx, now, [{ ...event, actor: 'syncline', keyId: null, reason }]);
     log.warn({ credentialId: row.id }, `a credential for ${row.provider_slug} was not renewed: ${reason}`);
     return { refused: reason };
   }
@@ -139,12 +141,12 @@ export function createRefresher(context: RefreshContext): Refresher {
   return {
     async ahead(held) {
       const { id } = held.row;
-      if ((quietUntilMs.get(id) ?? 0) > ports.now()) return undefined;
+      if ((quietUntilMs.get(id) ?? 0) > ports.monotonicMs()) return undefined;
       if (underWay.has(id) || gate.isFull() || gateOf(held).isFull()) return undefined;
       const renewed = await once(held, 'FOR NO KEY UPDATE SKIP LOCKED').catch((error: unknown) => {
         log.debug({ credentialId: id }, `not renewed yet: ${messageOf(error)}`);
         if (quietUntilMs.size >= mostQuiet) quietUntilMs.clear();
-        quietUntilMs.set(id, ports.now() + quietMs);
+        quietUntilMs.set(id, ports.monotonicMs() + quietMs);
         return undefined;
       });
       return renewed && outcomeOf(renewed);

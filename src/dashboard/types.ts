@@ -62,6 +62,7 @@ export interface Connection {
   status: 'active' | 'paused' | 'needs_auth' | 'disabled';
   health: Health;
   failing_since: string | null;
+  deleting_since: string | null;
   failure: string | null;
   /** Its own interval, if it has one. */
   interval_seconds: number | null;
@@ -155,6 +156,8 @@ export interface AuditEvent {
   at: string;
   kind: string;
   actor: string | null;
+  /** The API key that was used. */
+  key_id: string | null;
   reason: string | null;
   tenant_id: string | null;
   connection_id: string | null;
@@ -170,6 +173,7 @@ export interface ApiKey {
   tenant_id: string | null;
   created_at: string;
   created_by: string | null;
+  parent_id: string | null;
   last_used_at: string | null;
   revoked_at: string | null;
   /** Only in the answer to its creation. */
@@ -241,7 +245,7 @@ export interface Load {
 }
 
 export interface AttentionItem {
-  cause: 'needs_auth' | 'failing' | 'paused' | 'overdue' | 'unserved';
+  cause: 'needs_auth' | 'failing' | 'paused' | 'overdue' | 'too_far_ahead' | 'unserved';
   provider: string | null;
   failure: string | null;
   count: number;
@@ -250,6 +254,12 @@ export interface AttentionItem {
   message: string | null;
   remedy: string;
   filter: { health?: string; provider?: string } | null;
+}
+
+export interface RepairStep {
+  items: { connection_id: string; next_run_at: { from: string; to: string } | null; job_ids: string[] }[];
+  skipped: number;
+  next_cursor: string | null;
 }
 
 export interface ProcessInfo {
@@ -263,6 +273,7 @@ export interface ProcessInfo {
   expires_at: string | null;
   alive: boolean;
   running: number;
+  clock_skew_seconds: number;
 }
 
 export interface TableInfo {
@@ -293,4 +304,10 @@ export interface BulkStep {
   changed: number;
   failed: { id: string; detail: string }[];
   next_cursor: string | null;
+}
+
+/** How far the deletion of a connection has come. */
+export interface Deletion {
+  deleted_signals: number;
+  estimated_signals: number;
 }

@@ -17,7 +17,10 @@ export interface Finding {
 export interface Circumstances {
   /** Refuses writes. */
   tx: Queryable;
+  /** The database's time. */
   now: Date;
+  /** How far the clock of this process is ahead of the database's. */
+  clockSkewSeconds: number;
   config: Config;
   vault: Vault;
 }
@@ -46,14 +49,14 @@ export const warning = (message: string, remedy: string): Finding => ({
 const mostNamed = 3;
 
 /** The first few by name, and how many more: `a, b, c and 97 more`; a list that was cut off ends with `at least`. */
-export function named(all: readonly string[], mostFound = 100): string {
+export function named(all: readonly string[], maxFound = 100): string {
   const rest = all.length - mostNamed;
-  const more = all.length > mostFound ? `at least ${rest} more` : `${rest} more`;
+  const more = all.length > maxFound ? `at least ${rest} more` : `${rest} more`;
   return rest > 0 ? `${all.slice(0, mostNamed).join(', ')} and ${more}` : all.join(', ');
 }
 
 /** `5 jobs`, or `more than 100 jobs` where a list was cut off. */
-export function howMany(found: number, one: string, many = `${one}s`, mostFound = 100): string {
-  if (found > mostFound) return `more than ${mostFound} ${many}`;
+export function howMany(found: number, one: string, many = `${one}s`, maxFound = 100): string {
+  if (found > maxFound) return `more than ${maxFound} ${many}`;
   return `${found} ${found === 1 ? one : many}`;
 }

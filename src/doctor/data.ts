@@ -1,7 +1,7 @@
 import type { Vault } from '../credentials/vault.ts';
 import { SynclineError } from '../errors.ts';
 import { lasting } from '../explain.ts';
-import { countRefused, oldestKept } from '../store/health/work.ts';
+import { countRefused, findSuspects, oldestKept } from '../store/health/work.ts';
 import { type SealedEntry, type SealedTable, sampleSealed, sealedTables } from '../store/sealed.ts';
 import { failingGroups, refusedGroups } from '../store/stats.ts';
 import { type Check, type Circumstances, error, type Finding, howMany, warning } from './check.ts';
@@ -10,9 +10,11 @@ const needsAuth: Check = {
   name: 'connections that need their user',
   group: 'data',
   look: async ({ tx }) => ({
-    findings: (await refusedGroups(tx)).map(({ provider_slug, connections }) =>
+    findings: (await refusedGroups(tx)).map(({ provider_slug, failure, connections }) =>
       warning(
-        `${howMany(connections, 'connection', 'connections', Number.POSITIVE_INFINITY)} of "${provider_slug}" cannot sync until somebody connects them again.`,
+        failure === 'no_credential'
+          ? `${howMany(connections, 'connection', 'connections', Number.POSITIVE_INFINITY)} of "${provider_slug}" ${connections === 1 ? 'waits' : 'wait'} for authorization: no credential has been provided yet.`
+          : `${howMany(connections, 'connection', 'connections', Number.POSITIVE_INFINITY)} of "${provider_slug}" cannot sync until their users authorize them again.`,
         `syncline connections list --provider ${provider_slug} --status needs_auth`,
       ),
     ),
@@ -27,6 +29,19 @@ const failing: Check = {
       warning(
         `${howMany(connections, 'connection', 'connections', Number.POSITIVE_INFINITY)} of "${provider_slug}" ${connections === 1 ? 'has' : 'have'} failed (${failure ?? 'for unknown reasons'}) for up to ${lasting(now.getTime() - since.getTime())}.`,
         `syncline connections why ${example}`,
+      ),
+    ),
+  }),
+};
+
+const suspects: Check = {
+  name: 'connections whose processes die',
+  group: 'data',
+  look: async ({ tx }) => ({
+    findings: (await findSuspects(tx)).map(({ provider_slug, connections, example }) =>
+      warning(
+        `Processes died at least twice in a row while they ran ${howMany(connections, 'connection', 'connections', Number.POSITIVE_INFINITY)} of "${provider_slug}". Each process runs one of them at a time; after five deaths in a row the job fails.`,
+        `syncline connections why ${example}; look at what ended the processes (memory limits, crashes of native code).`,
       ),
     ),
   }),
@@ -117,4 +132,4 @@ async function keptTooLong({ tx, now, config: { retention: kept } }: Circumstanc
   });
 }
 
-export const dataChecks: Check[] = [needsAuth, failing, credentials, retention];
+export const dataChecks: Check[] = [needsAuth, failing, suspects, credentials, retention];

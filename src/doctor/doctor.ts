@@ -3,9 +3,12 @@ import type { Vault } from '../credentials/vault.ts';
 import { describeError, SynclineError } from '../errors.ts';
 import type { Ports } from '../ports.ts';
 import type { Database } from '../store/database.ts';
+import { repairFeed } from '../store/feed-sequence.ts';
+import { checkSchema } from '../store/migrate.ts';
 import type { Check, Finding, Severity } from './check.ts';
 import { dataChecks } from './data.ts';
 import { fleetChecks } from './fleet.ts';
+import { describeRepair } from './repair.ts';
 import { schemaChecks } from './schema.ts';
 import { serverChecks } from './server.ts';
 import { workChecks } from './work.ts';
@@ -23,6 +26,8 @@ export interface Examination {
   /** The worst of all outcomes. */
   outcome: CheckResult['outcome'];
   at: Date;
+  /** What was repaired before the checks, one sentence each; empty unless asked to fix. */
+  fixed: string[];
   checks: CheckResult[];
 }
 
@@ -37,10 +42,13 @@ export interface DoctorContext {
   config: Config;
   vault: Vault;
   explain: (error: unknown) => unknown;
+  /** Repairs first what can be repaired without a decision. */
+  fix: boolean;
 }
 
-/** Looks at a database as it is now, and says what is wrong with it. Writes nothing, and Postgres is told to see to that. */
+/** Looks at a database as it is now, and says what is wrong with it. The checks run in read-only transactions. */
 export async function examine(context: DoctorContext): Promise<Examination> {
+  const fixed = context.fix ? await repairs(context) : [];
   const results: CheckResult[] = [];
   for (const check of checks) {
     const hasSchema = !results.some(({ name, outcome }) => name === 'schema version' && outcome !== 'ok');
@@ -52,16 +60,19 @@ export async function examine(context: DoctorContext): Promise<Examination> {
   }
   const outcomes = new Set(results.map(({ outcome }) => outcome));
   const outcome = (['error', 'unknown', 'warning'] as const).find((one) => outcomes.has(one)) ?? 'ok';
-  return { outcome, at: new Date(context.ports.now()), checks: results };
+  return { outcome, at: await context.db.now(), fixed, checks: results };
 }
 
-async function made(
-  { db, ports, config, vault, explain }: DoctorContext,
-  check: Check,
-): Promise<CheckResult> {
+async function repairs({ db, config }: DoctorContext): Promise<string[]> {
+  await checkSchema(db, config.database.schema);
+  const repaired = await repairFeed(db);
+  return repaired ? [describeRepair(repaired)] : [];
+}
+
+async function made({ db, config, vault, explain }: DoctorContext, check: Check): Promise<CheckResult> {
   try {
     const { findings, detail } = await db.transaction(
-      (tx) => check.look({ tx, now: new Date(ports.now()), config, vault }),
+      (tx) => check.look({ tx, now: tx.now, clockSkewSeconds: db.clock.skewSeconds(), config, vault }),
       patience,
     );
     const outcome =

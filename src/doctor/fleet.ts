@@ -1,10 +1,11 @@
 import { lasting } from '../explain.ts';
 import { otherProvidersWaiting } from '../store/claims.ts';
-import { findOrphans, longestWaits } from '../store/health/work.ts';
+import { findForeignRuns, findOrphans, longestWaits } from '../store/health/work.ts';
 import { findProcesses } from '../store/processes.ts';
 import { lastTickAt } from '../store/schedulers.ts';
 import { overdueConnections } from '../store/stats.ts';
 import { type Check, type Circumstances, error, howMany, named, warning } from './check.ts';
+import { processClocks } from './clocks.ts';
 
 const before = (now: Date, seconds: number) => new Date(now.getTime() - seconds * 1000);
 
@@ -53,8 +54,8 @@ const overdue: Check = {
 const executors: Check = {
   name: 'executors',
   group: 'fleet',
-  look: async ({ tx }) => {
-    const alive = (await findProcesses(tx, null)).filter((process) => process.alive);
+  look: async ({ tx, now }) => {
+    const alive = (await findProcesses(tx, now)).filter((process) => process.alive);
     const slots = alive.reduce((sum, { concurrency }) => sum + concurrency, 0);
     return {
       detail: `${howMany(alive.length, 'process', 'processes')}, ${howMany(slots, 'slot', 'slots', Number.POSITIVE_INFINITY)}`,
@@ -73,7 +74,7 @@ const unserved: Check = {
   name: 'providers without an executor',
   group: 'fleet',
   look: async ({ tx, now }) => {
-    const alive = (await findProcesses(tx, null)).filter((process) => process.alive);
+    const alive = (await findProcesses(tx, now)).filter((process) => process.alive);
     const served = [...new Set(alive.flatMap(({ providers }) => providers))];
     const waiting = await otherProvidersWaiting(tx, served, before(now, 60));
     return {
@@ -91,7 +92,7 @@ const behind: Check = {
   name: 'executors keep up',
   group: 'fleet',
   look: async ({ tx, now }) => {
-    const alive = (await findProcesses(tx, null)).filter((process) => process.alive);
+    const alive = (await findProcesses(tx, now)).filter((process) => process.alive);
     const served = [...new Set(alive.flatMap(({ providers }) => providers))];
     const waits = await longestWaits(tx, served, before(now, longWaitSeconds));
     return {
@@ -126,4 +127,35 @@ const orphans: Check = {
   },
 };
 
-export const fleetChecks: Check[] = [scheduler, overdue, executors, unserved, behind, orphans];
+/** No lease ends a job of another writer. A run that takes longer than this is taken for abandoned. */
+const foreignRunSeconds = 24 * 3600;
+
+const foreignRuns: Check = {
+  name: 'jobs of other writers',
+  group: 'fleet',
+  look: async ({ tx, now }) => {
+    const abandoned = await findForeignRuns(tx, before(now, foreignRunSeconds));
+    const [first] = abandoned;
+    if (!first) return { findings: [] };
+    const ids = abandoned.map(({ id }) => id);
+    return {
+      findings: [
+        warning(
+          `${howMany(ids.length, 'job is', 'jobs are')} marked as running by a worker that Syncline does not manage, unchanged for up to ${lasting(now.getTime() - first.since.getTime())}: ${named(ids)}. No other job of these connections runs until they end.`,
+          `If that worker is gone: syncline jobs cancel ${first.id}`,
+        ),
+      ],
+    };
+  },
+};
+
+export const fleetChecks: Check[] = [
+  scheduler,
+  overdue,
+  executors,
+  unserved,
+  behind,
+  orphans,
+  foreignRuns,
+  processClocks,
+];

@@ -1,6 +1,9 @@
+import { describeError } from '../errors.ts';
 import { lasting } from '../explain.ts';
 import { findHolders, findTableCare, readServer, type ServerRow } from '../store/health/server.ts';
+import { canListen } from '../store/listener.ts';
 import { type Check, error, type Finding, warning } from './check.ts';
+import { isSkewed, skewed } from './clocks.ts';
 
 const set = (name: string, value: string) => `ALTER SYSTEM SET ${name} = ${value}; SELECT pg_reload_conf();`;
 
@@ -75,21 +78,13 @@ const writable: Check = {
   }),
 };
 
-/** Leases go by the clock of the database; schedules by that of the process. */
-const [noticedMs, harmfulMs] = [2000, 30_000];
-
 const clock: Check = {
   name: 'clock',
   group: 'server',
   anySchema: true,
-  look: async ({ tx, now }) => {
-    const ms = (await readServer(tx)).clock.getTime() - now.getTime();
-    const size = Math.abs(ms);
-    const message = `The clock of this machine is ${lasting(size)} ${ms > 0 ? 'behind' : 'ahead of'} the database's: what it schedules comes that much ${ms > 0 ? 'late' : 'early'}.`;
-    const remedy = 'Have both synchronise their clocks (NTP, chrony).';
-    const finding = size > harmfulMs ? error(message, remedy) : warning(message, remedy);
-    return { findings: size > noticedMs ? [finding] : [] };
-  },
+  look: async ({ clockSkewSeconds }) => ({
+    findings: isSkewed(clockSkewSeconds) ? [skewed('This machine', clockSkewSeconds)] : [],
+  }),
 };
 
 const room: Check = {
@@ -113,6 +108,34 @@ const room: Check = {
           ]
         : [],
     };
+  },
+};
+
+const notifyTimeoutMs = 5000;
+
+/** Without them, executors find jobs by polling. */
+const notifications: Check = {
+  name: 'notifications',
+  group: 'server',
+  anySchema: true,
+  look: async ({ config: { database } }) => {
+    const name = database.notifyUrl === undefined ? 'SYNCLINE_DATABASE_URL' : 'SYNCLINE_DATABASE_NOTIFY_URL';
+    const polls = 'executors poll every 500 ms instead, and runs that are cancelled end up to 5 s later';
+    const remedy = 'Set SYNCLINE_DATABASE_NOTIFY_URL to a URL of the same database without a pooler.';
+    try {
+      if (await canListen(database, notifyTimeoutMs)) return { findings: [] };
+      return {
+        findings: [
+          warning(`${name} leads to a pooler, through which no notifications arrive: ${polls}.`, remedy),
+        ],
+      };
+    } catch (thrown) {
+      // Without the database itself there is nothing to look at; the others say so.
+      if (database.notifyUrl === undefined) throw thrown;
+      return {
+        findings: [warning(`${name} cannot be used (${describeError(thrown)}): ${polls}.`, remedy)],
+      };
+    }
   },
 };
 
@@ -192,4 +215,13 @@ const vacuum: Check = {
   },
 };
 
-export const serverChecks: Check[] = [version, durability, writable, clock, room, holders, vacuum];
+export const serverChecks: Check[] = [
+  version,
+  durability,
+  writable,
+  clock,
+  room,
+  notifications,
+  holders,
+  vacuum,
+];

@@ -1,8 +1,12 @@
+import { aheadLimitsOf } from '../ahead-limits.ts';
 import { readSyncMetadata } from '../schedule/sync-metadata.ts';
+import { type Ahead, connectionsAhead, jobsAhead } from '../store/ahead.ts';
+import { type FeedSequence, feedSequence, isBehind } from '../store/feed-sequence.ts';
 import { expectedShape } from '../store/health/expected.ts';
 import { findIndexes } from '../store/health/shape.ts';
 import {
   findCrowded,
+  findForeignJobs,
   findUnplacedSignals,
   findWronglyBlocked,
   type SampledConnection,
@@ -52,6 +56,23 @@ const blocked: Check = {
             .slice(0, 100)
             .map((id) => `'${id}'`)
             .join(', ')}]::uuid[]);`,
+        ),
+      ],
+    };
+  },
+};
+
+const owners: Check = {
+  name: 'owners of jobs',
+  group: 'work',
+  look: async ({ tx }) => {
+    const ids = await findForeignJobs(tx);
+    if (ids.length === 0) return { findings: [] };
+    return {
+      findings: [
+        warning(
+          `${howMany(ids.length, 'job has', 'jobs have')} a tenant_id or provider_slug that is not that of the connection: ${named(ids)}. The claim that finds such a job sets both to the connection's before it runs.`,
+          'Fix the program that inserts these jobs: tenant_id and provider_slug must be copied from the connection.',
         ),
       ],
     };
@@ -117,24 +138,71 @@ function wrongFields(row: SampledConnection, bounds: Parameters<typeof readSyncM
   return readSyncMetadata(row.fields ?? {}, bounds).invalid.map(({ field }) => field);
 }
 
+/** `next_run_at` and job times that no rule of the schedule can have written: those connections and jobs do not run. */
+const tooFarAhead: Check = {
+  name: 'times too far ahead',
+  group: 'work',
+  look: async ({ tx, now, config }) => {
+    const limits = aheadLimitsOf(config);
+    const connections = await connectionsAhead(tx, now, limits);
+    const jobs = await jobsAhead(tx, now, limits);
+    const why = 'a process with a wrong clock wrote them, or they were placed by a longer interval';
+    return {
+      findings: [
+        ...(connections.count > 0
+          ? [
+              error(
+                `${ahead(connections, 'active connection has', 'active connections have')} a next_run_at further ahead than their interval and jitter allow, ${until(connections)}: ${why}. No scheduler places them.`,
+                'syncline schedule repair --dry-run; syncline schedule repair',
+              ),
+            ]
+          : []),
+        ...(jobs.count > 0
+          ? [
+              error(
+                `${ahead(jobs, 'queued job has', 'queued jobs have')} a scheduled_at or retry_after further ahead than interval, jitter and the longest backoff allow, ${until(jobs)}: ${why}. No executor claims them.`,
+                'syncline schedule repair --dry-run; syncline schedule repair',
+              ),
+            ]
+          : []),
+      ],
+    };
+  },
+};
+
+const ahead = ({ count, atLeast }: Ahead, one: string, many: string) =>
+  `${atLeast ? 'At least ' : ''}${howMany(count, one, many, Number.POSITIVE_INFINITY)}`;
+
+const until = ({ until: latest, examples }: Ahead) =>
+  `${latest ? `up to ${latest.toISOString()} ` : ''}(such as ${examples.join(', ')})`;
+
 const feed: Check = {
   name: 'feed',
   group: 'work',
   look: async ({ tx }) => {
     const { looked: newest, unplaced } = await findUnplacedSignals(tx);
+    const sequence = await feedSequence(tx);
     return {
       detail: `the newest ${newest} signals were looked at`,
-      findings:
-        unplaced === 0
+      findings: [
+        ...(isBehind(sequence) ? [sequenceBehind(sequence)] : []),
+        ...(unplaced === 0
           ? []
           : [
               error(
                 `${unplaced} of the newest ${newest} signals have no place in the feed: no reader of the feed gets them.`,
                 `Look at "triggers" (enter_feed, give_position); then: INSERT INTO feed (batch) SELECT DISTINCT s.batch FROM signals s WHERE NOT EXISTS (SELECT FROM feed f WHERE f.batch = s.batch); UPDATE feed SET position = nextval('feed_position') WHERE position IS NULL;`,
               ),
-            ],
+            ]),
+      ],
     };
   },
 };
 
-export const workChecks: Check[] = [singleFlight, blocked, waiting, metadata, feed];
+const sequenceBehind = ({ highest, lastAssigned }: FeedSequence) =>
+  error(
+    `The feed sequence is at ${lastAssigned}, behind ${highest}, the highest stored position: the database was restored or copied without its sequences.`,
+    'syncline doctor --fix',
+  );
+
+export const workChecks: Check[] = [singleFlight, blocked, owners, waiting, metadata, tooFarAhead, feed];

@@ -6,9 +6,12 @@ import { checkedFilter, type SignalsFilter, type StoredSignal, toSignal } from '
 import { advanceConsumer, findConsumer, takeConsumer } from '../store/consumers.ts';
 import type { Database } from '../store/database.ts';
 import { type FeedPlace, startOfFeed } from '../store/feed.ts';
+import { maxPageBytes } from '../store/page-bytes.ts';
 import type { SignalFilter } from '../store/signals.ts';
+import type { ReadJson } from '../stored-json.ts';
 import type { Who } from '../who.ts';
 import { feedCursor, feedPlace } from './cursor.ts';
+import { placeAtStart } from './proof.ts';
 import type { FeedItem, FeedReader, Outlook } from './reader.ts';
 import type { FeedWatch, Waited } from './watch.ts';
 
@@ -25,6 +28,19 @@ export interface FeedOptions extends SignalsFilter {
   signal?: AbortSignal | undefined;
 }
 
+export interface FeedRead extends FeedOptions {
+  /** 1 to 100. */
+  limit?: number | undefined;
+  /** What the page may hold in bytes, up to 8 MB. One signal is always read, however large. */
+  maxBytes?: number | undefined;
+  /** Whether payloads are read; they are unless this is false. */
+  payload?: boolean | undefined;
+  waitMs?: number | undefined;
+}
+
+/** Runs around every read of a page, for callers that bound how many are in memory at a time. */
+type Look = <Found extends { items: readonly unknown[] }>(advance: () => Promise<Found>) => Promise<Found>;
+
 /** How often a feed looks at a transaction that is just committing: milliseconds are enough for one. */
 const committingMs = 20;
 /** The longest that a request waits for signals; longer ones are cut by proxies. */
@@ -40,30 +56,33 @@ export interface FeedContext {
   who: Who;
   reader: FeedReader;
   watch: FeedWatch;
+  json: ReadJson;
 }
 
 /** Signals in the order of commits, each once. */
-export function createFeed({ db, ports, who, reader, watch }: FeedContext) {
+export function createFeed({ db, ports, who, reader, watch, json }: FeedContext) {
   async function placeAfter(after: string | undefined): Promise<FeedPlace> {
     if (after === 'latest') return reader.latest(db);
     return isBeginning(after) ? startPlace() : feedPlace(after);
   }
 
-  const startPlace = async (): Promise<FeedPlace> => ({ position: await startOfFeed(db) });
+  const startPlace = async (): Promise<FeedPlace> => placeAtStart(await startOfFeed(db));
 
   interface Reading {
     scope: Database;
     filter: SignalFilter;
     limit: number;
+    payload?: boolean | undefined;
+    maxBytes?: number | undefined;
     /** It was to begin wherever the feed does, and nothing has been handed out yet. */
     fromBeginning: boolean;
   }
 
   /** Reads on until there is something, the end is reached or as many steps were taken as one read may take. */
-  async function advance(from: FeedPlace, { scope, filter, limit, fromBeginning }: Reading) {
+  async function advance(from: FeedPlace, { scope, fromBeginning, payload = true, ...wanted }: Reading) {
     let place = from;
     for (let steps = 1; ; steps++) {
-      const step = await reader.step(scope, place, filter, limit).catch((error: unknown) => {
+      const step = await reader.step(scope, place, { ...wanted, payload }).catch((error: unknown) => {
         if (fromBeginning && isExpired(error) && steps < mostSteps) return undefined;
         throw error;
       });
@@ -85,9 +104,21 @@ export function createFeed({ db, ports, who, reader, watch }: FeedContext) {
      * read, not moved: move it when what was read has been dealt with.
      */
     async read(
-      options: FeedOptions & { limit?: number | undefined; waitMs?: number | undefined } = {},
+      options: FeedRead = {},
+      look: Look = (advance) => advance(),
     ): Promise<{ items: FedSignal[]; nextCursor: string }> {
-      const { after, consumer, signal, limit: wanted, waitMs = 0, tenantId, ...given } = options;
+      const {
+        after,
+        consumer,
+        signal,
+        limit: wanted,
+        waitMs = 0,
+        tenantId,
+        payload,
+        maxBytes,
+        ...given
+      } = options;
+      if (maxBytes !== undefined) requireWhole('maxBytes', maxBytes, 1, maxPageBytes);
       const limit = pageLimit(wanted);
       requireWhole('waitMs', waitMs, 0, longestWaitMs);
       const scope = db.scopedTo(tenantId);
@@ -95,15 +126,16 @@ export function createFeed({ db, ports, who, reader, watch }: FeedContext) {
       const stored = consumer === undefined ? undefined : await findConsumer(scope, consumerName(consumer));
       const endMs = ports.monotonicMs() + waitMs;
       const start = after ?? stored?.after;
-      const reading = { scope, filter, limit, fromBeginning: isBeginning(start) };
+      const reading = { scope, filter, limit, payload, maxBytes, fromBeginning: isBeginning(start) };
       let place = await placeAfter(start);
       let known = 0;
       for (;;) {
-        const found = await advance(place, reading);
+        const from = place;
+        const found = await look(() => advance(from, reading));
         place = found.place;
         const leftMs = endMs - ports.monotonicMs();
         if (found.items.length > 0 || leftMs <= 0 || signal?.aborted)
-          return { items: found.items.map(toFed), nextCursor: feedCursor(place) };
+          return { items: found.items.map((item) => toFed(item, json)), nextCursor: feedCursor(place) };
         known = await pause(found.outlook, { beyond: place.position, known }, leftMs, signal);
       }
     },
@@ -127,7 +159,7 @@ export function createFeed({ db, ports, who, reader, watch }: FeedContext) {
         const { items, place: next, outlook } = await advance(current, reading);
         if (items.length > 0 || outlook !== 'committing') fromBeginning = false;
         for (const item of items) {
-          yield toFed(item);
+          yield toFed(item, json);
           await save?.to(item.place);
         }
         // What came behind the last one, and was for others, is dealt with, too.
@@ -183,6 +215,6 @@ export function consumerName(name: string): string {
   return name;
 }
 
-function toFed({ row, place }: FeedItem): FedSignal {
-  return { ...toSignal(row), cursor: feedCursor(place) };
+function toFed({ row, place }: FeedItem, json: ReadJson): FedSignal {
+  return { ...toSignal(row, json), cursor: feedCursor(place) };
 }

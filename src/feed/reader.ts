@@ -1,8 +1,8 @@
-import { SynclineError } from '../errors.ts';
 import type { Database } from '../store/database.ts';
 import {
   type Batch,
   type FeedLook,
+  type FeedPage,
   type FeedPlace,
   type FeedRow,
   lookAtFeed,
@@ -10,9 +10,9 @@ import {
   signalsOfBatches,
   startOfFeed,
 } from '../store/feed.ts';
-import type { SignalFilter } from '../store/signals.ts';
+import { deleted, placeAtStart, proofOf, verified } from './proof.ts';
 
-/** Batches looked at in one step: with the most that a page holds from each, still few megabytes. */
+/** Batches looked at in one step. */
 const batchesPerStep = 50;
 /** How far `latest` looks back for a transaction that is still committing: they pass in half a second at 2,000 a second. */
 const batchesLookedBack = 1000;
@@ -43,27 +43,32 @@ export type FeedReader = ReturnType<typeof createFeedReader>;
  * until every transaction that had begun when it was first missed has ended: if it is not there then, it never will be.
  */
 export function createFeedReader() {
-  /** By the last of some missing positions: everything that had begun when they were missed is below this. */
-  const missed = new Map<number, bigint>();
+  /**
+   * By the batch behind some missing positions: everything that had begun when they were missed is below this. Not by position: after a
+   * restore other transactions have the same ones.
+   */
+  const missed = new Map<string, bigint>();
 
   function readable(from: number, { batches, begunBelow, allEndedBelow }: FeedLook): Batch[] {
     let expected = from;
-    for (const [i, { position }] of batches.entries()) {
+    for (const [i, { position, batch }] of batches.entries()) {
       if (position > expected) {
-        const gap = position - 1;
-        const begun = missed.get(gap) ?? begunBelow;
-        missed.set(gap, begun);
+        const before = missed.get(batch) ?? begunBelow;
+        // Transaction ids start lower on a server that was restored from a dump.
+        const begun = before < begunBelow ? before : begunBelow;
+        missed.set(batch, begun);
         if (allEndedBelow < begun) return batches.slice(0, i);
       }
-      expected = position + 1;
+      // Of batches below the start of the feed none is waited for.
+      expected = Math.max(expected, position + 1);
     }
     return batches;
   }
 
   /** Many readers at different places may each have missed some; what is far behind all of them is not needed again. */
   function forget(): void {
-    if (missed.size <= mostMissed) return;
-    for (const gap of [...missed.keys()].slice(0, missed.size - mostMissed)) missed.delete(gap);
+    if (missed.size <= maxMissed) return;
+    for (const batch of [...missed.keys()].slice(0, missed.size - maxMissed)) missed.delete(batch);
   }
 
   return {
@@ -73,16 +78,19 @@ export function createFeedReader() {
      */
     async latest(db: Database): Promise<FeedPlace> {
       const from = (await positionFromEnd(db, batchesLookedBack)) ?? 0;
-      const look = await lookAtFeed(db, from, batchesLookedBack);
-      const last = readable(Math.max(from, look.start + 1), look).at(-1);
+      const look = await lookAtFeed(db, { from, reached: from, limit: batchesLookedBack });
+      const { start } = look;
+      const last = readable(Math.max(from, start.position + 1), look).at(-1);
       forget();
-      return { position: Math.max(look.start, last?.position ?? 0) };
+      return last && last.position > start.position
+        ? { position: last.position, proof: proofOf(last.batch, start.epoch) }
+        : placeAtStart(start);
     },
 
-    async step(db: Database, place: FeedPlace, filter: SignalFilter, limit: number): Promise<Step> {
-      const from = place.within ? place.position : place.position + 1;
-      const look = await lookAtFeed(db, from, batchesPerStep);
-      if (from <= look.start) throw expired();
+    async step(db: Database, given: FeedPlace, wanted: Omit<FeedPage, 'within'>): Promise<Step> {
+      const from = given.within ? given.position : given.position + 1;
+      const look = await lookAtFeed(db, { from, reached: given.position, limit: batchesPerStep });
+      const place = verified(given, look);
       const batches = readable(from, look);
       forget();
       const outlook: Outlook =
@@ -93,26 +101,23 @@ export function createFeedReader() {
             : 'end';
       const [first, last] = [batches[0], batches.at(-1)];
       if (!first || !last) return { items: [], next: place, outlook };
-      // One more than asked for tells whether the last one ends its batch.
-      const rows = await signalsOfBatches(db, batches, { within: place.within, filter, limit: limit + 1 });
+      const rows = await signalsOfBatches(db, batches, { ...wanted, within: place.within });
       // They may have been deleted since they were looked at: then what was just read is not all there was.
-      if (first.position <= (await startOfFeed(db))) throw expired();
-      const items = rows.slice(0, limit).map((row, i) => ({ row, place: placeBehind(row, rows[i + 1]) }));
+      if (first.position <= (await startOfFeed(db)).position) throw deleted();
+      const { epoch } = look.start;
+      const proofs = new Map(batches.map(({ position, batch }) => [position, proofOf(batch, epoch)]));
+      const proven = (at: FeedPlace): FeedPlace => ({ ...at, proof: proofs.get(at.position) });
+      const items = rows.map((row) => ({ row, place: proven(placeBehind(row)) }));
       const lastItem = items.at(-1);
-      if (lastItem && rows.length > limit) return { items, next: lastItem.place, outlook: 'more' };
-      return { items, next: { position: last.position }, outlook };
+      if (lastItem?.row.followed) return { items, next: lastItem.place, outlook: 'more' };
+      return { items, next: proven({ position: last.position }), outlook };
     },
   };
 }
 
-const mostMissed = 1000;
-
-const expired = () =>
-  new SynclineError('EXPIRED', 'What comes next in the feed is older than signals are kept.', {
-    hint: 'Read from the beginning again (move a consumer there first), or keep signals longer (retention.signalsDays).',
-  });
+const maxMissed = 1000;
 
 /** Within its batch only where more of that follows: whoever has read all of it misses nothing when it is deleted. */
-function placeBehind({ position, tenant_id: tenantId, id }: FeedRow, next: FeedRow | undefined): FeedPlace {
-  return next?.position === position ? { position, within: { tenantId, id } } : { position };
+function placeBehind({ position, next_position, tenant_id: tenantId, id }: FeedRow): FeedPlace {
+  return next_position === position ? { position, within: { tenantId, id } } : { position };
 }

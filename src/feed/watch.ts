@@ -38,7 +38,8 @@ export function createFeedWatch({ db, ports }: { db: Queryable; ports: Ports }) 
       for (const one of [...waiting]) {
         // A database that cannot be reached is for the reader to notice, when it reads.
         if (position === undefined) one.wake(one.known);
-        else if (position > one.beyond && (position > one.known || isTimeToLookAgain)) one.wake(position);
+        // A position below what has been read: the database was restored, and the reader finds out when it looks.
+        else if (position !== one.beyond && (position !== one.known || isTimeToLookAgain)) one.wake(position);
       }
       if (waiting.size > 0) await ports.sleep(pollMs, never);
     }
@@ -47,8 +48,8 @@ export function createFeedWatch({ db, ports }: { db: Queryable; ports: Ports }) 
 
   return {
     /**
-     * Resolves when a position beyond this one has been given, when the time is over, or when the signal aborts; with the last
-     * position that is known to be given. A reader that finds nothing there says so with its next wait, and is then woken
+     * Resolves when a position beyond this one has been given (or the sequence lies below it), when the time is over, or when the
+     * signal aborts; with the last position that is known to be given. A reader that finds nothing there says so with its next wait, and is then woken
      * when another one is given, and now and then.
      */
     async wait({ beyond, known }: Waited, timeoutMs: number, signal?: AbortSignal): Promise<number> {

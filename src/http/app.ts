@@ -2,14 +2,29 @@ import { OpenAPIHono } from '@hono/zod-openapi';
 import { dashboardRoutes } from './assets.ts';
 import { requireCaller } from './auth.ts';
 import { readBody } from './body.ts';
-import { type App, type AppOptions, type HttpEnv, usualLimits } from './context.ts';
+import { createClientAddress } from './client-address.ts';
+import { callbackPath, consentPath } from './consent-cookies.ts';
+import { type App, type AppOptions, type HttpEnv, limitsOf } from './context.ts';
 import { createCredentials } from './credentials.ts';
-import { limitConcurrency, requireHost, requireReadableUrl, secureAndLocate } from './guard.ts';
+import {
+  answerInSlot,
+  locateClient,
+  requireHost,
+  requireReadableUrl,
+  secureAndLocate,
+  shedLoad,
+} from './guard.ts';
+import { boundResponses } from './large-responses.ts';
 import { usualLiveTimes } from './live.ts';
+import { loopDelayMs } from './loop-delay.ts';
 import { openApiRoute } from './openapi.ts';
 import { Problem, toProblem } from './problem.ts';
+import { createRefusalPause } from './refusal-pause.ts';
+import { notingRefusals, recordRefusals } from './refusals.ts';
+import { createResponseMemory } from './response-memory.ts';
+import { createRoom } from './room.ts';
 import { auditRoutes } from './routes/audit.ts';
-import { authorizeRoute, callbackRoute } from './routes/authorize.ts';
+import { authorizeRoute, callbackRoute, consentRoutes } from './routes/authorize.ts';
 import { budgetRoutes } from './routes/budgets.ts';
 import { connectionControlRoutes } from './routes/connection-control.ts';
 import { connectionInsightRoutes } from './routes/connection-insight.ts';
@@ -32,39 +47,62 @@ import { tenantRoutes } from './routes/tenants.ts';
 import { deliveryRoute, webhookRoutes } from './routes/webhooks.ts';
 import { createSlots } from './slots.ts';
 import { refuseInvalid } from './validation.ts';
+import { createViews } from './views.ts';
 
 /** The whole service as one app: the API under /v1, what describes it, probes, and the dashboard. */
 export function createApp(options: AppOptions): App {
   const { syncline, log, version, metrics, dashboard, localLogin, signal, authenticate } = options;
   const { access } = syncline;
-  const limits = { ...usualLimits, ...options.limits };
-  const requests = createSlots({ total: limits.requests, of: 'requests' });
+  const limits = { ...limitsOf(syncline.config.server), ...options.limits };
+  const { perAddress } = limits;
+  const inSlot = answerInSlot({
+    callers: createSlots({ total: limits.requests, of: 'requests' }),
+    visitors: createSlots({ total: limits.visitors, perHolder: perAddress, of: 'requests without a key' }),
+  });
   const streams = createSlots({
     total: limits.streams,
     perHolder: limits.streamsPerCaller,
     of: 'live streams and long polls',
   });
-  const credentials = createCredentials(access);
-  const asCaller = requireCaller({ syncline, credentials, authenticate });
-  const withBody = readBody(limits.bodyBytes);
+  const refusals = options.refusals ?? recordRefusals(access, log, signal);
+  const credentials = notingRefusals(createCredentials(access), refusals);
+  const viewOf = createViews(syncline);
+  const asCaller = requireCaller({ viewOf, credentials, authenticate });
+  const bodies = {
+    room: createRoom(limits.bodiesBytes),
+    slots: createSlots({ total: limits.bodies, perHolder: perAddress, of: 'incomplete bodies' }),
+  };
+  const withBody = readBody({ maxBytes: limits.bodyBytes, maxMs: limits.bodyMs }, bodies);
+  const withForm = readBody({ maxBytes: limits.formBytes, maxMs: limits.bodyMs }, bodies);
+  const pauseRefusal = createRefusalPause(limits.refusalMs);
   const app: App = new OpenAPIHono<HttpEnv>({ defaultHook: refuseInvalid });
 
-  app.onError((error) => toProblem(error, log).toResponse());
+  app.onError(async (error) => {
+    const problem = toProblem(error, log);
+    await pauseRefusal(problem);
+    return problem.toResponse();
+  });
   app.use('*', secureAndLocate(options.basePath));
   if (options.hosts) app.use('*', requireHost(options.hosts));
   app.use('*', requireReadableUrl(limits));
-  app.use('*', limitConcurrency(requests));
-
+  // Before everything that refuses or waits: a probe asks about the process, not for a share of it.
   healthRoutes(app, syncline);
-  loginRoute(app, { syncline, credentials, version, readBody: withBody });
+  app.use('*', shedLoad(options.loopDelayMs ?? loopDelayMs, limits.loopDelayMs));
+  app.use('*', locateClient(createClientAddress(syncline.config.server)));
+
+  loginRoute(app, { syncline, credentials, version, middleware: [withBody, inSlot] });
   if (localLogin) localLoginRoute(app, { access, credentials, localLogin });
-  // Before the connections by id, of which "callback" is none; whoever comes back from a provider has no key.
+  // Before the connections by id, of which these are none; a person who gives consent has no key.
+  app.use(consentPath, withForm, inSlot);
+  app.use(callbackPath, inSlot);
+  consentRoutes(app, syncline);
   callbackRoute(app, syncline);
+  app.use('/openapi.json', inSlot);
   openApiRoute(app, version);
   deliveryRoute(app, syncline, limits);
 
   // From here on everybody is known, and what they may see is all that the handlers get.
-  app.use('/v1/*', asCaller, withBody);
+  app.use('/v1/*', asCaller, withBody, inSlot, boundResponses(createResponseMemory(limits.responsesBytes)));
   sessionRoutes(app, access, credentials, version);
   tenantRoutes(app);
   providerRoutes(app);
@@ -86,11 +124,12 @@ export function createApp(options: AppOptions): App {
   systemRoutes(app, version);
   liveRoutes(app, { streams, times: { ...usualLiveTimes, ...options.live }, version, log, signal });
   if (metrics) {
-    app.use('/metrics', asCaller);
+    app.use('/metrics', asCaller, inSlot);
     metricsRoute(app, metrics);
   }
 
   refuseOtherMethods(app);
+  app.use('*', inSlot);
   if (dashboard !== undefined) dashboardRoutes(app, dashboard);
   // A handler of its own rather than notFound, which is not asked where the app is mounted in another.
   app.all('*', (c) => {

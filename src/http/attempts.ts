@@ -5,24 +5,24 @@ export interface Attempts {
   failed(address: string): void;
 }
 
-const mostFailures = 20;
+const maxFailures = 20;
 const windowMs = 60_000;
 /** Beyond it the oldest are forgotten: memory is bounded, whoever asks from wherever. */
 const mostAddresses = 10_000;
 
-export function createAttempts(nowMs: () => number): Attempts {
+export function createAttempts(monotonicMs: () => number): Attempts {
   const failures = new Map<string, { count: number; untilMs: number }>();
   const current = (address: string) => {
     const entry = failures.get(address);
-    return entry && entry.untilMs > nowMs() ? entry : undefined;
+    return entry && entry.untilMs > monotonicMs() ? entry : undefined;
   };
   return {
     waitSeconds(address) {
       const entry = current(address);
-      return entry && entry.count >= mostFailures ? Math.ceil((entry.untilMs - nowMs()) / 1000) : 0;
+      return entry && entry.count >= maxFailures ? Math.ceil((entry.untilMs - monotonicMs()) / 1000) : 0;
     },
     failed(address) {
-      const entry = current(address) ?? { count: 0, untilMs: nowMs() + windowMs };
+      const entry = current(address) ?? { count: 0, untilMs: monotonicMs() + windowMs };
       entry.count++;
       failures.delete(address);
       failures.set(address, entry);

@@ -1,7 +1,7 @@
 import type { Context } from 'hono';
 import { getCookie } from 'hono/cookie';
 import { createMiddleware } from 'hono/factory';
-import type { Syncline } from '../syncline.ts';
+import type { View } from '../view.ts';
 import type { Who } from '../who.ts';
 import type { Authenticate, Caller, HttpEnv } from './context.ts';
 import type { Credentials, SecretKind } from './credentials.ts';
@@ -9,17 +9,17 @@ import { Problem } from './problem.ts';
 import { sessionCookie } from './session-cookie.ts';
 
 export interface AuthOptions {
-  syncline: Syncline;
+  viewOf: (who: Who) => View;
   credentials: Credentials;
   authenticate?: Authenticate | undefined;
 }
 
 /** Finds out who asks, and hands the handlers what that caller may see: there is no other way to the engine for them. */
-export function requireCaller({ syncline, credentials, authenticate }: AuthOptions) {
+export function requireCaller({ viewOf, credentials, authenticate }: AuthOptions) {
   return createMiddleware<HttpEnv>(async (c, next) => {
     const caller = await findCaller(c);
     c.set('caller', caller);
-    c.set('view', syncline.as(caller.who));
+    c.set('view', viewOf(caller.who));
     await next();
   });
 
@@ -51,7 +51,7 @@ export function requireCaller({ syncline, credentials, authenticate }: AuthOptio
     kind: SecretKind,
     secret: string,
   ): Promise<Caller | undefined> {
-    const address = remoteAddress(c);
+    const address = c.get('address');
     const identify = () => credentials.identify(kind, secret, address);
     const who = await identify();
     return (
@@ -110,10 +110,6 @@ export function requireOwnOrigin(c: Context<HttpEnv>): void {
   const host = URL.canParse(origin) ? new URL(origin).host : undefined;
   if (host === undefined || host !== c.req.header('host')?.toLowerCase())
     throw new Problem('FORBIDDEN', 'The request comes from a page of another origin.');
-}
-
-export function remoteAddress(c: Context<HttpEnv>): string {
-  return c.env?.incoming?.socket.remoteAddress ?? 'unknown';
 }
 
 export function unauthenticated(detail: string): Problem {

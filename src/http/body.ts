@@ -2,17 +2,29 @@ import type { Context } from 'hono';
 import { createMiddleware } from 'hono/factory';
 import { findUnstorable } from '../unstorable.ts';
 import type { HttpEnv } from './context.ts';
+import { holderOf } from './guard.ts';
 import { Problem } from './problem.ts';
+import type { Room } from './room.ts';
+import type { Slots } from './slots.ts';
 import { cut } from './validation.ts';
 
+export interface BodyLimits {
+  maxBytes: number;
+  /** For the whole body, from when it is first read: bytes that come one by one do not extend it. */
+  maxMs: number;
+}
+
 /**
- * Reads the body once, strictly, before anything looks at it: not more than `mostBytes`, valid UTF-8, valid JSON, and
+ * Reads the body once, strictly, before anything looks at it: not more than `maxBytes`, valid UTF-8, valid JSON, and
  * nothing in it that Postgres would refuse. No body counts as an empty object, so that what is missing gets named.
  */
-export function readBody(mostBytes: number) {
+export function readBody(limits: BodyLimits, { room, slots }: { room: Room; slots: Slots }) {
   return createMiddleware<HttpEnv>(async (c, next) => {
-    if (c.req.method !== 'GET' && c.req.method !== 'HEAD') {
-      const bytes = await bytesOf(c, mostBytes);
+    if (c.req.method === 'GET' || c.req.method === 'HEAD') return next();
+    const held = room.open();
+    const release = slots.take(holderOf(c));
+    try {
+      const bytes = await bytesOf(c, limits, held.take).finally(release);
       const text = bytes.length === 0 ? '{}' : utf8(bytes);
       const isJson = /^application\/json\s*(;|$)/i.test(c.req.header('content-type') ?? '');
       if (isJson) check(text);
@@ -21,25 +33,27 @@ export function readBody(mostBytes: number) {
         arrayBuffer: Promise.resolve(bytes.buffer),
         text: Promise.resolve(text),
       });
+      await next();
+    } finally {
+      held.giveBack();
     }
-    await next();
   });
 }
 
 /** The whole body. `onBytes` hears of every piece before it is kept, and may refuse it. */
 export async function bytesOf(
   c: Context,
-  mostBytes: number,
-  onBytes: (length: number) => void = () => {},
+  { maxBytes, maxMs }: BodyLimits,
+  onBytes: (length: number) => void,
 ): Promise<Uint8Array<ArrayBuffer>> {
   // What is announced is refused before it is sent; what is not is counted as it comes in.
-  if (Number(c.req.header('content-length') ?? 0) > mostBytes) throw tooLarge(mostBytes);
+  if (Number(c.req.header('content-length') ?? 0) > maxBytes) throw tooLarge(maxBytes);
   const chunks: Uint8Array[] = [];
   let length = 0;
   try {
-    for await (const chunk of c.req.raw.body ?? []) {
+    for await (const chunk of inTime(c.req.raw.body, maxMs)) {
       length += chunk.length;
-      if (length > mostBytes) throw tooLarge(mostBytes);
+      if (length > maxBytes) throw tooLarge(maxBytes);
       onBytes(chunk.length);
       chunks.push(chunk);
     }
@@ -54,6 +68,29 @@ export async function bytesOf(
     at += chunk.length;
   }
   return bytes;
+}
+
+/** The pieces of a body, until it ends or its time is over. It is not cancelled, which would close the socket without an answer. */
+async function* inTime(
+  body: ReadableStream<Uint8Array> | null,
+  maxMs: number,
+): AsyncGenerator<Uint8Array, void> {
+  if (!body) return;
+  const reader = body.getReader();
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<'late'>((resolve) => {
+    timer = setTimeout(() => resolve('late'), maxMs);
+  });
+  try {
+    for (;;) {
+      const piece = await Promise.race([reader.read(), late]);
+      if (piece === 'late') throw tooSlow(maxMs);
+      if (piece.done) return;
+      yield piece.value;
+    }
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 function utf8(bytes: Uint8Array): string {
@@ -79,6 +116,13 @@ function check(text: string): void {
   });
 }
 
-function tooLarge(mostBytes: number): Problem {
-  return new Problem('TOO_LARGE', `The body is larger than ${mostBytes} bytes.`);
+function tooLarge(maxBytes: number): Problem {
+  return new Problem('TOO_LARGE', `The body is larger than ${maxBytes} bytes.`);
+}
+
+function tooSlow(maxMs: number): Problem {
+  return new Problem('INVALID_ARGUMENT', `The body did not arrive within ${maxMs / 1000} s.`, {
+    status: 408,
+    headers: { connection: 'close' },
+  });
 }

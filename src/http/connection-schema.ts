@@ -22,6 +22,9 @@ export const connectionSchema = z
         'What kind of failure its latest run ended with: rate_limited, unauthorized, permanent, cursor_expired or transient.',
       example: 'rate_limited',
     }),
+    deleting_since: time()
+      .nullable()
+      .openapi({ description: 'Since when it is being deleted; it is then `disabled` and refuses changes.' }),
     interval_seconds: z.int().nullable().openapi({ description: 'Its own interval, if it has one.' }),
     base_interval_seconds: z.int().openapi({ description: 'The interval in force.', example: 900 }),
     next_start_at: time().nullable().openapi({ description: 'When its next run is expected to start.' }),

@@ -1,3 +1,5 @@
+import { jsonParts } from './json-parts.ts';
+
 /** One client's stream of server-sent events. What it has not taken yet is bounded. */
 export interface EventStream {
   readonly body: ReadableStream<Uint8Array>;
@@ -72,7 +74,7 @@ function format({ event, data, id, retry }: ServerEvent): string {
     `event: ${event}`,
     ...(id === undefined ? [] : [`id: ${id.replaceAll(/[\r\n\0]/g, '')}`]),
     ...(retry === undefined ? [] : [`retry: ${retry}`]),
-    `data: ${JSON.stringify(data)}`,
+    `data: ${jsonParts(data).join('')}`,
   ];
   return `${lines.join('\n')}\n\n`;
 }

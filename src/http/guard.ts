@@ -1,5 +1,7 @@
+import type { Context } from 'hono';
 import { createMiddleware } from 'hono/factory';
 import { basePath } from 'hono/route';
+import type { ClientAddress } from './client-address.ts';
 import type { HttpEnv, Limits } from './context.ts';
 import { type HostRule, isAllowedHost } from './hosts.ts';
 import { Problem } from './problem.ts';
@@ -16,7 +18,8 @@ export function secureAndLocate(givenBase: string | undefined) {
     c.set('base', given ?? mounted);
     c.set('path', c.req.path.slice(mounted.length) || '/');
     await next();
-    for (const [name, value] of Object.entries(securityHeaders)) c.res.headers.set(name, value);
+    for (const [name, value] of Object.entries(securityHeaders))
+      if (!c.res.headers.has(name)) c.res.headers.set(name, value);
     // Answers are about now, and some hold secrets. Only the dashboard's files say otherwise.
     if (!c.res.headers.has('cache-control')) c.res.headers.set('cache-control', 'no-store');
   });
@@ -53,14 +56,46 @@ export function requireReadableUrl({ urlLength, queryParameters }: Limits) {
 
 /** Open for as long as their readers like: they have a bound of their own. */
 const streams = ['/v1/live', '/v1/signals/feed'];
-/** Providers send when they like, and much at once: what they send has bounds of its own, too. */
+/** Providers send when they like, and much at once: deliveries have bounds of their own, too. */
 const delivery = /^\/v1\/webhooks\/[^/]+\/[^/]+$/;
 
-export function limitConcurrency(slots: Slots) {
+const isDelivery = (c: Context<HttpEnv>) => c.req.method === 'POST' && delivery.test(c.get('path'));
+
+/** Refuses work while the event loop is late: the engine shares it. Deliveries are cheap, and many senders do not send again. */
+export function shedLoad(loopDelayMs: () => number, maxDelayMs: number) {
   return createMiddleware<HttpEnv>(async (c, next) => {
-    const path = c.get('path');
-    if (streams.includes(path) || (c.req.method === 'POST' && delivery.test(path))) return next();
-    const release = slots.take();
+    if (loopDelayMs() > maxDelayMs && !isDelivery(c))
+      throw new Problem('TOO_MANY', 'The service is overloaded.', {
+        status: 503,
+        headers: { 'retry-after': '2' },
+      });
+    await next();
+  });
+}
+
+/** Notes what address limits are counted by. */
+export function locateClient(addressOf: ClientAddress) {
+  return createMiddleware<HttpEnv>(async (c, next) => {
+    c.set('address', addressOf(c) ?? 'unknown');
+    await next();
+  });
+}
+
+/** Whose share a request counts against: that of its caller, or of its address while it has none. */
+export const holderOf = (c: Context<HttpEnv>) => c.get('caller')?.id ?? `address ${c.get('address')}`;
+
+export interface AnswerSlots {
+  callers: Slots;
+  /** Requests without a caller: they take no slot that a caller could need. */
+  visitors: Slots;
+}
+
+/** Holds a slot while the request is answered: its caller is known by then, and its body has been read. */
+export function answerInSlot({ callers, visitors }: AnswerSlots) {
+  return createMiddleware<HttpEnv>(async (c, next) => {
+    if (c.get('hasSlot') || streams.includes(c.get('path'))) return next();
+    const release = (c.get('caller') ? callers : visitors).take(holderOf(c));
+    c.set('hasSlot', true);
     try {
       await next();
     } finally {

@@ -25,6 +25,6 @@ export function isAllowedHost(header: string | undefined, { names, addresses }: 
   return names.includes(name) || names.includes(header.toLowerCase()) || name.endsWith('.localhost');
 }
 
-function isLoopback(host: string): boolean {
+export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }

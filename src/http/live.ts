@@ -12,6 +12,8 @@ export const usualLiveTimes: LiveTimes = { pulseMs: 2000, heartbeatMs: 15_000 };
 /** How long a read waits for signals before it asks again. */
 const waitMs = 10_000;
 const pageSize = 100;
+/** What is read for a client at a time: with what its stream holds, the memory of a client that reads slowly. */
+const maxBytes = 256 * 1024;
 const retryMs = 2000;
 
 interface LiveFilter {
@@ -51,7 +53,7 @@ export async function startingPoint(
 
   /** `latest` becomes the cursor that it is now. From a cursor nothing is read yet, so that nothing is passed over. */
   async function checked(from: string): Promise<string> {
-    const { nextCursor } = await view.signals.read({ ...filter, after: from, limit: 1, waitMs: 0 });
+    const { nextCursor } = await view.signals.read({ ...filter, after: from, limit: 1, payload: false });
     return from === 'latest' ? nextCursor : from;
   }
 }
@@ -71,7 +73,14 @@ export async function runLive(options: LiveOptions, start: { after: string; gap:
   const stopPulse = keepAlive(options, () => idOf(cursor));
   try {
     while (!signal.aborted) {
-      const page = await view.signals.read({ ...filter, after: cursor, limit: pageSize, waitMs, signal });
+      const page = await view.signals.read({
+        ...filter,
+        after: cursor,
+        limit: pageSize,
+        maxBytes,
+        waitMs,
+        signal,
+      });
       for (const item of page.items) {
         if (signal.aborted) return;
         await stream.send({ event: 'signal', id: item.cursor, data: fedSignalJson(item, { payload: true }) });

@@ -118,9 +118,11 @@ const engineCodes: Partial<Record<SynclineErrorCode, ProblemCode>> = {
 const outages: readonly SynclineErrorCode[] = [
   'DATABASE_UNREACHABLE',
   'DATABASE_REFUSED',
+  'DATABASE_UNSUITABLE',
   'SCHEMA_MISSING',
   'SCHEMA_OUTDATED',
   'SCHEMA_NEWER',
+  'SCHEMA_FOREIGN',
 ];
 
 /** Turns whatever was thrown into a problem. What nobody foresaw is logged under an id, and only the id is told. */

@@ -15,16 +15,16 @@ export interface Pulses {
 
 /** Takes one pulse at a time for everybody who may see the same, however many listen. */
 export function createPulses(freshMs: number): Pulses {
-  const latest = new Map<string, { at: number; pulse: Promise<Pulse> }>();
+  const latest = new Map<string, { atMs: number; pulse: Promise<Pulse> }>();
   return {
     of(view) {
       const scope = view.who.tenantId ?? '';
-      const now = systemPorts.now();
+      const nowMs = systemPorts.monotonicMs();
       const known = latest.get(scope);
-      if (known && now - known.at < freshMs) return known.pulse;
-      for (const [other, { at }] of latest) if (now - at > 10 * freshMs) latest.delete(other);
+      if (known && nowMs - known.atMs < freshMs) return known.pulse;
+      for (const [other, { atMs }] of latest) if (nowMs - atMs > 10 * freshMs) latest.delete(other);
       const pulse = take(view);
-      latest.set(scope, { at: now, pulse });
+      latest.set(scope, { atMs: nowMs, pulse });
       return pulse;
     },
   };

@@ -15,10 +15,17 @@ export interface HttpServer {
 }
 
 /**
- * A request that has not come in by then is not coming: its socket is wanted for others. One between two requests is kept for
- * longer than load balancers keep theirs (60 s): where we close first, a request may be on its way, and is lost.
+ * A request that has not come in by then is not coming: its socket is wanted for others. The app refuses slow bodies by itself,
+ * a little sooner. A socket between two requests is kept for longer than load balancers keep theirs (60 s): where we close
+ * first, a request may be on its way, and is lost.
  */
-const timeouts = { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 65_000 };
+const timeouts = {
+  headersTimeout: 10_000,
+  requestTimeout: 35_000,
+  keepAliveTimeout: 65_000,
+  // Node looks for requests that are over time only this often.
+  connectionsCheckingInterval: 2000,
+};
 const maxHeaderSize = 16 * 1024;
 /** Without a Host, Node would refuse by itself, and not say why: requests are refused here, in the form of all others. */
 const parsing = { maxHeaderSize, requireHostHeader: false };

@@ -4,6 +4,7 @@ import { createApp } from './app.ts';
 import { hostRule } from './hosts.ts';
 import type { LocalLogin } from './local-login.ts';
 import { dashboardFolder, ownVersion } from './own.ts';
+import { recordRefusals } from './refusals.ts';
 import { type HttpServer, startServer } from './server.ts';
 
 export interface HttpServiceOptions {
@@ -16,14 +17,15 @@ export interface HttpServiceOptions {
 }
 
 /** The API and the dashboard on a server of their own, as configured. */
-export function startHttpService({
+export async function startHttpService({
   syncline,
   log,
   metrics,
   localLogin,
   port = syncline.config.server.port,
 }: HttpServiceOptions): Promise<HttpServer> {
-  const { host, hosts, maxConcurrentRequests } = syncline.config.server;
+  const { host, hosts } = syncline.config.server;
+  const refusals = recordRefusals(syncline.access, log);
   const app = createApp({
     syncline,
     log,
@@ -32,11 +34,14 @@ export function startHttpService({
     dashboard: dashboardFolder,
     localLogin,
     hosts: hostRule(host, hosts),
-    limits: {
-      requests: maxConcurrentRequests,
-      streams: maxConcurrentRequests,
-      streamsPerCaller: Math.ceil(maxConcurrentRequests / 2),
-    },
+    refusals,
   });
-  return startServer({ app, host, port });
+  const server = await startServer({ app, host, port });
+  return {
+    url: server.url,
+    close: async () => {
+      await server.close();
+      await refusals.close();
+    },
+  };
 }

@@ -1,22 +1,31 @@
 import { Problem } from './problem.ts';
 
-/** A bound on how much happens at once. */
+/** A bound on how much happens in parallel. */
 export interface Slots {
-  /** Takes a slot, or refuses. Call what it returns, once, when done. */
+  /** Takes a slot, or refuses. Call what it returns when done; calling it again does nothing. */
   take(holder?: string): () => void;
 }
 
-export function createSlots(options: { total: number; perHolder?: number; of: string }): Slots {
-  const { total, perHolder = total, of } = options;
+export interface SlotsOptions {
+  total: number;
+  /**
+   * How many one holder may have. Unless given, as many as are free: one holder alone gets half of them, two get a third each,
+   * and as long as there are fewer holders than slots, the next one finds a slot.
+   */
+  perHolder?: number;
+  of: string;
+}
+
+export function createSlots({ total, perHolder, of }: SlotsOptions): Slots {
   const held = new Map<string, number>();
   let taken = 0;
   return {
     take(holder = '') {
       const own = held.get(holder) ?? 0;
-      if (taken >= total)
-        throw tooMany(`The service has ${total} ${of} open, which is as many as it takes.`, 503);
-      if (own >= perHolder)
-        throw tooMany(`You have ${perHolder} ${of} open, which is as many as one may.`, 429);
+      const free = total - taken;
+      if (free <= 0) throw tooMany(`The service has ${total} ${of} open, which is its limit.`, 503);
+      if (own >= (perHolder ?? free))
+        throw tooMany(`You have ${own} ${of} open, which is your share right now.`, 429);
       taken++;
       held.set(holder, own + 1);
       let isReleased = false;

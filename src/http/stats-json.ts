@@ -79,6 +79,7 @@ export const systemJson = (system: SystemInfo, version: string) => ({
     providers: [...process.providers],
     started_at: isoTime(process.startedAt),
     expires_at: isoTime(process.expiresAt),
+    clock_skew_seconds: process.clockSkewSeconds,
     alive: process.alive,
     running: process.running,
   })),

@@ -64,7 +64,7 @@ export const attentionSchema = z
     items: z.array(
       z
         .object({
-          cause: z.enum(['needs_auth', 'failing', 'paused', 'overdue', 'unserved']),
+          cause: z.enum(['needs_auth', 'failing', 'paused', 'overdue', 'too_far_ahead', 'unserved']),
           provider: z.string().nullable(),
           failure: z.string().nullable(),
           count: z.int(),

@@ -1,5 +1,6 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
-import { PermanentError, TransientError } from '../errors.ts';
+import { PermanentError } from '../errors.ts';
+import { parseAnswer } from '../parse-answer.ts';
 import { check } from '../schema-check.ts';
 
 /** The text of an answer: refused where it is longer than `maxBytes`, and of what is merely looked at no more than `cutAt`. */
@@ -19,14 +20,7 @@ export async function readText(response: Response, maxBytes: number, cutAt?: num
 
 /** JSON of the expected form. */
 export async function parseBody(text: string, schema: StandardSchemaV1, request: string): Promise<unknown> {
-  let body: unknown;
-  try {
-    body = JSON.parse(text);
-  } catch {
-    // A proxy's page, or a body that was cut off: the next try may well get the real one.
-    throw new TransientError(`${request}: the answer is not JSON.`);
-  }
-  const { value, problem } = await check(schema, body);
+  const { value, problem } = await check(schema, parseAnswer(text, request));
   if (problem) throw new PermanentError(`${request}: the answer is not what was expected: ${problem}`);
   return value;
 }

@@ -1,25 +1,9 @@
 import type { BudgetNews } from '../budgets/budget.ts';
+import { secondsUntil } from '../seconds-until.ts';
+
+export { secondsUntil };
 
 /** What providers say of their limits, in all the forms in which they say it. */
-
-/** Later than this, a number is a time rather than a duration: in seconds since 1970 the year 2001, in milliseconds too. */
-const firstEpochSeconds = 1_000_000_000;
-const firstEpochMs = 1_000_000_000_000;
-
-/** Seconds from now: given as such, as an epoch in seconds or milliseconds, as ISO-8601 or as an HTTP date. */
-export function secondsUntil(value: string | null, serverNowMs: number): number | undefined {
-  const text = value?.trim() ?? '';
-  if (text === '') return undefined;
-  const number = Number(text);
-  if (Number.isNaN(number)) {
-    const at = Date.parse(text);
-    return Number.isNaN(at) ? undefined : Math.max(0, (at - serverNowMs) / 1000);
-  }
-  if (number < 0) return undefined;
-  if (number >= firstEpochMs) return Math.max(0, (number - serverNowMs) / 1000);
-  if (number >= firstEpochSeconds) return Math.max(0, number - serverNowMs / 1000);
-  return number;
-}
 
 /** By the provider's own clock where it says what time it is, so that ours may be wrong. */
 export function serverTimeMs(headers: Headers, nowMs: number): number {

@@ -2,6 +2,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { Signal, SyncContext, SyncResult } from '../connector.ts';
 import { connectorErrorKind, describeError, PermanentError, type RateLimitedError } from '../errors.ts';
+import { type Wait, waitSeconds } from '../seconds-until.ts';
+import { inSlices } from '../slices.ts';
 
 /** The cursor of a connection that keeps several lists in sync, each with a cursor of its own. */
 export function streamsCursor<Cursor extends z.ZodType>(cursor: Cursor) {
@@ -69,15 +71,17 @@ export async function syncStreams<Cursor>(
   let steps = 0;
   let characters = 0;
   let hasGivenUp = false;
-  let retryAfterSeconds: number | undefined;
+  let retryAfterSeconds: Wait;
 
   for (let name = left[0]; name !== undefined; name = left[0]) {
     const isFull = signals.length >= mostSignals || characters >= mostCharacters;
     if (isFull || steps >= mostSteps || abortSignal.aborted) break;
     try {
       const result = await step(name, streams[name]);
-      signals.push(...result.signals);
-      characters += JSON.stringify(result.signals).length;
+      await inSlices(result.signals, (signal) => {
+        signals.push(signal);
+        characters += JSON.stringify(signal).length;
+      });
       const hasMoved = moveOn(name, result);
       if (!result.hasMore || !hasMoved) left.shift();
       else if (result.retryAfterSeconds) {
@@ -152,7 +156,8 @@ export async function syncStreams<Cursor>(
  * How long the provider wants to be left alone, where it said so. Without a budget it was not even asked: then the job that
  * follows finds out for itself, and says why it waits.
  */
-function waitOf({ retryAfterSeconds, parked }: RateLimitedError): number | undefined {
-  const isSaid = typeof retryAfterSeconds === 'number' && retryAfterSeconds > 0;
+function waitOf({ retryAfterSeconds, parked }: RateLimitedError): Wait {
+  // Of a date it is enough to know that it is one: the engine finds out how far off it is.
+  const isSaid = (waitSeconds(retryAfterSeconds, 0) ?? 0) > 0;
   return isSaid && !parked ? retryAfterSeconds : undefined;
 }

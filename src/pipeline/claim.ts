@@ -2,9 +2,20 @@ import type { Config } from '../config/settings.ts';
 import type { Connector, JobType } from '../connector.ts';
 import { isObject } from '../is-object.ts';
 import type { Ports } from '../ports.ts';
-import { blockStuck, endBackoffs, lockReady, markRunning, type ReadyRow } from '../store/claims.ts';
-import { type Database, hearTriggers } from '../store/database.ts';
+import { isSuspect } from '../schedule/losses.ts';
+import {
+  blockStuck,
+  correctOwners,
+  deferJobs,
+  endBackoffs,
+  findForeign,
+  lockReady,
+  markRunning,
+  type ReadyRow,
+} from '../store/claims.ts';
+import { type Database, hearTriggers, type Queryable } from '../store/database.ts';
 import { isLostRace, violatedConstraint } from '../store/database-errors.ts';
+import { wakeExecutors } from '../store/wake.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import type { Lanes } from './lanes.ts';
 import type { RunResources } from './resources.ts';
@@ -38,6 +49,8 @@ export interface ClaimedJob {
   lastEndedAt: Date | undefined;
   /** It has waited for a budget. When it was due after that is no longer known, as after a failure. */
   wasParked: boolean;
+  /** EXE-9: processes that ran its connection died several times in a row. */
+  isSuspect: boolean;
   /** The job's own cursor, if it has one. */
   cursor: unknown;
   connection: {
@@ -48,13 +61,20 @@ export interface ClaimedJob {
   };
 }
 
-/** More than this many ends of backing off at once are left for the next claim, so that none takes long. */
-const mostBackoffsEnded = 1000;
+/** Backoffs ended per transaction, so that each stays short. */
+const maxBackoffsEnded = 1000;
+
+/** A job whose tenant or provider was not that of its connection, as it was before it was corrected. */
+export type ForeignJob = Pick<ClaimedJob, 'id' | 'connectionId' | 'tenantId' | 'providerSlug'>;
 
 export interface Claim {
   jobs: ClaimedJob[];
+  /** Jobs that were corrected instead of being run. */
+  foreign: ForeignJob[];
   /** Whether as many were met as were asked for, so that there may be more. */
   full: boolean;
+  /** Whether jobs were moved to where a later claim finds them, so that an empty claim is no sign of contention. */
+  progressed: boolean;
 }
 
 export interface ClaimRequest {
@@ -67,6 +87,8 @@ export interface ClaimRequest {
   lanes: Lanes;
   /** Whether a time of backing off may be over. */
   endsBackoffs: boolean;
+  /** EXE-9: whether a suspect may be among them; one at most is. */
+  takesSuspect: boolean;
 }
 
 /** Nothing is waited for but an index entry that somebody else is just making. */
@@ -75,16 +97,20 @@ const patienceMs = 1000;
 /** EXE-1 to EXE-3: takes up to `limit` due jobs for a process, in order, no two of one connection. */
 export async function claim(
   context: ExecutorContext,
-  { processId, claimId, limit, thorough, lanes, endsBackoffs }: ClaimRequest,
+  { processId, claimId, limit, thorough, lanes, endsBackoffs, takesSuspect }: ClaimRequest,
 ): Promise<Claim> {
   const { db, ports, connectors } = context;
   const providers = [...connectors.keys()];
-  const now = new Date(ports.now());
-  const mark = { now, leaseTime: ports.leaseTime(), processId, claimId };
   try {
     return await db.transaction(
       async (tx) => {
-        if (endsBackoffs) await endBackoffs(tx, { now, providers, limit: mostBackoffsEnded });
+        const { now } = tx;
+        // EXE-2: the order is known only once every ended backoff is in line, so nothing is claimed before that.
+        if (
+          endsBackoffs &&
+          (await endBackoffs(tx, { now, providers, limit: maxBackoffsEnded })) === maxBackoffsEnded
+        )
+          return { ...nothing, progressed: true };
         const startedMs = ports.monotonicMs();
         const known = thorough ? undefined : lanes.known(startedMs);
         const found = await lockReady(tx, { now, providers, limit, thorough, lanes: known });
@@ -92,20 +118,26 @@ export async function claim(
         const isFull = rows.length >= limit;
         const lookedMs = ports.monotonicMs();
         lanes.learn({ lanes: known, rows, isFull, tookMs: lookedMs - startedMs }, lookedMs);
-        const chosen = onePerConnection(rows.filter((row) => row.connection_status === 'active')).slice(
-          0,
-          limit,
+        const foreign = rows.filter((row) => row.is_foreign);
+        await returnToOwners(tx, now, foreign);
+        const first = onePerConnection(
+          rows.filter((row) => row.connection_status === 'active' && !row.is_foreign),
         );
+        const surplus = surplusSuspects(first, takesSuspect);
+        const chosen = first.filter((row) => !surplus.has(row)).slice(0, limit);
         // Who runs keeps the others of its connection back; where there are none, the triggers have nothing to do.
         if (rows.some((row) => row.has_siblings)) await hearTriggers(tx);
-        const running = await markRunning(tx, { ...mark, ids: chosen.map((row) => row.id) });
+        const running = await markRunning(tx, { processId, claimId, ids: chosen.map((row) => row.id) });
         await blockStuck(
           tx,
           rows.filter((row) => !running.has(row.id)),
         );
+        await deferJobs(tx, deferrals([...surplus], now));
         const jobs = chosen.filter((row) => running.has(row.id)).map((row) => toJob(row, claimId, now));
         // Beyond the lanes that are known there may be more, however few there were in them.
-        return { jobs, full: isFull || known !== undefined };
+        const progressed = foreign.length + surplus.size > 0;
+        const full = isFull || known !== undefined || progressed;
+        return { jobs, full, foreign: foreign.map(foreignJob), progressed };
       },
       {
         timeoutMs: statementTimeoutMs(context.config),
@@ -117,11 +149,64 @@ export async function claim(
     );
   } catch (error) {
     // Somebody started a job of one of these connections without locking the connection: look again.
-    if (isLostRace(error) || violatedConstraint(error) === 'idx_sync_jobs_running')
-      return { jobs: [], full: true };
+    if (isLostRace(error) || violatedConstraint(error) === 'idx_sync_jobs_running') return nothing;
     throw error;
   }
 }
+
+/** Looks again, because something was in the way. */
+const nothing: Claim = { jobs: [], foreign: [], full: true, progressed: false };
+
+/** EXE-9: those that would run beside another suspect, so that more would die with it than need be. */
+function surplusSuspects(rows: ReadyRow[], takesSuspect: boolean): Set<ReadyRow> {
+  return new Set(rows.filter((row) => isSuspect(row.losses)).slice(takesSuspect ? 1 : 0));
+}
+
+/** One after the other, so that they leave the head of their lane, and do not all come back to it together. */
+const deferStepMs = 2000;
+const maxDeferMs = 60_000;
+
+function deferrals(rows: ReadyRow[], now: Date) {
+  return rows.map(({ id }, i) => ({
+    id,
+    until: new Date(now.getTime() + Math.min((i + 1) * deferStepMs, maxDeferMs)),
+  }));
+}
+
+type ForeignRow = Pick<ReadyRow, 'id' | 'connection_id' | 'tenant_id' | 'provider_slug'>;
+
+/** EXE-13: in the right lane a later claim finds them, of this process or of one that has their connector. */
+async function returnToOwners(tx: Queryable, now: Date, foreign: ForeignRow[]): Promise<void> {
+  if (foreign.length === 0) return;
+  await correctOwners(
+    tx,
+    now,
+    foreign.map((row) => row.id),
+  );
+  await wakeExecutors(tx);
+}
+
+/**
+ * EXE-13: corrects jobs that wait under a provider for which this process has no connector. It may be one that no process has a
+ * connector for, and then no claim would find them. Returns them as they were.
+ */
+export async function rescueForeign(
+  db: Queryable,
+  now: Date,
+  providers: readonly string[],
+): Promise<ForeignJob[]> {
+  if (providers.length === 0) return [];
+  const foreign = await findForeign(db, providers);
+  await returnToOwners(db, now, foreign);
+  return foreign.map(foreignJob);
+}
+
+const foreignJob = (row: ForeignRow): ForeignJob => ({
+  id: row.id,
+  connectionId: row.connection_id,
+  tenantId: row.tenant_id,
+  providerSlug: row.provider_slug,
+});
 
 /** A statement that hangs must be given up long before the lease is, but not because the database is busy. */
 export function statementTimeoutMs({ leaseSeconds }: Config['executor']): number {
@@ -152,6 +237,7 @@ function toJob(row: ReadyRow, claimId: string, startedAt: Date): ClaimedJob {
     startedAt,
     lastEndedAt: row.last_incremental_ended_at ?? undefined,
     wasParked: row.was_parked,
+    isSuspect: isSuspect(row.losses),
     cursor: row.cursor ?? undefined,
     connection: {
       externalId: row.external_id ?? undefined,

@@ -45,9 +45,9 @@ export interface Committed {
  */
 export async function commit(context: ExecutorContext, settlements: Settlement[]): Promise<Committed> {
   const { db, ports, config } = context;
-  const now = new Date(ports.now());
   return db.transaction(
     async (tx) => {
+      const { now } = tx;
       const rows = await lockRunsOf(tx, settlements);
       const claimed = settlements.filter(({ job }) => rows.get(job.id)?.claim_id === job.claimId);
       const holding = claimed.filter(({ job }) => isRunning(rows.get(job.id)));
@@ -120,14 +120,14 @@ function connectionWrite({ job, verdict }: Settlement) {
 
 const statusOf = { succeeded: 'succeeded', failed: 'failed', requeued: 'queued' } as const;
 /** What the column can hold. */
-const mostAttempts = 2 ** 31 - 1;
+const maxAttempts = 2 ** 31 - 1;
 
 function jobEnd({ job, verdict }: Settlement, signals: number) {
   const failures = verdict.outcome === 'succeeded' || isParked(verdict) ? 0 : 1;
   return {
     jobId: job.id,
     status: statusOf[verdict.outcome],
-    attempts: Math.min(job.attempts + failures, mostAttempts),
+    attempts: Math.min(job.attempts + failures, maxAttempts),
     retryAfter: verdict.retryAfter,
     error: errorText(verdict),
     signals,
@@ -282,6 +282,7 @@ async function markUnauthorized(
       kind: 'connection.needs_auth' as const,
       detail: null,
       actor: 'syncline',
+      keyId: null,
       reason: verdict.error?.message ?? null,
     }));
   await insertEvents(tx, now, events);

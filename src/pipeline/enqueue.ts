@@ -38,7 +38,8 @@ export interface BatchResult {
 }
 
 export interface Batch {
-  nowMs: number;
+  /** An explicit time in place of the database's. */
+  atMs: number | undefined;
   /** Where to go on; from the beginning unless given. */
   after: DuePosition | undefined;
   limit: number;
@@ -49,13 +50,15 @@ export interface Batch {
 /** SCH-1: one batch in one transaction: the jobs, and the metadata that says when to look again. */
 export async function enqueueBatch(context: SchedulerContext, batch: Batch): Promise<BatchResult> {
   const { db, config, ports, telemetry } = context;
-  const { nowMs, limit, lockTimeoutMs } = batch;
+  const { atMs, limit, lockTimeoutMs } = batch;
   let last: DuePosition | undefined;
   const { placed, blocked } = await db
     .transaction(
       async (tx) => {
+        const nowMs = atMs ?? tx.now.getTime();
         const taken = await takeDue(tx, {
           ...batch,
+          nowMs,
           tickIntervalSeconds: config.tickIntervalSeconds,
           bounds: config,
         });
@@ -94,7 +97,8 @@ function plan(
   const jitterSeconds = sampleJitter(jitterRange(baseSeconds, config), ports.random());
   const placement = place({
     lastEndedMs: connection.lastEndedMs,
-    activatedMs: connection.sync.firstActivatedAtMs ?? connection.createdMs,
+    activatedMs: connection.sync.firstActivatedAtMs,
+    createdMs: connection.createdMs,
     baseSeconds,
     jitterSeconds,
     nowMs,

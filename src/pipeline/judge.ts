@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { type ConnectorErrorKind, connectorErrorKind, type RateLimitedError } from '../errors.ts';
 import { type BackoffPolicy, backoffSeconds, pageSeconds, parkedSeconds } from '../schedule/backoff.ts';
 import { formatInstant } from '../schedule/instant.ts';
+import { waitSeconds } from '../seconds-until.ts';
 import type { FollowUp } from '../store/settlements.ts';
 import type { ClaimedJob } from './claim.ts';
 import type { CheckedSignal, Page } from './page.ts';
@@ -67,7 +68,7 @@ function pauseAfter(
   { retryAfterSeconds }: Page,
   { policy, nowMs, random }: Circumstances,
 ): Pick<FollowUp, Pause> {
-  const pauseMs = pageSeconds(policy, retryAfterSeconds, random) * 1000;
+  const pauseMs = pageSeconds(policy, waitSeconds(retryAfterSeconds, nowMs), random) * 1000;
   if (pauseMs === 0) return { retryAfter: null };
   const until = new Date(nowMs + pauseMs);
   return { retryAfter: until, scheduledAt: until, keepsPause: true };
@@ -85,9 +86,9 @@ function endlessWalk(job: ClaimedJob, { signals, nextCursor }: Page): string | u
 function judgeError(job: ClaimedJob, thrown: unknown, circumstances: Circumstances): Verdict {
   const { policy, nowMs, random, hide } = circumstances;
   const error = describe(thrown, nowMs, hide);
-  const failed: Verdict = { ...nothing, outcome: 'failed', error };
-  const { hint, isParked } =
-    error.kind === 'rate_limited' ? hintOf(thrown as RateLimitedError) : { hint: undefined, isParked: false };
+  const { hint, isParked, warning } =
+    error.kind === 'rate_limited' ? hintOf(thrown as RateLimitedError, nowMs) : noHint;
+  const failed: Verdict = { ...nothing, outcome: 'failed', error, ...(warning && { warning }) };
   if (isParked) {
     const until = new Date(nowMs + parkedSeconds(hint) * 1000);
     return { ...failed, outcome: 'requeued', error: { ...error, parked: true }, retryAfter: until };
@@ -117,11 +118,28 @@ function judgeError(job: ClaimedJob, thrown: unknown, circumstances: Circumstanc
   }
 }
 
-function hintOf(thrown: RateLimitedError): { hint: number | undefined; isParked: boolean } {
+interface Hint {
+  /** In seconds. */
+  hint: number | undefined;
+  isParked: boolean;
+  warning?: string | undefined;
+}
+
+const noHint: Hint = { hint: undefined, isParked: false };
+
+function hintOf(thrown: RateLimitedError, nowMs: number): Hint {
   try {
-    return { hint: thrown.retryAfterSeconds, isParked: thrown.parked === true };
+    const said = thrown.retryAfterSeconds;
+    const hint = waitSeconds(said, nowMs);
+    const isUnreadable = typeof said === 'string' && said.trim() !== '' && hint === undefined;
+    const warning = `retryAfterSeconds must be a number of seconds or an HTTP date, got "${said}"; it is ignored`;
+    return {
+      hint,
+      isParked: thrown.parked === true,
+      ...(isUnreadable && { warning: warning.slice(0, 300) }),
+    };
   } catch {
-    return { hint: undefined, isParked: false };
+    return noHint;
   }
 }
 

@@ -10,13 +10,7 @@ export function measure(
   stored: ReadonlyMap<string, number>,
   now: Date,
 ): RollupWrite[] {
-  const rows = new Map<string, RollupWrite>();
-  const rowOf = (tenantId: string, provider: string): RollupWrite => {
-    const key = `${tenantId} ${provider}`;
-    const row = rows.get(key) ?? emptyRow(tenantId, provider);
-    rows.set(key, row);
-    return row;
-  };
+  const { rowOf, rows } = rowsByOwner();
   for (const { job, verdict } of settlements) {
     for (const tenantId of [everybody, job.tenantId]) {
       const row = rowOf(tenantId, job.providerSlug);
@@ -27,12 +21,42 @@ export function measure(
       if (verdict.outcome === 'succeeded') count(row.age, ageSeconds(job, now), ageEdgesSeconds);
     }
   }
-  return [...rows.values()];
+  return [...rows()];
 }
 
 /** What signals that came by themselves add to them. Nothing was due, so it says nothing on how late runs start. */
-export function measureReceived(tenantId: string, provider: string, signals: number): RollupWrite[] {
-  return [everybody, tenantId].map((id) => ({ ...emptyRow(id, provider), succeeded: 1, signals }));
+export function measureReceived(
+  jobs: readonly { tenantId: string; providerSlug: string; signals: number }[],
+): RollupWrite[] {
+  const { rowOf, rows } = rowsByOwner();
+  for (const { tenantId, providerSlug, signals } of jobs) {
+    for (const id of [everybody, tenantId]) {
+      const row = rowOf(id, providerSlug);
+      row.succeeded++;
+      row.signals += signals;
+    }
+  }
+  return [...rows()];
+}
+
+/** What jobs add that failed because their processes died: no run of theirs has ended. */
+export function measureFailed(jobs: readonly { tenantId: string; provider: string }[]): RollupWrite[] {
+  const { rowOf, rows } = rowsByOwner();
+  for (const { tenantId, provider } of jobs)
+    for (const id of [everybody, tenantId]) rowOf(id, provider).failed++;
+  return [...rows()];
+}
+
+/** One row for each tenant and provider, made when it is first needed. */
+function rowsByOwner() {
+  const rows = new Map<string, RollupWrite>();
+  const rowOf = (tenantId: string, provider: string): RollupWrite => {
+    const key = `${tenantId} ${provider}`;
+    const row = rows.get(key) ?? emptyRow(tenantId, provider);
+    rows.set(key, row);
+    return row;
+  };
+  return { rowOf, rows: () => rows.values() };
 }
 
 const outcomeColumn = { succeeded: 'succeeded', failed: 'failed', requeued: 'retried' } as const;
@@ -50,8 +74,16 @@ function count(histogram: number[], value: number | undefined, edges: Edges): vo
 }
 
 /** When a later try was due is no longer known. */
-function startLagMs({ attempts, wasParked, startedAt, scheduledAt }: ClaimedJob): number | undefined {
-  return attempts === 0 && !wasParked ? Math.max(0, startedAt.getTime() - scheduledAt.getTime()) : undefined;
+function startLagMs({
+  attempts,
+  wasParked,
+  isSuspect,
+  startedAt,
+  scheduledAt,
+}: ClaimedJob): number | undefined {
+  return attempts === 0 && !wasParked && !isSuspect
+    ? Math.max(0, startedAt.getTime() - scheduledAt.getTime())
+    : undefined;
 }
 
 /** The later pages of a walk renew what the first one renewed a moment ago. */

@@ -7,6 +7,8 @@ import { isObject } from '../is-object.ts';
 import { isDeeperText } from '../nesting.ts';
 import { isCalendarDay } from '../schedule/instant.ts';
 import { check } from '../schema-check.ts';
+import { secondsUntil, type Wait } from '../seconds-until.ts';
+import { inSlices } from '../slices.ts';
 
 /** Of a cursor or a payload, in levels. */
 export const deepestJson = 500;
@@ -41,7 +43,7 @@ export interface Page {
   /** JSON text. */
   nextCursor: string | undefined;
   hasMore: boolean;
-  retryAfterSeconds: number | undefined;
+  retryAfterSeconds: Wait;
   bytes: number;
   /** Signals in which something had to be replaced. */
   cleaned: number;
@@ -62,8 +64,8 @@ export async function checkResult(result: unknown, connector: Connector): Promis
   if (!(count <= limits.signals))
     throw tooLarge('signals', `${count} signals`, `${limits.signals}`, smallerPages);
   if (hasMore !== undefined && typeof hasMore !== 'boolean') throw wrong('hasMore', hasMore, 'true or false');
-  if (retryAfterSeconds !== undefined && !isWait(retryAfterSeconds))
-    throw wrong('retryAfterSeconds', retryAfterSeconds, 'a number of seconds, 0 or more');
+  if (!isWait(retryAfterSeconds))
+    throw wrong('retryAfterSeconds', retryAfterSeconds, 'a number of seconds, 0 or more, or an HTTP date');
 
   const page: Page = {
     signals: [],
@@ -73,11 +75,16 @@ export async function checkResult(result: unknown, connector: Connector): Promis
     bytes: 0,
     cleaned: 0,
   };
-  for (let i = 0; i < count; i++) addSignal(page, signals[i], `signals[${i}]`);
+  await inSlices<unknown>(signals, (signal, i) => addSignal(page, signal, `signals[${i}]`), count);
   return page;
 }
 
-const isWait = (value: unknown): value is number => typeof value === 'number' && value >= 0;
+function isWait(value: unknown): value is Wait {
+  if (value === undefined || value === null) return true;
+  return typeof value === 'string'
+    ? secondsUntil(value, 0) !== undefined
+    : typeof value === 'number' && value >= 0;
+}
 
 const smallerPages = ' Return smaller pages with hasMore.';
 

@@ -1,5 +1,5 @@
 import { countOverdue } from '../store/connections.ts';
-import { isLockTimeout, isLostRace } from '../store/database-errors.ts';
+import { isLockTimeout } from '../store/database-errors.ts';
 import { type Batch, enqueueBatch, type SchedulerContext } from './enqueue.ts';
 
 export interface TickResult {
@@ -28,10 +28,13 @@ const impatienceMs = 50;
  */
 const lanes = 2;
 
-/** One complete tick as of `nowMs`: batch after batch until nothing is due. An aborted signal ends it between two batches. */
+/**
+ * One complete tick: batch after batch until nothing is due. Each batch decides by the database's time (DB-6), or by `atMs` if it
+ * is given. An aborted signal ends the tick between two batches.
+ */
 export async function tick(
   context: SchedulerContext,
-  nowMs: number,
+  atMs: number | undefined,
   signal?: AbortSignal,
 ): Promise<TickResult> {
   const { db, config, ports, telemetry } = context;
@@ -41,7 +44,7 @@ export async function tick(
   async function nextBatch(position: Position): Promise<Position | undefined> {
     const { limit, lockTimeoutMs } = position;
     try {
-      const batch = await untilNoRaceIsLost(() => enqueueBatch(context, { nowMs, ...position }));
+      const batch = await enqueueBatch(context, { atMs, ...position });
       total.scheduled += batch.placed;
       total.skippedPending += batch.skippedPending;
       total.invalidMetadata += batch.invalidMetadata;
@@ -71,7 +74,9 @@ export async function tick(
     () => undefined,
     async (error: unknown) => {
       // What could not be placed is no less overdue.
-      total.backlog += await db.transaction((tx) => countOverdue(tx, new Date(nowMs))).catch(() => 0);
+      total.backlog += await db
+        .transaction((tx) => countOverdue(tx, atMs === undefined ? tx.now : new Date(atMs)))
+        .catch(() => 0);
       return { error };
     },
   );
@@ -79,16 +84,4 @@ export async function tick(
   telemetry.tickFinished(result);
   if (failure) throw failure.error;
   return result;
-}
-
-/** A lost race is rare; losing this many in a row means that something else is wrong. */
-const mostTries = 5;
-
-async function untilNoRaceIsLost<T>(work: () => Promise<T>, tries = 1): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (!isLostRace(error) || tries === mostTries) throw error;
-    return untilNoRaceIsLost(work, tries + 1);
-  }
 }

@@ -1,7 +1,13 @@
 import { rateLimitOf } from '../config/rate-limits.ts';
 import type { Connector } from '../connector.ts';
 import { TransientError } from '../errors.ts';
-import { type ClaimedJob, claim, type ExecutorContext, statementTimeoutMs } from '../pipeline/claim.ts';
+import {
+  type ClaimedJob,
+  claim,
+  type ExecutorContext,
+  rescueForeign,
+  statementTimeoutMs,
+} from '../pipeline/claim.ts';
 import type { Settlement } from '../pipeline/commit.ts';
 import { judge } from '../pipeline/judge.ts';
 import { createLanes } from '../pipeline/lanes.ts';
@@ -52,6 +58,8 @@ interface Run {
 
 /** The pause after a claim that got nothing though something is due, because others hold it; doubles while that lasts. */
 const contendedMs = 20;
+/** The poll where no notifications arrive, as behind a transaction pooler: two look-ups a second by every idle executor. */
+const unheardPollMs = 500;
 /** How often providers without a connector are looked for. */
 const reportMs = 60_000;
 
@@ -94,9 +102,10 @@ export function startExecutor(options: ExecutorOptions): Executor {
     onFollowUps: () => lookNow(),
   });
 
+  const reserved = options.openReserved((reason) => (reason === 'runs' ? lease.wake() : lookNow()));
   const lease = startLease({
     ...options,
-    reserved: options.openReserved((reason) => (reason === 'runs' ? lease.wake() : lookNow())),
+    reserved,
     runs: () =>
       [...runs.values()]
         .filter(({ state }) => state === 'syncing')
@@ -143,36 +152,45 @@ export function startExecutor(options: ExecutorOptions): Executor {
     }
     const wasSure = !expectsWork;
     const claimId = ports.newId();
-    const { jobs, full } = await claim(options, {
+    const { jobs, foreign, full, progressed } = await claim(options, {
       processId,
       claimId,
       limit: free,
       thorough: emptyHanded > 0,
       lanes,
       endsBackoffs: ports.now() >= quietUntilMs,
+      takesSuspect: ![...runs.values()].some(({ job }) => job.isSuspect),
     }).catch((error: unknown) => {
       lease.doubt(claimId);
       throw error;
     });
     expectsWork = full;
+    // What was deferred may come back before the time that the database last named.
+    if (progressed) quietUntilMs = Number.NEGATIVE_INFINITY;
+    telemetry.ownersCorrected(foreign);
     totals.claimed += jobs.length;
     // Lost while claiming: those jobs are put back with all others of the old lease.
     if (lease.holds(processId)) for (const job of jobs) start(job);
-    telemetry.jobsClaimed(jobs, ports.now());
+    telemetry.jobsClaimed(jobs);
     telemetry.running(runs.size);
-    emptyHanded = jobs.length === 0 && wasSure ? emptyHanded + 1 : 0;
+    emptyHanded = jobs.length === 0 && wasSure && !progressed ? emptyHanded + 1 : 0;
     return emptyHanded === 0 ? 0 : Math.min(contendedMs * 2 ** emptyHanded, config.pollIntervalMs);
   }
 
   function idle(isQuiet: boolean, waitMs = Number.POSITIVE_INFINITY): number {
     if (isQuiet) for (const resolve of onDrained.splice(0)) resolve();
-    return Math.min(waitMs, config.pollIntervalMs);
+    const pollMs = reserved.isListening()
+      ? config.pollIntervalMs
+      : Math.min(config.pollIntervalMs, unheardPollMs);
+    return Math.min(waitMs, pollMs);
   }
 
   async function reportMissingConnectors(): Promise<void> {
     if (ports.monotonicMs() - reportedMs < reportMs) return;
     reportedMs = ports.monotonicMs();
-    telemetry.connectorsMissing(await otherProvidersWaiting(quickly, providers));
+    const others = await otherProvidersWaiting(quickly, providers);
+    telemetry.ownersCorrected(await rescueForeign(quickly, new Date(ports.now()), others));
+    telemetry.connectorsMissing(others);
   }
 
   function start(job: ClaimedJob): void {

@@ -1,9 +1,11 @@
 import type { Config } from '../config/settings.ts';
+import { deleteBatch } from '../deletions.ts';
 import type { Ports } from '../ports.ts';
 import { deleteAuthorizations } from '../store/authorizations.ts';
 import { deleteBudgets } from '../store/budgets.ts';
-import type { Database, Queryable } from '../store/database.ts';
+import type { Database, Transaction } from '../store/database.ts';
 import { isUnreachable } from '../store/database-errors.ts';
+import { deleteDeletions } from '../store/deletions.ts';
 import { deleteEvents } from '../store/events.ts';
 import type { FeedPlace } from '../store/feed.ts';
 import { deleteEndedJobs } from '../store/jobs.ts';
@@ -29,6 +31,8 @@ const fineMs = 26 * 3600 * 1000;
 const mergedAtOnce = 5000;
 /** How long a budget that nobody takes from is remembered: longer than any window of a provider. */
 const budgetsDays = 7;
+/** How long the progress of a finished deletion can be read. */
+const deletionsDays = 7;
 const restMs = 60_000;
 /** How often ended jobs and old signals are looked for from the beginning of time: some may have been held, or written late. */
 const startOverMs = 3600 * 1000;
@@ -58,8 +62,7 @@ const beginning = { endedAt: '-infinity', feed: { position: 0 } };
  * it, say) must not keep all others: they come first, then the failure.
  */
 async function prune({ db, config, ports, telemetry }: JanitorContext, reached: Reached): Promise<boolean> {
-  const now = new Date(ports.now());
-  const cutoff = (days: number) => new Date(now.getTime() - days * 24 * 3600 * 1000);
+  const cutoff = (now: Date, days: number) => new Date(now.getTime() - days * 24 * 3600 * 1000);
   const failures: unknown[] = [];
   let isMore = false;
 
@@ -73,35 +76,43 @@ async function prune({ db, config, ports, telemetry }: JanitorContext, reached: 
     if (removed > 0) telemetry.pruned(removed, kind);
     isMore ||= mayBeMore;
   }
-  const remove = (kind: string, work: (tx: Queryable) => Promise<number>) =>
+  const remove = (kind: string, work: (tx: Transaction) => Promise<number>) =>
     apart(async () => tell(kind, await db.transaction(work)));
 
   if (ports.monotonicMs() - reached.sinceMs >= startOverMs)
     Object.assign(reached, { ...beginning, sinceMs: ports.monotonicMs() });
   await apart(async () => {
-    const range = { from: reached.endedAt, cutoff: cutoff(config.endedJobsDays), limit: batchSize };
-    const { deleted, last } = await db.transaction((tx) => deleteEndedJobs(tx, range));
+    const range = { from: reached.endedAt, limit: batchSize };
+    const { deleted, last } = await db.transaction((tx) =>
+      deleteEndedJobs(tx, { ...range, cutoff: cutoff(tx.now, config.endedJobsDays) }),
+    );
     reached.endedAt = last ?? reached.endedAt;
     tell('ended job', deleted);
   });
-  await remove('event', (tx) => deleteEvents(tx, cutoff(config.eventsDays), batchSize));
+  await remove('event', (tx) => deleteEvents(tx, cutoff(tx.now, config.eventsDays), batchSize));
   await apart(async () => {
-    const before = new Date(now.getTime() - fineMs);
-    const merged = await db.transaction((tx) => mergeRollups(tx, before, mergedAtOnce));
+    const merged = await db.transaction((tx) =>
+      mergeRollups(tx, new Date(tx.now.getTime() - fineMs), mergedAtOnce),
+    );
     isMore ||= merged === mergedAtOnce;
   });
-  await remove('count', (tx) => deleteRollups(tx, cutoff(config.statsDays), batchSize));
-  await remove('session', (tx) => deleteSessions(tx, now, batchSize));
-  await remove('budget', (tx) => deleteBudgets(tx, cutoff(budgetsDays), batchSize));
-  await remove('authorization', (tx) => deleteAuthorizations(tx, now, batchSize));
+  await remove('count', (tx) => deleteRollups(tx, cutoff(tx.now, config.statsDays), batchSize));
+  await remove('session', (tx) => deleteSessions(tx, tx.now, batchSize));
+  await remove('budget', (tx) => deleteBudgets(tx, cutoff(tx.now, budgetsDays), batchSize));
+  await remove('authorization', (tx) => deleteAuthorizations(tx, tx.now, batchSize));
+  await apart(async () => {
+    isMore = (await deleteBatch({ db, ports })) !== 'none' || isMore;
+  });
+  await remove('deletion', (tx) => deleteDeletions(tx, cutoff(tx.now, deletionsDays), batchSize));
   if (config.signalsDays > 0)
     await apart(async () => {
-      const range = { cutoff: cutoff(config.signalsDays), limit: batchSize };
       const {
         deleted,
         isMore: isCut,
         next,
-      } = await db.transaction((tx) => pruneSignals(tx, reached.feed, range));
+      } = await db.transaction((tx) =>
+        pruneSignals(tx, reached.feed, { cutoff: cutoff(tx.now, config.signalsDays), limit: batchSize }),
+      );
       reached.feed = next;
       tell('signal', deleted, isCut);
     });

@@ -1,13 +1,14 @@
 import { hostname } from 'node:os';
 import { type ExecutorContext, statementTimeoutMs } from '../pipeline/claim.ts';
-import { reap, returnJobs } from '../pipeline/reap.ts';
+import { forgive, reap, returnJobs } from '../pipeline/reap.ts';
 import {
+  type Beat,
   beat,
   type ClaimKey,
-  expireProcess,
   insertProcess,
   type LostRun,
   missingProcesses,
+  releaseProcess,
 } from '../store/processes.ts';
 import type { ReservedConnection } from '../store/reserved.ts';
 import { startLoop } from './loop.ts';
@@ -75,12 +76,25 @@ export function startLease(options: LeaseOptions): Lease {
   let current: { id: string; heldUntilMs: number; beating: boolean; doubts: Map<string, Doubt> } | undefined;
   /** The lease before this one, until it is known to be over. */
   let former: string | undefined;
+  /** Leases that were lost while this process lived: what was counted as its death is taken back. */
+  const survived = new Set<string>();
 
   /** A beat that was on its way when the watchdog gave up may have renewed it after all: nobody is to wait for that. */
   async function endFormer(): Promise<void> {
     if (former === undefined) return;
-    await expireProcess(reserved, ports.leaseTime(), former);
+    await releaseProcess(reserved, await reserved.now(), former);
+    survived.add(former);
     former = undefined;
+    reaper.wake();
+  }
+
+  /** EXE-9. Another process has counted the death before `endFormer`, or never will. */
+  async function takeBackDeaths(): Promise<void> {
+    for (const id of survived) {
+      // As long as a reap may take: on a socket that went silent, everything else of the reaper waits behind it.
+      await forgive(db, id, statementTimeoutMs(config));
+      survived.delete(id);
+    }
   }
 
   async function register(): Promise<void> {
@@ -89,10 +103,22 @@ export function startLease(options: LeaseOptions): Lease {
     const sentMs = ports.monotonicMs();
     const { leaseSeconds, concurrency } = config;
     const providers = [...options.connectors.keys()];
+    const now = await reserved.now();
     const self = { id, host: hostname(), pid: process.pid, concurrency, providers };
-    await insertProcess(reserved, ports.leaseTime(), leaseSeconds, self);
+    await insertProcess(reserved, now, leaseSeconds, { ...self, clockSkewSeconds: db.clock.skewSeconds() });
     current = { id, heldUntilMs: sentMs + leaseMs, beating: false, doubts: new Map() };
     watchdog.wake();
+  }
+
+  /** By the clock as the beat before has read it: an older time makes the lease shorter, never longer. */
+  async function beatNow(id: string): Promise<Beat> {
+    const self = { id, clockSkewSeconds: db.clock.skewSeconds() };
+    let answer: Beat | undefined;
+    await db.clock.reading(async () => {
+      answer = await beat(reserved, new Date(db.clock.nowMs()), config.leaseSeconds, self, runs());
+      return answer.now_ms;
+    });
+    return answer as Beat;
   }
 
   async function round(): Promise<number> {
@@ -100,7 +126,7 @@ export function startLease(options: LeaseOptions): Lease {
     const mine = current;
     if (!mine) return 0;
     const sentMs = ports.monotonicMs();
-    const answer = await beat(reserved, ports.leaseTime(), config.leaseSeconds, mine.id, runs());
+    const answer = await beatNow(mine.id);
     // The watchdog was faster.
     if (current !== mine) return 0;
     if (!answer.held) {
@@ -120,19 +146,22 @@ export function startLease(options: LeaseOptions): Lease {
   async function cleanUp(): Promise<number> {
     const found = expired;
     for (const processId of found) {
-      const requeued = await reap({ db, ports }, processId, statementTimeoutMs(config));
-      if (requeued > 0) telemetry.processReaped(processId, requeued);
+      const { count, poison } = await reap(options, processId, statementTimeoutMs(config));
+      if (count > 0) telemetry.processReaped(processId, count);
+      telemetry.jobsPoisoned(poison);
     }
     if (expired === found) expired = [];
     if (found.length > 0) onHeld();
     if (ports.monotonicMs() >= nextSweepMs) await sweep();
     const mine = current;
     for (const [claimId, doubt] of mine?.doubts ?? []) {
-      await returnJobs({ db, ports }, { processId: mine?.id as string, claimId });
+      await returnJobs({ db }, { processId: mine?.id as string, claimId });
       if (!doubt.seen) onHeld();
       doubt.seen = true;
       if (doubt.untilMs < ports.monotonicMs()) mine?.doubts.delete(claimId);
     }
+    // Last: a connection that another session holds must not keep dead processes from being reaped.
+    await takeBackDeaths();
     return sweepMs;
   }
 
@@ -140,7 +169,7 @@ export function startLease(options: LeaseOptions): Lease {
     const startedMs = ports.monotonicMs();
     try {
       for (const processId of await missingProcesses(db.within(statementTimeoutMs(config))))
-        telemetry.processReaped(processId, await returnJobs({ db, ports }, { processId }));
+        telemetry.processReaped(processId, await returnJobs({ db }, { processId }));
     } finally {
       const tookMs = ports.monotonicMs() - startedMs;
       nextSweepMs = startedMs + Math.max(sweepMs, tookMs / sweepShare);
@@ -197,9 +226,11 @@ export function startLease(options: LeaseOptions): Lease {
       const mine = current;
       try {
         await endFormer();
-        if (!mine) return 0;
-        await expireProcess(reserved, ports.leaseTime(), mine.id);
-        return await reap({ db, ports }, mine.id);
+        if (mine) await releaseProcess(reserved, await reserved.now(), mine.id);
+        const reaped = mine && (await reap(options, mine.id));
+        if (mine) survived.add(mine.id);
+        await takeBackDeaths().catch((error: unknown) => telemetry.roundFailed('reaper', error, 0));
+        return reaped?.count ?? 0;
       } finally {
         await reserved.close();
       }

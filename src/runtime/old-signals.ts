@@ -33,11 +33,10 @@ export async function pruneSignals(
   const signals = await firstSignals(tx, batches, { within, limit });
   const cut = signals.length === limit ? signals.at(-1) : undefined;
   await moveStartOfFeed(tx, cut?.position ?? last.position);
-  const ids = signals.map((signal) => signal.id);
-  const deleted = await deleteSignals(tx, ids);
+  const deleted = await deleteSignals(tx, signals);
   const isMore = cut !== undefined || batches.length === limit;
-  // Somebody holds the others, or is deleting them: their batches stay, and are looked at again.
-  if (deleted < ids.length) return { deleted, isMore: isMore && deleted > 0, next: place };
+  // Another transaction holds or deletes the others: their batches stay for a later round.
+  if (deleted < signals.length) return { deleted, isMore: isMore && deleted > 0, next: place };
 
   const done = cut ? batches.filter(({ position }) => position < cut.position) : batches;
   await deleteBatches(tx, done);

@@ -7,16 +7,23 @@ import { type Loop, startLoop } from './loop.ts';
 /** Ticks on the interval until stopped. Any number of schedulers may run at once, in one process or in many. */
 export function startScheduler(context: SchedulerContext): Loop {
   const { db, ports, config, telemetry } = context;
-  const self = { id: ports.newId(), host: hostname(), pid: process.pid, started_at: new Date(ports.now()) };
+  const self = { id: ports.newId(), host: hostname(), pid: process.pid };
+  let startedAt: Date | undefined;
   const loop = startLoop({
     ports,
     onFailure: (error, retryMs) => telemetry.roundFailed('scheduler', error, retryMs),
     runOnce: async (signal) => {
-      const startedMs = ports.now();
-      const { scheduled, durationMs } = await tick(context, startedMs, signal);
-      const tickMs = Math.round(durationMs);
-      await recordTick(db, { ...self, ticked_at: new Date(ports.now()), tick_ms: tickMs, scheduled });
-      const elapsedMs = Math.max(0, ports.now() - startedMs);
+      const startedMs = ports.monotonicMs();
+      startedAt ??= await db.now();
+      const { scheduled, durationMs } = await tick(context, undefined, signal);
+      const row = {
+        ...self,
+        started_at: startedAt,
+        ticked_at: await db.now(),
+        clock_skew_seconds: db.clock.skewSeconds(),
+      };
+      await recordTick(db, { ...row, tick_ms: Math.round(durationMs), scheduled });
+      const elapsedMs = ports.monotonicMs() - startedMs;
       return Math.max(0, config.tickIntervalSeconds * 1000 - elapsedMs);
     },
   });

@@ -4,7 +4,7 @@ import type { ExecutorContext } from '../pipeline/claim.ts';
 import { type Committed, commit, type Settlement } from '../pipeline/commit.ts';
 import { judge } from '../pipeline/judge.ts';
 import { retryDelayMs } from '../retry-delay.ts';
-import { isLockTimeout, isLostRace, isRefusal } from '../store/database-errors.ts';
+import { isLockTimeout, isRefusal } from '../store/database-errors.ts';
 
 export interface SettlerOptions extends ExecutorContext {
   /** The verdict was stored; with it so many new signals. */
@@ -88,7 +88,6 @@ export function createSettler(options: SettlerOptions): Settler {
       try {
         return tell(held, await commit(options, held));
       } catch (error) {
-        if (isLostRace(error) && failures < patience) continue;
         // Somebody holds one of the connections, and may for long: nobody else is to wait for that.
         if (isLockTimeout(error) && held.length > 1) return takeApart(held);
         if (isLockTimeout(error) && !isAside) return setAside(held);

@@ -33,6 +33,11 @@ export function parkedSeconds(hintSeconds: number | undefined): number {
   return Math.max(1, believable(hintSeconds));
 }
 
+/** The longest wait that any of the functions above can return. */
+export function maxPauseSeconds({ maxSeconds, jitterFactor }: BackoffPolicy): number {
+  return Math.max(maxSeconds, longestHintSeconds) * (1 + jitterFactor);
+}
+
 function jittered(seconds: number, { jitterFactor }: BackoffPolicy, random: number): number {
   return seconds + random * jitterFactor * seconds;
 }

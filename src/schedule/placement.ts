@@ -4,8 +4,9 @@ import { nextSlot } from './slot.ts';
 export interface PlacementInput {
   /** When its latest incremental job ended; undefined if none ever has. */
   lastEndedMs: number | undefined;
-  /** When it first became active, or was created. */
-  activatedMs: number;
+  /** When it first became active, as its metadata says; undefined if it does not. */
+  activatedMs: number | undefined;
+  createdMs: number;
   baseSeconds: number;
   jitterSeconds: number;
   nowMs: number;
@@ -30,13 +31,19 @@ export function isCountable(ms: number): boolean {
 }
 
 /** SCH-6: a new customer does not wait. */
-function placeFirst({ activatedMs, baseSeconds, jitterSeconds, nowMs }: PlacementInput): Placement {
-  const reference = isCountable(activatedMs) ? activatedMs : nowMs;
+function placeFirst(input: PlacementInput): Placement {
+  const { baseSeconds, jitterSeconds, nowMs } = input;
   return {
     slotMs: nowMs,
     scheduledAtMs: nowMs,
-    nextRunAtMs: reference + (baseSeconds + jitterSeconds) * 1000,
+    nextRunAtMs: activationOf(input) + (baseSeconds + jitterSeconds) * 1000,
   };
+}
+
+/** A time ahead of now was written by a wrong clock and counts as absent: counted from, it would delay the second run. */
+function activationOf({ activatedMs, createdMs, nowMs }: PlacementInput): number {
+  const isUsable = (ms: number | undefined) => ms !== undefined && isCountable(ms) && ms <= nowMs;
+  return [activatedMs, createdMs].find(isUsable) ?? nowMs;
 }
 
 /** SCH-5: the run after one that ended. */
@@ -45,7 +52,7 @@ export function placeNext({
   baseSeconds,
   jitterSeconds,
   nowMs,
-}: Omit<PlacementInput, 'activatedMs'> & { lastEndedMs: number }): Placement {
+}: Omit<PlacementInput, 'activatedMs' | 'createdMs'> & { lastEndedMs: number }): Placement {
   const slotMs = nextSlot(lastEndedMs, baseSeconds, nowMs);
   return { slotMs, scheduledAtMs: slotMs + jitterSeconds * 1000, nextRunAtMs: slotMs + baseSeconds * 1000 };
 }

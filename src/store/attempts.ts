@@ -1,4 +1,5 @@
 import type { Queryable } from './database.ts';
+import { withinBytes } from './page-bytes.ts';
 import { lookedUp } from './plans.ts';
 
 /** A line that a connector logged during a run. */
@@ -22,7 +23,7 @@ export interface NewAttempt {
 }
 
 /** The newest attempts of a job that are kept: a job that fails for months must not grow for months. */
-const mostAttempts = 100;
+const maxAttempts = 100;
 
 export async function insertAttempts(tx: Queryable, now: Date, attempts: NewAttempt[]): Promise<void> {
   if (attempts.length === 0) return;
@@ -50,23 +51,30 @@ export async function trimAttempts(tx: Queryable, jobIds: string[]): Promise<voi
     `DELETE FROM ${tx.schema}.attempts a USING unnest($1::uuid[]) AS j (id)
      WHERE ${lookedUp('a.job_id', 'j.id')} AND a.ended_at <= (
        SELECT o.ended_at FROM ${tx.schema}.attempts o WHERE o.job_id = j.id
-       ORDER BY o.ended_at DESC OFFSET ${mostAttempts} LIMIT 1)`,
+       ORDER BY o.ended_at DESC OFFSET ${maxAttempts} LIMIT 1)`,
     [jobIds],
   );
 }
 
-/** Notes the runs of these jobs that ended with their process, before the jobs are put back. */
-export async function recordLost(tx: Queryable, now: Date, jobIds: string[]): Promise<void> {
+/** Notes the runs of these jobs that ended with their process, before the jobs are put back; `error`, as JSON text, says how. */
+export async function recordLost(
+  tx: Queryable,
+  now: Date,
+  jobIds: string[],
+  error: string | null,
+): Promise<void> {
   await tx.query(
-    `INSERT INTO ${tx.schema}.attempts (job_id, claim_id, outcome, started_at, ended_at)
-     SELECT id, claim_id, 'lost', coalesce(started_at, $1), $1 FROM ${tx.schema}.sync_jobs
+    `INSERT INTO ${tx.schema}.attempts (job_id, claim_id, outcome, started_at, ended_at, error)
+     SELECT id, claim_id, 'lost', coalesce(started_at, $1), $1, $3 FROM ${tx.schema}.sync_jobs
      WHERE id = ANY ($2::uuid[]) AND claim_id IS NOT NULL
      ON CONFLICT (job_id, claim_id) DO NOTHING`,
-    [now, jobIds],
+    [now, jobIds, error],
   );
 }
 
 export interface AttemptRow {
+  /** Counts all that are kept, from the oldest on. */
+  number: number;
   claim_id: string;
   outcome: 'succeeded' | 'failed' | 'retried' | 'lost';
   started_at: Date;
@@ -76,11 +84,15 @@ export interface AttemptRow {
   log: LogLine[] | null;
 }
 
-/** What is known of a job's runs, oldest first. */
+/** What is known of a job's runs, oldest first. Where their errors and logs are more than a page holds, the oldest are left out. */
 export function findAttempts(db: Queryable, jobId: string): Promise<AttemptRow[]> {
+  const page = `SELECT a.*, row_number() OVER (ORDER BY a.ended_at, a.claim_id)::int AS number
+     FROM (SELECT * FROM ${db.schema}.attempts WHERE job_id = $1 ORDER BY ended_at DESC LIMIT $2) a
+     ORDER BY a.ended_at DESC, a.claim_id DESC`;
+  const cut = { columns: ['error', 'log'], order: 'p.ended_at DESC, p.claim_id DESC', above: '$2' } as const;
   return db.query<AttemptRow>(
-    `SELECT claim_id, outcome, started_at, ended_at, retry_after, error, log
-     FROM ${db.schema}.attempts WHERE job_id = $1 ORDER BY ended_at LIMIT ${2 * mostAttempts}`,
-    [jobId],
+    `SELECT number, claim_id, outcome, started_at, ended_at, retry_after, error, log
+     FROM ${withinBytes(page, cut)} a ORDER BY number`,
+    [jobId, 2 * maxAttempts + 1],
   );
 }

@@ -1,18 +1,24 @@
 import type { Sealed } from '../credentials/vault.ts';
 import type { Queryable } from './database.ts';
 
-/** Somebody who was sent to a provider and is not back yet. */
+/** A consent that was asked for and is not finished. */
 export interface AuthorizationRow {
+  /** The hash of the link. */
+  state: Buffer;
   connection_id: string;
   tenant_id: string;
   key_id: string;
   sealed: Buffer;
+  /** The hash of the secret of the browser that continued to the provider. */
+  browser: Buffer | null;
   expires_at: Date;
 }
 
+const columns = 'state, connection_id, tenant_id, key_id, sealed, browser, expires_at';
+
 export interface NewAuthorization extends Sealed {
-  /** The hash of what they carry. */
-  state: Buffer;
+  /** The hash of the link. */
+  link: Buffer;
   connectionId: string;
   tenantId: string;
   expiresAt: Date;
@@ -22,29 +28,74 @@ export interface NewAuthorization extends Sealed {
 export async function insertAuthorization(
   tx: Queryable,
   now: Date,
-  { state, connectionId, tenantId, keyId, sealed, expiresAt }: NewAuthorization,
-  most: number,
+  { link, connectionId, tenantId, keyId, sealed, expiresAt }: NewAuthorization,
+  max: number,
 ): Promise<void> {
   await tx.query(
     `DELETE FROM ${tx.schema}.authorizations WHERE state = ANY (ARRAY(
        SELECT state FROM ${tx.schema}.authorizations WHERE connection_id = $1 ORDER BY created_at DESC, state OFFSET $2))`,
-    [connectionId, most - 1],
+    [connectionId, max - 1],
   );
   await tx.query(
     `INSERT INTO ${tx.schema}.authorizations (state, connection_id, tenant_id, key_id, sealed, created_at, expires_at)
      VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-    [state, connectionId, tenantId, keyId, sealed, now, expiresAt],
+    [link, connectionId, tenantId, keyId, sealed, now, expiresAt],
   );
 }
 
-/** Whoever takes it is the only one. */
-export async function takeAuthorization(db: Queryable, state: Buffer): Promise<AuthorizationRow | undefined> {
+/** By its link. */
+export async function findAuthorization(
+  db: Queryable,
+  link: Buffer,
+  lock: '' | 'FOR UPDATE' = '',
+): Promise<AuthorizationRow | undefined> {
   const [row] = await db.query<AuthorizationRow>(
-    `DELETE FROM ${db.schema}.authorizations WHERE state = $1
-     RETURNING connection_id, tenant_id, key_id, sealed, expires_at`,
-    [state],
+    `SELECT ${columns} FROM ${db.schema}.authorizations WHERE state = $1 ${lock}`,
+    [link],
   );
   return row;
+}
+
+export interface StartedAuthorization extends Sealed {
+  link: Buffer;
+  providerState: Buffer;
+  browser: Buffer;
+  expiresAt: Date;
+}
+
+export async function startAuthorization(tx: Queryable, started: StartedAuthorization): Promise<void> {
+  const { link, providerState, browser, keyId, sealed, expiresAt } = started;
+  await tx.query(
+    `UPDATE ${tx.schema}.authorizations
+     SET provider_state = $2, browser = $3, key_id = $4, sealed = $5, expires_at = $6 WHERE state = $1`,
+    [link, providerState, browser, keyId, sealed, expiresAt],
+  );
+}
+
+/** Deletes and returns it, so that exactly one caller gets it; nothing unless it was started in this browser. */
+export async function takeAuthorization(
+  db: Queryable,
+  providerState: Buffer,
+  browser: Buffer,
+): Promise<AuthorizationRow | undefined> {
+  const [row] = await db.query<AuthorizationRow>(
+    `DELETE FROM ${db.schema}.authorizations WHERE provider_state = $1 AND browser = $2 RETURNING ${columns}`,
+    [providerState, browser],
+  );
+  return row;
+}
+
+/** Whether this state is on its way, in whichever browser. */
+export async function isAuthorizationStarted(
+  db: Queryable,
+  now: Date,
+  providerState: Buffer,
+): Promise<boolean> {
+  const rows = await db.query(
+    `SELECT FROM ${db.schema}.authorizations WHERE provider_state = $1 AND expires_at > $2`,
+    [providerState, now],
+  );
+  return rows.length > 0;
 }
 
 /** Deletes some of those who never came back, and returns how many. */

@@ -1,5 +1,6 @@
 import { type Bucket, newBucket } from '../budgets/bucket.ts';
 import type { Queryable } from './database.ts';
+import { type Listed, withinBytes } from './page-bytes.ts';
 import { lookedUp } from './plans.ts';
 
 /** Whose budget it is. */
@@ -132,7 +133,7 @@ function toBucket(row: CountRow): Bucket {
   };
 }
 
-export interface ListedBudget extends BudgetPlace {
+export interface ListedBudget extends BudgetPlace, Listed {
   bucket: Bucket;
 }
 
@@ -147,18 +148,21 @@ export async function listBudgets(
   { provider, credentialId }: BudgetFilter,
   { after, limit }: { after: string | undefined; limit: number },
 ): Promise<ListedBudget[]> {
-  const rows = await db.query<
-    CountRow & {
-      tenant_id: string | null;
-      provider_slug: string;
-      credential_id: string | null;
-      name: string;
-    }
-  >(
-    `SELECT ${counts}, tenant_id, provider_slug, credential_id, name FROM ${db.tables.budgets} b
+  const page = `SELECT ${counts}, tenant_id, provider_slug, credential_id, name FROM ${db.tables.budgets} b
      WHERE ($1::text IS NULL OR key > $1) AND ($2::text IS NULL OR key > $2) AND ($3::text IS NULL OR key < $3)
        AND ($4::uuid IS NULL OR credential_id = $4)
-     ORDER BY key LIMIT $5`,
+     ORDER BY key LIMIT $5`;
+  const cut = { columns: ['key', 'name'], order: 'p.key', above: '$5' } as const;
+  const rows = await db.query<
+    CountRow &
+      Listed & {
+        tenant_id: string | null;
+        provider_slug: string;
+        credential_id: string | null;
+        name: string;
+      }
+  >(
+    `SELECT ${counts}, tenant_id, provider_slug, credential_id, name, followed FROM ${withinBytes(page, cut)} b ORDER BY key`,
     // What follows the slash in the order of bytes is the zero.
     [after, provider && `${provider}/`, provider && `${provider}0`, credentialId, limit],
   );
@@ -169,6 +173,7 @@ export async function listBudgets(
     credentialId: row.credential_id ?? undefined,
     name: row.name,
     bucket: toBucket(row),
+    followed: row.followed,
   }));
 }
 

@@ -1,4 +1,4 @@
-import type { Queryable } from './database.ts';
+import type { Queryable, Transaction } from './database.ts';
 import { lookedUp } from './plans.ts';
 
 /** A queued job and its connection, both locked until the transaction ends. */
@@ -13,6 +13,8 @@ export interface ReadyRow {
   scheduled_at: Date;
   cursor: unknown;
   connection_status: string;
+  /** Its tenant or provider is not that of its connection: another writer wrote it so. */
+  is_foreign: boolean;
   external_id: string | null;
   credential_id: string | null;
   was_parked: boolean;
@@ -21,6 +23,8 @@ export interface ReadyRow {
   config: unknown;
   metadata: unknown;
   last_incremental_ended_at: Date | null;
+  /** Of its connection; see schedule/losses.ts. */
+  losses: unknown;
 }
 
 /** Exactly the predicate of idx_sync_jobs_ready. */
@@ -94,7 +98,8 @@ export function lockReady(
          (j.error -> 'parked') IS NOT NULL AS was_parked,
          (SELECT s.id FROM ${tx.schema}.sync_jobs s
           WHERE s.connection_id = j.connection_id AND s.status IN ('queued', 'running') AND s.id <> j.id LIMIT 1) IS NOT NULL AS has_siblings,
-         c.status AS connection_status, c.external_id, c.credential_id, c.config, c.metadata, c.last_incremental_ended_at
+         j.tenant_id <> c.tenant_id OR j.provider_slug <> c.provider_slug AS is_foreign,
+         c.status AS connection_status, c.external_id, c.credential_id, c.config, c.metadata, c.last_incremental_ended_at, c.losses
        FROM ${tx.schema}.sync_jobs j JOIN ${tx.schema}.connections c ON ${lookedUp('c.id', 'j.connection_id')}
        WHERE j.status = 'queued' AND NOT j.blocked AND j.retry_after IS NULL
          AND j.provider_slug = l.slug AND j.priority = l.priority AND j.scheduled_at BETWEEN l.since AND $2
@@ -111,29 +116,23 @@ export function lockReady(
  * word. Nothing is claimed for a process whose lease is gone.
  */
 export async function markRunning(
-  tx: Queryable,
-  {
-    now,
-    leaseTime,
-    processId,
-    claimId,
-    ids,
-  }: { now: Date; leaseTime: Date | null; processId: string; claimId: string; ids: string[] },
+  tx: Transaction,
+  { processId, claimId, ids }: { processId: string; claimId: string; ids: string[] },
 ): Promise<Set<string>> {
   if (ids.length === 0) return new Set();
   const rows = await tx.query<{ id: string }>(
     `WITH alive AS MATERIALIZED (
        SELECT id FROM ${tx.schema}.processes
-       WHERE id = $2 AND expires_at > coalesce($3::timestamptz, clock_timestamp()) FOR KEY SHARE
+       WHERE id = $2 AND expires_at > $1 FOR KEY SHARE
      )
      UPDATE ${tx.schema}.sync_jobs j
-     SET status = 'running', started_at = $1, updated_at = $1, process_id = $2, claim_id = $4,
+     SET status = 'running', started_at = $1, updated_at = $1, process_id = $2, claim_id = $3,
          hinted = j.hinted AND j.cursor IS NOT NULL
-     WHERE j.id = ANY ($5::uuid[]) AND (SELECT id FROM alive) IS NOT NULL
+     WHERE j.id = ANY ($4::uuid[]) AND (SELECT id FROM alive) IS NOT NULL
        AND (SELECT r.id FROM ${tx.schema}.sync_jobs r
             WHERE r.connection_id = j.connection_id AND r.status = 'running' LIMIT 1) IS NULL
      RETURNING j.id`,
-    [now, processId, leaseTime, claimId, ids],
+    [tx.now, processId, claimId, ids],
   );
   return new Set(rows.map((row) => row.id));
 }
@@ -153,7 +152,47 @@ export async function blockStuck(
   ]);
 }
 
-/** Puts jobs whose time of backing off is over back in line, by their own time; returns how many. */
+/** Has queued jobs wait until a time of their own. */
+export async function deferJobs(tx: Queryable, jobs: { id: string; until: Date }[]): Promise<void> {
+  if (jobs.length === 0) return;
+  await tx.query(
+    `UPDATE ${tx.schema}.sync_jobs j SET retry_after = d.until
+     FROM unnest($1::uuid[], $2::timestamptz[]) AS d (id, until)
+     WHERE ${lookedUp('j.id', 'd.id')} AND j.status = 'queued'`,
+    [jobs.map((job) => job.id), jobs.map((job) => job.until)],
+  );
+}
+
+/** Jobs read per look for foreign ones, in the order of claiming. */
+const maxLookedAt = 1000;
+
+/** EXE-13: jobs that could run, under one of these providers, and whose tenant or provider is not their connection's. */
+export function findForeign(
+  db: Queryable,
+  providers: readonly string[],
+): Promise<Pick<ReadyRow, 'id' | 'connection_id' | 'tenant_id' | 'provider_slug'>[]> {
+  return db.query(
+    `SELECT j.id, j.connection_id, j.tenant_id, j.provider_slug FROM unnest($1::text[]) AS p (slug) CROSS JOIN LATERAL (
+       SELECT id, connection_id, tenant_id, provider_slug FROM ${db.schema}.sync_jobs WHERE ${ready} AND provider_slug = p.slug
+       ORDER BY provider_slug, priority, scheduled_at LIMIT ${maxLookedAt}) j
+     WHERE (SELECT c.id FROM ${db.schema}.connections c
+            WHERE c.id = j.connection_id AND c.tenant_id = j.tenant_id AND c.provider_slug = j.provider_slug) IS NULL
+     LIMIT 1000`,
+    [providers],
+  );
+}
+
+/** EXE-13: a job belongs to its connection. Moves jobs to the tenant and provider of theirs. */
+export async function correctOwners(tx: Queryable, now: Date, jobIds: string[]): Promise<void> {
+  await tx.query(
+    `UPDATE ${tx.schema}.sync_jobs j SET tenant_id = c.tenant_id, provider_slug = c.provider_slug, updated_at = $1
+     FROM ${tx.schema}.connections c
+     WHERE j.id = ANY ($2::uuid[]) AND ${lookedUp('c.id', 'j.connection_id')}`,
+    [now, jobIds],
+  );
+}
+
+/** Clears `retry_after` of up to `limit` jobs where it has passed, so that they compete by priority and scheduled_at; returns how many. */
 export async function endBackoffs(
   tx: Queryable,
   { now, providers, limit }: { now: Date; providers: readonly string[]; limit: number },
@@ -165,7 +204,8 @@ export async function endBackoffs(
          SELECT j.id FROM ${tx.schema}.sync_jobs j
          WHERE ${backingOff} AND j.provider_slug = p.slug AND j.retry_after <= $2
          ORDER BY j.provider_slug, j.retry_after LIMIT $3
-         FOR UPDATE SKIP LOCKED) over))
+         FOR UPDATE SKIP LOCKED) over
+       LIMIT $3))
      RETURNING 1`,
     [providers, now, limit],
   );

@@ -5,6 +5,7 @@ import {
   connectionColumns,
 } from './connections.ts';
 import type { Queryable } from './database.ts';
+import { type Listed, withinBytes } from './page-bytes.ts';
 
 export interface ConnectionFilter {
   tenantId?: string | undefined;
@@ -56,12 +57,14 @@ export function listConnections(
   db: Queryable,
   filter: ConnectionFilter,
   { after, limit, scan }: Walk & { scan: number },
-): Promise<ConnectionRow[]> {
+): Promise<(ConnectionRow & Listed)[]> {
   const values = filterValues(filter, after);
-  return db.query<ConnectionRow>(
-    `SELECT ${connectionColumns(db)}
-     FROM (SELECT * FROM ${db.tables.connections} c WHERE ${indexed} ORDER BY c.id LIMIT $11) c
-     WHERE ${looked} ORDER BY c.id LIMIT $12`,
+  const page = `SELECT * FROM (SELECT * FROM ${db.tables.connections} c WHERE ${indexed} ORDER BY c.id LIMIT $11) c
+     WHERE ${looked} ORDER BY c.id LIMIT $12`;
+  const columns = ['metadata', 'config', 'external_id', 'failure'];
+  const cut = { columns, order: 'p.id', above: '$12' } as const;
+  return db.query<ConnectionRow & Listed>(
+    `SELECT ${connectionColumns(db)}, c.followed FROM ${withinBytes(page, cut)} c ORDER BY c.id`,
     [...values.indexed, ...values.looked, scan, limit],
   );
 }

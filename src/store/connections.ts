@@ -1,6 +1,7 @@
 import { SynclineError } from '../errors.ts';
 import type { Queryable } from './database.ts';
 import { violatedConstraint } from './database-errors.ts';
+import { maxNameLength } from './page-bytes.ts';
 import { lookedUp } from './plans.ts';
 
 /** A connection that is due, locked for this transaction. The sync fields are JSON text, cut to a bounded length. */
@@ -114,6 +115,8 @@ export interface ConnectionRow {
   last_incremental_ended_at: Date | null;
   failing_since: Date | null;
   failure: string | null;
+  /** Set while it is being deleted. */
+  deleting_since: Date | null;
   tenant_name: string | null;
   provider_name: string | null;
   /** When the first of its jobs that wait or run is, or was, to start. */
@@ -121,11 +124,11 @@ export interface ConnectionRow {
 }
 
 const ownColumns = `c.id, c.tenant_id, c.provider_slug, c.external_id, c.credential_id, c.status, c.metadata, c.config,
-  c.created_at, c.updated_at, c.last_incremental_ended_at, c.failing_since, c.failure`;
+  c.created_at, c.updated_at, c.last_incremental_ended_at, c.failing_since, c.failure, c.deleting_since`;
 
 export const connectionColumns = (db: Queryable) => `${ownColumns},
-  (SELECT t.name FROM ${db.schema}.tenants t WHERE t.id = c.tenant_id) AS tenant_name,
-  (SELECT p.display_name FROM ${db.schema}.providers p WHERE p.slug = c.provider_slug) AS provider_name,
+  (SELECT left(t.name, ${maxNameLength}) FROM ${db.schema}.tenants t WHERE t.id = c.tenant_id) AS tenant_name,
+  (SELECT left(p.display_name, ${maxNameLength}) FROM ${db.schema}.providers p WHERE p.slug = c.provider_slug) AS provider_name,
   (SELECT min(greatest(j.scheduled_at, j.retry_after)) FROM ${db.schema}.sync_jobs j
    WHERE j.connection_id = c.id AND j.status IN ('queued', 'running')) AS pending_at`;
 
@@ -147,6 +150,28 @@ export async function lockConnection(tx: Queryable, id: string): Promise<LockedC
     [id],
   );
   return row;
+}
+
+/** What is needed to queue a job for a connection. */
+export type Owner = Pick<ConnectionRow, 'id' | 'tenant_id' | 'provider_slug'>;
+
+/** Locks connections in the order of their ids, with `skip` only those that no other transaction holds. */
+export async function lockActive(
+  tx: Queryable,
+  ids: readonly string[],
+  locking: 'skip' | 'wait',
+): Promise<{ active: Map<string, Owner>; locked: ReadonlySet<string> }> {
+  const rows = await tx.query<Owner & { status: ConnectionStatus }>(
+    `SELECT c.id, c.tenant_id, c.provider_slug, c.status FROM ${tx.schema}.connections c
+     WHERE c.id = ANY ($1::uuid[]) ORDER BY c.id FOR NO KEY UPDATE OF c ${locking === 'skip' ? 'SKIP LOCKED' : ''}`,
+    [ids],
+  );
+  const active = rows.filter(({ status }) => status === 'active');
+  return {
+    active: new Map(active.map((row) => [row.id, row])),
+    // Where locks are waited for, what is missing is gone.
+    locked: new Set(locking === 'skip' ? rows.map(({ id }) => id) : ids),
+  };
 }
 
 export interface NewConnection {

@@ -1,4 +1,5 @@
 import type { Queryable } from './database.ts';
+import { type Listed, withinBytes } from './page-bytes.ts';
 import { everybody } from './scope.ts';
 
 export interface ConsumerRow {
@@ -23,9 +24,11 @@ export function listConsumers(
   db: Queryable,
   after: string | undefined,
   limit: number,
-): Promise<ConsumerRow[]> {
-  return db.query<ConsumerRow>(
-    `SELECT ${columns} FROM ${db.tables.consumers} c WHERE ($1::text IS NULL OR name > $1) ORDER BY name LIMIT $2`,
+): Promise<(ConsumerRow & Listed)[]> {
+  const page = `SELECT ${columns} FROM ${db.tables.consumers} c WHERE ($1::text IS NULL OR name > $1) ORDER BY name LIMIT $2`;
+  const cut = { columns: ['name', 'after'], order: 'p.name', above: '$2' } as const;
+  return db.query<ConsumerRow & Listed>(
+    `SELECT ${columns}, followed FROM ${withinBytes(page, cut)} c ORDER BY name`,
     [after, limit],
   );
 }

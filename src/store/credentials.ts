@@ -1,5 +1,6 @@
 import type { Sealed } from '../credentials/vault.ts';
 import type { Queryable } from './database.ts';
+import { type Listed, withinBytes } from './page-bytes.ts';
 
 type CredentialKind = 'api_key' | 'basic' | 'oauth2' | 'custom';
 
@@ -65,10 +66,12 @@ export function listCredentials(
   db: Queryable,
   { tenantId, provider }: CredentialFilter,
   { after, limit, scan }: { after: string | undefined; limit: number; scan: number },
-): Promise<CredentialRow[]> {
-  return db.query<CredentialRow>(
-    `SELECT ${columns(db)} FROM (SELECT * FROM ${db.tables.credentials} c WHERE ${indexed} ORDER BY c.id LIMIT $4) c
-     WHERE ($3::text IS NULL OR c.provider_slug = $3) ORDER BY c.id LIMIT $5`,
+): Promise<(CredentialRow & Listed)[]> {
+  const page = `SELECT * FROM (SELECT * FROM ${db.tables.credentials} c WHERE ${indexed} ORDER BY c.id LIMIT $4) c
+     WHERE ($3::text IS NULL OR c.provider_slug = $3) ORDER BY c.id LIMIT $5`;
+  const cut = { columns: ['name', 'refused_reason'], order: 'p.id', above: '$5' } as const;
+  return db.query<CredentialRow & Listed>(
+    `SELECT ${columns(db)}, c.followed FROM ${withinBytes(page, cut)} c ORDER BY c.id`,
     [tenantId, after, provider, scan, limit],
   );
 }
@@ -190,16 +193,25 @@ export async function writeConnectionCredential(
   ]);
 }
 
-/** Locks connections that wait for another credential, in the order of ids as everybody does. */
-export async function lockRefusedConnections(
+/** A connection that runs again, or now, because of its credential. */
+export interface WaitingConnection {
+  id: string;
+  tenant_id: string;
+  provider_slug: string;
+  status: string;
+}
+
+/** Locks connections that wait for another credential, and the named one if it is active, in the order of ids. */
+export function lockRefusedConnections(
   tx: Queryable,
   credentialId: string,
+  connectionId: string | undefined,
   limit: number,
-): Promise<string[]> {
-  const rows = await tx.query<{ id: string }>(
-    `SELECT id FROM ${tx.schema}.connections WHERE credential_id = $1 AND status = 'needs_auth'
-     ORDER BY id LIMIT $2 FOR NO KEY UPDATE`,
-    [credentialId, limit],
+): Promise<WaitingConnection[]> {
+  return tx.query<WaitingConnection>(
+    `SELECT id, tenant_id, provider_slug, status FROM ${tx.schema}.connections
+     WHERE credential_id = $1 AND (status = 'needs_auth' OR (id = $2::uuid AND status = 'active'))
+     ORDER BY id LIMIT $3 FOR NO KEY UPDATE`,
+    [credentialId, connectionId, limit],
   );
-  return rows.map(({ id }) => id);
 }

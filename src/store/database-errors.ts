@@ -14,6 +14,15 @@ export function isPassing(error: unknown): boolean {
   return error instanceof Error && !isMissingPassword(error) && isConnectionError(error);
 }
 
+/** SQLSTATEs that stay until an operator acts: login, database, schema, privileges, tables, columns, functions. */
+const permanent = /^(28|3D|3F|42)/;
+
+/** Whether trying again cannot help, whatever the data. */
+export function isPermanent(error: unknown): boolean {
+  if (error instanceof pg.DatabaseError) return permanent.test(error.code ?? '');
+  return error instanceof Error && isMissingPassword(error);
+}
+
 /** Whether the connection is what failed: whatever else is asked now will fail as well. */
 export function isUnreachable(error: unknown): boolean {
   return error instanceof pg.DatabaseError ? unreachable.test(error.code ?? '') : isPassing(error);
@@ -31,8 +40,8 @@ export function isLockTimeout(error: unknown): boolean {
 
 /** SQLSTATEs that speak of the data: values, constraints, limits of the program, a trigger's own words. */
 const ofTheData = /^(0A|21|22|23|54|P0)/;
-/** SQLSTATEs of a server, a login or a pooler in trouble, whatever the statement. */
-const ofTheServer = /^(0[38]|25|28|3D|42501|53[134]|55P03|57P|58|F0|HV|XX)/;
+/** SQLSTATEs of a server, a login or a pooler in trouble, or of another transaction, whatever the statement. */
+const ofTheServer = /^(0[38]|25|28|3D|40|42501|53[134]|55P03|57P|58|F0|HV|XX)/;
 
 /**
  * Whether Postgres refuses what was written: said at once, or (`tried`) after having said the same often. So does what cannot even be

@@ -3,8 +3,11 @@ import type { Config } from '../config/settings.ts';
 import { SynclineError } from '../errors.ts';
 import type { Ports } from '../ports.ts';
 import { arrayText } from './arrays.ts';
+import { clockColumn, createDatabaseClock, type DatabaseClock, readClock } from './clock.ts';
+import { retryLostRaces } from './lost-races.ts';
 import { pinnedPlans } from './plans.ts';
 import { type Tables, tablesOf } from './scope.ts';
+import { beginText, isShared, openSession } from './session.ts';
 import { types } from './types.ts';
 
 /** Something that runs SQL. */
@@ -13,6 +16,12 @@ export interface Queryable {
   readonly schema: string;
   readonly tables: Tables;
   query<Row extends object>(text: string, values?: unknown[]): Promise<Row[]>;
+}
+
+/** What a transaction runs SQL with. */
+export interface Transaction extends Queryable {
+  /** DB-6: the database's time when the transaction began. */
+  readonly now: Date;
 }
 
 interface TransactionOptions {
@@ -33,8 +42,11 @@ export interface Database extends Queryable {
   scopedTo(tenantId: string | undefined): Database;
   /** For single statements that must not take longer than this. */
   within(timeoutMs: number): Queryable;
-  /** Commits what `work` wrote, or nothing of it. */
-  transaction<T>(work: (tx: Queryable) => Promise<T>, options?: TransactionOptions): Promise<T>;
+  /** Commits what `work` wrote, or nothing of it. `work` runs again where its transaction lost a race. */
+  transaction<T>(work: (tx: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T>;
+  readonly clock: DatabaseClock;
+  /** DB-6: the database's time, for single statements; costs a statement only where no transaction has read it lately. */
+  now(): Promise<Date>;
   close(): Promise<void>;
 }
 
@@ -43,7 +55,21 @@ type Run = <Row extends object>(
   text: string,
   values: unknown[] | undefined,
   timeoutMs: number,
+  /** Wraps the sending, which `ports.query` may delay. */
+  sending?: (send: () => Promise<Row[]>) => Promise<Row[]>,
 ) => Promise<Row[]>;
+
+interface Connection {
+  run: Run;
+  client: pg.PoolClient;
+}
+
+interface OpenOptions {
+  ports: Pick<Ports, 'query' | 'sleep' | 'random' | 'now' | 'monotonicMs' | 'databaseTime'>;
+  onConnectionLost: (error: Error) => void;
+  /** The process's clock is this far ahead of the database's; negative: behind. */
+  onSkew: (skewMs: number) => void;
+}
 
 /** A statement of ours is bounded work; one that takes longer than this hangs on a lock or a dead socket. */
 const queryTimeoutMs = 60_000;
@@ -57,12 +83,15 @@ const usually: Required<TransactionOptions> = {
   readOnly: false,
 };
 
+/** Of a statement outside of a transaction, as the server keeps them. */
+const singleLimits = { statement_timeout: usually.timeoutMs, lock_timeout: usually.lockTimeoutMs };
+
 export function openDatabase(
   config: Config['database'],
-  ports: Pick<Ports, 'query'>,
-  onConnectionLost: (error: Error) => void,
+  { ports, onConnectionLost, onSkew }: OpenOptions,
 ): Database {
   const schema = pg.escapeIdentifier(config.schema);
+  const clock = createDatabaseClock(ports, onSkew);
   let pool = openPool(config, onConnectionLost);
   const onReplaced = new Set<() => void>();
 
@@ -102,24 +131,31 @@ export function openDatabase(
   }
 
   /** One connection for as long as `work` takes; every statement goes through here. */
-  async function withClient<T>(work: (run: Run) => Promise<T>): Promise<T> {
+  async function withClient<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
     // A pool that is merely busy fails here, and is none the worse for it.
     const { client, from } = await takeClient();
     let broken: Error | undefined;
-    const run: Run = <Row extends object>(text: string, values: unknown[] | undefined, timeoutMs: number) => {
+    const run: Run = <Row extends object>(
+      text: string,
+      values: unknown[] | undefined,
+      timeoutMs: number,
+      sending = (send: () => Promise<Row[]>) => send(),
+    ) => {
       if (broken) return Promise.reject(broken);
-      const send = async () => (await client.query<Row>(timed(text, values, timeoutMs))).rows;
-      return ports.query(text, send).catch((error: unknown) => {
-        // Anything but Postgres's own word leaves the state of the connection unknown.
-        if (!(error instanceof pg.DatabaseError)) {
-          broken = error instanceof Error ? error : new Error(String(error));
-          replacePool(from);
-        }
-        throw error;
-      });
+      const send = async () => rowsOf(await client.query<Row>(timed(text, values, timeoutMs)));
+      return ports
+        .query(text, () => sending(send))
+        .catch((error: unknown) => {
+          // Anything but Postgres's own word leaves the state of the connection unknown.
+          if (!(error instanceof pg.DatabaseError)) {
+            broken = error instanceof Error ? error : new Error(String(error));
+            replacePool(from);
+          }
+          throw error;
+        });
     };
     try {
-      return await work(run);
+      return await work({ run, client });
     } finally {
       client.release(broken);
     }
@@ -127,10 +163,17 @@ export function openDatabase(
 
   function open(tenantId: string | undefined): Database {
     const names = { schema, tables: tablesOf(schema, tenantId) };
+    const single = <Row extends object>(text: string, values: unknown[] | undefined, timeoutMs: number) =>
+      withClient((connection) =>
+        isShared(connection.client)
+          ? inTransaction({ names, clock, ...connection }, { ...usually, timeoutMs }, (tx) =>
+              tx.query<Row>(text, values),
+            )
+          : connection.run<Row>(text, values, timeoutMs),
+      );
     const within = (timeoutMs: number): Queryable => ({
       ...names,
-      query: <Row extends object>(text: string, values?: unknown[]) =>
-        withClient((run) => run<Row>(text, values, timeoutMs)),
+      query: (text, values) => retryLostRaces(ports, () => single(text, values, timeoutMs)),
     });
     return {
       ...within(queryTimeoutMs),
@@ -140,8 +183,20 @@ export function openDatabase(
           throw new SynclineError('FORBIDDEN', 'This key is for another tenant.');
         return open(tenantId ?? narrower);
       },
+      clock,
+      now: async () => {
+        if (clock.isFresh()) return new Date(clock.nowMs());
+        const text = `SELECT ${clockColumn}`;
+        return withClient(({ run }) =>
+          readClock(clock, (sending) => run(text, undefined, queryTimeoutMs, sending)),
+        );
+      },
       transaction: (work, options) =>
-        withClient((run) => inTransaction(names, run, { ...usually, ...options }, work)),
+        retryLostRaces(ports, () =>
+          withClient((connection) =>
+            inTransaction({ names, clock, ...connection }, { ...usually, ...options }, work),
+          ),
+        ),
       close: () => pool.end(),
     };
   }
@@ -158,17 +213,20 @@ function openPool(config: Config['database'], onConnectionLost: (error: Error) =
     connectionTimeoutMillis: connectTimeoutMs,
     query_timeout: queryTimeoutMs,
     keepAlive: true,
+    onConnect: (client) => {
+      // Without a listener the error would end the process; the statement under way rejects as well. Attached here, because a server
+      // that shuts down may close the socket right after the login.
+      client.on('error', () => {});
+      return openSession(client, singleLimits, connectTimeoutMs);
+    },
   });
   // An idle connection that breaks is replaced by the pool at the next use; unheard, its error would end the process.
   pool.on('error', onConnectionLost);
-  // So would that of one in use: it is told to the statement that waits on it as well. From the beginning, because a server
-  // that ends may say so in the same breath in which it has let us in.
-  pool.on('connect', (client) => client.on('error', () => {}));
   return pool;
 }
 
 /** The time limits hold on the server too: a process that is frozen or cut off must not keep its locks. */
-function beginning(options: Required<TransactionOptions>): string {
+function beginning(client: pg.PoolClient, options: Required<TransactionOptions>): string {
   const { lockTimeoutMs, timeoutMs, triggers, durable, readOnly } = options;
   const settings = {
     ...pinnedPlans,
@@ -179,8 +237,7 @@ function beginning(options: Required<TransactionOptions>): string {
     statement_timeout: timeoutMs,
     idle_in_transaction_session_timeout: timeoutMs,
   };
-  const set = Object.entries(settings).map(([name, value]) => `set_config('${name}', '${value}', true)`);
-  return `BEGIN${readOnly ? ' READ ONLY' : ''}; SELECT ${set.join(', ')}`;
+  return beginText(client, readOnly, settings, [clockColumn]);
 }
 
 /** From here on the triggers do their part again, until the transaction ends. */
@@ -188,23 +245,34 @@ export async function hearTriggers(tx: Queryable): Promise<void> {
   await tx.query(`SELECT set_config('syncline.triggers', 'on', true)`);
 }
 
+interface Session extends Connection {
+  names: Pick<Queryable, 'schema' | 'tables'>;
+  clock: DatabaseClock;
+}
+
 async function inTransaction<T>(
-  names: Pick<Queryable, 'schema' | 'tables'>,
-  run: Run,
+  { names, clock, run, client }: Session,
   options: Required<TransactionOptions>,
-  work: (tx: Queryable) => Promise<T>,
+  work: (tx: Transaction) => Promise<T>,
 ): Promise<T> {
   const query = <Row extends object>(text: string, values?: unknown[]) =>
     run<Row>(text, values, options.timeoutMs);
   try {
-    await query(beginning(options));
-    const result = await work({ ...names, query });
+    const now = await readClock(clock, (sending) =>
+      run(beginning(client, options), undefined, options.timeoutMs, sending),
+    );
+    const result = await work({ ...names, query, now });
     await query('COMMIT');
     return result;
   } catch (error) {
     await query('ROLLBACK').catch(() => {});
     throw error;
   }
+}
+
+/** Of several commands in one message, the driver returns a result for each. */
+function rowsOf<Row extends object>(result: pg.QueryResult<Row> | pg.QueryResult<Row>[]): Row[] {
+  return Array.isArray(result) ? (result.at(-1)?.rows ?? []) : result.rows;
 }
 
 /** A server that still answers says first that a statement took too long, and the connection can be kept. */

@@ -1,6 +1,8 @@
 import type { Queryable } from './database.ts';
+import { type Listed, maxPageBytes, withinBytes } from './page-bytes.ts';
+import { lookedUp } from './plans.ts';
 import { everybody } from './scope.ts';
-import { connectionName, type SignalFilter, type SignalRow } from './signals.ts';
+import { largeColumns, type SignalFilter, type SignalRow, signalColumns } from './signals.ts';
 
 /** The signals of one transaction, at its place in the order of commits. */
 export interface Batch {
@@ -15,8 +17,18 @@ export interface FeedLook {
   allEndedBelow: bigint;
   /** Every transaction that had begun when this was read is below this. */
   begunBelow: bigint;
-  /** Up to here the feed has been deleted. */
-  start: number;
+  start: FeedStart;
+  /** The last batch up to the place that is read from, unless it lies below the start. */
+  reached: Batch | undefined;
+  /** The last position that the sequence has assigned. */
+  lastAssigned: number;
+}
+
+/** Up to its position the feed has been deleted; its batch is kept, unless no batch was known there. The epoch counts repairs of the sequence. */
+export interface FeedStart {
+  position: number;
+  batch: string | null;
+  epoch: number;
 }
 
 /**
@@ -25,30 +37,47 @@ export interface FeedLook {
  * A snapshot's xmax is one past the last transaction that has *ended*; those that have begun since are not below it. `age`
  * counts on from there to the next transaction that will begin.
  */
-export async function lookAtFeed(db: Queryable, from: number, limit: number): Promise<FeedLook> {
+export async function lookAtFeed(
+  db: Queryable,
+  { from, reached, limit }: { from: number; reached: number; limit: number },
+): Promise<FeedLook> {
   const rows = await db.query<{
     xmin: string;
     next: string;
     start: number;
+    start_batch: string | null;
+    epoch: number;
+    last_assigned: number;
+    reached: number | null;
+    reached_batch: string;
     position: number | null;
     batch: string;
   }>(
     `SELECT pg_snapshot_xmin(now.snapshot)::text AS xmin,
        (pg_snapshot_xmax(now.snapshot)::text::bigint + age(pg_snapshot_xmax(now.snapshot)::xid))::text AS next,
-       (SELECT s.position FROM ${db.schema}.feed_start s)::float8 AS start, f.position::float8, f.batch
+       s.position::float8 AS start, s.batch AS start_batch, s.epoch, q.last_assigned::float8,
+       r.position::float8 AS reached, r.batch AS reached_batch, f.position::float8, f.batch
      FROM (SELECT pg_current_snapshot() AS snapshot) now
+     CROSS JOIN ${db.schema}.feed_start s
+     CROSS JOIN (SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS last_assigned FROM ${db.schema}.feed_position) q
+     LEFT JOIN LATERAL (
+       SELECT position, batch FROM ${db.schema}.feed WHERE position > s.position AND position <= $3
+       ORDER BY position DESC LIMIT 1) r ON true
      LEFT JOIN LATERAL (
        SELECT position, batch FROM ${db.schema}.feed WHERE position IS NOT NULL AND position >= $1
        ORDER BY position LIMIT $2) f ON true
      ORDER BY f.position`,
-    [from, limit],
+    [from, limit, reached],
   );
   const [first] = rows;
+  if (!first) throw new Error('feed_start has no row');
   return {
     batches: rows.flatMap(({ position, batch }) => (position === null ? [] : [{ position, batch }])),
-    allEndedBelow: BigInt(first?.xmin ?? 0),
-    begunBelow: BigInt(first?.next ?? 0),
-    start: first?.start ?? 0,
+    allEndedBelow: BigInt(first.xmin),
+    begunBelow: BigInt(first.next),
+    start: { position: first.start, batch: first.start_batch, epoch: first.epoch },
+    reached: first.reached === null ? undefined : { position: first.reached, batch: first.reached_batch },
+    lastAssigned: first.last_assigned,
   };
 }
 
@@ -69,14 +98,18 @@ export async function lastPosition(db: Queryable): Promise<number> {
   return row?.position ?? 0;
 }
 
-/** Up to here the feed has been deleted. */
-export async function startOfFeed(db: Queryable): Promise<number> {
-  const [row] = await db.query<{ position: number }>(`SELECT position::float8 FROM ${db.schema}.feed_start`);
-  return row?.position ?? 0;
+export async function startOfFeed(db: Queryable): Promise<FeedStart> {
+  const [row] = await db.query<FeedStart>(
+    `SELECT position::float8, batch, epoch FROM ${db.schema}.feed_start`,
+  );
+  if (!row) throw new Error('feed_start has no row');
+  return row;
 }
 
-export interface FeedRow extends SignalRow {
+export interface FeedRow extends SignalRow, Listed {
   position: number;
+  /** That of the signal behind it, also where this is the last one of a page. */
+  next_position: number | null;
 }
 
 /** A place within a batch. */
@@ -89,6 +122,15 @@ export interface WithinBatch {
 export interface FeedPlace {
   position: number;
   within?: WithinBatch | undefined;
+  /** Absent in cursors of earlier releases. */
+  proof?: FeedProof | undefined;
+}
+
+/** Ties a place to the history that it is a place of. */
+export interface FeedProof {
+  epoch: number;
+  /** A short hash of the batch at the position; empty where no batch is known, as at position 0. */
+  mark: string;
 }
 
 /**
@@ -100,29 +142,50 @@ export function beginnings(batches: Batch[], within: WithinBatch | undefined): [
   return [places.map(({ tenantId }) => tenantId), places.map(({ id }) => id)];
 }
 
+/**
+ * Signals `s` of batch `b` after a place in it. The comparison starts with the batch, so that only the index on (batch, tenant_id, id)
+ * can answer it: with statistics of an empty table, the index on (tenant_id, id) was read in full for every batch.
+ */
+export const inBatchAfter = `${lookedUp('s.batch', 'b.batch')}
+         AND (s.batch, s.tenant_id, s.id) > (b.batch, b.after_tenant_id, b.after_id)`;
+
 /** No signal is of that tenant. */
 const beforeAll: WithinBatch = { tenantId: everybody, id: everybody };
 
-/** The signals of these batches in order, of the first one those after a place in it. */
+export interface FeedPage {
+  within: WithinBatch | undefined;
+  filter: SignalFilter;
+  limit: number;
+  payload: boolean;
+  /** A smaller bound than that of all pages. */
+  maxBytes?: number | undefined;
+}
+
+/**
+ * The signals of these batches in order, of the first one those after a place in it. Ordered by the batch, too, and with a look-up that does not tell
+ * the planner that there is one: only the index of all three has that order. Otherwise it read all of a tenant for each batch, where statistics
+ * knew of one batch.
+ */
 export function signalsOfBatches(
   db: Queryable,
   batches: Batch[],
-  {
-    within,
-    filter: { connectionId, provider, kind },
-    limit,
-  }: { within: WithinBatch | undefined; filter: SignalFilter; limit: number },
+  { within, filter: { connectionId, provider, kind }, limit, payload, maxBytes = maxPageBytes }: FeedPage,
 ): Promise<FeedRow[]> {
-  return db.query<FeedRow>(
-    `SELECT s.*, ${connectionName(db)}, b.position
+  const page = `SELECT q.*, lead(q.position) OVER (ORDER BY q.n, q.tenant_id, q.id) AS next_position FROM (
+     SELECT s.*, b.position, b.n
      FROM unnest($1::uuid[], $2::float8[], $3::uuid[], $4::uuid[]) WITH ORDINALITY AS b (batch, position, after_tenant_id, after_id, n)
      CROSS JOIN LATERAL (
        SELECT s.id, s.tenant_id, s.provider_slug, s.connection_id, s.job_id, s.kind, s.occurred_at, s.received_at, s.dedupe_key, s.payload
        FROM ${db.tables.signals} s
-       WHERE s.batch = b.batch AND (s.tenant_id, s.id) > (b.after_tenant_id, b.after_id)
+       WHERE ${inBatchAfter}
          AND ($5::uuid IS NULL OR s.connection_id = $5) AND ($6::text IS NULL OR s.provider_slug = $6) AND ($7::text IS NULL OR s.kind = $7)
-       ORDER BY s.tenant_id, s.id LIMIT $8) s
-     ORDER BY b.n, s.tenant_id, s.id LIMIT $8`,
+       ORDER BY s.batch, s.tenant_id, s.id LIMIT $8) s
+     ORDER BY b.n, s.tenant_id, s.id LIMIT $8) q`;
+  const order = 'p.n, p.tenant_id, p.id';
+  const cut = { columns: largeColumns(payload), order, above: '$8', maxBytes: '$9' } as const;
+  return db.query<FeedRow>(
+    `SELECT ${signalColumns(db, payload)}, s.position, s.next_position, s.followed
+     FROM ${withinBytes(page, cut)} s ORDER BY s.n, s.tenant_id, s.id`,
     [
       batches.map((one) => one.batch),
       batches.map((one) => one.position),
@@ -130,7 +193,8 @@ export function signalsOfBatches(
       connectionId,
       provider,
       kind,
-      limit,
+      limit + 1,
+      maxBytes,
     ],
   );
 }

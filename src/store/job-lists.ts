@@ -1,5 +1,11 @@
 import type { Queryable } from './database.ts';
-import { type JobRow, type JobStatus, jobColumns } from './jobs.ts';
+import { type JobStatus, type JobWithCursors, jobColumnsWithCursors } from './jobs.ts';
+import { type Listed, withinBytes } from './page-bytes.ts';
+
+type ListedJob = JobWithCursors & Listed;
+
+/** What can be large in a job. */
+const large = ['cursor', 'next_cursor', 'error'];
 
 export interface JobFilter {
   tenantId?: string | undefined;
@@ -33,10 +39,12 @@ export function listJobs(
   db: Queryable,
   filter: JobFilter,
   { before, limit, scan }: { before: string | undefined; limit: number; scan: number },
-): Promise<JobRow[]> {
-  return db.query<JobRow>(
-    `SELECT ${jobColumns(db)} FROM (SELECT * FROM ${db.tables.jobs} j WHERE ${indexed} ORDER BY j.id DESC LIMIT $9) j
-     WHERE ${looked(6)} ORDER BY j.id DESC LIMIT $10`,
+): Promise<ListedJob[]> {
+  const page = `SELECT * FROM (SELECT * FROM ${db.tables.jobs} j WHERE ${indexed} ORDER BY j.id DESC LIMIT $9) j
+     WHERE ${looked(6)} ORDER BY j.id DESC LIMIT $10`;
+  const cut = { columns: large, order: 'p.id DESC', above: '$10' } as const;
+  return db.query<ListedJob>(
+    `SELECT ${jobColumnsWithCursors(db)}, j.followed FROM ${withinBytes(page, cut)} j ORDER BY j.id DESC`,
     [...indexedValues(filter, before), filter.status, filter.provider, filter.type, scan, limit],
   );
 }
@@ -64,6 +72,7 @@ const endedText = `coalesce(j.finished_at, j.updated_at)::text AS ended`;
 const historyBefore = `j.connection_id = $1 AND ($2::timestamptz IS NULL OR coalesce(j.finished_at, j.updated_at) <= $2)
   AND ($2::timestamptz IS NULL OR (coalesce(j.finished_at, j.updated_at), j.id) < ($2, $3::uuid))`;
 const historyOrder = 'coalesce(j.finished_at, j.updated_at) DESC, j.id DESC';
+const orderOfPage = 'coalesce(p.finished_at, p.updated_at) DESC, p.id DESC';
 
 /** The jobs of a connection by when they last changed, newest first. */
 export function listHistory(
@@ -71,19 +80,24 @@ export function listHistory(
   connectionId: string,
   { tenantId, status, provider, type, from, until }: JobFilter,
   { before, limit }: { before: HistoryKey | undefined; limit: number },
-): Promise<(JobRow & HistoryKey)[]> {
-  return db.query<JobRow & HistoryKey>(
-    `SELECT ${jobColumns(db)}, ${endedText} FROM ${db.tables.jobs} j
+): Promise<(ListedJob & HistoryKey)[]> {
+  const page = `SELECT * FROM ${db.tables.jobs} j
      WHERE ${historyBefore} AND ${looked(4)} AND ($7::uuid IS NULL OR j.id >= $7) AND ($8::uuid IS NULL OR j.id < $8)
        AND ($9::uuid IS NULL OR j.tenant_id = $9)
-     ORDER BY ${historyOrder} LIMIT $10`,
+     ORDER BY ${historyOrder} LIMIT $10`;
+  const cut = { columns: large, order: orderOfPage, above: '$10' } as const;
+  return db.query<ListedJob & HistoryKey>(
+    `SELECT ${jobColumnsWithCursors(db)}, ${endedText}, j.followed FROM ${withinBytes(page, cut)} j ORDER BY ${historyOrder}`,
     [connectionId, before?.ended, before?.id, status, provider, type, from, until, tenantId, limit],
   );
 }
 
-export interface StoredCursor extends HistoryKey {
+export interface StoredCursor extends HistoryKey, Listed {
   at: Date;
-  next_cursor: unknown;
+  /** JSON text. */
+  next_cursor: string;
+  /** Whether the connection stands there now. */
+  current: boolean;
 }
 
 /** The cursors that a connection's jobs stored, newest first. */
@@ -92,9 +106,14 @@ export function listCursors(
   connectionId: string,
   { before, limit }: { before: HistoryKey | undefined; limit: number },
 ): Promise<StoredCursor[]> {
+  const page = `SELECT j.id, j.connection_id, j.finished_at, j.updated_at, j.next_cursor FROM ${db.tables.jobs} j
+     WHERE ${historyBefore} AND j.next_cursor IS NOT NULL ORDER BY ${historyOrder} LIMIT $4`;
+  const cut = { columns: ['next_cursor'], order: orderOfPage, above: '$4' } as const;
   return db.query<StoredCursor>(
-    `SELECT j.id, ${endedText}, coalesce(j.finished_at, j.updated_at) AS at, j.next_cursor FROM ${db.tables.jobs} j
-     WHERE ${historyBefore} AND j.next_cursor IS NOT NULL ORDER BY ${historyOrder} LIMIT $4`,
+    `SELECT j.id, ${endedText}, coalesce(j.finished_at, j.updated_at) AS at, j.next_cursor::text AS next_cursor, j.followed,
+       j.next_cursor IS NOT DISTINCT FROM (
+         SELECT c.metadata #> '{sync,cursor}' FROM ${db.tables.connections} c WHERE c.id = j.connection_id) AS current
+     FROM ${withinBytes(page, cut)} j ORDER BY ${historyOrder}`,
     [connectionId, before?.ended, before?.id, limit],
   );
 }

@@ -1,4 +1,5 @@
 import type { Queryable } from './database.ts';
+import { maxNameLength } from './page-bytes.ts';
 
 export interface NewJob {
   id: string;
@@ -117,7 +118,6 @@ export interface JobRow {
   retry_after: Date | null;
   started_at: Date | null;
   finished_at: Date | null;
-  cursor: unknown;
   error: unknown;
   created_at: Date;
   updated_at: Date;
@@ -125,22 +125,34 @@ export interface JobRow {
   claim_id: string | null;
   blocked: boolean;
   signal_count: number;
-  next_cursor: unknown;
   /** The external id of its connection. */
   connection_name: string | null;
 }
 
-export const jobColumns = (
+/** … with its cursors, as JSON text. */
+export interface JobWithCursors extends JobRow {
+  cursor: string | null;
+  next_cursor: string | null;
+}
+
+const jobColumns = (
   db: Queryable,
 ) => `j.id, j.tenant_id, j.provider_slug, j.connection_id, j.job_type, j.status, j.priority, j.attempts, j.scheduled_at,
-  j.retry_after, j.started_at, j.finished_at, j.cursor, j.error, j.created_at, j.updated_at, j.process_id, j.claim_id, j.blocked, j.signal_count, j.next_cursor,
-  (SELECT c.external_id FROM ${db.schema}.connections c WHERE c.id = j.connection_id) AS connection_name`;
+  j.retry_after, j.started_at, j.finished_at, j.error, j.created_at, j.updated_at, j.process_id, j.claim_id, j.blocked, j.signal_count,
+  (SELECT left(c.external_id, ${maxNameLength}) FROM ${db.schema}.connections c WHERE c.id = j.connection_id) AS connection_name`;
+
+export const jobColumnsWithCursors = (db: Queryable) =>
+  `${jobColumns(db)}, j.cursor::text AS cursor, j.next_cursor::text AS next_cursor`;
 
 type JobLock = '' | 'FOR UPDATE';
 
-export async function findJob(db: Queryable, id: string, lock: JobLock = ''): Promise<JobRow | undefined> {
-  const [row] = await db.query<JobRow>(
-    `SELECT ${jobColumns(db)} FROM ${db.tables.jobs} j WHERE j.id = $1 ${lock && `${lock} OF j`}`,
+export async function findJob(
+  db: Queryable,
+  id: string,
+  lock: JobLock = '',
+): Promise<JobWithCursors | undefined> {
+  const [row] = await db.query<JobWithCursors>(
+    `SELECT ${jobColumnsWithCursors(db)} FROM ${db.tables.jobs} j WHERE j.id = $1 ${lock && `${lock} OF j`}`,
     [id],
   );
   return row;
@@ -211,23 +223,71 @@ export async function bringForward(tx: Queryable, now: Date, id: string, priorit
   );
 }
 
-/** Notes that a provider told of a change: whatever this job is in the middle of, a run that begins afresh follows. */
-export async function markHinted(tx: Queryable, id: string): Promise<void> {
-  await tx.query(`UPDATE ${tx.schema}.sync_jobs SET hinted = true WHERE id = $1`, [id]);
+/**
+ * Makes the queued incremental jobs of connections due now, and has running ones followed by another. Returns the
+ * connections that had one.
+ */
+export async function bringAllForward(
+  tx: Queryable,
+  now: Date,
+  connectionIds: readonly string[],
+  priority: number,
+): Promise<Set<string>> {
+  const rows = await tx.query<{ connection_id: string }>(
+    `UPDATE ${tx.schema}.sync_jobs SET
+       rerun_priority = CASE WHEN status = 'running' THEN greatest(rerun_priority, $3::smallint) ELSE rerun_priority END,
+       scheduled_at = CASE WHEN status = 'queued' THEN least(scheduled_at, $2) ELSE scheduled_at END,
+       retry_after = CASE WHEN status = 'queued' THEN NULL ELSE retry_after END,
+       priority = CASE WHEN status = 'queued' THEN greatest(priority, $3::smallint) ELSE priority END,
+       updated_at = $2
+     WHERE connection_id = ANY ($1::uuid[]) AND job_type = 'incremental' AND status IN ('queued', 'running')
+     RETURNING connection_id`,
+    [connectionIds, now, priority],
+  );
+  return new Set(rows.map((row) => row.connection_id));
 }
 
 /**
- * Whether an incremental run that begins after this moment is certain by an earlier hint: its job is due, backs off, or
- * follows the one that is running.
+ * Records that a provider announced changes: a run that starts from the connection's cursor follows, also after a walk that is
+ * under way. Queued ones become due now, unless they back off. Returns the connections that had one.
  */
-export async function isHinted(db: Queryable, connectionId: string, now: Date): Promise<boolean> {
-  const rows = await db.query(
-    `SELECT FROM ${db.schema}.sync_jobs
-     WHERE connection_id = $1 AND job_type = 'incremental' AND status IN ('queued', 'running') AND hinted
-       AND (status = 'running' OR scheduled_at <= $2 OR retry_after > $2)`,
-    [connectionId, now],
+export async function markHinted(
+  tx: Queryable,
+  now: Date,
+  connectionIds: readonly string[],
+  priority: number,
+): Promise<Set<string>> {
+  const moves = `status = 'queued' AND (retry_after IS NULL OR retry_after <= $2)`;
+  const rows = await tx.query<{ connection_id: string }>(
+    `UPDATE ${tx.schema}.sync_jobs SET
+       hinted = true,
+       scheduled_at = CASE WHEN ${moves} THEN least(scheduled_at, $2) ELSE scheduled_at END,
+       retry_after = CASE WHEN ${moves} THEN NULL ELSE retry_after END,
+       priority = CASE WHEN ${moves} THEN greatest(priority, $3::smallint) ELSE priority END,
+       updated_at = CASE WHEN ${moves} THEN $2 ELSE updated_at END
+     WHERE connection_id = ANY ($1::uuid[]) AND job_type = 'incremental' AND status IN ('queued', 'running')
+     RETURNING connection_id`,
+    [connectionIds, now, priority],
   );
-  return rows.length > 0;
+  return new Set(rows.map((row) => row.connection_id));
+}
+
+/**
+ * The connections of which an incremental run that begins after this moment is certain by an earlier hint: its job is due, backs
+ * off, or follows the one that is running.
+ */
+export async function hintedConnections(
+  db: Queryable,
+  connectionIds: readonly string[],
+  now: Date,
+): Promise<Set<string>> {
+  const rows = await db.query<{ connection_id: string }>(
+    `SELECT connection_id FROM ${db.schema}.sync_jobs
+     WHERE connection_id = ANY ($1::uuid[]) AND job_type = 'incremental' AND status IN ('queued', 'running') AND hinted
+       AND (status = 'running' OR scheduled_at <= $2 OR retry_after > $2)`,
+    [connectionIds, now],
+  );
+  return new Set(rows.map((row) => row.connection_id));
 }
 
 /** A job that is over as soon as it is known: what it is about came by itself. */
@@ -240,13 +300,26 @@ export interface ReceivedJob {
   signals: number;
 }
 
-/** Neither queued nor running at any time, it is in nobody's way: no trigger, index or claim takes notice of it. */
-export async function insertReceivedJob(tx: Queryable, now: Date, job: ReceivedJob): Promise<void> {
+/** They end as they are inserted, so no trigger acts on them and no index of pending jobs holds them. */
+export async function insertReceivedJobs(
+  tx: Queryable,
+  now: Date,
+  jobs: readonly ReceivedJob[],
+): Promise<void> {
+  if (jobs.length === 0) return;
   await tx.query(
     `INSERT INTO ${tx.schema}.sync_jobs
-       (id, tenant_id, provider_slug, connection_id, job_type, status, signal_count, scheduled_at, started_at, finished_at, created_at, updated_at)
-     VALUES ($2, $3, $4, $5, 'webhook', 'succeeded', $6, $1, $1, $1, $1, $1)`,
-    [now, job.id, job.tenantId, job.providerSlug, job.connectionId, job.signals],
+       (id, tenant_id, provider_slug, connection_id, signal_count, job_type, status, scheduled_at, started_at, finished_at, created_at, updated_at)
+     SELECT n.*, 'webhook', 'succeeded', $1, $1, $1, $1, $1
+     FROM unnest($2::uuid[], $3::uuid[], $4::text[], $5::uuid[], $6::int[]) AS n`,
+    [
+      now,
+      jobs.map((job) => job.id),
+      jobs.map((job) => job.tenantId),
+      jobs.map((job) => job.providerSlug),
+      jobs.map((job) => job.connectionId),
+      jobs.map((job) => job.signals),
+    ],
   );
 }
 

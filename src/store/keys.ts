@@ -1,4 +1,7 @@
+import { SynclineError } from '../errors.ts';
 import type { Queryable } from './database.ts';
+import { violatedConstraint } from './database-errors.ts';
+import { type Listed, withinBytes } from './page-bytes.ts';
 
 export interface KeyRow {
   id: string;
@@ -7,25 +10,43 @@ export interface KeyRow {
   prefix: string;
   created_at: Date;
   created_by: string;
+  /** The key that it was created with. */
+  parent_id: string | null;
   last_used_at: Date | null;
   revoked_at: Date | null;
 }
 
-const columns = 'id, tenant_id, name, prefix, created_at, created_by, last_used_at, revoked_at';
+const columns = 'id, tenant_id, name, prefix, created_at, created_by, parent_id, last_used_at, revoked_at';
 
 export async function insertKey(
   tx: Queryable,
   key: Omit<KeyRow, 'last_used_at' | 'revoked_at'> & { hash: Buffer },
 ): Promise<void> {
-  await tx.query(
-    `INSERT INTO ${tx.schema}.api_keys (id, tenant_id, name, prefix, hash, created_at, created_by) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-    [key.id, key.tenant_id, key.name, key.prefix, key.hash, key.created_at, key.created_by],
-  );
+  const { id, tenant_id, name, prefix, hash, created_at, created_by, parent_id } = key;
+  await tx
+    .query(
+      `INSERT INTO ${tx.schema}.api_keys (id, tenant_id, name, prefix, hash, created_at, created_by, parent_id)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+      [id, tenant_id, name, prefix, hash, created_at, created_by, parent_id],
+    )
+    .catch((error: unknown) => {
+      if (violatedConstraint(error) !== 'idx_api_keys_name') throw error;
+      const owner = tenant_id === null ? 'The operator' : 'This tenant';
+      throw new SynclineError('CONFLICT', `${owner} already has a key named ${JSON.stringify(name)}.`, {
+        hint: 'Choose another name, or revoke that key first.',
+      });
+    });
 }
 
-export function listKeys(db: Queryable, after: string | undefined, limit: number): Promise<KeyRow[]> {
-  return db.query<KeyRow>(
-    `SELECT ${columns} FROM ${db.tables.keys} k WHERE ($1::uuid IS NULL OR id < $1) ORDER BY id DESC LIMIT $2`,
+export function listKeys(
+  db: Queryable,
+  after: string | undefined,
+  limit: number,
+): Promise<(KeyRow & Listed)[]> {
+  const page = `SELECT ${columns} FROM ${db.tables.keys} k WHERE ($1::uuid IS NULL OR id < $1) ORDER BY id DESC LIMIT $2`;
+  const cut = { columns: ['name', 'prefix', 'created_by'], order: 'p.id DESC', above: '$2' } as const;
+  return db.query<KeyRow & Listed>(
+    `SELECT ${columns}, followed FROM ${withinBytes(page, cut)} k ORDER BY id DESC`,
     [after, limit],
   );
 }
@@ -41,10 +62,53 @@ export async function findKey(
   return row;
 }
 
-/** A revoked key opens nothing, and neither does what was opened with it. */
-export async function revokeKey(tx: Queryable, now: Date, id: string): Promise<void> {
-  await tx.query(`UPDATE ${tx.schema}.api_keys SET revoked_at = $2 WHERE id = $1`, [id, now]);
-  await tx.query(`DELETE FROM ${tx.schema}.sessions WHERE key_id = $1`, [id]);
+/** Whether a key is valid; it cannot be revoked before the transaction ends. */
+export async function holdValidKey(tx: Queryable, id: string): Promise<boolean> {
+  const rows = await tx.query(
+    `SELECT FROM ${tx.schema}.api_keys WHERE id = $1 AND revoked_at IS NULL FOR SHARE`,
+    [id],
+  );
+  return rows.length > 0;
+}
+
+/** The valid keys created with a key, with those keys, and so on: at most `limit`. Also below one that was revoked. */
+export async function findDescendants(db: Queryable, id: string, limit: number): Promise<string[]> {
+  const rows = await db.query<{ id: string }>(
+    `WITH RECURSIVE below AS (
+       SELECT k.id, k.revoked_at FROM ${db.tables.keys} k WHERE k.parent_id = $1
+       UNION
+       SELECT k.id, k.revoked_at FROM below b JOIN ${db.tables.keys} k ON k.parent_id = b.id)
+     SELECT id FROM below WHERE revoked_at IS NULL LIMIT $2`,
+    [id, limit],
+  );
+  return rows.map((row) => row.id);
+}
+
+/** Revokes keys and deletes the sessions that were opened with them. Returns those that were valid. */
+export async function revokeKeys(tx: Queryable, now: Date, ids: string[]): Promise<KeyRow[]> {
+  const rows = await tx.query<KeyRow>(
+    `UPDATE ${tx.schema}.api_keys SET revoked_at = $2 WHERE id = ANY ($1::uuid[]) AND revoked_at IS NULL RETURNING ${columns}`,
+    [ids, now],
+  );
+  await tx.query(`DELETE FROM ${tx.schema}.sessions WHERE key_id = ANY ($1::uuid[])`, [ids]);
+  return rows;
+}
+
+/** The key with this hash, also a revoked one. */
+export async function findRefusedKey(db: Queryable, hash: Buffer): Promise<KeyRow | undefined> {
+  const [row] = await db.query<KeyRow>(`SELECT ${columns} FROM ${db.schema}.api_keys WHERE hash = $1`, [
+    hash,
+  ]);
+  return row;
+}
+
+/** The key of the session with this hash, also of one that has expired. */
+export async function findRefusedSession(db: Queryable, hash: Buffer): Promise<KeyRow | undefined> {
+  const [row] = await db.query<KeyRow>(
+    `SELECT ${columns} FROM ${db.schema}.api_keys WHERE id = (SELECT s.key_id FROM ${db.schema}.sessions s WHERE s.hash = $1)`,
+    [hash],
+  );
+  return row;
 }
 
 /** How exactly it is known when a key was last used: a write per request would be too much. */
@@ -57,7 +121,12 @@ export async function useKey(db: Queryable, now: Date, hash: Buffer): Promise<Ke
     [hash],
   );
   if (row && (row.last_used_at?.getTime() ?? 0) < now.getTime() - usedEverySeconds * 1000)
-    await db.query(`UPDATE ${db.schema}.api_keys SET last_used_at = $2 WHERE id = $1`, [row.id, now]);
+    // Skipped while another transaction locks the row: authentication must not wait for locks.
+    await db.query(
+      `UPDATE ${db.schema}.api_keys SET last_used_at = $2
+       WHERE id = (SELECT id FROM ${db.schema}.api_keys WHERE id = $1 FOR NO KEY UPDATE SKIP LOCKED)`,
+      [row.id, now],
+    );
   return row;
 }
 
@@ -88,8 +157,17 @@ export async function findSession(db: Queryable, now: Date, hash: Buffer): Promi
   return row;
 }
 
-export async function deleteSession(db: Queryable, hash: Buffer): Promise<void> {
-  await db.query(`DELETE FROM ${db.schema}.sessions WHERE hash = $1`, [hash]);
+/** Deletes a session, and returns whose it was. */
+export async function deleteSession(
+  db: Queryable,
+  hash: Buffer,
+): Promise<Omit<SessionRow, 'key_name'> | undefined> {
+  const [row] = await db.query<Omit<SessionRow, 'key_name'>>(
+    `DELETE FROM ${db.schema}.sessions s WHERE hash = $1
+     RETURNING actor, key_id, (SELECT k.tenant_id FROM ${db.schema}.api_keys k WHERE k.id = s.key_id) AS tenant_id`,
+    [hash],
+  );
+  return row;
 }
 
 /** Deletes some of the sessions that are over, and returns how many. */

@@ -2,7 +2,12 @@ import { readdirSync, readFileSync } from 'node:fs';
 import pg from 'pg';
 import type { Config } from '../config/settings.ts';
 import { SynclineError } from '../errors.ts';
+import type { Ports } from '../ports.ts';
+import { retryDelayMs } from '../retry-delay.ts';
 import type { Queryable } from './database.ts';
+import { isLockTimeout, isLostRace } from './database-errors.ts';
+import { beginText, openSession } from './session.ts';
+import { requireSuitable } from './suitable.ts';
 
 interface Migration {
   version: number;
@@ -32,38 +37,107 @@ function knownMigrations(): Migration[] {
 
 const latestVersion = (migrations: Migration[]) => migrations.at(-1)?.version ?? 0;
 
+/** The tables that migrations make. */
+const tableNames = (migrations: Migration[]) => [
+  'schema_migrations',
+  ...migrations.flatMap(({ sql }) =>
+    [...sql.matchAll(/^CREATE TABLE (\w+)/gm)].map(([, name]) => name as string),
+  ),
+];
+
+export interface MigrateOptions {
+  ports: Pick<Ports, 'sleep' | 'random'>;
+  /** A try waited for a lock in vain and is made again. */
+  onBlocked: (message: string) => void;
+  /** How long a try waits for a lock. Writers that come after it wait behind it for as long. */
+  lockTimeoutMs?: number;
+}
+
+const connectTimeoutMs = 10_000;
+const defaultLockTimeoutMs = 5000;
+/** About four minutes. */
+const maxTries = 30;
+
 /**
  * Brings the schema to this release's version: all of it or nothing, in one transaction under an advisory lock that ends
- * with the transaction. So any number of processes may call it at once, also through a transaction pooler.
+ * with the transaction. So any number of processes may call it at once, also through a transaction pooler. A transaction that waits
+ * for a table lock keeps every later writer of that table waiting too: after `lockTimeoutMs` it gives way and tries again.
  */
-export async function migrate(config: Config['database']): Promise<MigrationResult> {
+export async function migrate(config: Config['database'], options: MigrateOptions): Promise<MigrationResult> {
+  const { ports, onBlocked, lockTimeoutMs = defaultLockTimeoutMs } = options;
+  for (let tries = 1; ; tries++) {
+    const outcome = await inMigration(config, lockTimeoutMs);
+    if (!('holders' in outcome)) return outcome;
+    const holders = outcome.holders.join(', ') || 'a session that has ended meanwhile';
+    const blocked = `The migration of schema "${config.schema}" waited ${lockTimeoutMs / 1000} s for a lock held by ${holders}.`;
+    if (tries === maxTries) {
+      throw new SynclineError('DATABASE_REFUSED', blocked, {
+        hint: `Nothing was changed after ${maxTries} tries. End that transaction, then run \`syncline migrate\` again.`,
+      });
+    }
+    onBlocked(`${blocked} Trying again (${tries} of ${maxTries}).`);
+    await ports.sleep(retryDelayMs(tries, ports.random()), new AbortController().signal);
+  }
+}
+
+/** One try, or which sessions kept it from a lock. */
+async function inMigration(
+  config: Config['database'],
+  lockTimeoutMs: number,
+): Promise<MigrationResult | { holders: string[] }> {
   // A connection of its own: a migration may rightly take longer than any other statement is allowed to.
   const client = new pg.Client({
     connectionString: config.url,
     application_name: 'syncline migrate',
-    connectionTimeoutMillis: 10_000,
+    connectionTimeoutMillis: connectTimeoutMs,
   });
   client.on('error', () => {});
   try {
     await client.connect();
-    await client.query('BEGIN');
+    const unlimited = { lock_timeout: 0, statement_timeout: 0, idle_in_transaction_session_timeout: 0 };
+    await openSession(client, unlimited, connectTimeoutMs);
+    await client.query(beginText(client, false, unlimited));
+    // Another migration is waited for as long as it takes: nothing queues behind this lock.
     await client.query('SELECT pg_advisory_xact_lock(hashtext($1), hashtext($2))', [
       'syncline migrate',
       config.schema,
     ]);
+    await client.query(`SELECT set_config('lock_timeout', $1, true)`, [String(lockTimeoutMs)]);
     const result = await applyPending(client, config.schema);
     await client.query('COMMIT');
     return result;
+  } catch (error) {
+    if (!isLockTimeout(error) && !isLostRace(error)) throw error;
+    await client.query('ROLLBACK');
+    return { holders: await findHolders(client, config.schema) };
   } finally {
     // Ending the session rolls back what was not committed.
     await client.end().catch(() => {});
   }
 }
 
+/** Who holds locks on tables of the schema now, by table. */
+async function findHolders(client: pg.Client, schema: string): Promise<string[]> {
+  const { rows } = await client.query<{ holder: string }>(
+    `SELECT format('session %s (%s) on %s', l.pid, coalesce(nullif(a.application_name, ''), a.usename, '?'),
+         string_agg(DISTINCT c.relname, ', ' ORDER BY c.relname)) AS holder
+     FROM pg_locks l JOIN pg_class c ON c.oid = l.relation JOIN pg_namespace n ON n.oid = c.relnamespace
+       LEFT JOIN pg_stat_activity a ON a.pid = l.pid
+     WHERE l.granted AND l.pid <> pg_backend_pid() AND n.nspname = $1 AND c.relkind IN ('r', 'p')
+       AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+     GROUP BY l.pid, a.application_name, a.usename, a.xact_start ORDER BY a.xact_start LIMIT 5`,
+    [schema],
+  );
+  return rows.map(({ holder }) => holder);
+}
+
 async function applyPending(client: pg.Client, schema: string): Promise<MigrationResult> {
   const migrations = knownMigrations();
+  const query = async <Row extends object>(text: string, values?: unknown[]) =>
+    (await client.query<Row>(text, values)).rows;
+  const isOurs = await requireSuitable(query, schema, tableNames(migrations));
   await enterSchema(client, schema);
-  const current = await currentVersion(client);
+  const current = isOurs ? await currentVersion(client) : await createVersions(client);
   if (current > latestVersion(migrations)) throw newerSchema(schema, current, latestVersion(migrations));
 
   const pending = migrations.filter((migration) => migration.version > current);
@@ -82,15 +156,14 @@ async function enterSchema(client: pg.Client, schema: string): Promise<void> {
   await client.query(`SET LOCAL search_path TO ${quoted}, pg_temp`);
 }
 
-async function currentVersion(client: pg.Client): Promise<number> {
-  const { rows: tables } = await client.query(
-    `SELECT FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'schema_migrations'`,
+async function createVersions(client: pg.Client): Promise<number> {
+  await client.query(
+    'CREATE TABLE schema_migrations (version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())',
   );
-  if (tables.length === 0) {
-    await client.query(
-      'CREATE TABLE schema_migrations (version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())',
-    );
-  }
+  return 0;
+}
+
+async function currentVersion(client: pg.Client): Promise<number> {
   const { rows } = await client.query<{ version: number }>(
     'SELECT coalesce(max(version), 0) AS version FROM schema_migrations',
   );
@@ -99,16 +172,13 @@ async function currentVersion(client: pg.Client): Promise<number> {
 
 /** Refuses to run on a schema that this release does not know exactly; returns its version. */
 export async function checkSchema(db: Queryable, schema: string): Promise<number> {
-  const [found] = await db.query<{ present: boolean }>(
-    `SELECT EXISTS (SELECT FROM pg_tables WHERE schemaname = $1 AND tablename = 'schema_migrations') AS present`,
-    [schema],
-  );
-  if (!found?.present) {
+  const migrations = knownMigrations();
+  if (!(await requireSuitable(db.query, schema, tableNames(migrations)))) {
     throw new SynclineError('SCHEMA_MISSING', `The database has no Syncline schema "${schema}" yet.`, {
       hint: 'Run `syncline migrate` first.',
     });
   }
-  const [current, known] = [await appliedVersion(db), latestVersion(knownMigrations())];
+  const [current, known] = [await appliedVersion(db), latestVersion(migrations)];
   if (current > known) throw newerSchema(schema, current, known);
   if (current < known) {
     throw new SynclineError(

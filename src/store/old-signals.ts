@@ -1,5 +1,6 @@
 import type { Queryable } from './database.ts';
-import { type Batch, beginnings, type WithinBatch } from './feed.ts';
+import { type Batch, beginnings, inBatchAfter, type WithinBatch } from './feed.ts';
+import { lookedUp } from './plans.ts';
 
 /**
  * The first batches from a position on, in order, up to the first that is to be kept: a search by age would read all of the
@@ -20,6 +21,7 @@ export async function oldBatches(
 
 export interface OldSignal {
   position: number;
+  batch: string;
   tenant_id: string;
   id: string;
 }
@@ -32,12 +34,12 @@ export function firstSignals(
 ): Promise<OldSignal[]> {
   return tx.query<OldSignal>(
     // A nested loop takes the batches one after the other and ends at the limit; asked to sort, it would read all of them first.
-    `SELECT b.position, s.tenant_id, s.id
+    `SELECT b.position, b.batch, s.tenant_id, s.id
      FROM unnest($1::uuid[], $2::float8[], $3::uuid[], $4::uuid[]) AS b (batch, position, after_tenant_id, after_id)
      CROSS JOIN LATERAL (
        SELECT s.tenant_id, s.id FROM ${tx.schema}.signals s
-       WHERE s.batch = b.batch AND (s.tenant_id, s.id) > (b.after_tenant_id, b.after_id)
-       ORDER BY s.tenant_id, s.id LIMIT $5) s
+       WHERE ${inBatchAfter}
+       ORDER BY s.batch, s.tenant_id, s.id LIMIT $5) s
      LIMIT $5`,
     [
       batches.map((one) => one.batch),
@@ -48,23 +50,33 @@ export function firstSignals(
   );
 }
 
-/** Returns how many were deleted: those that somebody holds are left. */
-export async function deleteSignals(tx: Queryable, ids: string[]): Promise<number> {
+/**
+ * Returns the number of deleted signals; signals locked by another transaction are skipped. Every index with an id in it finds a
+ * signal by all three columns: by id alone, statistics of an empty table let the planner scan an index that ends with the id.
+ */
+export async function deleteSignals(tx: Queryable, signals: OldSignal[]): Promise<number> {
   const [row] = await tx.query<{ deleted: number }>(
-    `WITH gone AS (
-       DELETE FROM ${tx.schema}.signals WHERE id = ANY (ARRAY(
-         SELECT id FROM ${tx.schema}.signals WHERE id = ANY ($1::uuid[]) FOR UPDATE SKIP LOCKED))
-       RETURNING 1)
+    `WITH held AS MATERIALIZED (
+       SELECT s.batch, s.tenant_id, s.id
+       FROM unnest($1::uuid[], $2::uuid[], $3::uuid[]) AS given (batch, tenant_id, id)
+       JOIN ${tx.schema}.signals s ON ${sameSignal('given')}
+       FOR UPDATE OF s SKIP LOCKED),
+     gone AS (
+       DELETE FROM ${tx.schema}.signals s USING held WHERE ${sameSignal('held')} RETURNING 1)
      SELECT count(*)::int AS deleted FROM gone`,
-    [ids],
+    [signals.map((one) => one.batch), signals.map((one) => one.tenant_id), signals.map((one) => one.id)],
   );
   return row?.deleted ?? 0;
 }
 
+const sameSignal = (other: string) =>
+  ['batch', 'tenant_id', 'id'].map((column) => lookedUp(`s.${column}`, `${other}.${column}`)).join(' AND ');
+
 export async function deleteBatches(tx: Queryable, batches: Batch[]): Promise<void> {
-  await tx.query(`DELETE FROM ${tx.schema}.feed WHERE batch = ANY ($1::uuid[])`, [
-    batches.map((one) => one.batch),
-  ]);
+  await tx.query(
+    `DELETE FROM ${tx.schema}.feed f USING unnest($1::uuid[]) AS given (batch) WHERE ${lookedUp('f.batch', 'given.batch')}`,
+    [batches.map((one) => one.batch)],
+  );
 }
 
 /** Has readers know that up to here not everything is there any more. */

@@ -1,12 +1,8 @@
-import { recordLost, trimAttempts } from './attempts.ts';
-import type { Queryable } from './database.ts';
+import { clockColumn } from './clock.ts';
+import type { Queryable, Transaction } from './database.ts';
 import { lookedUp } from './plans.ts';
 
-/** Every time here is the lease clock: null stands for the database's own. */
-type LeaseTime = Date | null;
-const leaseNow = (parameter: string) => `coalesce(${parameter}::timestamptz, clock_timestamp())`;
-const leaseEnd = (time: string, seconds: string) =>
-  `${leaseNow(time)} + ${seconds}::float8 * interval '1 second'`;
+const leaseEnd = `$1::timestamptz + $2::float8 * interval '1 second'`;
 
 export interface NewProcess {
   id: string;
@@ -14,18 +10,20 @@ export interface NewProcess {
   pid: number;
   concurrency: number;
   providers: string[];
+  /** How far its clock is ahead of the database's. */
+  clockSkewSeconds: number;
 }
 
 export async function insertProcess(
   db: Queryable,
-  now: LeaseTime,
+  now: Date,
   leaseSeconds: number,
-  { id, host, pid, concurrency, providers }: NewProcess,
+  { id, host, pid, concurrency, providers, clockSkewSeconds }: NewProcess,
 ): Promise<void> {
   await db.query(
-    `INSERT INTO ${db.schema}.processes (id, host, pid, concurrency, providers, started_at, expires_at)
-     VALUES ($3, $4, $5, $6, $7, ${leaseNow('$1')}, ${leaseEnd('$1', '$2')})`,
-    [now, leaseSeconds, id, host, pid, concurrency, providers],
+    `INSERT INTO ${db.schema}.processes (id, host, pid, concurrency, providers, clock_skew_seconds, started_at, expires_at)
+     VALUES ($3, $4, $5, $6, $7, $8, $1, ${leaseEnd})`,
+    [now, leaseSeconds, id, host, pid, concurrency, providers, clockSkewSeconds],
   );
 }
 
@@ -34,6 +32,8 @@ export interface Beat {
   held: boolean;
   /** Processes whose lease has run out. */
   expired: string[];
+  /** The database's time, which `clockColumn` reads. */
+  now_ms: number;
   /** Of the runs given, those that are no longer this process's, and what their jobs are now. */
   lost: LostRun[];
 }
@@ -51,15 +51,15 @@ export interface ClaimKey {
 /** EXE-9: the heartbeat, the look for dead processes and the look after the own runs in one statement. */
 export async function beat(
   db: Queryable,
-  now: LeaseTime,
+  now: Date,
   leaseSeconds: number,
-  processId: string,
+  process: { id: string; clockSkewSeconds: number },
   runs: ClaimKey[],
 ): Promise<Beat> {
   const [row] = await db.query<Beat>(
     `WITH renewed AS (
-       UPDATE ${db.schema}.processes SET expires_at = ${leaseEnd('$1', '$2')}
-       WHERE id = $3 AND expires_at > ${leaseNow('$1')}
+       UPDATE ${db.schema}.processes SET expires_at = ${leaseEnd}, clock_skew_seconds = $6
+       WHERE id = $3 AND expires_at > $1
        RETURNING id
      ), run AS (
        SELECT r.id, r.claim_id, (SELECT j.status FROM ${db.schema}.sync_jobs j WHERE j.id = r.id) AS status
@@ -68,61 +68,126 @@ export async function beat(
               WHERE j.id = r.id AND j.claim_id = r.claim_id AND j.status = 'running') IS NULL
      )
      SELECT EXISTS (SELECT FROM renewed) AS held,
-       ARRAY(SELECT id FROM ${db.schema}.processes WHERE expires_at <= ${leaseNow('$1')} AND id <> $3) AS expired,
-       coalesce((SELECT json_agg(json_build_object('jobId', id, 'claimId', claim_id, 'status', coalesce(status, 'deleted'))) FROM run), '[]') AS lost`,
-    [now, leaseSeconds, processId, runs.map((run) => run.jobId), runs.map((run) => run.claimId)],
+       ARRAY(SELECT id FROM ${db.schema}.processes WHERE expires_at <= $1 AND id <> $3) AS expired,
+       coalesce((SELECT json_agg(json_build_object('jobId', id, 'claimId', claim_id, 'status', coalesce(status, 'deleted'))) FROM run), '[]') AS lost,
+       ${clockColumn}`,
+    [
+      now,
+      leaseSeconds,
+      process.id,
+      runs.map((run) => run.jobId),
+      runs.map((run) => run.claimId),
+      process.clockSkewSeconds,
+    ],
   );
-  return row ?? { held: false, expired: [], lost: [] };
+  return row ?? { held: false, expired: [], lost: [], now_ms: now.getTime() };
 }
 
-/** Ends a process's own lease, so that its jobs can be put back at once. */
-export async function expireProcess(db: Queryable, now: LeaseTime, id: string): Promise<void> {
+/** Ends a process's own lease, so that its jobs are requeued now. EXE-9: the process lives, so they are not counted as lost with it. */
+export async function releaseProcess(db: Queryable, now: Date, id: string): Promise<void> {
   await db.query(
-    `UPDATE ${db.schema}.processes SET expires_at = least(expires_at, ${leaseNow('$1')}) WHERE id = $2`,
+    `UPDATE ${db.schema}.processes SET expires_at = least(expires_at, $1), released = true WHERE id = $2`,
     [now, id],
   );
 }
 
-/** Makes sure that the process is expired, and that nobody renews its lease or puts its jobs back beside us. */
-export async function lockExpired(tx: Queryable, now: LeaseTime, id: string): Promise<boolean> {
-  const rows = await tx.query(
-    `SELECT FROM ${tx.schema}.processes WHERE id = $2 AND expires_at <= ${leaseNow('$1')} FOR UPDATE SKIP LOCKED`,
-    [now, id],
+export interface ExpiredProcess {
+  host: string;
+  pid: number;
+  expires_at: Date;
+  /** The process gave the lease up itself. */
+  released: boolean;
+}
+
+/** Locks the process if its lease has expired: until COMMIT no heartbeat renews it and no other process reaps it. */
+export async function lockExpired(tx: Transaction, id: string): Promise<ExpiredProcess | undefined> {
+  const [row] = await tx.query<ExpiredProcess>(
+    `SELECT host, pid, expires_at, released FROM ${tx.schema}.processes
+     WHERE id = $2 AND expires_at <= $1 FOR UPDATE SKIP LOCKED`,
+    [tx.now, id],
   );
-  return rows.length > 0;
+  return row;
+}
+
+/** A running job whose process does not run it any more, locked with its connection. */
+export interface LostJob {
+  id: string;
+  connection_id: string;
+  /** Those of its connection. */
+  tenant_id: string;
+  provider_slug: string;
+  job_type: 'incremental' | 'full' | 'webhook';
+  priority: number;
+  attempts: number;
+  rerun_priority: number | null;
+  hinted: boolean;
+  losses: unknown;
 }
 
 /**
- * Puts jobs of a process, all or those of one claim, back into the queue as if they had not been claimed, and returns how
- * many. Those whose connection somebody holds at this moment are left for the next time: nobody is waited for, so they may be
- * locked in any order.
+ * Locks the running jobs of a process, or those of one claim. Skips jobs whose connection another transaction has locked: no lock is
+ * waited for, so the order does not matter.
  */
-export async function requeueJobs(
+export function lockLost(
   tx: Queryable,
-  now: Date,
   of: { processId: string; claimId?: string },
   limit: number,
-): Promise<number> {
-  const held = await tx.query<{ id: string }>(
-    `SELECT j.id FROM ${tx.schema}.sync_jobs j JOIN ${tx.schema}.connections c ON ${lookedUp('c.id', 'j.connection_id')}
+): Promise<LostJob[]> {
+  return tx.query<LostJob>(
+    `SELECT j.id, j.connection_id, c.tenant_id, c.provider_slug, j.job_type, j.priority, j.attempts, j.rerun_priority, j.hinted, c.losses
+     FROM ${tx.schema}.sync_jobs j JOIN ${tx.schema}.connections c ON ${lookedUp('c.id', 'j.connection_id')}
      WHERE j.status = 'running' AND j.process_id = $1 AND ($2::uuid IS NULL OR j.claim_id = $2)
      LIMIT $3
      FOR NO KEY UPDATE OF c, j SKIP LOCKED`,
     [of.processId, of.claimId, limit],
   );
-  if (held.length === 0) return 0;
-  const ids = held.map((job) => job.id);
-  await recordLost(tx, now, ids);
-  // A job whose runs all end with their process is never charged an attempt, so nothing else bounds these.
-  await trimAttempts(tx, ids);
+}
+
+export interface Requeued {
+  jobId: string;
+  retryAfter: Date | null;
+  /** JSON text; null leaves the one it has. */
+  error: string | null;
+}
+
+/** Puts jobs back into the queue as if they had not been claimed, no attempt charged. */
+export async function requeueJobs(tx: Queryable, now: Date, jobs: Requeued[]): Promise<void> {
+  if (jobs.length === 0) return;
   await tx.query(
-    `UPDATE ${tx.schema}.sync_jobs
+    `UPDATE ${tx.schema}.sync_jobs j
      SET status = 'queued', process_id = NULL, claim_id = NULL, rerun_priority = NULL, updated_at = $1,
-         priority = greatest(priority, rerun_priority)
-     WHERE id = ANY ($2::uuid[])`,
-    [now, ids],
+         priority = greatest(j.priority, j.rerun_priority), retry_after = r.retry_after, error = coalesce(r.error, j.error)
+     FROM unnest($2::uuid[], $3::timestamptz[], $4::jsonb[]) AS r (id, retry_after, error)
+     WHERE ${lookedUp('j.id', 'r.id')}`,
+    [now, jobs.map((job) => job.jobId), jobs.map((job) => job.retryAfter), jobs.map((job) => job.error)],
   );
-  return held.length;
+}
+
+export interface LossesWrite {
+  connectionId: string;
+  /** JSON text. */
+  losses: string;
+}
+
+/** EXE-9: counts a death with the connections whose jobs the process ran. */
+export async function writeLosses(tx: Queryable, writes: LossesWrite[]): Promise<void> {
+  if (writes.length === 0) return;
+  await tx.query(
+    `UPDATE ${tx.schema}.connections c SET losses = w.losses
+     FROM unnest($1::uuid[], $2::jsonb[]) AS w (id, losses) WHERE ${lookedUp('c.id', 'w.id')}`,
+    [writes.map((write) => write.connectionId), writes.map((write) => write.losses)],
+  );
+}
+
+/** EXE-9: takes back what was counted as the death of a process that turned out to live. */
+export async function forgiveProcess(tx: Queryable, id: string): Promise<void> {
+  await tx.query(
+    `UPDATE ${tx.schema}.connections c
+     SET losses = (SELECT jsonb_agg(l.loss ORDER BY l.place) FROM jsonb_array_elements(c.losses) WITH ORDINALITY AS l (loss, place)
+                   WHERE l.loss ->> 'process' IS DISTINCT FROM $1)
+     WHERE c.losses IS NOT NULL AND c.losses @> jsonb_build_array(jsonb_build_object('process', $1::text))`,
+    [id],
+  );
 }
 
 /** Processes that are named by running jobs and are not there: somebody deleted their rows. */
@@ -154,14 +219,15 @@ export interface ProcessRow {
   providers: string[];
   started_at: Date;
   expires_at: Date;
+  clock_skew_seconds: number;
   /** Whether its lease has not run out. */
   alive: boolean;
 }
 
 /** Every process that has a lease, or had one until just now. */
-export function findProcesses(db: Queryable, now: LeaseTime): Promise<ProcessRow[]> {
+export function findProcesses(db: Queryable, now: Date): Promise<ProcessRow[]> {
   return db.query<ProcessRow>(
-    `SELECT id, host, pid, concurrency, providers, started_at, expires_at, expires_at > ${leaseNow('$1')} AS alive
+    `SELECT id, host, pid, concurrency, providers, started_at, expires_at, clock_skew_seconds, expires_at > $1 AS alive
      FROM ${db.tables.processes} p ORDER BY started_at LIMIT 1000`,
     [now],
   );

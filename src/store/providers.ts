@@ -1,4 +1,5 @@
 import type { Queryable } from './database.ts';
+import { type Listed, withinBytes } from './page-bytes.ts';
 
 /** Makes a provider known, or updates what is known of it; what is not given stays, and what is no news is not written. */
 export async function upsertProvider(
@@ -43,9 +44,12 @@ export function listProviders(
   db: Queryable,
   after: string | undefined,
   limit: number,
-): Promise<ProviderRow[]> {
-  return db.query<ProviderRow>(
-    `SELECT ${providerColumns} FROM ${db.schema}.providers WHERE ($1::text IS NULL OR slug > $1) ORDER BY slug LIMIT $2`,
+): Promise<(ProviderRow & Listed)[]> {
+  const page = `SELECT ${providerColumns} FROM ${db.schema}.providers WHERE ($1::text IS NULL OR slug > $1) ORDER BY slug LIMIT $2`;
+  const columns = ['slug', 'display_name', 'auth_type'];
+  const cut = { columns, order: 'p.slug', above: '$2' } as const;
+  return db.query<ProviderRow & Listed>(
+    `SELECT ${providerColumns}, followed FROM ${withinBytes(page, cut)} p ORDER BY slug`,
     [after, limit],
   );
 }

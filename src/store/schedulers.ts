@@ -8,6 +8,8 @@ export interface SchedulerRow {
   ticked_at: Date;
   tick_ms: number;
   scheduled: number;
+  /** How far its clock is ahead of the database's. */
+  clock_skew_seconds: number;
 }
 
 /** A scheduler that has not ticked for this long is gone; the longest tick interval is five minutes. */
@@ -17,15 +19,26 @@ const forgottenAfterSeconds = 3600;
 export async function recordTick(db: Queryable, row: SchedulerRow): Promise<void> {
   await db.query(
     `WITH gone AS (DELETE FROM ${db.schema}.schedulers WHERE ticked_at < $5::timestamptz - interval '${forgottenAfterSeconds} seconds')
-     INSERT INTO ${db.schema}.schedulers (id, host, pid, started_at, ticked_at, tick_ms, scheduled) VALUES ($1, $2, $3, $4, $5, $6, $7)
-     ON CONFLICT (id) DO UPDATE SET ticked_at = excluded.ticked_at, tick_ms = excluded.tick_ms, scheduled = excluded.scheduled`,
-    [row.id, row.host, row.pid, row.started_at, row.ticked_at, row.tick_ms, row.scheduled],
+     INSERT INTO ${db.schema}.schedulers (id, host, pid, started_at, ticked_at, tick_ms, scheduled, clock_skew_seconds)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+     ON CONFLICT (id) DO UPDATE SET ticked_at = excluded.ticked_at, tick_ms = excluded.tick_ms, scheduled = excluded.scheduled,
+       clock_skew_seconds = excluded.clock_skew_seconds`,
+    [
+      row.id,
+      row.host,
+      row.pid,
+      row.started_at,
+      row.ticked_at,
+      row.tick_ms,
+      row.scheduled,
+      row.clock_skew_seconds,
+    ],
   );
 }
 
 export function findSchedulers(db: Queryable): Promise<SchedulerRow[]> {
   return db.query<SchedulerRow>(
-    `SELECT id, host, pid, started_at, ticked_at, tick_ms, scheduled FROM ${db.schema}.schedulers ORDER BY started_at LIMIT 1000`,
+    `SELECT id, host, pid, started_at, ticked_at, tick_ms, scheduled, clock_skew_seconds FROM ${db.schema}.schedulers ORDER BY started_at LIMIT 1000`,
   );
 }
 

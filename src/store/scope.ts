@@ -14,6 +14,7 @@ export interface Tables {
   keys: string;
   webhooks: string;
   credentials: string;
+  deletions: string;
   /** The tenant's own, or the operator's. */
   consumers: string;
   /** The tenant's own, or everybody's together. */
@@ -27,6 +28,11 @@ export interface Tables {
 /** Stands for the operator where a row needs a tenant. */
 export const everybody = '00000000-0000-0000-0000-000000000000';
 
+/** EXE-13: a job that names this tenant but belongs to another one's connection is not this tenant's. */
+const jobsOf = (schema: string, id: string) =>
+  `(SELECT * FROM ${schema}.sync_jobs o WHERE o.tenant_id = '${id}'
+    AND (SELECT c.tenant_id FROM ${schema}.connections c WHERE c.id = o.connection_id) = '${id}')`;
+
 export function tablesOf(schema: string, tenantId?: string): Tables {
   if (tenantId !== undefined) requireUuid('tenantId', tenantId);
   const owner = tenantId ?? everybody;
@@ -38,18 +44,19 @@ export function tablesOf(schema: string, tenantId?: string): Tables {
   return {
     tenants: scoped('tenants', 'id'),
     connections: scoped('connections'),
-    jobs: scoped('sync_jobs'),
+    jobs: tenantId === undefined ? all('sync_jobs') : jobsOf(schema, tenantId),
     signals: scoped('signals'),
     events: scoped('events'),
     keys: scoped('api_keys'),
     webhooks: scoped('webhooks'),
     credentials: scoped('credentials'),
+    deletions: scoped('deletions'),
     consumers: only('consumers', 'tenant_id', owner),
     rollups: only('rollups', 'tenant_id', owner),
     budgets: scoped('budgets'),
     processes:
       tenantId === undefined
         ? all('processes')
-        : `(SELECT id, NULL::text AS host, NULL::integer AS pid, concurrency, providers, started_at, expires_at FROM ${schema}.processes)`,
+        : `(SELECT id, NULL::text AS host, NULL::integer AS pid, concurrency, providers, started_at, expires_at, 0 AS clock_skew_seconds FROM ${schema}.processes)`,
   };
 }

@@ -60,10 +60,12 @@ export async function writeConnections(tx: Queryable, now: Date, writes: Connect
          failing_since = CASE WHEN w.failure IS NULL THEN NULL WHEN w.failure = 'rate_limited' THEN c.failing_since
            ELSE coalesce(c.failing_since, $1) END,
          failure = CASE WHEN w.failure = 'rate_limited' THEN c.failure ELSE w.failure END,
-         updated_at = $1
+         -- EXE-9: a run that has ended did not kill its process.
+         losses = NULL, updated_at = $1
      FROM unnest($2::uuid[], $3::jsonb[], $4::boolean[], $5::text[]) AS w (id, cursor, ended, failure)
      -- A run that changes nothing here is not written, unless it is the success that others have waited for.
-     WHERE ${lookedUp('c.id', 'w.id')} AND (w.ended OR w.cursor IS NOT NULL OR w.failure IS NOT NULL OR c.failing_since IS NOT NULL)`,
+     WHERE ${lookedUp('c.id', 'w.id')} AND (w.ended OR w.cursor IS NOT NULL OR w.failure IS NOT NULL OR c.failing_since IS NOT NULL
+       OR c.losses IS NOT NULL)`,
     [
       now,
       writes.map((write) => write.connectionId),
@@ -174,7 +176,8 @@ export async function insertFollowUps(tx: Queryable, now: Date, jobs: FollowUp[]
      FROM unnest($2::uuid[], $3::uuid[], $4::text[], $5::uuid[], $6::text[], $7::smallint[], $8::jsonb[], $9::timestamptz[], $10::boolean[], $11::timestamptz[])
        AS f (id, tenant_id, provider_slug, connection_id, job_type, priority, cursor, retry_after, hinted, scheduled_at)
      ON CONFLICT (connection_id, job_type) WHERE status IN ('queued', 'running') DO UPDATE
-     SET cursor = coalesce(excluded.cursor, j.cursor), scheduled_at = least(j.scheduled_at, excluded.scheduled_at),
+     SET tenant_id = excluded.tenant_id, provider_slug = excluded.provider_slug,
+         cursor = coalesce(excluded.cursor, j.cursor), scheduled_at = least(j.scheduled_at, excluded.scheduled_at),
          retry_after = CASE WHEN excluded.id = ANY ($12::uuid[]) THEN greatest(j.retry_after, excluded.retry_after) ELSE excluded.retry_after END,
          priority = greatest(j.priority, excluded.priority), updated_at = $1,
          hinted = j.hinted OR excluded.hinted`,

@@ -1,4 +1,5 @@
 import type { Queryable } from './database.ts';
+import { type Listed, maxNameLength, withinBytes } from './page-bytes.ts';
 
 /** A signal as it is written: checked, and its payload as JSON text that Postgres takes. */
 export interface NewSignal {
@@ -71,18 +72,21 @@ export interface SignalRow {
   kind: string;
   occurred_at: Date;
   received_at: Date;
-  /** Where it was asked for. */
-  payload?: unknown;
+  /** JSON text, where it was requested. */
+  payload?: string;
   dedupe_key: string | null;
 }
 
 /** What the provider calls the connection of a signal. */
-export const connectionName = (db: Queryable) =>
-  `(SELECT c.external_id FROM ${db.schema}.connections c WHERE c.id = s.connection_id) AS connection_name`;
+const connectionName = (db: Queryable) =>
+  `(SELECT left(c.external_id, ${maxNameLength}) FROM ${db.schema}.connections c WHERE c.id = s.connection_id) AS connection_name`;
 
 /** Without payloads a list of many is quick to send and to show. */
-const signalColumns = (db: Queryable, payload: boolean) =>
-  `${connectionName(db)}, s.id, s.tenant_id, s.provider_slug, s.connection_id, s.job_id, s.kind, s.occurred_at, s.received_at, s.dedupe_key${payload ? ', s.payload' : ''}`;
+export const signalColumns = (db: Queryable, payload: boolean) =>
+  `${connectionName(db)}, s.id, s.tenant_id, s.provider_slug, s.connection_id, s.job_id, s.kind, s.occurred_at, s.received_at, s.dedupe_key${payload ? ', s.payload::text AS payload' : ''}`;
+
+/** What can be large in a signal, of what is read. */
+export const largeColumns = (payload: boolean) => ['kind', 'dedupe_key', ...(payload ? ['payload'] : [])];
 
 export interface SignalFilter {
   tenantId?: string | undefined;
@@ -116,11 +120,13 @@ export function listSignals(
   db: Queryable,
   filter: SignalFilter,
   { before, limit, payload, scan }: SignalWalk<string> & { scan: number },
-): Promise<SignalRow[]> {
-  return db.query<SignalRow>(
-    `SELECT ${signalColumns(db, payload)} FROM (SELECT * FROM ${db.tables.signals} s WHERE ${indexed} ORDER BY s.id DESC LIMIT $8) s
+): Promise<(SignalRow & Listed)[]> {
+  const page = `SELECT * FROM (SELECT * FROM ${db.tables.signals} s WHERE ${indexed} ORDER BY s.id DESC LIMIT $8) s
      WHERE ($5::text IS NULL OR s.provider_slug = $5) AND ($6::text IS NULL OR s.kind = $6) AND ($7::uuid IS NULL OR s.job_id = $7)
-     ORDER BY s.id DESC LIMIT $9`,
+     ORDER BY s.id DESC LIMIT $9`;
+  const cut = { columns: largeColumns(payload), order: 'p.id DESC', above: '$9' } as const;
+  return db.query<SignalRow & Listed>(
+    `SELECT ${signalColumns(db, payload)}, s.followed FROM ${withinBytes(page, cut)} s ORDER BY s.id DESC`,
     [...indexedValues(filter, before), filter.provider, filter.kind, filter.jobId, scan, limit],
   );
 }
@@ -150,13 +156,16 @@ export function listReceived(
   connectionId: string,
   { tenantId, kind, provider, jobId, from, until }: SignalFilter,
   { before, limit, payload, scan }: SignalWalk<ReceivedKey> & { scan: number },
-): Promise<(SignalRow & ReceivedKey)[]> {
-  return db.query<SignalRow & ReceivedKey>(
-    `SELECT ${signalColumns(db, payload)}, s.received_at::text AS received
-     FROM (SELECT * FROM ${db.tables.signals} s WHERE ${receivedBefore} ORDER BY ${receivedOrder} LIMIT $9) s
+): Promise<(SignalRow & ReceivedKey & Listed)[]> {
+  const page = `SELECT * FROM (SELECT * FROM ${db.tables.signals} s WHERE ${receivedBefore} ORDER BY ${receivedOrder} LIMIT $9) s
      WHERE ($4::text IS NULL OR s.kind = $4) AND ($5::text IS NULL OR s.provider_slug = $5) AND ($6::uuid IS NULL OR s.job_id = $6)
        AND ($7::uuid IS NULL OR s.id >= $7) AND ($8::uuid IS NULL OR s.id < $8) AND ($11::uuid IS NULL OR s.tenant_id = $11)
-     ORDER BY ${receivedOrder} LIMIT $10`,
+     ORDER BY ${receivedOrder} LIMIT $10`;
+  const order = 'p.received_at DESC, p.id DESC';
+  const cut = { columns: largeColumns(payload), order, above: '$10' } as const;
+  return db.query<SignalRow & ReceivedKey & Listed>(
+    `SELECT ${signalColumns(db, payload)}, s.received_at::text AS received, s.followed
+     FROM ${withinBytes(page, cut)} s ORDER BY ${receivedOrder}`,
     [connectionId, before?.received, before?.id, kind, provider, jobId, from, until, scan, limit, tenantId],
   );
 }

@@ -99,13 +99,14 @@ export function failingGroups(db: Queryable): Promise<TroubleRow[]> {
   );
 }
 
-/** Connections whose credentials are refused, by provider. */
+/** Connections that need their user, by provider: their credentials are refused, or they never had one. */
 export function refusedGroups(db: Queryable): Promise<TroubleRow[]> {
   return db.query<TroubleRow>(
-    `SELECT provider_slug, 'unauthorized' AS failure, count(*)::int AS connections, min(updated_at) AS since, max(id::text)::uuid AS example
-     FROM (SELECT id, provider_slug, updated_at FROM ${db.tables.connections} c
+    `SELECT provider_slug, CASE WHEN is_new THEN 'no_credential' ELSE 'unauthorized' END AS failure,
+       count(*)::int AS connections, min(updated_at) AS since, max(id::text)::uuid AS example
+     FROM (SELECT id, provider_slug, updated_at, credential_id IS NULL AND last_incremental_ended_at IS NULL AS is_new FROM ${db.tables.connections} c
            WHERE status = 'needs_auth' AND status <> 'active' LIMIT ${mostCounted + 1}) refused
-     GROUP BY 1 ORDER BY 3 DESC LIMIT 50`,
+     GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 50`,
   );
 }
 

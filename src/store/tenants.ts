@@ -1,4 +1,5 @@
 import type { Queryable } from './database.ts';
+import { type Listed, withinBytes } from './page-bytes.ts';
 
 export interface TenantRow {
   id: string;
@@ -26,10 +27,13 @@ export async function findTenant(db: Queryable, id: string): Promise<TenantRow |
 export function listTenants(
   db: Queryable,
   { search, after, limit }: { search: string | undefined; after: string | undefined; limit: number },
-): Promise<TenantRow[]> {
-  return db.query<TenantRow>(
-    `SELECT id, name, created_at FROM ${db.tables.tenants} t
-     WHERE ($1::text IS NULL OR lower(name) LIKE lower($1)) AND ($2::uuid IS NULL OR id > $2) ORDER BY id LIMIT $3`,
+): Promise<(TenantRow & Listed)[]> {
+  const page = `SELECT id, name, created_at FROM ${db.tables.tenants} t
+     WHERE ($1::text IS NULL OR lower(name) LIKE lower($1)) AND ($2::uuid IS NULL OR id > $2) ORDER BY id LIMIT $3`;
+  const cut = { columns: ['name'], order: 'p.id', above: '$3' } as const;
+  return db.query<TenantRow & Listed>(
+    `SELECT id, name, created_at, followed
+     FROM ${withinBytes(page, cut)} t ORDER BY id`,
     [search && `${search.replaceAll(/[\\%_]/g, '\\$&')}%`, after, limit],
   );
 }

@@ -1,12 +1,10 @@
 import pg from 'pg';
-import { cutDeeper, isDeeperText } from '../nesting.ts';
+import { parseStored } from '../stored-json.ts';
 
 const { TIMESTAMPTZ, JSON: JSON_TEXT, JSONB } = pg.types.builtins;
 /** The first and the last moment that a Date can be. */
 const latestMs = 8.64e15;
 const extremes: Readonly<Record<string, number>> = { '-infinity': -latestMs, infinity: latestMs };
-/** Postgres takes ten times as much, of which one row would make a whole list impossible to write. */
-const deepest = 1000;
 
 /**
  * Postgres knows times that JavaScript does not, and JSON that it cannot walk through, and anybody may write them. As Dates those
@@ -15,7 +13,7 @@ const deepest = 1000;
 export const types: pg.CustomTypesConfig = {
   getTypeParser: (oid, format) => {
     const usual = pg.types.getTypeParser(oid, format) as (text: string) => unknown;
-    if (oid === JSON_TEXT || oid === JSONB) return (text: string) => walkable(text, usual(text));
+    if (oid === JSON_TEXT || oid === JSONB) return parseStored;
     return oid === TIMESTAMPTZ ? (text: string) => instant(text, usual) : usual;
   },
 };
@@ -27,6 +25,3 @@ function instant(text: string, usual: (text: string) => unknown): Date {
   // Postgres goes on for 18,516 years after the last moment of a Date.
   return Number.isNaN(at.getTime()) ? new Date(latestMs) : at;
 }
-
-const walkable = (text: string, value: unknown) =>
-  isDeeperText(text, deepest) ? cutDeeper(value, deepest, `(nested deeper than ${deepest} levels)`) : value;

@@ -53,26 +53,28 @@ export interface RecipientRow {
 }
 
 /** Whoever delivers is no caller: the signature says whether they may, and this is what it is checked with. */
-export async function findRecipient(db: Queryable, connectionId: string): Promise<RecipientRow | undefined> {
-  const [row] = await db.query<RecipientRow>(
+export function findRecipients(db: Queryable, connectionIds: readonly string[]): Promise<RecipientRow[]> {
+  return db.query<RecipientRow>(
     `SELECT c.id, c.tenant_id, c.provider_slug, c.status, c.config, w.key_id, w.sealed, w.last_received_at
      FROM ${db.schema}.connections c LEFT JOIN ${db.schema}.webhooks w ON w.connection_id = c.id
-     WHERE c.id = $1`,
-    [connectionId],
+     WHERE c.id = ANY ($1::uuid[]) AND c.deleting_since IS NULL`,
+    [connectionIds],
   );
-  return row;
 }
 
-/** Notes that something came, unless somebody has since `unlessSince`. */
+/** Notes that something came, unless that was noted since `unlessSince` or another transaction is about to note it. */
 export async function noteReceived(
   db: Queryable,
   now: Date,
-  connectionId: string,
+  connectionIds: readonly string[],
   unlessSince: Date,
 ): Promise<void> {
   await db.query(
     `UPDATE ${db.schema}.webhooks SET last_received_at = $2
-     WHERE connection_id = $1 AND (last_received_at IS NULL OR last_received_at < $3)`,
-    [connectionId, now, unlessSince],
+     WHERE connection_id = ANY (ARRAY(
+       SELECT connection_id FROM ${db.schema}.webhooks
+       WHERE connection_id = ANY ($1::uuid[]) AND (last_received_at IS NULL OR last_received_at < $3)
+       ORDER BY connection_id FOR NO KEY UPDATE SKIP LOCKED))`,
+    [connectionIds, now, unlessSince],
   );
 }

@@ -1,8 +1,9 @@
 import type { Meter } from '@opentelemetry/api';
 import type { Logger } from 'pino';
 import { describeError } from '../errors.ts';
-import type { ClaimedJob } from '../pipeline/claim.ts';
+import type { ClaimedJob, ForeignJob } from '../pipeline/claim.ts';
 import type { Verdict } from '../pipeline/judge.ts';
+import type { PoisonJob } from '../pipeline/lost.ts';
 import type { RunEnd } from '../pipeline/run.ts';
 import { briefError } from './log.ts';
 
@@ -49,13 +50,22 @@ export function executorTelemetry(log: Logger, meter: Meter, explain: (error: un
   let missing = '';
 
   return {
-    jobsClaimed(jobs: ClaimedJob[], nowMs: number): void {
+    jobsClaimed(jobs: ClaimedJob[]): void {
       if (jobs.length === 0) return;
       claimed.add(jobs.length);
       // When a later try was due is no longer known: the end of its pause is forgotten when it is over.
-      for (const { attempts, wasParked, scheduledAt } of jobs)
-        if (attempts === 0 && !wasParked)
-          startLag.record(Math.min(longestLagMs, Math.max(0, nowMs - scheduledAt.getTime())));
+      for (const { attempts, wasParked, isSuspect, scheduledAt, startedAt } of jobs)
+        if (attempts === 0 && !wasParked && !isSuspect)
+          startLag.record(Math.min(longestLagMs, Math.max(0, startedAt.getTime() - scheduledAt.getTime())));
+    },
+
+    /** EXE-13. Once per job, because the claim that found it has corrected it. */
+    ownersCorrected(jobs: ForeignJob[]): void {
+      for (const { id, connectionId, tenantId, providerSlug } of jobs)
+        log.warn(
+          { job_id: id, connection_id: connectionId, tenant_id: tenantId, provider_slug: providerSlug },
+          `job ${id} had tenant_id ${tenantId} and provider_slug "${providerSlug}", which are not those of its connection; both were set to the connection's. Fix the program that inserts it.`,
+        );
     },
 
     running(count: number): void {
@@ -139,6 +149,30 @@ export function executorTelemetry(log: Logger, meter: Meter, explain: (error: un
         { process_id: processId, requeued },
         `put ${requeued} ${requeued === 1 ? 'job' : 'jobs'} of a process that no longer lives back into the queue`,
       );
+    },
+
+    /** EXE-9: jobs whose processes keep dying. */
+    jobsPoisoned(jobs: PoisonJob[]): void {
+      for (const { jobId, connectionId, tenantId, providerSlug, type, error, retryAfter } of jobs) {
+        const details = {
+          job_id: jobId,
+          connection_id: connectionId,
+          tenant_id: tenantId,
+          provider_slug: providerSlug,
+          job_type: type,
+          error,
+          retry_after: retryAfter,
+        };
+        const where = error.deaths.map(({ host, pid }) => `${pid} on ${host}`).join(', ');
+        const next = retryAfter
+          ? `It runs alone, not before ${retryAfter.toISOString()}.`
+          : 'The job has failed.';
+        log[retryAfter ? 'warn' : 'error'](
+          details,
+          `${providerSlug} …${connectionId.slice(-6)}: ${error.message} Processes: ${where}. ${next}`,
+        );
+        if (!retryAfter) finished.add(1, { provider_slug: providerSlug, job_type: type, outcome: 'failed' });
+      }
     },
 
     /** Said once, and again when it changes. */

@@ -38,7 +38,7 @@ export interface Round {
 /** A walk that has not ended after so many runs is taken for one that never ends. */
 const mostRuns = 10_000;
 /** One fault is injected; a sync that fails more often than this has not recovered from it. */
-const mostFailures = 10;
+const maxFailures = 10;
 
 /** One sync from the beginning to its end, disturbed as planned and continued as the engine would. */
 export async function playRound(make: ConnectorSource, options: RoundOptions, plan: Plan): Promise<Round> {
@@ -120,7 +120,7 @@ export async function playRound(make: ConnectorSource, options: RoundOptions, pl
 /** What is wrong with a run that failed; nothing where it may, and the sync goes on. */
 function failureOf({ outcome, error, hasMore }: MemoryRun, { fault }: Plan, failures: number) {
   const said = `${error?.kind}: ${error?.message}`;
-  if (failures > mostFailures) return `the sync did not recover within ${mostFailures} failures (${said})`;
+  if (failures > maxFailures) return `the sync did not recover within ${maxFailures} failures (${said})`;
   if (outcome === 'requeued' || hasMore) return undefined;
   if (fault && mayEndRun.has(fault.kind)) return undefined;
   return `the sync failed, and would not be tried again before its next interval (${said})`;

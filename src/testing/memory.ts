@@ -140,6 +140,7 @@ export function connectInMemory(connector: Connector, options: MemoryOptions = {
       attempts,
       scheduledAt,
       wasParked: false,
+      isSuspect: false,
       startedAt: new Date(now()),
       lastEndedAt: undefined,
       cursor: own,

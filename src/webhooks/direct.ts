@@ -1,42 +1,39 @@
-import type { Connector } from '../connector.ts';
 import { addStatistics, storeSignals } from '../pipeline/commit.ts';
 import { measureReceived } from '../pipeline/measure.ts';
-import { checkResult } from '../pipeline/page.ts';
+import type { CheckedSignal } from '../pipeline/page.ts';
 import type { Ports } from '../ports.ts';
-import { lockConnection } from '../store/connections.ts';
-import type { Database } from '../store/database.ts';
-import { insertReceivedJob } from '../store/jobs.ts';
-import { sendersPatience } from './senders.ts';
+import type { Owner } from '../store/connections.ts';
+import type { Transaction } from '../store/database.ts';
+import { insertReceivedJobs } from '../store/jobs.ts';
 
+/** The signals of one delivery, checked. */
 export interface Received {
   connectionId: string;
-  connector: Connector;
-  signals: readonly unknown[];
+  signals: readonly CheckedSignal[];
 }
 
 /**
- * Stores what came by itself, by the rules of a page that was fetched, and under a job of its own that says so. The
- * connection is locked as by the commit of a run: of a signal that comes both ways, one is stored, whoever is first. What
- * brings nothing new leaves no trace, so that it may be sent as often as anybody likes.
+ * Stores the signals of deliveries by the rules of a fetched page, each delivery under a `webhook` job of its own. The connections are
+ * locked as by the commit of a run, so a signal that also comes by polling is stored once. A delivery without a new signal writes nothing.
  */
 export async function storeReceived(
-  { db, ports }: { db: Database; ports: Ports },
-  { connectionId, connector, signals }: Received,
-): Promise<number> {
-  const page = await checkResult({ signals }, connector);
-  if (page.signals.length === 0) return 0;
-  return db.transaction(async (tx) => {
-    const row = await lockConnection(tx, connectionId);
-    // Nothing is stored for what is not active: polling finds it again, under the same key.
-    if (row?.status !== 'active') return 0;
-    const now = new Date(ports.now());
+  tx: Transaction,
+  ports: Ports,
+  received: readonly Received[],
+  active: ReadonlyMap<string, Owner>,
+): Promise<void> {
+  const { now } = tx;
+  // Nothing is stored for what is not active: polling finds it again, under the same key.
+  const found = received.flatMap(({ connectionId, signals }) => {
+    const row = active.get(connectionId);
+    if (!row) return [];
     const { tenant_id: tenantId, provider_slug: providerSlug } = row;
-    const job = { id: ports.newId(), tenantId, providerSlug, connectionId };
-    const stored = await storeSignals(tx, now, [{ job, verdict: page }], () => ports.newId());
-    const count = stored.get(job.id) ?? 0;
-    if (count === 0) return 0;
-    await insertReceivedJob(tx, now, { ...job, signals: count });
-    await addStatistics(tx, now, ports.random(), measureReceived(tenantId, providerSlug, count));
-    return count;
-  }, sendersPatience);
+    return [{ job: { id: ports.newId(), tenantId, providerSlug, connectionId }, verdict: { signals } }];
+  });
+  const counts = await storeSignals(tx, now, found, () => ports.newId());
+  const jobs = found
+    .map(({ job }) => ({ ...job, signals: counts.get(job.id) ?? 0 }))
+    .filter(({ signals }) => signals > 0);
+  await insertReceivedJobs(tx, now, jobs);
+  await addStatistics(tx, now, ports.random(), measureReceived(jobs));
 }

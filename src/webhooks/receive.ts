@@ -1,18 +1,20 @@
 import { randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
+import { createBatches } from '../batches.ts';
 import type { Connector } from '../connector.ts';
 import type { Sealed, Vault } from '../credentials/vault.ts';
 import { describeError, SynclineError } from '../errors.ts';
-import { createGate, shareOfPool } from '../gate.ts';
+import type { Gate } from '../gate.ts';
+import { checkResult } from '../pipeline/page.ts';
 import type { Ports } from '../ports.ts';
 import { check } from '../schema-check.ts';
 import { secretTexts, withoutSecrets } from '../secrets.ts';
 import type { Database } from '../store/database.ts';
-import { isPassing } from '../store/database-errors.ts';
-import { findRecipient, noteReceived, type RecipientRow } from '../store/webhooks.ts';
-import { storeReceived } from './direct.ts';
-import { createHints } from './hints.ts';
+import { isPassing, isPermanent } from '../store/database-errors.ts';
+import { findRecipients, noteReceived, type RecipientRow } from '../store/webhooks.ts';
+import { createLockedBatches } from './locked-batches.ts';
 import { githubSignature } from './signatures.ts';
+import { type Taken, takeAll } from './take.ts';
 import type { Delivery, Reaction, Webhook } from './webhook.ts';
 import { webhookContext } from './webhooks.ts';
 
@@ -22,8 +24,10 @@ export interface ReceiverContext {
   log: Logger;
   connectors: ReadonlyMap<string, Connector>;
   vault: Vault;
-  /** Of the database: as many statements as a third of it are under way for deliveries at once. */
-  poolSize: number;
+  /** What deliveries pass before they use a database connection. */
+  gate: Gate;
+  /** How many transactions of deliveries may wait for a connection that another transaction holds; one less than the gate lets in. */
+  maxHeld: number;
 }
 
 /** Whether a delivery is the provider's own, and what to answer. */
@@ -33,19 +37,27 @@ export type Receive = (provider: string, connectionId: string, delivery: Deliver
 
 const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
 /** Looked for where something was asked for that cannot be there, so that it takes as long. */
-const nobody = '00000000-0000-0000-0000-000000000000';
+const noConnection = '00000000-0000-0000-0000-000000000000';
 const lookMs = 5000;
-/** So much waits at most: more than that would be answered after whoever sent it has given up. */
-const mostWaiting = 5000;
+/** Deliveries that may wait: more would be answered after their sender's timeout. */
+const maxWaiting = 5000;
+/** Rows per look-up, and per update of `last_received_at`. */
+const maxTogether = 500;
 /** Slack waits for three seconds. */
 const reactionMs = 2000;
 const notedEveryMs = 60_000;
-/** What goes wrong with one delivery goes wrong with thousands: the log says it once in a while. */
-const toldEveryMs = 60_000;
+/** A failure of one delivery repeats with thousands: log it once per minute and provider. */
+const loggedEveryMs = 60_000;
 
 const tooMany = () =>
-  new SynclineError('DATABASE_UNREACHABLE', `${mostWaiting} deliveries are waiting already.`, {
+  new SynclineError('DATABASE_UNREACHABLE', `${maxWaiting} deliveries are waiting already.`, {
     hint: 'They come in faster than the database takes them.',
+  });
+
+/** Nothing is wrong with the delivery: the provider has to send it again once the key is back. */
+const unreadableSecret = () =>
+  new SynclineError('CONFIG_INVALID', 'The secret of this webhook cannot be decrypted.', {
+    hint: 'Add its key to SYNCLINE_CREDENTIALS_KEYS, or create the webhook again.',
   });
 
 /**
@@ -54,12 +66,20 @@ const tooMany = () =>
  */
 export function createReceiver(context: ReceiverContext): Receive {
   const { db, ports, log, connectors, vault } = context;
-  const gate = createGate(shareOfPool(context.poolSize), { mostWaiting, refusal: tooMany });
-  const hints = createHints({ db, ports, gate });
+  const line = { maxWaiting, refusal: tooMany };
+  const recipients = createBatches({ ...line, maxItems: maxTogether, run: findAll });
+  const notes = createBatches({ ...line, maxItems: maxTogether, run: noteAll });
+  const take = createLockedBatches<Taken, undefined>({
+    ...line,
+    gate: context.gate,
+    maxHeld: context.maxHeld,
+    write: (taken, locking) => takeAll({ db, ports }, taken, locking),
+    sizeOf: ({ signals }) => signals.reduce((sum, { payload }) => sum + payload.length, 0),
+  });
   const unknownSecret = randomBytes(32).toString('hex');
   const anyWebhook: Webhook = { verify: githubSignature() };
   const decoy = sealedDecoy(vault, unknownSecret);
-  const toldAtMs = new Map<string, number>();
+  const loggedAtMs = new Map<string, number>();
   const beingNoted = new Set<string>();
 
   return async (provider, connectionId, delivery) => {
@@ -74,8 +94,7 @@ export function createReceiver(context: ReceiverContext): Receive {
   };
 
   async function receive(provider: string, connectionId: string, delivery: Delivery): Promise<Receipt> {
-    const asked = uuid.test(connectionId) ? connectionId : nobody;
-    const row = await gate.through(() => findRecipient(db.within(lookMs), asked));
+    const row = await recipients.add(uuid.test(connectionId) ? connectionId.toLowerCase() : noConnection);
     const connector = connectors.get(provider);
     const recipient = connector?.webhook && row?.provider_slug === provider ? row : undefined;
     const secret = secretOf(recipient, connector?.webhook);
@@ -88,6 +107,12 @@ export function createReceiver(context: ReceiverContext): Receive {
     return { verified: true, reply: reaction.reply };
   }
 
+  async function findAll(ids: string[]): Promise<(RecipientRow | undefined)[]> {
+    const rows = await context.gate.through(() => findRecipients(db.within(lookMs), ids));
+    const byId = new Map(rows.map((row) => [row.id, row]));
+    return ids.map((id) => byId.get(id));
+  }
+
   /** The connection's own, or else the app's. */
   function secretOf(row: RecipientRow | undefined, webhook: Webhook | undefined): string | undefined {
     const own = row && sealedOf(row);
@@ -95,8 +120,8 @@ export function createReceiver(context: ReceiverContext): Receive {
       const opened = own ? vault.open(webhookContext(own), own) : decoy && vault.open(decoyContext, decoy);
       if (own) return String(opened);
     } catch (error) {
-      tell('secret', row, `the secret of a webhook cannot be read: ${describeError(error)}`);
-      return undefined;
+      warn('secret', row, `the secret of a webhook cannot be decrypted: ${describeError(error)}`);
+      throw unreadableSecret();
     }
     return row && webhook?.secret;
   }
@@ -105,10 +130,10 @@ export function createReceiver(context: ReceiverContext): Receive {
     try {
       return webhook.verify(delivery, secret, ports.now()) === true;
     } catch (error) {
-      tell(
+      warn(
         'verify',
         { provider_slug: provider },
-        `a delivery could not be verified: ${told(error, [secret, webhook.secret])}`,
+        `a delivery could not be verified: ${reasonOf(error, [secret, webhook.secret])}`,
       );
       return false;
     }
@@ -128,10 +153,10 @@ export function createReceiver(context: ReceiverContext): Receive {
       if (reaction === 'late') throw new Error(`it took longer than ${reactionMs} ms`);
       return checkedReaction(reaction);
     } catch (error) {
-      tell(
+      warn(
         'react',
         row,
-        `the connector could not react to a delivery, which counts as a hint: ${told(error, [...secretTexts(row.config), webhook.secret])}`,
+        `the connector could not react to a delivery, which counts as a hint: ${reasonOf(error, [...secretTexts(row.config), webhook.secret])}`,
       );
       return {};
     } finally {
@@ -139,54 +164,51 @@ export function createReceiver(context: ReceiverContext): Receive {
     }
   }
 
-  async function act(connector: Connector, row: RecipientRow, { signals, sync }: Reaction): Promise<void> {
-    const isStored = await store(connector, row, signals ?? []);
-    if (sync !== false || !isStored) await hints.hint(row.id);
-  }
-
-  async function store(
-    connector: Connector,
-    row: RecipientRow,
-    signals: NonNullable<Reaction['signals']>,
-  ): Promise<boolean> {
-    if (signals.length === 0) return true;
+  async function act(connector: Connector, row: RecipientRow, reaction: Reaction): Promise<void> {
+    const isHint = reaction.sync !== false;
+    const connectionId = row.id;
     try {
-      await gate.through(() => storeReceived({ db, ports }, { connectionId: row.id, connector, signals }));
-      return true;
+      const { signals } = await checkResult({ signals: reaction.signals ?? [] }, connector);
+      if (signals.length > 0 || isHint) await take({ connectionId, signals, isHint });
     } catch (error) {
-      if (error instanceof SynclineError || isPassing(error)) throw error;
+      // A missing grant or table says nothing about the signals: the provider sends them again.
+      if (error instanceof SynclineError || isPassing(error) || isPermanent(error)) throw error;
       // The signals are no good, or Postgres does not take them. Sent again they would be no better.
-      tell('store', row, `signals of a delivery were not stored, a sync has to find them: ${told(error)}`);
-      return false;
+      warn(
+        'store',
+        row,
+        `signals of a delivery were not stored, a sync has to find them: ${reasonOf(error)}`,
+      );
+      await take({ connectionId, signals: [], isHint: true });
     }
   }
 
-  /** To within a minute, and nobody waits for anybody: it is for people. */
+  /** Updates `last_received_at`, at most once a minute per connection. */
   async function note(row: RecipientRow): Promise<void> {
-    const nowMs = ports.now();
-    const isRecent = (row.last_received_at?.getTime() ?? 0) > nowMs - notedEveryMs;
+    const isRecent = (row.last_received_at?.getTime() ?? 0) > ports.now() - notedEveryMs;
     if (row.sealed === null || isRecent || beingNoted.has(row.id)) return;
     beingNoted.add(row.id);
-    try {
-      const since = new Date(nowMs - notedEveryMs);
-      await gate.through(() => noteReceived(db.within(lookMs), new Date(nowMs), row.id, since));
-    } finally {
-      beingNoted.delete(row.id);
-    }
+    await notes.add(row.id).finally(() => beingNoted.delete(row.id));
   }
 
-  function tell(what: string, row: Partial<RecipientRow> | undefined, message: string): void {
+  async function noteAll(ids: string[]): Promise<undefined[]> {
+    const [now, since] = [new Date(ports.now()), new Date(ports.now() - notedEveryMs)];
+    await context.gate.through(() => noteReceived(db.within(lookMs), now, ids, since));
+    return ids.map(() => undefined);
+  }
+
+  function warn(what: string, row: Partial<RecipientRow> | undefined, message: string): void {
     const { id, provider_slug: provider = '' } = row ?? {};
     // Only providers that have a connector come here, so there are few.
     const key = `${what} ${provider}`;
-    const nowMs = ports.now();
-    if (nowMs - (toldAtMs.get(key) ?? Number.NEGATIVE_INFINITY) < toldEveryMs) return;
-    toldAtMs.set(key, nowMs);
+    const nowMs = ports.monotonicMs();
+    if (nowMs - (loggedAtMs.get(key) ?? Number.NEGATIVE_INFINITY) < loggedEveryMs) return;
+    loggedAtMs.set(key, nowMs);
     log.warn({ event: 'webhook', provider, ...(id && { connection_id: id }) }, message);
   }
 }
 
-const decoyContext = 'webhooks/nobody/nobody';
+const decoyContext = 'webhooks/none/none';
 
 /** Without a key there are no secrets of connections either, and nothing that would have to look alike. */
 function sealedDecoy(vault: Vault, secret: string): Sealed | undefined {
@@ -217,8 +239,8 @@ function sendable(reply: unknown): unknown {
   return JSON.parse(json);
 }
 
-/** Why, for the log: the beginning of it, and none of the secrets. */
-const told = (error: unknown, secrets: readonly (string | undefined)[] = []) =>
+/** The start of an error's text, for the log, without secrets. */
+const reasonOf = (error: unknown, secrets: readonly (string | undefined)[] = []) =>
   withoutSecrets(
     describeError(error).slice(0, 10_000),
     secrets.filter((secret) => secret !== undefined),

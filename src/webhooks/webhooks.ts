@@ -5,7 +5,6 @@ import type { Vault } from '../credentials/vault.ts';
 import type { Doer, Recorder } from '../doer.ts';
 import { SynclineError } from '../errors.ts';
 import { changeConnection, existingConnection } from '../existing-connection.ts';
-import type { Ports } from '../ports.ts';
 import type { LockedConnection } from '../store/connections.ts';
 import type { Database, Queryable } from '../store/database.ts';
 import { deleteWebhook, findWebhook, upsertWebhook } from '../store/webhooks.ts';
@@ -36,13 +35,11 @@ const secretLength = { least: 16, most: 500 };
 
 export function createWebhooks({
   db,
-  ports,
   connectors,
   vault,
   record,
 }: {
   db: Database;
-  ports: Ports;
   connectors: ReadonlyMap<string, Connector>;
   vault: Vault;
   record: Recorder;
@@ -55,7 +52,7 @@ export function createWebhooks({
     ): Promise<NewConnectionWebhook> {
       const { secret = randomBytes(32).toString('hex'), ...doer } = options;
       requireSecret(secret);
-      return changeConnection({ db, ports }, connectionId, async (tx, row, now) => {
+      return changeConnection({ db }, connectionId, async (tx, row, now) => {
         requireTaker(connectors, row.provider_slug);
         const of = { connectionId: row.id, tenantId: row.tenant_id };
         await upsertWebhook(tx, now, { ...of, ...vault.seal(webhookContext(of), secret) });
@@ -71,7 +68,7 @@ export function createWebhooks({
 
     /** Forgets the secret: what is signed with it is refused from now on. */
     async remove(connectionId: string, doer: Doer = {}): Promise<void> {
-      await changeConnection({ db, ports }, connectionId, async (tx, row, now) => {
+      await changeConnection({ db }, connectionId, async (tx, row, now) => {
         if (!(await deleteWebhook(tx, row.id)))
           throw new SynclineError('NOT_FOUND', `Connection ${row.id} has no webhook.`);
         const of = { connectionId: row.id, tenantId: row.tenant_id };

@@ -161,7 +161,7 @@ describe('the dashboard', () => {
     await page.getByText('Rewound.').waitFor();
     await visit('Audit');
     await page.getByText('a gap in the data').first().waitFor();
-  }, 240_000);
+  }, 600_000);
 
   it('acts on everything that matches, and shows how far it is', async () => {
     await visit('Connections');
@@ -182,6 +182,37 @@ describe('the dashboard', () => {
       .first()
       .waitFor();
     await page.keyboard.press('Escape');
+  });
+
+  it('audit: revokes a key with the keys created with it, and shows which key acted', async () => {
+    const create = async (name: string, headers: Record<string, string>) => {
+      const answer = await page.request.post(new URL('v1/keys', base).href, { data: { name }, headers });
+      return (await answer.json()) as { id: string; key: string };
+    };
+    const root = await create('browser root', { 'x-syncline-request': '1' });
+    const child = await create('browser child', { authorization: `Bearer ${root.key}` });
+    await visit('Keys');
+    await page.getByRole('button', { name: 'Revoke browser root' }).click();
+    const also = page.getByRole('dialog').getByLabel('Also revoke 1 key created with it');
+    await also.check();
+    for (const colorScheme of ['dark', 'light'] as const) {
+      await page.emulateMedia({ colorScheme });
+      await page.setViewportSize(phone);
+      await picture(page, `revoke-${colorScheme}-phone`);
+      await page.setViewportSize(desktop);
+      await picture(page, `revoke-${colorScheme}`);
+      await expectAccessible(page);
+    }
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
+    await page.getByText('Revoked.').waitFor();
+    const headers = { authorization: `Bearer ${child.key}` };
+    const refused = await page.request.get(new URL('v1/me', base).href, { headers });
+    expect(refused.status()).toBe(401);
+    await visit('Audit');
+    await page.getByLabel('Key', { exact: true }).fill(root.id);
+    const created = page.getByRole('rowheader', { name: 'key.created' });
+    await until('only what was done with the key is shown', async () => (await created.count()) === 1);
+    expect(new URL(page.url()).searchParams.get('key_id')).toBe(root.id);
   });
 
   it('looks right on every screen, light and dark, wide and narrow, and axe finds nothing serious', async () => {
@@ -223,7 +254,7 @@ describe('the dashboard', () => {
         await picture(page, `${name}-${colorScheme}-phone`);
       }
     await page.setViewportSize(desktop);
-  }, 240_000);
+  }, 600_000);
 
   it('logs out, and then nothing is shown without a key', async () => {
     await page.goto(base);

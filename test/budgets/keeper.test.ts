@@ -38,14 +38,14 @@ function startProcess(clock = testPorts()): Process {
   let isCutOff = false;
   const ports: Ports = {
     ...clock,
-    leaseTime: () => new Date(clock.now()),
+    databaseTime: () => new Date(clock.now()),
     query: (statement, send) => {
       statements.push(statement);
       return isCutOff ? Promise.reject(new Error('cut off')) : send();
     },
   };
   const { config } = loadConfig({ options: { database: database.url }, env: {} });
-  const db = openDatabase(config.database, ports, () => {});
+  const db = openDatabase(config.database, { ports, onConnectionLost: () => {}, onSkew: () => {} });
   const telemetry = { roundFailed: () => {} };
   const keeper = createBudgetKeeper({ db, ports, telemetry, explain: (error) => error });
   onTestFinished(async () => {

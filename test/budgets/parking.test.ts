@@ -19,7 +19,7 @@ const noon = Date.parse('2025-01-01T12:00:00Z');
 /** Time stands still, for buckets as well. */
 function stillPorts(): TestPorts {
   const ports = testPorts(undefined, () => 0.5);
-  return { ...ports, leaseTime: () => new Date(ports.now()), sleeps: ports.sleeps };
+  return { ...ports, sleeps: ports.sleeps };
 }
 
 /** A connector whose runs ask once. */

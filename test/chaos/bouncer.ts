@@ -17,7 +17,7 @@ export interface Bouncer {
 
 /** Where Debian puts it, besides the search path. */
 const places = () => [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin'];
-const findBouncer = () =>
+export const findBouncer = () =>
   places()
     .map((place) => join(place, 'pgbouncer'))
     .find(existsSync);
@@ -36,7 +36,7 @@ export async function startBouncer(databaseUrl: string): Promise<Bouncer | undef
   writeFileSync(
     file,
     `[databases]
-postgres = host=${hostname} port=${port} dbname=${pathname.slice(1)} user=${username} password=${password}
+${pathname.slice(1)} = host=${hostname} port=${port} dbname=${pathname.slice(1)} user=${username} password=${password}
 [pgbouncer]
 listen_addr = 127.0.0.1
 listen_port = ${listenPort}

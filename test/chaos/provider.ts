@@ -21,7 +21,7 @@ export interface Provider {
 }
 
 const itemsAtFirst = 15;
-const mostAtOnce = 15;
+const maxAtOnce = 15;
 const pageSize = 10;
 const slowestMs = 150;
 
@@ -56,7 +56,7 @@ export async function startProvider(accounts: string[], chance: Chance): Promise
     grow: (many) => {
       for (let i = 0; i < many; i++) {
         const account = chance.pick(accounts);
-        counts.set(account, countOf(account) + 1 + chance.below(mostAtOnce));
+        counts.set(account, countOf(account) + 1 + chance.below(maxAtOnce));
       }
     },
     itemsOf: (account) => Array.from({ length: countOf(account) }, (_, i) => item(account, i + 1)),

@@ -16,8 +16,15 @@ export const runsLeft = (commit: Commit): Left[] => commit.jobs.filter(leftRunni
 /** Those whose own result was written: it succeeded, failed for good, or failed and is tried again. */
 export const runsSettled = (commit: Commit): Left[] =>
   runsLeft(commit).filter(
-    ({ after }) => ['succeeded', 'failed'].includes(after.status) || wasTriedAgain(after),
+    ({ after }) =>
+      !hasDied(after) && (['succeeded', 'failed'].includes(after.status) || wasTriedAgain(after)),
   );
+
+/** Its processes died too often: no run of it has ended. */
+const hasDied = (after: Job) => after.status === 'failed' && after.error?.kind === 'process_died';
+
+/** Those that were failed by another process, because theirs died too often. */
+export const runsDied = (commit: Commit): Left[] => runsLeft(commit).filter(({ after }) => hasDied(after));
 
 /** A failure keeps the claim under which it happened; a job that is put back has none. */
 const wasTriedAgain = (after: Job) => after.status === 'queued' && after.claim_id !== null;
@@ -41,7 +48,8 @@ export type Cause = 'follows' | 'asked for' | 'hinted' | 'received' | 'placed' |
 export function causeOf(commit: Commit, job: Job): Cause {
   const ofConnection = runsLeft(commit).filter(({ after }) => after.connection_id === job.connection_id);
   if (ofConnection.some(({ after }) => isEnded(after))) return 'follows';
-  if (hasEvent(commit, job.connection_id, 'connection.triggered', 'job.retried')) return 'asked for';
+  const asked = ['connection.triggered', 'connection.resumed', 'job.retried'];
+  if (hasEvent(commit, job.connection_id, ...asked)) return 'asked for';
   if (job.hinted) return 'hinted';
   if (job.job_type === 'webhook' && job.status === 'succeeded') return 'received';
   if (job.job_type === 'incremental' && job.cursor === null) return 'placed';

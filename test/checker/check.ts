@@ -6,6 +6,7 @@ import * as connections from './invariants/connections.ts';
 import * as cursors from './invariants/cursors.ts';
 import * as failures from './invariants/failures.ts';
 import * as feed from './invariants/feed.ts';
+import * as losses from './invariants/losses.ts';
 import * as processes from './invariants/processes.ts';
 import * as rest from './invariants/rest.ts';
 import * as schedule from './invariants/schedule.ts';
@@ -51,6 +52,7 @@ const usual: Schedule = {
 const atAllTimes: Always[] = [
   status,
   claims,
+  losses,
   failures,
   cursors,
   signals,

@@ -81,7 +81,7 @@ describe('the checker', () => {
     await database.empty();
     await forgetHistory(sql);
     let nowMs = Date.parse('2025-01-01T12:00:00Z');
-    const ports = { ...systemPorts, now: () => nowMs };
+    const ports = { ...systemPorts, now: () => nowMs, databaseTime: () => new Date(nowMs) };
     const source = troubledConnector();
     const engines = [1, 2].map(() =>
       database.engine({ ports, connectors: [source], executor: { concurrency: 3 } }),

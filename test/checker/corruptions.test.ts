@@ -45,6 +45,9 @@ const making = (columns = '', values = '') =>
 const signalling = (columns = '', values = '') =>
   `INSERT INTO syncline.signals (tenant_id, provider_slug, connection_id, kind, occurred_at, payload ${columns}) VALUES ('${tenant}', 'github', $1, 'item', now(), '{"item": "a"}' ${values})`;
 
+const losing = `UPDATE syncline.connections SET losses = (
+  SELECT jsonb_agg(jsonb_build_object('process', 'p' || n)) FROM generate_series(1, $2::int) n) WHERE id = $1`;
+
 interface Placement {
   tick?: string;
   scheduled?: string;
@@ -178,6 +181,35 @@ const corruptions: Record<string, Corruption> = {
   'no job is blocked without a reason': {
     commit: ({ queued }) => write('UPDATE syncline.sync_jobs SET blocked = true WHERE id = $1', [queued]),
   },
+  'a job fails by deaths of its process only after five in a row': {
+    commit: ({ running }) =>
+      write(ending(`, attempts = 1, error = '{"kind": "process_died"}'`).replace('succeeded', 'failed'), [
+        running,
+      ]),
+  },
+  'a run that ends leaves no deaths counted for its connection': {
+    commit: async ({ connection, running }) => {
+      await sql(losing, [connection, 1]);
+      await write(ending(), [running]);
+    },
+  },
+  'a claim takes at most one job whose processes died twice in a row': {
+    commit: async ({ other, queued, process }) => {
+      const third = await database.connect();
+      const job = await database.job(third);
+      for (const one of [other, third]) await sql(losing, [one, 2]);
+      await together([starting(), [queued, process]], [starting(), [job, process]]);
+    },
+  },
+  'a death is counted only of a process that did not give its lease up': {
+    commit: async ({ other, process }) => {
+      await sql('UPDATE processes SET released = true WHERE id = $1', [process]);
+      await write(
+        `UPDATE syncline.connections SET losses = jsonb_build_array(jsonb_build_object('process', $2::text)) WHERE id = $1`,
+        [other, process],
+      );
+    },
+  },
   'attempts count the runs that failed, one by one': {
     commit: ({ queued }) => write('UPDATE syncline.sync_jobs SET attempts = 5 WHERE id = $1', [queued]),
   },
@@ -274,7 +306,7 @@ const corruptions: Record<string, Corruption> = {
       await place(scene);
     },
   },
-  'next_run_at moves only with a placement, or when the interval is changed': {
+  'next_run_at moves only with a placement, or when the interval is changed or the schedule repaired': {
     commit: ({ other }) =>
       write(
         `UPDATE syncline.connections SET metadata = syncline.patch_sync(metadata, '{"next_run_at": "2025-01-01T12:45:00Z"}') WHERE id = $1`,

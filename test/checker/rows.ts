@@ -9,6 +9,7 @@ export interface Connection {
   updated_at: string;
   last_incremental_ended_at: string | null;
   waits_for_job: boolean;
+  losses: unknown;
 }
 
 export interface Job {
@@ -51,6 +52,8 @@ export interface Process {
   pid: number;
   started_at: string;
   expires_at: string;
+  /** The process gave the lease up itself. */
+  released: boolean;
 }
 
 /** The signals of one transaction, and their place in the feed. */
@@ -80,6 +83,10 @@ export const asObject = (value: unknown): JsonObject | undefined =>
 
 /** `metadata.sync`, or nothing where there is no such object. */
 export const syncOf = ({ metadata }: Connection): JsonObject => asObject(asObject(metadata)?.['sync']) ?? {};
+
+/** The processes that died in a row while they ran the connection. */
+export const lossesOf = (connection: Connection | undefined): { process: string }[] =>
+  Array.isArray(connection?.losses) ? connection.losses : [];
 
 /** JSON null and nothing at all are the same here. */
 export const cursorOf = (connection: Connection): unknown => syncOf(connection)['cursor'] ?? null;

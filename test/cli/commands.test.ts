@@ -25,11 +25,22 @@ describe('syncline migrate', () => {
     const first = await runCli(['migrate', '--json'], onDatabase(env));
     expect(JSON.parse(first.stdout)).toEqual({
       schema: 'by_cli',
-      applied: ['0001_base', '0002_executor', '0003_service', '0004_connectors', '0005_own_writes'],
-      version: 5,
+      applied: [
+        '0001_base',
+        '0002_executor',
+        '0003_service',
+        '0004_connectors',
+        '0005_own_writes',
+        '0006_clock',
+        '0007_poison',
+        '0008_feed_epoch',
+        '0009_consent',
+        '0010_audit',
+      ],
+      version: 10,
     });
     const second = await runCli(['migrate'], onDatabase(env));
-    expect(second).toMatchObject({ code: 0, stdout: 'Schema "by_cli" is up to date (version 5).\n' });
+    expect(second).toMatchObject({ code: 0, stdout: 'Schema "by_cli" is up to date (version 10).\n' });
   });
 });
 

@@ -41,6 +41,7 @@ describe('syncline connections add', () => {
       provider_name: 'Notion',
       external_id: 'acme',
       credential_id: null,
+      deleting_since: null,
       status: 'active',
       health: 'ok',
       failing_since: null,

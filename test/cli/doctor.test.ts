@@ -112,7 +112,7 @@ describe('syncline doctor, on a healthy fleet', () => {
     const later = createSyncline({
       database: server.url,
       logger: silent,
-      ports: { ...systemPorts, now: () => Date.now() + hour },
+      ports: { ...systemPorts, databaseTime: () => new Date(Date.now() + hour) },
     });
     const found = findingsIn(await later.doctor(), 'old transactions').filter(({ message }) =>
       /a forgotten console|"forgotten"/.test(message),
@@ -135,12 +135,14 @@ describe('syncline doctor, on a healthy fleet', () => {
   });
 
   it('reports a server that takes no writes', async () => {
-    await onServer('ALTER ROLE syncline SET default_transaction_read_only = on');
+    await onServer('ALTER SYSTEM SET default_transaction_read_only = on');
+    await onServer('SELECT pg_reload_conf()');
     const { code, stdout } = await doctor();
     await onServer(
-      'ALTER ROLE syncline RESET default_transaction_read_only',
+      'ALTER SYSTEM RESET default_transaction_read_only',
       '-c default_transaction_read_only=off',
     );
+    await onServer('SELECT pg_reload_conf()', '-c default_transaction_read_only=off');
     expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringContaining('✗ server takes writes') });
   });
 

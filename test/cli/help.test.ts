@@ -4,11 +4,13 @@ import { addBudgets } from '../../src/cli/budgets.ts';
 import { addConnections } from '../../src/cli/connections.ts';
 import { addConnector } from '../../src/cli/connector.ts';
 import { addJobs } from '../../src/cli/jobs.ts';
+import { addSchedule } from '../../src/cli/schedule.ts';
 import { addSignals } from '../../src/cli/signals.ts';
 import { addWork } from '../../src/cli/work.ts';
 
 const program = new Command('syncline');
-for (const add of [addWork, addConnections, addConnector, addJobs, addSignals, addBudgets]) add(program);
+for (const add of [addWork, addConnections, addConnector, addJobs, addSignals, addSchedule, addBudgets])
+  add(program);
 
 const leaves = (command: Command, path = ''): [string, Command][] =>
   command.commands.length === 0

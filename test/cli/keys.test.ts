@@ -46,6 +46,7 @@ describe('syncline keys', () => {
       tenant_id: tenant,
       created_at: expect.stringMatching(/Z$/),
       created_by: actor,
+      parent_id: null,
       last_used_at: null,
       revoked_at: null,
     });
@@ -97,9 +98,35 @@ describe('syncline keys', () => {
     expect([code, stdout]).toEqual([0, `Key ${id} is revoked.\n`]);
     expect(await access.authenticate(key)).toBeUndefined();
     expect(await sql(`SELECT actor FROM events WHERE kind = 'key.revoked'`)).toEqual([{ actor }]);
-    expect(await json('keys', 'revoke', id)).toEqual({ id, revoked: true });
+    expect(await json('keys', 'revoke', id)).toEqual({
+      id,
+      revoked: true,
+      revoked_keys: 0,
+      valid_descendants: 0,
+    });
     expectFailure(await run('keys', 'revoke', nowhere), /There is no key/);
     expectFailure(await run('keys', 'revoke', 'x'), /key is "x"; it must be a UUID/);
+  });
+
+  it('audit: `keys revoke --descendants` ends the keys that were created with it; `audit list` shows the key', async () => {
+    const engine = database.engine();
+    const root = await engine.keys.create({ name: 'root' });
+    const identity = await engine.access.authenticate(root.key);
+    if (!identity) throw new Error('the key was refused');
+    const child = await engine.as(identity).keys.create({ name: 'child' });
+    const { stdout: alone } = await run('keys', 'revoke', root.id);
+    expect(alone).toBe(
+      `Key ${root.id} is revoked.\n1 key created with it still works. Revoke it too: --descendants.\n`,
+    );
+    expect(await json('keys', 'revoke', root.id, '--descendants')).toMatchObject({
+      revoked_keys: 1,
+      valid_descendants: 0,
+    });
+    expect(await engine.access.authenticate(child.key)).toBeUndefined();
+    const listed = await json<{ events: object[] }>('audit', 'list', '--key', root.id);
+    expect(listed.events).toEqual([expect.objectContaining({ kind: 'key.created', key_id: root.id })]);
+    const { stdout } = await run('audit', 'list', '--kind', 'key.created');
+    expect(stdout).toMatch(new RegExp(`key\\.created +key:root +${root.id}`));
   });
 
   it("a key's name cannot do anything to a terminal", async () => {

@@ -1,5 +1,6 @@
-import { beforeEach, describe, expect, it } from 'vitest';
-import { useCli } from '../setup/cli.ts';
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { expectFailure, useCli } from '../setup/cli.ts';
 import { tenant, useDatabase } from '../setup/database.ts';
 
 const database = useDatabase();
@@ -117,5 +118,39 @@ describe('syncline work', () => {
     expect(code).toBe(0);
     expect(stdout).toContain('started: executor"');
     expect(stdout).toContain('"event":"stopped"');
+  });
+});
+
+describe('work --drain in a role', () => {
+  const role = `drain_${randomUUID().replaceAll('-', '')}`;
+  const url = () => Object.assign(new URL(database.url), { username: role, password: 'drain' }).href;
+  beforeAll(() =>
+    sql(`CREATE ROLE ${role} LOGIN PASSWORD 'drain'; GRANT USAGE ON SCHEMA syncline TO ${role};
+      GRANT SELECT ON ALL TABLES IN SCHEMA syncline TO ${role};
+      GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA syncline TO ${role}`),
+  );
+  afterAll(() => sql(`DROP OWNED BY ${role}; DROP ROLE ${role}`));
+
+  const drain = () => cli.start(['work', '--drain'], { SYNCLINE_DATABASE_URL: url() }).finished;
+
+  it('EXE-10: that lacks a grant of the heartbeat ends with an error that names the grant', async () => {
+    await due('finds');
+    const ended = await drain();
+    expectFailure(ended, /permission denied for table processes\..* Run: GRANT .* TO drain_/);
+    expect(await sql('SELECT status FROM sync_jobs')).toEqual([{ status: 'queued' }]);
+  });
+
+  it('EXE-10: that lacks a grant of the claim ends with an error that names the grant', async () => {
+    await sql(`GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA syncline TO ${role};
+      REVOKE UPDATE ON sync_jobs FROM ${role}`);
+    await due('finds');
+    expectFailure(
+      await drain(),
+      new RegExp(
+        `permission denied for table sync_jobs\\. Run: GRANT UPDATE ON syncline\\.sync_jobs TO ${role};`,
+      ),
+    );
+    await sql(`GRANT UPDATE ON sync_jobs TO ${role}`);
+    expect(await drain()).toMatchObject({ code: 0, stdout: expect.stringContaining('1 succeeded') });
   });
 });

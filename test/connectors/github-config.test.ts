@@ -60,6 +60,7 @@ describe('github config', () => {
       tokenUrl: 'https://github.com/login/oauth/access_token',
       scopes: ['repo'],
       ...oauth2,
+      optional: true,
     });
     const own = github({ baseUrl: 'https://git.example.com/api/v3', provider: 'ghes', oauth2 });
     expect(own.provider).toBe('ghes');

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { BulkRequest, BulkStep } from '../../src/bulk.ts';
-import { type Syncline, systemPorts } from '../../src/index.ts';
+import { type Ports, type Syncline, systemPorts } from '../../src/index.ts';
 import { tenant, useDatabase } from '../setup/database.ts';
 
 const database = useDatabase();
@@ -73,7 +73,14 @@ describe('connections.bulk', () => {
   it('a step that takes long ends with what it has done, and the next goes on behind it', async () => {
     for (let i = 0; i < 5; i++) await connect();
     let elapsedMs = 0;
-    const slow = { ...systemPorts, monotonicMs: () => (elapsedMs += 15_000) };
+    const slow: Ports = {
+      ...systemPorts,
+      monotonicMs: () => elapsedMs,
+      query: (statement, send) => {
+        if (/UPDATE \S+connections SET status/.test(statement)) elapsedMs += 15_000;
+        return send();
+      },
+    };
     const done = await steps(database.engine({ ports: slow }), { action: 'pause', filter: {}, limit: 5 });
     expect(done.map(({ matched, changed }) => [matched, changed])).toEqual([
       [2, 2],

@@ -3,6 +3,7 @@ import { systemPorts } from '../../src/index.ts';
 import { connector, signal } from '../setup/connector.ts';
 import { tenant, useDatabase } from '../setup/database.ts';
 import { held } from '../setup/held.ts';
+import { until } from '../setup/until.ts';
 
 const database = useDatabase();
 const { sql, job, connect } = database;
@@ -107,7 +108,13 @@ describe('connections.remove', () => {
        SELECT $1, 'github', CASE WHEN n = 0 THEN $2::uuid ELSE $3::uuid END, 'k', now(), '{}' FROM generate_series(0, 12000) n`,
       [tenant, other, id],
     );
-    await database.engine().connections.remove(id);
+    const engine = database.engine();
+    expect(await engine.connections.remove(id)).toMatchObject({
+      state: 'deleting',
+      estimatedSignals: 12_000,
+    });
+    const isDeleted = async () => (await engine.connections.deletion(id)).state === 'deleted';
+    await until('the deletion is finished', isDeleted, 120_000);
     expect(await sql('SELECT connection_id FROM signals')).toEqual([{ connection_id: other }]);
   });
 

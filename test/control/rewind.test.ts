@@ -187,6 +187,24 @@ describe('connections.rewind', () => {
     expect(await syncOf(id)).toEqual({ cursor: 'old' });
   });
 
+  it('an event keeps the size and the beginning of a large cursor, and the connection all of it', async () => {
+    const large = { text: 'é'.repeat(50_000) };
+    const id = await connect({ metadata: { sync: { cursor: large } } });
+    await database.engine().connections.rewind(id, { cursor: { page: 2 } });
+    const json = JSON.stringify(large);
+    const beginning = Buffer.from(json)
+      .subarray(0, 2048)
+      .toString()
+      .replace(/\uFFFD$/, '');
+    expect((await lastEvent())?.['detail']).toEqual({
+      from: { $truncated: { bytes: Buffer.byteLength(json), beginning } },
+      to: { page: 2 },
+    });
+    await database.engine().connections.rewind(id, { cursor: large });
+    expect((await syncOf(id))?.['cursor']).toEqual(large);
+    expect((await lastEvent())?.['detail']).toMatchObject({ to: { $truncated: { beginning } } });
+  });
+
   it('a queued page loses its own cursor, and runs from the new one', async () => {
     const id = await connect();
     const { engine, given } = await walked(id);

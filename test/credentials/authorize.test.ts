@@ -8,13 +8,17 @@ import { tenant, useDatabase } from '../setup/database.ts';
 import { recordingLogger } from '../setup/log.ts';
 import { newKey } from './handles.ts';
 import { type OAuthServer, startOAuthServer } from './oauth-server.ts';
+import { fieldsOf, newVisitor, type Visitor } from './visitor.ts';
 
 const database = useDatabase();
 const { sql } = database;
 const keys = [newKey()];
 const app = 'https://app.example.com';
 let server: OAuthServer;
+/** A browser that knows nothing yet. */
+let visitor: Visitor;
 beforeEach(async () => {
+  visitor = newVisitor();
   await database.empty();
   server = await startOAuthServer();
 });
@@ -43,18 +47,14 @@ const serve = (engine: SynclineOptions = {}): Promise<Service> =>
     },
   });
 
-/** As a person's browser does it: to the provider, and from there to wherever it says. */
-async function consent(authorizationUrl: string): Promise<string> {
-  const response = await fetch(authorizationUrl, { redirect: 'manual' });
-  return response.headers.get('location') ?? '';
-}
-
 const begin = async ({ call }: Service, json: Record<string, unknown>) => {
   const answer = await call('/v1/connections/authorize', { method: 'POST', json });
   return { ...answer, url: String(answer.body['authorization_url']) };
 };
-const come = ({ call, url }: Service, target: string, accept = 'text/html') =>
-  call(target.replace(url, ''), { key: undefined, headers: { accept } });
+/** The provider's state and challenge, after the browser went on from the page. */
+const askedOf = async (visitor: Visitor, link: string) =>
+  new URL((await visitor.proceed(link)).location).searchParams;
+const callbackOf = ({ url }: Service, query: string) => `${url}/v1/connections/callback?${query}`;
 
 describe('credentials: a person goes to a provider and comes back', () => {
   it('credentials: consent becomes a credential of the connection, which is active again, and the person goes on', async () => {
@@ -68,7 +68,9 @@ describe('credentials: a person goes to a provider and comes back', () => {
     await sql(`UPDATE connections SET status = 'needs_auth'`);
     const started = await begin(service, { connection_id: id, return_to: `${app}/settings?tab=sync#here` });
     expect(started.status).toBe(200);
-    const asked = new URL(started.url).searchParams;
+    expect(started.url).toMatch(/\/v1\/connections\/consent\?link=[\w-]{43}$/);
+    const sentTo = (await visitor.proceed(started.url)).location;
+    const asked = new URL(sentTo).searchParams;
     expect(Object.fromEntries(asked)).toEqual({
       access_type: 'offline',
       scope: 'repo read:user',
@@ -79,8 +81,8 @@ describe('credentials: a person goes to a provider and comes back', () => {
       code_challenge: expect.stringMatching(/^[\w-]{43}$/),
       code_challenge_method: 'S256',
     });
-    const arrived = await come(service, await consent(started.url));
-    expect([arrived.status, arrived.headers.get('location')]).toEqual([
+    const arrived = await visitor.visit((await visitor.visit(sentTo)).location);
+    expect([arrived.status, arrived.location]).toEqual([
       303,
       `${app}/settings?tab=sync&connection_id=${id}&status=authorized#here`,
     ]);
@@ -92,6 +94,9 @@ describe('credentials: a person goes to a provider and comes back', () => {
       connections: 1,
     });
     const events = await sql<{ kind: string; actor: string }>('SELECT kind, actor FROM events ORDER BY id');
+    expect(await sql('SELECT connection_id, status, priority FROM sync_jobs')).toEqual([
+      { connection_id: id, status: 'queued', priority: 10 },
+    ]);
     expect(events.slice(-2)).toEqual([
       { kind: 'credential.authorized', actor: 'key:tests' },
       { kind: 'connection.resumed', actor: 'key:tests' },
@@ -114,7 +119,7 @@ describe('credentials: a person goes to a provider and comes back', () => {
     const { syncline } = service;
     const { id } = await syncline.connections.create({ tenantId: tenant, provider: 'github' });
     const first = await begin(service, { connection_id: id });
-    const page = await come(service, await consent(first.url));
+    const page = await visitor.visit(await visitor.consent(first.url));
     expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=UTF-8']);
     expect(page.text).toContain('The account is connected.');
     expect(page.text).not.toMatch(/<script/);
@@ -122,20 +127,45 @@ describe('credentials: a person goes to a provider and comes back', () => {
     const other = await syncline.connections.create({ tenantId: tenant, provider: 'github', credentialId });
     await sql(`UPDATE connections SET status = 'needs_auth'`);
     const second = await begin(service, { connection_id: id });
-    await come(service, await consent(second.url));
+    await visitor.visit(await visitor.consent(second.url));
     expect(await syncline.connections.get(other.id)).toMatchObject({ status: 'active', credentialId });
     expect(await syncline.credentials.get(credentialId as string)).toMatchObject({
       generation: 2,
       connections: 2,
     });
     expect(await sql('SELECT FROM credentials')).toHaveLength(1);
+    // Once more for an active connection: its run is queued, or the queued one brought forward.
+    await sql('DELETE FROM sync_jobs');
+    await visitor.visit(await visitor.consent((await begin(service, { connection_id: id })).url));
+    expect(await sql('SELECT connection_id, status FROM sync_jobs')).toEqual([
+      { connection_id: id, status: 'queued' },
+    ]);
   });
 
   it('credentials: what is configured as public is where the provider sends people', async () => {
     const service = await serve({ server: { publicUrl: 'https://sync.example.com/base/' } });
     const { id } = await service.syncline.connections.create({ tenantId: tenant, provider: 'github' });
     const { url } = await begin(service, { connection_id: id, return_to: 'https://sync.example.com/there' });
-    expect(new URL(url).searchParams.get('redirect_uri')).toBe(
+    expect(url).toMatch(/^https:\/\/sync\.example\.com\/base\/v1\/connections\/consent\?link=/);
+    // As a proxy that cuts off the prefix and speaks TLS passes it on.
+    const proxied = url.replace('https://sync.example.com/base', service.url);
+    const page = await visitor.visit(proxied);
+    const cookie = page.headers.getSetCookie();
+    expect(cookie).toEqual([
+      expect.stringMatching(
+        /^__Host-syncline_consent=[\w-]{43}; Max-Age=600; Path=\/; HttpOnly; Secure; SameSite=Strict$/,
+      ),
+    ]);
+    const sent = await visitor.visit(`${service.url}/v1/connections/consent`, {
+      form: fieldsOf(page.text),
+      headers: { origin: 'https://sync.example.com', cookie: cookie[0]?.split(';')[0] ?? '' },
+    });
+    expect(sent.headers.getSetCookie()).toEqual([
+      expect.stringMatching(
+        /^__Host-syncline_consent_[0-9a-f]{16}=[\w-]{43}; Max-Age=600; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
+      ),
+    ]);
+    expect(new URL(sent.location).searchParams.get('redirect_uri')).toBe(
       'https://sync.example.com/base/v1/connections/callback',
     );
   });
@@ -144,23 +174,25 @@ describe('credentials: a person goes to a provider and comes back', () => {
     const clock = ports();
     const service = await serve({ ports: clock });
     const { id } = await service.syncline.connections.create({ tenantId: tenant, provider: 'github' });
-    const back = await consent((await begin(service, { connection_id: id })).url);
+    const back = await visitor.consent((await begin(service, { connection_id: id })).url);
     // A preview of the link does not use it up.
     expect(
       (await service.call(back.replace(service.url, ''), { method: 'HEAD', key: undefined })).status,
     ).toBe(200);
-    expect((await come(service, back)).status).toBe(200);
-    const again = await come(service, back);
+    expect((await visitor.visit(back)).status).toBe(200);
+    const again = await visitor.visit(back);
     expect([again.status, again.text]).toEqual([410, expect.stringContaining('was used already')]);
-    expect((await come(service, back, 'application/json')).body).toMatchObject({ code: 'EXPIRED' });
+    const asProgram = await visitor.visit(back, { headers: { accept: 'application/json' } });
+    expect(JSON.parse(asProgram.text)).toMatchObject({ code: 'EXPIRED' });
 
-    const late = await consent((await begin(service, { connection_id: id })).url);
+    const late = await visitor.consent((await begin(service, { connection_id: id })).url);
     clock.advance(10 * 60 * 1000);
-    expect((await come(service, late)).status).toBe(410);
-    const foreign = `/v1/connections/callback?state=${'x'.repeat(43)}&code=${new URL(back).searchParams.get('code')}`;
-    expect((await come(service, foreign)).status).toBe(410);
-    for (const wrong of ['', '?state=short&code=a', `?state=${'x'.repeat(44)}&code=a`, '?code=a'])
-      expect((await come(service, `/v1/connections/callback${wrong}`)).status).toBe(400);
+    expect((await visitor.visit(late)).status).toBe(410);
+    const code = new URL(back).searchParams.get('code');
+    const foreign = callbackOf(service, `state=${'x'.repeat(43)}&code=${code}`);
+    expect((await visitor.visit(foreign)).status).toBe(410);
+    for (const wrong of ['', 'state=short&code=a', `state=${'x'.repeat(44)}&code=a`, 'code=a'])
+      expect((await visitor.visit(callbackOf(service, wrong))).status).toBe(400);
     expect(server.requests).toHaveLength(1);
     expect(await sql('SELECT FROM credentials')).toHaveLength(1);
   });
@@ -172,11 +204,11 @@ describe('credentials: a person goes to a provider and comes back', () => {
       await connections.create({ tenantId: tenant, provider: 'github' }),
       await connections.create({ tenantId: tenant, provider: 'github' }),
     ];
-    const stolen = new URL(await consent((await begin(service, { connection_id: theirs.id })).url));
+    const stolen = new URL(await visitor.consent((await begin(service, { connection_id: theirs.id })).url));
     const state =
-      new URL((await begin(service, { connection_id: mine.id })).url).searchParams.get('state') ?? '';
+      (await askedOf(visitor, (await begin(service, { connection_id: mine.id })).url)).get('state') ?? '';
     stolen.searchParams.set('state', state);
-    const arrived = await come(service, stolen.href);
+    const arrived = await visitor.visit(stolen.href);
     expect(arrived.text).toContain('did not give access (invalid_grant)');
     expect(await sql('SELECT FROM credentials')).toEqual([]);
   });
@@ -185,9 +217,9 @@ describe('credentials: a person goes to a provider and comes back', () => {
     const service = await serve();
     const { id } = await service.syncline.connections.create({ tenantId: tenant, provider: 'github' });
     const stateOf = async (more = {}) =>
-      new URL((await begin(service, { connection_id: id, ...more })).url).searchParams.get('state') ?? '';
+      (await askedOf(visitor, (await begin(service, { connection_id: id, ...more })).url)).get('state') ?? '';
     const callback = (state: string, query: string) =>
-      come(service, `/v1/connections/callback?state=${state}&${query}`);
+      visitor.visit(callbackOf(service, `state=${state}&${query}`));
     const denied = await callback(await stateOf(), 'error=access_denied&error_description=%3Cscript%3E');
     expect(denied.text).toContain('consent was not given');
     const strange = await callback(await stateOf(), 'error=%3Cscript%3Ealert(1)%3C/script%3E');
@@ -254,8 +286,8 @@ describe('credentials: a person goes to a provider and comes back', () => {
     const told = (...all: { text: string; headers: Headers }[]) =>
       answers.push(...all.map(({ text, headers }) => `${text} ${JSON.stringify([...headers])}`));
     const started = await begin(service, { connection_id: id });
-    const back = await consent(started.url);
-    told(await come(service, back), await come(service, back));
+    const back = await visitor.consent(started.url);
+    told(await visitor.visit(back), await visitor.visit(back));
     const { credentialId } = await syncline.connections.get(id);
     const put = {
       method: 'PUT',

@@ -39,7 +39,7 @@ export function handlesOn(
   { keys, connectors = [], ports = testPorts(), log = silent }: HandleOptions,
 ): (credentialId: string | undefined, signal?: AbortSignal, tenantId?: string) => CredentialHandle {
   const { config } = loadConfig({ options: { database: database.url } });
-  const db = openDatabase(config.database, ports, () => {});
+  const db = openDatabase(config.database, { ports, onConnectionLost: () => {}, onSkew: () => {} });
   opened.push(db);
   const handles = createCredentialHandles({
     db,

@@ -131,7 +131,8 @@ describe('credentials: runs with credentials', () => {
   it('credentials: a connection without one fails as unauthorized', async () => {
     const { connections } = engine();
     const { id } = await connections.create({ tenantId: tenant, provider: 'github' });
-    await connections.trigger(id);
+    // It waits for its first credential; resuming it has it run without one.
+    await connections.resume(id);
     await engine().drain();
     expect(await connections.get(id)).toMatchObject({ status: 'needs_auth', failure: 'unauthorized' });
   });
@@ -167,6 +168,8 @@ describe('credentials: runs with credentials', () => {
     // Anything else that holds bytes is a hash.
     expect(columns.map(({ name }) => name)).toEqual([
       'api_keys.hash',
+      'authorizations.browser',
+      'authorizations.provider_state',
       'authorizations.sealed',
       'authorizations.state',
       'credentials.sealed',

@@ -15,13 +15,17 @@ const hour = 3600_000;
 /** The findings of one check, as seen now, or as it would be seen later. */
 async function findingsOf(
   name: string,
-  { aheadMs = 0, keys = [key] }: { aheadMs?: number; keys?: string[] } = {},
+  { aheadMs = 0, skewMs = 0, keys = [key] }: { aheadMs?: number; skewMs?: number; keys?: string[] } = {},
 ) {
   const engine = createSyncline({
     database: database.url,
     logger: silent,
     credentials: { keys },
-    ports: { ...systemPorts, now: () => Date.now() + aheadMs },
+    ports: {
+      ...systemPorts,
+      now: () => Date.now() + aheadMs + skewMs,
+      databaseTime: () => (aheadMs === 0 ? null : new Date(Date.now() + aheadMs)),
+    },
   });
   return findingsIn(await engine.doctor().finally(() => engine.stop()), name);
 }
@@ -37,7 +41,8 @@ describe('the doctor', () => {
     await engine.doctor();
     let inside = false;
     for (const statement of statements) {
-      if (statement.startsWith('BEGIN')) expect(statement).toMatch(/^BEGIN READ ONLY; /);
+      if (statement.startsWith('BEGIN'))
+        expect(statement).toMatch(/^BEGIN ISOLATION LEVEL READ COMMITTED, READ ONLY, NOT DEFERRABLE; /);
       else expect(inside).toBe(true);
       inside = !/^(COMMIT|ROLLBACK)$/.test(statement);
     }
@@ -60,12 +65,13 @@ describe('the doctor, on a database that is not well', () => {
   beforeEach(() => database.empty());
 
   it('compares clocks', async () => {
-    expect(await findingsOf('clock', { aheadMs: 10_450 })).toEqual([
-      finding('warning', /^The clock of this machine is 10 s ahead of the database's/, /NTP/),
+    expect(await findingsOf('clock', { skewMs: hour })).toEqual([
+      finding('warning', /^This machine: the clock is 60 min ahead of the database's/, /NTP/),
     ]);
-    expect(await findingsOf('clock', { aheadMs: -hour })).toEqual([
-      finding('error', /60 min behind the database's.* late\.$/, /NTP/),
+    expect(await findingsOf('clock', { skewMs: -3 * hour })).toEqual([
+      finding('warning', /3 h behind the database's/, /NTP/),
     ]);
+    expect(await findingsOf('clock', { skewMs: 10_000 })).toEqual([]);
     expect(await findingsOf('clock')).toEqual([]);
   });
 
@@ -230,6 +236,28 @@ describe('the doctor, on a database that is not well', () => {
     expect(await findingsOf('jobs of dead processes')).toEqual([]);
   });
 
+  it('EXE-9: reports a job that another writer left running for more than a day; cancelling it frees the connection', async () => {
+    const connection = await database.connect();
+    const id = await database.job(connection, { status: 'running', started_at: new Date().toISOString() });
+    expect(await findingsOf('jobs of other writers', { aheadMs: 23 * hour })).toEqual([]);
+    expect(await findingsOf('jobs of other writers', { aheadMs: 73 * hour })).toEqual([
+      finding(
+        'warning',
+        new RegExp(
+          `^1 job is marked as running by a worker that Syncline does not manage, unchanged for up to 3 d.*${id}`,
+        ),
+        new RegExp(`syncline jobs cancel ${id}$`),
+      ),
+    ]);
+    expect(await findingsOf('jobs of dead processes', { aheadMs: 73 * hour })).toEqual([]);
+    const env = { SYNCLINE_DATABASE_URL: database.url };
+    const { code, stdout } = await runCli(['jobs', 'cancel', id], { env });
+    expect({ code, stdout }).toEqual({ code: 0, stdout: `Job ${id} is cancelled.\n` });
+    expect(await findingsOf('jobs of other writers', { aheadMs: 73 * hour })).toEqual([]);
+    const engine = database.engine();
+    expect((await engine.tick({ at: new Date(Date.now() + hour) })).scheduled).toBe(1);
+  });
+
   it('finds two jobs of a connection where no unique index rules it out', async () => {
     expect(await findingsOf('one job at a time')).toEqual([]);
     const connection = await database.connect();
@@ -326,8 +354,36 @@ describe('the doctor, on a database that is not well', () => {
     expect(await findingsOf('feed')).toEqual([]);
   });
 
+  it('FEED-4: finds a feed sequence that is behind, and repairs it with --fix only', async () => {
+    const connection = await database.connect();
+    await sql(
+      `INSERT INTO signals (tenant_id, provider_slug, connection_id, kind, occurred_at, payload) VALUES ($1, 'github', $2, 'item', now(), '{}')`,
+      [tenant, connection],
+    );
+    await sql(`SELECT setval('feed_position', 1, false)`);
+    const behind = finding('error', /^The feed sequence is at 0, behind \d+,/, /^syncline doctor --fix$/);
+    expect(await findingsOf('feed')).toEqual([behind]);
+    expect(await findingsOf('feed')).toEqual([behind]);
+    const env = { SYNCLINE_DATABASE_URL: database.url, SYNCLINE_CREDENTIALS_KEYS: key };
+    const { stdout } = await runCli(['doctor', '--fix'], { env });
+    expect(stdout).toMatch(/^Fixed\n {2}✓ Moved the feed sequence from 0 to \d+, /);
+    expect(await findingsOf('feed')).toEqual([]);
+    const again = JSON.parse((await runCli(['doctor', '--fix', '--json'], { env })).stdout) as {
+      fixed: unknown;
+    };
+    expect(again.fixed).toEqual([]);
+  });
+
   it('counts connections that need their user, and those that fail', async () => {
     await database.connect({ status: 'needs_auth' });
+    expect(await findingsOf('connections that need their user')).toEqual([
+      finding(
+        'warning',
+        /^1 connection of "github" waits for authorization: no cred/,
+        /--status needs_auth$/,
+      ),
+    ]);
+    await sql('UPDATE connections SET last_incremental_ended_at = now()');
     expect(await findingsOf('connections that need their user')).toEqual([
       finding('warning', /^1 connection of "github" cannot sync/, /--status needs_auth$/),
     ]);

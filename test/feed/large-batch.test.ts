@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { tenant, useDatabase } from '../setup/database.ts';
+import { untilSessionsEnd } from '../setup/sessions.ts';
 import { until } from '../setup/until.ts';
 
 const database = useDatabase();
@@ -40,3 +41,38 @@ it('the feed: a page within a large transaction reads what is on it, not all tha
   expect(row?.read).toBeGreaterThanOrEqual(5000);
   expect(row?.read).toBeLessThan(6000);
 });
+
+it.each([
+  { statistics: 'no statistics', prepare: async () => {} },
+  { statistics: 'statistics of one large transaction', prepare: () => sql('ANALYZE signals') },
+])(
+  'the feed: a tenant reads its own part of a transaction with many of others: $statistics',
+  async ({ prepare }) => {
+    await sql('TRUNCATE signals');
+    const connection = await database.connect();
+    const syncline = database.engine();
+    const { nextCursor: after } = await syncline.signals.read({ after: 'latest' });
+    await sql(
+      `INSERT INTO signals (tenant_id, provider_slug, connection_id, kind, occurred_at, payload)
+     SELECT CASE WHEN n % 200 = 0 THEN $1::uuid ELSE gen_random_uuid() END, 'github', $2, 'opened', now(), '{}' FROM generate_series(1, 10000) n`,
+      [tenant, connection],
+    );
+    await prepare();
+    const read = async () => {
+      await untilSessionsEnd(database);
+      const client = await database.session();
+      const { rows } = await client.query<{ n: number }>(
+        `SELECT sum(idx_tup_read)::int AS n FROM pg_stat_user_indexes WHERE relname = 'signals'`,
+      );
+      await client.end();
+      return rows[0]?.n ?? Number.NaN;
+    };
+    await syncline.stop();
+    const before = await read();
+    const reader = database.engine();
+    const view = reader.as({ tenantId: tenant, actor: 'test' });
+    expect((await view.signals.read({ after, limit: 100 })).items).toHaveLength(50);
+    await reader.stop();
+    expect((await read()) - before).toBeLessThan(200);
+  },
+);

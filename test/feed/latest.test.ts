@@ -75,4 +75,15 @@ describe('the place behind everything, asked for while a transaction commits', (
     await sql(`SELECT nextval('feed_position')`);
     expect(await signals.read({ after: 'latest' })).toEqual({ items: [], nextCursor: items[0]?.cursor });
   });
+
+  it('is behind all that can be seen, also while a position below the start of the feed may still come', async () => {
+    const { signals } = engine();
+    await store('old');
+    const slow = await committing('below the start');
+    await store('at the start');
+    await sql('UPDATE feed_start SET position = (SELECT max(position) FROM feed)');
+    await store('last');
+    expect((await signals.read({ after: 'latest' })).items).toEqual([]);
+    await slow.commit();
+  });
 });

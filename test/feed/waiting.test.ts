@@ -82,4 +82,24 @@ describe('a reader that waits for the feed', () => {
     await client.query('COMMIT');
     expect((await waiting).items.map(({ kind }) => kind)).toEqual(['slow']);
   });
+
+  it('FEED-3: is woken when the sequence goes back, and gets EXPIRED', async () => {
+    for (const kind of ['kept', 'lost']) await sql(insert, [tenant, connection, kind]);
+    const { nextCursor: after } = await engine().signals.read({ after: 'latest' });
+    let hasLooked = () => {};
+    const looked = new Promise<void>((resolve) => {
+      hasLooked = resolve;
+    });
+    const { ports } = passingTime((statement) => {
+      if (isLook(statement)) hasLooked();
+    });
+    const waiting = engine({ ports }).signals.read({ after, waitMs: 30_000 });
+    const ended = expect(waiting).rejects.toMatchObject({ code: 'EXPIRED' });
+    await looked;
+    await sql(
+      `WITH lost AS (DELETE FROM feed WHERE position = (SELECT max(position) FROM feed) RETURNING position)
+       SELECT setval('feed_position', position - 1) FROM lost`,
+    );
+    await ended;
+  });
 });

@@ -105,7 +105,7 @@ describe('docs/guides/write-a-connector.md', () => {
     );
     expect(rows.map(({ text }) => text).join()).not.toContain('open-sesame');
     expect(await database.sql('SELECT FROM connections WHERE credential_id IS NOT NULL')).toHaveLength(1);
-  }, 180_000);
+  }, 600_000);
 
   it('guide: the provider is small, and the recording holds no token', () => {
     const provider = readGuide(guide).find((step) => step.do === 'write' && step.file === 'provider.mjs');

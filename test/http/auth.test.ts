@@ -1,10 +1,25 @@
-import { describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createLocalLogin } from '../../src/http/local-login.ts';
 import { tenant, useDatabase } from '../setup/database.ts';
 import { until } from '../setup/until.ts';
 import { cookieOf, type Service, startService } from './service.ts';
 
 const db = useDatabase();
+beforeEach(() => db.sql('TRUNCATE api_keys, sessions'));
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+const twoHoursMs = 2 * 3600 * 1000;
+const dayMs = 24 * 3600 * 1000;
+
+/** Moves the wall clock and the monotonic clock of this process, each by so much. */
+function moveClocks({ wallMs, monotonicMs }: { wallMs: number; monotonicMs: number }): void {
+  const wall = Date.now.bind(Date);
+  const monotonic = performance.now.bind(performance);
+  vi.spyOn(Date, 'now').mockImplementation(() => wall() + wallMs);
+  vi.spyOn(performance, 'now').mockImplementation(() => monotonic() + monotonicMs);
+}
 
 async function tenantKey({ syncline }: Service, tenantId = tenant): Promise<string> {
   return (await syncline.keys.create({ name: 'theirs', tenantId })).key;
@@ -46,6 +61,63 @@ describe('keys', () => {
     expect(listed).toMatchObject({ name: 'short-lived', scope: 'operator' });
     expect(listed?.['revoked_at']).not.toBeNull();
     expect(listed).not.toHaveProperty('key');
+  });
+
+  test('DB-6: a key revoked elsewhere stops working within 3 s, also when the wall clock steps back', async () => {
+    const { call, syncline } = await startService(db);
+    const { id, key } = await syncline.keys.create({ name: 'short-lived' });
+    expect((await call('/v1/me', { key })).status).toBe(200);
+    await db.engine().keys.revoke(id);
+    moveClocks({ wallMs: -twoHoursMs, monotonicMs: 3001 });
+    expect((await call('/v1/me', { key })).status).toBe(401);
+  });
+
+  test('DB-6: a lock-out ends after a minute, also when the wall clock steps back', async () => {
+    const { call } = await startService(db);
+    const guess = async (i: number) => (await call('/v1/me', { key: `syn_guess${i}` })).status;
+    for (let i = 0; i < 20; i++) expect(await guess(i)).toBe(401);
+    expect(await guess(20)).toBe(429);
+    moveClocks({ wallMs: -twoHoursMs, monotonicMs: 60_001 });
+    expect(await guess(21)).toBe(401);
+  });
+
+  test('a lock on the row of a key does not delay requests with it', async () => {
+    const { call, syncline } = await startService(db);
+    const { id, key } = await syncline.keys.create({ name: 'locked' });
+    const session = await db.session();
+    await session.query('BEGIN');
+    await session.query('SELECT FROM syncline.api_keys WHERE id = $1 FOR UPDATE', [id]);
+    expect((await call('/v1/me', { key })).status).toBe(200);
+    expect((await syncline.keys.get(id)).lastUsedAt).toBeUndefined();
+    await session.query('COMMIT');
+    await syncline.access.authenticate(key);
+    expect((await syncline.keys.get(id)).lastUsedAt).toBeInstanceOf(Date);
+  });
+
+  test('a look-up that read a key before its revocation does not keep the key valid', async () => {
+    const { call, syncline } = await startService(db);
+    const { id, key } = await syncline.keys.create({ name: 'short-lived' });
+    expect((await call('/v1/me', { key })).status).toBe(200);
+    moveClocks({ wallMs: 0, monotonicMs: 3001 });
+    const { authenticate } = syncline.access;
+    let [hasRead, letGo] = [false, () => {}];
+    const held = new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
+    syncline.access.authenticate = async (given) => {
+      const identity = await authenticate(given);
+      if (given !== key || hasRead) return identity;
+      hasRead = true;
+      await held;
+      return identity;
+    };
+    const early = call('/v1/me', { key });
+    await until('the row has been read', () => hasRead);
+    expect((await call(`/v1/keys/${id}`, { method: 'DELETE' })).status).toBe(204);
+    expect((await call('/v1/me', { key })).status).toBe(401);
+    letGo();
+    await early;
+    expect((await call('/v1/me', { key })).status).toBe(401);
   });
 
   test('a key is looked up once for many requests', async () => {
@@ -267,6 +339,35 @@ describe('health', () => {
       status: 'ok',
       checks: { database: true, schema: true, last_tick: { ok: true } },
     });
+  });
+
+  test('DB-6: with a clock a day ahead, a process is ready once a scheduler has ticked', async () => {
+    await db.sql('TRUNCATE schedulers');
+    const { call, syncline } = await startService(db);
+    moveClocks({ wallMs: dayMs, monotonicMs: 0 });
+    await syncline.start({ roles: ['scheduler'] });
+    await until('a scheduler has ticked', async () => (await syncline.status()).lastTickAt !== undefined);
+    const { status, body } = await call('/readyz', { key: undefined });
+    expect([status, body['status']]).toEqual([200, 'ok']);
+  });
+
+  test('DB-6: with a clock a day behind, a process is not ready when no scheduler ticks', async () => {
+    await db.sql('TRUNCATE schedulers');
+    await db.sql(
+      `INSERT INTO schedulers (id, host, pid, started_at, ticked_at, tick_ms, scheduled, clock_skew_seconds)
+       VALUES (gen_random_uuid(), 'h', 1, now(), now() - interval '50 minutes', 1, 0, 0)`,
+    );
+    const { call } = await startService(db);
+    moveClocks({ wallMs: -dayMs, monotonicMs: 0 });
+    const { status, body } = await call('/readyz', { key: undefined });
+    expect([status, body['checks']]).toEqual([
+      503,
+      expect.objectContaining({
+        database: true,
+        schema: true,
+        last_tick: expect.objectContaining({ ok: false }),
+      }),
+    ]);
   });
 
   test('without its database it is alive and not ready, and says no more than that', async () => {

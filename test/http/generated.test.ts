@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -97,7 +98,7 @@ async function refill({ tenantId, marker }: Belongings): Promise<void> {
     const steady = await view.connections.create({ tenantId, provider: 'steady', config });
     await view.connections.trigger(steady.id);
     await view.consumers.move(`reader ${i}`, 'beginning');
-    await view.keys.create({ name: 'to be revoked' });
+    await view.keys.create({ name: `to be revoked ${randomUUID()}` });
     const secret = { type: 'api_key' as const, key: `${marker}-kept` };
     secrets.add(secret.key);
     await view.credentials.create({ tenantId, provider: 'steady', secret });
@@ -168,7 +169,7 @@ const shown = ({ method, target, headers, body }: WireRequest) =>
 
 describe('robustness: whatever is sent, the service answers, and answers well', () => {
   it(`robustness: ${asked} generated requests, right and wrong in every way, are answered or refused in form`, {
-    timeout: 180_000,
+    timeout: 600_000,
   }, async () => {
     const chance = chanceOf(seed);
     const faults: string[] = [];

@@ -1,6 +1,6 @@
 import { OpenAPIHono } from '@hono/zod-openapi';
 import { Hono } from 'hono';
-import { expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { type HandlerOptions, synclineHandler } from '../../src/hono.ts';
 import { startServer } from '../../src/http/server.ts';
 import { silent, tenant, useDatabase } from '../setup/database.ts';
@@ -9,6 +9,7 @@ import { listen } from './events.ts';
 import { call, closeLater, cookieOf } from './service.ts';
 
 const db = useDatabase();
+beforeEach(() => db.sql('TRUNCATE api_keys, sessions'));
 
 async function mounted(
   mount: (handler: Hono) => Parameters<typeof startServer>[0]['app'],
@@ -105,4 +106,12 @@ test('streams end when the application says so', async () => {
   await until('it has begun', () => listener.events.length > 0);
   stop.abort();
   await listener.ended;
+});
+
+test('isolation: a tenantId of null from the application does not get the view of an operator', async () => {
+  const callers: unknown[] = [{ actor: 'anna' }, { actor: 'anna', tenantId: null }];
+  const authenticate = (() => callers.shift()) as unknown as NonNullable<HandlerOptions['authenticate']>;
+  const { ask } = await mounted(under('/sync'), { authenticate });
+  expect((await ask('/sync/v1/connections', { key: undefined })).status).toBe(200);
+  expect((await ask('/sync/v1/connections', { key: undefined })).status).toBe(400);
 });

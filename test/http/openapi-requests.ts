@@ -4,6 +4,11 @@ import type { WireRequest } from './wire.ts';
 /** What goes into the fields of one request. A field that is not in it is left out. */
 export type Values = ReadonlyMap<Field, unknown>;
 
+let newNames = 0;
+/** Names of valid keys are unique, so each request that creates one has a name of its own. */
+const isNewName = ({ id }: Operation, { name, schema }: Field, value: unknown) =>
+  id === 'createKey' && name === 'name' && value === schema.example;
+
 export function toRequest(operation: Operation, values: Values): WireRequest {
   const query = new URLSearchParams();
   const body: Record<string, unknown> = {};
@@ -11,7 +16,7 @@ export function toRequest(operation: Operation, values: Values): WireRequest {
   for (const [field, value] of values) {
     if (field.in === 'path') path = path.replace(`{${field.name}}`, () => encodeURIComponent(String(value)));
     else if (field.in === 'query') query.append(field.name, String(value));
-    else put(body, field.path, value);
+    else put(body, field.path, isNewName(operation, field, value) ? `${value} ${++newNames}` : value);
   }
   const target = query.size > 0 ? `${path}?${query}` : path;
   if (!operation.hasBody) return { method: operation.method, target };

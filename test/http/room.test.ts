@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { usualLimits } from '../../src/http/context.ts';
+import { defaultLimits } from '../../src/http/context.ts';
 import { createRoom } from '../../src/http/room.ts';
 
-const { deliveryBytes, deliveriesBytes } = usualLimits;
+const { deliveryBytes, deliveriesBytes } = defaultLimits;
 const piece = 64 * 1024;
 
 /** As many pieces as there are, one after the other, as they come in. */

@@ -40,6 +40,7 @@ const providers = { steady: 8, broken: 3, shaky: 3, locked: 2, stuck: 3, unserve
 const oauth2 = {
   authorizationUrl: 'http://127.0.0.1:9/authorize',
   tokenUrl: 'http://127.0.0.1:9/token',
+  optional: true,
   clientId: 'the-app',
   clientSecret: 'the-secret-of-the-app',
 };
@@ -135,6 +136,11 @@ async function settle(database: TestDatabase, engine: Syncline): Promise<Settled
         `INSERT INTO budgets (key, tenant_id, provider_slug, credential_id, name, most, stated, period_seconds, opened_at, resets_at, opens_at)
          VALUES ($1::text || '/core/' || $3::text, $2, $1::text, $3::text::uuid, $4, 100, 100, 60, now(), now() + interval '1 hour', now() + interval '1 hour')`,
         [provider, tenantId, made.id, `${marker}-budget`],
+      );
+      await database.sql(
+        `INSERT INTO deletions (connection_id, tenant_id, provider_slug, actor, reason, error, estimated_signals, requested_at, updated_at, finished_at)
+         VALUES ($1, $2, $3, $4, $5, $6, 1, now(), now(), now())`,
+        [id, tenantId, provider, `${marker}-actor`, `${marker}-deleted`, `${marker}-error`],
       );
     }
   return { tenantId, marker, key, webhookSecret, keys, credentials };

@@ -24,7 +24,7 @@ beforeAll(async () => {
     [tenant, 'evil\u001b[31mname\u009b2J\u202e'],
   );
   await severalAtATime(3, [...cliCases], async (one) => void ended.set(one, await run(one)));
-}, 180_000);
+}, 600_000);
 
 const environment = () => ({ SYNCLINE_DATABASE_URL: database.url, SYNCLINE_METRICS_PORT: '0' });
 

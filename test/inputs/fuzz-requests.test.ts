@@ -37,7 +37,7 @@ beforeAll(async () => {
   operations = operationsOf(JSON.parse(text) as Document);
   findForeign = await finderOf(database, foreign, own);
   cursors = await bothCursors();
-}, 180_000);
+}, 600_000);
 afterAll(async () => {
   wire?.close();
   await closeServer?.();

@@ -106,9 +106,10 @@ const waits: readonly Part[] = [
   right(() => 1e308),
   wrong(() => -1),
   wrong(() => Number.NaN),
-  wrong(() => '60'),
+  right(() => '60'),
+  right(() => null),
+  wrong(() => 'soon'),
   wrong(() => 60n),
-  wrong(() => null),
 ];
 
 const kind = Symbol.for('syncline.connector-error');

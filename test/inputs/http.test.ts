@@ -51,7 +51,7 @@ beforeAll(async () => {
     foreignCursors: await cursorsOf(foreign.key),
   };
   findForeign = await finderOf(database, foreign, own);
-}, 180_000);
+}, 600_000);
 afterAll(async () => {
   wire?.close();
   await closeServer?.();
@@ -78,9 +78,11 @@ async function cursorsOf(key: string): Promise<Record<string, string>> {
   return cursors;
 }
 
-/** Everything that is stored, but for what beats by itself. */
+/** Everything that is stored, but for what beats by itself, and the record of refused keys. */
 const stored = async () =>
-  (await allRows(database)).filter((row) => !/^(processes|schedulers|api_keys|sessions) /.test(row)).sort();
+  (await allRows(database))
+    .filter((row) => !/^(processes|schedulers|api_keys|sessions) |,(key|session)\.refused,/.test(row))
+    .sort();
 
 function sent({ as, ask }: HttpCase): WireRequest {
   const request = ask(asked);

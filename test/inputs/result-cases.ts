@@ -195,11 +195,11 @@ export const resultCases: readonly ResultCase[] = [
   unusable('hasMore that is 1', () => ({ signals: [], hasMore: 1 }), /hasMore is 1/),
   ...(
     [
-      ['text', '60', '"60"'],
+      ['text', 'soon', '"soon"'],
+      ['empty text', '', '""'],
       ['a BigInt', 60n, '60'],
       ['NaN', Number.NaN, 'NaN'],
       ['negative', -1, '-1'],
-      ['null', null, 'null'],
       ['a Date', new Date(0), 'an invalid Date'],
       ['a list', [60], 'an array'],
     ] as const
@@ -207,7 +207,9 @@ export const resultCases: readonly ResultCase[] = [
     unusable(
       `retryAfterSeconds that is ${what}`,
       () => ({ ...page(signal(1)), hasMore: true, retryAfterSeconds }),
-      new RegExp(`^retryAfterSeconds is ${shown}; it must be a number of seconds, 0 or more\\.$`),
+      new RegExp(
+        `^retryAfterSeconds is ${shown}; it must be a number of seconds, 0 or more, or an HTTP date\\.$`,
+      ),
     ),
   ),
   unusable(

@@ -78,7 +78,8 @@ describe('streams', () => {
     const waitAfter = async (error: Error) => (await run(['a', 'b'], failing('b', error))).retryAfterSeconds;
     expect(await waitAfter(new RateLimitedError({ retryAfterSeconds: 5 }))).toBe(5);
     // What is no time to wait must not cost the run what it has read.
-    for (const retryAfterSeconds of [undefined, 0, -1, Number.NaN, '5' as unknown as number])
+    expect(await waitAfter(new RateLimitedError({ retryAfterSeconds: '5' }))).toBe('5');
+    for (const retryAfterSeconds of [undefined, null, 0, -1, Number.NaN, 'soon'])
       expect(await waitAfter(new RateLimitedError({ retryAfterSeconds }))).toBeUndefined();
     // The provider was not asked: the next run is parked, and says why.
     expect(await waitAfter(new RateLimitedError({ retryAfterSeconds: 5, parked: true }))).toBeUndefined();

@@ -3,6 +3,7 @@ import { testPorts } from '../setup/clock.ts';
 import { connector } from '../setup/connector.ts';
 import { tenant, useDatabase } from '../setup/database.ts';
 import { recordingLogger } from '../setup/log.ts';
+import { until } from '../setup/until.ts';
 
 const database = useDatabase();
 const { sql, job, connect } = database;
@@ -148,6 +149,28 @@ describe('EXE-2: the order', () => {
       `SELECT connection_id FROM sync_jobs WHERE scheduled_at = 'infinity'`,
     );
     expect((await engine.connections.explain(row?.connection_id as string)).state).toBe('scheduled');
+  });
+
+  it('EXE-2: ended backoffs compete by priority, then scheduled_at, however many there are', async () => {
+    const last = '2025-01-01T11:59:59Z';
+    await sql(
+      `WITH c AS (INSERT INTO connections (tenant_id, provider_slug) SELECT $1, 'github' FROM generate_series(1, 2500) RETURNING id)
+       INSERT INTO sync_jobs (tenant_id, provider_slug, connection_id, job_type, scheduled_at, retry_after)
+       SELECT $1, 'github', id, 'incremental', '2025-01-01T08:00:00Z', '2025-01-01T09:00:00Z' FROM c`,
+      [tenant],
+    );
+    const ready = await job(await connect(), { scheduled_at: '2025-01-01T07:59:00Z' });
+    const earliest = await job(await connect(), { scheduled_at: '2025-01-01T07:00:00Z', retry_after: last });
+    const highest = await job(await connect(), {
+      priority: 9,
+      scheduled_at: '2025-01-01T11:00:00Z',
+      retry_after: last,
+    });
+    const { engine, ran } = noting();
+    await engine.start({ roles: ['executor'] });
+    await until('three have run', async () => ran.length >= 3);
+    await engine.stop();
+    expect(ran.slice(0, 3)).toEqual([highest, earliest, ready]);
   });
 
   it('EXE-2: a job that was retried keeps its place by scheduled_at, not by when its pause ended', async () => {

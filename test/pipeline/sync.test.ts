@@ -343,7 +343,7 @@ describe('EXE-6: more to come', () => {
 });
 
 describe('EXE-7: the next page waits where the provider asks for it', () => {
-  const limited = (retryAfterSeconds?: number) => {
+  const limited = (retryAfterSeconds?: number | string | null) => {
     const starts: unknown[] = [];
     const one = connector(({ cursor }) => {
       starts.push(cursor);
@@ -381,6 +381,18 @@ describe('EXE-7: the next page waits where the provider asks for it', () => {
     ports.advance(1000);
     expect(await engine.drain()).toMatchObject({ claimed: 1, succeeded: 1, signals: 1 });
     expect(starts).toEqual([undefined, 1]);
+  });
+
+  it.each([
+    ['seconds', '60', later(60)],
+    ['an HTTP date', 'Wed, 01 Jan 2025 12:01:00 GMT', later(60)],
+    ['a date that has passed', 'Wed, 01 Jan 2025 11:00:00 GMT', null],
+    ['null', null, null],
+  ])('EXE-7: retryAfterSeconds of a page may be the text of a header: %s', async (_, text, until) => {
+    await job(await connect());
+    await drain(limited(text).one, exact);
+    const next = await waiting();
+    expect(next?.retry_after ?? null).toEqual(until);
   });
 
   it('EXE-7: the pause has jitter on top, and is a week at most', async () => {
@@ -465,6 +477,24 @@ describe('EXE-7, EXE-8: failures', () => {
     ['a transient error', new TransientError('later'), 'transient', 5],
     ['a rate limit without a hint', new RateLimitedError(), 'rate_limited', 5],
     ['a rate limit with a hint', new RateLimitedError({ retryAfterSeconds: 120 }), 'rate_limited', 120],
+    [
+      'a rate limit with a hint as text',
+      new RateLimitedError({ retryAfterSeconds: '120' }),
+      'rate_limited',
+      120,
+    ],
+    [
+      'a rate limit with an HTTP date',
+      new RateLimitedError({ retryAfterSeconds: 'Wed, 01 Jan 2025 12:02:00 GMT' }),
+      'rate_limited',
+      120,
+    ],
+    [
+      'a rate limit with a hint that says nothing',
+      new RateLimitedError({ retryAfterSeconds: 'soon' }),
+      'rate_limited',
+      5,
+    ],
   ])('EXE-7: %s puts the job back with a pause, one attempt charged', async (_name, error, kind, seconds) => {
     await job(await connect(), { attempts: 0, started_at: null });
     const { totals } = await drain(failing(error));
@@ -480,6 +510,12 @@ describe('EXE-7, EXE-8: failures', () => {
     const pause = ((row.retry_after as Date).getTime() - noon.getTime()) / 1000;
     expect(pause).toBeGreaterThanOrEqual(seconds);
     expect(pause).toBeLessThanOrEqual(seconds * 1.1);
+  });
+
+  it('EXE-7: a hint that cannot be read is reported to the author of the connector', async () => {
+    await job(await connect());
+    const { warnings } = await drain(failing(new RateLimitedError({ retryAfterSeconds: 'soon' })));
+    expect(warnings.filter((warning) => /got "soon"; it is ignored/.test(warning))).toHaveLength(1);
   });
 
   it('EXE-7: the pause doubles with earlier failures and stays within its window', async () => {

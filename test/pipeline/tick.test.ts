@@ -310,6 +310,21 @@ describe('SCH-6: bootstrap', () => {
     expect((await metadataOf(id))?.sync['next_run_at']).toBe(iso('12:14:00'));
   });
 
+  it.each([
+    ['first_activated_at', { metadata: { sync: { first_activated_at: '2026-02-05T12:00:00Z' } } }],
+    ['created_at', { created_at: '2026-02-05T12:00:00Z' }],
+  ])('SCH-6: a %s 400 days ahead does not delay the second run', async (_field, columns) => {
+    const id = await connect({ created_at: iso('12:00:00'), ...columns });
+    await tick('12:00:00', { scheduler: { jitterPctMax: 0 } });
+    expect((await metadataOf(id))?.sync['next_run_at']).toBe(iso('12:15:00'));
+    await sql(`UPDATE sync_jobs SET status = 'succeeded', finished_at = $2 WHERE connection_id = $1`, [
+      id,
+      iso('12:00:30'),
+    ]);
+    await tick('12:14:30', { scheduler: { jitterPctMax: 0 } });
+    expect((await jobsOf(id)).map((job) => job.scheduled_at)).toEqual([at('12:15:30')]);
+  });
+
   it('SCH-6: an old activation time places one job, and the pending job blocks a second', async () => {
     const id = await connect({ metadata: { sync: { first_activated_at: '2020-01-01T00:00:00Z' } } });
     expect(await tick('12:00:00')).toMatchObject({ scheduled: 1 });

@@ -389,6 +389,7 @@ describe('an idle executor', () => {
       ...ports,
       monotonicMs: () => sleptMs,
       now: () => Date.parse('2025-01-01T12:00:00Z') + sleptMs,
+      databaseTime: () => new Date(Date.parse('2025-01-01T12:00:00Z') + sleptMs),
       sleep: async (ms, signal) => {
         const wakeAtMs = sleptMs + ms;
         while (sleptMs < wakeAtMs && !signal.aborted) await new Promise(setImmediate);
@@ -401,6 +402,9 @@ describe('an idle executor', () => {
       await new Promise((resolve) => setTimeout(resolve, 20));
       return statements.length === before;
     };
+    const hasStarted = async () =>
+      ['WITH renewed', 'COMMIT'].every((start) => statements.some((text) => text.startsWith(start)));
+    await until(hasStarted);
     await until(statementsSoFar);
     statements.length = 0;
     for (; sleptMs < 60_000; sleptMs += 1000) await until(statementsSoFar);

@@ -203,7 +203,8 @@ describe('a pool whose connections are all busy', () => {
       );
       const busy = Promise.allSettled(locked.map(({ id }) => syncline.connections.pause(id)));
       const waiting = `pg_stat_activity WHERE datname = current_database() AND application_name = 'syncline' AND wait_event_type = 'Lock'`;
-      await until('both connections wait', async () => (await countOf(sql, waiting)) === 2);
+      // Callers may hold one of the two; the other is the engine's.
+      await until('a connection waits', async () => (await countOf(sql, waiting)) === 1);
 
       const [alive] = await sql<{ id: string; until: Date }>('SELECT id, expires_at AS until FROM processes');
       if (isSomebodyDead)
@@ -223,7 +224,7 @@ describe('a pool whose connections are all busy', () => {
         const now = await lease();
         return !now?.lives || now.until.getTime() > twoLeasesLater;
       });
-      expect(await countOf(sql, waiting)).toBe(2);
+      expect(await countOf(sql, waiting)).toBe(1);
       expect((await lease())?.lives).toBe(true);
       expect(wasAborted).toBe(false);
 

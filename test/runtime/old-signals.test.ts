@@ -2,7 +2,6 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { type TestPorts, testPorts } from '../setup/clock.ts';
 import { tenant, useDatabase } from '../setup/database.ts';
 import { runJanitor } from '../setup/janitor.ts';
-import { untilSessionsEnd } from '../setup/sessions.ts';
 
 const database = useDatabase();
 const { sql } = database;
@@ -121,36 +120,5 @@ describe('the janitor, of transactions that stored many signals', () => {
     await round(janitor.ports);
     expect([await countOf('signals'), await countOf('feed')]).toEqual([0, 0]);
     await janitor.stop();
-  });
-
-  it('does not pass what it has deleted again for every batch, though an old snapshot keeps it in the index', async () => {
-    await store(12_000, '2 days');
-    await sql(
-      `INSERT INTO feed (batch, position, created_at)
-       SELECT gen_random_uuid(), nextval('feed_position'), '2024-12-01T00:00:00Z' FROM generate_series(1, 12000)`,
-    );
-    const client = await database.session();
-    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
-    await client.query('SELECT');
-    const entriesRead = async (index: string) => {
-      await untilSessionsEnd(database);
-      const [row] = await sql<{ n: number }>(
-        'SELECT idx_tup_read::int AS n FROM pg_stat_user_indexes WHERE indexrelname = $1',
-        [index],
-      );
-      return row?.n ?? Number.NaN;
-    };
-    const indexes = ['idx_signals_batch', 'idx_feed_position'];
-    const before = await Promise.all(indexes.map(entriesRead));
-    await runJanitor(database, { retention });
-    expect([await countOf('signals'), await countOf('feed')]).toEqual([0, 0]);
-    const after = await Promise.all(indexes.map(entriesRead));
-    const [ofSignals, ofFeed] = after.map((n, i) => n - (before[i] as number));
-    // From the beginning of the batch, or of the feed, each time they would read 42,000 and more.
-    expect(ofSignals).toBeGreaterThanOrEqual(12_000);
-    expect(ofSignals).toBeLessThan(15_000);
-    // While the large one is deleted, the 2,000 first batches are read with each step.
-    expect(ofFeed).toBeGreaterThanOrEqual(12_000);
-    expect(ofFeed).toBeLessThan(30_000);
   });
 });

@@ -86,12 +86,14 @@ describe('the scheduler role', () => {
 
   it('what Postgres says is told as it is: a read-only server is not an unreachable one', async () => {
     await connect();
-    const url = new URL(database.url);
-    url.searchParams.set('options', '-c default_transaction_read_only=on');
-    const syncline = database.engine({ database: url.href });
-    await expect(syncline.tick()).rejects.toMatchObject({
+    // As a replica answers; the setting of a session would be overruled (DB-5).
+    await sql(`CREATE FUNCTION read_only() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      RAISE EXCEPTION 'cannot execute INSERT in a read-only transaction' USING ERRCODE = 'read_only_sql_transaction'; END $$`);
+    await sql('CREATE TRIGGER refuse BEFORE INSERT ON sync_jobs EXECUTE FUNCTION read_only()');
+    await expect(database.engine().tick()).rejects.toMatchObject({
       message: expect.stringContaining('read-only transaction'),
     });
+    await sql('DROP FUNCTION read_only CASCADE');
   });
 
   it('an unknown role is refused with a suggestion', async () => {

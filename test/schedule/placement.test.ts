@@ -25,7 +25,8 @@ describe('SCH-5: the slot', () => {
   ])('SCH-5: last %s, now %s: slot %s, next run at %s', (last, now, slot, next) => {
     const placed = place({
       lastEndedMs: at(last),
-      activatedMs: 0,
+      activatedMs: undefined,
+      createdMs: 0,
       baseSeconds: 900,
       jitterSeconds: 45,
       nowMs: at(now),
@@ -58,7 +59,8 @@ describe('SCH-5: the slot', () => {
           const nowMs = lastEndedMs + elapsed;
           const { slotMs, nextRunAtMs } = place({
             lastEndedMs,
-            activatedMs: 0,
+            activatedMs: undefined,
+            createdMs: 0,
             baseSeconds,
             jitterSeconds: 0,
             nowMs,
@@ -74,7 +76,14 @@ describe('SCH-5: the slot', () => {
   it('SCH-5: a ten-year outage gives a slot of the last interval', () => {
     const lastEndedMs = at('00:00:00');
     const nowMs = lastEndedMs + 10 * 365 * 24 * hour + 123_456;
-    const { slotMs } = place({ lastEndedMs, activatedMs: 0, baseSeconds: 900, jitterSeconds: 0, nowMs });
+    const { slotMs } = place({
+      lastEndedMs,
+      activatedMs: undefined,
+      createdMs: 0,
+      baseSeconds: 900,
+      jitterSeconds: 0,
+      nowMs,
+    });
     expect(nowMs - slotMs).toBeLessThan(900_000);
   });
 
@@ -86,7 +95,8 @@ describe('SCH-5: the slot', () => {
     for (let now = start; now < end; ) {
       const { slotMs, nextRunAtMs } = place({
         lastEndedMs: last,
-        activatedMs: 0,
+        activatedMs: undefined,
+        createdMs: 0,
         baseSeconds: 900,
         jitterSeconds: 0,
         nowMs: now,
@@ -103,7 +113,8 @@ describe('SCH-5: the slot', () => {
   it('SCH-5: an end a little ahead of now, from another clock, is counted from', () => {
     const placed = place({
       lastEndedMs: at('12:00:05'),
-      activatedMs: 0,
+      activatedMs: undefined,
+      createdMs: 0,
       baseSeconds: 900,
       jitterSeconds: 0,
       nowMs: at('12:00:00'),
@@ -114,7 +125,8 @@ describe('SCH-5: the slot', () => {
   it('SCH-5: an end far ahead of now, from a broken clock, does not keep the connection from running', () => {
     const placed = place({
       lastEndedMs: Date.UTC(2999, 0),
-      activatedMs: 0,
+      activatedMs: undefined,
+      createdMs: 0,
       baseSeconds: 900,
       jitterSeconds: 0,
       nowMs: at('12:00:00'),
@@ -128,6 +140,7 @@ describe('SCH-6: bootstrap', () => {
     const placed = place({
       lastEndedMs: undefined,
       activatedMs: at('12:00:00'),
+      createdMs: 0,
       baseSeconds: 900,
       jitterSeconds: 45,
       nowMs: at('12:00:30'),
@@ -143,6 +156,7 @@ describe('SCH-6: bootstrap', () => {
     const placed = place({
       lastEndedMs: undefined,
       activatedMs: at('08:00:00'),
+      createdMs: 0,
       baseSeconds: 900,
       jitterSeconds: 0,
       nowMs: at('12:00:00'),
@@ -156,6 +170,7 @@ describe('SCH-6: bootstrap', () => {
       const placed = place({
         lastEndedMs: undefined,
         activatedMs,
+        createdMs: Number.POSITIVE_INFINITY,
         baseSeconds: 900,
         jitterSeconds: 0,
         nowMs: at('12:00:00'),
@@ -163,4 +178,44 @@ describe('SCH-6: bootstrap', () => {
       expect(placed.nextRunAtMs).toBe(at('12:15:00'));
     },
   );
+
+  it.each([
+    ['12:00:01', '11:00:00', '11:15:00'],
+    ['12:00:00', '11:00:00', '12:15:00'],
+    ['13:00:00', '14:00:00', '12:15:00'],
+    [undefined, '14:00:00', '12:15:00'],
+  ])('SCH-6: at 12:00, activated at %s and created at %s: next run at %s', (activated, created, next) => {
+    const placed = place({
+      lastEndedMs: undefined,
+      activatedMs: activated === undefined ? undefined : at(activated),
+      createdMs: at(created),
+      baseSeconds: 900,
+      jitterSeconds: 0,
+      nowMs: at('12:00:00'),
+    });
+    expect(placed).toEqual({
+      slotMs: at('12:00:00'),
+      scheduledAtMs: at('12:00:00'),
+      nextRunAtMs: at(next),
+    });
+  });
+
+  it('SCH-6: no activation or creation time puts next_run_at more than an interval and jitter ahead', () => {
+    const anyTime = fc.oneof(fc.double({ noNaN: true }), fc.integer({ min: 0, max: Date.UTC(2100, 0, 1) }));
+    fc.assert(
+      fc.property(
+        fc.option(anyTime, { nil: undefined }),
+        anyTime,
+        anyBase,
+        fc.integer({ min: 0, max: 604_800 }),
+        anyLast,
+        (activatedMs, createdMs, baseSeconds, jitterSeconds, nowMs) => {
+          const input = { lastEndedMs: undefined, activatedMs, createdMs, baseSeconds, jitterSeconds, nowMs };
+          const latestMs = nowMs + (baseSeconds + jitterSeconds) * 1000;
+          expect(place(input).nextRunAtMs).toBeLessThanOrEqual(latestMs);
+        },
+      ),
+      { numRuns: 2000 },
+    );
+  });
 });

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { createHmac } from 'node:crypto';
+import { newVisitor } from '../credentials/visitor.ts';
 import { type Answer, type Call, call as callUrl } from '../http/service.ts';
 import type { TestDatabase } from '../setup/database.ts';
 import { tenant } from '../setup/database.ts';
@@ -192,9 +193,11 @@ async function consent({ plant, outputs }: CanaryWorld, ask: Ask): Promise<void>
   const id = (await ask('/v1/connections?provider=oauth')).body.items[0]?.['id'];
   for (const kind of ['refused', 'broken', 'good']) {
     const { body } = await ask('/v1/connections/authorize', post({ connection_id: id }));
-    const state = new URL(String(body['authorization_url'])).searchParams.get('state');
+    const { location, headers: started } = await newVisitor().proceed(String(body['authorization_url']));
+    const state = new URL(location).searchParams.get('state');
     const code = encodeURIComponent(`${kind}${plant(`a code of a consent that is ${kind}`)}`);
-    const headers = { accept: 'text/html' };
+    const cookie = started.getSetCookie()[0]?.split(';')[0] ?? '';
+    const headers = { accept: 'text/html', cookie };
     await ask(`/v1/connections/callback?state=${state}&code=${code}`, { key: undefined, headers });
     const last = outputs.at(-1);
     if (last) last.from = 'GET the callback';

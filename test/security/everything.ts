@@ -9,7 +9,12 @@ export const crm = defineConnector({
   provider: 'crm',
   name: 'CRM',
   webhook: { verify: githubSignature(), react: githubReaction },
-  oauth2: { authorizationUrl: 'https://crm.example/a', tokenUrl: 'https://crm.example/t', clientId: 'app' },
+  oauth2: {
+    authorizationUrl: 'https://crm.example/a',
+    tokenUrl: 'https://crm.example/t',
+    clientId: 'app',
+    optional: true,
+  },
   sync: async ({ cursor, log, credentials, budgets, connection, job }) => {
     log.info('looked');
     if (credentials.id !== undefined) await credentials.get();

@@ -6,6 +6,7 @@ const database = useDatabase();
 
 const expected = {
   'x-content-type-options': /^nosniff$/,
+  'x-frame-options': /^DENY$/,
   'referrer-policy': /^no-referrer$/,
   'cross-origin-resource-policy': /^same-origin$/,
   'content-security-policy':
@@ -50,6 +51,8 @@ describe('headers: on every answer, whoever writes it', () => {
       ['/metrics', {}],
       [`/${'x'.repeat(9000)}`, {}],
       ['/v1/webhooks/github/nobody', { method: 'POST', key: undefined, body: '{}' }],
+      ['/v1/connections/consent?link=x', { key: undefined, headers: { accept: 'text/html' } }],
+      ['/v1/connections/consent', { method: 'POST', key: undefined, headers: { accept: 'text/html' } }],
       ['/v1/connections/callback?state=x', { key: undefined, headers: { accept: 'text/html' } }],
     ] as const) {
       const { headers } = await call(path, request);

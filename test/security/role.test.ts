@@ -161,6 +161,16 @@ describe('least privilege: the role that processes run as', () => {
     await expect(as('app', statement)).rejects.toMatchObject({ code: '42501' });
   });
 
+  it('FEED-4: repairs a feed sequence that is behind, though it may not set it', async () => {
+    await as('admin', `SELECT setval('syncline.feed_position', 1, false)`);
+    const highest = `SELECT greatest((SELECT max(position) FROM syncline.feed), (SELECT position FROM syncline.feed_start)) AS n`;
+    const { fixed } = await engine().doctor({ fix: true });
+    expect(fixed).toHaveLength(1);
+    expect(await as('admin', 'SELECT last_value AS n FROM syncline.feed_position')).toEqual(
+      await as('admin', highest),
+    );
+  });
+
   it('is told who may, when it is asked to migrate to a schema that is not there', async () => {
     const other = engine({ database: { url: database.urlOf('app'), schema: 'not_there' } });
     await expect(other.migrate()).rejects.toMatchObject({ code: 'DATABASE_REFUSED' });

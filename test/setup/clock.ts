@@ -33,7 +33,7 @@ export function testPorts(start = '2025-01-01T12:00:00Z', random: () => number =
         fellAsleep(ms);
       });
     },
-    leaseTime: () => null,
+    databaseTime: () => new Date(nowMs),
     query: (_statement, send) => send(),
     fetch: systemPorts.fetch,
     set: (iso) => {

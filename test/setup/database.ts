@@ -40,7 +40,9 @@ export function useDatabase(): TestDatabase {
     sql: async <Row extends object>(text: string, values?: unknown[]) =>
       (await pool.query<Row>(text, values)).rows,
     engine: (options) => {
-      const engine = createSyncline({ database: database.url, logger: silent, ...options });
+      // However busy the machine is, requests are not refused for it.
+      const server = { maxLoopDelayMs: 60_000, ...options?.server };
+      const engine = createSyncline({ database: database.url, logger: silent, ...options, server });
       engines.push(engine);
       return engine;
     },
@@ -85,7 +87,9 @@ export function useDatabase(): TestDatabase {
       return client;
     },
     empty: async () => {
-      await database.sql('TRUNCATE connections, sync_jobs, signals, processes, events, credentials CASCADE');
+      await database.sql(
+        'TRUNCATE connections, sync_jobs, signals, processes, events, credentials, deletions CASCADE',
+      );
     },
   };
 

@@ -17,7 +17,11 @@ export interface Plan {
 export async function explain(url: string, send: (db: Queryable) => Promise<unknown>): Promise<Plan> {
   let plan: Plan | undefined;
   const { config } = loadConfig({ options: { database: url } });
-  const db = openDatabase(config.database, systemPorts, () => expect.fail());
+  const db = openDatabase(config.database, {
+    ports: systemPorts,
+    onConnectionLost: () => expect.fail(),
+    onSkew: () => {},
+  });
   await db.transaction((tx) =>
     send({
       schema: tx.schema,

@@ -5,6 +5,7 @@ import pg from 'pg';
 import type { TestProject } from 'vitest/node';
 import { loadConfig } from '../../src/config/load.ts';
 import { startEmbeddedPostgres } from '../../src/dev/postgres.ts';
+import { systemPorts } from '../../src/ports.ts';
 import { migrate } from '../../src/store/migrate.ts';
 
 declare module 'vitest' {
@@ -26,7 +27,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
 
   await onServer(serverUrl, (client) => client.query(`CREATE DATABASE ${templateDatabase}`));
   const { config } = loadConfig({ options: { database: databaseUrl(serverUrl, templateDatabase) } });
-  await migrate(config.database);
+  await migrate(config.database, { ports: systemPorts, onBlocked: () => {} });
   project.provide('serverUrl', serverUrl);
   project.provide('templateDatabase', templateDatabase);
 

@@ -36,6 +36,7 @@ export interface WorkerOptions {
   /** What it has connectors for. */
   providers: string[];
   executor?: ConfigOptions['executor'];
+  rateLimit?: ConfigOptions['rateLimit'];
   /** Engines in this one process. */
   engines?: number;
   /** Whether signals have a dedupe key. Without one, nothing but the claim keeps them from being stored twice. */
@@ -44,6 +45,8 @@ export interface WorkerOptions {
   syncMs?: number;
   /** Providers that never answer. */
   hangs?: string[];
+  /** Providers whose connector kills its process. */
+  kills?: string[];
   /** It does not look after the jobs of dead processes, so that what it sends does not depend on them. */
   leavesTheDead?: boolean;
   fault?: Fault;

@@ -45,15 +45,11 @@ export interface EngineOptions {
   onSaid: (message: string) => void;
 }
 
-/** As many dates as an engine can have on their way at once, and then some. */
-const datesKept = 64;
-
 export function createEngine(options: EngineOptions): Engine {
   const { name, roles, random, now, stage, trace } = options;
   const owner = `${ownerPrefix}${name}`;
   const bornMs = now();
   const ids = new Set<string>();
-  const dates: Date[] = [];
   const actor = {
     name,
     owner,
@@ -68,10 +64,6 @@ export function createEngine(options: EngineOptions): Engine {
     wakesFor: undefined,
     keepsLease: false,
     made: (id: string) => ids.has(id),
-    // The clock of the database is read when a statement gets there, not when it was written down here.
-    beforeSend: () => {
-      for (const date of dates) date.setTime(now());
-    },
   };
   const ports: Ports = {
     now: () => now() + actor.skewMs,
@@ -83,12 +75,7 @@ export function createEngine(options: EngineOptions): Engine {
       return id;
     },
     sleep: (ms, signal) => stage.sleep(actor, ms, signal),
-    leaseTime: () => {
-      const date = new Date(now());
-      dates.push(date);
-      if (dates.length > datesKept) dates.shift();
-      return date;
-    },
+    databaseTime: () => new Date(now()),
     query: (text, send) => stage.statement(actor, text, send),
     fetch: () => Promise.reject(new Error('Nothing is fetched here.')),
   };

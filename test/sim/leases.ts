@@ -23,6 +23,26 @@ export function lookAtTaken(simulation: Simulation, { kind, before, rows }: Stat
   });
 }
 
+/** DB-6: a claim takes what is due by the clock of the database, whatever the clock of its process shows. */
+export function lookAtClaimed(simulation: Simulation, { kind, rows }: StatementEnd): void {
+  if (kind !== 'mark running' || rows.length === 0) return;
+  const ids = rows.map((row) => (row as { id: string }).id);
+  const at = new Date(simulation.clock.nowMs);
+  simulation.looks.push(async () => {
+    const early = await simulation.database.overseer.sql<{ id: string; connection_id: string }>(
+      `SELECT id, connection_id FROM sync_jobs WHERE id = ANY ($1::uuid[]) AND scheduled_at > $2`,
+      [ids, at],
+    );
+    for (const { id: jobId, connection_id: connectionId } of early)
+      simulation.violations.push({
+        invariant: 'no job is claimed before it is due',
+        jobId,
+        connectionId,
+        detail: `at ${at.toISOString()}`,
+      });
+  });
+}
+
 /** EXE-10: nobody has to wait for the jobs of a process that has stopped, unless it said that it could not help it. */
 export function lookAtStopped(simulation: Simulation, engine: Engine): void {
   if (engine.keepsLease) return;

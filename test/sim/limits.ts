@@ -17,14 +17,17 @@ const limitNames = {
   idle_in_transaction_session_timeout: 'idleMs',
 } as const;
 const limitPattern =
-  /set_config\('(lock_timeout|statement_timeout|idle_in_transaction_session_timeout)', '(\d+)', true\)/g;
+  /set_config\('(lock_timeout|statement_timeout|idle_in_transaction_session_timeout)', '(\d+)', (true|false)\)/g;
 
 /** The limits that a transaction begins with, and the statement without them. */
 export function withoutLimits(text: string): { text: string; limits: Limits } {
   const limits = { ...unlimited };
-  const rest = text.replaceAll(limitPattern, (_, name: keyof typeof limitNames, ms: string) => {
-    if (Number(ms) > 0) limits[limitNames[name]] = Number(ms);
-    return `set_config('${name}', '0', true)`;
-  });
+  const rest = text.replaceAll(
+    limitPattern,
+    (_, name: keyof typeof limitNames, ms: string, isLocal: string) => {
+      if (Number(ms) > 0) limits[limitNames[name]] = Number(ms);
+      return `set_config('${name}', '0', ${isLocal})`;
+    },
+  );
   return { text: rest, limits };
 }

@@ -5,6 +5,8 @@ import type { Mishap } from './mood.ts';
 import { act, impatience } from './operator.ts';
 import type { Simulation } from './simulation.ts';
 
+const monthSeconds = 30 * 24 * 3600;
+
 /** Draws what goes wrong before the next step; nearly always nothing. */
 export async function mishaps(simulation: Simulation, operator: Engine): Promise<void> {
   const { random, mood } = simulation;
@@ -59,6 +61,7 @@ async function befall(simulation: Simulation, engine: Engine, mishap: Mishap): P
       if (seconds * 1000 > engine.skewMs && simulation.stage.isCalling(engine, 'fetches'))
         simulation.watcher.note('a clock went ahead while a run was under way');
       engine.skewMs = seconds * 1000;
+      if (Math.abs(seconds) > monthSeconds) simulation.watcher.note('a clock was off by more than a month');
       return trace.step(`the clock of ${engine.name} is off by ${seconds} s now`);
     }
     case 'sessions are cut':

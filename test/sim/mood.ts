@@ -25,10 +25,14 @@ export interface Mood {
   hasNotifications: boolean;
   /** How far clocks jump. */
   jumpSeconds: number;
+  /** Whether clocks are that far off from the beginning. */
+  startsSkewed: boolean;
   /** How much faster time passes than usual. */
   pace: number;
   /** Whether everybody is away for two days at some point. */
   hasLongNight: boolean;
+  /** What the role or the database sets for its sessions. */
+  settings: Readonly<Record<string, string>>;
 }
 
 const usual = {
@@ -46,11 +50,23 @@ const usual = {
   temper: { lies: 0.2, throws: 0.12, stalls: 0.1 },
 };
 
+/** As far as a machine with a dead clock battery is off, and more than any retention or interval. */
+const yearSeconds = 400 * 24 * 3600;
+
+/** None may change anything. */
+const sessionSettings: readonly Mood['settings'][] = [
+  {},
+  { default_transaction_isolation: 'repeatable read', DateStyle: 'German' },
+  { default_transaction_isolation: 'serializable', TimeZone: 'Africa/Monrovia' },
+  { DateStyle: 'SQL, DMY', TimeZone: 'Asia/Kathmandu', extra_float_digits: '-15' },
+];
+
 /**
  * Not everything at once: what one fault hides, another simulation shows. Each kind is away in a third of them, and the more
  * frequent in others.
  */
 export function drawMood(random: Random): Mood {
+  const poison = random.fork('poison');
   const drawn = <Name extends string>(chances: Record<Name, number>) =>
     Object.fromEntries(
       Object.entries<number>(chances).map(([name, chance]) => [
@@ -58,21 +74,24 @@ export function drawMood(random: Random): Mood {
         random.chance(1 / 3) ? 0 : chance * random.pick([0.5, 1, 2]),
       ]),
     ) as Record<Name, number>;
+  const jumpSeconds = random.pick([90, 90, 90, 600, yearSeconds]);
   return {
     statements: drawn(usual.statements),
     mishaps: drawn(usual.mishaps),
-    temper: drawn(usual.temper),
+    temper: { ...drawn(usual.temper), poisonous: poison.chance(0.1) ? 2 : 0 },
     hasNotifications: random.chance(0.6),
-    jumpSeconds: random.chance(0.2) ? 600 : 90,
+    jumpSeconds,
+    startsSkewed: jumpSeconds === yearSeconds,
     pace: random.pick([0.5, 2, 2]),
     hasLongNight: random.chance(0.05),
+    settings: random.pick(sessionSettings),
   };
 }
 
 /** Short intervals and leases, so that much happens in little time. */
 export function drawConfig(random: Random, { jumpSeconds }: Mood) {
   // Where it may take long until everything is done, nobody is to beat and to look every second until then.
-  const isSlow = jumpSeconds > 100;
+  const isSlow = jumpSeconds === 600;
   return {
     scheduler: {
       tickIntervalSeconds: random.pick([10, 20, 60]),

@@ -28,9 +28,15 @@ const noFence: Edit = {
   replace: 'settlements.filter(({ job }) => rows.has(job.id))',
 };
 
+const ownClock: Edit = {
+  file: 'src/syncline.ts',
+  find: 'now: () => db.clock.nowMs(),',
+  replace: 'now: () => outside.now(),',
+};
+
 /** Where another guard holds, both are taken away together: the name says which. */
 export const mutants: readonly Mutant[] = [
-  { name: 'a result is stored without a look at whose claim it is', seeds: [47], edits: [noFence] },
+  { name: 'a result is stored without a look at whose claim it is', seeds: [17], edits: [noFence] },
   {
     name: 'a process that lost its lease goes on with its runs, and nobody asks for their claims',
     seeds: [12],
@@ -45,7 +51,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a claim does not look whether its connection is busy, and no index forbids it',
-    seeds: [3],
+    seeds: [29],
     edits: [
       {
         file: claims,
@@ -79,9 +85,9 @@ export const mutants: readonly Mutant[] = [
     edits: [
       {
         file: commit,
-        find: 'return db.transaction(\n    async (tx) => {\n      const rows = await lockRunsOf',
+        find: '  return db.transaction(\n    async (tx) => {\n      const { now } = tx;\n',
         replace:
-          'await db.transaction((tx) => writeConnections(tx, now, settlements.map(connectionWrite)));\n  return db.transaction(\n    async (tx) => {\n      const rows = await lockRunsOf',
+          '  await db.transaction((tx) => writeConnections(tx, tx.now, settlements.map(connectionWrite)));\n  return db.transaction(\n    async (tx) => {\n      const { now } = tx;\n',
       },
     ],
   },
@@ -114,7 +120,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a result that was stored already is stored again',
-    seeds: [11],
+    seeds: [64],
     edits: [
       {
         file: commit,
@@ -125,7 +131,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'an attempt is charged to a job whose process died',
-    seeds: [2],
+    seeds: [3],
     edits: [
       {
         file: processes,
@@ -140,35 +146,35 @@ export const mutants: readonly Mutant[] = [
     edits: [
       {
         file: processes,
-        find: `WHERE expires_at <= \${leaseNow('$1')} AND id <> $3`,
+        find: `WHERE expires_at <= $1 AND id <> $3`,
         replace: 'WHERE id <> $3',
       },
       {
         file: processes,
-        find: `WHERE id = $2 AND expires_at <= \${leaseNow('$1')} FOR UPDATE SKIP LOCKED`,
+        find: `WHERE id = $2 AND expires_at <= $1 FOR UPDATE SKIP LOCKED`,
         replace: 'WHERE id = $2 AND $1::timestamptz IS NOT NULL FOR UPDATE SKIP LOCKED',
       },
     ],
   },
   {
     name: 'a lease that has run out is renewed',
-    seeds: [1],
+    seeds: [2],
     edits: [
       {
         file: processes,
-        find: `WHERE id = $3 AND expires_at > \${leaseNow('$1')}\n       RETURNING id`,
+        find: `WHERE id = $3 AND expires_at > $1\n       RETURNING id`,
         replace: 'WHERE id = $3\n       RETURNING id',
       },
     ],
   },
   {
     name: 'jobs are claimed for a process that has no lease',
-    seeds: [47],
+    seeds: [70],
     edits: [{ file: claims, find: ' AND (SELECT id FROM alive) IS NOT NULL', replace: '' }],
   },
   {
     name: 'a process is forgotten while jobs run under it',
-    seeds: [2],
+    seeds: [15],
     edits: [
       {
         file: processes,
@@ -180,17 +186,17 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a claim whose answer was lost is forgotten',
-    seeds: [21],
+    seeds: [14],
     edits: [{ file: 'src/runtime/executor.ts', find: '      lease.doubt(claimId);\n', replace: '' }],
   },
   {
     name: 'a process that stops keeps its lease, and its jobs',
-    seeds: [6],
+    seeds: [12],
     edits: [
       {
         file: lease,
-        find: '        await expireProcess(reserved, ports.leaseTime(), mine.id);\n        return await reap({ db, ports }, mine.id);',
-        replace: '        return 0;',
+        find: '        if (mine) await releaseProcess(reserved, await reserved.now(), mine.id);\n        const reaped = mine && (await reap(options, mine.id));',
+        replace: '        const reaped = undefined as { count: number } | undefined;',
       },
     ],
   },
@@ -218,7 +224,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a walk that comes back to the same place goes on',
-    seeds: [88],
+    seeds: [24],
     edits: [
       {
         file: judge,
@@ -240,7 +246,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a provider that asks to wait is not listened to',
-    seeds: [38],
+    seeds: [63],
     edits: [
       {
         file: 'src/schedule/backoff.ts',
@@ -251,7 +257,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'connections are placed whatever their status',
-    seeds: [1],
+    seeds: [4],
     edits: [
       {
         file: connections,
@@ -262,7 +268,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'jobs of paused connections are not blocked, and a claim does not look',
-    seeds: [26],
+    seeds: [7],
     edits: [
       {
         file: executorSql,
@@ -271,14 +277,14 @@ export const mutants: readonly Mutant[] = [
       },
       {
         file: 'src/pipeline/claim.ts',
-        find: "onePerConnection(rows.filter((row) => row.connection_status === 'active'))",
-        replace: 'onePerConnection(rows)',
+        find: "rows.filter((row) => row.connection_status === 'active' && !row.is_foreign)",
+        replace: 'rows.filter((row) => !row.is_foreign)',
       },
     ],
   },
   {
     name: 'schedulers do not lock what they place',
-    seeds: [1],
+    seeds: [7],
     edits: [
       {
         file: connections,
@@ -322,7 +328,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'who was blocked stays blocked',
-    seeds: [1],
+    seeds: [6],
     edits: [
       {
         file: executorSql,
@@ -333,7 +339,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a run ends without a look at who waits behind it',
-    seeds: [3],
+    seeds: [29],
     edits: [
       {
         file: commit,
@@ -343,14 +349,76 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'a clock that was set back takes the last run with it',
-    seeds: [17],
+    name: 'a claim decides by the clock of its process',
+    seeds: [8],
     edits: [
+      ownClock,
       {
-        file: settlements,
-        find: 'CASE WHEN w.ended THEN greatest(c.last_incremental_ended_at, $1)',
-        replace: 'CASE WHEN w.ended THEN $1::timestamptz',
+        file: 'src/pipeline/claim.ts',
+        find: '        const { now } = tx;\n',
+        replace: '        const now = new Date(ports.now());\n',
       },
     ],
+  },
+  {
+    name: 'a tick decides by the clock of its process',
+    seeds: [8],
+    edits: [
+      ownClock,
+      {
+        file: 'src/pipeline/enqueue.ts',
+        find: 'const nowMs = atMs ?? tx.now.getTime();',
+        replace: 'const nowMs = atMs ?? ports.now();',
+      },
+    ],
+  },
+  {
+    name: 'a commit and its backoff go by the clock of their process',
+    seeds: [7],
+    edits: [
+      ownClock,
+      {
+        file: commit,
+        find: '      const { now } = tx;\n',
+        replace: '      const now = new Date(ports.now());\n',
+      },
+    ],
+  },
+  {
+    name: 'the end of a run leaves the deaths of its processes counted',
+    seeds: [6],
+    edits: [{ file: settlements, find: 'losses = NULL, updated_at = $1', replace: 'updated_at = $1' }],
+  },
+  {
+    name: 'a claim takes every suspect that it finds',
+    seeds: [29],
+    edits: [
+      {
+        file: 'src/pipeline/claim.ts',
+        find: '.slice(takesSuspect ? 1 : 0)',
+        replace: '.slice(rows.length)',
+      },
+    ],
+  },
+  {
+    name: 'a transaction has the isolation level that the role or the database sets',
+    seeds: [2],
+    edits: [
+      {
+        file: 'src/store/session.ts',
+        find: `BEGIN ISOLATION LEVEL READ COMMITTED\${access}, NOT DEFERRABLE`,
+        replace: 'BEGIN READ WRITE',
+      },
+      {
+        file: 'src/store/session.ts',
+        find: "  default_transaction_isolation: 'read committed',\n",
+        replace: '',
+      },
+    ],
+  },
+  {
+    name: 'times are written as the role or the database sets it',
+    seeds: [2],
+    edits: [{ file: 'src/store/session.ts', find: "  DateStyle: 'ISO, YMD',\n", replace: '' }],
   },
 ];

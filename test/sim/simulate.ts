@@ -85,7 +85,7 @@ async function calmDown(simulation: Simulation, operator: Engine): Promise<boole
   trace.step('from here on nothing goes wrong');
   simulation.isQuiet = true;
   world.calmDown();
-  for (const engine of engines) Object.assign(engine, { pausedUntilMs: 0, skewMs: 0, weight: 1 });
+  for (const engine of engines) Object.assign(engine, { pausedUntilMs: 0, weight: 1 });
   // Others take over in half of them: nothing may depend on what one process remembers.
   if (random.chance(0.5)) {
     for (const engine of [...engines]) await stop(simulation, engine);

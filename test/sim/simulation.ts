@@ -2,7 +2,8 @@ import type { Role } from '../../src/index.ts';
 import type { Violation } from '../checker/check.ts';
 import type { SimulatedDatabase } from './database.ts';
 import { createEngine, type Engine } from './engine.ts';
-import { lookAtTaken } from './leases.ts';
+import { die } from './fleet.ts';
+import { lookAtClaimed, lookAtTaken } from './leases.ts';
 import { atStatement } from './moments.ts';
 import { drawConfig, drawMood, type Mood, type SimulatedConfig } from './mood.ts';
 import { type Random, seeded } from './random.ts';
@@ -70,9 +71,10 @@ export function openSimulation(database: SimulatedDatabase, seed: number): Simul
   let ids = 0;
 
   const made = (owner: string, id: string) => known.get(owner)?.made(id) ?? false;
-  const wire = watchWire(now, (end: StatementEnd) => {
+  const wire = watchWire(now, mood.settings, (end: StatementEnd) => {
     watcher.see(end);
     lookAtTaken(simulation, end);
+    lookAtClaimed(simulation, end);
     wakeSleepers(end);
     if ((end.error as { code?: string } | undefined)?.code === '40P01')
       simulation.violations.push({
@@ -88,6 +90,9 @@ export function openSimulation(database: SimulatedDatabase, seed: number): Simul
     isAsleep: (owner) => (known.get(owner)?.pausedUntilMs ?? 0) > now(),
     clockWentBack: (owner) => (known.get(owner)?.skewMs ?? 0) < 0,
   });
+  if ('default_transaction_isolation' in mood.settings)
+    watcher.note('sessions began with another isolation level');
+  if ('DateStyle' in mood.settings) watcher.note('sessions began with another date style');
   const told = new Map<string, Set<boolean>>();
   const world = createWorld(random.fork('world'), mood.temper, ({ account, jobId, what, goesOn }) => {
     trace.step(`  ${account.name} ${what}`);
@@ -146,11 +151,29 @@ export function openSimulation(database: SimulatedDatabase, seed: number): Simul
       stage,
       trace,
       connectors: (actor) =>
-        world.connectors((label, work, delayMs) => stage.call(actor, label, work, delayMs)),
-      onSaid: watcher.hear,
+        world.connectors((label, work, delayMs, kills) => {
+          const calling = stage.call(actor, label, work, delayMs);
+          if (kills)
+            void calling.then(
+              () => diesOf(actor),
+              () => diesOf(actor),
+            );
+          return calling;
+        }),
+      onSaid: (message) => {
+        watcher.hear(message);
+        // Also once nothing else goes wrong: five deaths in a row take their time.
+        if (/died 5 times in a row.*The job has failed/.test(message)) world.cure();
+      },
     });
     known.set(engine.owner, engine);
     return engine;
+  }
+
+  /** EXE-9: a connector that kills its process does so before anything of its run is stored. */
+  function diesOf(actor: Actor): void {
+    const engine = engines.find((one) => one === actor);
+    if (engine) simulation.looks.push(async () => die(simulation, engine));
   }
 
   async function passOnNotifications(): Promise<void> {
@@ -191,6 +214,11 @@ export function openSimulation(database: SimulatedDatabase, seed: number): Simul
     create,
     start: (roles) => {
       const engine = create(`e${++named}`, roles);
+      // Some machines start with a wrong clock, and keep it.
+      if (mood.startsSkewed && random.chance(0.5)) {
+        engine.skewMs = random.pick([-1, 1]) * mood.jumpSeconds * 1000;
+        watcher.note('a clock was off by more than a month');
+      }
       engines.push(engine);
       trace.step(`${engine.name} starts: ${roles.join(', ')}`);
       void engine.syncline

@@ -19,6 +19,8 @@ export const situations = [
   'a process slept past its lease with a page in its hands',
   'a clock went back between a tick and a claim',
   'a clock went ahead while a run was under way',
+  'a clock was off by more than a month',
+  'a process logged that its clock is off',
   'sessions were cut with a transaction open',
   'a statement waited for a lock',
   'a lock was waited for in vain',
@@ -37,6 +39,11 @@ export const situations = [
   'a run took too long',
   'a process that was told to stop put its jobs back',
   'a notification woke an executor',
+  'a process was killed by its connector twice in a row',
+  'a job failed because its processes died',
+  'a suspect had to wait for another',
+  'sessions began with another isolation level',
+  'sessions began with another date style',
 ] as const;
 export type Situation = (typeof situations)[number];
 
@@ -67,11 +74,17 @@ interface RunRow {
 }
 
 const sentences: readonly [RegExp, Situation][] = [
+  [
+    /this machine's clock is \d+ s (ahead of|behind) the database's/,
+    'a process logged that its clock is off',
+  ],
   [/this process lost its lease/, 'a process lost its lease and went on under a new one'],
   [/cancelled while it was running/, 'a running job was cancelled, and its run was told'],
   [/the walk ends here/, 'a walk that would never end was ended'],
   [/needs new credentials/, 'credentials were refused'],
   [/took longer than \d+ s and was aborted/, 'a run took too long'],
+  [/died \d times in a row/, 'a process was killed by its connector twice in a row'],
+  [/died 5 times in a row.*The job has failed/, 'a job failed because its processes died'],
   [/executor stopped: .*[1-9]\d* jobs put back/, 'a process that was told to stop put its jobs back'],
 ];
 
@@ -94,6 +107,7 @@ export function watchSituations({ sessions, made, isAsleep, clockWentBack }: Cir
     if (kind === 'lock due' && othersIn(session, 'lock due').length > 0) note('two schedulers at once');
     if (kind === 'block stuck') note('a claim met a connection that was busy or not active');
     if (kind === 'set waiting') note('a scheduler met a pending job');
+    if (kind === 'defer suspects') note('a suspect had to wait for another');
     if (kind === 'ask for rerun') note('a trigger met a running job');
     if (kind === 'lock runs') seeRuns(session, rows as RunRow[]);
     if (kind === 'find lost' && isSome)

@@ -15,8 +15,6 @@ export interface Actor {
   pausedUntilMs: number;
   /** How much more often its steps are chosen than others'. */
   weight: number;
-  /** Told before each statement goes out. */
-  beforeSend(): void;
 }
 
 /** What goes wrong with a statement. */
@@ -143,7 +141,6 @@ export function createStage({ now, wire, overseer, trace, faultOf, onFault }: St
     if (fault === 'raced') return finish(statement, { error: refusal('40001') });
     if (fault === 'deadlocked') return finish(statement, { error: refusal('40P01') });
     statement.isSent = true;
-    actor.beforeSend();
     void statement.send().then(
       (rows) => (statement.answer = { rows }),
       (error: unknown) => (statement.answer = { error }),

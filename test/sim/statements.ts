@@ -1,6 +1,8 @@
 /** What the engine's statements are for, by how they begin. A name is what traces, faults and situations speak of. */
 const kinds: readonly [name: string, text: RegExp][] = [
   ['begin', /^BEGIN/],
+  ['read clock', /^SELECT pg_catalog\.floor/],
+  ['open session', /^SELECT NOT is_own/],
   ['commit', /^COMMIT/],
   ['rollback', /^ROLLBACK/],
   ['heartbeat', /^WITH renewed/],
@@ -22,9 +24,13 @@ const kinds: readonly [name: string, text: RegExp][] = [
   ['record attempts', /^INSERT INTO \S+attempts/],
   ['trim attempts', /^DELETE FROM \S+attempts/],
   ['add statistics', /^INSERT INTO \S+rollups/],
-  ['lock expired', /^SELECT FROM \S+processes WHERE id = \$2/],
-  ['find lost', /^SELECT j\.id FROM \S+sync_jobs j JOIN \S+connections c/],
-  ['put back', /^UPDATE \S+sync_jobs\s+SET status = 'queued', process_id = NULL/],
+  ['lock expired', /^SELECT host, pid, expires_at, released FROM \S+processes/],
+  ['find lost', /^SELECT j\.id, j\.connection_id, c\.tenant_id/],
+  ['put back', /^UPDATE \S+sync_jobs j\s+SET status = 'queued', process_id = NULL/],
+  ['count deaths', /^UPDATE \S+connections c SET losses = w\.losses/],
+  ['take back deaths', /^UPDATE \S+connections c\s+SET losses = \(SELECT jsonb_agg/],
+  ['defer suspects', /^UPDATE \S+sync_jobs j SET retry_after = d\.until/],
+  ['correct owners', /^UPDATE \S+sync_jobs j SET tenant_id = c\.tenant_id/],
   ['send back', /^UPDATE \S+sync_jobs\s+SET status = 'queued', cursor = NULL/],
   ['forget process', /^DELETE FROM \S+processes/],
   ['expire process', /^UPDATE \S+processes SET expires_at/],
@@ -53,7 +59,9 @@ const kinds: readonly [name: string, text: RegExp][] = [
 
 /** These read and lock, or write what no executor is told of. */
 const silent = new Set([
+  'read clock',
   'begin',
+  'open session',
   'commit',
   'rollback',
   'heartbeat',

@@ -66,6 +66,8 @@ async function strangersResults({ database, made }: Simulation): Promise<Violati
      FROM syncline_history.versions
      WHERE relation = 'sync_jobs' AND old ->> 'status' = 'running' AND (new ->> 'status' IN ('succeeded', 'failed')
        OR (new ->> 'status' = 'queued' AND new -> 'attempts' <> old -> 'attempts'))
+       -- EXE-9: failed by the process that found its own dead.
+       AND new #>> '{error,kind}' IS DISTINCT FROM 'process_died'
      ORDER BY seq`,
   );
   return rows

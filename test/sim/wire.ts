@@ -27,6 +27,8 @@ export interface Session {
   listens: boolean;
   /** How its statement, once it was cancelled, is to be refused. */
   refusal: string | undefined;
+  /** The statement with which the engine opens it, once that is sent. */
+  opening: Promise<unknown> | undefined;
 }
 
 export interface StatementEnd {
@@ -53,6 +55,7 @@ export interface Wire {
 
 interface Watching {
   now: () => number;
+  settings: Readonly<Record<string, string>>;
   onEnd: (end: StatementEnd) => void;
   sessions: Map<pg.Client, Session>;
   moves: number;
@@ -70,12 +73,18 @@ export const ownerPrefix = 'sim-';
 
 /**
  * Watches every socket of the simulated engines, so that it is known when nothing is under way on any of them. Limits that
- * the server would judge in real time are taken out of statements; whoever simulates judges them in virtual time.
+ * the server would judge in real time are taken out of statements; whoever simulates judges them in virtual time. Sessions begin
+ * with `settings`, as if the role or the database had them.
  */
-export function watchWire(now: () => number, onEnd: (end: StatementEnd) => void): Wire {
+export function watchWire(
+  now: () => number,
+  settings: Readonly<Record<string, string>>,
+  onEnd: (end: StatementEnd) => void,
+): Wire {
   patchOnce();
   const mine: Watching = {
     now,
+    settings,
     onEnd,
     sessions: new Map(),
     moves: 0,
@@ -142,6 +151,7 @@ function register(client: pg.Client): Session | undefined {
     limits: unlimited,
     listens: false,
     refusal: undefined,
+    opening: undefined,
   };
   watching.sessions.set(client, session);
   client.on('end', () => {
@@ -192,11 +202,18 @@ function patchOnce(): void {
     if (!session || !watching) return connect.call(this, callback);
     const connected = new Promise<void>((resolve, reject) => {
       const begin = async () => {
-        const error = await open(session, (done) => connect.call(this, done));
+        const error = await open(
+          session,
+          (done) => connect.call(this, done),
+          (config) => query.call(this, config),
+        );
         settled(session);
         if (callback) callback(error);
         else if (error) reject(error);
         else resolve();
+        // By then the engine has sent the statement that opens the session; the next one comes after that, too.
+        await new Promise<void>((sent) => setImmediate(sent));
+        await session.opening?.catch(() => {});
       };
       if (watching) watching.connecting = watching.connecting.then(begin);
     });
@@ -207,7 +224,9 @@ function patchOnce(): void {
     const session = watching?.sessions.get(this as unknown as pg.Client);
     if (!session) return query.call(this, config, values);
     const given: PatchedQuery = typeof config === 'string' ? { text: config } : config;
-    return send(session, given, (sent) => query.call(this, sent, values));
+    const sent = send(session, given, (one) => query.call(this, one, values));
+    if (kindOf(given.text) === 'open session') session.opening = sent;
+    return sent;
   };
 
   proto.end = function (callback) {
@@ -224,13 +243,19 @@ function patchOnce(): void {
 async function open(
   { client, owner }: Session,
   connect: (done: (error?: unknown) => void) => void,
+  query: (config: PatchedQuery) => Promise<unknown>,
 ): Promise<unknown> {
   try {
-    if (await takeSpare(client, owner)) return undefined;
+    if (!(await takeSpare(client, owner)))
+      await new Promise<void>((resolve, reject) =>
+        connect((error) => (error === undefined || error === null ? resolve() : reject(error))),
+      );
+    for (const values of Object.entries(watching?.settings ?? {}))
+      await query({ text: 'SELECT set_config($1, $2, false)', values });
+    return undefined;
   } catch (error) {
     return error;
   }
-  return new Promise((resolve) => connect((error) => resolve(error ?? undefined)));
 }
 
 /** Whoever asks a second time waits for the first: a session that is being reset must not lose its socket. */

@@ -29,6 +29,8 @@ export interface Account {
 }
 
 export interface Temper {
+  /** Of the first accounts, so many kill the process that calls for them. */
+  poisonous: number;
   /** How often a call is answered with a lie, with an error, or only after a long time. */
   lies: number;
   throws: number;
@@ -51,10 +53,17 @@ export interface World {
   connectors(call: CallSync): Connector[];
   /** From now on every provider is honest and answers. */
   calmDown(): void;
+  /** From now on no call kills its process. */
+  cure(): void;
 }
 
-/** Has a page fetched in a step of its own. */
-type CallSync = (label: string, work: () => SyncResult, delayMs: number) => Promise<SyncResult>;
+/** Has a page fetched in a step of its own. With `kills` the engine dies of it. */
+type CallSync = (
+  label: string,
+  work: () => SyncResult,
+  delayMs: number,
+  kills: boolean,
+) => Promise<SyncResult>;
 
 const pageSize = 2;
 const occurredAt = '2025-01-01T10:00:00Z';
@@ -118,11 +127,13 @@ export function createWorld(random: Random, temper: Temper, onTold: (told: Told)
             const account = accounts.find(({ connectionId }) => connectionId === context.connection.id);
             if (!account) throw new PermanentError('There is no such account.');
             const delayMs = random.chance(current.stalls) ? random.whole(1000, 90_000) : random.whole(0, 200);
-            return call(`fetches a page of ${account.name}`, () => page(account, context), delayMs);
+            const kills = accounts.indexOf(account) < current.poisonous;
+            return call(`fetches a page of ${account.name}`, () => page(account, context), delayMs, kills);
           },
         }),
       ),
     calmDown: () => Object.assign(current, { lies: 0, throws: 0, stalls: 0 }),
+    cure: () => Object.assign(current, { poisonous: 0 }),
   };
 }
 
@@ -154,6 +165,7 @@ const plainLies: readonly Lie[] = [
 const keyedLies: readonly Lie[] = [...plainLies, 'repeats', 'shuffles', 'stays', 'goes back'];
 
 const complaints = [
+  'rate limited',
   'rate limited',
   'parked',
   'unauthorized',

@@ -1,5 +1,7 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { createSyncline } from '../../src/index.ts';
+import { createSyncline, systemPorts } from '../../src/index.ts';
+import { migrate } from '../../src/store/migrate.ts';
 import { silent, useDatabase } from '../setup/database.ts';
 
 const database = useDatabase();
@@ -17,13 +19,8 @@ describe('migrations', () => {
   it('migrating again changes nothing', async () => {
     const first = await engine('again').migrate();
     const second = await engine('again').migrate();
-    expect(first.applied).toEqual([
-      '0001_base',
-      '0002_executor',
-      '0003_service',
-      '0004_connectors',
-      '0005_own_writes',
-    ]);
+    const files = readdirSync(new URL('../../src/store/migrations/', import.meta.url)).sort();
+    expect(first.applied).toEqual(files.map((file) => file.replace('.sql', '')));
     expect(second).toEqual({ ...first, applied: [] });
   });
 
@@ -77,11 +74,106 @@ describe('migrations', () => {
   });
 
   it('a migration that fails leaves nothing behind', async () => {
-    await database.sql('CREATE SCHEMA half; CREATE TABLE half.signals (id int)');
+    await database.sql(
+      'CREATE SCHEMA half; CREATE FUNCTION half.wake_executors(reason text) RETURNS void LANGUAGE sql AS $$$$',
+    );
     await expect(engine('half').migrate()).rejects.toThrow();
-    const left = await database.sql(`SELECT tablename FROM pg_tables WHERE schemaname = 'half'`);
-    expect(left).toEqual([{ tablename: 'signals' }]);
+    expect(await database.sql(`SELECT tablename FROM pg_tables WHERE schemaname = 'half'`)).toEqual([]);
   });
+
+  it.each([
+    [
+      'foreign',
+      'CREATE TABLE foreign.tenants (id int); CREATE VIEW foreign.connections AS SELECT 1',
+      'connections, tenants',
+    ],
+    [
+      'rails',
+      'CREATE TABLE rails.schema_migrations (version varchar PRIMARY KEY); CREATE TABLE rails.connections (id int)',
+      'connections, schema_migrations',
+    ],
+  ])(
+    'DB-5: a schema with tables of another program is refused, and nothing is changed (%s)',
+    async (schema, tables, names) => {
+      await database.sql(`CREATE SCHEMA "${schema}"; ${tables.replaceAll(`${schema}.`, `"${schema}".`)}`);
+      const relations = () =>
+        database.sql('SELECT relname FROM pg_class WHERE relnamespace = $1::regnamespace ORDER BY 1', [
+          `"${schema}"`,
+        ]);
+      const before = await relations();
+      const refusal = {
+        code: 'SCHEMA_FOREIGN',
+        message: `The schema "${schema}" holds tables of another program that have names of Syncline's: ${names}.`,
+        hint: expect.stringContaining('SYNCLINE_DATABASE_SCHEMA'),
+      };
+      await expect(engine(schema).migrate()).rejects.toMatchObject(refusal);
+      await expect(engine(schema).ready()).rejects.toMatchObject(refusal);
+      await expect(engine(schema).start()).rejects.toMatchObject(refusal);
+      expect(await relations()).toEqual(before);
+    },
+  );
+
+  it('other tables in the schema are no obstacle', async () => {
+    await database.sql('CREATE SCHEMA shared; CREATE TABLE shared.customers (id int)');
+    await engine('shared').migrate();
+    await engine('shared').ready();
+  });
+
+  it('a migration gives way to writers while it waits for a lock, tries again, and is applied once', async () => {
+    const schema = 'blocked';
+    const { config } = engine(schema);
+    await applyUpTo(schema, 4);
+    // The next migration makes triggers on sync_jobs, which no open transaction may have written.
+    const holder = await database.session();
+    await holder.query(`BEGIN; UPDATE ${schema}.sync_jobs SET priority = 1`);
+    const { rows } = await holder.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+
+    const blocked: string[] = [];
+    let tries = () => {};
+    const triedTwice = new Promise<void>((resolve) => {
+      tries = resolve;
+    });
+    const migrated = migrate(config.database, {
+      lockTimeoutMs: 1000,
+      ports: { ...systemPorts, sleep: (_ms, signal) => systemPorts.sleep(10, signal) },
+      onBlocked: (message) => {
+        blocked.push(message);
+        if (blocked.length === 2) tries();
+      },
+    });
+    await triedTwice;
+    // Writers queue behind a migration that waits; each of its tries ends, and lets them pass.
+    const writer = await database.session();
+    await writer.query(`UPDATE ${schema}.sync_jobs SET priority = 2`);
+    await holder.query('COMMIT');
+    const { applied } = await migrated;
+    expect(applied[0]).toBe('0005_own_writes');
+    expect(blocked[0]).toMatch(
+      new RegExp(
+        `schema "${schema}" waited 1 s for a lock held by .*session ${rows[0]?.pid} .* on .*sync_jobs`,
+      ),
+    );
+    const versions = await database.sql(
+      `SELECT version, count(*)::int AS times FROM ${schema}.schema_migrations GROUP BY 1 HAVING count(*) > 1`,
+    );
+    expect(versions).toEqual([]);
+    expect(await engine(schema).migrate()).toMatchObject({ applied: [] });
+  });
+
+  /** The schema as an older release left it. */
+  async function applyUpTo(schema: string, version: number): Promise<void> {
+    const folder = new URL('../../src/store/migrations/', import.meta.url);
+    const client = await database.session();
+    await client.query(`CREATE SCHEMA ${schema}; SET search_path TO ${schema}, pg_temp;
+      CREATE TABLE schema_migrations (version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`);
+    for (const file of readdirSync(folder).sort().slice(0, version)) {
+      await client.query(readFileSync(new URL(file, folder), 'utf8'));
+      await client.query('INSERT INTO schema_migrations (version, name) VALUES ($1, $2)', [
+        Number(file.slice(0, 4)),
+        file.replace('.sql', ''),
+      ]);
+    }
+  }
 
   it('a role that may not create tables is told so, and can run the engine once they are there', async () => {
     await database.sql(

@@ -1,6 +1,9 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { aheadLimits } from '../../src/schedule/ahead.ts';
+import { connectionsAhead, jobsAhead, ownAhead } from '../../src/store/ahead.ts';
 import { countOverdue, lockDue } from '../../src/store/connections.ts';
 import type { Queryable } from '../../src/store/database.ts';
+import { tablesOf } from '../../src/store/scope.ts';
 import { tenant, useDatabase } from '../setup/database.ts';
 import { explain as explainOn, nodes, pagesRead } from '../setup/plan.ts';
 
@@ -38,6 +41,33 @@ describe('DB-4: cost grows with what is due', () => {
       'idx_connections_due',
     );
     expect(pagesRead(plan)).toBeLessThan(10 * due);
+  });
+
+  it('DB-4: times too far ahead are found from the far end of the indexes', async () => {
+    const limits = aheadLimits(
+      {
+        defaultIntervalSeconds: 86_400,
+        maxOverriddenIntervalSeconds: 86_400,
+        jitterPctMin: 0,
+        jitterPctMax: 0.2,
+        tickIntervalSeconds: 60,
+      },
+      [{ baseSeconds: 5, maxSeconds: 900, jitterFactor: 0.1 }],
+    );
+    const counted = await explain((db) => connectionsAhead(db, now, limits));
+    const scans = nodes(counted).filter((node) => node['Relation Name'] === 'connections');
+    expect(scans.map((scan) => [scan['Index Name'], scan['Actual Rows']])).toEqual([
+      ['idx_connections_due', 10_001],
+    ]);
+    const jobs = nodes(await explain((db) => jobsAhead(db, now, limits)));
+    const jobScans = jobs.filter((node) => node['Relation Name'] === 'sync_jobs');
+    expect(new Set(jobScans.map((scan) => scan['Index Name']))).toEqual(
+      new Set(['idx_sync_jobs_ready', 'idx_sync_jobs_retry']),
+    );
+    const other = await explain((db) =>
+      ownAhead({ ...db, tables: tablesOf(db.schema, '00000000-0000-4000-8000-000000000002') }, now, limits),
+    );
+    expect(pagesRead(other)).toBeLessThan(20);
   });
 
   it('DB-4: statistics that are out of date do not change the plans', async () => {

@@ -9,8 +9,8 @@ const database = useDatabase();
 
 it('whoever waits for a connection when the others break gets one of the next pool', async () => {
   const network = await startProxy(database.url);
-  const config = { url: network.url, schema: 'syncline', poolSize: 1 };
-  const db = openDatabase(config, systemPorts, () => {});
+  const config = { url: network.url, notifyUrl: undefined, schema: 'syncline', poolSize: 1 };
+  const db = openDatabase(config, { ports: systemPorts, onConnectionLost: () => {}, onSkew: () => {} });
   const busy = db.query('SELECT pg_sleep(600)').catch((error: Error) => error.message);
   await until('the only connection is busy', async () => {
     const rows = await database.sql(

@@ -53,8 +53,12 @@ async function entriesRead({ sql }: TestDatabase): Promise<number> {
 
 async function putBack({ url }: TestDatabase): Promise<number> {
   const { config } = loadConfig({ options: { database: url } });
-  const db = openDatabase(config.database, systemPorts, () => {});
-  const count = await reap({ db, ports: systemPorts }, deadProcess);
+  const db = openDatabase(config.database, {
+    ports: systemPorts,
+    onConnectionLost: () => {},
+    onSkew: () => {},
+  });
+  const { count } = await reap({ db, ports: systemPorts, rateLimit: config.rateLimit }, deadProcess);
   await db.close();
   return count;
 }

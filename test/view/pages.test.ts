@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { systemPorts } from '../../src/index.ts';
 import type { Page, PageRequest } from '../../src/page.ts';
 import type { View } from '../../src/view.ts';
 import { tenant, useDatabase } from '../setup/database.ts';
@@ -42,7 +43,7 @@ beforeAll(async () => {
   );
   await rows(
     `INSERT INTO api_keys (id, tenant_id, name, prefix, hash, created_at, created_by)
-     SELECT gen_random_uuid(), $1, 'key', 'syn_', sha256(n::text::bytea), '${at}', 'a'`,
+     SELECT gen_random_uuid(), $1, 'key ' || n, 'syn_', sha256(n::text::bytea), '${at}', 'a'`,
     tenant,
   );
   await rows(
@@ -207,5 +208,20 @@ describe('pages', () => {
       `INSERT INTO api_keys (id, tenant_id, name, prefix, hash, created_at, created_by) VALUES ($1, $2, 'key', 'syn_', 'x', now(), 'a')`,
       [items.at(-1)?.id, tenant],
     );
+  });
+
+  it('lists: a page without a filter is one query, the last one too', async () => {
+    const statements: string[] = [];
+    const ports = { ...systemPorts };
+    ports.query = (statement, send) => {
+      statements.push(statement);
+      return send();
+    };
+    const { connections, jobs, signals, audit } = database.engine({ ports });
+    for (const list of [connections.list, jobs.list, signals.list, audit.list]) {
+      statements.length = 0;
+      expect((await list({ limit: 100 })).nextCursor).toBeUndefined();
+      expect(statements.filter((statement) => !/^(BEGIN|COMMIT)/.test(statement))).toHaveLength(1);
+    }
   });
 });

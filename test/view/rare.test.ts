@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { mostScanned, type Page, type PageRequest } from '../../src/page.ts';
+import { maxScanned, type Page, type PageRequest } from '../../src/page.ts';
 import { tenant, useDatabase } from '../setup/database.ts';
 
 const database = useDatabase();
@@ -7,7 +7,7 @@ const { sql, connect } = database;
 let connection: string;
 
 /** Two and a half times as many rows as one page looks at, and the one that is looked for is the last of them. */
-const rows = 2.5 * mostScanned;
+const rows = 2.5 * maxScanned;
 const id = (n: string) => `('00000000-0000-4000-8000-' || lpad(to_hex(${n}), 12, '0'))::uuid`;
 
 beforeAll(async () => {

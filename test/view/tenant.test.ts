@@ -23,7 +23,11 @@ const theirs = { tenantId: otherTenant, actor: 'key:theirs' };
 
 describe('a database as one tenant may see it', () => {
   const open = () =>
-    openDatabase(loadConfig({ options: { database: database.url } }).config.database, systemPorts, () => {});
+    openDatabase(loadConfig({ options: { database: database.url } }).config.database, {
+      ports: systemPorts,
+      onConnectionLost: () => {},
+      onSkew: () => {},
+    });
 
   it('cannot become one for another tenant, and stays what it is when it is asked for the same or for none', async () => {
     const db = open();

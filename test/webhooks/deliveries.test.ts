@@ -274,18 +274,6 @@ describe('webhooks: what is not is refused, and nothing is told', () => {
     }
   });
 
-  it('webhooks: a secret whose key is gone opens nothing, and the log says so once', async () => {
-    const { log, lines } = recordingLogger('warn');
-    const id = await connection();
-    const { secret } = await (await start()).syncline.webhooks.create(id);
-    const keys = [`other:${Buffer.alloc(32, 8).toString('base64')}`];
-    const service = await start({ credentials: { keys }, logger: log });
-    for (let i = 0; i < 3; i++)
-      expect((await deliver(service, pathOf(id), body, asGithub(secret, body))).status).toBe(401);
-    expect(lines.map(({ msg }) => msg)).toEqual([expect.stringMatching(/secret of a webhook.*"main"/)]);
-    expect(JSON.stringify(lines)).not.toContain(secret);
-  });
-
   it('webhooks: another method is none', async () => {
     const service = await start();
     const path = pathOf(await connection());
@@ -456,5 +444,37 @@ describe('webhooks: a connector that cannot react has still been told', () => {
     expect((await send()).status).toBe(202);
     expect(await pendingJobs(id)).toEqual(placed);
     expect(seen).toEqual([{ repository: 'acme/app' }]);
+  });
+});
+
+describe('webhooks: a secret that cannot be decrypted', () => {
+  it('webhooks: answers 503 with Retry-After until its key is back, logs once, and doctor names the key', async () => {
+    const service = await start();
+    const id = await connection();
+    const { secret } = await service.syncline.webhooks.create(id);
+    const headers = asGithub(secret, body);
+    const otherKey = `main:${Buffer.alloc(32, 8).toString('base64')}`;
+    for (const keys of [[], [`new:${Buffer.alloc(32, 9).toString('base64')}`], [otherKey]]) {
+      const { log, lines } = recordingLogger('trace');
+      const without = await start({ credentials: { keys }, logger: log });
+      for (let i = 0; i < 3; i++) {
+        const answer = await deliver(without, pathOf(id), body, headers);
+        expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '60']);
+        expect(answer.body).toMatchObject({ code: 'UNAVAILABLE' });
+      }
+      expect(
+        lines.filter(({ msg }) => /secret of a webhook cannot be decrypted/.test(String(msg))),
+      ).toHaveLength(1);
+      expect(JSON.stringify(lines)).not.toContain(secret);
+      // What is wrong with the delivery itself stays a 401.
+      expect((await deliver(without, pathOf(randomUUID()), body, headers)).status).toBe(401);
+      const { checks } = await without.syncline.doctor();
+      expect(JSON.stringify(checks)).toMatch(
+        /rows of webhooks (are encrypted with|do not open with their) key/,
+      );
+    }
+    expect(await pendingJobs(id)).toEqual([]);
+    expect((await deliver(service, pathOf(id), body, headers)).status).toBe(202);
+    expect(await pendingJobs(id)).toEqual(placed);
   });
 });

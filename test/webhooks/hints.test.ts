@@ -297,7 +297,7 @@ describe('hints: many become one run, and none is lost', () => {
     }
   });
 
-  it('hints: a flood leaves half of the pool to everybody else', async () => {
+  it('hints: a flood for many connections takes one database connection at a time', async () => {
     const here = await listening();
     const connections = await Promise.all(Array.from({ length: 40 }, () => connection(here)));
     let open = 0;
@@ -311,7 +311,6 @@ describe('hints: many become one run, and none is lost', () => {
     };
     await Promise.all(connections.map(({ send }) => send()));
     expect(await countOf(sql, pending)).toBe(40);
-    expect(most).toBeGreaterThan(1);
-    expect(most).toBeLessThanOrEqual(5);
+    expect(most).toBe(1);
   });
 });

@@ -99,7 +99,7 @@ describe('webhooks: a connection gets a secret, which is shown once', () => {
       `UPDATE webhooks w SET sealed = o.sealed FROM webhooks o WHERE w.connection_id = $1 AND o.connection_id = $2`,
       [other, id],
     );
-    expect((await deliver(service, pathOf(other), '{}', asGithub(secret, '{}'))).status).toBe(401);
+    expect((await deliver(service, pathOf(other), '{}', asGithub(secret, '{}'))).status).toBe(503);
     expect((await deliver(service, pathOf(id), '{}', asGithub(secret, '{}'))).status).toBe(202);
   });
 

@@ -2,6 +2,16 @@ import { z } from 'zod';
 import { maskUrl } from '../mask-url.ts';
 import { integer, setting } from '../setting.ts';
 
+const postgresUrl = {
+  schema: z
+    .string()
+    .refine((url) => /^postgres(ql)?:\/\//.test(url) && URL.canParse(url))
+    .optional(),
+  allowed: 'a URL such as postgres://user:password@host:5432/database',
+  fromText: (text: string) => text.trim(),
+  show: maskUrl,
+};
+
 export const database = {
   url: setting<string | undefined>(
     {
@@ -9,15 +19,16 @@ export const database = {
       default: undefined,
       about: 'The Postgres to run on.',
     },
+    postgresUrl,
+  ),
+  notifyUrl: setting<string | undefined>(
     {
-      schema: z
-        .string()
-        .refine((url) => /^postgres(ql)?:\/\//.test(url) && URL.canParse(url))
-        .optional(),
-      allowed: 'a URL such as postgres://user:password@host:5432/database',
-      fromText: (text) => text.trim(),
-      show: maskUrl,
+      env: 'SYNCLINE_DATABASE_NOTIFY_URL',
+      default: undefined,
+      about:
+        'The same database without a pooler, for the one connection of an executor that listens. Needed only where the URL leads to a transaction pooler.',
     },
+    postgresUrl,
   ),
   schema: setting<string>(
     {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { host, integer, listFromText, setting } from '../setting.ts';
+import { choice, host, integer, listFromText, setting } from '../setting.ts';
+import { isNetwork } from '../trusted-proxies.ts';
 
 export const server = {
   host: host({
@@ -33,7 +34,7 @@ export const server = {
       env: 'SYNCLINE_SERVER_PUBLIC_URL',
       default: undefined,
       about:
-        'Where browsers and providers reach the service. Providers send people who gave their consent back to it; unless set, to the host that was asked.',
+        'Where browsers and providers reach the service. Links for consent lead to it, and providers send people back to it. Needed for consent unless the service is called at a loopback address.',
     },
     {
       schema: z
@@ -61,11 +62,49 @@ export const server = {
   ),
   maxConcurrentRequests: integer({
     env: 'SYNCLINE_SERVER_MAX_CONCURRENT_REQUESTS',
+    default: 200,
+    min: 1,
+    max: 10_000,
+    unit: 'requests',
+    about:
+      'Requests answered in parallel. A caller (tenant, operator key or session) may have as many as are free, so one alone gets half; beyond that it gets 429, and 503 when none is free. Too high: more memory, and requests wait longer for database connections. Half as many live streams and long polls may be open besides.',
+  }),
+  maxRequestsPerAddress: integer({
+    env: 'SYNCLINE_SERVER_MAX_REQUESTS_PER_ADDRESS',
     default: 100,
     min: 1,
     max: 10_000,
     unit: 'requests',
     about:
-      'Requests answered at once; more are told to come back. Too high: they wait for database connections instead. Live streams and long polls have as many places of their own.',
+      'Requests without a key (sign-in, consent, pages) of one client address in parallel, and bodies that one address or caller is still sending; more get 429. Behind a proxy, set server.trustedProxies: otherwise all clients have the address of the proxy.',
+  }),
+  trustedProxies: setting<readonly string[]>(
+    {
+      env: 'SYNCLINE_SERVER_TRUSTED_PROXIES',
+      default: [],
+      about:
+        'Proxies whose forwarding header is believed. The client address is the last one in the header that is not in this list. Empty: the address of the socket counts, and headers are ignored.',
+    },
+    {
+      schema: z.array(z.string().refine(isNetwork)).max(100),
+      allowed: 'a list of addresses or ranges such as 10.0.0.0/8, in the environment separated by commas',
+      fromText: listFromText,
+    },
+  ),
+  forwardedHeader: choice({
+    env: 'SYNCLINE_SERVER_FORWARDED_HEADER',
+    default: 'x-forwarded-for',
+    of: ['x-forwarded-for', 'forwarded'],
+    about:
+      'The header in which the trusted proxies write the client address: the one that they set or append to on every request, since clients can send the other one themselves.',
+  }),
+  maxLoopDelayMs: integer({
+    env: 'SYNCLINE_SERVER_MAX_LOOP_DELAY_MS',
+    default: 500,
+    min: 10,
+    max: 60_000,
+    unit: 'milliseconds',
+    about:
+      'How late the event loop of the process may be, in five samples in a row, before requests get 503, so that syncing in the same process goes on. Probes and deliveries are never refused for it. Too low: requests are refused in short bursts. Too high: runs start late under load.',
   }),
 };

@@ -12,7 +12,15 @@ export interface GithubOptions {
   /** Of the REST API; GitHub Enterprise Server has its own, such as `https://github.example.com/api/v3`. */
   baseUrl?: string | undefined;
   /** An OAuth app, for people who give their consent rather than a token. */
-  oauth2?: { clientId: string; clientSecret: string; scopes?: readonly string[] | undefined } | undefined;
+  oauth2?:
+    | {
+        clientId: string;
+        clientSecret: string;
+        scopes?: readonly string[] | undefined;
+        /** Whether connections without a credential run too: true unless given. */
+        optional?: boolean | undefined;
+      }
+    | undefined;
   /** With which GitHub signs what it sends by itself: one for all connections. */
   webhookSecret?: string | undefined;
   /** The slug of the provider, where it is not `github`: an Enterprise Server besides github.com, for example. */
@@ -41,7 +49,8 @@ export function github({
     configSchema,
     cursorSchema,
     webhook: githubWebhook(webhookSecret),
-    ...(oauth2 && { oauth2: { ...addressesOf(baseUrl), ...oauth2 } }),
+    // Public repositories can be read without a token.
+    ...(oauth2 && { oauth2: { ...addressesOf(baseUrl), optional: true, ...oauth2 } }),
     sync: async (context) => {
       const { config } = context.connection;
       const http = createApi(context, baseUrl);

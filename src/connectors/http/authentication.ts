@@ -44,6 +44,7 @@ export function oauth2Of(auth: AuthDescription, env: NodeJS.ProcessEnv): OAuth2 
   return {
     ...app,
     clientId: withEnvironment(clientId, env),
+    ...(auth.optional !== undefined && { optional: auth.optional }),
     ...(clientSecret !== undefined && { clientSecret: withEnvironment(clientSecret, env) }),
   };
 }

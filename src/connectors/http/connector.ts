@@ -9,8 +9,8 @@ import {
   type SyncContext,
   type SyncResult,
   syncStreams,
-  TransientError,
 } from '../../kit/index.ts';
+import { parseAnswer } from '../../parse-answer.ts';
 import { systemPorts } from '../../ports.ts';
 import { authorizeOf, oauth2Of } from './authentication.ts';
 import { type ConfigValues, configSchemaOf } from './config-fields.ts';
@@ -157,7 +157,7 @@ function askerOf(
     if (answer?.status === 304) return undefined;
     if (!answer || answer.text.trim() === '')
       return { headers: new Headers(), body: undefined, records: [], url: '', isBlank: true };
-    const body = parsed(answer.text, name);
+    const body = parseAnswer(answer.text, name);
     return {
       headers: answer.headers,
       body,
@@ -175,12 +175,4 @@ function askerOf(
   }
 
   return { ask, withTags };
-}
-
-function parsed(text: string, name: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new TransientError(`${name}: the answer is not JSON.`);
-  }
 }

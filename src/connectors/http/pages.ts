@@ -180,13 +180,25 @@ export function recordsIn(body: unknown, records: StreamDescription['records'], 
   const { path: text, optional } =
     typeof records === 'object' ? records : { path: records ?? '', optional: false };
   const found = valueAt(body, pathOf(text));
-  if (Array.isArray(found)) return found;
+  if (Array.isArray(found)) return fewEnough(found, where);
   // Some write null for an empty list.
   if (found === null || (found === undefined && optional)) return [];
   const place = text === '' ? 'The answer' : `The answer's ${text}`;
   throw new PermanentError(
     `${where}: ${place} is ${found === undefined ? 'missing' : brief(found)}; it must be a list of records.`,
   );
+}
+
+/** As many as the engine takes from a run. */
+const maxRecords = 100_000;
+
+/** Before anything is made of them. */
+function fewEnough(records: unknown[], where: string): unknown[] {
+  if (records.length > maxRecords)
+    throw new PermanentError(
+      `${where}: the page has ${records.length} records; at most ${maxRecords} are read at a time. Ask for smaller pages: pagination.size.`,
+    );
+  return records;
 }
 
 export const fingerprint = (value: unknown): string =>

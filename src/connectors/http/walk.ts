@@ -1,4 +1,5 @@
 import { PermanentError, type Signal, type SyncResult } from '../../kit/index.ts';
+import { inSlices } from '../../slices.ts';
 import type { CursorDescription, StreamDescription } from './description.ts';
 import { type Answer, fingerprint, isPerishable, nextPage, type Pointer } from './pages.ts';
 import { pathOf, valueAt } from './paths.ts';
@@ -60,7 +61,7 @@ export async function walkOn(
 
   const positions = cursor ? positionsOf(stream.name, cursor, answer.records) : [];
   if (cursor) requireOrder(stream.name, cursor, positions);
-  const signals = signalsOf(stream, state, [...answer.records, ...(again?.records ?? [])]);
+  const signals = await signalsOf(stream, state, [...answer.records, ...(again?.records ?? [])]);
   return { signals, ...after(stream, state, { walk, answer, positions }) };
 }
 
@@ -70,22 +71,22 @@ function begin({ watermark }: StreamCursor, cursor: CursorDescription | undefine
 }
 
 /** What is older than a list that comes newest first has to be read is no news: it is only on the same page. */
-function signalsOf(
-  { name, description, toSignal }: WalkedStream,
+async function signalsOf(
+  { name, description: { cursor }, toSignal }: WalkedStream,
   state: StreamCursor,
   records: readonly unknown[],
-): Signal[] {
-  const limit = limitOf(state, description.cursor);
-  return records.flatMap((record, i): Signal[] => {
+): Promise<Signal[]> {
+  const limit = limitOf(state, cursor);
+  const path = cursor && pathOf(cursor.path);
+  const signals: Signal[] = [];
+  await inSlices(records, (record, i) => {
     const where = placeOf(name, i);
-    const { cursor } = description;
     const position =
-      cursor && limit !== undefined
-        ? toPosition(cursor, valueAt(record, pathOf(cursor.path)), where)
-        : undefined;
+      cursor && path && limit !== undefined ? toPosition(cursor, valueAt(record, path), where) : undefined;
     const signal = isBefore(position, limit) ? undefined : toSignal(record, where);
-    return signal ? [signal] : [];
+    if (signal) signals.push(signal);
   });
+  return signals;
 }
 
 interface ReadPage {

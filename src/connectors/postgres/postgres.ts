@@ -14,8 +14,8 @@ import { errorOf } from './errors.ts';
 import { inSession, type Query } from './session.ts';
 import {
   lookback,
-  mostAnswerBytes,
-  mostRowBytes,
+  maxAnswerBytes,
+  maxRowBytes,
   type PageRow,
   page,
   type Statement,
@@ -156,7 +156,7 @@ async function readOn(
       log.debug(`${signals.length} rows; the end of ${shownName(table)} is reached`);
       return { signals, nextCursor: ended(cursor, { ...walk, at }) };
     }
-    if (isCut || signals.length >= config.pageSize || bytes >= mostAnswerBytes) break;
+    if (isCut || signals.length >= config.pageSize || bytes >= maxAnswerBytes) break;
   }
   return { signals, nextCursor: { ...cursor, walk: { ...walk, at } }, hasMore: true };
 }
@@ -187,5 +187,5 @@ function instantOf(instant: number | null): Date {
 /** A row that is too large to be stored is still a signal: it says which one it was. */
 function oversize({ position, bytes }: PageRow, { keys }: Table): Record<string, unknown> {
   const named = Object.fromEntries(keys.map(({ name }, i) => [name, position[i + 1]]));
-  return { ...named, $oversize: { bytes, limit: mostRowBytes } };
+  return { ...named, $oversize: { bytes, limit: maxRowBytes } };
 }

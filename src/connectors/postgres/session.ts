@@ -3,6 +3,7 @@ import pg from 'pg';
 import { PermanentError, type SyncContext, TransientError, UnauthorizedError } from '../../kit/index.ts';
 import { systemPorts } from '../../ports.ts';
 import { addressesOf, type Lookup } from './address.ts';
+import { type Bounds, boundAnswers } from './bounds.ts';
 import type { TableConfig } from './config.ts';
 import { errorOf } from './errors.ts';
 
@@ -31,14 +32,16 @@ export async function inSession<T>(
   const login = await loginOf(context);
   const addresses = await addressesOf(connection.config.host, options.network, options.lookup);
   abortSignal.throwIfAborted();
-  const { client, address } = await connectTo(addresses, connection.config, login, options);
+  const { client, address, bounds } = await connectTo(addresses, connection.config, login, options);
   const cancel = () => void cancelQuery(client, address, connection.config.port);
   abortSignal.addEventListener('abort', cancel, { once: true });
   try {
     abortSignal.throwIfAborted();
+    bounds.reset();
     await client.query(`${settings}${options.statementTimeoutMs}`);
     const query: Query = async <Row extends object>(text: string, values?: unknown[]) => {
       abortSignal.throwIfAborted();
+      bounds.reset();
       return (await client.query<Row>(text, values)).rows;
     };
     return await work(query);
@@ -88,7 +91,7 @@ async function connectTo(
   config: TableConfig,
   login: Login,
   { statementTimeoutMs }: SessionOptions,
-): Promise<{ client: pg.Client; address: string }> {
+): Promise<{ client: pg.Client; address: string; bounds: Bounds }> {
   let failure: unknown;
   for (const address of addresses) {
     const client = new pg.Client({
@@ -104,11 +107,12 @@ async function connectTo(
       // For a server that does not answer at all; one that does gives up sooner by itself.
       query_timeout: statementTimeoutMs + connectTimeoutMs,
     });
+    const bounds = boundAnswers(client);
     // Told by the query under way; without a listener it would end the process.
     client.on('error', () => {});
     try {
       await client.connect();
-      return { client, address };
+      return { client, address, bounds };
     } catch (error) {
       failure = error;
       await closed(client);

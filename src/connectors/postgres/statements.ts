@@ -4,9 +4,9 @@ import type { Column, Table } from './table.ts';
 export const quoted = (name: string) => pg.escapeIdentifier(name);
 
 /** One payload more than this is not stored; what it holds does not even travel. */
-export const mostRowBytes = 1024 * 1024;
+export const maxRowBytes = 1024 * 1024;
 /** Of one answer: a page of the engine may hold four times as much. */
-export const mostAnswerBytes = 8 * 1024 * 1024;
+export const maxAnswerBytes = 8 * 1024 * 1024;
 
 /** A row's place in the walk: the cursor column and the keys, as text, so that not a microsecond is lost. */
 type Position = string[];
@@ -113,11 +113,11 @@ export function page(table: Table, isTime: boolean, request: PageRequest): State
       ), sized AS (
         SELECT *, octet_length(content) AS bytes, (SELECT count(*) FROM found)::int AS scanned FROM found
       ), summed AS (
-        SELECT *, sum(CASE WHEN bytes <= ${mostRowBytes} THEN bytes ELSE 0 END) OVER (ORDER BY n) AS total FROM sized
+        SELECT *, sum(octet_length(position::text) + CASE WHEN bytes <= ${maxRowBytes} THEN bytes ELSE 0 END) OVER (ORDER BY n) AS total FROM sized
       )
       SELECT position, instant, is_fresh, bytes, scanned,
-        CASE WHEN bytes <= ${mostRowBytes} THEN content END AS content, CASE WHEN bytes > ${mostRowBytes} THEN md5(content) END AS hash
-      FROM summed WHERE total IS NULL OR n = 1 OR total <= ${mostAnswerBytes} ORDER BY n`,
+        CASE WHEN bytes <= ${maxRowBytes} THEN content END AS content, CASE WHEN bytes > ${maxRowBytes} THEN md5(content) END AS hash
+      FROM summed WHERE n = 1 OR total <= ${maxAnswerBytes} ORDER BY n`,
     values,
   };
 }

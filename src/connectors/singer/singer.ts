@@ -12,7 +12,7 @@ import {
 } from '../../kit/index.ts';
 import type { StreamChoice } from './catalog.ts';
 import { createCollector } from './collect.ts';
-import { credentialFields, saveRenewed } from './credential.ts';
+import { allowedFields, credentialFields, saveRenewed } from './credential.ts';
 import { cursorSchema, type TapCursor } from './cursor.ts';
 import { createDiscovered, type Discovered } from './discovered.ts';
 import { catalogFor } from './discovery.ts';
@@ -36,8 +36,15 @@ export interface SingerOptions {
   catalog?: { streams: readonly unknown[] } | undefined;
   /** What taps of the first days call `--catalog`. */
   catalogFlag?: '--catalog' | '--properties' | undefined;
-  /** Checks `connection.config`, which becomes the tap's config, together with the fields of a custom credential. */
+  /** Passed to every tap of this connector. It overrides `connection.config` and credentials. */
+  config?: Readonly<Record<string, unknown>> | undefined;
+  /**
+   * What `connection.config` may hold, which tenants set: its output is passed to the tap. Let it remove or refuse unknown keys, as
+   * `z.object` does: a tap may read files and call hosts that its config names. Without it `connection.config` must be empty.
+   */
   configSchema?: StandardSchemaV1 | undefined;
+  /** The same for the fields of a custom credential. Without it all of them are passed. */
+  credentialSchema?: StandardSchemaV1 | undefined;
   map?: RecordMap | undefined;
   /** Added to the bare environment that a tap gets. */
   env?: Record<string, string> | undefined;
@@ -58,9 +65,19 @@ export interface SingerOptions {
 /** What the engine can store at once; see the limits of a page. Lines are a little longer than what is stored of them. */
 const most = { mostRecords: 100_000, mostBytes: 32 * 1024 * 1024 };
 
+/** Without a schema of the author's, no key of a tenant's reaches the tap. */
+const noConfig = z.record(z.string(), z.unknown()).superRefine((config, { addIssue }) => {
+  for (const key of Object.keys(config))
+    addIssue({
+      code: 'custom',
+      path: [key],
+      message: 'must be declared in the configSchema of singer(), which has none',
+    });
+});
+
 /** A connector that runs a Singer tap. */
 export function singer(options: SingerOptions): Connector {
-  const { provider, name, configSchema = z.record(z.string(), z.unknown()) } = options;
+  const { provider, name, configSchema = noConfig } = options;
   const [program] = options.command;
   if (typeof program !== 'string' || program === '')
     throw new SynclineError(
@@ -88,11 +105,17 @@ async function sync(
   if (!isObject(connection.config))
     throw new PermanentError('connection.config must be an object: it becomes the config of the tap.');
   const fields = await credentialFields(context);
-  const config = { ...connection.config, ...fields };
+  const allowed = await allowedFields(fields, options.credentialSchema);
+  const config = { ...(options.configSchema && connection.config), ...allowed, ...options.config };
   const folder = await makeFolder();
   try {
     const configFile = await folder.write('config.json', JSON.stringify(config));
-    const run = tapRun(options, context, folder, createRedactor(fields, [connection.config, options.env]));
+    const run = tapRun(
+      options,
+      context,
+      folder,
+      createRedactor([fields, allowed], [connection.config, options.config, options.env]),
+    );
     try {
       const catalog = await catalogFor(options, discovered, context, run, configFile);
       const files = ['--config', configFile];
@@ -106,7 +129,7 @@ async function sync(
       return await readPage(options, context, { ...run, arguments: files });
     } finally {
       // Also after a failure: a token that was renewed makes the one before it worthless.
-      await saveRenewed(context, folder, config, fields);
+      await saveRenewed(context, folder, config, { fields, allowed, schema: options.credentialSchema });
     }
   } finally {
     await folder.remove().catch(() => log.warn(`The folder ${folder.path} could not be removed.`));

@@ -37,7 +37,7 @@ export function refusal({ status, headers, body, request }: ReceivedAnswer): Err
   if (needsUser.includes(error)) return new UnauthorizedError(`Slack refuses the token: ${said}`);
   if (error === 'ratelimited' || error === 'rate_limited')
     return new RateLimitedError({
-      retryAfterSeconds: Number(headers.get('retry-after')) || unsaidSeconds,
+      retryAfterSeconds: headers.get('retry-after') || unsaidSeconds,
       message: said,
     });
   if (error === 'thread_not_found') return new ThreadGone(said);

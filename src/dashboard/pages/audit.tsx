@@ -10,16 +10,24 @@ const kinds = [
   'connection.resumed',
   'connection.activated',
   'connection.interval_changed',
+  'connection.schedule_repaired',
   'connection.rewound',
+  'connection.deletion_started',
   'connection.deleted',
   'connection.triggered',
   'connection.needs_auth',
+  'connection.authorization_requested',
   'job.cancelled',
   'job.retried',
+  'job.poisoned',
   'tenant.created',
   'provider.registered',
   'key.created',
   'key.revoked',
+  'key.refused',
+  'session.opened',
+  'session.closed',
+  'session.refused',
   'consumer.moved',
   'consumer.deleted',
 ];
@@ -28,12 +36,14 @@ export function AuditPage() {
   const filter = {
     connection_id: query.value.get('connection_id'),
     tenant_id: query.value.get('tenant_id'),
+    key_id: query.value.get('key_id'),
     kind: query.value.get('kind'),
   };
   return (
     <Page title="Audit">
       <search class="filters">
         <TextFilter name="connection_id" label="Connection" placeholder="Id of a connection  ( / )" search />
+        <TextFilter name="key_id" label="Key" placeholder="Id of a key" />
         {isOperator() && <TenantFilter />}
         <WordsFilter name="kind" label="Kind" values={kinds} />
       </search>

@@ -14,7 +14,7 @@ import { LoadedView } from '../parts/states.tsx';
 import { Ago, Countdown } from '../parts/time.tsx';
 import { useQuery } from '../query.ts';
 import { isOperator } from '../session.ts';
-import type { Connection, Explanation } from '../types.ts';
+import type { Connection, Deletion, Explanation } from '../types.ts';
 
 export function ConnectionPage({ id }: { id: string }) {
   const path = `v1/connections/${encodeURIComponent(id)}`;
@@ -44,6 +44,7 @@ export function ConnectionPage({ id }: { id: string }) {
       <LoadedView of={why} lines={1} height={56}>
         {({ sentence }) => <p class="verdict">{sentence}</p>}
       </LoadedView>
+      {known.deleting_since && <DeletionProgress path={path} />}
       <Panel title="Facts">
         <Facts facts={factsOf(known)} />
         {known.invalid_metadata.length > 0 && <InvalidMetadata connection={known} />}
@@ -63,6 +64,17 @@ export function ConnectionPage({ id }: { id: string }) {
       )}
     </Page>
   );
+}
+
+function DeletionProgress({ path }: { path: string }) {
+  const deletion = useQuery(
+    `${path}/deletion`,
+    (signal) => get<Deletion>(`${path}/deletion`, {}, signal),
+    2000,
+  );
+  if (!deletion.data) return null;
+  const { deleted_signals: value, estimated_signals: max } = deletion.data;
+  return <progress class="deletion" aria-label="Signals deleted" value={value} max={Math.max(1, max)} />;
 }
 
 function factsOf(connection: Connection): Fact[] {

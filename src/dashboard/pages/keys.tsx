@@ -6,6 +6,7 @@ import { ask } from '../parts/ask.tsx';
 import { CopyButton } from '../parts/copy-button.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { ListView } from '../parts/list-view.tsx';
+import { KeyLink } from '../parts/names.tsx';
 import { Page } from '../parts/page.tsx';
 import type { Column } from '../parts/table.tsx';
 import { Ago } from '../parts/time.tsx';
@@ -28,6 +29,7 @@ export function KeysPage() {
     { name: 'Scope', cell: (key) => scopeOf(key, tenants.data ?? []) },
     { name: 'Created', numeric: true, cell: ({ created_at }) => <Ago at={created_at} /> },
     { name: 'By', cell: ({ created_by }) => <span class="clip">{created_by ?? '–'}</span> },
+    { name: 'Created with', cell: ({ parent_id }) => <KeyLink id={parent_id} /> },
     { name: 'Last used', numeric: true, cell: ({ last_used_at }) => <Ago at={last_used_at} /> },
     { name: 'State', cell: (key) => <RevokeCell apiKey={key} /> },
   ];
@@ -102,6 +104,36 @@ function MadeKey({ name, value }: { name: string; value: string }) {
   );
 }
 
+async function askToRevoke({ id, name }: ApiKey): Promise<void> {
+  // Without the count, for want of a connection, the key can still be revoked alone.
+  const descendants = await get<{ descendants: number }>(`v1/keys/${id}`).then(
+    (key) => key.descendants,
+    () => 0,
+  );
+  const others = descendants === 1 ? '1 key' : `${descendants} keys`;
+  ask({
+    title: `Revoke “${name}”?`,
+    text: 'Requests and sessions with this key are refused from now on. This cannot be undone.',
+    fields:
+      descendants > 0
+        ? [
+            {
+              name: 'descendants',
+              label: `Also revoke ${others} created with it`,
+              hint: 'Includes keys created with those keys.',
+              checkbox: true,
+            },
+          ]
+        : [],
+    confirm: 'Revoke',
+    danger: true,
+    run: async (values) => {
+      await send('DELETE', `v1/keys/${id}${values['descendants'] ? '?descendants=true' : ''}`);
+      notify('Revoked.');
+    },
+  });
+}
+
 function RevokeCell({ apiKey }: { apiKey: ApiKey }) {
   if (apiKey.revoked_at)
     return (
@@ -109,19 +141,13 @@ function RevokeCell({ apiKey }: { apiKey: ApiKey }) {
         revoked <Ago at={apiKey.revoked_at} />
       </span>
     );
-  const revoke = () =>
-    ask({
-      title: `Revoke “${apiKey.name}”?`,
-      text: 'Whoever uses it is refused from now on. This cannot be undone.',
-      confirm: 'Revoke',
-      danger: true,
-      run: async () => {
-        await send('DELETE', `v1/keys/${apiKey.id}`);
-        notify('Revoked.');
-      },
-    });
   return (
-    <button type="button" class="button small" onClick={revoke} aria-label={`Revoke ${apiKey.name}`}>
+    <button
+      type="button"
+      class="button small"
+      onClick={() => void askToRevoke(apiKey)}
+      aria-label={`Revoke ${apiKey.name}`}
+    >
       Revoke
     </button>
   );

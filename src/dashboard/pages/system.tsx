@@ -1,5 +1,5 @@
 import { get } from '../api.ts';
-import { bytes, count, number, share, words } from '../format.ts';
+import { bytes, count, number, share, shortDuration, words } from '../format.ts';
 import { Badge } from '../parts/badge.tsx';
 import { Facts } from '../parts/facts.tsx';
 import { JsonLine } from '../parts/json-view.tsx';
@@ -26,8 +26,20 @@ const processColumns: Column<ProcessInfo>[] = [
   { name: 'Running', numeric: true, cell: ({ running }) => number(running) },
   { name: 'Slots', numeric: true, cell: ({ concurrency }) => number(concurrency) },
   { name: 'Started', numeric: true, cell: ({ started_at }) => <Ago at={started_at} /> },
+  {
+    name: 'Clock skew',
+    numeric: true,
+    cell: ({ clock_skew_seconds: skew }) =>
+      Math.abs(skew) > maxSkewSeconds ? <strong>{signedDuration(skew)}</strong> : signedDuration(skew),
+  },
   { name: 'Lease ends', numeric: true, cell: ({ expires_at }) => <Ago at={expires_at} /> },
 ];
+
+/** As the server's own warning. */
+const maxSkewSeconds = 30;
+
+const signedDuration = (skew: number) =>
+  skew === 0 ? '0 s' : `${skew > 0 ? '+' : '−'}${shortDuration(Math.abs(skew) * 1000)}`;
 
 const tableColumns: Column<TableInfo>[] = [
   { name: 'Table', heads: true, cell: ({ name }) => <code>{name}</code> },

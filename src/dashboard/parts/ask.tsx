@@ -14,6 +14,8 @@ export interface Field {
   required?: boolean;
   inputMode?: 'numeric' | 'text';
   options?: { value: string; label: string }[];
+  /** A checkbox; its value is 'on' or empty. */
+  checkbox?: boolean;
 }
 
 interface Question {
@@ -117,6 +119,18 @@ function FieldInput({
     'aria-invalid': said ? true : undefined,
     'data-autofocus': first ? true : undefined,
   };
+  if (field.checkbox)
+    return (
+      <div class="field">
+        <label class="check">
+          <input type="checkbox" name={field.name} aria-describedby={`${id}-hint`} />
+          {field.label}
+        </label>
+        <span id={`${id}-hint`} class={said ? 'said' : 'soft'}>
+          {said ?? field.hint}
+        </span>
+      </div>
+    );
   return (
     <div class="field">
       <label for={id}>{field.label}</label>

@@ -1,16 +1,20 @@
-import { number, words } from '../format.ts';
+import { send } from '../api.ts';
+import { number, plural, words } from '../format.ts';
 import { withQuery } from '../router.ts';
-import type { AttentionItem } from '../types.ts';
+import type { AttentionItem, RepairStep } from '../types.ts';
+import { ask, reasonField } from './ask.tsx';
 import { Icon, type IconName } from './icon.tsx';
 import { Link } from './link.tsx';
 import { Empty } from './states.tsx';
 import { Ago } from './time.tsx';
+import { notify } from './toast.tsx';
 
 const looks: Record<AttentionItem['cause'], { icon: IconName; tone: string }> = {
   needs_auth: { icon: 'needs_auth', tone: 'warn' },
   failing: { icon: 'failing', tone: 'bad' },
   paused: { icon: 'paused', tone: 'calm' },
   overdue: { icon: 'queued', tone: 'warn' },
+  too_far_ahead: { icon: 'queued', tone: 'bad' },
   unserved: { icon: 'lost', tone: 'bad' },
 };
 
@@ -62,9 +66,52 @@ function Item({ item }: { item: AttentionItem }) {
             Show
           </Link>
         )}
+        {item.cause === 'too_far_ahead' && (
+          <button type="button" class="button" onClick={askRepair}>
+            Repair
+          </button>
+        )}
       </div>
     </li>
   );
+}
+
+function askRepair(): void {
+  ask({
+    title: 'Repair the schedule?',
+    text: 'Times further ahead than interval, jitter and backoff allow move back to where the schedule has them. All others stay as they are. Runs that are due then start.',
+    fields: [reasonField],
+    confirm: 'Repair',
+    run: async ({ reason }) => notify(repaired(await repair(reason))),
+  });
+}
+
+const stepSize = 100;
+
+/** One bounded step after the other, until the last connection. */
+async function repair(reason: string | undefined): Promise<Repaired> {
+  const total = { connections: 0, jobs: 0, skipped: 0 };
+  let cursor: string | null = null;
+  do {
+    const body = { limit: stepSize, ...(reason && { reason }), ...(cursor && { cursor }) };
+    const step: RepairStep = await send('POST', 'v1/connections/repair-schedule', body);
+    total.connections += step.items.filter(({ next_run_at: moved }) => moved !== null).length;
+    total.jobs += step.items.reduce((sum, { job_ids: jobs }) => sum + jobs.length, 0);
+    total.skipped += step.skipped;
+    cursor = step.next_cursor;
+  } while (cursor !== null);
+  return total;
+}
+
+interface Repaired {
+  connections: number;
+  jobs: number;
+  skipped: number;
+}
+
+function repaired({ connections, jobs, skipped }: Repaired): string {
+  const done = `Re-placed ${plural(connections, 'connection')} and ${plural(jobs, 'job')}.`;
+  return skipped > 0 ? `${done} ${number(skipped)} were locked: repair again.` : done;
 }
 
 /** Where to look further: at the connections it concerns or, where no filter finds them, at what waits in the queue. */

@@ -3,7 +3,7 @@ import { useList } from '../list.ts';
 import type { AuditEvent } from '../types.ts';
 import { JsonLine } from './json-view.tsx';
 import { ListView } from './list-view.tsx';
-import { ConnectionLink, JobLink } from './names.tsx';
+import { ConnectionLink, JobLink, KeyLink } from './names.tsx';
 import type { Column } from './table.tsx';
 import { Ago } from './time.tsx';
 
@@ -11,6 +11,7 @@ const columns: Column<AuditEvent>[] = [
   { name: 'What', heads: true, cell: ({ kind }) => kind },
   { name: 'When', numeric: true, cell: ({ at }) => <Ago at={at} /> },
   { name: 'Who', cell: ({ actor }) => <span class="clip">{actor ?? '–'}</span> },
+  { name: 'Key', cell: ({ key_id }) => <KeyLink id={key_id} /> },
   { name: 'Reason', wide: true, cell: ({ reason }) => reason ?? <span class="faint">–</span> },
   { name: 'Connection', cell: ({ connection_id }) => <ConnectionLink id={connection_id} /> },
   { name: 'Job', cell: ({ job_id }) => <JobLink id={job_id} /> },

@@ -13,6 +13,7 @@ interface Props {
 
 /** Everything that can be done to a connection. Each asks first, and for a reason. */
 export function ConnectionActions({ connection, path }: Props) {
+  if (connection.deleting_since) return null;
   const asked = { connection, path };
   return (
     <>
@@ -145,7 +146,9 @@ function askDelete({ connection, path }: Props): void {
     confirm: 'Delete for good',
     danger: true,
     run: async ({ reason }) => {
-      await send('DELETE', path, reason ? { reason } : {});
+      // A large one is deleted in the background, and its page shows the progress.
+      const deletion = await send<object | undefined>('DELETE', path, reason ? { reason } : {});
+      if (deletion) return notify('Deleting in the background.');
       notify('Deleted.');
       navigate('connections');
     },

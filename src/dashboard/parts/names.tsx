@@ -29,3 +29,13 @@ export function JobLink({ id }: { id: string | null }) {
     </Link>
   );
 }
+
+/** Leads to what was done with the key. */
+export function KeyLink({ id }: { id: string | null }) {
+  if (!id) return <span class="faint">–</span>;
+  return (
+    <Link to={`audit?key_id=${id}`} class="id" title={id}>
+      {shortId(id)}
+    </Link>
+  );
+}

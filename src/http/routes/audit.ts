@@ -10,6 +10,9 @@ const eventSchema = z
     at: time(),
     kind: z.string().openapi({ example: 'connection.paused' }),
     actor: z.string().openapi({ description: 'Who did it.', example: 'key:deploy' }),
+    key_id: id()
+      .nullable()
+      .openapi({ description: 'The API key that was used, itself or through a session.' }),
     reason: z.string().nullable(),
     tenant_id: id().nullable(),
     connection_id: id().nullable(),
@@ -32,6 +35,7 @@ export function auditRoutes(app: App): void {
         query: strict({
           connection_id: id().optional(),
           tenant_id: id().optional(),
+          key_id: id().optional().openapi({ description: 'Only what was done with this API key.' }),
           kind: text(100).openapi({ example: 'connection.paused' }).optional(),
           ...pageQuery,
         }),
@@ -39,8 +43,13 @@ export function auditRoutes(app: App): void {
       responses: { 200: answer('A page of events.', listOf('Event', eventSchema)), ...problems() },
     }),
     async (c) => {
-      const { connection_id: connectionId, tenant_id: tenantId, ...rest } = c.req.valid('query');
-      const page = await c.get('view').audit.list(given({ ...rest, connectionId, tenantId }));
+      const {
+        connection_id: connectionId,
+        tenant_id: tenantId,
+        key_id: keyId,
+        ...rest
+      } = c.req.valid('query');
+      const page = await c.get('view').audit.list(given({ ...rest, connectionId, tenantId, keyId }));
       return c.json(listJson(page, auditEventJson), 200);
     },
   );

@@ -1,13 +1,31 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { connectionJson } from '../../json.ts';
+import { connectionJson, repairJson } from '../../json.ts';
 import { connectionFilter, connectionSchema, filterOf } from '../connection-schema.ts';
 import type { App } from '../context.ts';
-import { anyJson, given, id, reason, strict, text } from '../parts.ts';
+import { anyJson, given, id, reason, strict, text, time } from '../parts.ts';
 import { answer, body, bodyProblems, signedIn } from '../responses.ts';
 
 const tags = ['Connections'];
 const security = signedIn;
 const params = z.object({ id: id() });
+const repairSchema = z
+  .object({
+    items: z.array(
+      z.object({
+        connection_id: id(),
+        tenant_id: id(),
+        provider: z.string(),
+        next_run_at: z
+          .object({ from: time(), to: time() })
+          .nullable()
+          .openapi({ description: 'Null where it was within its limit, and stays.' }),
+        job_ids: z.array(id()).openapi({ description: 'Queued jobs whose times move.' }),
+      }),
+    ),
+    skipped: z.int().openapi({ description: 'Connections that another transaction holds: call again.' }),
+    next_cursor: z.string().nullable(),
+  })
+  .openapi('RepairStep');
 const whyBody = () => body(strict({ reason: reason().optional() }), { required: false });
 
 /** What is done to connections. Every one of these is kept in the audit log, with who did it and why. */
@@ -54,7 +72,14 @@ export function connectionControlRoutes(app: App): void {
         body: body(
           strict({
             type: z.enum(['incremental', 'full', 'webhook']).optional(),
-            priority: z.int().min(-32_768).max(32_767).optional(),
+            priority: z
+              .int()
+              .min(-32_768)
+              .max(32_767)
+              .openapi({
+                description: 'Higher runs first. Default 10; a tenant key may use at most 10 (403 above it).',
+              })
+              .optional(),
             reason: reason().optional(),
           }),
           { required: false },
@@ -135,6 +160,39 @@ export function connectionControlRoutes(app: App): void {
       const { connections } = c.get('view');
       await connections.rewind(id, jobId === undefined ? { cursor } : { jobId }, given({ reason }));
       return c.json(connectionJson(await connections.get(id)), 200);
+    },
+  );
+
+  app.openapi(
+    createRoute({
+      method: 'post',
+      path: '/v1/connections/repair-schedule',
+      operationId: 'repairSchedule',
+      tags,
+      security,
+      summary: 'Re-place times that lie too far ahead',
+      description:
+        'Moves `next_run_at` of active connections, and `scheduled_at` and `retry_after` of their queued jobs, back to where the schedule has them if they lie further ahead than it allows. All others stay as they are. One bounded step: repeat it with `next_cursor` until that is null.',
+      request: {
+        body: body(
+          strict({
+            dry_run: z
+              .boolean()
+              .openapi({ description: 'Report what would change, and change nothing.' })
+              .optional(),
+            reason: reason().optional(),
+            limit: z.int().min(1).max(100).optional(),
+            cursor: text(2000).optional(),
+          }),
+          { required: false },
+        ),
+      },
+      responses: { 200: answer('The result of this step.', repairSchema), ...bodyProblems() },
+    }),
+    async (c) => {
+      const { dry_run: dryRun, ...rest } = c.req.valid('json');
+      const step = await c.get('view').connections.repairSchedule({ ...given({ dryRun }), ...given(rest) });
+      return c.json(repairJson(step), 200);
     },
   );
 

@@ -1,9 +1,25 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { connectionJson } from '../../json.ts';
+import { connectionJson, deletionJson } from '../../json.ts';
 import { connectionFilter, connectionSchema, filterOf } from '../connection-schema.ts';
 import type { App } from '../context.ts';
-import { given, id, listJson, listOf, pageQuery, provider, reason, strict, text } from '../parts.ts';
+import { given, id, listJson, listOf, pageQuery, provider, reason, strict, text, time } from '../parts.ts';
 import { answer, body, bodyProblems, nothing, problems, signedIn } from '../responses.ts';
+
+const deletionSchema = z
+  .object({
+    connection_id: id(),
+    tenant_id: id(),
+    state: z.enum(['deleting', 'deleted']),
+    deleted_signals: z.int(),
+    estimated_signals: z.int().openapi({ description: 'Exact up to 100,000, an estimate beyond that.' }),
+    error: z.string().nullable().openapi({
+      description: 'Why the last batch failed; it is retried. Only operators get the text of the database.',
+    }),
+    requested_at: time(),
+    updated_at: time(),
+    finished_at: time().nullable(),
+  })
+  .openapi('Deletion');
 
 const tags = ['Connections'];
 const security = signedIn;
@@ -160,13 +176,35 @@ export function connectionRoutes(app: App): void {
       security,
       summary: 'Delete a connection',
       description:
-        'With its jobs, its signals and the credential that only it used. What was done to it stays in the audit log.',
+        'With its jobs, its signals and the credential that only it used. What was done to it stays in the audit log. With more than 5,000 signals it answers 202: the connection is disabled and refuses changes, and is deleted in the background.',
       request: { params, body: body(strict({ reason: reason().optional() }), { required: false }) },
-      responses: { 204: nothing('It is gone.'), ...bodyProblems(404) },
+      responses: {
+        202: answer('It is being deleted; `Location` is its progress.', deletionSchema),
+        204: nothing('It is gone.'),
+        ...bodyProblems(404, 409),
+      },
     }),
     async (c) => {
-      await c.get('view').connections.remove(c.req.valid('param').id, given(c.req.valid('json')));
-      return c.body(null, 204);
+      const { id } = c.req.valid('param');
+      const deletion = await c.get('view').connections.remove(id, given(c.req.valid('json')));
+      if (deletion.state === 'deleted') return c.body(null, 204);
+      c.header('location', `${c.get('base')}/v1/connections/${id}/deletion`);
+      return c.json(deletionJson(deletion), 202);
     },
+  );
+
+  app.openapi(
+    createRoute({
+      method: 'get',
+      path: '/v1/connections/{id}/deletion',
+      operationId: 'getDeletion',
+      tags,
+      security,
+      summary: 'Show the progress of a deletion',
+      description: 'Also for seven days after the connection is gone.',
+      request: { params },
+      responses: { 200: answer('Its progress.', deletionSchema), ...problems(404) },
+    }),
+    async (c) => c.json(deletionJson(await c.get('view').connections.deletion(c.req.valid('param').id)), 200),
   );
 }

@@ -54,11 +54,22 @@ export function feedRoutes(app: App, streams: Slots, signal: AbortSignal | undef
       const release = streams.take(c.get('caller').id);
       const gone = untilGone(c, signal);
       try {
-        const page = await c.get('view').signals.read({
-          ...given({ ...rest, connectionId: connection_id }),
-          waitMs: wait * 1000,
-          signal: gone.signal,
-        });
+        const reservation = c.get('reservation');
+        const page = await c.get('view').signals.read(
+          {
+            ...given({ ...rest, connectionId: connection_id }),
+            payload,
+            waitMs: wait * 1000,
+            signal: gone.signal,
+          },
+          async (advance) => {
+            await reservation.reserve();
+            const found = await advance();
+            // While it waits for signals, others may read.
+            if (found.items.length === 0) reservation.release();
+            return found;
+          },
+        );
         const items = page.items.map((item) => fedSignalJson(item, { payload }));
         return c.json({ items, next_cursor: page.nextCursor }, 200);
       } finally {

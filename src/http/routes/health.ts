@@ -27,12 +27,12 @@ type Readiness = z.infer<typeof readySchema>;
 const tags = ['Health'];
 const security: [] = [];
 
-/** Anybody may ask, so the database is asked once a second at most. */
+/** How long an answer about the database is used again. Needing no key, probes may come in any number. */
 const freshMs = 1000;
 
 /** What probes ask. Neither needs a key, and neither says more than yes or no. */
 export function healthRoutes(app: App, syncline: Syncline): void {
-  let latest: { at: number; readiness: Promise<Readiness> } | undefined;
+  const readiness = createReadiness(syncline);
 
   app.openapi(
     createRoute({
@@ -60,18 +60,30 @@ export function healthRoutes(app: App, syncline: Syncline): void {
       responses: { 200: answer('It is.', readySchema), 503: answer('It is not.', readySchema) },
     }),
     async (c) => {
-      const now = systemPorts.now();
-      if (!latest || now - latest.at > freshMs) latest = { at: now, readiness: readinessOf(syncline, now) };
-      const readiness = await latest.readiness;
-      return readiness.status === 'ok' ? c.json(readiness, 200) : c.json(readiness, 503);
+      const found = await readiness();
+      return found.status === 'ok' ? c.json(found, 200) : c.json(found, 503);
     },
   );
 }
 
-async function readinessOf(syncline: Syncline, nowMs: number): Promise<Readiness> {
+/** One check at a time, however many probes wait for it. */
+function createReadiness(syncline: Syncline): () => Promise<Readiness> {
+  let latest: { freshUntilMs: number; readiness: Promise<Readiness> } | undefined;
+  return () => {
+    if (latest && systemPorts.monotonicMs() < latest.freshUntilMs) return latest.readiness;
+    const current = { freshUntilMs: Number.POSITIVE_INFINITY, readiness: readinessOf(syncline) };
+    void current.readiness.then(() => {
+      current.freshUntilMs = systemPorts.monotonicMs() + freshMs;
+    });
+    latest = current;
+    return current.readiness;
+  };
+}
+
+async function readinessOf(syncline: Syncline): Promise<Readiness> {
   try {
-    const { lastTickAt, tickIntervalSeconds } = await syncline.status();
-    const ageSeconds = lastTickAt && Math.max(0, Math.round((nowMs - lastTickAt.getTime()) / 1000));
+    const { lastTickAt, tickIntervalSeconds, now } = await syncline.status();
+    const ageSeconds = lastTickAt && Math.max(0, Math.round((now.getTime() - lastTickAt.getTime()) / 1000));
     const ok = ageSeconds !== undefined && ageSeconds <= 3 * tickIntervalSeconds;
     const lastTick = { at: isoTime(lastTickAt), age_seconds: ageSeconds ?? null, ok };
     return {

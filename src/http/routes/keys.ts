@@ -14,6 +14,7 @@ const keySchema = z
     tenant_id: id().nullable(),
     created_at: time(),
     created_by: z.string(),
+    parent_id: id().nullable().openapi({ description: 'The key that it was created with.' }),
     last_used_at: time().nullable(),
     revoked_at: time().nullable(),
   })
@@ -47,7 +48,8 @@ export function keyRoutes(app: App, credentials: Credentials): void {
       tags,
       security,
       summary: 'Create an API key',
-      description: 'This is the only answer that ever holds the key.',
+      description:
+        'This is the only answer that ever holds the key. Its name must differ from those of the other valid keys of the same scope (the operator, or one tenant): else 409.',
       request: {
         body: body(
           strict({
@@ -66,7 +68,7 @@ export function keyRoutes(app: App, credentials: Credentials): void {
             .extend({ key: z.string().openapi({ description: 'The key itself, once.' }) })
             .openapi('NewKey'),
         ),
-        ...bodyProblems(404),
+        ...bodyProblems(404, 409),
       },
     }),
     async (c) => {
@@ -80,18 +82,57 @@ export function keyRoutes(app: App, credentials: Credentials): void {
 
   app.openapi(
     createRoute({
+      method: 'get',
+      path: '/v1/keys/{id}',
+      operationId: 'getKey',
+      tags,
+      security,
+      summary: 'Show an API key',
+      description: 'Never the key itself. `descendants` counts the valid keys that were created with it.',
+      request: { params: z.object({ id: id() }) },
+      responses: {
+        200: answer(
+          'The key.',
+          keySchema
+            .extend({
+              descendants: z.int().openapi({
+                description: 'Valid keys created with it, with those keys, and so on; at most 10,000.',
+              }),
+            })
+            .openapi('KeyDetail'),
+        ),
+        ...problems(404),
+      },
+    }),
+    async (c) => {
+      const key = await c.get('view').keys.get(c.req.valid('param').id);
+      return c.json({ ...keyJson(key), descendants: key.descendants }, 200);
+    },
+  );
+
+  app.openapi(
+    createRoute({
       method: 'delete',
       path: '/v1/keys/{id}',
       operationId: 'revokeKey',
       tags,
       security,
       summary: 'Revoke an API key',
-      description: 'It stops working within seconds, and so do the sessions that were opened with it.',
-      request: { params: z.object({ id: id() }) },
+      description:
+        'It stops working within seconds, and so do the sessions that were opened with it; with `descendants`, also the keys that were created with it, with those keys, and so on.',
+      request: {
+        params: z.object({ id: id() }),
+        query: strict({
+          descendants: z.enum(['true', 'false']).optional().openapi({
+            description: 'Whether to revoke the keys that were created with it too.',
+          }),
+        }),
+      },
       responses: { 204: nothing('It is revoked.'), ...problems(404) },
     }),
     async (c) => {
-      await c.get('view').keys.revoke(c.req.valid('param').id);
+      const descendants = c.req.valid('query').descendants === 'true';
+      await c.get('view').keys.revoke(c.req.valid('param').id, { descendants });
       credentials.forget();
       return c.body(null, 204);
     },

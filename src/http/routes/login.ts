@@ -1,7 +1,6 @@
 import type { Context } from 'hono';
 import { getCookie } from 'hono/cookie';
 import type { Access } from '../../access.ts';
-import { remoteAddress } from '../auth.ts';
 import type { App, HttpEnv } from '../context.ts';
 import type { Credentials } from '../credentials.ts';
 import type { LocalLogin } from '../local-login.ts';
@@ -20,7 +19,7 @@ export function localLoginRoute(
     if (c.req.method === 'HEAD') return c.redirect(home, 303);
     if (localLogin.redeem(c.req.query('token') ?? '')) {
       const identity = { tenantId: undefined, actor: 'local', keyId: undefined, keyName: 'one-time token' };
-      setSessionCookie(c, await access.openSession(identity));
+      setSessionCookie(c, await access.openSession(identity, { address: c.get('address') }));
       return c.redirect(home, 303);
     }
     // Whoever opens the link a second time in the same browser is signed in already.
@@ -36,6 +35,6 @@ export function localLoginRoute(
 async function hasSession(c: Context<HttpEnv>, credentials: Credentials): Promise<boolean> {
   const token = getCookie(c, sessionCookie);
   return (
-    token !== undefined && (await credentials.identify('session', token, remoteAddress(c))) !== undefined
+    token !== undefined && (await credentials.identify('session', token, c.get('address'))) !== undefined
   );
 }

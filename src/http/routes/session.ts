@@ -4,7 +4,7 @@ import { getCookie } from 'hono/cookie';
 import type { Access } from '../../access.ts';
 import type { Syncline } from '../../syncline.ts';
 import type { View } from '../../view.ts';
-import { remoteAddress, requireOwnOrigin, unauthenticated } from '../auth.ts';
+import { requireOwnOrigin, unauthenticated } from '../auth.ts';
 import type { App, HttpEnv } from '../context.ts';
 import type { Credentials } from '../credentials.ts';
 import { id, strict } from '../parts.ts';
@@ -39,17 +39,18 @@ export interface LoginParts {
   syncline: Syncline;
   credentials: Credentials;
   version: string;
-  readBody: MiddlewareHandler<HttpEnv>;
+  /** Reads the body, then takes a slot. */
+  middleware: MiddlewareHandler<HttpEnv>[];
 }
 
 /** The one route of the API for somebody who is not signed in yet. */
-export function loginRoute(app: App, { syncline, credentials, version, readBody }: LoginParts): void {
+export function loginRoute(app: App, { syncline, credentials, version, middleware }: LoginParts): void {
   app.openapi(
     createRoute({
       method: 'post',
       path: '/v1/session',
       operationId: 'openSession',
-      middleware: readBody,
+      middleware,
       tags,
       security: [],
       summary: 'Sign in with an API key',
@@ -61,9 +62,9 @@ export function loginRoute(app: App, { syncline, credentials, version, readBody 
     }),
     async (c) => {
       requireOwnOrigin(c);
-      const identity = await credentials.identify('key', c.req.valid('json').key, remoteAddress(c));
+      const identity = await credentials.identify('key', c.req.valid('json').key, c.get('address'));
       if (!identity) throw unauthenticated('This API key is not known, or was revoked.');
-      setSessionCookie(c, await syncline.access.openSession(identity));
+      setSessionCookie(c, await syncline.access.openSession(identity, { address: c.get('address') }));
       return c.json(await meJson(syncline.as(identity), version), 200);
     },
   );

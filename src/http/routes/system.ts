@@ -24,6 +24,9 @@ const systemSchema = z
         expires_at: time().nullable(),
         alive: z.boolean(),
         running: z.int(),
+        clock_skew_seconds: z.int().openapi({
+          description: "How far its clock is ahead of the database's; negative: behind.",
+        }),
       }),
     ),
     queue: queueSchema,

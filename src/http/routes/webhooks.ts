@@ -1,4 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
+import { SynclineError } from '../../errors.ts';
 import { webhookJson } from '../../json.ts';
 import type { Syncline } from '../../syncline.ts';
 import { bytesOf } from '../body.ts';
@@ -7,12 +8,19 @@ import { anyJson, given, id, strict, time } from '../parts.ts';
 import { Problem } from '../problem.ts';
 import { answer, body, bodyProblems, nothing, problems, signedIn } from '../responses.ts';
 import { createRoom } from '../room.ts';
+import { createSlots } from '../slots.ts';
 
 const tags = ['Webhooks'];
 
 /** What providers call. They have no key: who they are is in the signature. */
 export function deliveryRoute(app: App, syncline: Syncline, limits: Limits): void {
   const room = createRoom(limits.deliveriesBytes);
+  const slots = createSlots({
+    total: limits.deliveries,
+    perHolder: limits.deliveriesPerAddress,
+    of: 'deliveries',
+  });
+  const bodyLimits = { maxBytes: limits.deliveryBytes, maxMs: limits.bodyMs };
 
   app.openapi(
     createRoute({
@@ -23,7 +31,7 @@ export function deliveryRoute(app: App, syncline: Syncline, limits: Limits): voi
       security: [],
       summary: 'Deliver what a provider sends',
       description:
-        'For providers: the body is whatever they send, up to 25 MB, signed with the secret of the connection or of the app. It has the connection synced at once. Whatever is wrong with the signature, the provider or the connection, the answer is the same 401.',
+        'For providers: the body is whatever they send, up to 25 MB, signed with the secret of the connection or of the app. It has the connection synced at once. Whatever is wrong with the signature, the provider or the connection, the answer is the same 401. Where the secret cannot be decrypted it is 503.',
       // Text of any kind: what names nothing is refused as a wrong signature is.
       request: { params: z.object({ provider: z.string(), connection: z.string() }) },
       responses: {
@@ -40,8 +48,9 @@ export function deliveryRoute(app: App, syncline: Syncline, limits: Limits): voi
     }),
     async (c) => {
       const held = room.open();
+      const release = slots.take(c.get('address'));
       try {
-        const bytes = await bytesOf(c, limits.deliveryBytes, held.take);
+        const bytes = await bytesOf(c, bodyLimits, held.take);
         const { provider, connection } = c.req.valid('param');
         const receipt = await syncline.receive(provider, connection, {
           method: c.req.method,
@@ -52,14 +61,25 @@ export function deliveryRoute(app: App, syncline: Syncline, limits: Limits): voi
         const { reply } = receipt;
         if (reply === undefined) return c.json({ accepted: true as const }, 202);
         return typeof reply === 'string' ? c.text(reply, 200) : c.json(reply, 200);
+      } catch (error) {
+        if (error instanceof SynclineError && error.code === 'CONFIG_INVALID') throw notVerifiable();
+        throw error;
       } finally {
         held.giveBack();
+        release();
       }
     },
   );
 }
 
-/** One for everything that may be wrong, so that nobody learns what there is. */
+/** Long enough for a configuration to be corrected before a provider gives up, which takes hours. */
+const notVerifiable = () =>
+  new Problem('UNAVAILABLE', 'The delivery cannot be verified right now.', {
+    hint: 'Send it again later. The log of the service says more.',
+    headers: { 'retry-after': '60' },
+  });
+
+/** One for everything that may be wrong, so that the answer does not reveal what exists. */
 function notVerified(): Problem {
   return new Problem('UNAUTHENTICATED', 'The delivery is not signed with a secret that is known for it.', {
     hint: 'Compare the address and the secret with what the provider has.',

@@ -26,6 +26,8 @@ export const expectedShape: {
   functions: readonly string[];
 } = {
   indexes: [
+    'CREATE UNIQUE INDEX idx_api_keys_name ON api_keys USING btree (tenant_id, name) NULLS NOT DISTINCT WHERE (revoked_at IS NULL)',
+    'CREATE INDEX idx_api_keys_parent ON api_keys USING btree (parent_id) WHERE (parent_id IS NOT NULL)',
     'CREATE INDEX idx_api_keys_tenant ON api_keys USING btree (tenant_id, id)',
     'CREATE INDEX idx_authorizations_connection ON authorizations USING btree (connection_id)',
     'CREATE INDEX idx_authorizations_expires ON authorizations USING btree (expires_at)',
@@ -37,14 +39,19 @@ export const expectedShape: {
     'CREATE INDEX idx_connections_external ON connections USING btree (external_id text_pattern_ops) WHERE (external_id IS NOT NULL)',
     'CREATE INDEX idx_connections_failing ON connections USING btree (id) WHERE (failing_since IS NOT NULL)',
     "CREATE INDEX idx_connections_inactive ON connections USING btree (status, id) WHERE (status <> 'active'::text)",
+    'CREATE INDEX idx_connections_losses ON connections USING btree (id) WHERE (losses IS NOT NULL)',
     'CREATE INDEX idx_connections_tenant ON connections USING btree (tenant_id, id)',
+    'CREATE INDEX idx_deletions_finished ON deletions USING btree (finished_at) WHERE (finished_at IS NOT NULL)',
+    'CREATE INDEX idx_deletions_open ON deletions USING btree (updated_at) WHERE (finished_at IS NULL)',
     'CREATE INDEX idx_events_connection ON events USING btree (connection_id, id)',
     'CREATE INDEX idx_events_created ON events USING btree (created_at)',
+    'CREATE INDEX idx_events_key ON events USING btree (key_id, id) WHERE (key_id IS NOT NULL)',
     'CREATE INDEX idx_events_tenant ON events USING btree (tenant_id, id)',
     'CREATE UNIQUE INDEX idx_feed_position ON feed USING btree ("position") WHERE ("position" IS NOT NULL)',
     'CREATE INDEX idx_rollups_fine ON rollups USING btree (minute) WHERE (slot >= 0)',
     'CREATE INDEX idx_rollups_hours ON rollups USING btree (minute) WHERE (slot < 0)',
     'CREATE INDEX idx_sessions_expires ON sessions USING btree (expires_at)',
+    'CREATE INDEX idx_sessions_key ON sessions USING btree (key_id) WHERE (key_id IS NOT NULL)',
     'CREATE INDEX idx_signals_batch ON signals USING btree (batch, tenant_id, id)',
     'CREATE INDEX idx_signals_connection ON signals USING btree (connection_id, received_at)',
     'CREATE UNIQUE INDEX idx_signals_dedupe ON signals USING btree (connection_id, dedupe_key) WHERE (dedupe_key IS NOT NULL)',
@@ -64,6 +71,7 @@ export const expectedShape: {
   triggers: [
     'CREATE TRIGGER after_status AFTER UPDATE OF status ON connections FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION after_connection_status()',
     'CREATE CONSTRAINT TRIGGER give_position AFTER INSERT ON feed DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new."position" IS NULL)) EXECUTE FUNCTION give_position()',
+    'CREATE TRIGGER prove_feed_start BEFORE UPDATE OF "position" ON feed_start FOR EACH ROW WHEN ((new."position" <> old."position")) EXECUTE FUNCTION prove_feed_start()',
     'CREATE TRIGGER enter_feed AFTER INSERT ON signals REFERENCING NEW TABLE AS new_signals FOR EACH STATEMENT EXECUTE FUNCTION enter_feed()',
     'CREATE TRIGGER after_delete AFTER DELETE ON sync_jobs REFERENCING OLD TABLE AS old_jobs FOR EACH STATEMENT EXECUTE FUNCTION after_sync_jobs_delete()',
     "CREATE TRIGGER after_insert AFTER INSERT ON sync_jobs REFERENCING NEW TABLE AS new_jobs FOR EACH STATEMENT WHEN ((current_setting('triggers'::text, true) IS DISTINCT FROM 'off'::text)) EXECUTE FUNCTION after_sync_jobs_insert()",
@@ -79,6 +87,7 @@ export const expectedShape: {
   constraints: [
     ...constraintsOf('api_keys', {
       api_keys_hash_key: 'UNIQUE (hash)',
+      api_keys_parent_id_fkey: 'FOREIGN KEY (parent_id) REFERENCES api_keys(id) ON DELETE SET NULL',
       api_keys_pkey: 'PRIMARY KEY (id)',
       api_keys_tenant_id_fkey: 'FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE',
     }),
@@ -91,6 +100,7 @@ export const expectedShape: {
       authorizations_connection_id_fkey:
         'FOREIGN KEY (connection_id) REFERENCES connections(id) ON DELETE CASCADE',
       authorizations_pkey: 'PRIMARY KEY (state)',
+      authorizations_provider_state_key: 'UNIQUE (provider_state)',
     }),
     ...constraintsOf('budgets', {
       budgets_most_check: 'CHECK ((most > 0))',
@@ -115,6 +125,9 @@ export const expectedShape: {
       credentials_provider_slug_fkey: 'FOREIGN KEY (provider_slug) REFERENCES providers(slug)',
       credentials_tenant_id_fkey: 'FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE',
       credentials_tenant_id_id_key: 'UNIQUE (tenant_id, id)',
+    }),
+    ...constraintsOf('deletions', {
+      deletions_pkey: 'PRIMARY KEY (connection_id)',
     }),
     ...constraintsOf('events', {
       events_pkey: 'PRIMARY KEY (id)',
@@ -176,7 +189,9 @@ export const expectedShape: {
     'give_position',
     'parse_instant',
     'patch_sync',
+    'prove_feed_start',
     'release_connections',
+    'repair_feed',
     'signal_batch',
     'time_ordered_id',
     'unblock_after_delete',

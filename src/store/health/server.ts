@@ -15,7 +15,6 @@ export interface ServerRow {
   /** Of these, those that are kept for others. */
   reserved_connections: number;
   used_connections: number;
-  clock: Date;
 }
 
 export async function readServer(tx: Queryable): Promise<ServerRow> {
@@ -27,8 +26,7 @@ export async function readServer(tx: Queryable): Promise<ServerRow> {
        pg_is_in_recovery() OR current_setting('default_transaction_read_only') = 'on' AS read_only,
        current_setting('max_connections')::int AS max_connections,
        current_setting('superuser_reserved_connections')::int + coalesce(current_setting('reserved_connections', true), '0')::int AS reserved_connections,
-       (SELECT count(*)::int FROM pg_stat_activity WHERE datid IS NOT NULL) AS used_connections,
-       clock_timestamp() AS clock`,
+       (SELECT count(*)::int FROM pg_stat_activity WHERE datid IS NOT NULL) AS used_connections`,
   );
   return row as ServerRow;
 }

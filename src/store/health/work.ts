@@ -2,7 +2,7 @@ import type { Queryable } from '../database.ts';
 import { estimatedRows } from '../stats.ts';
 
 /** As many as one looks at; one more is asked for, to know whether there are. */
-const mostFound = 100;
+const maxFound = 100;
 
 /** Jobs that are run by a process whose lease ended before `before`, or which is not there. */
 export function findOrphans(tx: Queryable, before: Date): Promise<{ id: string; process_id: string }[]> {
@@ -11,7 +11,18 @@ export function findOrphans(tx: Queryable, before: Date): Promise<{ id: string; 
        SELECT id, process_id FROM ${tx.schema}.sync_jobs WHERE status = 'running' AND process_id IS NOT NULL AND updated_at < $1
        LIMIT 10000) j
      WHERE coalesce((SELECT p.expires_at FROM ${tx.schema}.processes p WHERE p.id = j.process_id), '-infinity') < $1
-     LIMIT ${mostFound + 1}`,
+     LIMIT ${maxFound + 1}`,
+    [before],
+  );
+}
+
+/** Jobs that run without a process of the engine, and that nothing has written since `before`. */
+export async function findForeignRuns(tx: Queryable, before: Date): Promise<{ id: string; since: Date }[]> {
+  return tx.query(
+    `SELECT id, greatest(updated_at, started_at) AS since FROM (
+       SELECT id, updated_at, started_at FROM ${tx.schema}.sync_jobs WHERE status = 'running' AND process_id IS NULL LIMIT 10000) j
+     WHERE greatest(updated_at, started_at) < $1
+     ORDER BY since LIMIT ${maxFound + 1}`,
     [before],
   );
 }
@@ -24,7 +35,7 @@ export function findCrowded(tx: Queryable): Promise<{ connection_id: string; wha
      SELECT connection_id, 'running' AS what FROM pending WHERE status = 'running' GROUP BY connection_id HAVING count(*) > 1
      UNION ALL
      SELECT connection_id, job_type FROM pending GROUP BY connection_id, job_type HAVING count(*) > 1
-     LIMIT ${mostFound + 1}`,
+     LIMIT ${maxFound + 1}`,
   );
 }
 
@@ -35,7 +46,32 @@ export async function findWronglyBlocked(tx: Queryable): Promise<string[]> {
        SELECT connection_id FROM ${tx.schema}.sync_jobs WHERE status = 'queued' AND blocked LIMIT 10000) q
      WHERE (SELECT c.status FROM ${tx.schema}.connections c WHERE c.id = q.connection_id) = 'active'
        AND (SELECT r.id FROM ${tx.schema}.sync_jobs r WHERE r.connection_id = q.connection_id AND r.status = 'running' LIMIT 1) IS NULL
-     LIMIT ${mostFound + 1}`,
+     LIMIT ${maxFound + 1}`,
+  );
+  return rows.map((row) => row.id);
+}
+
+/** EXE-9: connections whose processes died several times in a row, by provider. */
+export function findSuspects(
+  tx: Queryable,
+): Promise<{ provider_slug: string; connections: number; example: string }[]> {
+  return tx.query(
+    `SELECT provider_slug, count(*)::int AS connections, max(id::text) AS example FROM (
+       SELECT id, provider_slug FROM ${tx.schema}.connections
+       WHERE losses IS NOT NULL AND jsonb_typeof(losses) = 'array' AND losses -> 1 IS NOT NULL LIMIT 10000) suspect
+     GROUP BY 1 ORDER BY 2 DESC LIMIT 50`,
+  );
+}
+
+/** EXE-13: jobs that wait or run under a tenant or provider that is not their connection's. */
+export async function findForeignJobs(tx: Queryable): Promise<string[]> {
+  const rows = await tx.query<{ id: string }>(
+    `SELECT j.id FROM (
+       SELECT id, tenant_id, provider_slug, connection_id FROM ${tx.schema}.sync_jobs
+       WHERE status IN ('queued', 'running') LIMIT 10000) j
+     WHERE (SELECT c.id FROM ${tx.schema}.connections c
+            WHERE c.id = j.connection_id AND c.tenant_id = j.tenant_id AND c.provider_slug = j.provider_slug) IS NULL
+     LIMIT ${maxFound + 1}`,
   );
   return rows.map((row) => row.id);
 }

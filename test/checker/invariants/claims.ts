@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { hasEvent, runsBegun, runsLeft, runsPutBack, runsSettled } from '../causes.ts';
+import { hasEvent, runsBegun, runsDied, runsLeft, runsPutBack, runsSettled } from '../causes.ts';
 import { always, ofTheEngine } from '../invariant.ts';
 import { isRunning, type Job, msOf } from '../rows.ts';
 
@@ -101,7 +101,7 @@ export const takenWhenExpired = ofTheEngine(
   (commit, world) => {
     const writer = world.processOf(commit.session);
     if (writer === undefined || !world.processes.has(writer)) return [];
-    return runsPutBack(commit).flatMap(({ before, after }) => {
+    return [...runsPutBack(commit), ...runsDied(commit)].flatMap(({ before, after }) => {
       const owner = before.process_id ?? '';
       const isAsked = hasEvent(commit, after.connection_id, 'connection.rewound');
       if (owner === writer || isAsked || !world.onDatabaseClock.has(owner)) return [];
@@ -111,7 +111,7 @@ export const takenWhenExpired = ofTheEngine(
   },
 );
 
-/** EXE-9: no attempt charged, and nothing else either. A rewind alone takes the cursor away. */
+/** EXE-9: no attempt charged, and nothing else either. A rewind alone takes the cursor away; deaths in a row have it wait. */
 export const putBackAsItWas = ofTheEngine(
   'a job that is put back is as it was before it was claimed',
   (commit) =>
@@ -126,8 +126,11 @@ export const putBackAsItWas = ofTheEngine(
         'signal_count',
         'next_cursor',
       ] as const;
+      const waits = after.error?.kind === 'process_died' && after.retry_after !== null;
+      const isExpected = (column: string) =>
+        (column === 'cursor' && isRewound) || (waits && ['error', 'retry_after'].includes(column));
       const changed = kept.filter(
-        (column) => !(column === 'cursor' && isRewound) && !isDeepStrictEqual(before[column], after[column]),
+        (column) => !isExpected(column) && !isDeepStrictEqual(before[column], after[column]),
       );
       return changed.length === 0 ? [] : [{ ...of(after), detail: `changed: ${changed.join(', ')}` }];
     }),

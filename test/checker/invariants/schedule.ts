@@ -29,9 +29,9 @@ export const looksAgainInTime = ofTheEngine(
   'the next run is one interval after the slot',
   (commit, world, schedule) =>
     placementsOf(commit, world, schedule).flatMap((placed) => {
-      const { found, left, baseMs, jitterMs, lastMs } = placed;
-      const activatedMs = instantMs(syncOf(found)['first_activated_at']) ?? msOf(found.created_at);
-      const expectedMs = lastMs === undefined ? activatedMs + baseMs + jitterMs : slotMsOf(placed) + baseMs;
+      const { left, baseMs, jitterMs, lastMs } = placed;
+      const expectedMs =
+        lastMs === undefined ? activationMs(placed) + baseMs + jitterMs : slotMsOf(placed) + baseMs;
       const writtenMs = instantMs(nextRunAt(left));
       if (!Number.isFinite(expectedMs) || isSameTime(writtenMs ?? Number.NaN, expectedMs)) return [];
       return [
@@ -42,6 +42,12 @@ export const looksAgainInTime = ofTheEngine(
       ];
     }),
 );
+
+/** SCH-6: a time ahead of the tick counts as absent. */
+function activationMs({ found, tickMs }: Placed): number {
+  const times = [instantMs(syncOf(found)['first_activated_at']), msOf(found.created_at)];
+  return times.find((ms) => ms !== undefined && ms <= tickMs) ?? tickMs;
+}
 
 /** SCH-4. */
 export const jitterIsBounded = ofTheEngine(
@@ -90,12 +96,13 @@ export const placedWhenActive = ofTheEngine(
 
 /** SCH-1: the job and the time of the next look are written together. */
 export const movesWithAJob = ofTheEngine(
-  'next_run_at moves only with a placement, or when the interval is changed',
+  'next_run_at moves only with a placement, or when the interval is changed or the schedule repaired',
   (commit, world, schedule) => {
     const placed = new Set(placementsOf(commit, world, schedule).map(({ left }) => left.id));
     return commit.connections.flatMap(({ before, after }) => {
       if (!before || !after || nextRunAt(before) === nextRunAt(after)) return [];
-      if (placed.has(after.id) || hasEvent(commit, after.id, 'connection.interval_changed')) return [];
+      const moves = ['connection.interval_changed', 'connection.schedule_repaired'];
+      if (placed.has(after.id) || moves.some((kind) => hasEvent(commit, after.id, kind))) return [];
       return [
         {
           connectionId: after.id,

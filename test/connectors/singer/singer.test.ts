@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import { createRedactor } from '../../../src/connectors/singer/redact.ts';
 import { connectorErrorKind } from '../../../src/errors.ts';
 import { memoryContext } from '../../../src/testing/context.ts';
@@ -154,6 +155,38 @@ describe('tokens that a tap renews', () => {
     },
   );
 
+  it.each([
+    ['removes', z.object({ refresh_token: z.string(), client: z.string() })],
+    ['refuses', z.strictObject({ refresh_token: z.string(), client: z.string() })],
+  ])(
+    'singer: of a changed config only keys that credentialSchema allows are kept; it %s others',
+    async (_, credentialSchema) => {
+      const { log, lines: logged } = recordingLogger();
+      const config = { behaviour: 'renew' };
+      const context = memoryContext({ config, log, credential: { type: 'custom', fields } });
+      await tap({ credentialSchema }).sync(context);
+      expect(await context.credentials.get()).toMatchObject({
+        fields: { refresh_token: 'renewed', client: 'c' },
+      });
+      expect(await context.credentials.get()).not.toHaveProperty('fields.expires');
+      expect(logged).toMatchObject([
+        { level: 'warn', msg: expect.stringMatching(/\(expires\).*credentialSchema does not allow/) },
+        { level: 'info', msg: expect.stringContaining('(refresh_token)') },
+      ]);
+    },
+  );
+
+  it('singer: a key of the schema’s output that is no key of the credential is not kept', async () => {
+    const credentialSchema = z
+      .object({ client: z.string() })
+      .transform(({ client }) => ({ refresh_token: `made of ${client}` }));
+    const context = memoryContext({
+      ...{ config: { behaviour: 'renew' }, credential: { type: 'custom', fields } },
+    });
+    await tap({ credentialSchema }).sync(context);
+    expect(await context.credentials.get()).toHaveProperty('fields', fields);
+  });
+
   it('singer: without a custom credential a changed config is a warning that names the fields only', async () => {
     const { log, lines: logged } = recordingLogger();
     await runOnce({ behaviour: 'renew' }, {}, { log });
@@ -281,6 +314,22 @@ describe('taps that fail', () => {
       kind: 'permanent',
       message: `Line 2 of the tap's output is not a Singer message: "<html>\\u0007${'x'.repeat(73)}…"`,
     });
+  });
+
+  it('singer: a secret is hidden as it is stored, and as credentialSchema makes it', async () => {
+    const credentialSchema = z
+      .object({ account: z.string() })
+      .transform(({ account }) => ({ account: account.split('').reverse().join('') }));
+    const account = 'stored-4711-of-the-account';
+    const made = account.split('').reverse().join('');
+    const says = `CRITICAL ${made} was refused, and ${account} too`;
+    await expect(
+      runOnce(
+        { behaviour: 'fail', says },
+        { credentialSchema },
+        { credential: { type: 'custom', fields: { account } } },
+      ),
+    ).rejects.toThrow('CRITICAL [hidden] was refused, and [hidden] too');
   });
 
   it('singer: what is shown of such a line holds no secret', async () => {

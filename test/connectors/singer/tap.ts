@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach } from 'vitest';
+import { z } from 'zod';
 import { type SingerOptions, singer } from '../../../src/connectors/singer/singer.ts';
 import type { SyncResult } from '../../../src/index.ts';
 import { type ContextOptions, memoryContext } from '../../../src/testing/context.ts';
@@ -13,8 +14,11 @@ export const fixture = (name: string) => fileURLToPath(new URL(name, fixtures));
 /** The fixture, as the command of a tap. */
 export const command: SingerOptions['command'] = [process.execPath, fixture('tap.mjs')];
 
+/** The fixture behaves as its config says, so every key is let through. */
+const configSchema = z.record(z.string(), z.unknown());
+
 export const tap = (options: Partial<SingerOptions> = {}) =>
-  singer({ provider: 'tap', name: 'A tap', command, graceSeconds: 1, ...options });
+  singer({ provider: 'tap', name: 'A tap', command, graceSeconds: 1, configSchema, ...options });
 
 /** One run, without an engine. */
 export const runOnce = (

@@ -4,7 +4,7 @@ import { systemPorts } from '../ports.ts';
 const sameSignalMs = 1000;
 
 /** SCH-9: the first signal asks for an orderly end; a later one does not wait for it. */
-export function untilTold(): Promise<string> {
+export function shutdownSignal(): Promise<string> {
   return new Promise((resolve) => {
     let heardMs: number | undefined;
     const hear = (name: string) => {
@@ -18,9 +18,9 @@ export function untilTold(): Promise<string> {
   });
 }
 
-/** Aborts when this process is told to end. */
-export function abortedWhenTold(): AbortSignal {
-  const told = new AbortController();
-  void untilTold().then(() => told.abort());
-  return told.signal;
+/** Aborts on the first SIGINT or SIGTERM. */
+export function abortOnShutdownSignal(): AbortSignal {
+  const stopping = new AbortController();
+  void shutdownSignal().then(() => stopping.abort());
+  return stopping.signal;
 }

@@ -1,0 +1,113 @@
+import type { Command } from 'commander';
+import type { Doer } from '../doer.ts';
+import { repairJson } from '../json.ts';
+import { systemPorts } from '../ports.ts';
+import type { RepairedConnection, RepairRequest } from '../repair.ts';
+import type { View } from '../view.ts';
+import { type CommonOptions, withEngine } from './engine.ts';
+import { doerOf, withDoer } from './options.ts';
+import { answer, count, note, table } from './output.ts';
+
+interface RepairOptions extends CommonOptions, Doer {
+  dryRun?: boolean;
+  tenant?: string;
+}
+
+export function addScheduleRepair(group: Command): void {
+  const command = group
+    .command('repair')
+    .description('re-place runs and retries whose time lies further ahead than the schedule allows')
+    .option('--dry-run', 'report what would change, and change nothing')
+    .option('--tenant <id>', 'only connections of this tenant');
+  withDoer(command)
+    .addHelpText(
+      'after',
+      `
+A process with a wrong clock can put next_run_at, scheduled_at or retry_after months ahead; then nothing runs until that time.
+\`syncline doctor\` reports it. Times within the limits of interval, jitter and backoff stay as they are. Run it with the
+scheduler and rate limit settings of the fleet: the limits depend on them.
+
+Examples:
+  $ syncline schedule repair --dry-run
+  $ syncline schedule repair --reason "host 7 had a wrong clock"
+  $ syncline schedule repair --tenant 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42 --json`,
+    )
+    .action(async (options: RepairOptions) => {
+      const { tenant, dryRun = false } = options;
+      const doer = doerOf(options);
+      const total = await withEngine(options, (syncline) => {
+        const view =
+          tenant === undefined ? syncline : syncline.as({ tenantId: tenant, actor: doer.actor ?? 'cli' });
+        return repairAll(view, { dryRun, ...doer });
+      });
+      const { connections, jobs, skipped } = total;
+      const json = {
+        dry_run: dryRun,
+        connections,
+        jobs,
+        skipped,
+        items: repairJson({ ...total, nextCursor: undefined }).items,
+      };
+      answer(options.json, json, () => lines(total, dryRun));
+    });
+}
+
+interface Total {
+  /** Connections whose `next_run_at` moved. */
+  connections: number;
+  jobs: number;
+  skipped: number;
+  /** Connections of which anything moved. */
+  found: number;
+  /** The first of them. */
+  items: RepairedConnection[];
+}
+
+const maxShown = 100;
+const stepSize = 100;
+/** Often enough to see that it moves. */
+const noteEveryMs = 5000;
+
+async function repairAll({ connections }: View, request: RepairRequest): Promise<Total> {
+  const total: Total = { connections: 0, jobs: 0, skipped: 0, found: 0, items: [] };
+  let notedMs = systemPorts.monotonicMs();
+  for (let cursor: string | undefined; ; ) {
+    const step = await connections.repairSchedule({ ...request, cursor, limit: stepSize });
+    total.connections += step.items.filter(({ nextRunAt }) => nextRunAt).length;
+    total.jobs += step.items.reduce((sum, { jobIds }) => sum + jobIds.length, 0);
+    total.skipped += step.skipped;
+    total.found += step.items.length;
+    total.items.push(...step.items.slice(0, maxShown - total.items.length));
+    if (step.nextCursor === undefined) return total;
+    cursor = step.nextCursor;
+    if (systemPorts.monotonicMs() - notedMs < noteEveryMs) continue;
+    notedMs = systemPorts.monotonicMs();
+    note(`… ${summary(total)} so far`);
+  }
+}
+
+const summary = ({ connections, jobs }: Total) =>
+  `${count(connections, 'connection')} and ${count(jobs, 'job')}`;
+
+function lines(total: Total, dryRun: boolean): string[] {
+  const { items, skipped, found } = total;
+  const rows = items.map(({ id, provider, nextRunAt, jobIds }) => [
+    id,
+    provider,
+    nextRunAt ? nextRunAt.from.toISOString() : '',
+    nextRunAt ? nextRunAt.to.toISOString() : '',
+    jobIds.length > 0 ? String(jobIds.length) : '',
+  ]);
+  return [
+    ...(rows.length > 0
+      ? table([['connection', 'provider', 'next run was', 'next run is', 'jobs'], ...rows])
+      : []),
+    ...(found > items.length ? [`… and ${count(found - items.length, 'more connection')}`] : []),
+    found === 0
+      ? 'No time lies too far ahead.'
+      : `${dryRun ? 'Would re-place' : 'Re-placed'} ${summary(total)}.`,
+    ...(skipped > 0
+      ? [`Skipped ${count(skipped, 'connection')} that another transaction holds: run it again.`]
+      : []),
+  ];
+}

@@ -1,0 +1,15 @@
+import { randomUUID } from 'node:crypto';
+import { JsonText } from '../stored-json.ts';
+
+/** A value as JSON, in parts that belong one behind the other: stored JSON stands in it as it is, neither parsed nor copied. */
+export function jsonParts(value: unknown): string[] {
+  const texts: string[] = [];
+  const mark = randomUUID();
+  const frame = JSON.stringify(value, (_key, inner: unknown) => {
+    if (!(inner instanceof JsonText)) return inner;
+    texts.push(inner.text);
+    return mark;
+  });
+  if (texts.length === 0) return [frame];
+  return frame.split(`"${mark}"`).flatMap((part, i) => [part, texts[i] ?? '']);
+}

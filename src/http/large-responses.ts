@@ -1,0 +1,82 @@
+import type { Context } from 'hono';
+import { createMiddleware } from 'hono/factory';
+import type { HttpEnv } from './context.ts';
+import { jsonParts } from './json-parts.ts';
+import type { Reservation, ResponseMemory } from './response-memory.ts';
+
+/** Up to here a response is sent in one piece, and counts as no memory. */
+const smallBytes = 64 * 1024;
+/** How long a client may take to read a large response. */
+const sendMs = 60_000;
+
+/** What is never large. The feed reserves by itself, after it has waited for signals. */
+const exempt = /^\/v1\/(?:live|me|signals\/feed|stats|system)(?:\/|$)/;
+
+/** Has every response written by `jsonParts`, and those that can be large take memory that is bounded. */
+export function boundResponses(memory: ResponseMemory) {
+  return createMiddleware<HttpEnv>(async (c, next) => {
+    const reservation = memory.open(c.get('caller').id);
+    let isSending = false;
+    c.set('reservation', reservation);
+    c.json = ((value: unknown, status: 200) => {
+      const parts = jsonParts(value);
+      const bytes = parts.reduce((sum, part) => sum + Buffer.byteLength(part), 0);
+      const headers = { 'content-type': 'application/json', 'content-length': String(bytes) };
+      if (c.req.method === 'HEAD') return c.body(null, status, headers);
+      if (bytes <= smallBytes) return c.body(parts.join(''), status, headers);
+      isSending = true;
+      reservation.resize(bytes);
+      return c.body(streamOf(c, parts, reservation), status, headers);
+    }) as unknown as typeof c.json;
+    const isRead = c.req.method === 'GET' || c.req.method === 'HEAD';
+    try {
+      if (isRead && !exempt.test(c.get('path'))) await reservation.reserve();
+      await next();
+    } finally {
+      if (!isSending) reservation.release();
+    }
+  });
+}
+
+/** Encodes a part when the client has taken the one before. The memory is free when the body is sent, or the client is gone. */
+function streamOf(
+  c: Context<HttpEnv>,
+  parts: string[],
+  reservation: Reservation,
+): ReadableStream<Uint8Array> {
+  const outgoing = c.env?.outgoing;
+  const encoder = new TextEncoder();
+  let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+  const end = () => {
+    clearTimeout(late);
+    parts.length = 0;
+    reservation.release();
+  };
+  const late = setTimeout(() => {
+    end();
+    if (outgoing) outgoing.destroy();
+    else controller?.error(new Error(`The response was not read within ${sendMs / 1000} s.`));
+  }, sendMs);
+  late.unref();
+  // What was written last is in memory until the server has sent it.
+  if (outgoing) outgoing.once('close', end);
+  else c.req.raw.signal.addEventListener('abort', end, { once: true });
+  if (outgoing?.closed || c.req.raw.signal.aborted) end();
+  return new ReadableStream<Uint8Array>(
+    {
+      start: (opened) => {
+        controller = opened;
+      },
+      pull: (opened) => {
+        let text = '';
+        while (parts.length > 0 && text.length < smallBytes) text += parts.shift() ?? '';
+        if (text !== '') opened.enqueue(encoder.encode(text));
+        if (parts.length > 0) return;
+        opened.close();
+        if (!outgoing) end();
+      },
+      cancel: end,
+    },
+    { highWaterMark: 0 },
+  );
+}

@@ -1,0 +1,193 @@
+import { rateLimitOf } from '../config/rate-limits.ts';
+import { backoffSeconds } from '../schedule/backoff.ts';
+import { formatInstant } from '../schedule/instant.ts';
+import { afterLoss, type Loss } from '../schedule/losses.ts';
+import { recordLost, trimAttempts } from '../store/attempts.ts';
+import type { Queryable } from '../store/database.ts';
+import { insertEvents } from '../store/events.ts';
+import { type LostJob, requeueJobs, writeLosses } from '../store/processes.ts';
+import { type FollowUp, insertFollowUps, settleJobs, writeConnections } from '../store/settlements.ts';
+import { hintPriority } from '../trigger.ts';
+import type { ExecutorContext } from './claim.ts';
+import { addStatistics } from './commit.ts';
+import { measureFailed } from './measure.ts';
+
+/** `sync_jobs.error` and `attempts.error` of a job whose process died. */
+interface DeathError {
+  kind: 'process_died';
+  name: string;
+  message: string;
+  at: string;
+  /** Where that was: for operators only. */
+  deaths: Omit<Loss, 'process'>[];
+}
+
+/** A job whose process died several times in a row. */
+export interface PoisonJob {
+  jobId: string;
+  connectionId: string;
+  tenantId: string;
+  providerSlug: string;
+  type: LostJob['job_type'];
+  error: DeathError;
+  /** When it is tried again; undefined if it has failed. */
+  retryAfter: Date | undefined;
+}
+
+type Context = Pick<ExecutorContext, 'ports' | 'rateLimit'>;
+
+/** Requeues jobs whose process does not run them any more, but lives: nothing is counted. */
+export async function requeueLost(tx: Queryable, now: Date, lost: LostJob[]): Promise<void> {
+  await recordAll(tx, now, lost, null);
+  await requeueJobs(tx, now, lost.map(atOnce));
+}
+
+/**
+ * EXE-9: requeues jobs whose process died, and counts that. From the second death in a row on they wait like a job that has failed
+ * as often; after the fifth they fail. Returns those.
+ */
+export async function settleDead(
+  context: Context,
+  tx: Queryable,
+  now: Date,
+  { lost, loss }: { lost: LostJob[]; loss: Loss },
+): Promise<PoisonJob[]> {
+  await recordAll(tx, now, lost, JSON.stringify(deathError([loss], now)));
+  const ends = lost.map((job) => ({ job, ...afterLoss(job.losses, loss) }));
+  const pauseMs = (job: LostJob, losses: Loss[]) =>
+    backoffSeconds(
+      rateLimitOf(context.rateLimit, job.provider_slug),
+      losses.length - 1,
+      undefined,
+      context.ports.random(),
+    ) * 1000;
+  const poison = ends
+    .filter(({ fate }) => fate !== 'requeued')
+    .map(({ job, losses, fate }) => {
+      const until = new Date(now.getTime() + pauseMs(job, losses));
+      return {
+        job,
+        until,
+        report: poisonJob(job, deathError(losses, now), fate === 'failed' ? undefined : until),
+      };
+    });
+  const failed = poison.filter(({ report }) => report.retryAfter === undefined);
+  const suspects = poison.filter(({ report }) => report.retryAfter !== undefined);
+
+  await requeueJobs(tx, now, [
+    ...ends.filter(({ fate }) => fate === 'requeued').map(({ job }) => atOnce(job)),
+    ...suspects.map(({ job, until, report }) => ({
+      jobId: job.id,
+      retryAfter: until,
+      error: JSON.stringify(report.error),
+    })),
+  ]);
+  await failJobs(context, tx, now, failed);
+  await writeLosses(
+    tx,
+    ends.map(({ job, losses }) => ({ connectionId: job.connection_id, losses: JSON.stringify(losses) })),
+  );
+  return poison.map(({ report }) => report);
+}
+
+const atOnce = ({ id }: LostJob) => ({ jobId: id, retryAfter: null, error: null });
+
+async function recordAll(tx: Queryable, now: Date, lost: LostJob[], error: string | null): Promise<void> {
+  const ids = lost.map((job) => job.id);
+  await recordLost(tx, now, ids, error);
+  // A job whose runs all end with their process is charged no attempt, so nothing else bounds these.
+  await trimAttempts(tx, ids);
+}
+
+interface Failed {
+  job: LostJob;
+  until: Date;
+  report: PoisonJob;
+}
+
+/** As a commit fails a job for good: with its connection, what was asked for meanwhile, the event and the statistics. */
+async function failJobs({ ports }: Context, tx: Queryable, now: Date, failed: Failed[]): Promise<void> {
+  if (failed.length === 0) return;
+  await writeConnections(
+    tx,
+    now,
+    failed.map(({ job }) => ({
+      connectionId: job.connection_id,
+      cursor: null,
+      ended: job.job_type === 'incremental',
+      failure: 'process_died',
+    })),
+  );
+  await settleJobs(
+    tx,
+    now,
+    failed.map(({ job, report }) => ({
+      jobId: job.id,
+      status: 'failed' as const,
+      attempts: job.attempts + 1,
+      retryAfter: null,
+      error: JSON.stringify(report.error),
+      signals: 0,
+      nextCursor: null,
+    })),
+  );
+  await insertFollowUps(
+    tx,
+    now,
+    failed.flatMap((one) => rerunOf(one, ports.newId())),
+  );
+  await insertEvents(
+    tx,
+    now,
+    failed.map(({ job, report }) => ({
+      id: ports.newId(),
+      tenantId: job.tenant_id,
+      connectionId: job.connection_id,
+      jobId: job.id,
+      kind: 'job.poisoned' as const,
+      detail: null,
+      actor: 'syncline',
+      keyId: null,
+      reason: report.error.message,
+    })),
+  );
+  const rows = measureFailed(
+    failed.map(({ report }) => ({ tenantId: report.tenantId, provider: report.providerSlug })),
+  );
+  await addStatistics(tx, now, ports.random(), rows);
+}
+
+/** The run that was asked for while it was running. It waits: it may kill its process, too. */
+function rerunOf({ job, until }: Failed, id: string): FollowUp[] {
+  const { tenant_id: tenantId, provider_slug: providerSlug, connection_id: connectionId, hinted } = job;
+  const priority = job.rerun_priority ?? (hinted ? hintPriority : undefined);
+  if (priority === undefined) return [];
+  const common = { id, tenantId, providerSlug, connectionId, type: job.job_type, priority, hinted };
+  return [{ ...common, cursor: null, retryAfter: until, keepsPause: true }];
+}
+
+function poisonJob(job: LostJob, error: DeathError, retryAfter: Date | undefined): PoisonJob {
+  return {
+    jobId: job.id,
+    connectionId: job.connection_id,
+    tenantId: job.tenant_id,
+    providerSlug: job.provider_slug,
+    type: job.job_type,
+    error,
+    retryAfter,
+  };
+}
+
+function deathError(losses: Loss[], now: Date): DeathError {
+  const times = losses.map(({ at }) => at).join(', ');
+  return {
+    kind: 'process_died',
+    name: 'ProcessDied',
+    message:
+      losses.length === 1
+        ? `The process that ran this job died: its lease ended at ${times}.`
+        : `The process that ran this job died ${losses.length} times in a row: leases ended at ${times}.`,
+    at: formatInstant(now.getTime()),
+    deaths: losses.map(({ at, host, pid }) => ({ at, host, pid })),
+  };
+}

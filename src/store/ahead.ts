@@ -1,0 +1,273 @@
+import type { Queryable } from './database.ts';
+
+/** Rows that a count reads at most. */
+const maxCounted = 10_000;
+
+/** How far ahead of now the schedule allows a time to be; `schedule/ahead.ts` says why. */
+export interface AheadLimits {
+  defaultIntervalSeconds: number;
+  minIntervalSeconds: number;
+  maxIntervalSeconds: number;
+  nextRunIntervals: number;
+  jobIntervals: number;
+  pauseSeconds: number;
+  slackSeconds: number;
+}
+
+const limits = `l AS MATERIALIZED (
+  SELECT $1::timestamptz AS now, $2::numeric AS default_seconds, $3::numeric AS min_seconds, $4::numeric AS max_seconds,
+    $5::numeric AS run_intervals, $6::numeric AS job_intervals, $7::numeric AS pause_seconds, $8::numeric AS slack_seconds)`;
+
+const limitValues = (now: Date, given: AheadLimits): unknown[] => [
+  now,
+  given.defaultIntervalSeconds,
+  given.minIntervalSeconds,
+  given.maxIntervalSeconds,
+  given.nextRunIntervals,
+  given.jobIntervals,
+  given.pauseSeconds,
+  given.slackSeconds,
+];
+
+/** SCH-3, of `own`: the interval as metadata has it, which may be any JSON. */
+const base = `CASE jsonb_typeof(own) WHEN 'number' THEN
+    CASE WHEN own::numeric BETWEEN l.min_seconds AND l.max_seconds AND trunc(own::numeric) = own::numeric
+      THEN own::numeric ELSE l.default_seconds END
+  ELSE l.default_seconds END`;
+const runLimit = `l.now + ((${base}) * l.run_intervals + l.slack_seconds)::float8 * interval '1 second'`;
+const slotLimit = `l.now + ((${base}) * l.job_intervals + l.slack_seconds)::float8 * interval '1 second'`;
+const pauseLimit = `l.now + (l.pause_seconds + l.slack_seconds)::float8 * interval '1 second'`;
+/** The limits of the shortest interval: what is nearer needs no look at its connection. */
+const minRunLimit = `(SELECT l.now + (l.min_seconds * l.run_intervals + l.slack_seconds)::float8 * interval '1 second' FROM l)`;
+const minSlotLimit = `(SELECT l.now + (l.min_seconds * l.job_intervals + l.slack_seconds)::float8 * interval '1 second' FROM l)`;
+
+const isJobAhead = `(j.retry_after > ${pauseLimit} OR j.scheduled_at > CASE
+  WHEN j.job_type = 'incremental' AND j.retry_after IS NULL THEN ${slotLimit} ELSE greatest(${slotLimit}, ${pauseLimit}) END)`;
+
+/** Times that lie too far ahead: how many, up to a cap, the furthest of them, and whose. */
+export interface Ahead {
+  count: number;
+  /** There may be more: counting stopped at the cap. */
+  atLeast: boolean;
+  until: Date | null;
+  examples: string[];
+}
+
+interface AheadRow {
+  looked: number;
+  found: number;
+  until: Date | null;
+  examples: string[] | null;
+}
+
+const toAhead = (row: AheadRow | undefined): Ahead => ({
+  count: Math.min(row?.found ?? 0, maxCounted),
+  atLeast: (row?.looked ?? 0) > maxCounted,
+  until: row?.until ?? null,
+  examples: row?.examples ?? [],
+});
+
+const examples = 3;
+
+/**
+ * Active connections whose `next_run_at` lies too far ahead. The due index is read from its far end, `maxCounted` entries at
+ * most, so the cost has a bound whatever exists.
+ */
+export async function connectionsAhead(db: Queryable, now: Date, given: AheadLimits): Promise<Ahead> {
+  const [row] = await db.query<AheadRow>(
+    `WITH ${limits}, farthest AS MATERIALIZED (
+       SELECT c.id, c.due_at, c.metadata #> '{sync,interval_seconds}' AS own FROM ${db.schema}.connections c
+       WHERE c.status = 'active' AND NOT c.waits_for_job AND c.due_at > ${minRunLimit}
+       ORDER BY c.due_at DESC, c.id DESC LIMIT ${maxCounted + 1})
+     SELECT (SELECT count(*) FROM farthest)::int AS looked, count(*)::int AS found, max(due_at) AS until,
+       to_json((array_agg(id::text ORDER BY due_at DESC, id DESC))[1:${examples}]) AS examples
+     FROM farthest CROSS JOIN l WHERE due_at > ${runLimit}`,
+    limitValues(now, given),
+  );
+  return toAhead(row);
+}
+
+/** Exactly the predicates of idx_sync_jobs_ready and idx_sync_jobs_retry. */
+const ready = `status = 'queued' AND NOT blocked AND retry_after IS NULL`;
+const backingOff = `status = 'queued' AND NOT blocked AND retry_after IS NOT NULL`;
+
+/**
+ * Queued jobs whose `scheduled_at` or `retry_after` lies too far ahead. Each lane (provider and priority) of the claim indexes is
+ * read from its far end, `maxCounted` entries at most. Blocked jobs are in neither index: they count once nothing blocks them.
+ */
+export async function jobsAhead(db: Queryable, now: Date, given: AheadLimits): Promise<Ahead> {
+  const [row] = await db.query<AheadRow>(
+    `WITH RECURSIVE ${limits}, provider AS MATERIALIZED (SELECT slug FROM ${db.schema}.providers ORDER BY slug LIMIT 1000),
+     lane AS (
+       SELECT p.slug, first.priority FROM provider p CROSS JOIN LATERAL (
+         SELECT priority FROM ${db.schema}.sync_jobs WHERE ${ready} AND provider_slug = p.slug
+         ORDER BY provider_slug, priority LIMIT 1) first
+       UNION ALL
+       SELECT o.slug, next.priority FROM lane o CROSS JOIN LATERAL (
+         SELECT j.priority FROM ${db.schema}.sync_jobs j WHERE ${ready} AND j.provider_slug = o.slug AND j.priority > o.priority
+         ORDER BY j.provider_slug, j.priority LIMIT 1) next
+     ), waiting AS MATERIALIZED (
+       SELECT w.* FROM lane o CROSS JOIN LATERAL (
+         SELECT id, connection_id, job_type, scheduled_at, retry_after FROM ${db.schema}.sync_jobs
+         WHERE ${ready} AND provider_slug = o.slug AND priority = o.priority AND scheduled_at > ${minSlotLimit}
+         ORDER BY provider_slug DESC, priority DESC, scheduled_at DESC LIMIT ${maxCounted + 1}) w
+       LIMIT ${maxCounted + 1}
+     ), backing AS MATERIALIZED (
+       SELECT b.* FROM provider p CROSS JOIN LATERAL (
+         SELECT id, retry_after FROM ${db.schema}.sync_jobs
+         WHERE ${backingOff} AND provider_slug = p.slug AND retry_after > (SELECT ${pauseLimit} FROM l)
+         ORDER BY provider_slug DESC, retry_after DESC LIMIT ${maxCounted + 1}) b
+       LIMIT ${maxCounted + 1}
+     ), ahead AS (
+       SELECT j.id, j.scheduled_at AS at FROM (
+         SELECT w.*, (SELECT c.metadata #> '{sync,interval_seconds}' FROM ${db.schema}.connections c WHERE c.id = w.connection_id) AS own
+         FROM waiting w) j CROSS JOIN l
+       WHERE ${isJobAhead}
+       UNION ALL
+       SELECT id, retry_after FROM backing
+     )
+     SELECT greatest((SELECT count(*) FROM waiting), (SELECT count(*) FROM backing), count(*))::int AS looked,
+       count(*)::int AS found, max(at) AS until, to_json((array_agg(id::text ORDER BY at DESC))[1:${examples}]) AS examples
+     FROM ahead`,
+    limitValues(now, given),
+  );
+  return toAhead(row);
+}
+
+/** Active connections of a part of the list, in the order of ids, with what of them lies too far ahead. */
+const judgedPage = (db: Queryable) => `${limits}, page AS MATERIALIZED (
+    SELECT c.id, c.status, c.due_at, c.metadata #> '{sync,interval_seconds}' AS own FROM ${db.tables.connections} c
+    WHERE $9::uuid IS NULL OR c.id > $9 ORDER BY c.id LIMIT $10
+  ), judged AS (
+    SELECT p.id, CASE WHEN p.due_at > ${runLimit} THEN p.due_at END AS run_at,
+      ARRAY(SELECT j.id::text FROM ${db.schema}.sync_jobs j
+            WHERE j.connection_id = p.id AND j.status IN ('queued', 'running') AND j.status = 'queued' AND ${isJobAhead}) AS jobs
+    FROM page p CROSS JOIN l WHERE p.status = 'active'
+  )`;
+
+/** The same as the two above for one tenant, of its first `maxCounted` connections: no index has them by time. */
+export async function ownAhead(
+  db: Queryable,
+  now: Date,
+  given: AheadLimits,
+): Promise<{ connections: Ahead; jobs: Ahead }> {
+  const [row] = await db.query<{
+    looked: number;
+    connections: number;
+    jobs: number;
+    until: Date | null;
+    connection_ids: string[] | null;
+    job_ids: string[] | null;
+  }>(
+    `WITH ${judgedPage(db)}
+     SELECT (SELECT count(*) FROM page)::int AS looked, count(run_at)::int AS connections,
+       coalesce(sum(cardinality(jobs)), 0)::int AS jobs, max(run_at) AS until,
+       to_json((array_agg(id::text) FILTER (WHERE run_at IS NOT NULL))[1:${examples}]) AS connection_ids,
+       to_json((array_agg(jobs[1]) FILTER (WHERE jobs <> '{}'))[1:${examples}]) AS job_ids
+     FROM judged`,
+    [...limitValues(now, given), null, maxCounted + 1],
+  );
+  const looked = row?.looked ?? 0;
+  return {
+    connections: toAhead(
+      row && { looked, found: row.connections, until: row.until, examples: row.connection_ids },
+    ),
+    jobs: toAhead(row && { looked, found: row.jobs, until: null, examples: row.job_ids }),
+  };
+}
+
+/** The next connections in the order of ids of which something lies too far ahead, of `scan` that are looked at. */
+export async function findAhead(
+  db: Queryable,
+  now: Date,
+  given: AheadLimits,
+  { after, limit, scan }: { after: string | undefined; limit: number; scan: number },
+): Promise<{ ids: string[]; last: string | undefined; isEnd: boolean }> {
+  const [row] = await db.query<{ looked: number; last: string | null; ids: string[] | null }>(
+    `WITH ${judgedPage(db)}, wrong AS (
+       SELECT id FROM judged WHERE run_at IS NOT NULL OR jobs <> '{}' ORDER BY id LIMIT $11)
+     SELECT (SELECT count(*) FROM page)::int AS looked, (SELECT id FROM page ORDER BY id DESC LIMIT 1) AS last,
+       (SELECT json_agg(id) FROM wrong) AS ids`,
+    [...limitValues(now, given), after, scan, limit],
+  );
+  const ids = row?.ids ?? [];
+  return {
+    ids,
+    last: ids.length === limit ? ids.at(-1) : (row?.last ?? undefined),
+    isEnd: ids.length < limit && (row?.looked ?? 0) < scan,
+  };
+}
+
+/** A connection whose times may have to move, locked for this transaction. */
+export interface MovableConnection {
+  id: string;
+  tenant_id: string;
+  provider_slug: string;
+  due_ms: number;
+  last_ended_ms: number | null;
+  /** JSON text, cut to a bounded length. */
+  interval: string | null;
+}
+
+/** In the order of ids, as all writers lock them; what another transaction holds is left out. */
+export function lockMovable(tx: Queryable, ids: readonly string[]): Promise<MovableConnection[]> {
+  return tx.query<MovableConnection>(
+    `SELECT c.id, c.tenant_id, c.provider_slug, extract(epoch FROM c.due_at)::float8 * 1000 AS due_ms,
+       extract(epoch FROM c.last_incremental_ended_at)::float8 * 1000 AS last_ended_ms,
+       left((c.metadata #> '{sync,interval_seconds}')::text, 80) AS interval
+     FROM ${tx.tables.connections} c WHERE c.id = ANY ($1::uuid[]) AND c.status = 'active'
+     ORDER BY c.id FOR NO KEY UPDATE OF c SKIP LOCKED`,
+    [ids],
+  );
+}
+
+export interface MovableJob {
+  id: string;
+  connection_id: string;
+  job_type: string;
+  attempts: number;
+  scheduled_ms: number;
+  retry_ms: number | null;
+  /** As a scheduler places it: no failure, no cursor of its own, nothing that brought it forward. */
+  is_placed: boolean;
+}
+
+/** The queued jobs of locked connections. A claim locks jobs first, so one that it holds is not waited for. */
+export function lockMovableJobs(tx: Queryable, connectionIds: readonly string[]): Promise<MovableJob[]> {
+  return tx.query<MovableJob>(
+    `SELECT j.id, j.connection_id, j.job_type, j.attempts, extract(epoch FROM j.scheduled_at)::float8 * 1000 AS scheduled_ms,
+       extract(epoch FROM j.retry_after)::float8 * 1000 AS retry_ms,
+       j.job_type = 'incremental' AND j.attempts = 0 AND j.priority = 0 AND j.cursor IS NULL AND j.retry_after IS NULL AND NOT j.hinted AS is_placed
+     FROM ${tx.schema}.sync_jobs j WHERE j.connection_id = ANY ($1::uuid[]) AND j.status IN ('queued', 'running') AND j.status = 'queued'
+     FOR UPDATE OF j SKIP LOCKED`,
+    [connectionIds],
+  );
+}
+
+/** Connections that have an incremental job which waits or runs. */
+export async function withPendingJob(
+  tx: Queryable,
+  connectionIds: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const rows = await tx.query<{ connection_id: string }>(
+    `SELECT j.connection_id FROM ${tx.schema}.sync_jobs j
+     WHERE j.connection_id = ANY ($1::uuid[]) AND j.job_type = 'incremental' AND j.status IN ('queued', 'running')`,
+    [connectionIds],
+  );
+  return new Set(rows.map((row) => row.connection_id));
+}
+
+export interface MovedJob {
+  id: string;
+  scheduledAt: Date;
+  retryAfter: Date | null;
+}
+
+export async function moveJobs(tx: Queryable, now: Date, jobs: readonly MovedJob[]): Promise<void> {
+  await tx.query(
+    `UPDATE ${tx.schema}.sync_jobs j SET scheduled_at = m.scheduled_at, retry_after = m.retry_after, updated_at = $1
+     FROM unnest($2::uuid[], $3::timestamptz[], $4::timestamptz[]) AS m (id, scheduled_at, retry_after)
+     WHERE j.id = ANY ($2::uuid[]) AND j.id = m.id`,
+    [now, jobs.map((job) => job.id), jobs.map((job) => job.scheduledAt), jobs.map((job) => job.retryAfter)],
+  );
+}

@@ -1,0 +1,21 @@
+import type { Database, Queryable } from './database.ts';
+
+/** Runs work when its turn has come. */
+type Enter = <T>(work: () => Promise<T>) => Promise<T>;
+
+/** The same database for callers that may hold only a part of its connections: every statement and transaction waits for its turn. */
+export function gated(db: Database, enter: Enter): Database {
+  const queryable = (inner: Queryable): Queryable => ({
+    ...inner,
+    query: <Row extends object>(text: string, values?: unknown[]) =>
+      enter(() => inner.query<Row>(text, values)),
+  });
+  return {
+    ...db,
+    ...queryable(db),
+    within: (timeoutMs) => queryable(db.within(timeoutMs)),
+    scopedTo: (tenantId) => gated(db.scopedTo(tenantId), enter),
+    now: () => (db.clock.isFresh() ? db.now() : enter(() => db.now())),
+    transaction: (work, options) => enter(() => db.transaction(work, options)),
+  };
+}

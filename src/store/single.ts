@@ -1,0 +1,121 @@
+import pg from 'pg';
+import type { Config } from '../config/settings.ts';
+import { SynclineError } from '../errors.ts';
+import type { Ports } from '../ports.ts';
+import { type ClockRow, clockColumn, type DatabaseClock, readClock } from './clock.ts';
+import type { Queryable } from './database.ts';
+import { retryLostRaces } from './lost-races.ts';
+import { tablesOf } from './scope.ts';
+import { beginText, isShared, openSession } from './session.ts';
+import { types } from './types.ts';
+
+export interface SingleConnection extends Queryable {
+  /** DB-6: the database's time. */
+  now(): Promise<Date>;
+  close(): Promise<void>;
+}
+
+export interface SingleOptions {
+  config: Config['database'];
+  ports: Pick<Ports, 'query' | 'sleep' | 'random'>;
+  clock: DatabaseClock;
+  /** Shown by Postgres in pg_stat_activity. */
+  name: string;
+  /** How long connecting or a statement may take; after that the socket counts as dead and is replaced. */
+  timeoutMs: number;
+  /** Runs on each new connection before its first statement. */
+  onConnect?: (client: pg.Client) => Promise<void>;
+}
+
+/**
+ * One connection outside the pool, for statements that must not wait for a pool that is busy. It is opened by the first
+ * statement. A socket that breaks, or on which an answer does not come in time, is dropped, and the next statement opens another.
+ */
+export function openSingle({
+  config,
+  ports,
+  clock,
+  name,
+  timeoutMs,
+  onConnect,
+}: SingleOptions): SingleConnection {
+  const limits = { statement_timeout: timeoutMs, lock_timeout: timeoutMs };
+  let current: Promise<pg.Client> | undefined;
+  let turn: Promise<unknown> = Promise.resolve();
+  let isClosed = false;
+
+  function connected(): Promise<pg.Client> {
+    if (isClosed)
+      return Promise.reject(new SynclineError('DATABASE_UNREACHABLE', `The connection "${name}" is closed.`));
+    current ??= open();
+    return current;
+  }
+
+  function open(): Promise<pg.Client> {
+    const client = new pg.Client({
+      connectionString: config.url,
+      application_name: name,
+      types,
+      connectionTimeoutMillis: timeoutMs,
+      query_timeout: timeoutMs,
+      keepAlive: true,
+    });
+    const drop = () => {
+      if (current === opened) current = undefined;
+      void client.end().catch(() => {});
+    };
+    client.on('error', drop);
+    client.on('end', drop);
+    const opened: Promise<pg.Client> = client
+      .connect()
+      .then(() => openSession(client, limits, timeoutMs))
+      .then(() => onConnect?.(client))
+      .then(() => client);
+    opened.catch(drop);
+    return opened;
+  }
+
+  /** One after the other: a transaction is three statements. */
+  function inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const mine = turn.then(work);
+    turn = mine.catch(() => {});
+    return mine;
+  }
+
+  async function send<Row extends object>(text: string, values?: unknown[]): Promise<Row[]> {
+    const opened = connected();
+    const client = await opened;
+    try {
+      if (!isShared(client)) return (await client.query<Row>(text, values)).rows;
+      return await inTurn(async () => {
+        await client.query(beginText(client, false, limits));
+        // After an error COMMIT rolls back.
+        const { rows } = await client.query<Row>(text, values).finally(() => client.query('COMMIT'));
+        return rows;
+      });
+    } catch (error) {
+      if (!(error instanceof pg.DatabaseError)) {
+        if (current === opened) current = undefined;
+        void client.end().catch(() => {});
+      }
+      throw error;
+    }
+  }
+
+  const schema = pg.escapeIdentifier(config.schema);
+  const clockText = `SELECT ${clockColumn}`;
+  return {
+    schema,
+    tables: tablesOf(schema),
+    query: <Row extends object>(text: string, values?: unknown[]) =>
+      retryLostRaces(ports, () => ports.query(text, () => send<Row>(text, values))),
+    now: () =>
+      readClock(clock, (sending) => ports.query(clockText, () => sending(() => send<ClockRow>(clockText)))),
+    close: async () => {
+      isClosed = true;
+      const last = current;
+      current = undefined;
+      await last?.then((client) => client.end()).catch(() => {});
+    },
+  };
+}

@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createLocalLogin } from '../../src/http/local-login.ts';
+import { startService } from '../http/service.ts';
+import { useDatabase } from '../setup/database.ts';
+import { until } from '../setup/until.ts';
+import { expectAccessible, expectNoOverflow, launch, listen, picture } from './browser.ts';
+
+const database = useDatabase();
+const dashboard = new URL('../../dist/dashboard', import.meta.url).pathname;
+let browser: Awaited<ReturnType<typeof launch>>;
+beforeAll(async () => {
+  browser = await launch();
+}, 120_000);
+afterAll(() => browser?.close());
+
+it('DB-6: the attention list repairs times that lie too far ahead, after a confirmation', async () => {
+  const localLogin = createLocalLogin();
+  const { url, syncline } = await startService(database, { dashboard, localLogin });
+  const next_run_at = new Date(Date.now() + 400 * 24 * 3600 * 1000).toISOString();
+  for (let i = 0; i < 3; i++) await database.connect({ metadata: { sync: { next_run_at } } });
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, bypassCSP: true });
+  const page = await context.newPage();
+  page.setDefaultTimeout(20_000);
+  const complaints = listen(page);
+  await page.goto(`${url}/login?token=${localLogin.token}`);
+  const item = page.locator('.attention li', { hasText: 'too far ahead' });
+  await item.waitFor();
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    for (const [name, width] of [['wide', 1280] as const, ['narrow', 375] as const]) {
+      await page.setViewportSize({ width, height: 900 });
+      await expectNoOverflow(page);
+      await expectAccessible(page);
+      await picture(page, `attention-${colorScheme}-${name}`);
+    }
+  }
+  await item.getByRole('button', { name: 'Repair' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Repair the schedule?' });
+  await dialog.waitFor();
+  await expectAccessible(page);
+  await picture(page, 'attention-repair');
+  expect((await syncline.stats.attention()).map(({ cause }) => cause)).toEqual(['too_far_ahead']);
+  await dialog.getByLabel('Reason').fill('a wrong clock');
+  await dialog.getByRole('button', { name: 'Repair' }).click();
+  await page.getByText('Re-placed 3 connections and 0 jobs.').waitFor();
+  await until('the list is empty', async () => (await item.count()) === 0);
+  const { items } = await syncline.audit.list({ kind: 'connection.schedule_repaired' });
+  expect(items.map(({ reason }) => reason)).toEqual(Array(3).fill('a wrong clock'));
+  expect(complaints).toEqual([]);
+  await context.close();
+});

@@ -1,0 +1,148 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Connector, OAuth2, Syncline } from '../../src/index.ts';
+import { tenant, useDatabase } from '../setup/database.ts';
+import { until } from '../setup/until.ts';
+import { newKey } from './handles.ts';
+
+const database = useDatabase();
+const { sql } = database;
+const keys = [newKey()];
+const secret = { type: 'api_key' as const, key: 'opens-it' };
+const oauth2: OAuth2 = {
+  authorizationUrl: 'https://provider.example/authorize',
+  tokenUrl: 'https://provider.example/token',
+  clientId: 'the-app',
+};
+let called: string[] = [];
+beforeEach(async () => {
+  await database.empty();
+  called = [];
+});
+
+const provider = (more: Partial<Connector> = {}): Connector => ({
+  provider: 'github',
+  name: 'GitHub',
+  sync: async ({ connection }) => {
+    called.push(connection.id);
+    return { signals: [] };
+  },
+  ...more,
+});
+const engine = (connector = provider({ oauth2 })) =>
+  database.engine({ credentials: { keys }, connectors: [connector] });
+
+/** A connection that a provider refused; its schedule goes on an hour from now. */
+async function refused({ connections }: Syncline, credentialId?: string): Promise<string> {
+  const { id } = await connections.create({ tenantId: tenant, provider: 'github', credentialId });
+  await sql(
+    `UPDATE connections SET status = 'needs_auth', last_incremental_ended_at = now(),
+     metadata = jsonb_set(metadata, '{sync,next_run_at}', to_jsonb(to_char(now() AT TIME ZONE 'UTC' + interval '1 hour', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')))
+     WHERE id = $1`,
+    [id],
+  );
+  return id;
+}
+
+const due = (id: string) =>
+  sql(
+    `SELECT priority FROM sync_jobs
+     WHERE connection_id = $1 AND status = 'queued' AND scheduled_at <= now() AND retry_after IS NULL`,
+    [id],
+  );
+
+describe('credentials: a run follows a new credential', () => {
+  it('credentials: an attached credential queues a run that an idle executor claims without a scheduler', async () => {
+    const syncline = engine();
+    await syncline.start({ roles: ['executor'] });
+    const id = await refused(syncline);
+    const { id: credential } = await syncline.credentials.create({
+      ...{ tenantId: tenant, provider: 'github', secret },
+    });
+    await syncline.connections.setCredential(id, credential);
+    expect(await syncline.connections.get(id)).toMatchObject({ status: 'active' });
+    await until('the connection is synced', () => called.includes(id));
+  });
+
+  it('credentials: a replaced credential queues one run for each connection that waited for it', async () => {
+    const syncline = engine();
+    const { credentials, connections } = syncline;
+    const { id: credential } = await credentials.create({ tenantId: tenant, provider: 'github', secret });
+    const waiting = [await refused(syncline, credential), await refused(syncline, credential)];
+    const [queued = '', running = ''] = waiting;
+    const other = await connections.create({
+      ...{ tenantId: tenant, provider: 'github', credentialId: credential },
+    });
+    await database.job(queued, { retry_after: '2100-01-01T00:00:00Z', attempts: 3 });
+    const job = await database.job(running, { status: 'running', started_at: '2025-01-01T00:00:00Z' });
+    await credentials.replace(credential, secret);
+    expect(await due(queued)).toEqual([{ priority: 0 }]);
+    expect(await sql('SELECT rerun_priority FROM sync_jobs WHERE id = $1', [job])).toEqual([
+      { rerun_priority: 0 },
+    ]);
+    expect(await sql('SELECT FROM sync_jobs WHERE connection_id = $1', [other.id])).toEqual([]);
+    expect(await sql('SELECT FROM sync_jobs')).toHaveLength(2);
+  });
+
+  it('credentials: resuming a connection that waits for a credential queues a run; a paused one keeps its schedule', async () => {
+    const syncline = engine();
+    const [waiting, paused] = [await refused(syncline), await refused(syncline)];
+    await syncline.connections.pause(paused);
+    await syncline.connections.resume(waiting);
+    await syncline.connections.resume(paused);
+    expect(await due(waiting)).toEqual([{ priority: 10 }]);
+    expect(await due(paused)).toEqual([]);
+  });
+});
+
+describe('credentials: a connection that waits for its first credential', () => {
+  it('credentials: a connection created for OAuth without a credential does not run before it has one', async () => {
+    const syncline = engine();
+    const { connections, credentials } = syncline;
+    const { id, status, sync } = await connections.create({ tenantId: tenant, provider: 'github' });
+    expect([status, sync.firstActivatedAt]).toEqual(['needs_auth', undefined]);
+    expect(await syncline.tick()).toMatchObject({ scheduled: 0 });
+    expect(await syncline.drain()).toMatchObject({ claimed: 0 });
+    expect(called).toEqual([]);
+    const why = await connections.explain(id);
+    expect(why.state).toBe('needs_auth');
+    expect(why.sentence).toMatch(/^Waiting for authorization: no credential has been provided yet\./);
+    expect(why.sentence).not.toContain('refused');
+    expect(await syncline.stats.attention()).toMatchObject([
+      { cause: 'needs_auth', failure: 'no_credential', message: undefined },
+    ]);
+
+    const stored = await credentials.create({ tenantId: tenant, provider: 'github', secret });
+    const active = await connections.setCredential(id, stored.id);
+    expect([active.status, active.sync.firstActivatedAt]).toEqual(['active', expect.any(Date)]);
+    expect(await syncline.drain()).toMatchObject({ succeeded: 1 });
+    expect(called).toEqual([id]);
+  });
+
+  it('credentials: a connection runs without a credential where the connector does not require one', async () => {
+    const syncline = engine(provider({ oauth2: { ...oauth2, optional: true } }));
+    const { id, status } = await syncline.connections.create({ tenantId: tenant, provider: 'github' });
+    expect(status).toBe('active');
+    await syncline.tick();
+    await syncline.drain();
+    const plain = engine(provider());
+    const other = await plain.connections.create({ tenantId: tenant, provider: 'github' });
+    await plain.tick();
+    await plain.drain();
+    expect(called).toEqual([id, other.id]);
+  });
+
+  it('credentials: a run that failed because there is no credential is not explained as a refusal', async () => {
+    const sync: Connector['sync'] = async ({ credentials }) => {
+      await credentials.get();
+      return { signals: [] };
+    };
+    const syncline = engine(provider({ sync }));
+    const { id } = await syncline.connections.create({ tenantId: tenant, provider: 'github' });
+    await syncline.tick();
+    await syncline.drain();
+    expect(await syncline.connections.explain(id)).toMatchObject({
+      state: 'needs_auth',
+      sentence: expect.stringMatching(/^Waiting for authorization: no credential has been provided yet\./),
+    });
+  });
+});

@@ -1,0 +1,93 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { tenant, useDatabase } from '../setup/database.ts';
+import { startCli } from '../setup/process.ts';
+import { type Answer, call } from './service.ts';
+
+const database = useDatabase();
+const { sql } = database;
+beforeEach(() => database.empty());
+
+/** The service as a process of its own, with little memory. */
+async function startSmall(): Promise<(path: string) => Promise<Answer>> {
+  const service = startCli(['start', '--json', '--roles', 'server'], {
+    env: {
+      SYNCLINE_DATABASE_URL: database.url,
+      SYNCLINE_SERVER_PORT: '0',
+      SYNCLINE_METRICS_PORT: '0',
+      NODE_OPTIONS: '--max-old-space-size=128',
+    },
+  });
+  const log = await service.output(/API at http\S+\/v1/);
+  const url = /API at (http\S+)\/v1/.exec(log)?.[1] ?? '';
+  const { key } = await database.engine().keys.create({ name: `tests ${randomUUID()}` });
+  return async (path) => {
+    for (;;) {
+      const answer = await call(url, path, key);
+      if (answer.status !== 503) return answer;
+      expect(answer.headers.get('retry-after')).toMatch(/^\d+$/);
+      await delay(50);
+    }
+  };
+}
+
+describe('memory is bounded by bytes', () => {
+  it('concurrent reads of the feed over 100 payloads of 780 kB survive, and each delivers every signal once', async () => {
+    const connection = await database.connect();
+    for (let batch = 0; batch < 5; batch++)
+      await sql(
+        `INSERT INTO signals (tenant_id, provider_slug, connection_id, kind, occurred_at, payload)
+         SELECT $1, 'github', $2, 'opened', now(), jsonb_build_object('text', repeat($3, 1560)) FROM generate_series(1, 20)`,
+        [tenant, connection, randomBytes(250).toString('hex')],
+      );
+    const expected = await sql<{ id: string }>(
+      'SELECT s.id FROM signals s JOIN feed f USING (batch) ORDER BY f.position, s.tenant_id, s.id',
+    );
+    const ask = await startSmall();
+    const readAll = async () => {
+      const seen: unknown[] = [];
+      for (let after = 'beginning'; ; ) {
+        const { status, body } = await ask(`/v1/signals/feed?limit=100&after=${after}`);
+        expect(status).toBe(200);
+        if (body.items.length === 0) return seen;
+        for (const { id, payload } of body.items) {
+          seen.push(id);
+          expect((payload as { text: string }).text).toHaveLength(780_000);
+        }
+        after = String(body['next_cursor']);
+      }
+    };
+    for (const seen of await Promise.all(Array.from({ length: 6 }, readAll)))
+      expect(seen).toEqual(expected.map(({ id }) => id));
+  }, 300_000);
+
+  it('six reads of the audit list survive after 101 rewinds with large cursors', async () => {
+    const connection = await database.connect();
+    const engine = database.engine();
+    for (let i = 0; i <= 100; i++)
+      await engine.connections.rewind(connection, { cursor: { i, text: 'x'.repeat(250_000) } });
+    // As they were kept before cursors were truncated.
+    await sql(
+      `INSERT INTO events (id, tenant_id, connection_id, kind, actor, created_at, detail)
+       SELECT gen_random_uuid(), $1, $2, 'connection.rewound', 'api', now(), jsonb_build_object('from', repeat('x', 250000), 'to', repeat('y', 250000))
+       FROM generate_series(1, 101)`,
+      [tenant, connection],
+    );
+    const ask = await startSmall();
+    const readAll = async () => {
+      const seen: unknown[] = [];
+      for (let cursor = ''; ; ) {
+        const { status, body } = await ask(`/v1/audit?kind=connection.rewound&limit=100${cursor}`);
+        expect(status).toBe(200);
+        seen.push(...body.items.map(({ id }) => id));
+        if (body['next_cursor'] === null) return seen;
+        cursor = `&cursor=${String(body['next_cursor'])}`;
+      }
+    };
+    for (const seen of await Promise.all(Array.from({ length: 6 }, readAll))) {
+      expect(seen).toHaveLength(202);
+      expect(new Set(seen).size).toBe(202);
+    }
+  }, 300_000);
+});

@@ -1,0 +1,94 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { createLocalLogin } from '../../src/http/local-login.ts';
+import type { SynclineOptions } from '../../src/index.ts';
+import { newKey, oauthConnector } from '../credentials/handles.ts';
+import { tenant, useDatabase } from '../setup/database.ts';
+import { raw, startService } from './service.ts';
+
+const database = useDatabase();
+beforeEach(() => database.empty());
+
+const oauth2 = {
+  authorizationUrl: 'https://provider.example/authorize',
+  tokenUrl: 'https://provider.example/token',
+  clientId: 'the-app',
+};
+
+/** Without a list of hosts, as where it is mounted in a server of one's own: every Host header gets in. */
+async function serve(server: SynclineOptions['server'] = {}) {
+  const localLogin = createLocalLogin();
+  const service = await startService(database, {
+    localLogin,
+    engine: { server, credentials: { keys: [newKey()] }, connectors: [oauthConnector(oauth2)] },
+  });
+  const { id } = await service.syncline.connections.create({ tenantId: tenant, provider: 'github' });
+  const ask = async (host: string, more: Record<string, string> = {}, headers = '') => {
+    const body = JSON.stringify({ connection_id: id, ...more });
+    const answer = await raw(
+      service.url,
+      `POST /v1/connections/authorize HTTP/1.1\r\nhost: ${host}\r\nauthorization: Bearer ${service.key}\r\n${headers}content-type: application/json\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`,
+    );
+    const [head = '', text = ''] = answer.split('\r\n\r\n');
+    return { status: Number(head.split(' ')[1]), body: JSON.parse(text.slice(text.indexOf('{'))) };
+  };
+  return { ...service, localLogin, ask, port: new URL(service.url).port };
+}
+
+const forwarded = 'x-forwarded-host: evil.example\r\nx-forwarded-proto: https\r\n';
+
+describe('links: a Host header never decides where people are sent', () => {
+  it('links: without publicUrl only a loopback name is answered, with the port that is listened on', async () => {
+    const { ask, port } = await serve();
+    for (const host of [
+      'evil.example',
+      `evil.example:${port}`,
+      'localhost.evil.example',
+      '10.0.0.1',
+      'a.localhost',
+    ]) {
+      const { status, body } = await ask(host);
+      expect([host, status, body.detail]).toEqual([
+        host,
+        409,
+        'server.publicUrl must be set: the service does not know its own address.',
+      ]);
+      expect(body.hint).toContain('SYNCLINE_SERVER_PUBLIC_URL');
+    }
+    for (const [host, own] of [
+      [`localhost:${port}`, `http://localhost:${port}`],
+      ['localhost:1', `http://localhost:${port}`],
+      ['127.0.0.1', `http://127.0.0.1:${port}`],
+    ] as const) {
+      const { body } = await ask(host, {}, forwarded);
+      expect(body.authorization_url).toMatch(new RegExp(`^${own}/v1/connections/consent\\?link=`));
+    }
+    expect((await ask('localhost', { return_to: 'http://evil.example/' })).status).toBe(400);
+    expect((await ask('localhost', { return_to: 'http://localhost:1/' })).status).toBe(400);
+    expect((await ask('localhost', { return_to: `http://localhost:${port}/` })).status).toBe(200);
+  });
+
+  it('links: with publicUrl no Host header changes a link, or what people may be sent back to', async () => {
+    const { ask } = await serve({ publicUrl: 'https://sync.example.com' });
+    for (const host of ['evil.example', 'sync.example.com', 'localhost']) {
+      const { body } = await ask(host, { return_to: 'https://sync.example.com/there' }, forwarded);
+      expect(body.authorization_url).toMatch(
+        /^https:\/\/sync\.example\.com\/v1\/connections\/consent\?link=/,
+      );
+      expect((await ask(host, { return_to: `https://${host}.evil.example/` }, forwarded)).status).toBe(400);
+    }
+    expect((await ask('evil.example', { return_to: 'http://evil.example/' })).status).toBe(400);
+  });
+
+  it('links: the login redirects to a path, whatever the Host header and the path say', async () => {
+    const { url, localLogin } = await serve();
+    const locationOf = async (target: string) => {
+      const answer = await raw(
+        url,
+        `GET ${target} HTTP/1.1\r\nhost: evil.example\r\n${forwarded}connection: close\r\n\r\n`,
+      );
+      return /^location: (.*)$/im.exec(answer)?.[1];
+    };
+    expect(await locationOf(`//evil.example/login?token=${localLogin.token}`)).toBeUndefined();
+    expect(await locationOf(`/login?token=${localLogin.token}`)).toBe('/');
+  });
+});

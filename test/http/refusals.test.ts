@@ -1,0 +1,197 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { Refused } from '../../src/access.ts';
+import { createLocalLogin } from '../../src/http/local-login.ts';
+import { createRefusals } from '../../src/http/refusals.ts';
+import { startHttpService } from '../../src/http/service.ts';
+import { silent, tenant, useDatabase } from '../setup/database.ts';
+import { until } from '../setup/until.ts';
+import { call, cookieOf, startService } from './service.ts';
+
+const db = useDatabase();
+const { sql } = db;
+beforeEach(async () => {
+  await db.empty();
+  await sql('TRUNCATE api_keys, sessions');
+});
+
+const keyLike = (letter: string) => `syn_${letter.repeat(43)}`;
+
+interface Event {
+  kind: string;
+  tenant_id: string | null;
+  key_id: string | null;
+  actor: string;
+  detail: Record<string, unknown>;
+}
+const refused = () =>
+  sql<Event>(
+    `SELECT kind, tenant_id, key_id, actor, detail FROM events WHERE kind LIKE '%.refused' ORDER BY id`,
+  );
+
+describe('audit: refused keys and sessions', () => {
+  test('audit: an unknown key is recorded by its prefix, once a minute, and never in full', async () => {
+    const { call } = await startService(db);
+    const key = keyLike('q');
+    for (let i = 0; i < 5; i++) expect((await call('/v1/me', { key })).status).toBe(401);
+    await until('the refusal is recorded', async () => (await refused()).length > 0);
+    expect(await refused()).toEqual([
+      {
+        kind: 'key.refused',
+        tenant_id: null,
+        key_id: null,
+        actor: 'unauthenticated',
+        detail: { count: 1, address: expect.stringMatching(/127\.0\.0\.1/), prefix: 'syn_qqqqqq' },
+      },
+    ]);
+    const [row] = await sql<{ text: string }>(`SELECT string_agg(e::text, '') AS text FROM events e`);
+    expect(row?.text).not.toContain(key.slice(0, 12));
+  });
+
+  test('audit: text that is not a key, such as a password, is recorded without any part of it', async () => {
+    const { call } = await startService(db);
+    const json = { key: 'correct horse battery staple' };
+    expect((await call('/v1/session', { method: 'POST', key: undefined, json })).status).toBe(401);
+    await until('the refusal is recorded', async () => (await refused()).length > 0);
+    expect((await refused())[0]?.detail).toMatchObject({ count: 1, prefix: null });
+    const [row] = await sql<{ text: string }>(`SELECT string_agg(e::text, '') AS text FROM events e`);
+    expect(row?.text).not.toContain('horse');
+    expect(row?.text).not.toContain('correct');
+  });
+
+  test('audit: a revoked key is recorded with its id, for its tenant to see', async () => {
+    const { call, syncline } = await startService(db);
+    const made = await syncline.keys.create({ name: 'theirs', tenantId: tenant });
+    await syncline.keys.revoke(made.id);
+    expect((await call('/v1/me', { key: made.key })).status).toBe(401);
+    const view = syncline.as({ tenantId: tenant, actor: 'theirs' });
+    const seen = async () => (await view.audit.list({ kind: 'key.refused', keyId: made.id })).items;
+    await until('the refusal is recorded', async () => (await seen()).length > 0);
+    expect((await seen())[0]).toMatchObject({
+      actor: 'unauthenticated',
+      keyId: made.id,
+      detail: { count: 1, prefix: made.prefix, key: made.id, name: 'theirs', revoked: true },
+    });
+  });
+
+  test('audit: an expired session is recorded with the key that opened it', async () => {
+    const { call, key } = await startService(db);
+    const login = await call('/v1/session', { method: 'POST', key: undefined, json: { key } });
+    const token = cookieOf(login);
+    await sql(`UPDATE sessions SET expires_at = now() - interval '1 second'`);
+    expect(
+      (await call('/v1/me', { key: undefined, headers: { cookie: `syncline_session=${token}` } })).status,
+    ).toBe(401);
+    await until('the refusal is recorded', async () => (await refused()).length > 0);
+    const [event] = await refused();
+    const [row] = await sql<{ id: string }>('SELECT id FROM api_keys WHERE revoked_at IS NULL');
+    expect(event).toMatchObject({ kind: 'session.refused', key_id: row?.id, detail: { count: 1 } });
+    expect(JSON.stringify(event)).not.toContain(token);
+  });
+
+  test('audit: a failing database is not taken for a refused key', async () => {
+    const { call, syncline, key } = await startService(db);
+    syncline.access.authenticate = () => Promise.reject(new Error('the database is away'));
+    expect((await call('/v1/me', { key })).status).toBe(500);
+    expect(await refused()).toEqual([]);
+  });
+
+  test('audit: signing in and out, also by the one-time link, is recorded with the address', async () => {
+    const localLogin = createLocalLogin();
+    const { call, key } = await startService(db, { localLogin });
+    const token = cookieOf(await call('/v1/session', { method: 'POST', key: undefined, json: { key } }));
+    const headers = { cookie: `syncline_session=${token}`, 'x-syncline-request': '1' };
+    expect((await call('/v1/session', { method: 'DELETE', key: undefined, headers })).status).toBe(204);
+    await call(`/login?token=${localLogin.token}`, { key: undefined });
+    const [acting] = await sql<{ id: string }>('SELECT id FROM api_keys');
+    const address = expect.stringMatching(/127\.0\.0\.1/);
+    expect(
+      await sql(`SELECT kind, actor, key_id, detail FROM events WHERE kind LIKE 'session.%' ORDER BY id`),
+    ).toEqual([
+      { kind: 'session.opened', actor: 'key:tests', key_id: acting?.id, detail: { by: 'key', address } },
+      { kind: 'session.closed', actor: 'key:tests', key_id: acting?.id, detail: null },
+      { kind: 'session.opened', actor: 'local', key_id: null, detail: { by: 'one-time token', address } },
+    ]);
+  });
+});
+
+describe('audit: a service that stops', () => {
+  test('audit: closing the service writes the counted refusals before the database closes', async () => {
+    const syncline = db.engine({ server: { port: 0 } });
+    const server = await startHttpService({ syncline, log: silent });
+    for (let i = 0; i < 7; i++) expect((await call(server.url, '/v1/me', keyLike('q'))).status).toBe(401);
+    await syncline.stop({ serving: server.close() });
+    expect((await refused()).map(({ detail }) => detail['count']).sort()).toEqual([1, 6]);
+  });
+
+  test('audit: closing does not wait for a write that never ends', async () => {
+    const refusals = createRefusals({ write: () => new Promise(() => {}), onFailure: () => {} });
+    refusals.note('key', keyLike('a'), '192.0.2.1');
+    await refusals.close();
+  });
+});
+
+describe('audit: the bound on refusals', () => {
+  function counting() {
+    const written: Refused[] = [];
+    const over = new AbortController();
+    let nowMs = 0;
+    const refusals = createRefusals({
+      write: async (one) => void written.push(one),
+      onFailure: () => {},
+      signal: over.signal,
+      monotonicMs: () => nowMs,
+    });
+    return { written, refusals, over, advance: (ms: number) => (nowMs += ms) };
+  }
+
+  test('audit: one address and prefix make one event a minute, with the attempts since the last one', () => {
+    const { written, refusals, advance } = counting();
+    for (let i = 0; i < 1000; i++) refusals.note('key', keyLike('a'), '192.0.2.1');
+    expect(written.map(({ count }) => count)).toEqual([1]);
+    advance(60_000);
+    for (let i = 0; i < 10; i++) refusals.note('key', keyLike('a'), '192.0.2.1');
+    expect(written.map(({ count }) => count)).toEqual([1, 999]);
+    advance(60_000);
+    refusals.note('key', keyLike('a'), '192.0.2.1');
+    expect(written.map(({ count }) => count)).toEqual([1, 999, 10]);
+    expect(written.every(({ prefix, address }) => prefix === 'syn_aaaaaa' && address === '192.0.2.1')).toBe(
+      true,
+    );
+  });
+
+  test('audit: however many addresses and keys are tried, a minute has a bounded number of events', () => {
+    const { written, refusals, over, advance } = counting();
+    for (let minute = 0; minute < 5; minute++) {
+      const before = written.length;
+      for (let i = 0; i < 5000; i++)
+        refusals.note(i % 2 ? 'key' : 'session', keyLike(String.fromCharCode(65 + (i % 26))), `10.0.${i}.1`);
+      expect(written.length - before).toBeLessThanOrEqual(62);
+      advance(60_000);
+    }
+    over.abort();
+    expect(written.reduce((sum, { count }) => sum + count, 0)).toBe(25_000);
+    expect(written.some(({ address }) => address === undefined)).toBe(true);
+  });
+
+  test('audit: one address with many keys leaves room for the events of other addresses', () => {
+    const { written, refusals, over } = counting();
+    for (let i = 0; i < 500; i++)
+      refusals.note('key', `syn_${String(i).padStart(43, '0').split('').reverse().join('')}`, '192.0.2.1');
+    expect(written.map(({ prefix }) => prefix !== undefined)).toEqual([...Array(5).fill(true), false]);
+    refusals.note('key', keyLike('b'), '192.0.2.2');
+    expect(written.at(-1)).toMatchObject({ prefix: 'syn_bbbbbb', address: '192.0.2.2', count: 1 });
+    over.abort();
+    expect(written.reduce((sum, { count }) => sum + count, 0)).toBe(501);
+    expect(written.every(({ address }) => address !== undefined)).toBe(true);
+  });
+
+  test('audit: a stopping service writes what it has counted', () => {
+    const { written, refusals, over } = counting();
+    for (let i = 0; i < 7; i++) refusals.note('session', `token ${i}`, '192.0.2.1');
+    over.abort();
+    expect(written.map(({ kind, count, hash }) => [kind, count, hash === undefined])).toEqual([
+      ['session', 1, false],
+      ['session', 6, true],
+    ]);
+  });
+});

@@ -1,0 +1,127 @@
+import { randomUUID } from 'node:crypto';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { testPorts } from '../setup/clock.ts';
+import { connector } from '../setup/connector.ts';
+import { tenant, useDatabase } from '../setup/database.ts';
+import { recordingLogger } from '../setup/log.ts';
+
+const database = useDatabase();
+const { sql, job, connect } = database;
+const other = randomUUID();
+
+beforeEach(async () => {
+  await database.empty();
+  await sql(`INSERT INTO tenants (id, name) VALUES ($1, 'Other') ON CONFLICT DO NOTHING`, [other]);
+  await sql(`INSERT INTO providers (slug) VALUES ('slack') ON CONFLICT DO NOTHING`);
+});
+
+/** An engine whose connectors note which provider was called for which tenant, and return two pages. */
+function noting(providers: string[]) {
+  const ran: { called: string; connection: string; job: string }[] = [];
+  const connectors = providers.map((called) =>
+    connector(({ connection, job: { id }, cursor }) => {
+      ran.push({ called, connection: connection.provider, job: id });
+      const isFirst = cursor === undefined;
+      return {
+        signals: [{ kind: 'seen', occurredAt: '2025-01-01T10:00:00Z', payload: { isFirst } }],
+        nextCursor: isFirst ? 1 : 2,
+        hasMore: isFirst,
+      };
+    }, called),
+  );
+  const { log, lines } = recordingLogger('warn');
+  const engine = database.engine({ ports: testPorts(), connectors, logger: log });
+  return { engine, ran, lines };
+}
+
+const warnings = (lines: object[]) => lines.filter((line) => 'job_id' in line);
+
+const owners = () =>
+  sql(
+    `SELECT DISTINCT tenant_id, provider_slug FROM (
+       SELECT tenant_id, provider_slug FROM sync_jobs UNION SELECT tenant_id, provider_slug FROM signals
+       UNION SELECT tenant_id, provider_slug FROM rollups WHERE tenant_id <> '00000000-0000-0000-0000-000000000000') written`,
+  );
+
+describe("EXE-13: a job row that is not its connection's", () => {
+  it('EXE-13: a job with the tenant of another stores everything for the tenant of its connection, and is reported once', async () => {
+    const id = await job(await connect(), { tenant_id: other });
+    const { engine, ran, lines } = noting(['github']);
+    await engine.drain();
+    expect(ran.map(({ called }) => called)).toEqual(['github', 'github']);
+    expect(await owners()).toEqual([{ tenant_id: tenant, provider_slug: 'github' }]);
+    expect(await sql('SELECT FROM signals')).toHaveLength(2);
+    expect(warnings(lines)).toEqual([
+      expect.objectContaining({ job_id: id, tenant_id: other, msg: expect.stringContaining(other) }),
+    ]);
+  });
+
+  it('EXE-13: a job with the provider of another runs the connector of its connection', async () => {
+    await job(await connect(), { provider_slug: 'slack' });
+    const { engine, ran, lines } = noting(['github', 'slack']);
+    await engine.drain();
+    expect(ran.map(({ called }) => called)).toEqual(['github', 'github']);
+    expect(await owners()).toEqual([{ tenant_id: tenant, provider_slug: 'github' }]);
+    expect(warnings(lines)).toHaveLength(1);
+  });
+
+  it("EXE-13: a process without the connection's connector corrects the job and leaves it to one that has it", async () => {
+    await job(await connect(), { provider_slug: 'slack', tenant_id: other });
+    const slack = noting(['slack']);
+    await slack.engine.drain();
+    expect(slack.ran).toEqual([]);
+    expect(warnings(slack.lines)).toHaveLength(1);
+    expect(await sql('SELECT tenant_id, provider_slug, status, blocked FROM sync_jobs')).toEqual([
+      { tenant_id: tenant, provider_slug: 'github', status: 'queued', blocked: false },
+    ]);
+    const github = noting(['github']);
+    await github.engine.drain();
+    expect(github.ran).toHaveLength(2);
+  });
+
+  it('EXE-13: a job under a provider that no process has a connector for is corrected and run', async () => {
+    await job(await connect(), { provider_slug: 'gihtub' });
+    const { engine, ran, lines } = noting(['github']);
+    await engine.drain();
+    expect(ran).toHaveLength(2);
+    expect(warnings(lines)).toHaveLength(1);
+  });
+
+  it('EXE-13: the tenant that such a job names can neither see, cancel nor retry it', async () => {
+    const id = await job(await connect(), { tenant_id: other, status: 'failed', finished_at: new Date() });
+    const { engine } = noting(['github']);
+    const view = engine.as({ tenantId: other, actor: 'other' });
+    expect((await view.jobs.list()).items).toEqual([]);
+    for (const attempt of [view.jobs.get(id), view.jobs.cancel(id), view.jobs.retry(id)])
+      await expect(attempt).rejects.toMatchObject({ code: 'NOT_FOUND' });
+  });
+
+  it('EXE-13: a retry of such a job and its event belong to the tenant of the connection', async () => {
+    const id = await job(await connect(), { tenant_id: other, status: 'failed', finished_at: new Date() });
+    const { engine } = noting(['github']);
+    const retried = await engine.jobs.retry(id);
+    expect(retried).toMatchObject({ tenantId: tenant, provider: 'github' });
+    expect(await sql(`SELECT tenant_id FROM events WHERE kind = 'job.retried'`)).toEqual([
+      { tenant_id: tenant },
+    ]);
+  });
+
+  it('EXE-13: a trigger takes over a queued job and corrects it', async () => {
+    const connection = await connect();
+    await job(connection, { tenant_id: other, scheduled_at: '2025-06-01T00:00:00Z' });
+    const { engine } = noting(['github']);
+    await engine.as({ tenantId: tenant, actor: 'owner' }).connections.trigger(connection);
+    expect(await owners()).toEqual([{ tenant_id: tenant, provider_slug: 'github' }]);
+  });
+
+  it('EXE-13: doctor names such jobs', async () => {
+    const id = await job(await connect(), { tenant_id: other });
+    await job(await connect());
+    const { engine } = noting(['github']);
+    const { checks } = await engine.doctor();
+    const check = checks.find(({ name }) => name === 'owners of jobs');
+    expect(check?.findings).toEqual([
+      expect.objectContaining({ severity: 'warning', message: expect.stringContaining(id) }),
+    ]);
+  });
+});

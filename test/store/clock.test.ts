@@ -1,0 +1,183 @@
+import { pino } from 'pino';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { defineConnector, type Ports } from '../../src/index.ts';
+import { systemPorts } from '../../src/ports.ts';
+import { createDatabaseClock } from '../../src/store/clock.ts';
+import { tenant, useDatabase } from '../setup/database.ts';
+import { until } from '../setup/until.ts';
+
+const dayMs = 24 * 3600 * 1000;
+const database = useDatabase();
+const { sql } = database;
+beforeEach(() => database.empty());
+
+/** The system with a clock that is off. */
+const skewed = (ms: number): Ports => ({ ...systemPorts, now: () => Date.now() + ms });
+
+const failing = defineConnector({
+  provider: 'github',
+  name: 'GitHub',
+  sync: async () => {
+    throw new Error('unavailable');
+  },
+});
+
+const secondsFromNow = async (column: string, table: string) =>
+  (await sql<{ s: number }>(`SELECT extract(epoch FROM ${column} - now())::float8 AS s FROM ${table}`))[0]?.s;
+
+describe('a process whose clock is 400 days ahead', () => {
+  const ports = skewed(400 * dayMs);
+
+  it('DB-6: its tick places runs by the database clock', async () => {
+    const connection = await database.connect();
+    await sql(
+      `UPDATE connections SET last_incremental_ended_at = now() - interval '20 minutes' WHERE id = $1`,
+      [connection],
+    );
+    expect((await database.engine({ ports }).tick()).scheduled).toBe(1);
+    expect(Math.abs((await secondsFromNow('scheduled_at', 'sync_jobs')) ?? Number.NaN)).toBeLessThan(900);
+    expect(
+      await secondsFromNow(`(metadata #>> '{sync,next_run_at}')::timestamptz`, 'connections'),
+    ).toBeLessThan(900);
+  });
+
+  it('DB-6: its janitor deletes nothing that is within retention', async () => {
+    const connection = await database.connect();
+    await database.ended(connection, new Date(Date.now() - dayMs).toISOString());
+    await sql(
+      `INSERT INTO signals (tenant_id, provider_slug, connection_id, kind, occurred_at, payload)
+       VALUES ($1, 'github', $2, 'opened', now(), '{}')`,
+      [tenant, connection],
+    );
+    let rounds = 0;
+    const engine = database.engine({
+      ports: {
+        ...ports,
+        sleep: (ms, signal) => {
+          rounds++;
+          return systemPorts.sleep(ms, signal);
+        },
+      },
+      retention: { signalsDays: 30, endedJobsDays: 30, eventsDays: 30 },
+    });
+    await engine.start({ roles: ['janitor'] });
+    await until('the janitor has finished a round', async () => rounds > 0);
+    await engine.stop();
+    const [left] = await sql<{ jobs: number; signals: number }>(
+      `SELECT (SELECT count(*)::int FROM sync_jobs) AS jobs, (SELECT count(*)::int FROM signals) AS signals`,
+    );
+    expect(left).toEqual({ jobs: 1, signals: 1 });
+  });
+
+  it('DB-6: it claims no job before the database says that it is due', async () => {
+    const connection = await database.connect();
+    await database.job(connection, { scheduled_at: new Date(Date.now() + 3600_000) });
+    const { claimed } = await database.engine({ ports, connectors: [failing] }).drain();
+    expect(claimed).toBe(0);
+  });
+
+  it('DB-6: a retry waits from the database clock on', async () => {
+    await database.job(await database.connect());
+    const { requeued } = await database.engine({ ports, connectors: [failing] }).drain();
+    expect(requeued).toBe(1);
+    expect(await secondsFromNow('retry_after', 'sync_jobs')).toBeLessThan(60);
+  });
+
+  it('DB-6: a session that it opens expires by the database clock', async () => {
+    const engine = database.engine({ ports });
+    const { expiresAt } = await engine.access.openSession({
+      actor: 'test',
+      keyId: undefined,
+      keyName: 'test',
+    });
+    expect(expiresAt.getTime()).toBeLessThan(Date.now() + 2 * dayMs);
+  });
+
+  it('DB-6: its ids sort among those of other processes', async () => {
+    const name = (text: string) => ({ name: text });
+    const ahead = database.engine({ ports });
+    await ahead.ready();
+    const first = await ahead.tenants.create(name('first'));
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    const second = await database.engine().tenants.create(name('second'));
+    expect(first.id < second.id).toBe(true);
+  });
+
+  it('DB-6: it logs the skew once, stores it with its lease, and doctor reports it', async () => {
+    const warnings: string[] = [];
+    const logger = pino(
+      { level: 'warn' },
+      { write: (line: string) => void warnings.push(JSON.parse(line).msg) },
+    );
+    const engine = database.engine({ ports, logger, connectors: [failing] });
+    await engine.start();
+    await until('the executor and the scheduler have their rows', async () => {
+      const rows = await sql(
+        `SELECT FROM processes p, schedulers s WHERE p.clock_skew_seconds > 86400 AND s.clock_skew_seconds > 86400`,
+      );
+      return rows.length > 0;
+    });
+    const { checks } = await database.engine().doctor();
+    const findings = checks.flatMap(({ name, findings }) =>
+      findings.map(({ message }) => `${name}: ${message}`),
+    );
+    expect(findings.filter((text) => text.startsWith('clocks of processes'))).toHaveLength(2);
+    expect(findings.join('\n')).toContain("400 days ahead of the database's");
+    expect(findings.filter((text) => text.startsWith('clock:'))).toEqual([]);
+    await engine.stop();
+    expect(
+      warnings.filter((text) => text.includes("clock is 34560000 s ahead of the database's")),
+    ).toHaveLength(1);
+  });
+});
+
+describe('the clock of the database, as a process knows it', () => {
+  function clockAt(wallMs: number) {
+    const time = { wallMs, monotonicMs: 0 };
+    const skews: number[] = [];
+    const ports = { now: () => time.wallMs, monotonicMs: () => time.monotonicMs, databaseTime: () => null };
+    return { time, skews, clock: createDatabaseClock(ports, (skew) => skews.push(skew)) };
+  }
+
+  it('DB-6: is carried forward by the monotonic clock when the wall clock steps', async () => {
+    const { clock, time } = clockAt(1_000_000);
+    await clock.reading(async () => 1_000_000);
+    time.monotonicMs += 5000;
+    time.wallMs -= 2 * 3600_000;
+    expect([clock.nowMs(), clock.isFresh()]).toEqual([1_005_000, true]);
+    time.monotonicMs += 60_000;
+    expect(clock.isFresh()).toBe(false);
+  });
+
+  it('DB-6: a slow answer does not put the clock ahead', async () => {
+    const { clock, time } = clockAt(1_000_000);
+    await clock.reading(async () => {
+      time.monotonicMs += 20_000;
+      return 1_020_000;
+    });
+    expect(clock.nowMs()).toBe(1_020_000);
+  });
+
+  it('DB-6: a slow answer is no skew', async () => {
+    const { clock, time, skews } = clockAt(1_000_000);
+    await clock.reading(async () => {
+      time.wallMs += 90_000;
+      return 1_045_000;
+    });
+    expect([skews, clock.skewSeconds()]).toEqual([[], 0]);
+  });
+
+  it('DB-6: a skew of more than 30 s is reported, and again after ten minutes', async () => {
+    const { clock, time, skews } = clockAt(1_031_000);
+    await clock.reading(async () => 1_000_000);
+    await clock.reading(async () => 1_000_000);
+    expect([skews, clock.skewSeconds()]).toEqual([[31_000], 31]);
+    time.monotonicMs += 600_000;
+    time.wallMs = 960_000;
+    await clock.reading(async () => 1_000_000);
+    expect(skews).toEqual([31_000, -40_000]);
+    time.wallMs = 1_010_000;
+    await clock.reading(async () => 1_000_000);
+    expect([skews.length, clock.skewSeconds()]).toEqual([2, 10]);
+  });
+});

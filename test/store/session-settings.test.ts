@@ -1,0 +1,224 @@
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import type { Syncline, SynclineOptions } from '../../src/index.ts';
+import { newKey } from '../credentials/handles.ts';
+import { connector, signal } from '../setup/connector.ts';
+import { tenant, useDatabase } from '../setup/database.ts';
+import { runJanitor } from '../setup/janitor.ts';
+import { recordingLogger } from '../setup/log.ts';
+
+const database = useDatabase();
+const { sql } = database;
+const role = `settings_${randomUUID().replaceAll('-', '')}`;
+const key = newKey();
+
+/** Functions and operators that take the place of those of Postgres for a session that finds them first. */
+const shadows = `CREATE SCHEMA shadows;
+  CREATE FUNCTION shadows.set_config(text, text, boolean) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE 'shadowed'; END $$;
+  CREATE FUNCTION shadows.now() RETURNS timestamptz LANGUAGE sql AS $$ SELECT 'infinity'::timestamptz $$;
+  CREATE FUNCTION shadows.count(anyelement) RETURNS bigint LANGUAGE sql AS $$ SELECT 0::bigint $$;
+  CREATE FUNCTION shadows.no(uuid, uuid) RETURNS boolean LANGUAGE sql AS $$ SELECT false $$;
+  CREATE FUNCTION shadows.not_text(text, text) RETURNS boolean LANGUAGE sql AS $$ SELECT false $$;
+  CREATE FUNCTION shadows.no(timestamptz, timestamptz) RETURNS boolean LANGUAGE sql AS $$ SELECT false $$;
+  CREATE OPERATOR shadows.= (LEFTARG = uuid, RIGHTARG = uuid, FUNCTION = shadows.no);
+  CREATE OPERATOR shadows.= (LEFTARG = text, RIGHTARG = text, FUNCTION = shadows.not_text);
+  CREATE OPERATOR shadows.<= (LEFTARG = timestamptz, RIGHTARG = timestamptz, FUNCTION = shadows.no);
+  CREATE TABLE shadows.connections (id int);`;
+
+beforeAll(async () => {
+  await sql(shadows);
+  await sql(`CREATE ROLE ${role} SUPERUSER LOGIN PASSWORD 'settings'`);
+});
+afterAll(() => sql(`DROP ROLE ${role}`));
+
+const hostile: [name: string, settings: Record<string, string>][] = [
+  ['the defaults', {}],
+  ['repeatable read', { default_transaction_isolation: `'repeatable read'` }],
+  ['serializable', { default_transaction_isolation: `'serializable'` }],
+  ['read only and deferrable', { default_transaction_read_only: 'on', default_transaction_deferrable: 'on' }],
+  ['German dates', { DateStyle: `'German'`, IntervalStyle: `'sql_standard'` }],
+  ['SQL dates', { DateStyle: `'SQL, DMY'`, IntervalStyle: `'iso_8601'` }],
+  ['Postgres dates', { DateStyle: `'Postgres, MDY'`, IntervalStyle: `'postgres_verbose'` }],
+  ['a time zone with odd offsets', { TimeZone: `'Africa/Monrovia'` }],
+  ['another time zone', { TimeZone: `'Asia/Kathmandu'` }],
+  ['a search path with shadowing functions and operators', { search_path: 'shadows, pg_catalog, syncline' }],
+  [
+    'other readings of text',
+    {
+      standard_conforming_strings: 'off',
+      escape_string_warning: 'off',
+      array_nulls: 'off',
+      transform_null_equals: 'on',
+      quote_all_identifiers: 'on',
+      client_encoding: `'LATIN1'`,
+    },
+  ],
+  ['other ways to write values', { bytea_output: `'escape'`, extra_float_digits: '-15' }],
+  ['errors that end the session', { exit_on_error: 'on' }],
+  [
+    'short timeouts',
+    {
+      lock_timeout: `'1ms'`,
+      idle_session_timeout: `'300ms'`,
+      idle_in_transaction_session_timeout: `'300ms'`,
+    },
+  ],
+  [
+    'other plans',
+    {
+      plan_cache_mode: `'force_generic_plan'`,
+      jit: 'on',
+      jit_above_cost: '0',
+      enable_indexscan: 'off',
+      enable_nestloop: 'off',
+    },
+  ],
+  ['row security and lazy commits', { row_security: 'off', synchronous_commit: 'off' }],
+  ['settings of the engine', { 'syncline.triggers': 'off', 'syncline.batch': `'${randomUUID()}'` }],
+];
+
+async function under(settings: Record<string, string>): Promise<string> {
+  await sql(`ALTER ROLE ${role} RESET ALL`);
+  for (const [name, value] of Object.entries(settings))
+    await sql(`ALTER ROLE ${role} SET ${name} TO ${value}`);
+  const url = new URL(database.url);
+  Object.assign(url, { username: role, password: 'settings' });
+  return url.href;
+}
+
+/** Each connection has two pages; a signal says what its credential is. */
+const pages = connector(async ({ cursor, connection, credentials }) => {
+  const credential = await credentials.get();
+  const page = cursor === undefined ? 1 : 2;
+  return {
+    signals: [signal({ page, credential, name: 'Ünï “ḡ” \\ backslash' }, `${connection.id} ${page}`)],
+    nextCursor: page,
+    hasMore: page === 1,
+  };
+});
+
+const connections = 12;
+
+describe('DB-5: a complete sync runs as ever in a role with', () => {
+  it.each(hostile)('%s', async (_, settings) => {
+    await database.empty();
+    await sql('TRUNCATE rollups');
+    const url = await under(settings);
+    const { log, lines } = recordingLogger('warn');
+    const options: SynclineOptions = {
+      database: { url, poolSize: 4 },
+      credentials: { keys: [key] },
+      connectors: [pages],
+      retention: { endedJobsDays: 1, signalsDays: 1 },
+      logger: log,
+    };
+    const engines = [database.engine(options), database.engine(options)] as const;
+    const [one, two] = engines;
+    await one.ready();
+    const ids = await populate(one);
+
+    // Everything at once: ticks, claims, commits, triggers.
+    const started = Date.now();
+    const [first, second] = await Promise.all([one.tick(), two.tick()]);
+    expect(first.scheduled + second.scheduled).toBe(connections);
+    const work = Promise.all(engines.map((engine) => engine.drain()));
+    for (let round = 0; round < 3; round++)
+      await Promise.all(ids.map((id, i) => (i % 2 ? one : two).connections.trigger(id)));
+    await work;
+    await one.drain();
+
+    const connection = await one.connections.get(ids[0] as string);
+    expect(connection.lastEndedAt?.getTime()).toBeGreaterThanOrEqual(started - 60_000);
+    expect(connection.sync.nextRunAt?.getTime()).toBeGreaterThan(started);
+    expect(await sql('SELECT DISTINCT attempts, status, blocked FROM sync_jobs')).toEqual([
+      { attempts: 0, status: 'succeeded', blocked: false },
+    ]);
+    await control(one, two, ids[0] as string);
+
+    const items = await readFeed(one);
+    expect(items.map(({ payload }) => payload)).toHaveLength(2 * connections);
+    expect(new Set(items.map(({ dedupeKey }) => dedupeKey)).size).toBe(2 * connections);
+    expect(items[0]?.payload).toMatchObject({
+      name: 'Ünï “ḡ” \\ backslash',
+      credential: { type: 'custom', fields: { token: 'tökén' } },
+    });
+    expect(items[0]?.occurredAt).toEqual(new Date('2025-01-01T10:00:00Z'));
+    const { checks } = await one.doctor();
+    expect(checks.filter(({ group, outcome }) => group === 'schema' && outcome !== 'ok')).toEqual([]);
+    expect(lines.map(({ msg }) => msg)).toEqual([]);
+
+    await sql(`UPDATE sync_jobs SET finished_at = '2024-12-01'`);
+    await runJanitor(database, options);
+    expect(await sql(`SELECT FROM sync_jobs WHERE status <> 'queued'`)).toEqual([]);
+  });
+
+  async function readFeed({ signals }: Syncline) {
+    const all: Awaited<ReturnType<typeof signals.read>>['items'] = [];
+    for (let after = 'beginning'; ; ) {
+      const { items, nextCursor } = await signals.read({ after, limit: 100 });
+      all.push(...items);
+      if (nextCursor === after) return all;
+      after = nextCursor;
+    }
+  }
+
+  async function populate(engine: Syncline): Promise<string[]> {
+    const secret = { type: 'custom' as const, fields: { token: 'tökén' } };
+    const { id: credentialId } = await engine.credentials.create({
+      tenantId: tenant,
+      provider: 'github',
+      secret,
+    });
+    const made: string[] = [];
+    for (let i = 0; i < connections; i++)
+      made.push((await engine.connections.create({ tenantId: tenant, provider: 'github', credentialId })).id);
+    return made;
+  }
+
+  async function control(one: Syncline, two: Syncline, id: string): Promise<void> {
+    await one.connections.pause(id);
+    await expect(two.connections.trigger(id)).rejects.toMatchObject({ code: 'CONFLICT' });
+    await one.connections.resume(id);
+    const { jobId } = await two.connections.trigger(id);
+    expect(await one.jobs.cancel(jobId)).toMatchObject({ status: 'cancelled' });
+    await one.connections.rewind(id, { cursor: null });
+    await one.connections.trigger(id);
+    await two.drain();
+    expect(await one.jobs.list({ connectionId: id, status: 'queued' })).toMatchObject({ items: [] });
+    expect(await one.connections.explain(id)).toMatchObject({ state: expect.any(String) });
+  }
+});
+
+describe('DB-5: a database is refused', () => {
+  const name = `latin_${randomUUID().replaceAll('-', '')}`;
+  afterAll(() => sql(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`));
+
+  it('DB-5: whose encoding is not UTF-8, by migrate and by ready, and nothing is changed', async () => {
+    await sql(`CREATE DATABASE ${name} ENCODING 'LATIN1' TEMPLATE template0 LOCALE 'C'`);
+    const url = new URL(database.url);
+    url.pathname = `/${name}`;
+    const refusal = {
+      code: 'DATABASE_UNSUITABLE',
+      message: 'The database has the encoding LATIN1; Syncline needs UTF8.',
+    };
+    const engine = database.engine({ database: url.href });
+    await expect(engine.migrate()).rejects.toMatchObject(refusal);
+    await expect(engine.ready()).rejects.toMatchObject(refusal);
+    await expect(engine.start()).rejects.toMatchObject(refusal);
+    const client = new pg.Client({ connectionString: url.href });
+    await client.connect();
+    const { rows } = await client.query(`SELECT nspname FROM pg_namespace WHERE nspname = 'syncline'`);
+    await client.end();
+    expect(rows).toEqual([]);
+  });
+
+  it('DB-5: whose triggers are disabled for the role', async () => {
+    const url = await under({ session_replication_role: 'replica' });
+    await expect(database.engine({ database: url }).ready()).rejects.toMatchObject({
+      code: 'DATABASE_UNSUITABLE',
+      message: expect.stringContaining('session_replication_role is replica'),
+    });
+  });
+});
