@@ -3,6 +3,8 @@ import { aheadLimits } from '../../src/schedule/ahead.ts';
 import { connectionsAhead, jobsAhead, ownAhead } from '../../src/store/ahead.ts';
 import { countOverdue, lockDue } from '../../src/store/connections.ts';
 import type { Queryable } from '../../src/store/database.ts';
+import { signalsOfBatches } from '../../src/store/feed.ts';
+import { firstSignals } from '../../src/store/old-signals.ts';
 import { tablesOf } from '../../src/store/scope.ts';
 import { tenant, useDatabase } from '../setup/database.ts';
 import { explain as explainOn, nodes, pagesRead } from '../setup/plan.ts';
@@ -87,6 +89,20 @@ describe('DB-4: cost grows with what is due', () => {
     }
     await sql('ALTER TABLE connections RESET (autovacuum_enabled)');
     await sql('VACUUM ANALYZE connections');
+  });
+
+  it('DB-4: only the index on batches can find the signals of a batch', async () => {
+    // With statistics of an empty table all indexes cost the same; the planner must have no second one to choose.
+    await sql('DROP INDEX idx_signals_batch');
+    const batches = [{ position: 1, batch: '00000000-0000-4000-8000-000000000001' }];
+    const page = { within: undefined, filter: {}, limit: 10, payload: false };
+    for (const send of [
+      (db: Queryable) => firstSignals(db, batches, page),
+      (db: Queryable) => signalsOfBatches(db, batches, page),
+    ]) {
+      const scans = nodes(await explain(send)).filter((node) => node['Relation Name'] === 'signals');
+      expect(scans.map((scan) => scan['Node Type'])).toEqual(['Seq Scan']);
+    }
   });
 
   it('DB-4: connections that wait for their job cost the next tick nothing', async () => {
