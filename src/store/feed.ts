@@ -142,13 +142,6 @@ export function beginnings(batches: Batch[], within: WithinBatch | undefined): [
   return [places.map(({ tenantId }) => tenantId), places.map(({ id }) => id)];
 }
 
-/**
- * Signals `s` of batch `b` after a place in it. The comparison starts with the batch, so that only the index on (batch, tenant_id, id)
- * can answer it: with statistics of an empty table, the index on (tenant_id, id) was read in full for every batch.
- */
-export const inBatchAfter = `${lookedUp('s.batch', 'b.batch')}
-         AND (s.batch, s.tenant_id, s.id) > (b.batch, b.after_tenant_id, b.after_id)`;
-
 /** No signal is of that tenant. */
 const beforeAll: WithinBatch = { tenantId: everybody, id: everybody };
 
@@ -162,9 +155,9 @@ export interface FeedPage {
 }
 
 /**
- * The signals of these batches in order, of the first one those after a place in it. Ordered by the batch, too, and with a look-up that does not tell
- * the planner that there is one: only the index of all three has that order. Otherwise it read all of a tenant for each batch, where statistics
- * knew of one batch.
+ * The signals of these batches in order, of the first one those after a place in it. Order and comparison start with the batch, so
+ * that only the index on (batch, tenant_id, id) fits: with statistics of one batch, or of an empty table, the planner read all
+ * signals of a tenant for each batch.
  */
 export function signalsOfBatches(
   db: Queryable,
@@ -177,7 +170,8 @@ export function signalsOfBatches(
      CROSS JOIN LATERAL (
        SELECT s.id, s.tenant_id, s.provider_slug, s.connection_id, s.job_id, s.kind, s.occurred_at, s.received_at, s.dedupe_key, s.payload
        FROM ${db.tables.signals} s
-       WHERE ${inBatchAfter}
+       WHERE ${lookedUp('s.batch', 'b.batch')}
+         AND (s.batch, s.tenant_id, s.id) > (b.batch, b.after_tenant_id, b.after_id)
          AND ($5::uuid IS NULL OR s.connection_id = $5) AND ($6::text IS NULL OR s.provider_slug = $6) AND ($7::text IS NULL OR s.kind = $7)
        ORDER BY s.batch, s.tenant_id, s.id LIMIT $8) s
      ORDER BY b.n, s.tenant_id, s.id LIMIT $8) q`;

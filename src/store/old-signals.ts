@@ -1,5 +1,5 @@
 import type { Queryable } from './database.ts';
-import { type Batch, beginnings, inBatchAfter, type WithinBatch } from './feed.ts';
+import { type Batch, beginnings, type WithinBatch } from './feed.ts';
 import { lookedUp } from './plans.ts';
 
 /**
@@ -38,7 +38,8 @@ export function firstSignals(
      FROM unnest($1::uuid[], $2::float8[], $3::uuid[], $4::uuid[]) AS b (batch, position, after_tenant_id, after_id)
      CROSS JOIN LATERAL (
        SELECT s.tenant_id, s.id FROM ${tx.schema}.signals s
-       WHERE ${inBatchAfter}
+       WHERE ${lookedUp('s.batch', 'b.batch')}
+         AND (s.batch, s.tenant_id, s.id) > (b.batch, b.after_tenant_id, b.after_id)
        ORDER BY s.batch, s.tenant_id, s.id LIMIT $5) s
      LIMIT $5`,
     [
@@ -59,18 +60,17 @@ export async function deleteSignals(tx: Queryable, signals: OldSignal[]): Promis
     `WITH held AS MATERIALIZED (
        SELECT s.batch, s.tenant_id, s.id
        FROM unnest($1::uuid[], $2::uuid[], $3::uuid[]) AS given (batch, tenant_id, id)
-       JOIN ${tx.schema}.signals s ON ${sameSignal('given')}
+       JOIN ${tx.schema}.signals s ON ${lookedUp('s.batch', 'given.batch')}
+         AND ${lookedUp('s.tenant_id', 'given.tenant_id')} AND ${lookedUp('s.id', 'given.id')}
        FOR UPDATE OF s SKIP LOCKED),
      gone AS (
-       DELETE FROM ${tx.schema}.signals s USING held WHERE ${sameSignal('held')} RETURNING 1)
+       DELETE FROM ${tx.schema}.signals s USING held WHERE ${lookedUp('s.batch', 'held.batch')}
+         AND ${lookedUp('s.tenant_id', 'held.tenant_id')} AND ${lookedUp('s.id', 'held.id')} RETURNING 1)
      SELECT count(*)::int AS deleted FROM gone`,
     [signals.map((one) => one.batch), signals.map((one) => one.tenant_id), signals.map((one) => one.id)],
   );
   return row?.deleted ?? 0;
 }
-
-const sameSignal = (other: string) =>
-  ['batch', 'tenant_id', 'id'].map((column) => lookedUp(`s.${column}`, `${other}.${column}`)).join(' AND ');
 
 export async function deleteBatches(tx: Queryable, batches: Batch[]): Promise<void> {
   await tx.query(
