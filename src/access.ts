@@ -199,7 +199,7 @@ export function createKeys({
     async list({ cursor, limit: wanted }: PageRequest = {}): Promise<Page<ApiKey>> {
       const limit = pageLimit(wanted);
       const after = keyOf('keys', cursor, [uuidPart])?.[0];
-      const rows = await db.transaction((tx) => listKeys(tx, after, limit + 1));
+      const rows = await listKeys(db, after, limit + 1);
       return mapPage(
         pageOf('keys', rows, ({ id }) => [id]),
         toKey,

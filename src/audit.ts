@@ -38,13 +38,11 @@ export function createAudit({ db, json }: { db: Database; json: ReadJson }) {
       if (filter.connectionId !== undefined) requireUuid('connection', filter.connectionId);
       if (filter.keyId !== undefined) requireUuid('keyId', filter.keyId);
       if (filter.kind !== undefined) requireText('kind', filter.kind, 100);
-      const page = await db.transaction((tx) =>
-        filteredPageById(
-          'events',
-          { cursor, limit, filter },
-          (before, bounds) => listEvents(tx, filter, { before, ...bounds }),
-          (before, scan) => lastEventListed(tx, filter, { before, scan }),
-        ),
+      const page = await filteredPageById(
+        'events',
+        { cursor, limit, filter },
+        (before, bounds) => listEvents(db, filter, { before, ...bounds }),
+        (before, scan) => lastEventListed(db, filter, { before, scan }),
       );
       return mapPage(page, (row) => toEvent(row, json));
     },

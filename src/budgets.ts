@@ -38,7 +38,7 @@ export function createBudgets({ db, ports }: { db: Database; ports: Ports }) {
       if (filter.provider !== undefined) requireText('provider', filter.provider, 200);
       if (filter.credentialId !== undefined) requireUuid('credentialId', filter.credentialId);
       const after = keyOf('budgets', cursor, [/^[^\0]+$/])?.[0];
-      const rows = await db.transaction((tx) => listBudgets(tx, filter, { after, limit: limit + 1 }));
+      const rows = await listBudgets(db, filter, { after, limit: limit + 1 });
       const nowMs = ports.now();
       return mapPage(
         pageOf('budgets', rows, ({ key }) => [key]),

@@ -52,9 +52,7 @@ export function createBulk({
     async bulk({ action, filter, cursor, limit, ...doer }: BulkRequest): Promise<BulkStep> {
       requireOneOf('action', action, bulkActions);
       requireFilter(filter);
-      const { items, nextCursor } = await db.transaction((tx) =>
-        listPage(tx, filter, cursor, pageLimit(limit)),
-      );
+      const { items, nextCursor } = await listPage(db, filter, cursor, pageLimit(limit));
       const startedMs = ports.monotonicMs();
       const failed: BulkStep['failed'] = [];
       const step = (matched: number, next: string | undefined) => ({

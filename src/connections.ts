@@ -163,14 +163,12 @@ export function createConnections({
       const { cursor, limit: wanted, recent = false, ...filter } = request;
       const limit = pageLimit(wanted);
       requireFilter(filter);
-      return db.transaction(async (tx) => {
-        const page = await listPage(tx, filter, cursor, limit);
-        const runs = recent ? await recentOf(tx, page.items) : undefined;
-        return mapPage(page, (row) => ({
-          ...toConnection(row, config),
-          ...(runs && { recent: runs.get(row.id) ?? [] }),
-        }));
-      });
+      const page = await listPage(db, filter, cursor, limit);
+      const runs = recent ? await recentOf(db, page.items) : undefined;
+      return mapPage(page, (row) => ({
+        ...toConnection(row, config),
+        ...(runs && { recent: runs.get(row.id) ?? [] }),
+      }));
     },
 
     /** The cursors that its runs have stored, newest first, as far back as ended jobs are kept. */
@@ -178,7 +176,7 @@ export function createConnections({
       const limit = pageLimit(wanted);
       const before = historyKey(cursor);
       await existingConnection(db, id);
-      const rows = await db.transaction((tx) => listCursors(tx, id, { before, limit: limit + 1 }));
+      const rows = await listCursors(db, id, { before, limit: limit + 1 });
       return mapPage(pageOf('history', rows, keyInHistory), (row) => ({
         jobId: row.id,
         at: row.at,

@@ -104,13 +104,11 @@ export function createCredentialStore(context: CredentialsContext) {
       const limit = pageLimit(wanted);
       if (filter.tenantId !== undefined) requireUuid('tenantId', filter.tenantId);
       if (filter.provider !== undefined) requireText('provider', filter.provider, 200);
-      const page = await db.transaction((tx) =>
-        filteredPageById(
-          'credentials',
-          { cursor, limit, filter },
-          (after, bounds) => listCredentials(tx, filter, { after, ...bounds }),
-          (after, scan) => lastCredentialListed(tx, filter, { after, scan }),
-        ),
+      const page = await filteredPageById(
+        'credentials',
+        { cursor, limit, filter },
+        (after, bounds) => listCredentials(db, filter, { after, ...bounds }),
+        (after, scan) => lastCredentialListed(db, filter, { after, scan }),
       );
       return mapPage(page, toStored);
     },

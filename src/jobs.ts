@@ -118,25 +118,22 @@ export function createJobs({
       if (connectionId !== undefined) requireUuid('connection', connectionId);
       const times = { from: firstIdAt('since', since), until: firstIdAt('until', until) };
       const filter = { tenantId, status, provider, type, ...times };
-      const page = await db.transaction<Page<JobWithCursors>>((tx) =>
-        connectionId === undefined ? byId(tx) : byConnection(tx, connectionId),
-      );
+      const page: Page<JobWithCursors> = await (connectionId === undefined
+        ? byId()
+        : byConnection(connectionId));
       return mapPage(page, toJob);
 
-      function byId(tx: Queryable): Promise<Page<JobWithCursors>> {
+      function byId(): Promise<Page<JobWithCursors>> {
         return filteredPageById(
           'jobs',
           { cursor, limit, filter },
-          (before, bounds) => listJobs(tx, filter, { before, ...bounds }),
-          (before, scan) => lastJobListed(tx, filter, { before, scan }),
+          (before, bounds) => listJobs(db, filter, { before, ...bounds }),
+          (before, scan) => lastJobListed(db, filter, { before, scan }),
         );
       }
 
-      async function byConnection(
-        tx: Queryable,
-        id: string,
-      ): Promise<Page<JobWithCursors & HistoryKey & Listed>> {
-        const rows = await listHistory(tx, id, filter, { before: historyKey(cursor), limit: limit + 1 });
+      async function byConnection(id: string): Promise<Page<JobWithCursors & HistoryKey & Listed>> {
+        const rows = await listHistory(db, id, filter, { before: historyKey(cursor), limit: limit + 1 });
         // What a connection ran is bounded by how long jobs are kept, so it is read to the end.
         return filteredPage('history', rows, keyInHistory, async () => undefined);
       }

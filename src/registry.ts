@@ -59,7 +59,7 @@ export function createTenants({ db, ports, who, record }: Context) {
       const limit = pageLimit(wanted);
       if (search !== undefined) requireText('search', search, 200);
       const after = keyOf('tenants', cursor, [uuidPart])?.[0];
-      const rows = await db.transaction((tx) => listTenants(tx, { search, after, limit: limit + 1 }));
+      const rows = await listTenants(db, { search, after, limit: limit + 1 });
       return mapPage(
         pageOf('tenants', rows, ({ id }) => [id]),
         toTenant,

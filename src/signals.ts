@@ -12,7 +12,7 @@ import {
   pageLimit,
   uuidPart,
 } from './page.ts';
-import type { Database, Queryable } from './store/database.ts';
+import type { Database } from './store/database.ts';
 import type { Listed } from './store/page-bytes.ts';
 import {
   findSignal,
@@ -71,25 +71,25 @@ export function createSignals({ db, json }: { db: Database; json: ReadJson }) {
     }: ListedSignals = {}): Promise<Page<StoredSignal>> {
       const limit = pageLimit(wanted);
       const filter = checkedFilter(given);
-      const page = await db.transaction<Page<SignalRow>>((tx) =>
-        filter.connectionId === undefined ? byId(tx) : byConnection(tx, filter.connectionId),
-      );
+      const page: Page<SignalRow> = await (filter.connectionId === undefined
+        ? byId()
+        : byConnection(filter.connectionId));
       return mapPage(page, (row) => toSignal(row, json));
 
-      function byId(tx: Queryable): Promise<Page<SignalRow>> {
+      function byId(): Promise<Page<SignalRow>> {
         return filteredPageById(
           'signals',
           { cursor, limit, filter },
-          (before, bounds) => listSignals(tx, filter, { before, payload, ...bounds }),
-          (before, scan) => lastSignalListed(tx, filter, { before, scan }),
+          (before, bounds) => listSignals(db, filter, { before, payload, ...bounds }),
+          (before, scan) => lastSignalListed(db, filter, { before, scan }),
         );
       }
 
-      async function byConnection(tx: Queryable, connectionId: string): Promise<Page<SignalRow>> {
+      async function byConnection(connectionId: string): Promise<Page<SignalRow>> {
         const [received, id] = keyOf('received', cursor, [instantPart, uuidPart]) ?? [];
         const before = received === undefined || id === undefined ? undefined : { received, id };
         const scan = maxScanned;
-        const rows = await listReceived(tx, connectionId, filter, {
+        const rows = await listReceived(db, connectionId, filter, {
           before,
           limit: limit + 1,
           payload,
@@ -100,7 +100,7 @@ export function createSignals({ db, json }: { db: Database; json: ReadJson }) {
           rows,
           (row) => [row.received, row.id],
           async () => {
-            const last = await lastReceivedListed(tx, connectionId, { before, scan });
+            const last = await lastReceivedListed(db, connectionId, { before, scan });
             return last && [last.received, last.id];
           },
         );

@@ -83,8 +83,8 @@ const usually: Required<TransactionOptions> = {
   readOnly: false,
 };
 
-/** Of a statement outside of a transaction, as the server keeps them. */
-const singleLimits = { statement_timeout: usually.timeoutMs, lock_timeout: usually.lockTimeoutMs };
+/** What sessions keep: they hold for single statements, and a transaction states only what differs. */
+const sessionSettings = settingsOf(usually);
 
 export function openDatabase(
   config: Config['database'],
@@ -217,7 +217,7 @@ function openPool(config: Config['database'], onConnectionLost: (error: Error) =
       // Without a listener the error would end the process; the statement under way rejects as well. Attached here, because a server
       // that shuts down may close the socket right after the login.
       client.on('error', () => {});
-      return openSession(client, singleLimits, connectTimeoutMs);
+      return openSession(client, sessionSettings, connectTimeoutMs);
     },
   });
   // An idle connection that breaks is replaced by the pool at the next use; unheard, its error would end the process.
@@ -226,9 +226,8 @@ function openPool(config: Config['database'], onConnectionLost: (error: Error) =
 }
 
 /** The time limits hold on the server too: a process that is frozen or cut off must not keep its locks. */
-function beginning(client: pg.PoolClient, options: Required<TransactionOptions>): string {
-  const { lockTimeoutMs, timeoutMs, triggers, durable, readOnly } = options;
-  const settings = {
+function settingsOf({ lockTimeoutMs, timeoutMs, triggers, durable }: Required<TransactionOptions>) {
+  return {
     ...pinnedPlans,
     // Otherwise whatever the server is set to: it may wait for replicas, too.
     ...(!durable && { synchronous_commit: 'off' }),
@@ -237,8 +236,10 @@ function beginning(client: pg.PoolClient, options: Required<TransactionOptions>)
     statement_timeout: timeoutMs,
     idle_in_transaction_session_timeout: timeoutMs,
   };
-  return beginText(client, readOnly, settings, [clockColumn]);
 }
+
+const beginning = (client: pg.PoolClient, options: Required<TransactionOptions>) =>
+  beginText(client, options.readOnly, settingsOf(options), [clockColumn]);
 
 /** From here on the triggers do their part again, until the transaction ends. */
 export async function hearTriggers(tx: Queryable): Promise<void> {

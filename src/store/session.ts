@@ -39,20 +39,14 @@ const sessionSettings = {
   'syncline.batch': '',
 };
 
-/** Limits of single statements; a transaction states its own. */
-export interface SessionLimits {
-  statement_timeout: number;
-  lock_timeout: number;
-}
-
+/** Of a session beside those above, or of one transaction. */
 type Settings = Record<string, string | number>;
 
 /** Qualified: until `search_path` is set, a schema of the role's path could hold another `set_config`. */
-function setConfigs(settings: Settings, isLocal: boolean): string {
-  const set = Object.entries(settings).map(
+function setConfigs(settings: Settings, isLocal: boolean): string[] {
+  return Object.entries(settings).map(
     ([name, value]) => `pg_catalog.set_config('${name}', '${value}', ${isLocal})`,
   );
-  return set.join(', ');
 }
 
 /** Added by Postgres 17; unknown names are refused. */
@@ -69,11 +63,13 @@ interface SessionKind {
    * URL, the engine stays read-only, and reports it.
    */
   overridesReadOnly: boolean;
+  /** What the session keeps stated; nothing where it is shared. */
+  settings: Settings;
 }
 
 const kinds = new WeakMap<pg.ClientBase, SessionKind>();
 const kindOf = (client: pg.ClientBase): SessionKind =>
-  kinds.get(client) ?? { isShared: true, overridesReadOnly: false };
+  kinds.get(client) ?? { isShared: true, overridesReadOnly: false, settings: {} };
 
 /** Nothing may be left behind on a shared session: every statement states its settings in a transaction. */
 export const isShared = (client: pg.ClientBase): boolean => kindOf(client).isShared;
@@ -82,23 +78,21 @@ export const isShared = (client: pg.ClientBase): boolean => kindOf(client).isSha
  * States the settings once for a session that is this client's alone. A pooler gives every client a key of its own, so that
  * the process id that it names is not that of the server process; then the statement changes nothing.
  */
-export async function openSession(
-  client: pg.ClientBase,
-  limits: SessionLimits,
-  timeoutMs: number,
-): Promise<void> {
+export async function openSession(client: pg.ClientBase, own: Settings, timeoutMs: number): Promise<void> {
+  const settings = { ...sessionSettings, ...own };
   const { processID } = client as unknown as { processID: number | null };
   const statement: pg.QueryConfig & { query_timeout: number } = {
     text: `SELECT NOT is_own AS "isShared", overrides AS "overridesReadOnly",
-       CASE WHEN is_own THEN ARRAY[${setConfigs({ ...sessionSettings, ...limits }, false)}, ${transactionTimeout(false)}] END AS set,
+       CASE WHEN is_own THEN ARRAY[${[...setConfigs(settings, false), transactionTimeout(false)].join(', ')}] END AS set,
        CASE WHEN is_own AND overrides THEN pg_catalog.set_config('default_transaction_read_only', 'off', false) END AS writable
      FROM (SELECT pg_catalog.pg_backend_pid() OPERATOR(pg_catalog.=) ${Number(processID ?? 0)} AS is_own,
        EXISTS (SELECT FROM pg_catalog.pg_settings WHERE name OPERATOR(pg_catalog.=) 'default_transaction_read_only'
          AND source OPERATOR(pg_catalog.=) ANY (ARRAY['database', 'user', 'database user'])) AS overrides) session`,
     query_timeout: timeoutMs,
   };
-  const { rows } = await client.query<SessionKind>(statement);
-  if (rows[0]) kinds.set(client, rows[0]);
+  const { rows } = await client.query<Omit<SessionKind, 'settings'>>(statement);
+  const [kind] = rows;
+  if (kind) kinds.set(client, { ...kind, settings: kind.isShared ? {} : settings });
 }
 
 /** Opens a transaction that relies on no setting of its session, and returns a row with the columns. */
@@ -108,11 +102,13 @@ export function beginText(
   settings: Settings,
   columns: readonly string[] = [],
 ): string {
-  const { isShared, overridesReadOnly } = kindOf(client);
+  const { isShared, overridesReadOnly, settings: stated } = kindOf(client);
   const access = isReadOnly ? ', READ ONLY' : overridesReadOnly ? ', READ WRITE' : '';
   const begin = `BEGIN ISOLATION LEVEL READ COMMITTED${access}, NOT DEFERRABLE`;
-  if (!isShared) return `${begin}; SELECT ${[setConfigs(settings, true), ...columns].join(', ')}`;
   const writable = overridesReadOnly ? { default_transaction_read_only: 'off' } : {};
-  const all = { ...sessionSettings, ...writable, ...settings };
-  return `${begin}; SELECT ${[setConfigs(all, true), transactionTimeout(true), ...columns].join(', ')}`;
+  const wanted: Settings = isShared ? { ...sessionSettings, ...writable, ...settings } : settings;
+  const changed = Object.entries(wanted).filter(([name, value]) => stated[name] !== value);
+  const timeout = isShared ? [transactionTimeout(true)] : [];
+  const selected = [...setConfigs(Object.fromEntries(changed), true), ...timeout, ...columns];
+  return `${begin}; SELECT ${selected.join(', ')}`;
 }

@@ -124,10 +124,8 @@ export const allowed: Record<string, Record<string, string>> = {
     'Number(processID ?? 0)': 'a number',
     access: 'one of three texts of this file',
     begin: 'see access',
-    "[setConfigs(all, true), transactionTimeout(true), ...columns].join(', ')":
-      'settings, see name and value',
-    "[setConfigs(settings, true), ...columns].join(', ')": 'settings, see name and value',
-    'setConfigs({ ...sessionSettings, ...limits }, false)': 'settings, see name and value',
+    "selected.join(', ')": 'settings, see name and value, and columns written out by callers',
+    "[...setConfigs(settings, false), transactionTimeout(false)].join(', ')": 'settings, see name and value',
   },
   'store/signals.ts': {
     'withinBytes(page, cut)': 'a page, cut by names that are written out a line before',
