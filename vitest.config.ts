@@ -1,12 +1,12 @@
 import { defineConfig } from 'vitest/config';
 
 /** They take the whole machine, and time how long it takes to recover: they run when everything else is done. */
-const alone = ['test/chaos/**/*.test.ts', 'test/sim/**/*.test.ts'];
+const alone = ['test/chaos/**/*.test.ts', 'test/simulation/**/*.test.ts'];
 
 export default defineConfig({
   test: {
-    globalSetup: ['test/setup/postgres.ts'],
-    setupFiles: ['test/setup/seed.ts'],
+    globalSetup: ['test/support/postgres.ts'],
+    setupFiles: ['test/support/seed.ts'],
     // Generous, because a shared machine may be slow; no test waits for time to pass.
     testTimeout: 120_000,
     hookTimeout: 120_000,

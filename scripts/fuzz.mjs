@@ -69,7 +69,7 @@ const env = {
   TEST_SEED: options.seed === undefined ? 'random' : String(whole('seed', options.seed)),
 };
 const vitest = fileURLToPath(new URL('../node_modules/vitest/vitest.mjs', import.meta.url));
-const files = wanted.map((kind) => `test/inputs/fuzz-${kind}.test.ts`);
+const files = wanted.map((kind) => `test/hostile/fuzz-${kind}.test.ts`);
 // One after the other: each keeps a processor and a Postgres busy.
 const args = [vitest, 'run', '--disable-console-intercept', '--no-file-parallelism', ...files];
 const cwd = fileURLToPath(new URL('..', import.meta.url));

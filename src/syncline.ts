@@ -1,30 +1,28 @@
 import type { Logger } from 'pino';
-import { type Access, createAccess } from './access.ts';
-import { createBudgetKeeper } from './budgets/keeper.ts';
+import { type Access, createAccess, createView, explained, explainedAll, type View } from './api/index.ts';
+import { createBudgetKeeper } from './budgets/index.ts';
+import type { Who } from './caller/caller.ts';
 import { loadConfig } from './config/load.ts';
 import type { Config, ConfigOptions } from './config/settings.ts';
-import { suggestion } from './config/suggest.ts';
-import { type Connector, connectorsByProvider } from './connector.ts';
-import { createFinish } from './credentials/finish.ts';
-import { createCredentialHandles } from './credentials/handles.ts';
-import { createStart } from './credentials/start.ts';
-import { createVault } from './credentials/vault.ts';
-import { type Examination, examine } from './doctor/doctor.ts';
-import { withMissingGrants } from './doctor/grants.ts';
-import { describeRepair } from './doctor/repair.ts';
-import { describeError, SynclineError } from './errors.ts';
-import { createFeedReader } from './feed/reader.ts';
-import { createFeedWatch } from './feed/watch.ts';
-import { createGate, sharesOfPool } from './gate.ts';
+import { type Connector, connectorsByProvider } from './contract/connector.ts';
+import { describeError, SynclineError } from './contract/errors.ts';
+import { createCredentialHandles, createFinish, createStart, createVault } from './credentials/index.ts';
+import { describeRepair, type Examination, examine, withMissingGrants } from './doctor/index.ts';
+import { createFeedReader, createFeedWatch } from './feed/index.ts';
 import { type TickResult, tick } from './pipeline/tick.ts';
-import { type Ports, systemPorts } from './ports.ts';
-import { retryDelayMs } from './retry-delay.ts';
-import { createDeleter } from './runtime/deleter.ts';
-import { type Executor, startExecutor, type WorkTotals } from './runtime/executor.ts';
-import { watchFailures } from './runtime/hopeless.ts';
-import { startJanitor } from './runtime/janitor.ts';
-import type { Loop } from './runtime/loop.ts';
-import { startScheduler } from './runtime/scheduler.ts';
+import type { Loop } from './platform/loop.ts';
+import { type Ports, systemPorts } from './platform/ports.ts';
+import { retryDelayMs } from './platform/retry.ts';
+import { createGate, sharesOfPool } from './platform/semaphore.ts';
+import {
+  createDeleter,
+  type Executor,
+  startExecutor,
+  startJanitor,
+  startScheduler,
+  type WorkTotals,
+  watchFailures,
+} from './runtime/index.ts';
 import { type Database, openDatabase } from './store/database.ts';
 import { explainDatabaseError, isPassing } from './store/database-errors.ts';
 import { repairFeed } from './store/feed-sequence.ts';
@@ -34,12 +32,10 @@ import { openReserved } from './store/reserved.ts';
 import { lastTickAt } from './store/schedulers.ts';
 import { openSingle } from './store/single.ts';
 import type { WakeReason } from './store/wake.ts';
-import { parseStored, type ReadJson } from './stored-json.ts';
-import { createLogger } from './telemetry/log.ts';
-import { createTelemetry, type TelemetryProviders } from './telemetry/telemetry.ts';
-import { createView, explained, explainedAll, type View } from './view.ts';
-import { createReceiver, type Receive } from './webhooks/receive.ts';
-import type { Who } from './who.ts';
+import { createLogger, createTelemetry, type TelemetryProviders } from './telemetry/index.ts';
+import { parseStored, type ReadJson } from './values/stored-json.ts';
+import { suggestion } from './values/suggest.ts';
+import { createReceiver, type Receive } from './webhooks/index.ts';
 
 /** What a process can do for the fleet. Any number of processes may have any role. */
 export const roles = ['scheduler', 'executor', 'janitor'] as const;

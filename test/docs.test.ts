@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import type { Setting } from '../src/config/setting.ts';
 import { settings } from '../src/config/settings.ts';
-import { useDatabase } from './setup/database.ts';
-import { startProcess } from './setup/process.ts';
+import { useDatabase } from './support/database.ts';
+import { startProcess } from './support/process.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const read = (path: string) => readFileSync(join(root, path), 'utf8');

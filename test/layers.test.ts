@@ -2,101 +2,124 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
+/** From the ground to the edge: a layer imports only layers listed before it, types included. */
+const layers = [
+  'contract',
+  'values',
+  'platform',
+  'schedule',
+  'config',
+  'store',
+  'caller',
+  'pipeline',
+  'telemetry',
+  'credentials',
+  'budgets',
+  'webhooks',
+  'feed',
+  'runtime',
+  'api',
+  'doctor',
+  'syncline.ts',
+  'index.ts',
+  'connector-kit',
+  'connectors',
+  'testing',
+  'dev',
+  'http',
+  'cli',
+  'dashboard',
+  'hono.ts',
+];
+
+/** Layers that other layers enter through their `index.ts` only. */
+const contexts = [
+  'telemetry',
+  'credentials',
+  'budgets',
+  'webhooks',
+  'feed',
+  'runtime',
+  'api',
+  'doctor',
+  'connector-kit',
+  'testing',
+  'dev',
+  'http',
+];
+
+/** Loaded by a command when it needs them; through an entry point every command would load them. */
+const loadedOnDemand = ['dev/demo-connectors.ts', 'telemetry/prometheus.ts'];
+
 const src = resolve(import.meta.dirname, '../src');
 const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) => /\.tsx?$/.test(file));
-const textOf = (file: string) => readFileSync(join(src, file), 'utf8');
+const layerOf = (file: string) => file.split('/')[0] as string;
 
-/** What a file imports, types too: files of ours by their place in src, packages by their name. */
-function importsOf(file: string): string[] {
-  const found = textOf(file).matchAll(/\bfrom '([^']+)'|\bimport\('([^']+)'\)/g);
+/** Imports of each file, types included: files of the project by their path in src, packages by their name. */
+const imports = files.flatMap((file) => {
+  const found = readFileSync(join(src, file), 'utf8').matchAll(/\bfrom '([^']+)'|\bimport\('([^']+)'\)/g);
   return [...found].map(([, from, loaded]) => {
     const name = from ?? loaded ?? '';
-    return name.startsWith('.') ? relative(src, resolve(src, dirname(file), name)) : name;
+    return { file, to: name.startsWith('.') ? relative(src, resolve(src, dirname(file), name)) : name };
   });
-}
+});
+const crossing = imports.filter(({ file, to }) => /\.tsx?$/.test(to) && layerOf(file) !== layerOf(to));
+const shown = (found: typeof imports) => found.map(({ file, to }) => `${file} imports ${to}`);
 
-/** Imports of files in a folder that lead out of it into src, where they are none of these. */
-function strangers(folder: string, isKnown: (path: string) => boolean): string[] {
-  const own = files.filter((file) => file.startsWith(`${folder}/`));
-  expect(own, `${folder} holds files`).not.toEqual([]);
-  return own.flatMap((file) =>
-    importsOf(file)
-      .filter((path) => /\.tsx?$/.test(path) && !path.startsWith(`${folder}/`) && !isKnown(path))
-      .map((path) => `${file} imports ${path}`),
-  );
-}
+describe('layers', () => {
+  it('every file belongs to a layer', () => {
+    expect(new Set(files.map(layerOf))).toEqual(new Set(layers));
+  });
 
-const within = (path: string, folders: readonly string[]) =>
-  folders.some((folder) => path.startsWith(`${folder}/`));
+  it('no import points upwards', () => {
+    const height = (file: string) => layers.indexOf(layerOf(file));
+    expect(shown(crossing.filter(({ file, to }) => height(to) > height(file)))).toEqual([]);
+  });
 
-const above = ['runtime', 'http', 'cli', 'dev', 'doctor', 'dashboard', 'testing', 'connectors', 'kit'];
+  it('no import bypasses an entry point', () => {
+    const bypasses = crossing.filter(
+      ({ to }) =>
+        contexts.includes(layerOf(to)) && to !== `${layerOf(to)}/index.ts` && !loadedOnDemand.includes(to),
+    );
+    expect(shown(bypasses)).toEqual([]);
+  });
 
-describe('who may import whom, as docs/internals/architecture.md says', () => {
+  it('only the store, the Postgres connector and the development database import pg', () => {
+    const importing = imports.filter(({ to }) => to === 'pg').map(({ file }) => file);
+    const allowed = /^(store|dev)\/|^connectors\/postgres\//;
+    expect(importing.filter((file) => !allowed.test(file))).toEqual([]);
+  });
+
   it.each([
-    ['schedule', ['is-object.ts']],
+    // What authors import never loads the engine.
+    ['connector-kit', ['contract', 'values', 'platform']],
+    ['connectors', ['contract', 'values', 'platform', 'connector-kit']],
     ['dashboard', []],
-    [
-      'kit',
-      [
-        'connector.ts',
-        'errors.ts',
-        'ports.ts',
-        'secrets.ts',
-        'is-object.ts',
-        'parse-answer.ts',
-        'slices.ts',
-        'schema-check.ts',
-        'seconds-until.ts',
-        'budgets/budget.ts',
-        'credentials/credential.ts',
-        'webhooks/webhook.ts',
-        'webhooks/signatures.ts',
-      ],
-    ],
-    [
-      'connectors',
-      [
-        'kit/index.ts',
-        'kit/network.ts',
-        'kit/rate-limit-headers.ts',
-        'kit/refusals.ts',
-        'errors.ts',
-        'ports.ts',
-        'plain.ts',
-        'secrets.ts',
-        'is-object.ts',
-        'own-value.ts',
-        'parse-answer.ts',
-        'slices.ts',
-        'config/suggest.ts',
-      ],
-    ],
-  ])('%s: these and nothing else', (folder, known) => {
-    expect(strangers(folder, (path) => known.includes(path))).toEqual([]);
+    ['schedule', ['values']],
+  ])('%s imports only %j', (layer, allowed) => {
+    const others = crossing.filter(
+      ({ file, to }) => layerOf(file) === layer && !allowed.includes(layerOf(to)),
+    );
+    expect(shown(others)).toEqual([]);
   });
 
   it.each([
-    ['store', [...above, 'pipeline', 'schedule', 'webhooks', 'telemetry']],
-    ['pipeline', [...above, 'webhooks']],
-    ['budgets', [...above, 'credentials', 'webhooks']],
-    ['credentials', [...above, 'budgets', 'webhooks']],
-    ['webhooks', [...above, 'budgets']],
-    ['runtime', above],
-    ['testing', [...above, 'store']],
-    ['http', ['store', 'pipeline', 'schedule', 'runtime', 'budgets', 'webhooks', 'cli', 'dev', 'dashboard']],
-    ['doctor', [...above, 'pipeline']],
-  ])('%s: nothing of what is above it or beside it', (folder, unknown) => {
-    expect(strangers(folder, (path) => !within(path, unknown))).toEqual([]);
-  });
-
-  it('only store, dev and the Postgres connector know pg', () => {
-    const others = files.filter((file) => !within(file, ['store', 'dev', 'connectors/postgres']));
-    expect(others.filter((file) => importsOf(file).includes('pg'))).toEqual([]);
+    ['budgets', ['credentials']],
+    ['webhooks', ['budgets']],
+    ['testing', ['store', 'runtime', 'api']],
+    ['doctor', ['pipeline', 'runtime', 'api']],
+    ['http', ['store', 'pipeline', 'schedule', 'runtime', 'budgets', 'webhooks', 'dev']],
+    ['cli', ['store', 'pipeline', 'webhooks']],
+  ])('%s imports none of %j', (layer, forbidden) => {
+    const reaching = crossing.filter(
+      ({ file, to }) => layerOf(file) === layer && forbidden.includes(layerOf(to)),
+    );
+    expect(shown(reaching)).toEqual([]);
   });
 });
 
 it('time and randomness come through the ports, except in the browser', () => {
-  const others = files.filter((file) => file !== 'ports.ts' && !within(file, ['dashboard']));
-  const around = /\bDate\.now\b|\bnew Date\(\)|\bperformance\.now\b|\bMath\.random\b/;
-  expect(others.filter((file) => around.test(textOf(file)))).toEqual([]);
+  const direct = /\bDate\.now\b|\bnew Date\(\)|\bperformance\.now\b|\bMath\.random\b/;
+  const others = files.filter((file) => file !== 'platform/ports.ts' && layerOf(file) !== 'dashboard');
+  expect(others.filter((file) => direct.test(readFileSync(join(src, file), 'utf8')))).toEqual([]);
 });

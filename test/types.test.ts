@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { useProject } from './setup/package.ts';
-import { startProcess } from './setup/process.ts';
+import { useProject } from './support/package.ts';
+import { startProcess } from './support/process.ts';
 
 const project = useProject('packed');
 

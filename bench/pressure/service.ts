@@ -36,7 +36,7 @@ export function configure({ folder, workFolder }: Build): void {
   writeFileSync(
     join(workFolder, 'syncline.config.mjs'),
     `import { defineConnector } from ${from('index.js')};
-     import { githubSignature } from ${from('kit/index.js')};
+     import { githubSignature } from ${from('connector-kit/index.js')};
      const react = ({ body }) => ({ sync: false, signals: [
        { kind: 'received', occurredAt: new Date(), payload: {}, dedupeKey: JSON.parse(body.toString()).key } ] });
      const webhook = { secret: ${JSON.stringify(webhookSecret)}, verify: githubSignature(), react };

@@ -1,7 +1,7 @@
-import type { Ports } from '../ports.ts';
+import type { Ports } from '../platform/ports.ts';
+import { availableIn, exchange } from '../schedule/bucket.ts';
 import { ensureBudgets, lockBudgets, writeBudgets } from '../store/budgets.ts';
 import type { Database } from '../store/database.ts';
-import { availableIn, exchange } from './bucket.ts';
 import { type Holding, type Outgoing, onItsClock } from './holding.ts';
 
 /** A run waits for this, in its slot: a database that does not answer is better noticed soon. */

@@ -1,7 +1,14 @@
-import type { Ports } from '../ports.ts';
+import type { BudgetNews } from '../contract/budget.ts';
+import type { Ports } from '../platform/ports.ts';
+import {
+  apartMs,
+  blockMs,
+  type Exchange,
+  graceMs,
+  type Observation,
+  type Return,
+} from '../schedule/bucket.ts';
 import type { NewBudget } from '../store/budgets.ts';
-import { apartMs, blockMs, type Exchange, graceMs, type Observation, type Return } from './bucket.ts';
-import type { BudgetNews } from './budget.ts';
 
 /** The tokens that this process took in one window. */
 interface Lease {

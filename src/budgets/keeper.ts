@@ -1,10 +1,10 @@
-import { describeError, PermanentError, TransientError } from '../errors.ts';
+import type { Budget, Budgets, BudgetUse, Taken } from '../contract/budget.ts';
+import { describeError, PermanentError, TransientError } from '../contract/errors.ts';
 import type { ClaimedJob } from '../pipeline/claim.ts';
-import type { Ports } from '../ports.ts';
-import { retryDelayMs } from '../retry-delay.ts';
+import type { Ports } from '../platform/ports.ts';
+import { retryDelayMs } from '../platform/retry.ts';
 import type { Database } from '../store/database.ts';
-import type { Telemetry } from '../telemetry/telemetry.ts';
-import type { Budget, Budgets, BudgetUse, Taken } from './budget.ts';
+import type { Telemetry } from '../telemetry/index.ts';
 import { exchangeAll } from './exchange.ts';
 import { createHolding, type Holding } from './holding.ts';
 import { budgetOf, weightOf } from './place.ts';

@@ -1,7 +1,7 @@
-import { PermanentError } from '../errors.ts';
+import type { Budget, BudgetUse } from '../contract/budget.ts';
+import { PermanentError } from '../contract/errors.ts';
 import type { ClaimedJob } from '../pipeline/claim.ts';
 import type { NewBudget } from '../store/budgets.ts';
-import type { Budget, BudgetUse } from './budget.ts';
 
 /** What a column can hold. */
 const mostTokens = 2 ** 31 - 1;

@@ -1,5 +1,5 @@
-import { RateLimitedError } from '../errors.ts';
-import type { Ports } from '../ports.ts';
+import { RateLimitedError } from '../contract/errors.ts';
+import type { Ports } from '../platform/ports.ts';
 import type { Holding } from './holding.ts';
 
 /** Jobs that were parked come back over this part of the next window, a minute at most, rather than in one instant. */

@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
-import type { AuditEvent } from '../audit.ts';
-import { auditEventJson } from '../json.ts';
-import { relativeTime } from '../times.ts';
+import type { AuditEvent } from '../api/index.ts';
+import { auditEventJson } from '../api/index.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { given, limitOf, withLimit } from './options.ts';
 import { answer, outputWidth, table } from './output.ts';
 import { collect } from './pages.ts';
+import { relativeTime } from './time-text.ts';
 
 interface ListOptions extends CommonOptions {
   connection?: string;

@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
-import type { BudgetStatus } from '../budgets.ts';
-import { requireUuid } from '../checks.ts';
-import { budgetJson } from '../json.ts';
-import { relativeTime } from '../times.ts';
+import { budgetJson } from '../api/index.ts';
+import type { BudgetStatus } from '../index.ts';
+import { requireUuid } from '../values/arguments.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { given, limitOf, withLimit } from './options.ts';
 import { answer, table } from './output.ts';
 import { collect } from './pages.ts';
+import { relativeTime } from './time-text.ts';
 
 interface BudgetOptions extends CommonOptions {
   provider?: string;

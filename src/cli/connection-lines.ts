@@ -1,6 +1,6 @@
-import type { Connection } from '../connection.ts';
-import { fullTime, relativeTime } from '../times.ts';
+import type { Connection } from '../api/index.ts';
 import { cut, table } from './output.ts';
+import { fullTime, relativeTime } from './time-text.ts';
 
 /** Cursors and configurations can be long; JSON has all of them. */
 const longestValue = 500;

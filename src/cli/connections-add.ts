@@ -1,11 +1,10 @@
 import type { Command } from 'commander';
-import { invalid, requireText, requireUuid } from '../checks.ts';
-import type { Connection } from '../connection.ts';
-import { requireConfig } from '../connection-config.ts';
-import type { Connector } from '../connector.ts';
-import { connectionJson } from '../json.ts';
+import type { Connection } from '../api/index.ts';
+import { connectionJson, requireConfig } from '../api/index.ts';
+import type { Connector } from '../contract/connector.ts';
 import { minIntervalSeconds } from '../schedule/interval.ts';
 import type { Syncline } from '../syncline.ts';
+import { invalid, requireText, requireUuid } from '../values/arguments.ts';
 import { connectionLines } from './connection-lines.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { doerOf, given, jsonObject, wholeNumber } from './options.ts';

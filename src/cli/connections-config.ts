@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import type { Doer } from '../doer.ts';
-import { connectionJson } from '../json.ts';
+import { connectionJson } from '../api/index.ts';
+import type { Doer } from '../caller/audit.ts';
 import { connectionLines } from './connection-lines.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { doerOf, jsonObject, withDoer } from './options.ts';

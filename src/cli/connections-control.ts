@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import type { JobType } from '../connector.ts';
-import type { Triggered } from '../control.ts';
-import type { Doer } from '../doer.ts';
-import { connectionJson } from '../json.ts';
+import type { Triggered } from '../api/index.ts';
+import { connectionJson } from '../api/index.ts';
+import type { Doer } from '../caller/audit.ts';
+import type { JobType } from '../contract/connector.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { doerOf, given, wholeNumber, withDoer } from './options.ts';
 import { answer } from './output.ts';

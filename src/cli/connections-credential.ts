@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { invalid, requireUuid } from '../checks.ts';
-import type { Doer } from '../doer.ts';
-import { connectionJson } from '../json.ts';
+import { connectionJson } from '../api/index.ts';
+import type { Doer } from '../caller/audit.ts';
+import { invalid, requireUuid } from '../values/arguments.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { doerOf, withDoer } from './options.ts';
 import { answer } from './output.ts';

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import type { Deletion } from '../deletions.ts';
-import type { Doer } from '../doer.ts';
-import { deletionJson } from '../json.ts';
-import { systemPorts } from '../ports.ts';
+import { deletionJson } from '../api/index.ts';
+import type { Doer } from '../caller/audit.ts';
+import { systemPorts } from '../platform/ports.ts';
+import type { Deletion } from '../runtime/index.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { doerOf, withDoer } from './options.ts';
 import { answer, count, note } from './output.ts';

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { requireUuid } from '../checks.ts';
-import { connectionJson } from '../json.ts';
-import type { ConnectionStatus } from '../store/connections.ts';
+import { connectionJson } from '../api/index.ts';
+import type { ConnectionStatus } from '../index.ts';
+import { requireUuid } from '../values/arguments.ts';
 import { connectionTable } from './connection-lines.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { given, limitOf, withLimit } from './options.ts';

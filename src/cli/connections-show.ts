@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
-import type { ConnectionEvent } from '../control.ts';
-import { connectionJson, eventJson, explanationJson, jobJson } from '../json.ts';
-import { relativeTime } from '../times.ts';
+import type { ConnectionEvent } from '../api/index.ts';
+import { connectionJson, eventJson, explanationJson, jobJson } from '../api/index.ts';
 import { connectionLines } from './connection-lines.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { jobTable } from './job-lines.ts';
 import { answer, outputWidth, table } from './output.ts';
+import { relativeTime } from './time-text.ts';
 
 /** As many of its latest jobs and events as fit on a screen. */
 const latest = 10;

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { invalid } from '../checks.ts';
-import type { Doer } from '../doer.ts';
-import { webhookJson } from '../json.ts';
+import { webhookJson } from '../api/index.ts';
+import type { Doer } from '../caller/audit.ts';
+import { invalid } from '../values/arguments.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { doerOf, given, withDoer } from './options.ts';
 import { answer } from './output.ts';

@@ -1,4 +1,4 @@
-import type { Connector, Signal } from '../connector.ts';
+import type { Connector, Signal } from '../contract/connector.ts';
 import {
   connectInMemory,
   type MemoryConnection,

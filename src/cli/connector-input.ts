@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { type Command, Option } from 'commander';
-import { invalid } from '../checks.ts';
-import type { Connector } from '../connector.ts';
-import type { Secret } from '../credentials/credential.ts';
-import { describeError } from '../errors.ts';
-import { check } from '../schema-check.ts';
+import type { Connector } from '../contract/connector.ts';
+import type { Secret } from '../contract/credential.ts';
+import { describeError } from '../contract/errors.ts';
+import type { Replay } from '../testing/index.ts';
 import { recordTraffic, replayTraffic } from '../testing/index.ts';
-import type { Replay } from '../testing/replay.ts';
+import { invalid } from '../values/arguments.ts';
+import { check } from '../values/standard-schema.ts';
 import { jsonObject } from './options.ts';
 
 /** What commands that run a connector without an engine have in common. */

@@ -2,9 +2,9 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { createJiti } from 'jiti';
-import { invalid } from '../checks.ts';
-import type { Connector } from '../connector.ts';
-import { describeError } from '../errors.ts';
+import type { Connector } from '../contract/connector.ts';
+import { describeError } from '../contract/errors.ts';
+import { invalid } from '../values/arguments.ts';
 
 /** Loads the one connector that a file exports, as it is now: also what it imports is read again. */
 export async function loadConnector(file: string): Promise<Connector> {

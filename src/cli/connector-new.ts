@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { type Command, Option } from 'commander';
-import { invalid } from '../checks.ts';
+import { invalid } from '../values/arguments.ts';
 import { type ConnectorKind, connectorKinds, type NewConnector, templateOf } from './connector-templates.ts';
 import { answer } from './output.ts';
 

@@ -1,15 +1,15 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import { invalid } from '../checks.ts';
-import { describeError } from '../errors.ts';
-import { systemPorts } from '../ports.ts';
-import { createLogger } from '../telemetry/log.ts';
+import { describeError } from '../contract/errors.ts';
+import { systemPorts } from '../platform/ports.ts';
+import { createLogger } from '../telemetry/index.ts';
 import {
   connectInMemory,
   type MemoryConnection,
   type MemoryRun,
   type MemorySignal,
 } from '../testing/index.ts';
+import { invalid } from '../values/arguments.ts';
 import {
   configOf,
   credentialOf,

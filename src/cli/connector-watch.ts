@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { systemPorts } from '../ports.ts';
+import { systemPorts } from '../platform/ports.ts';
 
 /** Soon enough for somebody who has just saved; a look costs one call per file. */
 const lookEveryMs = 250;

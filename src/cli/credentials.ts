@@ -1,13 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
-import { invalid, requireOneOf, requireUuid } from '../checks.ts';
-import type { Secret } from '../credentials/credential.ts';
-import { secretTypes } from '../credentials/secret.ts';
-import type { StoredCredential } from '../credentials.ts';
-import type { Doer } from '../doer.ts';
-import { credentialJson } from '../json.ts';
+import { credentialJson } from '../api/index.ts';
+import type { Doer } from '../caller/audit.ts';
+import type { Secret } from '../contract/credential.ts';
+import type { StoredCredential } from '../credentials/index.ts';
+import { secretTypes } from '../credentials/index.ts';
 import type { Syncline } from '../syncline.ts';
-import { fullTime, relativeTime } from '../times.ts';
+import { invalid, requireOneOf, requireUuid } from '../values/arguments.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { doerOf, given, jsonObject, limitOf, withDoer, withLimit } from './options.ts';
 import { answer, count, note, table } from './output.ts';
@@ -19,6 +18,7 @@ import {
   withProviderRemedy,
   withTenant,
 } from './tenant-option.ts';
+import { fullTime, relativeTime } from './time-text.ts';
 
 interface AddOptions extends SecretOptions, TenantOptions {
   provider: string;

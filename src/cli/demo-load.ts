@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { addLoad, removeLoad } from '../dev/demo-load.ts';
-import { systemPorts } from '../ports.ts';
+import { addLoad, removeLoad } from '../dev/index.ts';
+import { systemPorts } from '../platform/ports.ts';
 import { minIntervalSeconds } from '../schedule/interval.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { wholeNumber } from './options.ts';

@@ -1,14 +1,17 @@
 import type { Command } from 'commander';
 import { loadConfigFile } from '../config/file.ts';
 import { loadConfig } from '../config/load.ts';
-import { devKey } from '../dev/credential-key.ts';
-import { embeddedDataFolder } from '../dev/data-folder.ts';
-import { isOutdated, makeDemo } from '../dev/demo.ts';
-import { startEmbeddedPostgres } from '../dev/postgres.ts';
-import { withProviderServer } from '../dev/provider-server.ts';
-import { systemPorts } from '../ports.ts';
+import {
+  devKey,
+  embeddedDataFolder,
+  isOutdated,
+  makeDemo,
+  startEmbeddedPostgres,
+  withProviderServer,
+} from '../dev/index.ts';
+import { systemPorts } from '../platform/ports.ts';
 import type { Syncline } from '../syncline.ts';
-import { createLogger } from '../telemetry/log.ts';
+import { createLogger } from '../telemetry/index.ts';
 import { type CommonOptions, warnAll } from './engine.ts';
 import { runService } from './service.ts';
 

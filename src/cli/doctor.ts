@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import type { CheckResult, Examination } from '../doctor/doctor.ts';
-import { describeError } from '../errors.ts';
-import { plain } from '../plain.ts';
+import { describeError } from '../contract/errors.ts';
+import type { CheckResult, Examination } from '../doctor/index.ts';
+import { plain } from '../values/terminal-text.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { answer, count } from './output.ts';
 

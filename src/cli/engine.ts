@@ -1,14 +1,12 @@
 import type { Logger } from 'pino';
 import { loadConfigFile } from '../config/file.ts';
 import { type LoadedConfig, loadConfig } from '../config/load.ts';
-import type { Connector } from '../connector.ts';
-import { findDevKey } from '../dev/credential-key.ts';
-import { possibleDataFolders } from '../dev/data-folder.ts';
-import { findRunningPostgres } from '../dev/postgres.ts';
-import { systemPorts } from '../ports.ts';
+import type { Connector } from '../contract/connector.ts';
+import { findDevKey, findRunningPostgres, possibleDataFolders } from '../dev/index.ts';
+import { systemPorts } from '../platform/ports.ts';
 import { compose, type Syncline } from '../syncline.ts';
-import { createLogger } from '../telemetry/log.ts';
-import type { TelemetryProviders } from '../telemetry/telemetry.ts';
+import type { TelemetryProviders } from '../telemetry/index.ts';
+import { createLogger } from '../telemetry/index.ts';
 
 /** The options that every command has. */
 export interface CommonOptions {

@@ -1,7 +1,6 @@
-import type { JobDetail } from '../job-detail.ts';
-import type { Job } from '../jobs.ts';
-import { fullTime, relativeTime } from '../times.ts';
+import type { Job, JobDetail } from '../api/index.ts';
 import { cut, outputWidth, table } from './output.ts';
+import { fullTime, relativeTime } from './time-text.ts';
 
 /** Cursors can be long; JSON has all of them. */
 const longestValue = 500;

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import type { JobType } from '../connector.ts';
-import type { Doer } from '../doer.ts';
-import type { Job } from '../jobs.ts';
-import { jobDetailJson, jobJson } from '../json.ts';
+import type { Job } from '../api/index.ts';
+import { jobDetailJson, jobJson } from '../api/index.ts';
+import type { Doer } from '../caller/audit.ts';
+import type { JobType } from '../contract/connector.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { jobLines, jobTable, runLines } from './job-lines.ts';
 import { doerOf, given, limitOf, withDoer, withLimit } from './options.ts';

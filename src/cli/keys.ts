@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
-import type { ApiKey } from '../access.ts';
-import { invalid, requireUuid } from '../checks.ts';
-import { keyJson } from '../json.ts';
-import { relativeTime } from '../times.ts';
+import type { ApiKey } from '../api/index.ts';
+import { keyJson } from '../api/index.ts';
+import { invalid, requireUuid } from '../values/arguments.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { doerOf, limitOf, withLimit } from './options.ts';
 import { answer, count, table } from './output.ts';
 import { collect } from './pages.ts';
+import { relativeTime } from './time-text.ts';
 
 interface CreateOptions extends CommonOptions {
   name: string;

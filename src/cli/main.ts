@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
-import { describeError } from '../errors.ts';
-import { plain } from '../plain.ts';
+import { describeError } from '../contract/errors.ts';
+import { plain } from '../values/terminal-text.ts';
 import { addAudit } from './audit.ts';
 import { addBudgets } from './budgets.ts';
 import { addConfig } from './config.ts';

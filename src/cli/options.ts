@@ -1,8 +1,8 @@
 import { userInfo } from 'node:os';
 import type { Command } from 'commander';
-import { invalid, requireWhole } from '../checks.ts';
-import type { Doer } from '../doer.ts';
-import { isObject } from '../is-object.ts';
+import type { Doer } from '../caller/audit.ts';
+import { invalid, requireWhole } from '../values/arguments.ts';
+import { isObject } from '../values/is-object.ts';
 
 /** What options of several commands have in common. */
 

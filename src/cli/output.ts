@@ -1,4 +1,4 @@
-import { plain, plainJson } from '../plain.ts';
+import { plain, plainJson } from '../values/terminal-text.ts';
 
 /** Writes a command's answer: one JSON value for machines, or lines for people. */
 export function answer(json: boolean | undefined, value: unknown, lines: () => string[]): void {

@@ -1,4 +1,4 @@
-import type { Page, PageRequest } from '../page.ts';
+import type { Page, PageRequest } from '../caller/keyset.ts';
 
 /** The most that a page holds. */
 const perPage = 100;

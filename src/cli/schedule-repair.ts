@@ -1,9 +1,8 @@
 import type { Command } from 'commander';
-import type { Doer } from '../doer.ts';
-import { repairJson } from '../json.ts';
-import { systemPorts } from '../ports.ts';
-import type { RepairedConnection, RepairRequest } from '../repair.ts';
-import type { View } from '../view.ts';
+import type { RepairedConnection, RepairRequest, View } from '../api/index.ts';
+import { repairJson } from '../api/index.ts';
+import type { Doer } from '../caller/audit.ts';
+import { systemPorts } from '../platform/ports.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { doerOf, withDoer } from './options.ts';
 import { answer, count, note, table } from './output.ts';

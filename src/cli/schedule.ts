@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { SchedulePreview } from '../connections.ts';
+import type { SchedulePreview } from '../api/index.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { wholeNumber } from './options.ts';
 import { answer, table } from './output.ts';

@@ -1,10 +1,10 @@
 import type { Logger } from 'pino';
-import { describeError } from '../errors.ts';
-import type { HttpServer } from '../http/server.ts';
-import { systemPorts } from '../ports.ts';
+import { describeError } from '../contract/errors.ts';
+import type { HttpServer } from '../http/index.ts';
+import { systemPorts } from '../platform/ports.ts';
 import { compose, type Role, roles, type Syncline } from '../syncline.ts';
-import { createLogger } from '../telemetry/log.ts';
-import type { MetricsServer } from '../telemetry/prometheus.ts';
+import type { MetricsServer } from '../telemetry/index.ts';
+import { createLogger } from '../telemetry/index.ts';
 import { type CliConfig, type CommonOptions, loadCliConfig, noConnectors, warnAll } from './engine.ts';
 import { shutdownSignal } from './shutdown-signal.ts';
 
@@ -86,10 +86,7 @@ async function serveHttp(
   metrics: MetricsServer,
 ): Promise<HttpServer> {
   // Only here, because every other command would start later for it.
-  const [{ createLocalLogin }, { startHttpService }] = await Promise.all([
-    import('../http/local-login.ts'),
-    import('../http/service.ts'),
-  ]);
+  const { createLocalLogin, startHttpService } = await import('../http/index.ts');
   const localLogin = isLocal ? createLocalLogin() : undefined;
   const { port } = loaded.config.server;
   const listen = (chosen: number) =>

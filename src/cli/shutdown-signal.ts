@@ -1,4 +1,4 @@
-import { systemPorts } from '../ports.ts';
+import { systemPorts } from '../platform/ports.ts';
 
 /** One Ctrl-C can arrive twice, from the terminal and from npm; a person who presses it again is slower than this. */
 const sameSignalMs = 1000;

@@ -1,12 +1,13 @@
 import type { Command } from 'commander';
-import { signalJson } from '../json.ts';
-import type { StoredSignal } from '../signals.ts';
-import { isoTime, relativeTime } from '../times.ts';
+import { signalJson } from '../api/index.ts';
+import type { StoredSignal } from '../feed/index.ts';
+import { isoTime } from '../values/time-text.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { given, limitOf, withLimit } from './options.ts';
 import { answer, note, outputWidth, table } from './output.ts';
 import { collect } from './pages.ts';
 import { abortOnShutdownSignal } from './shutdown-signal.ts';
+import { relativeTime } from './time-text.ts';
 
 interface FilterOptions extends CommonOptions {
   connection?: string;

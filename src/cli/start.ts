@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { suggestion } from '../config/suggest.ts';
-import { SynclineError } from '../errors.ts';
+import { SynclineError } from '../contract/errors.ts';
+import { suggestion } from '../values/suggest.ts';
 import type { CommonOptions } from './engine.ts';
 import { type ServiceRole, serve, serviceRoles } from './service.ts';
 

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
-import { invalid, requireText, requireUuid } from '../checks.ts';
-import { SynclineError } from '../errors.ts';
+import { SynclineError } from '../contract/errors.ts';
 import type { Syncline } from '../syncline.ts';
+import { invalid, requireText, requireUuid } from '../values/arguments.ts';
 
 /** Whose something is: a tenant that is there, or a new one. */
 export interface TenantOptions {

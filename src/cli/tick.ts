@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { SynclineError } from '../errors.ts';
+import { SynclineError } from '../contract/errors.ts';
 import { parseInstant } from '../schedule/instant.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { answer, count } from './output.ts';

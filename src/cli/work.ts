@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { systemPorts } from '../ports.ts';
-import type { WorkTotals } from '../runtime/executor.ts';
+import { systemPorts } from '../platform/ports.ts';
+import type { WorkTotals } from '../runtime/index.ts';
 import { type CommonOptions, noConnectors, withEngine } from './engine.ts';
 import { answer, count, note } from './output.ts';
 import { serve } from './service.ts';

@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { createJiti } from 'jiti';
-import type { Connector } from '../connector.ts';
-import { describeError, SynclineError } from '../errors.ts';
-import { isObject } from '../is-object.ts';
+import type { Connector } from '../contract/connector.ts';
+import { describeError, SynclineError } from '../contract/errors.ts';
+import { isObject } from '../values/is-object.ts';
 import type { ConfigOptions } from './settings.ts';
 
 /** The names a configuration file may have, in the working directory. */

@@ -1,9 +1,9 @@
-import { SynclineError } from '../errors.ts';
-import { isObject } from '../is-object.ts';
+import { SynclineError } from '../contract/errors.ts';
+import { isObject } from '../values/is-object.ts';
+import { nearest, suggestion } from '../values/suggest.ts';
 import { mergeRateLimits, rateLimitOf, rateLimitVariables } from './rate-limits.ts';
 import type { Setting } from './setting.ts';
 import { type Config, type ConfigOptions, settings } from './settings.ts';
-import { nearest, suggestion } from './suggest.ts';
 
 /** A place that values come from, such as the environment; what comes first in a list of sources wins. */
 interface Source {

@@ -1,7 +1,6 @@
-import { invalid, notFound, requireUuid } from '../checks.ts';
-import type { Doer, Recorder } from '../doer.ts';
-import { changeConnection } from '../existing-connection.ts';
-import type { Ports } from '../ports.ts';
+import type { Doer, Recorder } from '../caller/audit.ts';
+import { changeConnection } from '../caller/connection-access.ts';
+import type { Ports } from '../platform/ports.ts';
 import {
   type CredentialRow,
   deleteCredential,
@@ -9,6 +8,7 @@ import {
   writeConnectionCredential,
 } from '../store/credentials.ts';
 import type { Database, Queryable } from '../store/database.ts';
+import { invalid, notFound, requireUuid } from '../values/arguments.ts';
 import { detailOf } from './change.ts';
 import { revive } from './revive.ts';
 

@@ -1,16 +1,16 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { invalid, requireUuid } from '../checks.ts';
+import { recorder } from '../caller/audit.ts';
+import type { Who } from '../caller/caller.ts';
+import { changeConnection } from '../caller/connection-access.ts';
 import type { Config } from '../config/settings.ts';
-import type { Connector } from '../connector.ts';
-import { recorder } from '../doer.ts';
-import { SynclineError } from '../errors.ts';
-import { changeConnection } from '../existing-connection.ts';
-import type { Ports } from '../ports.ts';
+import type { Connector } from '../contract/connector.ts';
+import type { OAuth2 } from '../contract/credential.ts';
+import { SynclineError } from '../contract/errors.ts';
+import type { Ports } from '../platform/ports.ts';
 import { insertAuthorization } from '../store/authorizations.ts';
 import type { Database, Queryable } from '../store/database.ts';
 import { holdValidKey } from '../store/keys.ts';
-import type { Who } from '../who.ts';
-import type { OAuth2 } from './credential.ts';
+import { invalid, requireUuid } from '../values/arguments.ts';
 import type { Vault } from './vault.ts';
 
 /** What is remembered between the link and the callback. Sealed: the verifier is a secret. */

@@ -1,12 +1,12 @@
-import { notFound } from '../checks.ts';
-import type { Doer, Recorder } from '../doer.ts';
-import { SynclineError } from '../errors.ts';
-import type { Ports } from '../ports.ts';
+import type { Doer, Recorder } from '../caller/audit.ts';
+import type { Secret } from '../contract/credential.ts';
+import { SynclineError } from '../contract/errors.ts';
+import type { Ports } from '../platform/ports.ts';
 import { type CredentialRow, findCredential, replaceSecret } from '../store/credentials.ts';
 import type { Database, Queryable } from '../store/database.ts';
 import { isLockTimeout } from '../store/database-errors.ts';
 import type { EventKind } from '../store/events.ts';
-import type { Secret } from './credential.ts';
+import { notFound } from '../values/arguments.ts';
 import { briefLockMs, patiently } from './patience.ts';
 import { lockWaiting, revive, revivedAtOnce } from './revive.ts';
 import { contextOf, expiryOf } from './secret.ts';

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
-import { type Recorder, recorder } from '../doer.ts';
-import { describeError, SynclineError } from '../errors.ts';
+import { type Recorder, recorder } from '../caller/audit.ts';
+import { describeError, SynclineError } from '../contract/errors.ts';
 import { isAuthorizationStarted, takeAuthorization } from '../store/authorizations.ts';
 import {
   type ConnectionRow,

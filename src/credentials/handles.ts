@@ -1,8 +1,8 @@
 import type { Config } from '../config/settings.ts';
-import { PermanentError, TransientError, UnauthorizedError } from '../errors.ts';
+import { type Credential, type CredentialHandle, noCredential } from '../contract/credential.ts';
+import { PermanentError, TransientError, UnauthorizedError } from '../contract/errors.ts';
 import type { ClaimedJob } from '../pipeline/claim.ts';
 import { readSealed, replaceSecret, type SealedRow } from '../store/credentials.ts';
-import { type Credential, type CredentialHandle, noCredential } from './credential.ts';
 import {
   createRefresher,
   credentialGone,

@@ -1,4 +1,4 @@
-import type { Ports } from '../ports.ts';
+import type { Ports } from '../platform/ports.ts';
 import { isLockTimeout } from '../store/database-errors.ts';
 import { lockPatienceMs } from './refresh.ts';
 

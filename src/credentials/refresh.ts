@@ -1,13 +1,13 @@
 import type { Logger } from 'pino';
-import type { Connector } from '../connector.ts';
-import { TransientError, UnauthorizedError } from '../errors.ts';
-import { createGate, type Gate, sharesOfPool } from '../gate.ts';
-import type { Ports } from '../ports.ts';
+import type { Connector } from '../contract/connector.ts';
+import type { OAuth2 } from '../contract/credential.ts';
+import { TransientError, UnauthorizedError } from '../contract/errors.ts';
+import type { Ports } from '../platform/ports.ts';
+import { createGate, type Gate, sharesOfPool } from '../platform/semaphore.ts';
 import { markRefused, readSealed, type SealedRow, storeRenewed } from '../store/credentials.ts';
 import type { Database, Queryable } from '../store/database.ts';
 import { isLockTimeout } from '../store/database-errors.ts';
 import { insertEvents } from '../store/events.ts';
-import type { OAuth2 } from './credential.ts';
 import { contextOf, expiryOf, type Opened, openSecret } from './secret.ts';
 import { type OAuth2Secret, requestTokens } from './token-request.ts';
 import type { Vault } from './vault.ts';

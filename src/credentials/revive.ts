@@ -1,11 +1,11 @@
-import type { Doer, Recorder } from '../doer.ts';
-import type { Ports } from '../ports.ts';
+import type { Doer, Recorder } from '../caller/audit.ts';
+import { hintPriority, syncAllNow, triggerPriority } from '../pipeline/trigger.ts';
+import type { Ports } from '../platform/ports.ts';
 import { formatInstant } from '../schedule/instant.ts';
 import { activateConnections } from '../store/connections.ts';
 import { lockRefusedConnections, type WaitingConnection } from '../store/credentials.ts';
 import type { Queryable } from '../store/database.ts';
 import { wakeExecutors } from '../store/wake.ts';
-import { hintPriority, syncAllNow, triggerPriority } from '../trigger.ts';
 
 /** Few enough that nobody waits long for what is locked. */
 export const revivedAtOnce = 200;

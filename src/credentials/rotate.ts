@@ -1,5 +1,6 @@
-import { SynclineError } from '../errors.ts';
+import { SynclineError } from '../contract/errors.ts';
 import type { Database } from '../store/database.ts';
+import type { Sealed } from '../store/sealed.ts';
 import {
   lockSealed,
   type SealedEntry,
@@ -8,7 +9,7 @@ import {
   writeSealed,
 } from '../store/sealed.ts';
 import { lockPatienceMs } from './refresh.ts';
-import type { Sealed, Vault } from './vault.ts';
+import type { Vault } from './vault.ts';
 
 export interface RotationProgress {
   /** Rows that are under the first key now and were not before. */

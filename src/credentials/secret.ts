@@ -1,8 +1,8 @@
-import { invalid, requireOneOf, requireSmall } from '../checks.ts';
-import { PermanentError, SynclineError, TransientError } from '../errors.ts';
-import { isObject } from '../is-object.ts';
+import type { Credential, Secret } from '../contract/credential.ts';
+import { PermanentError, SynclineError, TransientError } from '../contract/errors.ts';
 import { type SealedRow, sealedOf } from '../store/credentials.ts';
-import type { Credential, Secret } from './credential.ts';
+import { invalid, requireOneOf, requireSmall } from '../values/arguments.ts';
+import { isObject } from '../values/is-object.ts';
 import type { Vault } from './vault.ts';
 
 /** A credential that was read and decrypted. */

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
-import { invalid } from '../checks.ts';
-import { SynclineError } from '../errors.ts';
+import type { OAuth2 } from '../contract/credential.ts';
+import { SynclineError } from '../contract/errors.ts';
 import { type AuthorizationRow, findAuthorization, startAuthorization } from '../store/authorizations.ts';
 import { findConnection } from '../store/connections.ts';
 import { sealedOf } from '../store/credentials.ts';
 import type { Queryable } from '../store/database.ts';
+import { invalid } from '../values/arguments.ts';
 import {
   type AuthorizeContext,
   hashOf,
@@ -15,7 +16,6 @@ import {
   oauth2Of,
   validMs,
 } from './authorize.ts';
-import type { OAuth2 } from './credential.ts';
 
 /** What a person is asked before they go to the provider. */
 export interface ConsentRequest {

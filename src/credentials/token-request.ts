@@ -1,6 +1,6 @@
-import { TransientError } from '../errors.ts';
-import type { Ports } from '../ports.ts';
-import type { OAuth2, Secret } from './credential.ts';
+import type { OAuth2, Secret } from '../contract/credential.ts';
+import { TransientError } from '../contract/errors.ts';
+import type { Ports } from '../platform/ports.ts';
 
 /** What a token endpoint gave: tokens, or a refusal that asking again will not change. */
 export type TokenAnswer = { tokens: OAuth2Secret } | { refused: string };

@@ -1,12 +1,7 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { keyForm, parseKeys } from '../config/credential-keys.ts';
-import { SynclineError } from '../errors.ts';
-
-/** What is stored: which key, and nonce, text and tag in one. */
-export interface Sealed {
-  keyId: string;
-  sealed: Buffer;
-}
+import { SynclineError } from '../contract/errors.ts';
+import type { Sealed } from '../store/sealed.ts';
 
 export interface Vault {
   /** The id of the key that encrypts; undefined where none is configured. */

@@ -4,7 +4,7 @@ import { defineConfig } from 'vite';
 export default defineConfig({
   root: 'src/dashboard',
   // Relative, because the server may mount everything under a path of its own and says so in <base>.
-  base: './',
+  base: './/',
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   build: {
     outDir: '../../dist/dashboard',

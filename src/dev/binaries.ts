@@ -3,7 +3,7 @@ import { cpSync, mkdtempSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { SynclineError } from '../errors.ts';
+import { SynclineError } from '../contract/errors.ts';
 
 /** Whom Postgres runs as: it refuses to run as root. */
 export interface Account {

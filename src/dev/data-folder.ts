@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { chownSync, lstatSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { SynclineError } from '../errors.ts';
+import { SynclineError } from '../contract/errors.ts';
 import { accountMay, unprivilegedAccount } from './binaries.ts';
 
 /**

@@ -1,8 +1,8 @@
-import type { Connector } from '../connector.ts';
 import { github } from '../connectors/github/index.ts';
 import { googleCalendar } from '../connectors/google-calendar/index.ts';
 import { http } from '../connectors/http/index.ts';
 import { slack } from '../connectors/slack/index.ts';
+import type { Connector } from '../contract/connector.ts';
 
 /** The connectors that come with Syncline, at the providers that `provider-server.ts` plays. */
 export function demoConnectors(serverUrl: string): Connector[] {

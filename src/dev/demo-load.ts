@@ -1,4 +1,4 @@
-import { SynclineError } from '../errors.ts';
+import { SynclineError } from '../contract/errors.ts';
 import type { Syncline } from '../syncline.ts';
 import { demoProviders } from './demo-accounts.ts';
 import { type DemoHolder, demoCredentials } from './demo-credentials.ts';

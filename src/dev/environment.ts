@@ -1,4 +1,4 @@
-import { isSecretName } from '../secrets.ts';
+import { isSecretName } from '../values/redact.ts';
 
 /** This process's environment, for programs that have no use for what opens the database, providers and credentials. */
 export function environmentWithoutSecrets(): NodeJS.ProcessEnv {

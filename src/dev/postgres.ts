@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { describeError, SynclineError } from '../errors.ts';
+import { describeError, SynclineError } from '../contract/errors.ts';
 import { type Account, accountMay, type Binaries, locateBinaries, unprivilegedAccount } from './binaries.ts';
 import { environmentWithoutSecrets } from './environment.ts';
 

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { describeError } from '../errors.ts';
-import type { Ports } from '../ports.ts';
+import { describeError } from '../contract/errors.ts';
+import type { Ports } from '../platform/ports.ts';
 import type { Answer, ProviderApi, Refusal } from './provider/api.ts';
 import { createBudgets } from './provider/budget.ts';
 import { github } from './provider/github.ts';

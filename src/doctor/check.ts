@@ -1,5 +1,5 @@
 import type { Config } from '../config/settings.ts';
-import type { Vault } from '../credentials/vault.ts';
+import type { Vault } from '../credentials/index.ts';
 import type { Queryable } from '../store/database.ts';
 
 /** `error`: something that the engine promises does not hold, or will not. `warning`: somebody should look at it. */

@@ -1,7 +1,7 @@
-import { lasting } from '../explain.ts';
 import { maxSkewMs } from '../store/clock.ts';
 import { findProcesses } from '../store/processes.ts';
 import { findSchedulers } from '../store/schedulers.ts';
+import { formatDuration } from '../values/duration.ts';
 import { type Check, type Finding, howMany, warning } from './check.ts';
 
 export const isSkewed = (seconds: number) => Math.abs(seconds) * 1000 > maxSkewMs;
@@ -10,7 +10,7 @@ export const isSkewed = (seconds: number) => Math.abs(seconds) * 1000 > maxSkewM
 export function skewed(owner: string, seconds: number): Finding {
   const direction = seconds > 0 ? 'ahead of' : 'behind';
   return warning(
-    `${owner}: the clock is ${lasting(Math.abs(seconds) * 1000)} ${direction} the database's. Schedules, leases and retention follow the database's clock; log times and connectors follow the machine's.`,
+    `${owner}: the clock is ${formatDuration(Math.abs(seconds) * 1000)} ${direction} the database's. Schedules, leases and retention follow the database's clock; log times and connectors follow the machine's.`,
     'Synchronise both clocks (NTP, chrony).',
   );
 }

@@ -1,9 +1,9 @@
-import type { Vault } from '../credentials/vault.ts';
-import { SynclineError } from '../errors.ts';
-import { lasting } from '../explain.ts';
+import { SynclineError } from '../contract/errors.ts';
+import type { Vault } from '../credentials/index.ts';
 import { countRefused, findSuspects, oldestKept } from '../store/health/work.ts';
 import { type SealedEntry, type SealedTable, sampleSealed, sealedTables } from '../store/sealed.ts';
 import { failingGroups, refusedGroups } from '../store/stats.ts';
+import { formatDuration } from '../values/duration.ts';
 import { type Check, type Circumstances, error, type Finding, howMany, warning } from './check.ts';
 
 const needsAuth: Check = {
@@ -27,7 +27,7 @@ const failing: Check = {
   look: async ({ tx, now }) => ({
     findings: (await failingGroups(tx)).map(({ provider_slug, failure, connections, since, example }) =>
       warning(
-        `${howMany(connections, 'connection', 'connections', Number.POSITIVE_INFINITY)} of "${provider_slug}" ${connections === 1 ? 'has' : 'have'} failed (${failure ?? 'for unknown reasons'}) for up to ${lasting(now.getTime() - since.getTime())}.`,
+        `${howMany(connections, 'connection', 'connections', Number.POSITIVE_INFINITY)} of "${provider_slug}" ${connections === 1 ? 'has' : 'have'} failed (${failure ?? 'for unknown reasons'}) for up to ${formatDuration(now.getTime() - since.getTime())}.`,
         `syncline connections why ${example}`,
       ),
     ),

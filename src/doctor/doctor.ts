@@ -1,7 +1,7 @@
 import type { Config } from '../config/settings.ts';
-import type { Vault } from '../credentials/vault.ts';
-import { describeError, SynclineError } from '../errors.ts';
-import type { Ports } from '../ports.ts';
+import { describeError, SynclineError } from '../contract/errors.ts';
+import type { Vault } from '../credentials/index.ts';
+import type { Ports } from '../platform/ports.ts';
 import type { Database } from '../store/database.ts';
 import { repairFeed } from '../store/feed-sequence.ts';
 import { checkSchema } from '../store/migrate.ts';

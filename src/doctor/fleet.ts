@@ -1,9 +1,9 @@
-import { lasting } from '../explain.ts';
 import { otherProvidersWaiting } from '../store/claims.ts';
 import { findForeignRuns, findOrphans, longestWaits } from '../store/health/work.ts';
 import { findProcesses } from '../store/processes.ts';
 import { lastTickAt } from '../store/schedulers.ts';
 import { overdueConnections } from '../store/stats.ts';
+import { formatDuration } from '../values/duration.ts';
 import { type Check, type Circumstances, error, howMany, named, warning } from './check.ts';
 import { processClocks } from './clocks.ts';
 
@@ -22,7 +22,7 @@ const scheduler: Check = {
     const remedy = 'Start one: `syncline start --roles scheduler`.';
     if (!at)
       return { findings: [error('No scheduler has ticked in the last hour: nothing is placed.', remedy)] };
-    const ago = lasting(now.getTime() - at.getTime());
+    const ago = formatDuration(now.getTime() - at.getTime());
     const isSilent = at < before(now, patienceSeconds(circumstances));
     return {
       detail: `ticked ${ago} ago`,
@@ -43,7 +43,7 @@ const overdue: Check = {
       before(now, patienceSeconds(circumstances)),
     );
     if (count === 0) return { findings: [] };
-    const oldest = since ? `, the first since ${lasting(now.getTime() - since.getTime())}` : '';
+    const oldest = since ? `, the first since ${formatDuration(now.getTime() - since.getTime())}` : '';
     const many = `${atLeast ? 'More than ' : ''}${count} active connections are due and have no job${oldest}: no scheduler keeps up with them, or somebody holds their rows.`;
     return {
       findings: [error(many, 'Is a scheduler running? Look at "old transactions", and run `syncline tick`.')],
@@ -98,7 +98,7 @@ const behind: Check = {
     return {
       findings: waits.map(({ slug, since }) =>
         warning(
-          `A job of "${slug}" has been due for ${lasting(now.getTime() - since.getTime())}, and an executor for it is running: there are too few slots, or they are kept by slow runs.`,
+          `A job of "${slug}" has been due for ${formatDuration(now.getTime() - since.getTime())}, and an executor for it is running: there are too few slots, or they are kept by slow runs.`,
           'Raise SYNCLINE_EXECUTOR_CONCURRENCY or start more executors; `syncline jobs list --status running` shows what keeps them.',
         ),
       ),
@@ -141,7 +141,7 @@ const foreignRuns: Check = {
     return {
       findings: [
         warning(
-          `${howMany(ids.length, 'job is', 'jobs are')} marked as running by a worker that Syncline does not manage, unchanged for up to ${lasting(now.getTime() - first.since.getTime())}: ${named(ids)}. No other job of these connections runs until they end.`,
+          `${howMany(ids.length, 'job is', 'jobs are')} marked as running by a worker that Syncline does not manage, unchanged for up to ${formatDuration(now.getTime() - first.since.getTime())}: ${named(ids)}. No other job of these connections runs until they end.`,
           `If that worker is gone: syncline jobs cancel ${first.id}`,
         ),
       ],

@@ -1,4 +1,4 @@
-import { SynclineError } from '../errors.ts';
+import { SynclineError } from '../contract/errors.ts';
 import type { Queryable } from '../store/database.ts';
 import { missingPrivileges } from '../store/health/shape.ts';
 

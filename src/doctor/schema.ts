@@ -1,4 +1,4 @@
-import { SynclineError } from '../errors.ts';
+import { SynclineError } from '../contract/errors.ts';
 import { expectedShape } from '../store/health/expected.ts';
 import {
   findConstraints,

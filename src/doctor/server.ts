@@ -1,7 +1,7 @@
-import { describeError } from '../errors.ts';
-import { lasting } from '../explain.ts';
+import { describeError } from '../contract/errors.ts';
 import { findHolders, findTableCare, readServer, type ServerRow } from '../store/health/server.ts';
 import { canListen } from '../store/listener.ts';
+import { formatDuration } from '../values/duration.ts';
 import { type Check, error, type Finding, warning } from './check.ts';
 import { isSkewed, skewed } from './clocks.ts';
 
@@ -151,7 +151,7 @@ const holders: Check = {
       'until it ends, no dead row is forgotten, claims and ticks grow slower, and readers of the feed may have to wait.';
     return {
       findings: rows.map(({ kind, name, owner, since }) => {
-        const age = since ? ` for ${lasting(now.getTime() - since.getTime())}` : '';
+        const age = since ? ` for ${formatDuration(now.getTime() - since.getTime())}` : '';
         if (kind === 'session')
           return warning(
             `Session ${name} (${owner}) has been in a transaction${age}: ${why}`,

@@ -1,4 +1,4 @@
-import { aheadLimitsOf } from '../ahead-limits.ts';
+import { aheadLimitsOf } from '../config/ahead-limits.ts';
 import { readSyncMetadata } from '../schedule/sync-metadata.ts';
 import { type Ahead, connectionsAhead, jobsAhead } from '../store/ahead.ts';
 import { type FeedSequence, feedSequence, isBehind } from '../store/feed-sequence.ts';

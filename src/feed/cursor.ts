@@ -1,4 +1,4 @@
-import { cursorTo, keyOf, uuidPart } from '../page.ts';
+import { cursorTo, keyOf, uuidPart } from '../caller/keyset.ts';
 import type { FeedPlace } from '../store/feed.ts';
 
 const positionPart = /^\d{1,15}$/;

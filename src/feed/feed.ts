@@ -1,18 +1,18 @@
-import { requireText, requireWhole } from '../checks.ts';
-import { SynclineError } from '../errors.ts';
-import { pageLimit } from '../page.ts';
-import type { Ports } from '../ports.ts';
-import { checkedFilter, type SignalsFilter, type StoredSignal, toSignal } from '../signals.ts';
+import type { Who } from '../caller/caller.ts';
+import { pageLimit } from '../caller/keyset.ts';
+import { SynclineError } from '../contract/errors.ts';
+import type { Ports } from '../platform/ports.ts';
 import { advanceConsumer, findConsumer, takeConsumer } from '../store/consumers.ts';
 import type { Database } from '../store/database.ts';
 import { type FeedPlace, startOfFeed } from '../store/feed.ts';
 import { maxPageBytes } from '../store/page-bytes.ts';
 import type { SignalFilter } from '../store/signals.ts';
-import type { ReadJson } from '../stored-json.ts';
-import type { Who } from '../who.ts';
+import { requireText, requireWhole } from '../values/arguments.ts';
+import type { ReadJson } from '../values/stored-json.ts';
 import { feedCursor, feedPlace } from './cursor.ts';
 import { placeAtStart } from './proof.ts';
 import type { FeedItem, FeedReader, Outlook } from './reader.ts';
+import { checkedFilter, type SignalsFilter, type StoredSignal, toSignal } from './signals.ts';
 import type { FeedWatch, Waited } from './watch.ts';
 
 /** A signal of the feed, and the place behind it. */

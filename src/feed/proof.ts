@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { SynclineError } from '../errors.ts';
+import { SynclineError } from '../contract/errors.ts';
 import type { FeedLook, FeedPlace, FeedProof, FeedStart } from '../store/feed.ts';
 
 /** 48 bits: enough to tell the batch at a position from another one that has the same position after a restore. */

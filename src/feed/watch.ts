@@ -1,4 +1,4 @@
-import type { Ports } from '../ports.ts';
+import type { Ports } from '../platform/ports.ts';
 import type { Queryable } from '../store/database.ts';
 import { lastPosition } from '../store/feed.ts';
 

@@ -2,10 +2,10 @@ import { OpenAPIHono } from '@hono/zod-openapi';
 import { dashboardRoutes } from './assets.ts';
 import { requireCaller } from './auth.ts';
 import { readBody } from './body.ts';
+import { createRoom } from './body-budget.ts';
 import { createClientAddress } from './client-address.ts';
 import { callbackPath, consentPath } from './consent-cookies.ts';
 import { type App, type AppOptions, type HttpEnv, limitsOf } from './context.ts';
-import { createCredentials } from './credentials.ts';
 import {
   answerInSlot,
   locateClient,
@@ -14,6 +14,7 @@ import {
   secureAndLocate,
   shedLoad,
 } from './guard.ts';
+import { createCredentials } from './key-cache.ts';
 import { boundResponses } from './large-responses.ts';
 import { usualLiveTimes } from './live.ts';
 import { loopDelayMs } from './loop-delay.ts';
@@ -21,8 +22,8 @@ import { openApiRoute } from './openapi.ts';
 import { Problem, toProblem } from './problem.ts';
 import { createRefusalPause } from './refusal-pause.ts';
 import { notingRefusals, recordRefusals } from './refusals.ts';
+import { createSlots } from './request-limit.ts';
 import { createResponseMemory } from './response-memory.ts';
-import { createRoom } from './room.ts';
 import { auditRoutes } from './routes/audit.ts';
 import { authorizeRoute, callbackRoute, consentRoutes } from './routes/authorize.ts';
 import { budgetRoutes } from './routes/budgets.ts';
@@ -45,7 +46,6 @@ import { statsRoutes } from './routes/stats.ts';
 import { systemRoutes } from './routes/system.ts';
 import { tenantRoutes } from './routes/tenants.ts';
 import { deliveryRoute, webhookRoutes } from './routes/webhooks.ts';
-import { createSlots } from './slots.ts';
 import { refuseInvalid } from './validation.ts';
 import { createViews } from './views.ts';
 

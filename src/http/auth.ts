@@ -1,10 +1,10 @@
 import type { Context } from 'hono';
 import { getCookie } from 'hono/cookie';
 import { createMiddleware } from 'hono/factory';
-import type { View } from '../view.ts';
-import type { Who } from '../who.ts';
+import type { View } from '../api/index.ts';
+import type { Who } from '../caller/caller.ts';
 import type { Authenticate, Caller, HttpEnv } from './context.ts';
-import type { Credentials, SecretKind } from './credentials.ts';
+import type { Credentials, SecretKind } from './key-cache.ts';
 import { Problem } from './problem.ts';
 import { sessionCookie } from './session-cookie.ts';
 

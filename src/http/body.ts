@@ -1,11 +1,11 @@
 import type { Context } from 'hono';
 import { createMiddleware } from 'hono/factory';
-import { findUnstorable } from '../unstorable.ts';
+import { findUnstorable } from '../values/unstorable.ts';
+import type { Room } from './body-budget.ts';
 import type { HttpEnv } from './context.ts';
 import { holderOf } from './guard.ts';
 import { Problem } from './problem.ts';
-import type { Room } from './room.ts';
-import type { Slots } from './slots.ts';
+import type { Slots } from './request-limit.ts';
 import { cut } from './validation.ts';
 
 export interface BodyLimits {

@@ -1,4 +1,4 @@
-import type { ConsentRequest } from '../credentials/start.ts';
+import type { ConsentRequest } from '../credentials/index.ts';
 import { escapeHtml, shell } from './page.ts';
 
 /** Names come from tenants: long ones are cut, and none changes the direction of the text around it. */

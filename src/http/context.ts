@@ -1,10 +1,10 @@
 import type { HttpBindings } from '@hono/node-server';
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import type { Logger } from 'pino';
+import type { View } from '../api/index.ts';
+import type { Who } from '../caller/caller.ts';
 import type { Config } from '../config/settings.ts';
 import type { Syncline } from '../syncline.ts';
-import type { View } from '../view.ts';
-import type { Who } from '../who.ts';
 import type { HostRule } from './hosts.ts';
 import type { LocalLogin } from './local-login.ts';
 import type { Refusals } from './refusals.ts';

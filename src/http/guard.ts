@@ -5,8 +5,8 @@ import type { ClientAddress } from './client-address.ts';
 import type { HttpEnv, Limits } from './context.ts';
 import { type HostRule, isAllowedHost } from './hosts.ts';
 import { Problem } from './problem.ts';
+import type { Slots } from './request-limit.ts';
 import { securityHeaders } from './security-headers.ts';
-import type { Slots } from './slots.ts';
 
 /** What every request passes before anything looks at what it asks for. */
 

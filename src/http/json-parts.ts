@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { JsonText } from '../stored-json.ts';
+import { JsonText } from '../values/stored-json.ts';
 
 /** A value as JSON, in parts that belong one behind the other: stored JSON stands in it as it is, neither parsed nor copied. */
 export function jsonParts(value: unknown): string[] {

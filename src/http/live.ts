@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
-import { describeError, SynclineError } from '../errors.ts';
-import { fedSignalJson } from '../json.ts';
-import { systemPorts } from '../ports.ts';
-import type { View } from '../view.ts';
+import type { View } from '../api/index.ts';
+import { fedSignalJson } from '../api/index.ts';
+import { describeError, SynclineError } from '../contract/errors.ts';
+import { systemPorts } from '../platform/ports.ts';
 import type { Caller, LiveTimes } from './context.ts';
 import type { EventStream } from './event-stream.ts';
 import type { Pulses } from './pulse.ts';

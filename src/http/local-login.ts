@@ -1,5 +1,5 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { systemPorts } from '../ports.ts';
+import { systemPorts } from '../platform/ports.ts';
 
 /** A secret for the person who started the service on their own machine: they need no key to see the dashboard. */
 export interface LocalLogin {

@@ -1,4 +1,4 @@
-import { systemPorts } from '../ports.ts';
+import { systemPorts } from '../platform/ports.ts';
 
 /** How often the event loop is sampled. */
 const sampleMs = 20;

@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { suggestion } from '../config/suggest.ts';
+import { suggestion } from '../values/suggest.ts';
 
 /** What the descriptions of the routes are built from. */
 

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { HTTPException } from 'hono/http-exception';
 import type { Logger } from 'pino';
-import { describeError, SynclineError, type SynclineErrorCode } from '../errors.ts';
-import { briefError } from '../telemetry/log.ts';
+import { describeError, SynclineError, type SynclineErrorCode } from '../contract/errors.ts';
+import { briefError } from '../telemetry/index.ts';
 
 /** Every refusal is a problem document (RFC 9457). Programs match on `code`; the sentences are for people. */
 

@@ -1,5 +1,5 @@
-import { systemPorts } from '../ports.ts';
-import type { View } from '../view.ts';
+import type { View } from '../api/index.ts';
+import { systemPorts } from '../platform/ports.ts';
 
 /** How busy things are right now. */
 interface Pulse {

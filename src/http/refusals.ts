@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
-import { type Access, hashOf, publicPrefix, type Refused } from '../access.ts';
-import { describeError } from '../errors.ts';
-import { systemPorts } from '../ports.ts';
-import type { Credentials } from './credentials.ts';
+import { type Access, hashOf, publicPrefix, type Refused } from '../api/index.ts';
+import { describeError } from '../contract/errors.ts';
+import { systemPorts } from '../platform/ports.ts';
+import type { Credentials } from './key-cache.ts';
 import { Problem } from './problem.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { maxPageBytes } from '../page.ts';
+import { maxPageBytes } from '../caller/keyset.ts';
 import { Problem } from './problem.ts';
 
 /** Memory for responses that can be large, of one process: from before their rows are read until their bodies are sent. */

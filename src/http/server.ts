@@ -2,7 +2,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { getRequestListener, type HttpBindings } from '@hono/node-server';
-import { listenOn } from '../listen.ts';
+import { listenOn } from '../platform/listen.ts';
 import type { HttpEnv } from './context.ts';
 import { Problem } from './problem.ts';
 import { securityHeaders } from './security-headers.ts';

@@ -3,7 +3,7 @@ import type { Syncline } from '../syncline.ts';
 import { createApp } from './app.ts';
 import { hostRule } from './hosts.ts';
 import type { LocalLogin } from './local-login.ts';
-import { dashboardFolder, ownVersion } from './own.ts';
+import { dashboardFolder, ownVersion } from './package-info.ts';
 import { recordRefusals } from './refusals.ts';
 import { type HttpServer, startServer } from './server.ts';
 

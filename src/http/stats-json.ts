@@ -1,7 +1,6 @@
-import { iso } from '../json.ts';
-import type { Attention, Load, Overview, Series } from '../stats.ts';
-import type { SystemInfo } from '../system.ts';
-import { isoTime } from '../times.ts';
+import type { Attention, Load, Overview, Series, SystemInfo } from '../api/index.ts';
+import { iso } from '../api/index.ts';
+import { isoTime } from '../values/time-text.ts';
 
 /** Numbers about the whole, as the API says them. */
 

@@ -1,5 +1,5 @@
 import type { z } from '@hono/zod-openapi';
-import { ownValueAt } from '../own-value.ts';
+import { ownValueAt } from '../values/own-value.ts';
 import { type FieldProblem, Problem } from './problem.ts';
 
 type Issue = z.core.$ZodIssue;

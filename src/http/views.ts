@@ -1,7 +1,7 @@
-import { keepText } from '../stored-json.ts';
+import type { View } from '../api/index.ts';
+import type { Who } from '../caller/caller.ts';
 import type { Syncline } from '../syncline.ts';
-import type { View } from '../view.ts';
-import type { Who } from '../who.ts';
+import { keepText } from '../values/stored-json.ts';
 
 /** Callers whose views are kept; the one not used for longest is dropped first. */
 const maxKept = 1000;

@@ -1,7 +1,6 @@
 import type { Config } from '../config/settings.ts';
-import type { Connector, JobType } from '../connector.ts';
-import { isObject } from '../is-object.ts';
-import type { Ports } from '../ports.ts';
+import type { Connector, JobType } from '../contract/connector.ts';
+import type { Ports } from '../platform/ports.ts';
 import { isSuspect } from '../schedule/losses.ts';
 import {
   blockStuck,
@@ -16,8 +15,8 @@ import {
 import { type Database, hearTriggers, type Queryable } from '../store/database.ts';
 import { isLostRace, violatedConstraint } from '../store/database-errors.ts';
 import { wakeExecutors } from '../store/wake.ts';
-import type { Telemetry } from '../telemetry/telemetry.ts';
-import type { Lanes } from './lanes.ts';
+import { isObject } from '../values/is-object.ts';
+import type { Lanes } from './claim-position.ts';
 import type { RunResources } from './resources.ts';
 
 export interface ExecutorContext {
@@ -25,7 +24,6 @@ export interface ExecutorContext {
   config: Config['executor'];
   rateLimit: Config['rateLimit'];
   ports: Ports;
-  telemetry: Telemetry;
   /** What runs use besides their connection. */
   resources: RunResources;
   /** By the slug of their provider. */

@@ -13,11 +13,11 @@ import {
   writeConnections,
 } from '../store/settlements.ts';
 import { insertSignals, type NewSignal } from '../store/signals.ts';
-import { hintPriority } from '../trigger.ts';
 import { type ClaimedJob, type ExecutorContext, statementTimeoutMs } from './claim.ts';
 import type { Verdict } from './judge.ts';
-import { measure } from './measure.ts';
-import type { CheckedSignal } from './page.ts';
+import type { CheckedSignal } from './result.ts';
+import { measure } from './statistics.ts';
+import { hintPriority } from './trigger.ts';
 
 /** Others hold a connection for milliseconds. One who does not is waited for with that run alone. */
 const patienceMs = 1000;

@@ -1,5 +1,5 @@
 import type { Config } from '../config/settings.ts';
-import type { Ports } from '../ports.ts';
+import type { Ports } from '../platform/ports.ts';
 import { formatInstant } from '../schedule/instant.ts';
 import { baseInterval } from '../schedule/interval.ts';
 import { jitterRange, sampleJitter } from '../schedule/jitter.ts';
@@ -9,14 +9,14 @@ import type { Database, Queryable } from '../store/database.ts';
 import { isLockTimeout } from '../store/database-errors.ts';
 import { insertIncrementalJobs } from '../store/jobs.ts';
 import { wakeExecutors } from '../store/wake.ts';
-import type { Telemetry } from '../telemetry/telemetry.ts';
 import { type DueConnection, takeDue } from './due.ts';
+import type { SchedulerEvents } from './events.ts';
 
 export interface SchedulerContext {
   db: Database;
   config: Config['scheduler'];
   ports: Ports;
-  telemetry: Telemetry;
+  telemetry: SchedulerEvents;
 }
 
 /** Where a connection's next job goes. */

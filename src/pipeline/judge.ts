@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type ConnectorErrorKind, connectorErrorKind, type RateLimitedError } from '../errors.ts';
+import { type ConnectorErrorKind, connectorErrorKind, type RateLimitedError } from '../contract/errors.ts';
+import { waitSeconds } from '../contract/retry-after.ts';
 import { type BackoffPolicy, backoffSeconds, pageSeconds, parkedSeconds } from '../schedule/backoff.ts';
 import { formatInstant } from '../schedule/instant.ts';
-import { waitSeconds } from '../seconds-until.ts';
 import type { FollowUp } from '../store/settlements.ts';
 import type { ClaimedJob } from './claim.ts';
-import type { CheckedSignal, Page } from './page.ts';
+import type { CheckedSignal, Page } from './result.ts';
 import { effectiveCursor, type RunEnd } from './run.ts';
 
 /** What is to be written for a run that has ended. */

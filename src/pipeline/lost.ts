@@ -7,10 +7,10 @@ import type { Queryable } from '../store/database.ts';
 import { insertEvents } from '../store/events.ts';
 import { type LostJob, requeueJobs, writeLosses } from '../store/processes.ts';
 import { type FollowUp, insertFollowUps, settleJobs, writeConnections } from '../store/settlements.ts';
-import { hintPriority } from '../trigger.ts';
 import type { ExecutorContext } from './claim.ts';
 import { addStatistics } from './commit.ts';
-import { measureFailed } from './measure.ts';
+import { measureFailed } from './statistics.ts';
+import { hintPriority } from './trigger.ts';
 
 /** `sync_jobs.error` and `attempts.error` of a job whose process died. */
 interface DeathError {

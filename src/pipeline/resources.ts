@@ -1,5 +1,5 @@
-import type { Budgets } from '../budgets/budget.ts';
-import type { CredentialHandle } from '../credentials/credential.ts';
+import type { Budgets } from '../contract/budget.ts';
+import type { CredentialHandle } from '../contract/credential.ts';
 import type { ClaimedJob } from './claim.ts';
 
 /** What a run can use besides its connection. Made only when its connector asks for it. */

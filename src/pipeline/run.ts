@@ -1,15 +1,15 @@
 import type { Logger } from 'pino';
-import type { Budgets } from '../budgets/budget.ts';
-import type { Connector, SyncContext } from '../connector.ts';
-import type { Credential, CredentialHandle } from '../credentials/credential.ts';
-import { PermanentError } from '../errors.ts';
-import { isDeeper } from '../nesting.ts';
+import type { Budgets } from '../contract/budget.ts';
+import type { Connector, SyncContext } from '../contract/connector.ts';
+import type { Credential, CredentialHandle } from '../contract/credential.ts';
+import { PermanentError } from '../contract/errors.ts';
 import { syncOf } from '../schedule/sync-metadata.ts';
-import { check } from '../schema-check.ts';
-import { createSecrecy, type Secrecy, secretsOf, secretTexts } from '../secrets.ts';
+import { isDeeper } from '../values/nesting.ts';
+import { createSecrecy, type Secrecy, secretsOf, secretTexts } from '../values/redact.ts';
+import { check } from '../values/standard-schema.ts';
 import type { ClaimedJob } from './claim.ts';
-import { checkResult, deepestJson, type Page } from './page.ts';
 import type { RunResources } from './resources.ts';
+import { checkResult, deepestJson, type Page } from './result.ts';
 
 /** How a run ended: with a page, or with whatever was thrown. */
 export type RunEnd = { page: Page } | { error: unknown };

@@ -1,9 +1,9 @@
-import { deleteBatch } from '../deletions.ts';
-import type { Ports } from '../ports.ts';
+import { type Loop, startLoop } from '../platform/loop.ts';
+import type { Ports } from '../platform/ports.ts';
 import type { Database } from '../store/database.ts';
 import { hasOpenDeletions } from '../store/deletions.ts';
-import type { Telemetry } from '../telemetry/telemetry.ts';
-import { type Loop, startLoop } from './loop.ts';
+import type { Telemetry } from '../telemetry/index.ts';
+import { deleteBatch } from './deletion.ts';
 
 /** Continues deletions of connections in the process that accepted one, whether or not a janitor runs anywhere. */
 export interface Deleter {

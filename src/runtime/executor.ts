@@ -1,6 +1,6 @@
 import { rateLimitOf } from '../config/rate-limits.ts';
-import type { Connector } from '../connector.ts';
-import { TransientError } from '../errors.ts';
+import type { Connector } from '../contract/connector.ts';
+import { TransientError } from '../contract/errors.ts';
 import {
   type ClaimedJob,
   claim,
@@ -8,20 +8,22 @@ import {
   rescueForeign,
   statementTimeoutMs,
 } from '../pipeline/claim.ts';
+import { createLanes } from '../pipeline/claim-position.ts';
 import type { Settlement } from '../pipeline/commit.ts';
 import { judge } from '../pipeline/judge.ts';
-import { createLanes } from '../pipeline/lanes.ts';
 import { type RunEnd, run, secrecyOf } from '../pipeline/run.ts';
-import type { Secrecy } from '../secrets.ts';
+import { type Loop, startLoop } from '../platform/loop.ts';
 import { nextDueAt, otherProvidersWaiting } from '../store/claims.ts';
 import type { ReservedConnection } from '../store/reserved.ts';
 import type { WakeReason } from '../store/wake.ts';
-import { createRunLog, type RunLog } from '../telemetry/run-log.ts';
+import type { Telemetry } from '../telemetry/index.ts';
+import { createRunLog, type RunLog } from '../telemetry/index.ts';
+import type { Secrecy } from '../values/redact.ts';
+import { createSettler } from './commit-queue.ts';
 import { startLease } from './lease.ts';
-import { type Loop, startLoop } from './loop.ts';
-import { createSettler } from './settler.ts';
 
 export interface ExecutorOptions extends ExecutorContext {
+  telemetry: Telemetry;
   /** Opens the connection for the heartbeat; `onWake` is called whenever executors are told to look. */
   openReserved: (onWake: (reason: WakeReason) => void) => ReservedConnection;
 }

@@ -1,6 +1,6 @@
-import type { Ports } from '../ports.ts';
+import type { Ports } from '../platform/ports.ts';
 import { isPermanent } from '../store/database-errors.ts';
-import type { Telemetry } from '../telemetry/telemetry.ts';
+import type { Telemetry } from '../telemetry/index.ts';
 
 /** How long the database may be away, or refuse every heartbeat, before a drain ends with that error. */
 const maxOutageMs = 120_000;

@@ -1,6 +1,6 @@
 import type { Config } from '../config/settings.ts';
-import { deleteBatch } from '../deletions.ts';
-import type { Ports } from '../ports.ts';
+import { type Loop, startLoop } from '../platform/loop.ts';
+import type { Ports } from '../platform/ports.ts';
 import { deleteAuthorizations } from '../store/authorizations.ts';
 import { deleteBudgets } from '../store/budgets.ts';
 import type { Database, Transaction } from '../store/database.ts';
@@ -11,8 +11,8 @@ import type { FeedPlace } from '../store/feed.ts';
 import { deleteEndedJobs } from '../store/jobs.ts';
 import { deleteSessions } from '../store/keys.ts';
 import { deleteRollups, mergeRollups } from '../store/rollups.ts';
-import type { Telemetry } from '../telemetry/telemetry.ts';
-import { type Loop, startLoop } from './loop.ts';
+import type { Telemetry } from '../telemetry/index.ts';
+import { deleteBatch } from './deletion.ts';
 import { pruneSignals } from './old-signals.ts';
 
 export interface JanitorContext {

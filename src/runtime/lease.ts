@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import { type ExecutorContext, statementTimeoutMs } from '../pipeline/claim.ts';
 import { forgive, reap, returnJobs } from '../pipeline/reap.ts';
+import { startLoop } from '../platform/loop.ts';
 import {
   type Beat,
   beat,
@@ -11,9 +12,11 @@ import {
   releaseProcess,
 } from '../store/processes.ts';
 import type { ReservedConnection } from '../store/reserved.ts';
-import { startLoop } from './loop.ts';
+
+import type { Telemetry } from '../telemetry/index.ts';
 
 export interface LeaseOptions extends ExecutorContext {
+  telemetry: Telemetry;
   /** A connection that nobody else uses, so that a busy pool cannot keep a heartbeat waiting. */
   reserved: ReservedConnection;
   /** The runs that are under way now. */

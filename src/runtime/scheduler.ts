@@ -1,11 +1,16 @@
 import { hostname } from 'node:os';
 import type { SchedulerContext } from '../pipeline/enqueue.ts';
 import { tick } from '../pipeline/tick.ts';
+import { type Loop, startLoop } from '../platform/loop.ts';
 import { deleteScheduler, recordTick } from '../store/schedulers.ts';
-import { type Loop, startLoop } from './loop.ts';
+import type { Telemetry } from '../telemetry/index.ts';
+
+interface SchedulerOptions extends SchedulerContext {
+  telemetry: Telemetry;
+}
 
 /** Ticks on the interval until stopped. Any number of schedulers may run at once, in one process or in many. */
-export function startScheduler(context: SchedulerContext): Loop {
+export function startScheduler(context: SchedulerOptions): Loop {
   const { db, ports, config, telemetry } = context;
   const self = { id: ports.newId(), host: hostname(), pid: process.pid };
   let startedAt: Date | undefined;

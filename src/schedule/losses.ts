@@ -1,4 +1,4 @@
-import { isObject } from '../is-object.ts';
+import { isObject } from '../values/is-object.ts';
 
 /** A process that died while it ran a job of a connection. */
 export interface Loss {

@@ -1,4 +1,4 @@
-import { isObject } from '../is-object.ts';
+import { isObject } from '../values/is-object.ts';
 import { parseInstant } from './instant.ts';
 import { type IntervalBounds, isAllowedInterval, minIntervalSeconds } from './interval.ts';
 

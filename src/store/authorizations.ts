@@ -1,5 +1,5 @@
-import type { Sealed } from '../credentials/vault.ts';
 import type { Queryable } from './database.ts';
+import type { Sealed } from './sealed.ts';
 
 /** A consent that was asked for and is not finished. */
 export interface AuthorizationRow {

@@ -1,4 +1,4 @@
-import { type Bucket, newBucket } from '../budgets/bucket.ts';
+import { type Bucket, newBucket } from '../schedule/bucket.ts';
 import type { Queryable } from './database.ts';
 import { type Listed, withinBytes } from './page-bytes.ts';
 import { lookedUp } from './plans.ts';

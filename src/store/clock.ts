@@ -1,4 +1,4 @@
-import type { Ports } from '../ports.ts';
+import type { Ports } from '../platform/ports.ts';
 
 /** DB-6: the database's clock, as this process last read it. */
 export interface DatabaseClock {

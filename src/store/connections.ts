@@ -1,4 +1,4 @@
-import { SynclineError } from '../errors.ts';
+import { SynclineError } from '../contract/errors.ts';
 import type { Queryable } from './database.ts';
 import { violatedConstraint } from './database-errors.ts';
 import { maxNameLength } from './page-bytes.ts';

@@ -1,6 +1,6 @@
-import type { Sealed } from '../credentials/vault.ts';
 import type { Queryable } from './database.ts';
 import { type Listed, withinBytes } from './page-bytes.ts';
+import type { Sealed } from './sealed.ts';
 
 type CredentialKind = 'api_key' | 'basic' | 'oauth2' | 'custom';
 

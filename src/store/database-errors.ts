@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { maskUrl } from '../config/mask-url.ts';
-import { SynclineError } from '../errors.ts';
+import { SynclineError } from '../contract/errors.ts';
 
 /** SQLSTATEs that mean: no connection to be had, now. */
 const unreachable = /^(08|53300|57P0[1-5])/;

@@ -1,4 +1,4 @@
-import type { Ports } from '../ports.ts';
+import type { Ports } from '../platform/ports.ts';
 import { isLostRace } from './database-errors.ts';
 
 /** A lost race is rare; losing this many in a row has another cause, and the caller hears of it. */

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import pg from 'pg';
 import type { Config } from '../config/settings.ts';
-import { SynclineError } from '../errors.ts';
-import type { Ports } from '../ports.ts';
-import { retryDelayMs } from '../retry-delay.ts';
+import { SynclineError } from '../contract/errors.ts';
+import type { Ports } from '../platform/ports.ts';
+import { retryDelayMs } from '../platform/retry.ts';
 import type { Queryable } from './database.ts';
 import { isLockTimeout, isLostRace } from './database-errors.ts';
 import { beginText, openSession } from './session.ts';

@@ -1,5 +1,5 @@
-import { ageEdgesSeconds, lagEdgesMs } from '../histogram.ts';
 import type { Queryable } from './database.ts';
+import { ageEdgesSeconds, lagEdgesMs } from './rollup-buckets.ts';
 
 const lagColumns = Array.from({ length: lagEdgesMs.length + 1 }, (_, i) => `lag_${i}`);
 const ageColumns = Array.from({ length: ageEdgesSeconds.length + 1 }, (_, i) => `age_${i}`);

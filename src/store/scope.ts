@@ -1,4 +1,4 @@
-import { requireUuid } from '../checks.ts';
+import { requireUuid } from '../values/arguments.ts';
 
 /**
  * What a statement may see, ready to stand in FROM with an alias. The one place where a tenant's limits enter SQL: of

@@ -1,5 +1,10 @@
-import type { Sealed } from '../credentials/vault.ts';
 import type { Queryable } from './database.ts';
+
+/** An encrypted value as it is stored: the key, and nonce, text and tag in one. */
+export interface Sealed {
+  keyId: string;
+  sealed: Buffer;
+}
 
 /** Everything that is encrypted: by table, what names a row there. */
 const names = { credentials: 'id', authorizations: 'state', webhooks: 'connection_id' } as const;

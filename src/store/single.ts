@@ -1,7 +1,7 @@
 import pg from 'pg';
 import type { Config } from '../config/settings.ts';
-import { SynclineError } from '../errors.ts';
-import type { Ports } from '../ports.ts';
+import { SynclineError } from '../contract/errors.ts';
+import type { Ports } from '../platform/ports.ts';
 import { type ClockRow, clockColumn, type DatabaseClock, readClock } from './clock.ts';
 import type { Queryable } from './database.ts';
 import { retryLostRaces } from './lost-races.ts';

@@ -1,4 +1,4 @@
-import { SynclineError } from '../errors.ts';
+import { SynclineError } from '../contract/errors.ts';
 
 type Query = <Row extends object>(text: string, values?: unknown[]) => Promise<Row[]>;
 

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { parseStored } from '../stored-json.ts';
+import { parseStored } from '../values/stored-json.ts';
 
 const { TIMESTAMPTZ, JSON: JSON_TEXT, JSONB } = pg.types.builtins;
 /** The first and the last moment that a Date can be. */

@@ -1,6 +1,6 @@
 import type { Meter } from '@opentelemetry/api';
 import type { Logger } from 'pino';
-import { describeError } from '../errors.ts';
+import { describeError } from '../contract/errors.ts';
 import type { ClaimedJob, ForeignJob } from '../pipeline/claim.ts';
 import type { Verdict } from '../pipeline/judge.ts';
 import type { PoisonJob } from '../pipeline/lost.ts';

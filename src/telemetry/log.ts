@@ -1,6 +1,6 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
 import pretty from 'pino-pretty';
-import { plain } from '../plain.ts';
+import { plain } from '../values/terminal-text.ts';
 
 export interface LogOptions {
   level: string;

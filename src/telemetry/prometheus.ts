@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { MeterProvider } from '@opentelemetry/api';
 import { PrometheusExporter, PrometheusSerializer } from '@opentelemetry/exporter-prometheus';
 import { MeterProvider as SdkMeterProvider } from '@opentelemetry/sdk-metrics';
-import { listenOn } from '../listen.ts';
+import { listenOn } from '../platform/listen.ts';
 
 export interface MetricsServer {
   meterProvider: MeterProvider;

@@ -1,7 +1,7 @@
 import { type Logger, pino } from 'pino';
-import { systemPorts } from '../ports.ts';
-import { jsonWithoutSecrets } from '../secrets.ts';
+import { systemPorts } from '../platform/ports.ts';
 import type { LogLine } from '../store/attempts.ts';
+import { jsonWithoutSecrets } from '../values/redact.ts';
 
 /** What is kept of a run's log. The process's own log has all of it. */
 const mostLines = 100;

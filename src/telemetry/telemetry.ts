@@ -1,9 +1,9 @@
 import { type MeterProvider, metrics, type TracerProvider, trace } from '@opentelemetry/api';
 import type { Logger } from 'pino';
 import type { Config } from '../config/settings.ts';
-import { describeError } from '../errors.ts';
+import { describeError } from '../contract/errors.ts';
+import type { PlacedJob, ScheduledConnection, TickFacts } from '../pipeline/events.ts';
 import { formatInstant } from '../schedule/instant.ts';
-import type { InvalidField } from '../schedule/sync-metadata.ts';
 import { executorTelemetry } from './executor.ts';
 import { briefError } from './log.ts';
 
@@ -11,31 +11,6 @@ import { briefError } from './log.ts';
 export interface TelemetryProviders {
   meterProvider?: MeterProvider | undefined;
   tracerProvider?: TracerProvider | undefined;
-}
-
-interface ConnectionFacts {
-  id: string;
-  tenantId: string;
-  providerSlug: string;
-  sync: { invalid: InvalidField[] };
-}
-
-interface PlacedJob {
-  id: string;
-  connection: ConnectionFacts;
-  baseSeconds: number;
-  jitterSeconds: number;
-  slotMs: number;
-  scheduledAtMs: number;
-  nextRunAtMs: number;
-}
-
-interface TickFacts {
-  scheduled: number;
-  skippedPending: number;
-  invalidMetadata: number;
-  backlog: number;
-  durationMs: number;
 }
 
 export type Telemetry = ReturnType<typeof createTelemetry>;
@@ -86,7 +61,7 @@ export function createTelemetry(
       span.end();
     },
 
-    invalidMetadata({ id, tenantId, providerSlug, sync }: ConnectionFacts): void {
+    invalidMetadata({ id, tenantId, providerSlug, sync }: ScheduledConnection): void {
       log.warn(
         { connection_id: id, tenant_id: tenantId, provider_slug: providerSlug, invalid: sync.invalid },
         `metadata validation failed: ${sync.invalid.map(({ field, value, expected }) => `${field} is ${value}, expected ${expected}`).join('; ')}; counted as absent`,

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { type Logger, pino } from 'pino';
-import type { Budgets } from '../budgets/budget.ts';
-import type { JobType, SyncContext } from '../connector.ts';
-import type { Credential, CredentialHandle, Secret } from '../credentials/credential.ts';
-import { UnauthorizedError } from '../errors.ts';
-import { systemPorts } from '../ports.ts';
+import type { Budgets } from '../contract/budget.ts';
+import type { JobType, SyncContext } from '../contract/connector.ts';
+import type { Credential, CredentialHandle, Secret } from '../contract/credential.ts';
+import { UnauthorizedError } from '../contract/errors.ts';
+import { systemPorts } from '../platform/ports.ts';
 
 export interface ContextOptions {
   provider?: string | undefined;

@@ -1,5 +1,5 @@
-import type { Connector } from '../connector.ts';
-import { systemPorts } from '../ports.ts';
+import type { Connector } from '../contract/connector.ts';
+import { systemPorts } from '../platform/ports.ts';
 import { type FaultKind, faulty, mayEndRun } from './faults.ts';
 import { connectInMemory, type MemoryConnection, type MemoryOptions, type MemoryRun } from './memory.ts';
 

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import type { Connector } from '../connector.ts';
+import type { Connector } from '../contract/connector.ts';
 import { countOf, differenceOf, sayDifference } from './crash-difference.ts';
 import { type CrashProblem, type CrashReport, formatProblem } from './crash-report.ts';
 import {

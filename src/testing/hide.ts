@@ -1,4 +1,4 @@
-import { isSecretName } from '../secrets.ts';
+import { isSecretName } from '../values/redact.ts';
 import type { AskedRequest, RecordedBody, RecordedRequest } from './traffic.ts';
 
 const hidden = '[hidden]';

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { pino } from 'pino';
-import type { Connector, JobType, Signal } from '../connector.ts';
+import type { Connector, JobType, Signal } from '../contract/connector.ts';
 import type { ClaimedJob } from '../pipeline/claim.ts';
 import { judge, type Verdict } from '../pipeline/judge.ts';
 import { run, secrecyOf } from '../pipeline/run.ts';
-import { systemPorts } from '../ports.ts';
+import { systemPorts } from '../platform/ports.ts';
 import { syncOf } from '../schedule/sync-metadata.ts';
 import { type ContextOptions, memoryContext } from './context.ts';
 

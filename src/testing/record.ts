@@ -1,6 +1,6 @@
 import { appendFileSync, writeFileSync } from 'node:fs';
-import { describeError, SynclineError } from '../errors.ts';
-import { systemPorts } from '../ports.ts';
+import { describeError, SynclineError } from '../contract/errors.ts';
+import { systemPorts } from '../platform/ports.ts';
 import { createHider, recordedRequest } from './hide.ts';
 import { askedRequest, type Exchange } from './traffic.ts';
 

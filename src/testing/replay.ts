@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { distance } from 'fastest-levenshtein';
-import { describeError, PermanentError, SynclineError } from '../errors.ts';
+import { describeError, PermanentError, SynclineError } from '../contract/errors.ts';
 import { createHider, recordedRequest } from './hide.ts';
 import {
   type AskedRequest,

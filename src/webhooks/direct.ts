@@ -1,7 +1,7 @@
 import { addStatistics, storeSignals } from '../pipeline/commit.ts';
-import { measureReceived } from '../pipeline/measure.ts';
-import type { CheckedSignal } from '../pipeline/page.ts';
-import type { Ports } from '../ports.ts';
+import type { CheckedSignal } from '../pipeline/result.ts';
+import { measureReceived } from '../pipeline/statistics.ts';
+import type { Ports } from '../platform/ports.ts';
 import type { Owner } from '../store/connections.ts';
 import type { Transaction } from '../store/database.ts';
 import { insertReceivedJobs } from '../store/jobs.ts';

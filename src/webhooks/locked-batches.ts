@@ -1,5 +1,5 @@
-import { type Batches, createBatches } from '../batches.ts';
-import { createGate, type Gate } from '../gate.ts';
+import { type Batches, createBatches } from '../platform/batches.ts';
+import { createGate, type Gate } from '../platform/semaphore.ts';
 import { isPassing, isPermanent } from '../store/database-errors.ts';
 
 /** What a write leaves undone because another transaction holds the connection. */

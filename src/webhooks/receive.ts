@@ -1,21 +1,22 @@
 import { randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
-import { createBatches } from '../batches.ts';
-import type { Connector } from '../connector.ts';
-import type { Sealed, Vault } from '../credentials/vault.ts';
-import { describeError, SynclineError } from '../errors.ts';
-import type { Gate } from '../gate.ts';
-import { checkResult } from '../pipeline/page.ts';
-import type { Ports } from '../ports.ts';
-import { check } from '../schema-check.ts';
-import { secretTexts, withoutSecrets } from '../secrets.ts';
+import type { Connector } from '../contract/connector.ts';
+import { describeError, SynclineError } from '../contract/errors.ts';
+import { githubSignature } from '../contract/signatures.ts';
+import type { Delivery, Reaction, Webhook } from '../contract/webhook.ts';
+import type { Vault } from '../credentials/index.ts';
+import { checkResult } from '../pipeline/result.ts';
+import { createBatches } from '../platform/batches.ts';
+import type { Ports } from '../platform/ports.ts';
+import type { Gate } from '../platform/semaphore.ts';
 import type { Database } from '../store/database.ts';
 import { isPassing, isPermanent } from '../store/database-errors.ts';
+import type { Sealed } from '../store/sealed.ts';
 import { findRecipients, noteReceived, type RecipientRow } from '../store/webhooks.ts';
+import { secretTexts, withoutSecrets } from '../values/redact.ts';
+import { check } from '../values/standard-schema.ts';
 import { createLockedBatches } from './locked-batches.ts';
-import { githubSignature } from './signatures.ts';
 import { type Taken, takeAll } from './take.ts';
-import type { Delivery, Reaction, Webhook } from './webhook.ts';
 import { webhookContext } from './webhooks.ts';
 
 export interface ReceiverContext {

@@ -1,9 +1,9 @@
-import type { Ports } from '../ports.ts';
+import { hintAll } from '../pipeline/trigger.ts';
+import type { Ports } from '../platform/ports.ts';
 import { lockActive, type Owner } from '../store/connections.ts';
 import type { Database, Transaction } from '../store/database.ts';
 import { hintedConnections } from '../store/jobs.ts';
 import { wakeExecutors } from '../store/wake.ts';
-import { hintAll } from '../trigger.ts';
 import { type Received, storeReceived } from './direct.ts';
 import { held, type Locking } from './locked-batches.ts';
 import { sendersPatience } from './senders.ts';

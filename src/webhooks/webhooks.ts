@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { invalid } from '../checks.ts';
-import type { Connector } from '../connector.ts';
-import type { Vault } from '../credentials/vault.ts';
-import type { Doer, Recorder } from '../doer.ts';
-import { SynclineError } from '../errors.ts';
-import { changeConnection, existingConnection } from '../existing-connection.ts';
+import type { Doer, Recorder } from '../caller/audit.ts';
+import { changeConnection, existingConnection } from '../caller/connection-access.ts';
+import type { Connector } from '../contract/connector.ts';
+import { SynclineError } from '../contract/errors.ts';
+import type { Vault } from '../credentials/index.ts';
 import type { LockedConnection } from '../store/connections.ts';
 import type { Database, Queryable } from '../store/database.ts';
 import { deleteWebhook, findWebhook, upsertWebhook } from '../store/webhooks.ts';
+import { invalid } from '../values/arguments.ts';
 
 /** Where a provider sends what concerns a connection, and whether there is a secret to sign it with. */
 export interface ConnectionWebhook {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createLocalLogin } from '../../src/http/local-login.ts';
 import { startService } from '../http/service.ts';
-import { useDatabase } from '../setup/database.ts';
-import { until } from '../setup/until.ts';
+import { useDatabase } from '../support/database.ts';
+import { until } from '../support/until.ts';
 import { expectAccessible, expectNoOverflow, launch, listen, picture } from './browser.ts';
 
 const database = useDatabase();

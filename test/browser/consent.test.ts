@@ -6,7 +6,7 @@ import { defineConnector } from '../../src/index.ts';
 import { newKey } from '../credentials/handles.ts';
 import { startOAuthServer } from '../credentials/oauth-server.ts';
 import { startService } from '../http/service.ts';
-import { tenant, useDatabase } from '../setup/database.ts';
+import { tenant, useDatabase } from '../support/database.ts';
 import { expectAccessible, expectNoOverflow, launch, picture } from './browser.ts';
 
 const database = useDatabase();

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Running, startProcess } from '../setup/process.ts';
-import { until } from '../setup/until.ts';
+import { type Running, startProcess } from '../support/process.ts';
+import { until } from '../support/until.ts';
 import { expectAccessible, expectNoOverflow, launch, listen, picture } from './browser.ts';
 
 const cli = new URL('../../dist/cli/main.js', import.meta.url).pathname;

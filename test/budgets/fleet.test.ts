@@ -1,12 +1,12 @@
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { useDatabase } from '../setup/database.ts';
-import { type Running, startProcess } from '../setup/process.ts';
-import { until } from '../setup/until.ts';
+import { useDatabase } from '../support/database.ts';
+import { type Running, startProcess } from '../support/process.ts';
+import { until } from '../support/until.ts';
 import { limitedProvider, type ProviderOptions } from './limited-provider.ts';
 
 const database = useDatabase();
-const spender = fileURLToPath(new URL('../fixtures/spender.mjs', import.meta.url));
+const spender = fileURLToPath(new URL('../support/fixtures/spender.mjs', import.meta.url));
 
 interface SpenderOptions {
   provider: string;

@@ -1,13 +1,13 @@
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import type { Budget, Budgets } from '../../src/budgets/budget.ts';
 import { type BudgetKeeper, createBudgetKeeper } from '../../src/budgets/keeper.ts';
 import { loadConfig } from '../../src/config/load.ts';
+import type { Budget, Budgets } from '../../src/contract/budget.ts';
 import type { ClaimedJob } from '../../src/pipeline/claim.ts';
-import type { Ports } from '../../src/ports.ts';
+import type { Ports } from '../../src/platform/ports.ts';
 import { openDatabase } from '../../src/store/database.ts';
-import { testPorts } from '../setup/clock.ts';
-import { tenant, useDatabase } from '../setup/database.ts';
-import { until } from '../setup/until.ts';
+import { testPorts } from '../support/clock.ts';
+import { tenant, useDatabase } from '../support/database.ts';
+import { until } from '../support/until.ts';
 
 const database = useDatabase();
 const { sql } = database;

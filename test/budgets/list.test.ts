@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { startService } from '../http/service.ts';
-import { useCli } from '../setup/cli.ts';
-import { testPorts } from '../setup/clock.ts';
-import { tenant, useDatabase } from '../setup/database.ts';
+import { useCli } from '../support/cli.ts';
+import { testPorts } from '../support/clock.ts';
+import { tenant, useDatabase } from '../support/database.ts';
 
 const database = useDatabase();
 const { sql } = database;

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { availableIn, type Bucket, exchange, newBucket } from '../../src/budgets/bucket.ts';
 import { createHolding, type Holding, type Outgoing, onItsClock } from '../../src/budgets/holding.ts';
-import { systemPorts } from '../../src/ports.ts';
+import { systemPorts } from '../../src/platform/ports.ts';
+import { availableIn, type Bucket, exchange, newBucket } from '../../src/schedule/bucket.ts';
 
 interface World {
   seed: number;

@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Budget, BudgetUse } from '../../src/budgets/budget.ts';
+import type { Budget, BudgetUse } from '../../src/contract/budget.ts';
 import type { Connector, SynclineOptions } from '../../src/index.ts';
-import { type TestPorts, testPorts } from '../setup/clock.ts';
-import { connector } from '../setup/connector.ts';
-import { useDatabase } from '../setup/database.ts';
-import { recordingLogger } from '../setup/log.ts';
+import { type TestPorts, testPorts } from '../support/clock.ts';
+import { connector } from '../support/connector.ts';
+import { useDatabase } from '../support/database.ts';
+import { recordingLogger } from '../support/log.ts';
 
 const database = useDatabase();
 const { sql, job, connect } = database;

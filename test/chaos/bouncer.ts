@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { unprivilegedAccount } from '../../src/dev/binaries.ts';
 import { freePort } from '../../src/dev/postgres.ts';
-import { until } from '../setup/until.ts';
+import { until } from '../support/until.ts';
 
 /** PgBouncer in transaction mode, in front of the run's Postgres. */
 export interface Bouncer {

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { seed } from '../setup/seed.ts';
+import { seed } from '../support/seed.ts';
 import { reportText } from './report.ts';
 import { type ChaosReport, runChaos } from './run.ts';
 

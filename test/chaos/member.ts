@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { until } from '../setup/until.ts';
+import { until } from '../support/until.ts';
 
 const cli = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
-const config = fileURLToPath(new URL('../fixtures/chaos.config.mjs', import.meta.url));
+const config = fileURLToPath(new URL('../support/fixtures/chaos.config.mjs', import.meta.url));
 
 export interface MemberOptions {
   name: string;

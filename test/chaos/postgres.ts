@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import pg from 'pg';
 import { type EmbeddedPostgres, freePort, startEmbeddedPostgres } from '../../src/dev/postgres.ts';
-import { until } from '../setup/until.ts';
+import { until } from '../support/until.ts';
 import type { Disk } from './disk.ts';
 
 export type Sql = <Row extends object = Record<string, unknown>>(

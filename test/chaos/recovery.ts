@@ -1,6 +1,6 @@
 import { availableParallelism, loadavg } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
-import { until } from '../setup/until.ts';
+import { until } from '../support/until.ts';
 import type { ChaosPostgres } from './postgres.ts';
 import { leaseSeconds } from './world.ts';
 

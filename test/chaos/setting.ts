@@ -3,7 +3,7 @@ import { freePort } from '../../src/dev/postgres.ts';
 import { createSyncline } from '../../src/index.ts';
 import { keepHistory } from '../checker/history.ts';
 import { type Chance, chanceOf } from '../http/random.ts';
-import { openNetwork } from '../setup/network.ts';
+import { openNetwork } from '../support/network.ts';
 import { startBouncer } from './bouncer.ts';
 import { openDisk } from './disk.ts';
 import { startFleet } from './fleet.ts';

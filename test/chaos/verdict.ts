@@ -2,7 +2,7 @@ import { check } from '../checker/check.ts';
 import type { ChaosReport } from './run.ts';
 import type { Setting } from './setting.ts';
 
-/** As set in test/fixtures/chaos.config.mjs. */
+/** As set in test/support/fixtures/chaos.config.mjs. */
 const schedule = { tickIntervalSeconds: 10, defaultIntervalSeconds: 3600, jitterPctMax: 0 };
 
 /** The checker knows processes by their sessions, and behind a pooler those belong to nobody. That a run ends under its claim is checked all the same. */

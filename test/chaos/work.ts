@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Chance } from '../http/random.ts';
-import { until } from '../setup/until.ts';
+import { until } from '../support/until.ts';
 import type { ChaosPostgres } from './postgres.ts';
 import type { Provider } from './provider.ts';
 

@@ -1,5 +1,5 @@
 import type { Chance } from '../http/random.ts';
-import type { Network } from '../setup/network.ts';
+import type { Network } from '../support/network.ts';
 import type { Bouncer } from './bouncer.ts';
 import type { Disk } from './disk.ts';
 import type { Fleet } from './fleet.ts';
@@ -41,5 +41,5 @@ export interface Fault {
   strike: (world: World) => Promise<number>;
 }
 
-/** As set in test/fixtures/chaos.config.mjs. */
+/** As set in test/support/fixtures/chaos.config.mjs. */
 export const leaseSeconds = 3;

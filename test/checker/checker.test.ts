@@ -11,10 +11,10 @@ import {
   TransientError,
   UnauthorizedError,
 } from '../../src/index.ts';
-import { connector, signal } from '../setup/connector.ts';
-import { tenant, useDatabase } from '../setup/database.ts';
-import { held } from '../setup/held.ts';
-import { until } from '../setup/until.ts';
+import { connector, signal } from '../support/connector.ts';
+import { tenant, useDatabase } from '../support/database.ts';
+import { held } from '../support/held.ts';
+import { until } from '../support/until.ts';
 import { check, invariants, type Truth } from './check.ts';
 import { forgetHistory, keepHistory, readHistory } from './history.ts';
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { tenant, useDatabase } from '../setup/database.ts';
+import { tenant, useDatabase } from '../support/database.ts';
 import { type CheckOptions, check, invariants } from './check.ts';
 import { forgetHistory, keepHistory } from './history.ts';
 

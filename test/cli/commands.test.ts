@@ -3,9 +3,9 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import { expectFailure } from '../setup/cli.ts';
-import { useDatabase } from '../setup/database.ts';
-import { runCli, startCli } from '../setup/process.ts';
+import { expectFailure } from '../support/cli.ts';
+import { useDatabase } from '../support/database.ts';
+import { runCli, startCli } from '../support/process.ts';
 
 const database = useDatabase();
 const { sql, connect, ended } = database;

@@ -1,6 +1,6 @@
 import { beforeEach, expect, it } from 'vitest';
-import { useCli } from '../setup/cli.ts';
-import { tenant, useDatabase } from '../setup/database.ts';
+import { useCli } from '../support/cli.ts';
+import { tenant, useDatabase } from '../support/database.ts';
 
 const database = useDatabase();
 const { sql, connect } = database;

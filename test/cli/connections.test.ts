@@ -1,8 +1,8 @@
 import { userInfo } from 'node:os';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { newKey } from '../credentials/handles.ts';
-import { expectFailure, useCli } from '../setup/cli.ts';
-import { tenant, useDatabase } from '../setup/database.ts';
+import { expectFailure, useCli } from '../support/cli.ts';
+import { tenant, useDatabase } from '../support/database.ts';
 
 const database = useDatabase();
 const { sql } = database;

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { addConnector } from '../../src/cli/connector.ts';
-import { describeError } from '../../src/errors.ts';
-import { expectFailure } from '../setup/cli.ts';
-import { useProject } from '../setup/package.ts';
-import { type Finished, runCli, startCli, startProcess } from '../setup/process.ts';
+import { describeError } from '../../src/contract/errors.ts';
+import { expectFailure } from '../support/cli.ts';
+import { useProject } from '../support/package.ts';
+import { type Finished, runCli, startCli, startProcess } from '../support/process.ts';
 
 const project = useProject('linked');
 const cwd = () => project.folder;

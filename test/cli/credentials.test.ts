@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { handlesOn, newKey } from '../credentials/handles.ts';
-import { expectFailure, useCli } from '../setup/cli.ts';
-import { tenant, useDatabase } from '../setup/database.ts';
-import { runCli } from '../setup/process.ts';
+import { expectFailure, useCli } from '../support/cli.ts';
+import { tenant, useDatabase } from '../support/database.ts';
+import { runCli } from '../support/process.ts';
 
 const database = useDatabase();
 const { sql } = database;

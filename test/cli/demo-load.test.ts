@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { makeDemo } from '../../src/dev/demo.ts';
 import { demoConnectors } from '../../src/dev/demo-connectors.ts';
 import { newKey } from '../credentials/handles.ts';
-import { expectFailure, useCli } from '../setup/cli.ts';
-import { tenant, useDatabase } from '../setup/database.ts';
-import { useProviders } from '../setup/provider-server.ts';
+import { expectFailure, useCli } from '../support/cli.ts';
+import { tenant, useDatabase } from '../support/database.ts';
+import { useProviders } from '../support/provider-server.ts';
 
 const database = useDatabase();
 const providers = useProviders();

@@ -7,10 +7,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/dev/postgres.ts';
 import { createSyncline, type Examination, type Syncline, systemPorts } from '../../src/index.ts';
 import { finding, findingsIn } from '../doctor/findings.ts';
-import { connector } from '../setup/connector.ts';
-import { silent } from '../setup/database.ts';
-import { runCli } from '../setup/process.ts';
-import { until } from '../setup/until.ts';
+import { connector } from '../support/connector.ts';
+import { silent } from '../support/database.ts';
+import { runCli } from '../support/process.ts';
+import { until } from '../support/until.ts';
 
 const key = `main:${randomBytes(32).toString('base64')}`;
 const hour = 3600_000;

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { cut, table } from '../../src/cli/output.ts';
-import { plain } from '../../src/plain.ts';
-import { isoTime, relativeTime } from '../../src/times.ts';
+import { relativeTime } from '../../src/cli/time-text.ts';
+import { plain } from '../../src/values/terminal-text.ts';
+import { isoTime } from '../../src/values/time-text.ts';
 
 describe('text that others wrote', () => {
   it.each([

@@ -1,6 +1,6 @@
 import { expect, it, vi } from 'vitest';
 import { startProgress } from '../../src/cli/progress.ts';
-import { tenant, useDatabase } from '../setup/database.ts';
+import { tenant, useDatabase } from '../support/database.ts';
 
 const database = useDatabase();
 

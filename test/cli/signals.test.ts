@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { expectFailure, useCli } from '../setup/cli.ts';
-import { tenant, useDatabase } from '../setup/database.ts';
+import { expectFailure, useCli } from '../support/cli.ts';
+import { tenant, useDatabase } from '../support/database.ts';
 
 const database = useDatabase();
 const { sql } = database;

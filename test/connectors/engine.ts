@@ -1,7 +1,7 @@
 import type { Connector } from '../../src/index.ts';
 import { memoryContext } from '../../src/testing/context.ts';
 import type { ContextOptions } from '../../src/testing/index.ts';
-import { type TestDatabase, tenant } from '../setup/database.ts';
+import { type TestDatabase, tenant } from '../support/database.ts';
 
 export interface EngineConnection {
   /** Queues a job, and runs jobs until there are none. */

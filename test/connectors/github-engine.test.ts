@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { github } from '../../src/connectors/index.ts';
-import { useGithub } from '../providers/github.ts';
-import { useDatabase } from '../setup/database.ts';
+import { useDatabase } from '../support/database.ts';
+import { useGithub } from '../support/providers/github.ts';
 import { expectTruth, fill } from './github-truth.ts';
 
 const database = useDatabase();

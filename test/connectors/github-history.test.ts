@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { github } from '../../src/connectors/index.ts';
 import { connectInMemory } from '../../src/testing/index.ts';
-import { type FakeGithub, useGithub } from '../providers/github.ts';
+import { type FakeGithub, useGithub } from '../support/providers/github.ts';
 import { expectTruth } from './github-truth.ts';
 
 const start = useGithub();

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { Budget, BudgetNews, Budgets } from '../../src/budgets/budget.ts';
 import { github } from '../../src/connectors/index.ts';
+import type { Budget, BudgetNews, Budgets } from '../../src/contract/budget.ts';
 import { connectInMemory, type MemoryOptions, type MemoryRun } from '../../src/testing/index.ts';
-import { type FakeGithub, type Trouble, useGithub } from '../providers/github.ts';
+import { type FakeGithub, type Trouble, useGithub } from '../support/providers/github.ts';
 import { expectTruth, fill } from './github-truth.ts';
 
 const start = useGithub();

@@ -1,6 +1,11 @@
 import { expect } from 'vitest';
 import type { MemorySignal } from '../../src/testing/index.ts';
-import { type FakeRepository, history, type Item, type Resource } from '../providers/github-repository.ts';
+import {
+  type FakeRepository,
+  history,
+  type Item,
+  type Resource,
+} from '../support/providers/github-repository.ts';
 
 /** By the first word of their kinds. */
 const words: Record<Resource, string> = {

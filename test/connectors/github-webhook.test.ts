@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { Signal } from '../../src/connector.ts';
 import { github } from '../../src/connectors/index.ts';
+import type { Signal } from '../../src/contract/connector.ts';
+import type { Delivery, Reaction } from '../../src/contract/webhook.ts';
 import { connectInMemory } from '../../src/testing/index.ts';
-import type { Delivery, Reaction } from '../../src/webhooks/webhook.ts';
-import { delivered, useGithub } from '../providers/github.ts';
+import { delivered, useGithub } from '../support/providers/github.ts';
 import { fill } from './github-truth.ts';
 
 const start = useGithub();

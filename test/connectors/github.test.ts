@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { github } from '../../src/connectors/index.ts';
 import { connectInMemory, crashTest, type MemoryOptions } from '../../src/testing/index.ts';
-import { type FakeGithub, useGithub } from '../providers/github.ts';
-import type { FakeRepository } from '../providers/github-repository.ts';
+import { type FakeGithub, useGithub } from '../support/providers/github.ts';
+import type { FakeRepository } from '../support/providers/github-repository.ts';
 import { expectTruth, fill } from './github-truth.ts';
 
 /** One for each way of walking: comments are read as issues are. */

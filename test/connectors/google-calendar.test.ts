@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { googleCalendar } from '../../src/connectors/index.ts';
 import { connectInMemory, crashTest, type MemorySignal } from '../../src/testing/index.ts';
-import { problem, startGoogleCalendar } from '../providers/google-calendar.ts';
-import { useDatabase } from '../setup/database.ts';
-import { recordingLogger } from '../setup/log.ts';
+import { useDatabase } from '../support/database.ts';
+import { recordingLogger } from '../support/log.ts';
+import { problem, startGoogleCalendar } from '../support/providers/google-calendar.ts';
 import { connectToEngine } from './engine.ts';
 
 const database = useDatabase();

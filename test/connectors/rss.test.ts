@@ -3,9 +3,9 @@ import { type RssOptions, rss } from '../../src/connectors/index.ts';
 import { parseDate } from '../../src/connectors/rss/dates.ts';
 import { readFeed } from '../../src/connectors/rss/feed.ts';
 import { connectInMemory, crashTest, type MemorySignal } from '../../src/testing/index.ts';
-import { type Format, type Post, post, posts, startFeeds } from '../providers/feeds.ts';
-import { useDatabase } from '../setup/database.ts';
-import { recordingLogger } from '../setup/log.ts';
+import { useDatabase } from '../support/database.ts';
+import { recordingLogger } from '../support/log.ts';
+import { type Format, type Post, post, posts, startFeeds } from '../support/providers/feeds.ts';
 import { connectToEngine } from './engine.ts';
 
 const database = useDatabase();

@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { type SlackOptions, slack } from '../../src/connectors/index.ts';
 import { dateOf, earlier, latestOf } from '../../src/connectors/slack/timestamps.ts';
 import { connectInMemory, crashTest, type MemorySignal } from '../../src/testing/index.ts';
-import { delivered, mistake, type StoredMessage, startSlack } from '../providers/slack.ts';
-import { useDatabase } from '../setup/database.ts';
-import { recordingLogger } from '../setup/log.ts';
+import { useDatabase } from '../support/database.ts';
+import { recordingLogger } from '../support/log.ts';
+import { delivered, mistake, type StoredMessage, startSlack } from '../support/providers/slack.ts';
 import { connectToEngine } from './engine.ts';
 
 const database = useDatabase();

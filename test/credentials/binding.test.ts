@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type Service, startService } from '../http/service.ts';
-import { tenant, useDatabase } from '../setup/database.ts';
+import { tenant, useDatabase } from '../support/database.ts';
 import { newKey, oauthConnector } from './handles.ts';
 import { type OAuthServer, startOAuthServer } from './oauth-server.ts';
 import { fieldsOf, newVisitor } from './visitor.ts';

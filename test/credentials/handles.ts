@@ -13,8 +13,8 @@ import {
 } from '../../src/index.ts';
 import type { ClaimedJob } from '../../src/pipeline/claim.ts';
 import { openDatabase } from '../../src/store/database.ts';
-import { testPorts } from '../setup/clock.ts';
-import { silent, type TestDatabase, tenant } from '../setup/database.ts';
+import { testPorts } from '../support/clock.ts';
+import { silent, type TestDatabase, tenant } from '../support/database.ts';
 
 export const newKey = (id = 'k1') => `${id}:${randomBytes(32).toString('base64')}`;
 

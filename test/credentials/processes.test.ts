@@ -1,16 +1,16 @@
 import { fileURLToPath } from 'node:url';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { systemPorts } from '../../src/index.ts';
-import { tenant, useDatabase } from '../setup/database.ts';
-import { type Running, startProcess } from '../setup/process.ts';
-import { until } from '../setup/until.ts';
+import { tenant, useDatabase } from '../support/database.ts';
+import { type Running, startProcess } from '../support/process.ts';
+import { until } from '../support/until.ts';
 import { handlesOn, newKey, oauthConnector } from './handles.ts';
 import { type OAuthServer, startOAuthServer } from './oauth-server.ts';
 
 const database = useDatabase();
 const { sql } = database;
 const keys = [newKey()];
-const script = fileURLToPath(new URL('../fixtures/refresher.mjs', import.meta.url));
+const script = fileURLToPath(new URL('../support/fixtures/refresher.mjs', import.meta.url));
 let server: OAuthServer;
 beforeEach(async () => {
   await database.empty();

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { defineConnector, type Secret, type SyncContext, UnauthorizedError } from '../../src/index.ts';
-import { testPorts } from '../setup/clock.ts';
-import { tenant, useDatabase } from '../setup/database.ts';
-import { until } from '../setup/until.ts';
+import { testPorts } from '../support/clock.ts';
+import { tenant, useDatabase } from '../support/database.ts';
+import { until } from '../support/until.ts';
 import { handlesOn, newKey, oauthConnector } from './handles.ts';
 import { type OAuthServer, startOAuthServer } from './oauth-server.ts';
 

@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { freePort } from '../../src/dev/postgres.ts';
 import type { Credential, Secret } from '../../src/index.ts';
-import { testPorts } from '../setup/clock.ts';
-import { tenant, useDatabase } from '../setup/database.ts';
-import { recordingLogger } from '../setup/log.ts';
-import { until } from '../setup/until.ts';
+import { testPorts } from '../support/clock.ts';
+import { tenant, useDatabase } from '../support/database.ts';
+import { recordingLogger } from '../support/log.ts';
+import { until } from '../support/until.ts';
 import { type HandleOptions, handlesOn, newKey, oauthConnector } from './handles.ts';
 import { type OAuthServer, startOAuthServer } from './oauth-server.ts';
 

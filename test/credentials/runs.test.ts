@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { bearer, createHttp } from '../../src/connector-kit/index.ts';
 import { defineConnector, type SyncContext, UnauthorizedError } from '../../src/index.ts';
-import { bearer, createHttp } from '../../src/kit/index.ts';
-import { tenant, useDatabase } from '../setup/database.ts';
+import { tenant, useDatabase } from '../support/database.ts';
 import { newKey } from './handles.ts';
 import { type OAuthServer, startOAuthServer } from './oauth-server.ts';
 

@@ -6,8 +6,8 @@ import { tokenOf } from '../../src/dev/provider/tokens.ts';
 import { tokensValidSince } from '../../src/dev/provider/weather.ts';
 import type { Syncline } from '../../src/index.ts';
 import { newKey } from '../credentials/handles.ts';
-import { tenant, useDatabase } from '../setup/database.ts';
-import { calmMinutes, holder, momentOf, useProviders } from '../setup/provider-server.ts';
+import { tenant, useDatabase } from '../support/database.ts';
+import { calmMinutes, holder, momentOf, useProviders } from '../support/provider-server.ts';
 
 const database = useDatabase();
 const providers = useProviders();

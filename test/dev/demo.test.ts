@@ -4,8 +4,8 @@ import { demoConnectors } from '../../src/dev/demo-connectors.ts';
 import { revokedHolder } from '../../src/dev/provider/tokens.ts';
 import type { Connection, Syncline } from '../../src/index.ts';
 import { newKey } from '../credentials/handles.ts';
-import { useDatabase } from '../setup/database.ts';
-import { momentOf, useProviders } from '../setup/provider-server.ts';
+import { useDatabase } from '../support/database.ts';
+import { momentOf, useProviders } from '../support/provider-server.ts';
 
 const database = useDatabase();
 const providers = useProviders();

@@ -2,8 +2,8 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { useDatabase } from '../setup/database.ts';
-import { startCli } from '../setup/process.ts';
+import { useDatabase } from '../support/database.ts';
+import { startCli } from '../support/process.ts';
 
 const database = useDatabase();
 let folder: string;

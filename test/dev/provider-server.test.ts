@@ -4,7 +4,7 @@ import { feedOf, paceSeconds } from '../../src/dev/provider/feed.ts';
 import { revokedHolder, tokenOf } from '../../src/dev/provider/tokens.ts';
 import { tokensValidSince } from '../../src/dev/provider/weather.ts';
 import { startProviderServer } from '../../src/dev/provider-server.ts';
-import { calmMinutes, holder, momentOf, useProviders } from '../setup/provider-server.ts';
+import { calmMinutes, holder, momentOf, useProviders } from '../support/provider-server.ts';
 
 const providers = useProviders();
 

@@ -3,8 +3,8 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { createSyncline, systemPorts } from '../../src/index.ts';
 import { expectedShape } from '../../src/store/health/expected.ts';
 import { findConstraints, findFunctions, findIndexes, findTriggers } from '../../src/store/health/shape.ts';
-import { silent, tenant, useDatabase } from '../setup/database.ts';
-import { runCli } from '../setup/process.ts';
+import { silent, tenant, useDatabase } from '../support/database.ts';
+import { runCli } from '../support/process.ts';
 import { finding, findingsIn } from './findings.ts';
 
 const database = useDatabase();

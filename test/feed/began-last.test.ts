@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { tenant, useDatabase } from '../setup/database.ts';
+import { tenant, useDatabase } from '../support/database.ts';
 
 const { connect, engine, session } = useDatabase();
 

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { systemPorts } from '../../src/ports.ts';
-import { tenant, useDatabase } from '../setup/database.ts';
-import { runJanitor } from '../setup/janitor.ts';
-import { until } from '../setup/until.ts';
+import { systemPorts } from '../../src/platform/ports.ts';
+import { tenant, useDatabase } from '../support/database.ts';
+import { runJanitor } from '../support/janitor.ts';
+import { until } from '../support/until.ts';
 
 const database = useDatabase();
 const { sql, connect } = database;

@@ -1,13 +1,13 @@
 import { fileURLToPath } from 'node:url';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Syncline } from '../../src/index.ts';
-import { tenant, useDatabase } from '../setup/database.ts';
-import { type Running, startProcess } from '../setup/process.ts';
-import { until } from '../setup/until.ts';
+import { tenant, useDatabase } from '../support/database.ts';
+import { type Running, startProcess } from '../support/process.ts';
+import { until } from '../support/until.ts';
 
 const database = useDatabase();
 const { sql, connect, engine, session } = database;
-const consumer = fileURLToPath(new URL('../fixtures/consumer.mjs', import.meta.url));
+const consumer = fileURLToPath(new URL('../support/fixtures/consumer.mjs', import.meta.url));
 const otherTenant = '00000000-0000-4000-8000-000000000002';
 
 let connection: string;

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { tenant, useDatabase } from '../setup/database.ts';
-import { untilSessionsEnd } from '../setup/sessions.ts';
-import { until } from '../setup/until.ts';
+import { tenant, useDatabase } from '../support/database.ts';
+import { untilSessionsEnd } from '../support/sessions.ts';
+import { until } from '../support/until.ts';
 
 const database = useDatabase();
 const { sql } = database;

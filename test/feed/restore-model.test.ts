@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { SynclineError } from '../../src/errors.ts';
-import { tenant, useDatabase } from '../setup/database.ts';
-import { feedBackups } from '../setup/feed-backup.ts';
-import '../setup/seed.ts';
+import { SynclineError } from '../../src/contract/errors.ts';
+import { tenant, useDatabase } from '../support/database.ts';
+import { feedBackups } from '../support/feed-backup.ts';
+import '../support/seed.ts';
 
 const database = useDatabase();
 const { sql, engine } = database;

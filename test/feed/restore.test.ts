@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { startService } from '../http/service.ts';
-import { tenant, useDatabase } from '../setup/database.ts';
-import { feedBackups } from '../setup/feed-backup.ts';
-import { runJanitor } from '../setup/janitor.ts';
-import { databaseUrl, onServer } from '../setup/postgres.ts';
+import { tenant, useDatabase } from '../support/database.ts';
+import { feedBackups } from '../support/feed-backup.ts';
+import { runJanitor } from '../support/janitor.ts';
+import { databaseUrl, onServer } from '../support/postgres.ts';
 
 const database = useDatabase();
 const { sql, connect, engine, session } = database;

@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Ports } from '../../src/ports.ts';
-import { testPorts } from '../setup/clock.ts';
-import { tenant, useDatabase } from '../setup/database.ts';
+import type { Ports } from '../../src/platform/ports.ts';
+import { testPorts } from '../support/clock.ts';
+import { tenant, useDatabase } from '../support/database.ts';
 
 const { sql, connect, engine, session } = useDatabase();
 

@@ -4,10 +4,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { useDatabase } from '../setup/database.ts';
-import { type GuideStep, outputPattern, readGuide } from '../setup/guide.ts';
-import { useProject } from '../setup/package.ts';
-import { type Running, startProcess } from '../setup/process.ts';
+import { useDatabase } from '../support/database.ts';
+import { type GuideStep, outputPattern, readGuide } from '../support/guide.ts';
+import { useProject } from '../support/package.ts';
+import { type Running, startProcess } from '../support/process.ts';
 
 const database = useDatabase();
 const project = useProject('packed');

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { defineConnector, RateLimitedError } from '../../src/index.ts';
-import { tenant, useDatabase } from '../setup/database.ts';
+import { tenant, useDatabase } from '../support/database.ts';
 import { differences, type OpenApi } from './schema.ts';
 import { type Answer, type Call, type Service, startService } from './service.ts';
 

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { useDatabase } from '../setup/database.ts';
+import { useDatabase } from '../support/database.ts';
 import { raw, startService } from './service.ts';
 
 const db = useDatabase();

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { tenant, useDatabase } from '../setup/database.ts';
+import { tenant, useDatabase } from '../support/database.ts';
 import type { OpenApi, Schema } from './schema.ts';
 import { startService } from './service.ts';
 

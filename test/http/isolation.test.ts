@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/http/app.ts';
 import { startServer } from '../../src/http/server.ts';
 import { createSyncline, type Syncline } from '../../src/index.ts';
-import { testPorts } from '../setup/clock.ts';
-import { silent, useDatabase } from '../setup/database.ts';
+import { testPorts } from '../support/clock.ts';
+import { silent, useDatabase } from '../support/database.ts';
 import { asGithub } from '../webhooks/hooked.ts';
 import {
   cursorsOf,

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'vitest';
 import { defineConnector } from '../../src/index.ts';
-import { tenant, useDatabase } from '../setup/database.ts';
-import { until } from '../setup/until.ts';
+import { tenant, useDatabase } from '../support/database.ts';
+import { until } from '../support/until.ts';
 import { type Listener, listen } from './events.ts';
 import { cookieOf, type Service, startService } from './service.ts';
 

@@ -1,8 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { tenant, useDatabase } from '../setup/database.ts';
-import { startCli } from '../setup/process.ts';
+import { tenant, useDatabase } from '../support/database.ts';
+import { startCli } from '../support/process.ts';
 import { type Answer, call } from './service.ts';
 
 const database = useDatabase();

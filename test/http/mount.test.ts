@@ -1,10 +1,10 @@
 import { OpenAPIHono } from '@hono/zod-openapi';
 import { Hono } from 'hono';
 import { beforeEach, expect, test } from 'vitest';
-import { type HandlerOptions, synclineHandler } from '../../src/hono.ts';
+import { type HandlerOptions, synclineHandler } from '../../src/http/handler.ts';
 import { startServer } from '../../src/http/server.ts';
-import { silent, tenant, useDatabase } from '../setup/database.ts';
-import { until } from '../setup/until.ts';
+import { silent, tenant, useDatabase } from '../support/database.ts';
+import { until } from '../support/until.ts';
 import { listen } from './events.ts';
 import { call, closeLater, cookieOf } from './service.ts';
 

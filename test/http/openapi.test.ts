@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createApp } from '../../src/http/app.ts';
-import { silent, useDatabase } from '../setup/database.ts';
+import { silent, useDatabase } from '../support/database.ts';
 import { type OpenApi, resolve } from './schema.ts';
 import { startService } from './service.ts';
 

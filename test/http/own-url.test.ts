@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { createLocalLogin } from '../../src/http/local-login.ts';
 import type { SynclineOptions } from '../../src/index.ts';
 import { newKey, oauthConnector } from '../credentials/handles.ts';
-import { tenant, useDatabase } from '../setup/database.ts';
+import { tenant, useDatabase } from '../support/database.ts';
 import { raw, startService } from './service.ts';
 
 const database = useDatabase();

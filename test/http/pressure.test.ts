@@ -1,8 +1,8 @@
 import { connect as connectTo, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { connector, signal } from '../setup/connector.ts';
-import { tenant, useDatabase } from '../setup/database.ts';
-import { until } from '../setup/until.ts';
+import { connector, signal } from '../support/connector.ts';
+import { tenant, useDatabase } from '../support/database.ts';
+import { until } from '../support/until.ts';
 import { type Answer, raw, type Service, startService } from './service.ts';
 
 const database = useDatabase();

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { hostRule } from '../../src/http/hosts.ts';
-import { tenant, useDatabase } from '../setup/database.ts';
-import { until } from '../setup/until.ts';
+import { tenant, useDatabase } from '../support/database.ts';
+import { until } from '../support/until.ts';
 import { raw, startService } from './service.ts';
 
 const db = useDatabase();

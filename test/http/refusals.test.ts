@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { Refused } from '../../src/access.ts';
+import type { Refused } from '../../src/api/access.ts';
 import { createLocalLogin } from '../../src/http/local-login.ts';
 import { createRefusals } from '../../src/http/refusals.ts';
 import { startHttpService } from '../../src/http/service.ts';
-import { silent, tenant, useDatabase } from '../setup/database.ts';
-import { until } from '../setup/until.ts';
+import { silent, tenant, useDatabase } from '../support/database.ts';
+import { until } from '../support/until.ts';
 import { call, cookieOf, startService } from './service.ts';
 
 const db = useDatabase();

@@ -1,11 +1,11 @@
 import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
+import { maxPageBytes } from '../../src/caller/keyset.ts';
 import { jsonParts } from '../../src/http/json-parts.ts';
 import { createResponseMemory } from '../../src/http/response-memory.ts';
-import { maxPageBytes } from '../../src/page.ts';
-import { JsonText } from '../../src/stored-json.ts';
-import { tenant, useDatabase } from '../setup/database.ts';
-import { until } from '../setup/until.ts';
+import { JsonText } from '../../src/values/stored-json.ts';
+import { tenant, useDatabase } from '../support/database.ts';
+import { until } from '../support/until.ts';
 import { startService } from './service.ts';
 
 const database = useDatabase();

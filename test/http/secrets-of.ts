@@ -1,4 +1,4 @@
-import type { TestDatabase } from '../setup/database.ts';
+import type { TestDatabase } from '../support/database.ts';
 import type { Belongings } from './tenant-world.ts';
 
 const uuids = /[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}/g;

@@ -3,7 +3,7 @@ import { Hono } from 'hono';
 import { expect, test } from 'vitest';
 import { startServer } from '../../src/http/server.ts';
 import { startHttpService } from '../../src/http/service.ts';
-import { silent, useDatabase } from '../setup/database.ts';
+import { silent, useDatabase } from '../support/database.ts';
 import { call, closeLater, raw, startService } from './service.ts';
 
 const db = useDatabase();

@@ -4,7 +4,7 @@ import { createApp } from '../../src/http/app.ts';
 import type { AppOptions } from '../../src/http/context.ts';
 import { type HttpServer, startServer } from '../../src/http/server.ts';
 import type { Syncline, SynclineOptions } from '../../src/index.ts';
-import { silent, type TestDatabase } from '../setup/database.ts';
+import { silent, type TestDatabase } from '../support/database.ts';
 
 /** The service over real HTTP, on a real server and a real database. */
 export interface Service {

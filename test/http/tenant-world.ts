@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { githubSignature } from '../../src/contract/signatures.ts';
 import {
   type Connector,
   createSyncline,
@@ -8,10 +9,9 @@ import {
   TransientError,
   UnauthorizedError,
 } from '../../src/index.ts';
-import { githubSignature } from '../../src/webhooks/signatures.ts';
-import { connector } from '../setup/connector.ts';
-import { silent, type TestDatabase } from '../setup/database.ts';
-import { until } from '../setup/until.ts';
+import { connector } from '../support/connector.ts';
+import { silent, type TestDatabase } from '../support/database.ts';
+import { until } from '../support/until.ts';
 import { credentials, hooked } from '../webhooks/hooked.ts';
 
 /** What one tenant has, by what it is: `connections`, `jobs`, … Things at the same place belong together. */

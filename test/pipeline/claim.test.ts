@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { testPorts } from '../setup/clock.ts';
-import { connector } from '../setup/connector.ts';
-import { tenant, useDatabase } from '../setup/database.ts';
-import { recordingLogger } from '../setup/log.ts';
-import { until } from '../setup/until.ts';
+import { testPorts } from '../support/clock.ts';
+import { connector } from '../support/connector.ts';
+import { tenant, useDatabase } from '../support/database.ts';
+import { recordingLogger } from '../support/log.ts';
+import { until } from '../support/until.ts';
 
 const database = useDatabase();
 const { sql, job, connect } = database;

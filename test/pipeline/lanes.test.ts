@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createLanes, type Look } from '../../src/pipeline/lanes.ts';
+import { createLanes, type Look } from '../../src/pipeline/claim-position.ts';
 import type { Lane, ReadyRow } from '../../src/store/claims.ts';
 
 const row = (slug: string, priority: number, at: string) =>

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { testPorts } from '../setup/clock.ts';
-import { connector } from '../setup/connector.ts';
-import { tenant, useDatabase } from '../setup/database.ts';
-import { recordingLogger } from '../setup/log.ts';
+import { testPorts } from '../support/clock.ts';
+import { connector } from '../support/connector.ts';
+import { tenant, useDatabase } from '../support/database.ts';
+import { recordingLogger } from '../support/log.ts';
 
 const database = useDatabase();
 const { sql, job, connect } = database;

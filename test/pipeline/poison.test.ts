@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { systemPorts } from '../../src/ports.ts';
-import { connector, signal } from '../setup/connector.ts';
-import { useDatabase } from '../setup/database.ts';
-import { recordingLogger } from '../setup/log.ts';
+import { systemPorts } from '../../src/platform/ports.ts';
+import { connector, signal } from '../support/connector.ts';
+import { useDatabase } from '../support/database.ts';
+import { recordingLogger } from '../support/log.ts';
 
 const database = useDatabase();
 const { sql, job, connect } = database;

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { createHttp, type StreamsCursor, syncStreams } from '../../src/connector-kit/index.ts';
 import {
   type Connector,
   CursorExpiredError,
@@ -11,12 +12,11 @@ import {
   TransientError,
   UnauthorizedError,
 } from '../../src/index.ts';
-import { createHttp, type StreamsCursor, syncStreams } from '../../src/kit/index.ts';
-import { startLocalServer } from '../providers/local-server.ts';
-import { testPorts } from '../setup/clock.ts';
-import { connector, signal } from '../setup/connector.ts';
-import { tenant, useDatabase } from '../setup/database.ts';
-import { recordingLogger } from '../setup/log.ts';
+import { testPorts } from '../support/clock.ts';
+import { connector, signal } from '../support/connector.ts';
+import { tenant, useDatabase } from '../support/database.ts';
+import { recordingLogger } from '../support/log.ts';
+import { startLocalServer } from '../support/providers/local-server.ts';
 
 const database = useDatabase();
 const { sql, job, connect } = database;

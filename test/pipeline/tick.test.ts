@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { SynclineOptions } from '../../src/index.ts';
-import { tenant, useDatabase } from '../setup/database.ts';
+import { tenant, useDatabase } from '../support/database.ts';
 
 const database = useDatabase();
 const { sql, connect, ended } = database;

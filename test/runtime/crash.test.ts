@@ -1,9 +1,9 @@
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { useDatabase } from '../setup/database.ts';
-import { type Finished, startCli } from '../setup/process.ts';
-import { startProxy } from '../setup/proxy.ts';
-import { until } from '../setup/until.ts';
+import { useDatabase } from '../support/database.ts';
+import { type Finished, startCli } from '../support/process.ts';
+import { startProxy } from '../support/proxy.ts';
+import { until } from '../support/until.ts';
 import {
   addConnections,
   complete,
@@ -17,7 +17,7 @@ import {
   severalAtATime,
   startWorker,
   strikeOf,
-} from '../setup/worker.ts';
+} from '../support/worker.ts';
 
 const leaseSeconds = 2;
 /** How often a process with that lease looks for dead ones. */
@@ -227,7 +227,7 @@ describe('a process that is gone while it runs jobs', () => {
 describe('a process that is told to end while it runs jobs', () => {
   const database = useDatabase();
   const { sql } = database;
-  const config = fileURLToPath(new URL('../fixtures/shutdown.config.mjs', import.meta.url));
+  const config = fileURLToPath(new URL('../support/fixtures/shutdown.config.mjs', import.meta.url));
 
   it('EXE-10: SIGTERM: what ends in time is stored, the rest goes back at once with no attempt charged, and it says so', async () => {
     await addConnections(sql, ['prompt-1', 'prompt-2', 'prompt-3', 'endless-1', 'endless-2']);

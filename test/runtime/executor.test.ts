@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type Ports, type SyncContext, systemPorts } from '../../src/index.ts';
 import { startMetricsServer } from '../../src/telemetry/prometheus.ts';
-import { connector, signal } from '../setup/connector.ts';
-import { useDatabase } from '../setup/database.ts';
-import { type LogLine, recordingLogger } from '../setup/log.ts';
+import { connector, signal } from '../support/connector.ts';
+import { useDatabase } from '../support/database.ts';
+import { type LogLine, recordingLogger } from '../support/log.ts';
 
 const database = useDatabase();
 const { sql, job, connect } = database;

@@ -5,10 +5,10 @@ import pg from 'pg';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type EmbeddedPostgres, freePort, startEmbeddedPostgres } from '../../src/dev/postgres.ts';
 import { createSyncline } from '../../src/index.ts';
-import { silent, tenant, useDatabase } from '../setup/database.ts';
-import { startCli } from '../setup/process.ts';
-import { restarted } from '../setup/restart.ts';
-import { until } from '../setup/until.ts';
+import { silent, tenant, useDatabase } from '../support/database.ts';
+import { startCli } from '../support/process.ts';
+import { restarted } from '../support/restart.ts';
+import { until } from '../support/until.ts';
 
 type Sql = (text: string, values?: unknown[]) => Promise<Record<string, unknown>[]>;
 

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { describe, expect, it } from 'vitest';
 import { watchFailures } from '../../src/runtime/hopeless.ts';
 import { createTelemetry } from '../../src/telemetry/telemetry.ts';
-import { silent } from '../setup/database.ts';
+import { silent } from '../support/database.ts';
 
 const refusal = (code: string) => Object.assign(new pg.DatabaseError('refused', 0, 'error'), { code });
 

@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { SynclineOptions } from '../../src/index.ts';
 import { everybody } from '../../src/store/scope.ts';
-import { type TestPorts, testPorts } from '../setup/clock.ts';
-import { tenant, useDatabase } from '../setup/database.ts';
-import { runJanitor } from '../setup/janitor.ts';
-import { recordingLogger } from '../setup/log.ts';
-import { untilSessionsEnd } from '../setup/sessions.ts';
+import { type TestPorts, testPorts } from '../support/clock.ts';
+import { tenant, useDatabase } from '../support/database.ts';
+import { runJanitor } from '../support/janitor.ts';
+import { recordingLogger } from '../support/log.ts';
+import { untilSessionsEnd } from '../support/sessions.ts';
 
 const database = useDatabase();
 const { sql } = database;

@@ -10,10 +10,10 @@ import {
 } from '../../src/index.ts';
 import { reap } from '../../src/pipeline/reap.ts';
 import { openDatabase } from '../../src/store/database.ts';
-import { testPorts } from '../setup/clock.ts';
-import { connector } from '../setup/connector.ts';
-import { tenant, useDatabase } from '../setup/database.ts';
-import { until } from '../setup/until.ts';
+import { testPorts } from '../support/clock.ts';
+import { connector } from '../support/connector.ts';
+import { tenant, useDatabase } from '../support/database.ts';
+import { until } from '../support/until.ts';
 
 const database = useDatabase();
 const { sql, job, connect } = database;

@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type Ports, systemPorts } from '../../src/index.ts';
-import { useDatabase } from '../setup/database.ts';
-import { startProxy } from '../setup/proxy.ts';
-import { until } from '../setup/until.ts';
+import { useDatabase } from '../support/database.ts';
+import { startProxy } from '../support/proxy.ts';
+import { until } from '../support/until.ts';
 import {
   addConnections,
   allComplete,
@@ -16,7 +16,7 @@ import {
   pagedConnector,
   pending,
   severalAtATime,
-} from '../setup/worker.ts';
+} from '../support/worker.ts';
 
 const leaseSeconds = 2;
 

@@ -1,7 +1,7 @@
 import { beforeEach, expect, it } from 'vitest';
-import { tenant, useDatabase } from '../setup/database.ts';
-import { runJanitor } from '../setup/janitor.ts';
-import { untilSessionsEnd } from '../setup/sessions.ts';
+import { tenant, useDatabase } from '../support/database.ts';
+import { runJanitor } from '../support/janitor.ts';
+import { untilSessionsEnd } from '../support/sessions.ts';
 
 const database = useDatabase();
 const { sql } = database;

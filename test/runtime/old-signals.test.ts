@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type TestPorts, testPorts } from '../setup/clock.ts';
-import { tenant, useDatabase } from '../setup/database.ts';
-import { runJanitor } from '../setup/janitor.ts';
+import { type TestPorts, testPorts } from '../support/clock.ts';
+import { tenant, useDatabase } from '../support/database.ts';
+import { runJanitor } from '../support/janitor.ts';
 
 const database = useDatabase();
 const { sql } = database;

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { useDatabase } from '../setup/database.ts';
-import { until } from '../setup/until.ts';
-import { addConnections, complete, countOf, outcomes, pending, startWorker } from '../setup/worker.ts';
+import { useDatabase } from '../support/database.ts';
+import { until } from '../support/until.ts';
+import { addConnections, complete, countOf, outcomes, pending, startWorker } from '../support/worker.ts';
 
 const database = useDatabase();
 const { sql } = database;

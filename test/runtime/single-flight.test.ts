@@ -1,8 +1,15 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { useDatabase } from '../setup/database.ts';
-import type { Finished, Running } from '../setup/process.ts';
-import { until } from '../setup/until.ts';
-import { addConnections, complete, countOf, nothingPending, outcomes, startWorker } from '../setup/worker.ts';
+import { useDatabase } from '../support/database.ts';
+import type { Finished, Running } from '../support/process.ts';
+import { until } from '../support/until.ts';
+import {
+  addConnections,
+  complete,
+  countOf,
+  nothingPending,
+  outcomes,
+  startWorker,
+} from '../support/worker.ts';
 
 /**
  * Writes down every change of a job's status, as part of the transaction that changes it: what was rolled back is not there,

@@ -5,11 +5,11 @@ import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/dev/postgres.ts';
 import { createSyncline, type Ports, type SynclineOptions, systemPorts } from '../../src/index.ts';
-import { tenant, useDatabase } from '../setup/database.ts';
-import { recordingLogger } from '../setup/log.ts';
-import { startProxy } from '../setup/proxy.ts';
-import { restarted } from '../setup/restart.ts';
-import { until } from '../setup/until.ts';
+import { tenant, useDatabase } from '../support/database.ts';
+import { recordingLogger } from '../support/log.ts';
+import { startProxy } from '../support/proxy.ts';
+import { restarted } from '../support/restart.ts';
+import { until } from '../support/until.ts';
 import {
   addConnections,
   allComplete,
@@ -27,7 +27,7 @@ import {
   pointsOf,
   type Sql,
   startWorker,
-} from '../setup/worker.ts';
+} from '../support/worker.ts';
 
 const leaseSeconds = 2;
 const executor = { leaseSeconds, concurrency: 1 };

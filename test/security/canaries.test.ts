@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { useDatabase } from '../setup/database.ts';
+import { useDatabase } from '../support/database.ts';
 import { canary, leaksIn, type Output } from './canary.ts';
 import { crash, liveThrough } from './canary-service.ts';
 import { type CanaryWorld, makeCanaryWorld, misconfigure, tapReport } from './canary-world.ts';

@@ -2,9 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { newVisitor } from '../credentials/visitor.ts';
 import { type Answer, type Call, call as callUrl } from '../http/service.ts';
-import type { TestDatabase } from '../setup/database.ts';
-import { tenant } from '../setup/database.ts';
-import { until } from '../setup/until.ts';
+import type { TestDatabase } from '../support/database.ts';
+import { tenant } from '../support/database.ts';
+import { until } from '../support/until.ts';
 import { madeCanary, type Output } from './canary.ts';
 import type { CanaryWorld } from './canary-world.ts';
 

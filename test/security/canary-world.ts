@@ -3,8 +3,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { TestDatabase } from '../setup/database.ts';
-import { runCli, startCli } from '../setup/process.ts';
+import type { TestDatabase } from '../support/database.ts';
+import { runCli, startCli } from '../support/process.ts';
 import { type Canary, canary, madeCanary, type Output } from './canary.ts';
 import { type RudeProvider, startRudeProvider } from './canary-provider.ts';
 
@@ -64,7 +64,7 @@ export async function makeCanaryWorld(database: TestDatabase): Promise<CanaryWor
     CANARY_APP_SECRET: plant('a webhook secret of the app'),
     CANARY_TAP_REPORT: join(folder, 'tap.json'),
   };
-  const configFile = fileURLToPath(new URL('../fixtures/canaries.config.mjs', import.meta.url));
+  const configFile = fileURLToPath(new URL('../support/fixtures/canaries.config.mjs', import.meta.url));
   let commands = 0;
 
   return {

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { expect } from 'vitest';
+import { githubReaction, githubSignature } from '../../src/connector-kit/index.ts';
 import { defineConnector, RateLimitedError } from '../../src/index.ts';
-import { githubReaction, githubSignature } from '../../src/kit/index.ts';
 import type { Call, Service } from '../http/service.ts';
 
 /** A connector that uses all that the engine has to offer. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { cookieOf, raw, startService } from '../http/service.ts';
-import { useDatabase } from '../setup/database.ts';
+import { useDatabase } from '../support/database.ts';
 
 const database = useDatabase();
 

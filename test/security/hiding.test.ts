@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { excerpt, withoutNamed } from '../../src/kit/refusals.ts';
-import { createSecrecy, secretTexts, withoutSecrets } from '../../src/secrets.ts';
+import { excerpt, withoutNamed } from '../../src/connector-kit/refusals.ts';
+import { createSecrecy, secretTexts, withoutSecrets } from '../../src/values/redact.ts';
 
 const secrets = fc
   .string({ minLength: 8, maxLength: 60, unit: 'binary' })

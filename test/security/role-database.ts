@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import { afterAll, beforeAll, inject } from 'vitest';
-import { databaseUrl, onServer } from '../setup/postgres.ts';
+import { databaseUrl, onServer } from '../support/postgres.ts';
 
 const guide = readFileSync(new URL('../../docs/guides/database-roles.md', import.meta.url), 'utf8');
 

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createSyncline, type Syncline, type SynclineOptions } from '../../src/index.ts';
 import { startService } from '../http/service.ts';
-import { silent } from '../setup/database.ts';
-import { until } from '../setup/until.ts';
+import { silent } from '../support/database.ts';
+import { until } from '../support/until.ts';
 import { crm, doEverything, makeEverything } from './everything.ts';
 import { type RoleDatabase, useRoleDatabase } from './role-database.ts';
 

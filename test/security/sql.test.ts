@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { useDatabase } from '../setup/database.ts';
+import { useDatabase } from '../support/database.ts';
 import { allowed, allowedStatements } from './sql-allowed.ts';
 import { insertionsIn, sourceFiles, sourceOf, statementsFromElsewhere } from './sql-texts.ts';
 

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import pg from 'pg';
 import { describe, expect, it } from 'vitest';
 import { arrayText } from '../../src/store/arrays.ts';
-import { useDatabase } from '../setup/database.ts';
+import { useDatabase } from '../support/database.ts';
 
 const database = useDatabase();
 

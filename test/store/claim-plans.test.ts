@@ -2,8 +2,8 @@ import pg from 'pg';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { endBackoffs, lockReady, nextDueAt, otherProvidersWaiting } from '../../src/store/claims.ts';
 import type { Queryable } from '../../src/store/database.ts';
-import { tenant, useDatabase } from '../setup/database.ts';
-import { explain, nodes, pagesRead } from '../setup/plan.ts';
+import { tenant, useDatabase } from '../support/database.ts';
+import { explain, nodes, pagesRead } from '../support/plan.ts';
 
 const database = useDatabase();
 const { sql } = database;

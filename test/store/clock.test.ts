@@ -1,10 +1,10 @@
 import { pino } from 'pino';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { defineConnector, type Ports } from '../../src/index.ts';
-import { systemPorts } from '../../src/ports.ts';
+import { systemPorts } from '../../src/platform/ports.ts';
 import { createDatabaseClock } from '../../src/store/clock.ts';
-import { tenant, useDatabase } from '../setup/database.ts';
-import { until } from '../setup/until.ts';
+import { tenant, useDatabase } from '../support/database.ts';
+import { until } from '../support/until.ts';
 
 const dayMs = 24 * 3600 * 1000;
 const database = useDatabase();

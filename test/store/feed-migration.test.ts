@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { useDatabase } from '../setup/database.ts';
+import { useDatabase } from '../support/database.ts';
 
 const database = useDatabase();
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseInstant } from '../../src/schedule/instant.ts';
-import { useDatabase } from '../setup/database.ts';
+import { useDatabase } from '../support/database.ts';
 
 const database = useDatabase();
 

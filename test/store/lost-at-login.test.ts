@@ -1,7 +1,7 @@
 import { createConnection, createServer, type Server } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
-import { silent, useDatabase } from '../setup/database.ts';
-import { until } from '../setup/until.ts';
+import { silent, useDatabase } from '../support/database.ts';
+import { until } from '../support/until.ts';
 
 const database = useDatabase();
 const servers: Server[] = [];

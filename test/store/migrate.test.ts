@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { createSyncline, systemPorts } from '../../src/index.ts';
 import { migrate } from '../../src/store/migrate.ts';
-import { silent, useDatabase } from '../setup/database.ts';
+import { silent, useDatabase } from '../support/database.ts';
 
 const database = useDatabase();
 const engine = (schema: string) => database.engine({ database: { url: database.url, schema } });

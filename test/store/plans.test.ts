@@ -6,8 +6,8 @@ import type { Queryable } from '../../src/store/database.ts';
 import { signalsOfBatches } from '../../src/store/feed.ts';
 import { firstSignals } from '../../src/store/old-signals.ts';
 import { tablesOf } from '../../src/store/scope.ts';
-import { tenant, useDatabase } from '../setup/database.ts';
-import { explain as explainOn, nodes, pagesRead } from '../setup/plan.ts';
+import { tenant, useDatabase } from '../support/database.ts';
+import { explain as explainOn, nodes, pagesRead } from '../support/plan.ts';
 
 const database = useDatabase();
 const { sql } = database;

@@ -3,10 +3,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Syncline } from '../../src/index.ts';
 import { canListen } from '../../src/store/listener.ts';
 import { findBouncer, startBouncer } from '../chaos/bouncer.ts';
-import { connector, signal } from '../setup/connector.ts';
-import { useDatabase } from '../setup/database.ts';
-import { startOwnKeys } from '../setup/own-keys.ts';
-import { until } from '../setup/until.ts';
+import { connector, signal } from '../support/connector.ts';
+import { useDatabase } from '../support/database.ts';
+import { startOwnKeys } from '../support/own-keys.ts';
+import { until } from '../support/until.ts';
 
 const database = useDatabase();
 const { sql } = database;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { systemPorts } from '../../src/ports.ts';
-import { tenant, useDatabase } from '../setup/database.ts';
+import { systemPorts } from '../../src/platform/ports.ts';
+import { tenant, useDatabase } from '../support/database.ts';
 
 const database = useDatabase();
 const { sql, connect } = database;

@@ -4,10 +4,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import type { Syncline, SynclineOptions } from '../../src/index.ts';
 import { newKey } from '../credentials/handles.ts';
-import { connector, signal } from '../setup/connector.ts';
-import { tenant, useDatabase } from '../setup/database.ts';
-import { runJanitor } from '../setup/janitor.ts';
-import { recordingLogger } from '../setup/log.ts';
+import { connector, signal } from '../support/connector.ts';
+import { tenant, useDatabase } from '../support/database.ts';
+import { runJanitor } from '../support/janitor.ts';
+import { recordingLogger } from '../support/log.ts';
 
 const database = useDatabase();
 const { sql } = database;

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
 import { systemPorts } from '../../src/index.ts';
 import { openDatabase } from '../../src/store/database.ts';
-import { useDatabase } from '../setup/database.ts';
-import { startProxy } from '../setup/proxy.ts';
-import { until } from '../setup/until.ts';
+import { useDatabase } from '../support/database.ts';
+import { startProxy } from '../support/proxy.ts';
+import { until } from '../support/until.ts';
 
 const database = useDatabase();
 

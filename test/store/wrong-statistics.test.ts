@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config/load.ts';
 import { reap } from '../../src/pipeline/reap.ts';
-import { systemPorts } from '../../src/ports.ts';
+import { systemPorts } from '../../src/platform/ports.ts';
 import { openDatabase } from '../../src/store/database.ts';
-import { connector, signal } from '../setup/connector.ts';
-import { type TestDatabase, tenant, useDatabase } from '../setup/database.ts';
-import { runJanitor } from '../setup/janitor.ts';
-import { untilSessionsEnd } from '../setup/sessions.ts';
+import { connector, signal } from '../support/connector.ts';
+import { type TestDatabase, tenant, useDatabase } from '../support/database.ts';
+import { runJanitor } from '../support/janitor.ts';
+import { untilSessionsEnd } from '../support/sessions.ts';
 
 const [right, wrong] = [useDatabase(), useDatabase()];
 const tables = ['connections', 'sync_jobs', 'signals'];

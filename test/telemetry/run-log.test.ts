@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createRunLog } from '../../src/telemetry/run-log.ts';
-import { recordingLogger } from '../setup/log.ts';
+import { recordingLogger } from '../support/log.ts';
 
 function runLog() {
   const { log, lines } = recordingLogger('debug');

@@ -6,8 +6,8 @@ import {
 } from '@opentelemetry/sdk-trace-base';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type MetricsServer, startMetricsServer } from '../../src/telemetry/prometheus.ts';
-import { tenant, useDatabase } from '../setup/database.ts';
-import { recordingLogger } from '../setup/log.ts';
+import { tenant, useDatabase } from '../support/database.ts';
+import { recordingLogger } from '../support/log.ts';
 
 const database = useDatabase();
 const { connect, ended } = database;

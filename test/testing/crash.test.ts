@@ -9,9 +9,9 @@ import {
   descendingCursor,
   PermanentError,
   type SyncContext,
-} from '../../src/kit/index.ts';
+} from '../../src/connector-kit/index.ts';
 import { type CrashTestOptions, crashTest, formatCrashReport } from '../../src/testing/index.ts';
-import { connector } from '../setup/connector.ts';
+import { connector } from '../support/connector.ts';
 
 interface Item {
   id: number;

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { bearer, createHttp } from '../../src/connector-kit/index.ts';
 import {
   CursorExpiredError,
   defineConnector,
@@ -11,11 +12,10 @@ import {
   TransientError,
   UnauthorizedError,
 } from '../../src/index.ts';
-import { bearer, createHttp } from '../../src/kit/index.ts';
 import { connectInMemory, type MemoryRun } from '../../src/testing/index.ts';
-import { testPorts } from '../setup/clock.ts';
-import { connector, signal } from '../setup/connector.ts';
-import { useDatabase } from '../setup/database.ts';
+import { testPorts } from '../support/clock.ts';
+import { connector, signal } from '../support/connector.ts';
+import { useDatabase } from '../support/database.ts';
 
 const database = useDatabase();
 const { sql, connect, job } = database;

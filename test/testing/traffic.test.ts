@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { apiKeyQuery, bearer, createHttp } from '../../src/kit/index.ts';
+import { apiKeyQuery, bearer, createHttp } from '../../src/connector-kit/index.ts';
 import { memoryContext, recordTraffic, replayTraffic } from '../../src/testing/index.ts';
-import { serve, stopServers } from '../providers/local-server.ts';
+import { serve, stopServers } from '../support/providers/local-server.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'syncline-traffic-'));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -1,12 +1,12 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { githubSignature } from '../../src/contract/signatures.ts';
+import type { Delivery } from '../../src/contract/webhook.ts';
 import { systemPorts } from '../../src/index.ts';
-import { githubSignature } from '../../src/webhooks/signatures.ts';
-import type { Delivery } from '../../src/webhooks/webhook.ts';
 import { startService } from '../http/service.ts';
-import { signal } from '../setup/connector.ts';
-import { useDatabase } from '../setup/database.ts';
-import { until } from '../setup/until.ts';
-import { countOf } from '../setup/worker.ts';
+import { signal } from '../support/connector.ts';
+import { useDatabase } from '../support/database.ts';
+import { until } from '../support/until.ts';
+import { countOf } from '../support/worker.ts';
 import { asGithub, credentials, deliver, hooked, pathOf } from './hooked.ts';
 
 const database = useDatabase();

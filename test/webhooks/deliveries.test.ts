@@ -1,22 +1,22 @@
 import { randomUUID } from 'node:crypto';
 import { request } from 'node:http';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Connector, SynclineOptions } from '../../src/index.ts';
 import {
   githubReaction,
   githubSignature,
   hmacSignature,
   slackReaction,
   slackSignature,
-} from '../../src/webhooks/signatures.ts';
-import type { Reaction } from '../../src/webhooks/webhook.ts';
+} from '../../src/contract/signatures.ts';
+import type { Reaction } from '../../src/contract/webhook.ts';
+import type { Connector, SynclineOptions } from '../../src/index.ts';
 import { startService } from '../http/service.ts';
-import { testPorts } from '../setup/clock.ts';
-import { connector, signal } from '../setup/connector.ts';
-import { tenant, useDatabase } from '../setup/database.ts';
-import { recordingLogger } from '../setup/log.ts';
-import { until } from '../setup/until.ts';
-import { connectionLost, countOf } from '../setup/worker.ts';
+import { testPorts } from '../support/clock.ts';
+import { connector, signal } from '../support/connector.ts';
+import { tenant, useDatabase } from '../support/database.ts';
+import { recordingLogger } from '../support/log.ts';
+import { until } from '../support/until.ts';
+import { connectionLost, countOf } from '../support/worker.ts';
 import { asGithub, asShop, asSlack, credentials, deliver, hooked, pathOf } from './hooked.ts';
 
 const database = useDatabase();

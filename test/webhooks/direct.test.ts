@@ -1,12 +1,12 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { githubSignature } from '../../src/contract/signatures.ts';
+import type { Delivery } from '../../src/contract/webhook.ts';
 import { type SyncContext, systemPorts } from '../../src/index.ts';
-import { githubSignature } from '../../src/webhooks/signatures.ts';
-import type { Delivery } from '../../src/webhooks/webhook.ts';
 import { startService } from '../http/service.ts';
-import { connector, signal } from '../setup/connector.ts';
-import { tenant, useDatabase } from '../setup/database.ts';
-import { held } from '../setup/held.ts';
-import { countOf, severalAtATime } from '../setup/worker.ts';
+import { connector, signal } from '../support/connector.ts';
+import { tenant, useDatabase } from '../support/database.ts';
+import { held } from '../support/held.ts';
+import { countOf, severalAtATime } from '../support/worker.ts';
 import { asGithub, credentials, deliver, hooked, pathOf } from './hooked.ts';
 
 const database = useDatabase();

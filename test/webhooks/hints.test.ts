@@ -1,12 +1,12 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { githubSignature } from '../../src/contract/signatures.ts';
 import { type Connector, RateLimitedError, systemPorts, TransientError } from '../../src/index.ts';
-import { githubSignature } from '../../src/webhooks/signatures.ts';
 import { startService } from '../http/service.ts';
-import { signal } from '../setup/connector.ts';
-import { useDatabase } from '../setup/database.ts';
-import { held } from '../setup/held.ts';
-import { until } from '../setup/until.ts';
-import { countOf, severalAtATime } from '../setup/worker.ts';
+import { signal } from '../support/connector.ts';
+import { useDatabase } from '../support/database.ts';
+import { held } from '../support/held.ts';
+import { until } from '../support/until.ts';
+import { countOf, severalAtATime } from '../support/worker.ts';
 import { asGithub, credentials, deliver, hooked, pathOf } from './hooked.ts';
 
 const database = useDatabase();

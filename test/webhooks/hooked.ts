@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
+import type { Webhook } from '../../src/contract/webhook.ts';
 import { type Connector, defineConnector, type SyncContext, type SyncResult } from '../../src/index.ts';
-import type { Webhook } from '../../src/webhooks/webhook.ts';
 import type { Answer, Service } from '../http/service.ts';
 
 /** What encrypts the secrets of these tests. */

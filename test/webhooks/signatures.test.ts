@@ -6,7 +6,7 @@ import {
   hmacSignature,
   slackReaction,
   slackSignature,
-} from '../../src/webhooks/signatures.ts';
+} from '../../src/contract/signatures.ts';
 
 const delivery = (body: string | Buffer, headers: Record<string, string> = {}) => ({
   method: 'POST',

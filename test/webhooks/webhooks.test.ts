@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { githubSignature } from '../../src/webhooks/signatures.ts';
+import { githubSignature } from '../../src/contract/signatures.ts';
 import { startService } from '../http/service.ts';
-import { useCli } from '../setup/cli.ts';
-import { connector } from '../setup/connector.ts';
-import { tenant, useDatabase } from '../setup/database.ts';
+import { useCli } from '../support/cli.ts';
+import { connector } from '../support/connector.ts';
+import { tenant, useDatabase } from '../support/database.ts';
 import { asGithub, credentials, deliver, hooked, pathOf } from './hooked.ts';
 
 const database = useDatabase();

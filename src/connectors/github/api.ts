@@ -8,7 +8,7 @@ import {
   PermanentError,
   type ReceivedAnswer,
   type SyncContext,
-} from '../../kit/index.ts';
+} from '../../connector-kit/index.ts';
 
 /** Requests in an hour: of a user, whatever their token; answers say how many are left. */
 const core: Budget = { name: 'core', per: 'credential', limit: 5000, perSeconds: 3600 };

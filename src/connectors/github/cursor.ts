@@ -5,7 +5,7 @@ import {
   type StreamsCursor,
   streamsCursor,
   validatorsCursor,
-} from '../../kit/index.ts';
+} from '../../connector-kit/index.ts';
 import { isoSeconds } from './config.ts';
 
 /** Where one list of one repository was left. Each kind of list uses the fields of its walk. */

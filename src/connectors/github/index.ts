@@ -1,4 +1,4 @@
-import { type Connector, defineConnector, syncStreams } from '../../kit/index.ts';
+import { type Connector, defineConnector, syncStreams } from '../../connector-kit/index.ts';
 import { createApi } from './api.ts';
 import { readCommits } from './commits.ts';
 import { type Config, configSchema, type Resource } from './config.ts';

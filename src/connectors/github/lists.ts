@@ -7,7 +7,7 @@ import {
   nextLink,
   type Signal,
   type SyncResult,
-} from '../../kit/index.ts';
+} from '../../connector-kit/index.ts';
 import { type Config, isoSeconds } from './config.ts';
 import { type StreamCursor, settled } from './cursor.ts';
 import { issueCommentShape, issueShape, reviewCommentShape } from './shapes.ts';

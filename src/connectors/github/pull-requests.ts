@@ -1,5 +1,11 @@
 import { z } from 'zod';
-import { createValidators, descend, type Http, nextLink, type SyncResult } from '../../kit/index.ts';
+import {
+  createValidators,
+  descend,
+  type Http,
+  nextLink,
+  type SyncResult,
+} from '../../connector-kit/index.ts';
 import type { Config } from './config.ts';
 import { queryOf, type StreamCursor, settled } from './cursor.ts';
 import { pullRequestShape } from './shapes.ts';

@@ -1,5 +1,11 @@
 import { z } from 'zod';
-import { createValidators, descend, type Http, nextLink, type SyncResult } from '../../kit/index.ts';
+import {
+  createValidators,
+  descend,
+  type Http,
+  nextLink,
+  type SyncResult,
+} from '../../connector-kit/index.ts';
 import type { Config } from './config.ts';
 import type { StreamCursor } from './cursor.ts';
 import { releaseShape } from './shapes.ts';

@@ -1,4 +1,4 @@
-import { type Signal, versionKey } from '../../kit/index.ts';
+import { type Signal, versionKey } from '../../connector-kit/index.ts';
 import type { Commit, Issue, IssueComment, PullRequest, Release, ReviewComment } from './shapes.ts';
 
 /**

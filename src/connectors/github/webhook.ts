@@ -1,5 +1,11 @@
 import { z } from 'zod';
-import { type Delivery, githubSignature, type Reaction, type Signal, type Webhook } from '../../kit/index.ts';
+import {
+  type Delivery,
+  githubSignature,
+  type Reaction,
+  type Signal,
+  type Webhook,
+} from '../../connector-kit/index.ts';
 import { configSchema, type Resource } from './config.ts';
 import {
   issueCommentShape,

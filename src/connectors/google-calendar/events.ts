@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Signal, versionKey } from '../../kit/index.ts';
+import { type Signal, versionKey } from '../../connector-kit/index.ts';
 
 /** Of an event that is gone Google guarantees its id, and of an exception to a recurring one little more. */
 const eventSchema = z.looseObject({

@@ -12,7 +12,7 @@ import {
   streamsCursor,
   syncStreams,
   UnauthorizedError,
-} from '../../kit/index.ts';
+} from '../../connector-kit/index.ts';
 import { pageSchema, signalOf } from './events.ts';
 import { channelWebhook } from './webhook.ts';
 

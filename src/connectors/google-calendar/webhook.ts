@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { Webhook } from '../../kit/index.ts';
+import type { Webhook } from '../../connector-kit/index.ts';
 
 /**
  * Google signs nothing: it sends back the token that the channel was opened with. It says that something has changed, and

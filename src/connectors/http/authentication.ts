@@ -6,7 +6,7 @@ import {
   type OAuth2,
   optional,
   PermanentError,
-} from '../../kit/index.ts';
+} from '../../connector-kit/index.ts';
 import type { AuthDescription } from './description.ts';
 import { withEnvironment } from './templates.ts';
 

@@ -1,4 +1,3 @@
-import { connectorErrorKind, describeError } from '../../errors.ts';
 import {
   type Connector,
   contentHash,
@@ -9,9 +8,10 @@ import {
   type SyncContext,
   type SyncResult,
   syncStreams,
-} from '../../kit/index.ts';
-import { parseAnswer } from '../../parse-answer.ts';
-import { systemPorts } from '../../ports.ts';
+} from '../../connector-kit/index.ts';
+import { connectorErrorKind, describeError } from '../../contract/errors.ts';
+import { systemPorts } from '../../platform/ports.ts';
+import { parseAnswer } from '../../values/parse-answer.ts';
 import { authorizeOf, oauth2Of } from './authentication.ts';
 import { type ConfigValues, configSchemaOf } from './config-fields.ts';
 import type { HttpDescription, StreamDescription } from './description.ts';

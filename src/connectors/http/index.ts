@@ -1,4 +1,4 @@
-import type { Connector } from '../../kit/index.ts';
+import type { Connector } from '../../connector-kit/index.ts';
 import { connectorOf } from './connector.ts';
 import type { HttpDescription } from './description.ts';
 import { readDescription } from './read.ts';

@@ -1,4 +1,4 @@
-import { isSecretName } from '../../secrets.ts';
+import { isSecretName } from '../../values/redact.ts';
 import type { Problem } from './problems.ts';
 import { namesIn, parseTemplate, textsIn } from './templates.ts';
 

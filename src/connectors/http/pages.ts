@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { isObject } from '../../is-object.ts';
-import { nextLink, PermanentError } from '../../kit/index.ts';
+import { nextLink, PermanentError } from '../../connector-kit/index.ts';
+import { isObject } from '../../values/is-object.ts';
 import type { PaginationDescription, StreamDescription } from './description.ts';
 import { pathOf, valueAt } from './paths.ts';
 import type { Asked } from './requests.ts';

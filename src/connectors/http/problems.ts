@@ -1,8 +1,8 @@
 import type { z } from 'zod';
-import { nearest, suggestion } from '../../config/suggest.ts';
-import { SynclineError } from '../../errors.ts';
-import { ownValueAt } from '../../own-value.ts';
-import { isSecretName } from '../../secrets.ts';
+import { SynclineError } from '../../contract/errors.ts';
+import { ownValueAt } from '../../values/own-value.ts';
+import { isSecretName } from '../../values/redact.ts';
+import { nearest, suggestion } from '../../values/suggest.ts';
 
 /** One thing that is wrong with a description: where, and what about it. */
 export interface Problem {

@@ -1,4 +1,4 @@
-import { PermanentError } from '../../kit/index.ts';
+import { PermanentError } from '../../connector-kit/index.ts';
 import type { CursorDescription, StreamDescription } from './description.ts';
 import { pathOf, valueAt } from './paths.ts';
 import type { StreamCursor, Walk } from './stream-cursor.ts';

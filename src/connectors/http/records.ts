@@ -1,4 +1,4 @@
-import { PermanentError, type Signal, versionKey } from '../../kit/index.ts';
+import { PermanentError, type Signal, versionKey } from '../../connector-kit/index.ts';
 import type { SignalDescription, StreamDescription } from './description.ts';
 import { type Path, pathOf, valueAt } from './paths.ts';
 import { testOf } from './rules.ts';

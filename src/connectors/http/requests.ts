@@ -1,4 +1,4 @@
-import { PermanentError } from '../../kit/index.ts';
+import { PermanentError } from '../../connector-kit/index.ts';
 import type { ConfigValues } from './config-fields.ts';
 import type { HttpDescription, StreamDescription } from './description.ts';
 import { escaped } from './records.ts';

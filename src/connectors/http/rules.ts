@@ -1,14 +1,16 @@
 import {
   CursorExpiredError,
+  excerpt,
   PermanentError,
   RateLimitedError,
   type ReceivedAnswer,
+  retryAfterSeconds,
+  secondsUntil,
+  serverTimeMs,
   TransientError,
   UnauthorizedError,
-} from '../../kit/index.ts';
-import { retryAfterSeconds, secondsUntil, serverTimeMs } from '../../kit/rate-limit-headers.ts';
-import { excerpt } from '../../kit/refusals.ts';
-import { systemPorts } from '../../ports.ts';
+} from '../../connector-kit/index.ts';
+import { systemPorts } from '../../platform/ports.ts';
 import type { ConditionDescription, ErrorDescription } from './description.ts';
 import { pathOf, valueAt } from './paths.ts';
 

@@ -1,4 +1,4 @@
-import { suggestion } from '../../config/suggest.ts';
+import { suggestion } from '../../values/suggest.ts';
 import type { HttpDescription } from './description.ts';
 import { parsePath } from './paths.ts';
 import { type Problem, wrong } from './problems.ts';

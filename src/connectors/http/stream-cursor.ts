@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { streamsCursor, validatorsCursor } from '../../kit/index.ts';
+import { streamsCursor, validatorsCursor } from '../../connector-kit/index.ts';
 import { fingerprint, type Pointer, pointerSchema } from './pages.ts';
 
 const position = z.union([z.string(), z.number()]);

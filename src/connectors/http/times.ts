@@ -1,4 +1,4 @@
-import { PermanentError } from '../../kit/index.ts';
+import { PermanentError } from '../../connector-kit/index.ts';
 import { type CursorDescription, type Format, timeFormats } from './description.ts';
 
 /** How far a stream has come: a time in ISO-8601, in milliseconds, so that people can read it; a number; or a text. */

@@ -1,5 +1,5 @@
-import { PermanentError, type Signal, type SyncResult } from '../../kit/index.ts';
-import { inSlices } from '../../slices.ts';
+import { PermanentError, type Signal, type SyncResult } from '../../connector-kit/index.ts';
+import { inSlices } from '../../platform/slices.ts';
 import type { CursorDescription, StreamDescription } from './description.ts';
 import { type Answer, fingerprint, isPerishable, nextPage, type Pointer } from './pages.ts';
 import { pathOf, valueAt } from './paths.ts';

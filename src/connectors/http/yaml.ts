@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { isNode, LineCounter, parseDocument } from 'yaml';
-import { describeError, SynclineError } from '../../errors.ts';
+import { describeError, SynclineError } from '../../contract/errors.ts';
 import { descriptionError, type LineOf } from './problems.ts';
 
 /** Larger than any description that people write. */

@@ -1,8 +1,7 @@
 import { lookup as systemLookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
-import { describeError } from '../../errors.ts';
-import { PermanentError, TransientError } from '../../kit/index.ts';
-import { isPublicAddress } from '../../kit/network.ts';
+import { isPublicAddress, PermanentError, TransientError } from '../../connector-kit/index.ts';
+import { describeError } from '../../contract/errors.ts';
 
 export type Lookup = (host: string) => Promise<{ address: string }[]>;
 

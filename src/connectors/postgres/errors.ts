@@ -1,5 +1,10 @@
-import { connectorErrorKind, describeError } from '../../errors.ts';
-import { CursorExpiredError, PermanentError, TransientError, UnauthorizedError } from '../../kit/index.ts';
+import {
+  CursorExpiredError,
+  PermanentError,
+  TransientError,
+  UnauthorizedError,
+} from '../../connector-kit/index.ts';
+import { connectorErrorKind, describeError } from '../../contract/errors.ts';
 
 /** What the engine understands, for whatever the driver or the server says. `index` is the statement that makes reading quick. */
 export function errorOf(error: unknown, index?: string): unknown {

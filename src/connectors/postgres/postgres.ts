@@ -6,8 +6,8 @@ import {
   type Signal,
   type SyncContext,
   type SyncResult,
-} from '../../kit/index.ts';
-import { systemPorts } from '../../ports.ts';
+} from '../../connector-kit/index.ts';
+import { systemPorts } from '../../platform/ports.ts';
 import type { Lookup } from './address.ts';
 import { configSchema, shownName, type TableConfig } from './config.ts';
 import { errorOf } from './errors.ts';

@@ -1,7 +1,12 @@
 import { createConnection, isIP, type Socket } from 'node:net';
 import pg from 'pg';
-import { PermanentError, type SyncContext, TransientError, UnauthorizedError } from '../../kit/index.ts';
-import { systemPorts } from '../../ports.ts';
+import {
+  PermanentError,
+  type SyncContext,
+  TransientError,
+  UnauthorizedError,
+} from '../../connector-kit/index.ts';
+import { systemPorts } from '../../platform/ports.ts';
 import { addressesOf, type Lookup } from './address.ts';
 import { type Bounds, boundAnswers } from './bounds.ts';
 import type { TableConfig } from './config.ts';

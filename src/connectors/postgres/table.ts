@@ -1,5 +1,5 @@
-import { nearest } from '../../config/suggest.ts';
-import { PermanentError } from '../../kit/index.ts';
+import { PermanentError } from '../../connector-kit/index.ts';
+import { nearest } from '../../values/suggest.ts';
 import { shownName, type TableConfig, type TableName, tableNameOf } from './config.ts';
 import type { Query } from './session.ts';
 import { quoted } from './statements.ts';

@@ -1,5 +1,5 @@
 import { Parser } from 'htmlparser2';
-import { contentHash, PermanentError, TransientError } from '../../kit/index.ts';
+import { contentHash, PermanentError, TransientError } from '../../connector-kit/index.ts';
 import { atomFeed } from './atom.ts';
 import { addressOf, type Feed, type Item } from './item.ts';
 import { jsonFeed } from './json-feed.ts';

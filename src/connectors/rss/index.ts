@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { SynclineError } from '../../errors.ts';
 import {
   bearer,
   type Connector,
@@ -14,7 +13,8 @@ import {
   streamsCursor,
   syncStreams,
   validatorsCursor,
-} from '../../kit/index.ts';
+} from '../../connector-kit/index.ts';
+import { SynclineError } from '../../contract/errors.ts';
 import { readFeed } from './feed.ts';
 import { mostItems } from './item.ts';
 import { newsOf } from './signals.ts';

@@ -1,4 +1,4 @@
-import { contentHash } from '../../kit/index.ts';
+import { contentHash } from '../../connector-kit/index.ts';
 import { parseDate } from './dates.ts';
 
 /** An item as every kind of feed has it. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { PermanentError } from '../../kit/index.ts';
+import { PermanentError } from '../../connector-kit/index.ts';
 import { type Feed, firstItems, itemOf } from './item.ts';
 
 /** Whatever is not as it should be is as good as absent: a feed is read as far as it can be. */

@@ -1,4 +1,4 @@
-import { contentHash, type Signal } from '../../kit/index.ts';
+import { contentHash, type Signal } from '../../connector-kit/index.ts';
 import type { Feed, Item } from './item.ts';
 
 /** Which items of a feed were seen, and in which version: short hashes of both. */

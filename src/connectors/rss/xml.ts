@@ -1,6 +1,6 @@
 import { decodeHTMLStrict } from 'entities';
 import { Parser } from 'htmlparser2';
-import { PermanentError, TransientError } from '../../kit/index.ts';
+import { PermanentError, TransientError } from '../../connector-kit/index.ts';
 
 /** An element of a feed. Names are in lower case, with the prefix that their namespace usually has. */
 export interface Element {

@@ -1,5 +1,5 @@
-import { isObject } from '../../is-object.ts';
-import { PermanentError } from '../../kit/index.ts';
+import { PermanentError } from '../../connector-kit/index.ts';
+import { isObject } from '../../values/is-object.ts';
 
 /** A stream to be read, by its name or id, and what else is to be said of it in the catalog. */
 export type StreamChoice =

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { PermanentError, type Signal, type SyncResult } from '../../kit/index.ts';
+import { PermanentError, type Signal, type SyncResult } from '../../connector-kit/index.ts';
 import { isEmptyState, mostEnds, type TapCursor } from './cursor.ts';
 import { parseMessage, type RecordMessage, type SchemaMessage } from './message.ts';
 import { hashOf, type RecordMap, signalOf } from './signal.ts';

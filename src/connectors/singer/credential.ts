@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { StandardSchemaV1 } from '@standard-schema/spec';
-import { isObject } from '../../is-object.ts';
-import { PermanentError, type SyncContext } from '../../kit/index.ts';
+import { PermanentError, type SyncContext } from '../../connector-kit/index.ts';
+import { isObject } from '../../values/is-object.ts';
 import type { TapFolder } from './folder.ts';
 
 /** What the connection's credential adds to the config of the tap; undefined where there is none. */

@@ -1,4 +1,4 @@
-import { systemPorts } from '../../ports.ts';
+import { systemPorts } from '../../platform/ports.ts';
 
 /** A catalog may be some megabytes; these bound what a process holds on to. */
 const mostCatalogs = 16;

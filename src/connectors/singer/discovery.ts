@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { PermanentError, type SyncContext } from '../../kit/index.ts';
+import { PermanentError, type SyncContext } from '../../connector-kit/index.ts';
 import { type StreamChoice, selectStreams, streamsOf } from './catalog.ts';
 import type { Discovered } from './discovered.ts';
 import { runTap, type TapRunOptions } from './run.ts';

@@ -1,7 +1,7 @@
 import { lstat, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { isObject } from '../../is-object.ts';
+import { isObject } from '../../values/is-object.ts';
 
 /** More than any configuration; what is larger is no configuration. */
 const mostConfigBytes = 1024 * 1024;

@@ -1,6 +1,6 @@
-import { isObject } from '../../is-object.ts';
-import { PermanentError } from '../../kit/index.ts';
-import { plain } from '../../plain.ts';
+import { PermanentError } from '../../connector-kit/index.ts';
+import { isObject } from '../../values/is-object.ts';
+import { plain } from '../../values/terminal-text.ts';
 import { asMark, parseExactly } from './exact.ts';
 
 export interface SchemaMessage {

@@ -1,5 +1,5 @@
-import { plain } from '../../plain.ts';
-import { secretName, secretTexts, withoutSecrets } from '../../secrets.ts';
+import { secretName, secretTexts, withoutSecrets } from '../../values/redact.ts';
+import { plain } from '../../values/terminal-text.ts';
 
 const longestText = 1000;
 /** `token=…`, `"api_key": "…"`, `Authorization: Bearer …`. Bounded, so that no text can keep it busy. */

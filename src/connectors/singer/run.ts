@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { PermanentError, TransientError, UnauthorizedError } from '../../kit/index.ts';
+import { PermanentError, TransientError, UnauthorizedError } from '../../connector-kit/index.ts';
 import { createLineSplitter, LineTooLongError } from './lines.ts';
 import { followStderr } from './stderr.ts';
 import { startTap, type TapEnd, type TapOptions } from './tap.ts';

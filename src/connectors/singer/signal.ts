@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { isObject } from '../../is-object.ts';
-import type { Signal } from '../../kit/index.ts';
-import { systemPorts } from '../../ports.ts';
+import type { Signal } from '../../connector-kit/index.ts';
+import { systemPorts } from '../../platform/ports.ts';
+import { isObject } from '../../values/is-object.ts';
 import type { RecordMessage, SchemaMessage } from './message.ts';
 
 /** Your own words for a record, or nothing for one that is of no interest. */

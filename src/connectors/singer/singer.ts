@@ -1,15 +1,15 @@
 import { resolve } from 'node:path';
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { z } from 'zod';
-import { SynclineError } from '../../errors.ts';
-import { isObject } from '../../is-object.ts';
 import {
   type Connector,
   defineConnector,
   PermanentError,
   type SyncContext,
   type SyncResult,
-} from '../../kit/index.ts';
+} from '../../connector-kit/index.ts';
+import { SynclineError } from '../../contract/errors.ts';
+import { isObject } from '../../values/is-object.ts';
 import type { StreamChoice } from './catalog.ts';
 import { createCollector } from './collect.ts';
 import { allowedFields, credentialFields, saveRenewed } from './credential.ts';

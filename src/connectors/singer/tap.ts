@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
-import { PermanentError } from '../../kit/index.ts';
-import { systemPorts } from '../../ports.ts';
+import { PermanentError } from '../../connector-kit/index.ts';
+import { systemPorts } from '../../platform/ports.ts';
 
 export interface TapOptions {
   command: readonly [string, ...string[]];

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { connectorErrorKind, describeError } from '../../errors.ts';
-import type { Signal, SyncContext, SyncResult } from '../../kit/index.ts';
+import type { Signal, SyncContext, SyncResult } from '../../connector-kit/index.ts';
+import { connectorErrorKind, describeError } from '../../contract/errors.ts';
 import { type Message, nextCursorOf, type Page, signalOf } from './messages.ts';
 import { ThreadGone } from './refusals.ts';
 import { earlier, isLater, latestOf, timestamp } from './timestamps.ts';

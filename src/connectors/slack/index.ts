@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { SynclineError } from '../../errors.ts';
 import {
   type Budget,
   bearer,
@@ -10,7 +9,8 @@ import {
   type OAuth2,
   streamsCursor,
   syncStreams,
-} from '../../kit/index.ts';
+} from '../../connector-kit/index.ts';
+import { SynclineError } from '../../contract/errors.ts';
 import { type ChannelReader, channelCursor, readChannel } from './channel.ts';
 import { pageSchema } from './messages.ts';
 import { refusal } from './refusals.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Signal, versionKey } from '../../kit/index.ts';
+import { type Signal, versionKey } from '../../connector-kit/index.ts';
 import { dateOf, timestamp } from './timestamps.ts';
 
 /** Apart from its name, what is not as it should be is as good as absent: one odd message must not stop a channel. */

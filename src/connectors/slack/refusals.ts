@@ -5,7 +5,7 @@ import {
   type ReceivedAnswer,
   TransientError,
   UnauthorizedError,
-} from '../../kit/index.ts';
+} from '../../connector-kit/index.ts';
 
 const needsUser = ['invalid_auth', 'not_authed', 'account_inactive', 'token_revoked', 'token_expired'];
 const mayPass = [

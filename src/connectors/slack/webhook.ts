@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Reaction, type Signal, slackSignature, type Webhook } from '../../kit/index.ts';
+import { type Reaction, type Signal, slackSignature, type Webhook } from '../../connector-kit/index.ts';
 import { deletedSignal, messageSchema, signalOf } from './messages.ts';
 import { timestamp } from './timestamps.ts';
 

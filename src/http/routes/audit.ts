@@ -1,5 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { auditEventJson } from '../../json.ts';
+import { auditEventJson } from '../../api/index.ts';
 import type { App } from '../context.ts';
 import { given, id, listJson, listOf, pageQuery, strict, text, time } from '../parts.ts';
 import { answer, problems, signedIn } from '../responses.ts';

@@ -1,10 +1,10 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
+import { iso } from '../../api/index.ts';
 import type { Config } from '../../config/settings.ts';
-import type { Arrival } from '../../credentials/finish.ts';
-import { SynclineError } from '../../errors.ts';
-import { iso } from '../../json.ts';
+import { SynclineError } from '../../contract/errors.ts';
+import type { Arrival } from '../../credentials/index.ts';
 import type { Syncline } from '../../syncline.ts';
 import {
   browserProof,

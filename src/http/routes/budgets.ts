@@ -1,5 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { budgetJson } from '../../json.ts';
+import { budgetJson } from '../../api/index.ts';
 import type { App } from '../context.ts';
 import { given, id, listJson, listOf, pageQuery, provider, strict, time } from '../parts.ts';
 import { answer, problems, signedIn } from '../responses.ts';

@@ -1,5 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { connectionJson, repairJson } from '../../json.ts';
+import { connectionJson, repairJson } from '../../api/index.ts';
 import { connectionFilter, connectionSchema, filterOf } from '../connection-schema.ts';
 import type { App } from '../context.ts';
 import { anyJson, given, id, reason, strict, text, time } from '../parts.ts';

@@ -1,6 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { cursorJson, iso } from '../../json.ts';
-import { isoTime } from '../../times.ts';
+import { cursorJson, iso } from '../../api/index.ts';
+import { isoTime } from '../../values/time-text.ts';
 import type { App } from '../context.ts';
 import { anyJson, given, id, listJson, listOf, pageQuery, strict, time, wholeInQuery } from '../parts.ts';
 import { answer, problems, signedIn } from '../responses.ts';

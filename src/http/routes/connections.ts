@@ -1,5 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { connectionJson, deletionJson } from '../../json.ts';
+import { connectionJson, deletionJson } from '../../api/index.ts';
 import { connectionFilter, connectionSchema, filterOf } from '../connection-schema.ts';
 import type { App } from '../context.ts';
 import { given, id, listJson, listOf, pageQuery, provider, reason, strict, text, time } from '../parts.ts';

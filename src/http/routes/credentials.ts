@@ -1,6 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import type { Secret } from '../../credentials/credential.ts';
-import { credentialJson } from '../../json.ts';
+import { credentialJson } from '../../api/index.ts';
+import type { Secret } from '../../contract/credential.ts';
 import type { App } from '../context.ts';
 import { given, id, listJson, listOf, pageQuery, provider, reason, strict, text, time } from '../parts.ts';
 import { answer, body, bodyProblems, nothing, problems, signedIn } from '../responses.ts';

@@ -1,10 +1,10 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { fedSignalJson } from '../../json.ts';
+import { fedSignalJson } from '../../api/index.ts';
 import type { App } from '../context.ts';
 import { flagInQuery, given, id, pageQuery, provider, strict, text, wholeInQuery } from '../parts.ts';
+import type { Slots } from '../request-limit.ts';
 import { answer, problems, signedIn } from '../responses.ts';
 import { fedSignalSchema } from '../signal-schema.ts';
-import type { Slots } from '../slots.ts';
 import { untilGone } from '../until-gone.ts';
 
 /** The feed: every signal, in an order that never changes behind a reader. Long polls have slots of their own. */

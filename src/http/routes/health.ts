@@ -1,8 +1,8 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { SynclineError } from '../../errors.ts';
-import { systemPorts } from '../../ports.ts';
+import { SynclineError } from '../../contract/errors.ts';
+import { systemPorts } from '../../platform/ports.ts';
 import type { Syncline } from '../../syncline.ts';
-import { isoTime } from '../../times.ts';
+import { isoTime } from '../../values/time-text.ts';
 import type { App } from '../context.ts';
 import { time } from '../parts.ts';
 import { answer } from '../responses.ts';

@@ -1,5 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { jobDetailJson, jobJson } from '../../json.ts';
+import { jobDetailJson, jobJson } from '../../api/index.ts';
 import { jobStatus } from '../connection-schema.ts';
 import type { App } from '../context.ts';
 import {

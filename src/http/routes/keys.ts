@@ -1,7 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { keyJson } from '../../json.ts';
+import { keyJson } from '../../api/index.ts';
 import type { App } from '../context.ts';
-import type { Credentials } from '../credentials.ts';
+import type { Credentials } from '../key-cache.ts';
 import { given, id, listJson, listOf, pageQuery, strict, text, time } from '../parts.ts';
 import { answer, body, bodyProblems, nothing, problems, signedIn } from '../responses.ts';
 

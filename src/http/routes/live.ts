@@ -5,9 +5,9 @@ import { openEventStream } from '../event-stream.ts';
 import { runLive, startingPoint } from '../live.ts';
 import { given, strict, text } from '../parts.ts';
 import { createPulses } from '../pulse.ts';
+import type { Slots } from '../request-limit.ts';
 import { problems, signedIn } from '../responses.ts';
 import { signalFilterQuery } from '../signal-schema.ts';
-import type { Slots } from '../slots.ts';
 import { untilGone } from '../until-gone.ts';
 
 export interface LiveParts {

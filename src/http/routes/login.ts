@@ -1,8 +1,8 @@
 import type { Context } from 'hono';
 import { getCookie } from 'hono/cookie';
-import type { Access } from '../../access.ts';
+import type { Access } from '../../api/index.ts';
 import type { App, HttpEnv } from '../context.ts';
-import type { Credentials } from '../credentials.ts';
+import type { Credentials } from '../key-cache.ts';
 import type { LocalLogin } from '../local-login.ts';
 import { page } from '../page.ts';
 import { Problem } from '../problem.ts';

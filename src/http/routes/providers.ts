@@ -1,5 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { providerJson } from '../../json.ts';
+import { providerJson } from '../../api/index.ts';
 import { operatorOnly } from '../auth.ts';
 import type { App } from '../context.ts';
 import { given, listJson, listOf, pageQuery, provider, strict, text, time } from '../parts.ts';

@@ -1,12 +1,11 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import type { Context, MiddlewareHandler } from 'hono';
 import { getCookie } from 'hono/cookie';
-import type { Access } from '../../access.ts';
+import type { Access, View } from '../../api/index.ts';
 import type { Syncline } from '../../syncline.ts';
-import type { View } from '../../view.ts';
 import { requireOwnOrigin, unauthenticated } from '../auth.ts';
 import type { App, HttpEnv } from '../context.ts';
-import type { Credentials } from '../credentials.ts';
+import type { Credentials } from '../key-cache.ts';
 import { id, strict } from '../parts.ts';
 import { answer, body, bodyProblems, nothing, problems, signedIn } from '../responses.ts';
 import { deleteSessionCookie, sessionCookie, setSessionCookie } from '../session-cookie.ts';

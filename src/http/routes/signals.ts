@@ -1,5 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { signalJson } from '../../json.ts';
+import { signalJson } from '../../api/index.ts';
 import type { App } from '../context.ts';
 import { flagInQuery, given, id, listJson, listOf, pageQuery, strict, timeInQuery } from '../parts.ts';
 import { answer, problems, signedIn } from '../responses.ts';

@@ -1,5 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { tenantJson } from '../../json.ts';
+import { tenantJson } from '../../api/index.ts';
 import { operatorOnly } from '../auth.ts';
 import type { App } from '../context.ts';
 import { given, id, listJson, listOf, pageQuery, strict, text, time } from '../parts.ts';

@@ -1,14 +1,14 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { SynclineError } from '../../errors.ts';
-import { webhookJson } from '../../json.ts';
+import { webhookJson } from '../../api/index.ts';
+import { SynclineError } from '../../contract/errors.ts';
 import type { Syncline } from '../../syncline.ts';
 import { bytesOf } from '../body.ts';
+import { createRoom } from '../body-budget.ts';
 import type { App, Limits } from '../context.ts';
 import { anyJson, given, id, strict, time } from '../parts.ts';
 import { Problem } from '../problem.ts';
+import { createSlots } from '../request-limit.ts';
 import { answer, body, bodyProblems, nothing, problems, signedIn } from '../responses.ts';
-import { createRoom } from '../room.ts';
-import { createSlots } from '../slots.ts';
 
 const tags = ['Webhooks'];
 

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Checked, findViolations } from '../../../bench/soak/invariants.ts';
-import { tenant, useDatabase } from '../../setup/database.ts';
+import { tenant, useDatabase } from '../../support/database.ts';
 
 const database = useDatabase();
 const connection = 'aaaaaaaa-0000-4000-8000-000000000001';

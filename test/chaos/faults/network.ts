@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Network } from '../../setup/network.ts';
-import { until } from '../../setup/until.ts';
+import type { Network } from '../../support/network.ts';
+import { until } from '../../support/until.ts';
 import { type Fault, leaseSeconds, type World } from '../world.ts';
 
 /** Bad weather for a while, between part of the fleet and Postgres. */

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { until } from '../../setup/until.ts';
+import { until } from '../../support/until.ts';
 import type { Member } from '../member.ts';
 import { type Fault, leaseSeconds, type World } from '../world.ts';
 

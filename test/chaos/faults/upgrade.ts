@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
-import { until } from '../../setup/until.ts';
+import { until } from '../../support/until.ts';
 import { createMember, type Member } from '../member.ts';
 import type { ChaosPostgres } from '../postgres.ts';
 import type { Fault, World } from '../world.ts';

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type HttpDescription, http } from '../../../src/connectors/index.ts';
 import { connectInMemory } from '../../../src/testing/index.ts';
-import { type ApiOptions, type Override, useJsonApis } from '../../providers/json-api.ts';
-import { recordingLogger } from '../../setup/log.ts';
+import { recordingLogger } from '../../support/log.ts';
+import { type ApiOptions, type Override, useJsonApis } from '../../support/providers/json-api.ts';
 import { describeApi } from './described.ts';
 
 const startApi = useJsonApis();

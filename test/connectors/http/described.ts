@@ -1,5 +1,5 @@
 import type { HttpDescription } from '../../../src/connectors/index.ts';
-import type { ApiOptions, JsonApi } from '../../providers/json-api.ts';
+import type { ApiOptions, JsonApi } from '../../support/providers/json-api.ts';
 
 type Stream = HttpDescription['streams'][string];
 

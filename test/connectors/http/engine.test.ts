@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { http } from '../../../src/connectors/index.ts';
-import { useJsonApis } from '../../providers/json-api.ts';
-import { tenant, useDatabase } from '../../setup/database.ts';
+import { tenant, useDatabase } from '../../support/database.ts';
+import { useJsonApis } from '../../support/providers/json-api.ts';
 import { describeApi } from './described.ts';
 
 const database = useDatabase();

@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Connector } from '../../../src/connector.ts';
 import { httpFromYaml } from '../../../src/connectors/index.ts';
+import type { Connector } from '../../../src/contract/connector.ts';
 import { connectInMemory, crashTest, type MemoryOptions } from '../../../src/testing/index.ts';
 
 const folder = new URL('../../../examples/http/', import.meta.url);

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { type WalkedStream, walkOn } from '../../../src/connectors/http/walk.ts';
 import { type HttpDescription, http } from '../../../src/connectors/index.ts';
-import { checkResult } from '../../../src/pipeline/page.ts';
+import { checkResult } from '../../../src/pipeline/result.ts';
 import { connectInMemory } from '../../../src/testing/index.ts';
-import { serve } from '../../providers/local-server.ts';
+import { serve } from '../../support/providers/local-server.ts';
 
 /** An API with one answer. */
 async function answering(body: string) {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { http } from '../../../src/connectors/index.ts';
 import { connectInMemory } from '../../../src/testing/index.ts';
-import { type ApiOptions, type Item, useJsonApis } from '../../providers/json-api.ts';
+import { type ApiOptions, type Item, useJsonApis } from '../../support/providers/json-api.ts';
 import { describeApi } from './described.ts';
 
 const startApi = useJsonApis();

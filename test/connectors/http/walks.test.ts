@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type HttpDescription, http } from '../../../src/connectors/index.ts';
 import { connectInMemory, crashTest, type MemoryConnection } from '../../../src/testing/index.ts';
-import { type ApiOptions, type Item, type JsonApi, useJsonApis } from '../../providers/json-api.ts';
+import { type ApiOptions, type Item, type JsonApi, useJsonApis } from '../../support/providers/json-api.ts';
 import { describeApi } from './described.ts';
 
 const startApi = useJsonApis();

@@ -1,7 +1,7 @@
 import { beforeEach, expect, it } from 'vitest';
 import { type Connector, type SyncContext, TransientError } from '../../../src/index.ts';
 import { memoryContext } from '../../../src/testing/context.ts';
-import { tenant, useDatabase } from '../../setup/database.ts';
+import { tenant, useDatabase } from '../../support/database.ts';
 import { useSource } from './source.ts';
 
 const database = useDatabase();

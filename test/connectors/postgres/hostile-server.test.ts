@@ -1,7 +1,7 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { connectorErrorKind } from '../../../src/errors.ts';
-import { useDatabase } from '../../setup/database.ts';
+import { connectorErrorKind } from '../../../src/contract/errors.ts';
+import { useDatabase } from '../../support/database.ts';
 import { useSource } from './source.ts';
 
 const source = useSource(useDatabase());

@@ -2,11 +2,11 @@ import { type AddressInfo, createServer } from 'node:net';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { addressesOf } from '../../../src/connectors/postgres/address.ts';
 import { configSchema } from '../../../src/connectors/postgres/config.ts';
-import { connectorErrorKind } from '../../../src/errors.ts';
+import { connectorErrorKind } from '../../../src/contract/errors.ts';
 import type { SyncResult } from '../../../src/index.ts';
-import { useDatabase } from '../../setup/database.ts';
-import { recordingLogger } from '../../setup/log.ts';
-import { until } from '../../setup/until.ts';
+import { useDatabase } from '../../support/database.ts';
+import { recordingLogger } from '../../support/log.ts';
+import { until } from '../../support/until.ts';
 import { useSource } from './source.ts';
 
 const database = useDatabase();

@@ -1,7 +1,7 @@
 import { type PostgresOptions, postgres } from '../../../src/connectors/postgres/postgres.ts';
 import type { Connector, SyncResult } from '../../../src/index.ts';
 import { type ContextOptions, memoryContext } from '../../../src/testing/context.ts';
-import type { TestDatabase } from '../../setup/database.ts';
+import type { TestDatabase } from '../../support/database.ts';
 
 interface Walked {
   pages: SyncResult[];

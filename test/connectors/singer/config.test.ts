@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { type SingerOptions, singer } from '../../../src/connectors/singer/singer.ts';
 import { newKey } from '../../credentials/handles.ts';
-import { tenant, useDatabase } from '../../setup/database.ts';
+import { tenant, useDatabase } from '../../support/database.ts';
 import { command, newFile, notesIn } from './tap.ts';
 
 const database = useDatabase();

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { tenant, useDatabase } from '../../setup/database.ts';
-import { startProcess } from '../../setup/process.ts';
-import { until } from '../../setup/until.ts';
+import { tenant, useDatabase } from '../../support/database.ts';
+import { startProcess } from '../../support/process.ts';
+import { until } from '../../support/until.ts';
 import { command, fixture, isRunning, newFile, notesIn, tap } from './tap.ts';
 
 const database = useDatabase();

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { createRedactor } from '../../../src/connectors/singer/redact.ts';
-import { connectorErrorKind } from '../../../src/errors.ts';
+import { connectorErrorKind } from '../../../src/contract/errors.ts';
 import { memoryContext } from '../../../src/testing/context.ts';
-import { recordingLogger } from '../../setup/log.ts';
-import { until } from '../../setup/until.ts';
+import { recordingLogger } from '../../support/log.ts';
+import { until } from '../../support/until.ts';
 import { fixture, isRunning, newFile, notesIn, runOnce, tap } from './tap.ts';
 
 const failure = (run: Promise<unknown>) =>

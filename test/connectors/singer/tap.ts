@@ -8,7 +8,7 @@ import { type SingerOptions, singer } from '../../../src/connectors/singer/singe
 import type { SyncResult } from '../../../src/index.ts';
 import { type ContextOptions, memoryContext } from '../../../src/testing/context.ts';
 
-const fixtures = new URL('../../fixtures/singer/', import.meta.url);
+const fixtures = new URL('../../support/fixtures/singer/', import.meta.url);
 export const fixture = (name: string) => fileURLToPath(new URL(name, fixtures));
 
 /** The fixture, as the command of a tap. */

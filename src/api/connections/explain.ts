@@ -1,0 +1,210 @@
+import { noCredential } from '../../contract/credential.ts';
+import { type Deletion, errorForTenants } from '../../runtime/index.ts';
+import type { ConnectionStatus } from '../../store/connections.ts';
+import type { EventRow } from '../../store/events.ts';
+import type { JobRow } from '../../store/jobs.ts';
+import type { ProcessRow } from '../../store/processes.ts';
+import { formatDuration } from '../../values/duration.ts';
+
+/** Why a connection is or is not syncing right now. */
+export interface Explanation {
+  state:
+    | 'paused'
+    | 'needs_auth'
+    | 'disabled'
+    | 'running'
+    | 'backing_off'
+    | 'waiting'
+    | 'unserved'
+    | 'scheduled'
+    | 'unplaced';
+  /** For a person. */
+  sentence: string;
+  /** When it runs next, as far as that can be known. */
+  nextRunAt: Date | undefined;
+}
+
+export interface Facts {
+  nowMs: number;
+  status: ConnectionStatus;
+  provider: string;
+  hasCredential: boolean;
+  nextRunAt: Date | undefined;
+  lastEndedAt: Date | undefined;
+  tickIntervalSeconds: number;
+  /** Queued or running. */
+  jobs: JobRow[];
+  lastEnded: JobRow | undefined;
+  /** What was done to it last, newest first. */
+  events: EventRow[];
+  processes: ProcessRow[];
+}
+
+/** One honest sentence. What stands in the way comes first; when nothing does, when it runs next. */
+export function explain(facts: Facts): Explanation {
+  if (facts.status !== 'active') return inactive(facts);
+  const running = facts.jobs.find((job) => job.status === 'running');
+  if (running) return underWay(facts, running);
+  const queued = facts.jobs
+    .filter((job) => job.status === 'queued')
+    .sort((a, b) => startMs(a) - startMs(b))
+    .at(0);
+  return queued ? inLine(facts, queued) : unplaced(facts);
+}
+
+export function explainDeletion({ deletedSignals, estimatedSignals, error }: Deletion): Explanation {
+  const done = `${deletedSignals.toLocaleString('en')} of about ${estimatedSignals.toLocaleString('en')} signals deleted`;
+  return { state: 'disabled', sentence: `Being deleted: ${done}.${failureOf(error)}`, nextRunAt: undefined };
+}
+
+function failureOf(error: string | undefined): string {
+  if (error === undefined) return '';
+  if (error === errorForTenants) return ` ${error}`;
+  return ` The last batch failed and is retried: ${sentenceEnd(error)}`;
+}
+
+function inactive(facts: Facts): Explanation {
+  const { status, events, jobs, nowMs } = facts;
+  const finishing = jobs.some((job) => job.status === 'running')
+    ? ' A run that had begun is still finishing.'
+    : '';
+  const event = events.find(({ kind }) => kind === `connection.${status}`);
+  const since = event ? ` ${ago(event.created_at, nowMs)}` : '';
+  const because = event?.reason ? `: ${sentenceEnd(event.reason)}` : '.';
+  const nextRunAt = undefined;
+  switch (status) {
+    case 'needs_auth':
+      if (hadNoCredential(facts, event))
+        return {
+          state: 'needs_auth',
+          sentence: `Waiting for authorization: no credential has been provided yet. It runs as soon as consent is given, or a credential is attached.${finishing}`,
+          nextRunAt,
+        };
+      return {
+        state: 'needs_auth',
+        sentence: `The provider refused its credentials${since}${because} It runs again once its credential is replaced, or it is resumed.${finishing}`,
+        nextRunAt,
+      };
+    case 'paused':
+      return {
+        state: 'paused',
+        sentence: `It was paused${event ? ` by ${event.actor}` : ''}${since}${because} Nothing runs until it is resumed.${finishing}`,
+        nextRunAt,
+      };
+    default:
+      return {
+        state: 'disabled',
+        sentence: `It is disabled. Nothing runs until it is active again.${finishing}`,
+        nextRunAt,
+      };
+  }
+}
+
+/** No provider refused anything: it was created without a credential, or ran without one. */
+function hadNoCredential({ hasCredential, lastEnded }: Facts, event: EventRow | undefined): boolean {
+  if (hasCredential) return false;
+  return event ? event.reason === noCredential : lastEnded === undefined;
+}
+
+function underWay({ nowMs, processes }: Facts, job: JobRow): Explanation {
+  const process = processes.find(({ id }) => id === job.process_id);
+  const since = job.started_at ? `, since ${formatDuration(nowMs - job.started_at.getTime())}` : '';
+  const where =
+    job.process_id === null
+      ? ', by a worker that is none of ours'
+      : process?.alive
+        ? process.host === null
+          ? ''
+          : `, on ${process.host} (process ${process.pid})`
+        : '; its process no longer answers, so the job goes back into the queue within seconds';
+  const attempt = job.attempts > 0 ? `, after ${times(job.attempts)}` : '';
+  return {
+    state: 'running',
+    sentence: `It is running now: ${job.job_type} sync${since}${attempt}${where}.`,
+    nextRunAt: job.started_at ?? undefined,
+  };
+}
+
+function inLine(facts: Facts, job: JobRow): Explanation {
+  const { nowMs, provider } = facts;
+  const nextRunAt = new Date(startMs(job));
+  if (startMs(job) > nowMs) {
+    if (job.retry_after && job.retry_after.getTime() > nowMs)
+      return {
+        state: 'backing_off',
+        sentence: `It waits${whatFor(job)}${reason(job)} The next try is ${inTime(nextRunAt, nowMs)}.`,
+        nextRunAt,
+      };
+    return {
+      state: 'scheduled',
+      sentence: `Its next ${job.job_type} run is ${inTime(nextRunAt, nowMs)}${lastRun(facts)}.`,
+      nextRunAt,
+    };
+  }
+  const due = `Its ${job.job_type} run has been due since ${nextRunAt.toISOString()} (${formatDuration(nowMs - startMs(job))})`;
+  const alive = facts.processes.filter((process) => process.alive);
+  if (alive.length === 0)
+    return {
+      state: 'unserved',
+      sentence: `${due}, but no executor is running. Start one: \`syncline start\`.`,
+      nextRunAt,
+    };
+  if (!alive.some(({ providers }) => providers.includes(provider)))
+    return {
+      state: 'unserved',
+      sentence: `${due}, but none of the ${alive.length} running executors has a connector for "${provider}".`,
+      nextRunAt,
+    };
+  return {
+    state: 'waiting',
+    sentence: `${due}; it waits for a free slot in ${alive.length === 1 ? 'the one running executor' : `one of ${alive.length} running executors`}.`,
+    nextRunAt,
+  };
+}
+
+function unplaced(facts: Facts): Explanation {
+  const { nextRunAt, nowMs, tickIntervalSeconds } = facts;
+  const last = lastRun(facts);
+  if (nextRunAt && nextRunAt.getTime() > nowMs + tickIntervalSeconds * 1000)
+    return {
+      state: 'scheduled',
+      sentence: `Nothing to do: its next run is ${inTime(nextRunAt, nowMs)}${last}.`,
+      nextRunAt,
+    };
+  return {
+    state: 'unplaced',
+    sentence: `It is due${last}; a scheduler places its run within ${tickIntervalSeconds} s, if one is running.`,
+    nextRunAt,
+  };
+}
+
+function lastRun({ lastEnded, lastEndedAt, nowMs }: Facts): string {
+  const at = lastEnded?.finished_at ?? lastEndedAt;
+  if (!at) return '; it has never run';
+  const verdict =
+    lastEnded?.status === 'failed' ? `failed${shortError(lastEnded)}` : (lastEnded?.status ?? 'ended');
+  return `; the last one ${verdict} ${ago(at, nowMs)}`;
+}
+
+const startMs = (job: JobRow) => Math.max(job.scheduled_at.getTime(), job.retry_after?.getTime() ?? 0);
+const times = (failures: number) => (failures === 1 ? 'one failure' : `${failures} failures`);
+/** A page that follows another, or a full sync, may have to wait without having failed. */
+function whatFor(job: JobRow): string {
+  if (isParked(job) || hasDied(job)) return '';
+  return job.attempts > 0 ? ` after ${times(job.attempts)}` : ' before it goes on';
+}
+/** There was no budget for it. */
+const isParked = (job: JobRow) => (job.error as { parked?: unknown } | null)?.parked === true;
+/** Its process died, several times in a row. */
+const hasDied = (job: JobRow) => (job.error as { kind?: unknown } | null)?.kind === 'process_died';
+/** Others may have written anything there. */
+function messageOf(job: JobRow): string | undefined {
+  const message = (job.error as { message?: unknown } | null)?.message;
+  return typeof message === 'string' ? message : undefined;
+}
+const reason = (job: JobRow) => (messageOf(job) ? `: ${sentenceEnd(messageOf(job) as string)}` : '.');
+const shortError = (job: JobRow) => (messageOf(job) ? ` (${messageOf(job)?.slice(0, 200)})` : '');
+const sentenceEnd = (text: string) => (/[.!?]$/.test(text.trim()) ? text.trim() : `${text.trim()}.`);
+const ago = (at: Date, nowMs: number) => `${formatDuration(nowMs - at.getTime())} ago (${at.toISOString()})`;
+const inTime = (at: Date, nowMs: number) =>
+  `in ${formatDuration(at.getTime() - nowMs)} (${at.toISOString()})`;

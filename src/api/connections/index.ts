@@ -1,0 +1,296 @@
+import type { Doer, Recorder } from '../../caller/audit.ts';
+import type { Who } from '../../caller/caller.ts';
+import { changeConnection, existingConnection } from '../../caller/connection-access.ts';
+import { mapPage, type Page, type PageRequest, pageLimit, pageOf } from '../../caller/keyset.ts';
+import type { Config } from '../../config/settings.ts';
+import type { Connector } from '../../contract/connector.ts';
+import { changeCredential, requireCredential } from '../../credentials/index.ts';
+import type { Ports } from '../../platform/ports.ts';
+import { formatInstant } from '../../schedule/instant.ts';
+import { isAllowedInterval } from '../../schedule/interval.ts';
+import { jitterRange, sampleJitter } from '../../schedule/jitter.ts';
+import { previewRuns } from '../../schedule/preview.ts';
+import { type PendingState, reschedule } from '../../schedule/reschedule.ts';
+import { allowedInterval, syncOf } from '../../schedule/sync-metadata.ts';
+import type { ConnectionFilter } from '../../store/connection-lists.ts';
+import { insertConnection, writeSync } from '../../store/connections.ts';
+import type { Database, Queryable } from '../../store/database.ts';
+import { listCursors } from '../../store/job-lists.ts';
+import { findPendingJob, lockWaitingJob, moveJob } from '../../store/jobs.ts';
+import { upsertProvider } from '../../store/providers.ts';
+import { invalid, requireSmall, requireText, requireUuid, requireWhole } from '../../values/arguments.ts';
+import type { ReadJson } from '../../values/stored-json.ts';
+import { historyKey, keyInHistory } from '../jobs/index.ts';
+import { createBulk } from './bulk.ts';
+import { changeConfig, mostConfigBytes, requireConfig } from './config.ts';
+import { createControl } from './lifecycle.ts';
+import { listPage, recentOf, requireFilter } from './list.ts';
+import { type Connection, readSync, toConnection } from './model.ts';
+
+/** A cursor that a run stored. */
+export interface PastCursor {
+  jobId: string;
+  at: Date;
+  cursor: unknown;
+  /** Whether the connection stands there now. */
+  current: boolean;
+}
+
+export interface ListedConnections extends ConnectionFilter, PageRequest {
+  /** Adds each connection's last runs. */
+  recent?: boolean | undefined;
+}
+
+/** The window in which a run is expected to start. */
+export interface PreviewedRun {
+  earliest: Date;
+  latest: Date;
+}
+
+export interface SchedulePreview {
+  connection: Connection;
+  /** Whether a job for the first of the runs is already queued or running. */
+  pending: 'queued' | 'running' | undefined;
+  /** Empty while the connection is not active. */
+  runs: PreviewedRun[];
+}
+
+/** The most runs a preview gives: beyond it, the windows of jitter say nothing any more. */
+const mostPreviewedRuns = 100;
+
+/** Of a hundred connections many may be held; a step has no time to wait long for each of them. */
+const bulkPatienceMs = 1000;
+
+export function createConnections({
+  db,
+  config,
+  ports,
+  connectors,
+  who,
+  record,
+  json,
+  continueDeletions,
+}: {
+  db: Database;
+  config: Config['scheduler'];
+  ports: Ports;
+  connectors: ReadonlyMap<string, Connector>;
+  who: Who;
+  record: Recorder;
+  json: ReadJson;
+  continueDeletions: () => void;
+}) {
+  const control = createControl({ db, config, ports, who, record, continueDeletions });
+  const hastily = createControl({
+    db,
+    config,
+    ports,
+    who,
+    record,
+    continueDeletions,
+    lockTimeoutMs: bulkPatienceMs,
+  });
+  return {
+    ...control,
+
+    /** Goes to another cursor; see `control.rewind`. */
+    async rewind(...args: Parameters<typeof control.rewind>): Promise<Connection> {
+      await control.rewind(...args);
+      return toConnection(await existingConnection(db, args[0]), config);
+    },
+
+    /**
+     * A provider that has a connector here is registered by the way. Where the connector has `oauth2` that is not
+     * optional, a connection without a credential begins as `needs_auth`, and runs as soon as it has one.
+     */
+    async create(
+      input: {
+        tenantId: string;
+        provider: string;
+        externalId?: string | undefined;
+        /** What opens the provider for it: one of the same tenant, for the same provider. */
+        credentialId?: string | undefined;
+        intervalSeconds?: number | undefined;
+        config?: Record<string, unknown> | undefined;
+        metadata?: Record<string, unknown> | undefined;
+      },
+      doer: Doer = {},
+    ): Promise<Connection> {
+      requireUuid('tenantId', input.tenantId);
+      requireText('provider', input.provider, 200);
+      if (input.externalId !== undefined) requireText('externalId', input.externalId, 500);
+      if (input.intervalSeconds !== undefined) requireInterval(input.intervalSeconds, config);
+      await requireConfig('config', input.config, connectors.get(input.provider));
+      requireSmall('metadata', input.metadata, mostConfigBytes);
+      const now = await db.now();
+      const id = ports.newId();
+      const connector = connectors.get(input.provider);
+      // Without a credential its run could only fail; the first consent, or the first credential, makes it active.
+      const waits = input.credentialId === undefined && needsCredential(connector);
+      const sync = {
+        ...syncOf(input.metadata),
+        ...(!waits && { first_activated_at: now.toISOString() }),
+        ...(input.intervalSeconds !== undefined && { interval_seconds: input.intervalSeconds }),
+      };
+      if (connector)
+        await upsertProvider(db, now, { slug: input.provider, displayName: connector.name, authType: null });
+      await db.transaction(async (tx) => {
+        const { tenantId, provider, credentialId } = input;
+        if (credentialId !== undefined) await requireCredential(tx, credentialId, { tenantId, provider });
+        await insertConnection(tx, now, {
+          id,
+          tenantId,
+          provider,
+          externalId: input.externalId ?? null,
+          credentialId: credentialId ?? null,
+          status: waits ? 'needs_auth' : 'active',
+          metadata: { ...input.metadata, sync },
+          config: input.config ?? {},
+        });
+        const concerns = { tenantId: input.tenantId, connectionId: id };
+        await record(tx, now, { ...concerns, kind: 'connection.created' }, doer);
+      });
+      return toConnection(await existingConnection(db, id), config);
+    },
+
+    /** Reads a connection, with what its metadata says of its schedule. */
+    async get(id: string): Promise<Connection> {
+      return toConnection(await existingConnection(db, id), config);
+    },
+
+    /** Connections in the order of their ids, which is about the order in which they were made. */
+    async list(request: ListedConnections = {}): Promise<Page<Connection>> {
+      const { cursor, limit: wanted, recent = false, ...filter } = request;
+      const limit = pageLimit(wanted);
+      requireFilter(filter);
+      const page = await listPage(db, filter, cursor, limit);
+      const runs = recent ? await recentOf(db, page.items) : undefined;
+      return mapPage(page, (row) => ({
+        ...toConnection(row, config),
+        ...(runs && { recent: runs.get(row.id) ?? [] }),
+      }));
+    },
+
+    /** The cursors that its runs have stored, newest first, as far back as ended jobs are kept. */
+    async cursors(id: string, { cursor, limit: wanted }: PageRequest = {}): Promise<Page<PastCursor>> {
+      const limit = pageLimit(wanted);
+      const before = historyKey(cursor);
+      await existingConnection(db, id);
+      const rows = await listCursors(db, id, { before, limit: limit + 1 });
+      return mapPage(pageOf('history', rows, keyInHistory), (row) => ({
+        jobId: row.id,
+        at: row.at,
+        cursor: json(row.next_cursor),
+        current: row.current,
+      }));
+    },
+
+    ...createBulk({ db, ports, control: hastily }),
+
+    /** Gives it another credential, or with null none. One that waited for its user runs again. */
+    async setCredential(id: string, credentialId: string | null, doer: Doer = {}): Promise<Connection> {
+      await changeCredential({ db, ports, record }, id, credentialId, doer);
+      return toConnection(await existingConnection(db, id), config);
+    },
+
+    /** Tells its connector something else, from its next run on. */
+    async setConfig(
+      id: string,
+      connectionConfig: Record<string, unknown>,
+      doer: Doer = {},
+    ): Promise<Connection> {
+      await changeConfig({ db, record, connectors }, id, connectionConfig, doer);
+      return toConnection(await existingConnection(db, id), config);
+    },
+
+    /** Sets the connection's own interval and re-places its next run accordingly. */
+    async setInterval(id: string, intervalSeconds: number, doer: Doer = {}): Promise<Connection> {
+      requireInterval(intervalSeconds, config);
+      return changeInterval(id, intervalSeconds, doer);
+    },
+
+    /** Goes back to the default interval and re-places the next run accordingly. */
+    async clearInterval(id: string, doer: Doer = {}): Promise<Connection> {
+      return changeInterval(id, null, doer);
+    },
+
+    /** Makes a connection active; the first time sets `first_activated_at`. */
+    async activate(id: string, doer: Doer = {}): Promise<Connection> {
+      await control.resume(id, doer);
+      return toConnection(await existingConnection(db, id), config);
+    },
+
+    /** When the next runs are expected, as things stand. */
+    async preview(id: string, { runs = 5 }: { runs?: number } = {}): Promise<SchedulePreview> {
+      requireWhole('runs', runs, 1, mostPreviewedRuns);
+      const connection = toConnection(await existingConnection(db, id), config);
+      const pending = await findPendingJob(db, id);
+      if (connection.status !== 'active') return { connection, pending: pending?.status, runs: [] };
+      const windows = previewRuns(
+        {
+          lastEndedMs: connection.lastEndedAt?.getTime(),
+          nextRunAtMs: connection.sync.nextRunAt?.getTime(),
+          pendingAtMs: pending?.scheduled_at.getTime(),
+          baseSeconds: connection.sync.baseIntervalSeconds,
+          jitter: config,
+          tickIntervalSeconds: config.tickIntervalSeconds,
+          nowMs: ports.now(),
+        },
+        runs,
+      );
+      return {
+        connection,
+        pending: pending?.status,
+        runs: windows.map(({ earliestMs, latestMs }) => ({
+          earliest: new Date(earliestMs),
+          latest: new Date(latestMs),
+        })),
+      };
+    },
+  };
+
+  async function changeInterval(id: string, intervalSeconds: number | null, doer: Doer): Promise<Connection> {
+    return changeConnection({ db }, id, async (tx, row, now) => {
+      const nowMs = now.getTime();
+      const waiting = await lockWaitingJob(tx, id);
+      const baseSeconds = intervalSeconds ?? config.defaultIntervalSeconds;
+      const jitterSeconds = sampleJitter(jitterRange(baseSeconds, config), ports.random());
+      const { nextRunAtMs, job } = reschedule({
+        pending: await pendingState(tx, id, waiting?.scheduled_at, nowMs),
+        lastEndedMs: row.last_incremental_ended_at?.getTime(),
+        baseSeconds,
+        jitterSeconds,
+        nowMs,
+      });
+      if (job && waiting) await moveJob(tx, now, waiting.id, new Date(job.scheduledAtMs));
+      const keys = {
+        ...(intervalSeconds !== null && { interval_seconds: intervalSeconds }),
+        ...(nextRunAtMs !== undefined && { next_run_at: formatInstant(nextRunAtMs) }),
+        ...(job && { last_jitter_seconds: jitterSeconds }),
+      };
+      await writeSync(tx, now, id, keys, intervalSeconds === null ? 'interval_seconds' : undefined);
+      const detail = { from: readSync(row, config).intervalSeconds ?? null, to: intervalSeconds };
+      const concerns = { tenantId: row.tenant_id, connectionId: id };
+      await record(tx, now, { ...concerns, kind: 'connection.interval_changed', detail }, doer);
+      return toConnection(await existingConnection(tx, id), config);
+    });
+  }
+}
+
+const needsCredential = (connector: Connector | undefined) =>
+  connector?.oauth2 !== undefined && !connector.oauth2.optional;
+
+async function pendingState(
+  tx: Queryable,
+  id: string,
+  waitingUntil: Date | undefined,
+  nowMs: number,
+): Promise<PendingState> {
+  if (waitingUntil && waitingUntil.getTime() > nowMs) return 'placed';
+  return (await findPendingJob(tx, id)) ? 'under way' : 'none';
+}
+
+function requireInterval(seconds: number, config: Config['scheduler']): void {
+  if (!isAllowedInterval(seconds, config))
+    throw invalid(`intervalSeconds is ${seconds}; it must be ${allowedInterval(config)}.`);
+}

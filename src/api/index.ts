@@ -1,0 +1,142 @@
+import { createBudgets } from '../budgets/index.ts';
+import { recorder } from '../caller/audit.ts';
+import type { Who } from '../caller/caller.ts';
+import type { Config } from '../config/settings.ts';
+import type { Connector } from '../contract/connector.ts';
+import type { Vault } from '../credentials/index.ts';
+import { createAuthorize, createCredentialStore } from '../credentials/index.ts';
+import type { FeedReader, FeedWatch } from '../feed/index.ts';
+import { createConsumers, createFeed, createSignals } from '../feed/index.ts';
+import type { Ports } from '../platform/ports.ts';
+import type { Database } from '../store/database.ts';
+import type { ReadJson } from '../values/stored-json.ts';
+import { createWebhooks } from '../webhooks/index.ts';
+import { createKeys } from './access.ts';
+import { createAudit } from './audit.ts';
+import { createConnections } from './connections/index.ts';
+import { createRepair } from './connections/repair.ts';
+import { createJobs } from './jobs/index.ts';
+import { createProviders, createTenants } from './registry.ts';
+import { createStats } from './stats.ts';
+import { createSystem } from './system.ts';
+
+export interface ViewContext {
+  /** Limited to what may be seen. */
+  db: Database;
+  ports: Ports;
+  who: Who;
+  config: Config;
+  connectors: ReadonlyMap<string, Connector>;
+  vault: Vault;
+  reader: FeedReader;
+  watch: FeedWatch;
+  /** What becomes of stored JSON that is only passed on: payloads, cursors of jobs, details of events. */
+  json: ReadJson;
+  /** Has this process continue open deletions in the background. */
+  continueDeletions: () => void;
+  /** Turns what the driver throws into something that can be understood. */
+  explain: (error: unknown) => unknown;
+}
+
+export type View = ReturnType<typeof createView>;
+
+/** Everything that can be seen and done, by one tenant or by the operator. */
+export function createView(context: ViewContext) {
+  const { db, ports, who, config, explain } = context;
+  const record = recorder(ports, who);
+  const shared = { ...context, record };
+  const feed = createFeed(context);
+  return {
+    who,
+    tenants: explainedAll(createTenants(shared), explain),
+    providers: explainedAll(createProviders(shared), explain),
+    connections: explainedAll(
+      { ...createConnections({ ...shared, config: config.scheduler }), ...createRepair(shared) },
+      explain,
+    ),
+    credentials: explainedAll(
+      { ...createCredentialStore(shared), authorize: createAuthorize({ ...context, config: config.server }) },
+      explain,
+    ),
+    jobs: explainedAll(createJobs(shared), explain),
+    signals: {
+      ...explainedAll({ ...createSignals(context), read: feed.read }, explain),
+      feed: (...args: Parameters<typeof feed.feed>) => explainedEach(feed.feed(...args), explain),
+    },
+    consumers: explainedAll(createConsumers(shared), explain),
+    stats: explainedAll(createStats({ db, who, config }), explain),
+    budgets: explainedAll(createBudgets(shared), explain),
+    audit: explainedAll(createAudit(shared), explain),
+    keys: explainedAll(createKeys(shared), explain),
+    webhooks: explainedAll(createWebhooks(shared), explain),
+    ...explainedAll({ system: createSystem({ db, who, config }) }, explain),
+  };
+}
+
+type Explain = ViewContext['explain'];
+
+export const explained = <T>(work: Promise<T>, explain: Explain): Promise<T> =>
+  work.catch((error: unknown) => {
+    throw explain(error);
+  });
+
+export function explainedAll<Api extends Record<string, (...args: never[]) => Promise<unknown>>>(
+  api: Api,
+  explain: Explain,
+): Api {
+  const methods = Object.entries(api).map(([name, method]) => [
+    name,
+    (...args: never[]) => explained(method(...args), explain),
+  ]);
+  return Object.fromEntries(methods) as Api;
+}
+
+async function* explainedEach<T>(items: AsyncGenerator<T>, explain: Explain): AsyncGenerator<T> {
+  try {
+    yield* items;
+  } catch (error) {
+    throw explain(error);
+  }
+}
+
+export {
+  type Access,
+  type ApiKey,
+  createAccess,
+  hashOf,
+  type Identity,
+  publicPrefix,
+  type Refused,
+} from './access.ts';
+export type { AuditEvent } from './audit.ts';
+export { requireConfig } from './connections/config.ts';
+export type { Explanation } from './connections/explain.ts';
+export type { PreviewedRun, SchedulePreview } from './connections/index.ts';
+export type { ConnectionEvent, Triggered } from './connections/lifecycle.ts';
+export type { Connection, ConnectionSync } from './connections/model.ts';
+export type { RepairedConnection, RepairRequest } from './connections/repair.ts';
+export type { Attempt, JobDetail } from './jobs/detail.ts';
+export type { Job } from './jobs/index.ts';
+export {
+  auditEventJson,
+  budgetJson,
+  connectionJson,
+  consumerJson,
+  credentialJson,
+  cursorJson,
+  deletionJson,
+  eventJson,
+  explanationJson,
+  fedSignalJson,
+  iso,
+  jobDetailJson,
+  jobJson,
+  keyJson,
+  providerJson,
+  repairJson,
+  signalJson,
+  tenantJson,
+  webhookJson,
+} from './json.ts';
+export type { Attention, Load, Overview, Series } from './stats.ts';
+export type { SystemInfo } from './system.ts';

@@ -1,0 +1,274 @@
+import type { Doer, Recorder } from '../../caller/audit.ts';
+import type { Who } from '../../caller/caller.ts';
+import { requireNotDeleting } from '../../caller/connection-access.ts';
+import {
+  filteredPage,
+  filteredPageById,
+  instantPart,
+  keyOf,
+  mapPage,
+  type Page,
+  type PageRequest,
+  pageLimit,
+  uuidPart,
+} from '../../caller/keyset.ts';
+import { firstIdAt } from '../../caller/time-ids.ts';
+import type { JobType } from '../../contract/connector.ts';
+import { SynclineError } from '../../contract/errors.ts';
+import { maxPriorityOf } from '../../pipeline/trigger.ts';
+import type { Ports } from '../../platform/ports.ts';
+import { findAttempts } from '../../store/attempts.ts';
+import { lockConnection } from '../../store/connections.ts';
+import type { Database, Queryable } from '../../store/database.ts';
+import { type HistoryKey, lastJobListed, listHistory, listJobs } from '../../store/job-lists.ts';
+import {
+  bringForward,
+  cancelJob,
+  findJob,
+  type JobRow,
+  type JobStatus,
+  type JobWithCursors,
+  pendingJobs,
+} from '../../store/jobs.ts';
+import type { Listed } from '../../store/page-bytes.ts';
+import { insertFollowUps } from '../../store/settlements.ts';
+import { recheckRuns, wakeExecutors } from '../../store/wake.ts';
+import { notFound, requireOneOf, requireUuid } from '../../values/arguments.ts';
+import { isObject } from '../../values/is-object.ts';
+import type { ReadJson } from '../../values/stored-json.ts';
+import { detailOf, type JobDetail } from './detail.ts';
+
+/** One run of a connector, waiting, under way or ended. */
+export interface Job {
+  id: string;
+  tenantId: string;
+  provider: string;
+  connectionId: string;
+  /** What the provider calls its connection. */
+  connectionName: string | undefined;
+  type: JobType;
+  status: JobStatus;
+  priority: number;
+  /** Failures so far. */
+  attempts: number;
+  scheduledAt: Date;
+  /** It is not tried before this time. */
+  retryAfter: Date | undefined;
+  startedAt: Date | undefined;
+  finishedAt: Date | undefined;
+  /** Its own cursor, if it has one. */
+  cursor: unknown;
+  /** The cursor that it stored. */
+  nextCursor: unknown;
+  /** New signals that it stored. */
+  signals: number;
+  /** What went wrong last. */
+  error: JobFailure | undefined;
+  /** Queued, but its connection is not active or runs another job. */
+  blocked: boolean;
+  createdAt: Date;
+}
+
+export interface JobFailure {
+  kind: string;
+  name: string;
+  message: string;
+  at: string;
+  /** There was no budget for it: it waits, and nothing has failed. */
+  parked?: boolean;
+}
+
+export interface ListedJobs extends PageRequest {
+  connectionId?: string | undefined;
+  tenantId?: string | undefined;
+  status?: JobStatus | undefined;
+  provider?: string | undefined;
+  type?: JobType | undefined;
+  /** Made (by their ids) at or after, and before. */
+  since?: Date | undefined;
+  until?: Date | undefined;
+}
+
+const jobStatuses = ['queued', 'running', 'succeeded', 'failed', 'cancelled'] as const;
+export const jobTypes = ['incremental', 'full', 'webhook'] as const;
+
+export function createJobs({
+  db,
+  ports,
+  who,
+  record,
+  json,
+}: {
+  db: Database;
+  ports: Ports;
+  who: Who;
+  record: Recorder;
+  json: ReadJson;
+}) {
+  const failureOf = (error: unknown) => readableFailure(error, who);
+  const toJob = (row: JobWithCursors): Job => ({ ...jobOf(row, json), error: failureOf(row.error) });
+  return {
+    /** The newest first: by when they were made, of one connection by when they last changed. */
+    async list(request: ListedJobs = {}): Promise<Page<Job>> {
+      const { cursor, limit: wanted, connectionId, tenantId, status, provider, type, since, until } = request;
+      const limit = pageLimit(wanted);
+      if (status !== undefined) requireOneOf('status', status, jobStatuses);
+      if (type !== undefined) requireOneOf('type', type, jobTypes);
+      if (tenantId !== undefined) requireUuid('tenantId', tenantId);
+      if (connectionId !== undefined) requireUuid('connection', connectionId);
+      const times = { from: firstIdAt('since', since), until: firstIdAt('until', until) };
+      const filter = { tenantId, status, provider, type, ...times };
+      const page: Page<JobWithCursors> = await (connectionId === undefined
+        ? byId()
+        : byConnection(connectionId));
+      return mapPage(page, toJob);
+
+      function byId(): Promise<Page<JobWithCursors>> {
+        return filteredPageById(
+          'jobs',
+          { cursor, limit, filter },
+          (before, bounds) => listJobs(db, filter, { before, ...bounds }),
+          (before, scan) => lastJobListed(db, filter, { before, scan }),
+        );
+      }
+
+      async function byConnection(id: string): Promise<Page<JobWithCursors & HistoryKey & Listed>> {
+        const rows = await listHistory(db, id, filter, { before: historyKey(cursor), limit: limit + 1 });
+        // What a connection ran is bounded by how long jobs are kept, so it is read to the end.
+        return filteredPage('history', rows, keyInHistory, async () => undefined);
+      }
+    },
+
+    /** A job with all its runs, as far as they are kept. */
+    async get(id: string): Promise<JobDetail> {
+      const row = await existing(id);
+      const attempts = await findAttempts(db, id);
+      const runs = attempts.map((attempt) => ({ ...attempt, error: failureOf(attempt.error) }));
+      return detailOf(toJob(row), row.claim_id, runs, ports.now());
+    },
+
+    /**
+     * Ends a job that is queued or running. A running one is aborted, and nothing that it still finds is stored. The
+     * connection's next run comes at its usual time, counted from now.
+     */
+    async cancel(id: string, doer: Doer = {}): Promise<Job> {
+      return change(id, async (tx, job, now) => {
+        if (job.status !== 'queued' && job.status !== 'running')
+          throw new SynclineError('CONFLICT', `Job ${id} has ended already: it is ${job.status}.`);
+        await cancelJob(tx, now, id);
+        await recheckRuns(tx);
+        await record(tx, now, { ...of(job), kind: 'job.cancelled' }, doer);
+        return id;
+      });
+    },
+
+    /** Runs a job again: one that backs off at once, one that has ended as a new job, from the connection's cursor. */
+    async retry(id: string, doer: Doer = {}): Promise<Job> {
+      return change(id, async (tx, job, now) => {
+        if (job.status === 'running')
+          throw new SynclineError('CONFLICT', `Job ${id} is running.`, {
+            hint: 'Cancel it first, or trigger its connection to have it run once more.',
+          });
+        await record(tx, now, { ...of(job), kind: 'job.retried' }, doer);
+        if (job.status === 'queued') {
+          await bringForward(tx, now, id, job.priority);
+          return id;
+        }
+        const sameType = (row: JobRow) => row.job_type === job.job_type;
+        const pending = (await pendingJobs(tx, job.connection_id, 'FOR UPDATE')).find(sameType);
+        if (pending?.status === 'running')
+          throw new SynclineError('CONFLICT', `A ${job.job_type} job of this connection is running.`, {
+            hint: 'Trigger the connection to have one more follow it.',
+          });
+        await insertFollowUps(tx, now, [
+          {
+            id: ports.newId(),
+            tenantId: job.tenant_id,
+            providerSlug: job.provider_slug,
+            connectionId: job.connection_id,
+            type: job.job_type,
+            // The priority that an operator once gave an ended job is not for the tenant to use again.
+            priority: Math.min(job.priority, maxPriorityOf(who)),
+            cursor: null,
+            retryAfter: null,
+          },
+        ]);
+        const queued = (await pendingJobs(tx, job.connection_id)).find(sameType);
+        return queued?.id ?? id;
+      });
+    },
+  };
+
+  async function existing(id: string): Promise<JobWithCursors> {
+    requireUuid('job', id);
+    const row = await findJob(db, id);
+    if (!row) throw notFound(`job ${id}`);
+    return row;
+  }
+
+  /** Connection before job, as everybody locks them. */
+  async function change(
+    id: string,
+    work: (tx: Queryable, job: JobRow, now: Date) => Promise<string>,
+  ): Promise<Job> {
+    const { connection_id } = await existing(id);
+    const changed = await db.transaction(async (tx) => {
+      const connection = await lockConnection(tx, connection_id);
+      const found = await findJob(tx, id, 'FOR UPDATE');
+      if (!found || !connection) throw notFound(`job ${id}`);
+      requireNotDeleting(connection);
+      // EXE-13: what follows from a job is its connection's, whatever the job says.
+      const { tenant_id, provider_slug } = connection;
+      const job = { ...found, tenant_id, provider_slug };
+      const result = await work(tx, job, tx.now);
+      await wakeExecutors(tx);
+      return result;
+    });
+    return toJob(await existing(changed));
+  }
+}
+
+/** Where a page of a connection's history goes on. */
+export function historyKey(cursor: string | undefined): HistoryKey | undefined {
+  const [ended, id] = keyOf('history', cursor, [instantPart, uuidPart]) ?? [];
+  return ended === undefined || id === undefined ? undefined : { ended, id };
+}
+
+export const keyInHistory = (row: HistoryKey) => [row.ended, row.id];
+
+const of = (job: JobRow) => ({ tenantId: job.tenant_id, connectionId: job.connection_id, jobId: job.id });
+
+/** EXE-9: an error that names processes has them in `deaths`. Where executors run is the operator's business. */
+function readableFailure(error: unknown, { tenantId }: Who): JobFailure | undefined {
+  if (!isObject(error) || !Array.isArray(error['deaths'])) return (error as JobFailure | null) ?? undefined;
+  const { deaths, ...rest } = error;
+  const failure = rest as unknown as JobFailure;
+  if (tenantId !== undefined) return failure;
+  const where = (deaths as { host?: unknown; pid?: unknown }[]).map(
+    (death) => `${death?.pid} on ${death?.host}`,
+  );
+  return { ...failure, message: `${failure.message} Processes: ${where.join(', ')}.` };
+}
+
+function jobOf(row: JobWithCursors, json: ReadJson): Omit<Job, 'error'> {
+  return {
+    id: row.id,
+    tenantId: row.tenant_id,
+    provider: row.provider_slug,
+    connectionId: row.connection_id,
+    connectionName: row.connection_name ?? undefined,
+    type: row.job_type,
+    status: row.status,
+    priority: row.priority,
+    attempts: row.attempts,
+    scheduledAt: row.scheduled_at,
+    retryAfter: row.retry_after ?? undefined,
+    startedAt: row.started_at ?? undefined,
+    finishedAt: row.finished_at ?? undefined,
+    cursor: row.cursor === null ? undefined : (json(row.cursor) ?? undefined),
+    nextCursor: row.next_cursor === null ? undefined : (json(row.next_cursor) ?? undefined),
+    signals: row.signal_count,
+    blocked: row.blocked,
+    createdAt: row.created_at,
+  };
+}

@@ -1,0 +1,127 @@
+import type { Recorder } from '../caller/audit.ts';
+import { requireOperator, type Who } from '../caller/caller.ts';
+import {
+  keyOf,
+  mapPage,
+  type Page,
+  type PageRequest,
+  pageLimit,
+  pageOf,
+  uuidPart,
+} from '../caller/keyset.ts';
+import type { Ports } from '../platform/ports.ts';
+import type { Database } from '../store/database.ts';
+import { findProvider, listProviders, type ProviderRow, upsertProvider } from '../store/providers.ts';
+import { findTenant, insertTenant, listTenants, type TenantRow } from '../store/tenants.ts';
+import { notFound, requireText, requireUuid } from '../values/arguments.ts';
+
+export interface Tenant {
+  id: string;
+  name: string | undefined;
+  createdAt: Date;
+}
+
+export interface Provider {
+  slug: string;
+  displayName: string | undefined;
+  authType: string | undefined;
+  createdAt: Date;
+  updatedAt: Date;
+}
+
+interface Context {
+  db: Database;
+  ports: Ports;
+  who: Who;
+  record: Recorder;
+}
+
+/** The customers of our user. */
+export function createTenants({ db, ports, who, record }: Context) {
+  return {
+    async create({ name }: { name: string }): Promise<Tenant> {
+      requireOperator(who, 'make tenants');
+      requireText('name', name, 200);
+      const id = ports.newId();
+      const now = await db.now();
+      await db.transaction(async (tx) => {
+        await insertTenant(tx, now, id, name);
+        await record(tx, now, { tenantId: id, kind: 'tenant.created', detail: { name } });
+      });
+      return { id, name, createdAt: now };
+    },
+
+    async get(id: string): Promise<Tenant> {
+      requireUuid('tenant', id);
+      const row = await findTenant(db, id);
+      if (!row) throw notFound(`tenant ${id}`);
+      return toTenant(row);
+    },
+
+    /** In the order in which they were made; with a search, those whose name begins with it. */
+    async list({
+      cursor,
+      limit: wanted,
+      search,
+    }: PageRequest & { search?: string | undefined } = {}): Promise<Page<Tenant>> {
+      const limit = pageLimit(wanted);
+      if (search !== undefined) requireText('search', search, 200);
+      const after = keyOf('tenants', cursor, [uuidPart])?.[0];
+      const rows = await listTenants(db, { search, after, limit: limit + 1 });
+      return mapPage(
+        pageOf('tenants', rows, ({ id }) => [id]),
+        toTenant,
+      );
+    },
+  };
+}
+
+/** The outside systems that there are connectors for. */
+export function createProviders({ db, who, record }: Context) {
+  return {
+    async register(provider: {
+      slug: string;
+      displayName?: string | null | undefined;
+      authType?: string | null | undefined;
+    }): Promise<Provider> {
+      requireOperator(who, 'register providers');
+      const { slug, displayName = null, authType = null } = provider;
+      requireText('slug', slug, 200);
+      if (displayName !== null) requireText('displayName', displayName, 200);
+      if (authType !== null) requireText('authType', authType, 200);
+      const now = await db.now();
+      await db.transaction(async (tx) => {
+        await upsertProvider(tx, now, { slug, displayName, authType });
+        await record(tx, now, { kind: 'provider.registered', detail: { slug } });
+      });
+      const row = await findProvider(db, slug);
+      if (!row) throw notFound(`provider "${slug}"`);
+      return toProvider(row);
+    },
+
+    /** By their slugs. */
+    async list({ cursor, limit: wanted }: PageRequest = {}): Promise<Page<Provider>> {
+      const limit = pageLimit(wanted);
+      const after = keyOf('providers', cursor, [/^[^\0]+$/])?.[0];
+      const rows = await listProviders(db, after, limit + 1);
+      return mapPage(
+        pageOf('providers', rows, ({ slug }) => [slug]),
+        toProvider,
+      );
+    },
+  };
+}
+
+const toTenant = (row: TenantRow): Tenant => ({
+  id: row.id,
+  name: row.name ?? undefined,
+  createdAt: row.created_at,
+});
+
+const toProvider = (row: ProviderRow): Provider => ({
+  slug: row.slug,
+  displayName: row.display_name ?? undefined,
+  authType: row.auth_type ?? undefined,
+  createdAt: row.created_at,
+  updatedAt: row.updated_at,
+});

@@ -1,0 +1,307 @@
+import type { Who } from '../caller/caller.ts';
+import { aheadLimitsOf } from '../config/ahead-limits.ts';
+import type { Config } from '../config/settings.ts';
+import { baseInterval } from '../schedule/interval.ts';
+import { type Ahead, connectionsAhead, jobsAhead, ownAhead } from '../store/ahead.ts';
+import { otherProvidersWaiting } from '../store/claims.ts';
+import type { Database, Transaction } from '../store/database.ts';
+import { findProcesses } from '../store/processes.ts';
+import { ageEdgesSeconds, lagEdgesMs, percentile } from '../store/rollup-buckets.ts';
+import { type Counts, sumRollups } from '../store/rollups.ts';
+import { lastTickAt } from '../store/schedulers.ts';
+import {
+  type ConnectionCounts,
+  countConnections,
+  countQueue,
+  dueGroups,
+  failingGroups,
+  lastErrors,
+  mostCounted,
+  overdueConnections,
+  type QueueCounts,
+  refusedGroups,
+  type TroubleRow,
+} from '../store/stats.ts';
+import { requireText, requireWhole } from '../values/arguments.ts';
+
+export interface Totals {
+  succeeded: number;
+  failed: number;
+  retried: number;
+  signals: number;
+}
+
+export interface Overview {
+  now: Date;
+  connections: ConnectionCounts;
+  /** The operator's business, like everything that tenants share. */
+  queue: QueueCounts | undefined;
+  lastTickAt: Date | undefined;
+  executors: { alive: number; slots: number } | undefined;
+  lastHour: Totals;
+}
+
+export interface SeriesPoint extends Totals {
+  at: Date;
+  lagP50Ms: number | undefined;
+  lagP95Ms: number | undefined;
+  freshnessP50Seconds: number | undefined;
+  freshnessP95Seconds: number | undefined;
+}
+
+export interface Series {
+  from: Date;
+  to: Date;
+  stepSeconds: number;
+  points: SeriesPoint[];
+}
+
+export interface Load {
+  minutes: { at: Date; runs: number }[];
+  /** Whether it was worked out from a sample. */
+  estimated: boolean;
+}
+
+export interface Attention {
+  cause: 'needs_auth' | 'failing' | 'overdue' | 'too_far_ahead' | 'unserved';
+  provider: string | undefined;
+  failure: string | undefined;
+  count: number;
+  atLeast: boolean;
+  since: Date | undefined;
+  /** The last error of one of them. */
+  message: string | undefined;
+  remedy: string;
+  /** The list of what it concerns. */
+  filter: { health: 'needs_auth' | 'failing'; provider: string } | undefined;
+}
+
+const minuteMs = 60_000;
+const shortestMinutes = 5;
+const longestMinutes = 7 * 24 * 60;
+/** Few enough points that each is a pixel or more. */
+const mostPoints = 120;
+/** Beyond a day, counts are kept by the hour. */
+const finestMinutes = 24 * 60;
+/** Steps that divide an hour or a day, so that charts of different lengths agree. */
+const stepMinutes = [1, 5, 15, 60, 120];
+const loadMinutes = 60;
+/** A due job is claimed within a poll; one that nobody has taken for so long has nobody who could. */
+const unservedAfterMs = 60_000;
+
+const remedies: Record<string, string> = {
+  unauthorized: 'The provider refuses the credentials: have the customer connect again, then resume.',
+  no_credential:
+    'Waiting for authorization: no credential has been provided yet. Ask the customer for consent, or attach one.',
+  permanent:
+    'The provider or the connector says that trying again will not help: look at the error, then trigger.',
+  cursor_expired:
+    'A full sync follows by itself; if it keeps happening, the interval is too long for this provider.',
+  transient: 'It is tried again by itself, with growing pauses. Look at the error if it lasts.',
+};
+
+/** Numbers over everything that a view may see: sums that were kept as runs ended, and look-ups that read little. */
+export function createStats({
+  db,
+  who,
+  config: { scheduler: config, rateLimit },
+}: {
+  db: Database;
+  who: Who;
+  config: Pick<Config, 'scheduler' | 'rateLimit'>;
+}) {
+  const isOperator = who.tenantId === undefined;
+  const limits = aheadLimitsOf({ scheduler: config, rateLimit });
+  const usualJitter = (config.jitterPctMin + config.jitterPctMax) / 2;
+
+  return {
+    async overview(): Promise<Overview> {
+      return db.transaction(async (tx) => {
+        const { now } = tx;
+        const alive = isOperator
+          ? (await findProcesses(tx, now)).filter((process) => process.alive)
+          : undefined;
+        const from = new Date(now.getTime() - 60 * minuteMs);
+        const [hour] = await sumRollups(tx, { from, to: nextMinute(now), stepSeconds: 3720 });
+        return {
+          now,
+          connections: await countConnections(tx),
+          queue: isOperator ? await countQueue(tx, now) : undefined,
+          lastTickAt: await lastTickAt(tx),
+          executors: alive && {
+            alive: alive.length,
+            slots: alive.reduce((sum, { concurrency }) => sum + concurrency, 0),
+          },
+          lastHour: totals(hour),
+        };
+      });
+    },
+
+    /** What ended in each step of the last so many minutes, and how late and how old things were. */
+    async series({
+      minutes = 60,
+      provider,
+    }: {
+      minutes?: number | undefined;
+      provider?: string | undefined;
+    } = {}): Promise<Series> {
+      requireWhole('minutes', minutes, shortestMinutes, longestMinutes);
+      if (provider !== undefined) requireText('provider', provider, 200);
+      const fits = (one: number) => minutes / one <= mostPoints && (one >= 60 || minutes <= finestMinutes);
+      const step = stepMinutes.find(fits) ?? (stepMinutes.at(-1) as number);
+      const stepMs = step * minuteMs;
+      const to = new Date((Math.floor((await db.now()).getTime() / stepMs) + 1) * stepMs);
+      const from = new Date(to.getTime() - Math.ceil(minutes / step) * stepMs);
+      const sums = await db.transaction((tx) =>
+        sumRollups(tx, { from, to, stepSeconds: stepMs / 1000, provider }),
+      );
+      const byTime = new Map(sums.map((sum) => [sum.at.getTime(), sum]));
+      const points: SeriesPoint[] = [];
+      for (let atMs = from.getTime(); atMs < to.getTime(); atMs += stepMs)
+        points.push(point(new Date(atMs), byTime.get(atMs)));
+      return { from, to, stepSeconds: stepMs / 1000, points };
+    },
+
+    /** How many runs each of the next sixty minutes will bring, as things stand. */
+    async load(): Promise<Load> {
+      const from = await db.now();
+      const to = new Date(from.getTime() + loadMinutes * minuteMs);
+      const { groups, share } = await db.transaction((tx) =>
+        dueGroups(tx, { from, to, isWhole: isOperator }),
+      );
+      const runs = Array.from({ length: loadMinutes }, () => 0);
+      for (const { at, interval, connections } of groups) {
+        // Each interval counts from the end of the run before, which jitter has put off.
+        const everyMinutes = (baseInterval(Number(interval), config) * (1 + usualJitter)) / 60;
+        const first = (at.getTime() - from.getTime()) / minuteMs;
+        for (let minute = first; minute < loadMinutes; minute += everyMinutes)
+          runs[Math.floor(minute)] = (runs[Math.floor(minute)] ?? 0) + connections / share;
+      }
+      return {
+        minutes: runs.map((count, i) => ({
+          at: new Date(from.getTime() + i * minuteMs),
+          runs: Math.round(count),
+        })),
+        estimated: share < 1,
+      };
+    },
+
+    /** What somebody should look at, grouped by cause, the most urgent first. */
+    async attention(): Promise<Attention[]> {
+      return db.transaction(async (tx) => {
+        const groups = [
+          ...(await refusedGroups(tx)).map((row) => ({ row, cause: 'needs_auth' as const })),
+          ...(await failingGroups(tx)).map((row) => ({ row, cause: 'failing' as const })),
+        ];
+        const messages = await lastErrors(
+          tx,
+          groups.map(({ row }) => row.example),
+        );
+        const troubles = groups.map(({ row, cause }) => trouble(row, cause, messages.get(row.example)));
+        return [
+          ...(await overdue(tx)),
+          ...(await tooFarAhead(tx)),
+          ...(isOperator ? await unserved(tx) : []),
+          ...troubles,
+        ];
+      });
+    },
+  };
+
+  async function overdue(tx: Transaction): Promise<Attention[]> {
+    const before = new Date(tx.now.getTime() - 3 * config.tickIntervalSeconds * 1000);
+    const { count, atLeast, since } = await overdueConnections(tx, before);
+    if (count === 0) return [];
+    const remedy = 'No scheduler has placed their runs: see that one is running (`syncline start`).';
+    const unknown = { provider: undefined, failure: undefined, message: undefined, filter: undefined };
+    return [{ cause: 'overdue', count, atLeast, since: since ?? undefined, remedy, ...unknown }];
+  }
+
+  async function tooFarAhead(tx: Transaction): Promise<Attention[]> {
+    const now = tx.now;
+    const { connections, jobs } = isOperator
+      ? { connections: await connectionsAhead(tx, now, limits), jobs: await jobsAhead(tx, now, limits) }
+      : await ownAhead(tx, now, limits);
+    const count = connections.count + jobs.count;
+    if (count === 0) return [];
+    return [
+      {
+        cause: 'too_far_ahead',
+        provider: undefined,
+        failure: undefined,
+        count,
+        atLeast: connections.atLeast || jobs.atLeast,
+        since: undefined,
+        message: aheadMessage(connections, jobs),
+        remedy:
+          'Their times lie further ahead than their schedule allows, so they do not run: a process with a wrong clock wrote them, or their interval was longer then. Repair moves them back (`syncline schedule repair`).',
+        filter: undefined,
+      },
+    ];
+  }
+
+  async function unserved(tx: Transaction): Promise<Attention[]> {
+    const processes = await findProcesses(tx, tx.now);
+    const served = processes.filter(({ alive }) => alive).flatMap(({ providers }) => providers);
+    const before = new Date(tx.now.getTime() - unservedAfterMs);
+    const waiting = await otherProvidersWaiting(tx, served, before);
+    return waiting.map((provider) => ({
+      cause: 'unserved',
+      provider,
+      failure: undefined,
+      count: 1,
+      atLeast: true,
+      since: undefined,
+      message: undefined,
+      remedy: `Due jobs of "${provider}" wait, and no running executor has a connector for it. Start one that does.`,
+      filter: undefined,
+    }));
+  }
+}
+
+function aheadMessage(connections: Ahead, jobs: Ahead): string {
+  const parts = [
+    { many: connections, one: 'connection', what: 'next_run_at' },
+    { many: jobs, one: 'queued job', what: 'scheduled_at or retry_after' },
+  ].filter(({ many }) => many.count > 0);
+  return parts
+    .map(({ many: { count, examples }, one, what }) => {
+      const example = examples[0] === undefined ? '' : `, such as ${examples[0]}`;
+      return `${count} ${one}${count === 1 ? '' : 's'} (${what})${example}`;
+    })
+    .join('; ');
+}
+
+function trouble(row: TroubleRow, cause: 'needs_auth' | 'failing', message: string | undefined): Attention {
+  return {
+    cause,
+    provider: row.provider_slug,
+    failure: row.failure ?? undefined,
+    count: Math.min(row.connections, mostCounted),
+    atLeast: row.connections > mostCounted,
+    since: row.since,
+    message,
+    remedy: remedies[row.failure ?? 'transient'] ?? (remedies['transient'] as string),
+    filter: { health: cause, provider: row.provider_slug },
+  };
+}
+
+const nextMinute = (at: Date) => new Date(at.getTime() + minuteMs);
+
+function totals(counts: Counts | undefined): Totals {
+  const { succeeded = 0, failed = 0, retried = 0, signals = 0 } = counts ?? {};
+  return { succeeded, failed, retried, signals };
+}
+
+function point(at: Date, counts: (Counts & { at: Date }) | undefined): SeriesPoint {
+  const lag = (share: number) => (counts ? percentile(counts.lag, lagEdgesMs, share) : undefined);
+  const age = (share: number) => (counts ? percentile(counts.age, ageEdgesSeconds, share) : undefined);
+  return {
+    at,
+    ...totals(counts),
+    lagP50Ms: lag(0.5),
+    lagP95Ms: lag(0.95),
+    freshnessP50Seconds: age(0.5),
+    freshnessP95Seconds: age(0.95),
+  };
+}

@@ -1,0 +1,2 @@
+export { type BudgetStatus, createBudgets } from './api.ts';
+export { createBudgetKeeper } from './keeper.ts';

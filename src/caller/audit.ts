@@ -1,0 +1,55 @@
+import type { Ports } from '../platform/ports.ts';
+import type { Queryable } from '../store/database.ts';
+import { insertEvents, type NewEvent } from '../store/events.ts';
+import { requireText, requireUuid } from '../values/arguments.ts';
+import type { Who } from './caller.ts';
+
+/** Who does something, and why. Kept as an event. */
+export interface Doer {
+  /** A person or a program; whoever the view is for unless given. */
+  actor?: string;
+  reason?: string;
+}
+
+export function requireDoer({ actor, reason }: { actor: string; reason?: string | undefined }): void {
+  requireText('actor', actor, 200);
+  if (reason !== undefined) requireText('reason', reason, 1000);
+}
+
+type RecordedEvent = Pick<NewEvent, 'kind'> & Partial<NewEvent>;
+
+export type Recorder = ReturnType<typeof recorder>;
+
+/** Writes events under an actor's name, in the transaction of what was done. */
+export function recorder(
+  ports: Pick<Ports, 'newId'>,
+  { actor: defaultActor, keyId }: Pick<Who, 'actor' | 'keyId'>,
+) {
+  if (keyId !== undefined) requireUuid('keyId', keyId);
+  return async (
+    tx: Queryable,
+    now: Date,
+    events: RecordedEvent | RecordedEvent[],
+    { actor = defaultActor, reason }: Doer = {},
+  ): Promise<void> => {
+    requireDoer({ actor, reason });
+    const concerns = {
+      tenantId: null,
+      connectionId: null,
+      jobId: null,
+      detail: null,
+      keyId: keyId ?? null,
+    };
+    await insertEvents(
+      tx,
+      now,
+      [events].flat().map((event) => ({
+        ...concerns,
+        ...event,
+        id: ports.newId(),
+        actor,
+        reason: reason ?? null,
+      })),
+    );
+  };
+}

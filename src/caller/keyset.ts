@@ -1,0 +1,136 @@
+import type { Listed } from '../store/page-bytes.ts';
+import { invalid, requireWhole } from '../values/arguments.ts';
+
+export { maxPageBytes } from '../store/page-bytes.ts';
+
+/** A part of a list. `nextCursor` is where to go on; there is nothing more once it is undefined. */
+export interface Page<T> {
+  /** May be fewer than requested, even none, while there is more: a page reads a bounded number of rows and holds about 8 MB. */
+  items: T[];
+  nextCursor: string | undefined;
+}
+
+export interface PageRequest {
+  /** `nextCursor` of the page before. */
+  cursor?: string | undefined;
+  /** 1 to 100. */
+  limit?: number | undefined;
+}
+
+const usualLimit = 20;
+/** A page is one answer, built in memory; whoever wants more asks again. */
+const mostPerPage = 100;
+
+export function pageLimit(limit: number | undefined): number {
+  if (limit !== undefined) requireWhole('limit', limit, 1, mostPerPage);
+  return limit ?? usualLimit;
+}
+
+/** What rows are ordered by, in one list: a cursor of another list is refused. */
+type Key = readonly string[];
+
+export function cursorTo(list: string, key: Key): string {
+  return Buffer.from(JSON.stringify([list, ...key])).toString('base64url');
+}
+
+interface Part {
+  test(text: string): boolean;
+}
+
+/**
+ * The key that a cursor stands for. Each part is checked by its pattern, because it came from outside. Parts that a later release has added
+ * are all there or all missing.
+ */
+export function keyOf(
+  list: string,
+  cursor: string | undefined,
+  parts: readonly Part[],
+  added: readonly Part[] = [],
+): Key | undefined {
+  if (cursor === undefined) return undefined;
+  const [name, ...key] = parsed(cursor);
+  const all = [...parts, ...added];
+  const isOurs =
+    name === list &&
+    (key.length === parts.length || key.length === all.length) &&
+    key.every((part, i) => typeof part === 'string' && all[i]?.test(part));
+  if (!isOurs)
+    throw invalid(
+      `cursor is ${JSON.stringify(cursor.slice(0, 80))}; it is none of this list.`,
+      'Pass next_cursor of an earlier page, unchanged.',
+    );
+  return key as string[];
+}
+
+function parsed(cursor: string): unknown[] {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString());
+    return Array.isArray(value) ? value : [];
+  } catch {
+    return [];
+  }
+}
+
+export const uuidPart = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
+const instant =
+  /^(\d{4,6})-(0[1-9]|1[0-2])-(\d\d) ([01]\d|2[0-3])(:[0-5]\d){2}(\.\d{1,6})?[+-](0\d|1[0-5])(:[0-5]\d){0,2}$/;
+/** A time as Postgres writes it. One that there is not would be refused by Postgres, without saying whose mistake it was. */
+export const instantPart: Part = {
+  test(text) {
+    if (/^-?infinity$/.test(text)) return true;
+    const [, year, month, day] = (instant.exec(text) ?? []).map(Number);
+    if (!year || !month || !day || year > 294_275) return false;
+    return day <= new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate();
+  },
+};
+
+/** Rows that a page with a filter may read. About 20 ms of work; a filter that finds less goes on with the next page. */
+export const maxScanned = 10_000;
+
+/** A page of rows that a filter lets through. Where none follows, `lastScanned` says how far the search has come; undefined means to the end. */
+export async function filteredPage<Row extends Listed>(
+  list: string,
+  items: Row[],
+  keyOfRow: (row: Row) => Key,
+  lastScanned: () => Promise<Key | undefined>,
+): Promise<Page<Row>> {
+  const last = items.at(-1);
+  const key = last?.followed ? keyOfRow(last) : await lastScanned();
+  return { items, nextCursor: key && cursorTo(list, key) };
+}
+
+/** The same for rows that are ordered by their ids: reads those that follow `from`, where the page before ended. */
+export async function filteredPageById<Row extends Listed & { id: string }>(
+  list: string,
+  { cursor, limit, filter }: { cursor: string | undefined; limit: number; filter: object },
+  read: (from: string | undefined, bounds: { limit: number; scan: number }) => Promise<Row[]>,
+  lastScanned: (from: string | undefined, scan: number) => Promise<string | undefined>,
+): Promise<Page<Row>> {
+  const from = keyOf(list, cursor, [uuidPart])?.[0];
+  const rows = await read(from, { limit: limit + 1, scan: maxScanned });
+  return filteredPage(
+    list,
+    rows,
+    ({ id }) => [id],
+    async () => {
+      // Without a filter every row that was read is in the page: where none follows, it was the last.
+      if (Object.values(filter).every((value) => value === undefined)) return undefined;
+      const last = await lastScanned(from, maxScanned);
+      return last === undefined ? undefined : [last];
+    },
+  );
+}
+
+export function mapPage<A, B>({ items, nextCursor }: Page<A>, map: (item: A) => B): Page<B> {
+  return { items: items.map(map), nextCursor };
+}
+
+/** A page of a list that is read to its end. */
+export function pageOf<Row extends Listed>(
+  list: string,
+  items: Row[],
+  keyOfRow: (row: Row) => Key,
+): Page<Row> {
+  const last = items.at(-1);
+  return { items, nextCursor: last?.followed ? cursorTo(list, keyOfRow(last)) : undefined };
+}

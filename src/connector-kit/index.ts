@@ -1,0 +1,47 @@
+/** `syncline/connector`: what a connector is made of. */
+export type { Budget, BudgetNews, Budgets, BudgetUse } from '../contract/budget.ts';
+export {
+  type Connector,
+  type ConnectorDefinition,
+  defineConnector,
+  type JobType,
+  type Signal,
+  type SyncContext,
+  type SyncResult,
+} from '../contract/connector.ts';
+export type { Credential, CredentialHandle, OAuth2 } from '../contract/credential.ts';
+export {
+  CursorExpiredError,
+  PermanentError,
+  RateLimitedError,
+  TransientError,
+  UnauthorizedError,
+} from '../contract/errors.ts';
+export {
+  githubReaction,
+  githubSignature,
+  type HmacOptions,
+  hmacSignature,
+  slackReaction,
+  slackSignature,
+} from '../contract/signatures.ts';
+export type { Delivery, Reaction, Webhook } from '../contract/webhook.ts';
+export { type Authorize, apiKeyHeader, apiKeyQuery, bearer, optional } from './authorize.ts';
+export { createHttp, type Http, type HttpAnswer, type HttpOptions, type HttpRequest } from './http.ts';
+export { contentHash, versionKey } from './keys.ts';
+export { lastLink, nextLink } from './link.ts';
+export { isPublicAddress } from './network.ts';
+export { retryAfterSeconds, secondsUntil, serverTimeMs } from './rate-limit-headers.ts';
+export type { ReceivedAnswer } from './refusals.ts';
+export { excerpt } from './refusals.ts';
+export { type StreamsCursor, streamsCursor, syncStreams } from './streams.ts';
+export { createValidators, type Validators, validatorsCursor } from './validators.ts';
+export {
+  type AscendingCursor,
+  ascend,
+  ascendingCursor,
+  type DescendingCursor,
+  descend,
+  descendingCursor,
+  lookback,
+} from './walks.ts';

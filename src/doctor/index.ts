@@ -1,0 +1,3 @@
+export { type CheckResult, type Examination, examine } from './doctor.ts';
+export { withMissingGrants } from './grants.ts';
+export { describeRepair } from './repair.ts';

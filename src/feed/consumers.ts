@@ -1,0 +1,108 @@
+import type { Doer, Recorder } from '../caller/audit.ts';
+import type { Who } from '../caller/caller.ts';
+import { keyOf, mapPage, type Page, type PageRequest, pageLimit, pageOf } from '../caller/keyset.ts';
+import {
+  type ConsumerRow,
+  deleteConsumer,
+  findConsumer,
+  listConsumers,
+  moveConsumer,
+} from '../store/consumers.ts';
+import type { Database } from '../store/database.ts';
+import { startOfFeed } from '../store/feed.ts';
+import { everybody } from '../store/scope.ts';
+import { notFound } from '../values/arguments.ts';
+import { feedCursor, feedPlace } from './cursor.ts';
+import { consumerName } from './feed.ts';
+import { placeAtStart } from './proof.ts';
+import type { FeedReader } from './reader.ts';
+
+/** A named reader of the feed, and how far it has come. */
+export interface Consumer {
+  name: string;
+  /** Undefined: it is the operator's. */
+  tenantId: string | undefined;
+  /** A cursor of the feed. */
+  after: string;
+  createdAt: Date;
+  movedAt: Date;
+}
+
+/** The named readers of a tenant's feed, or of the operator's. */
+export function createConsumers({
+  db,
+  who,
+  reader,
+  record,
+}: {
+  db: Database;
+  who: Who;
+  reader: FeedReader;
+  record: Recorder;
+}) {
+  const key = (name: string) => ({ tenantId: who.tenantId, name: consumerName(name) });
+
+  async function existing(name: string): Promise<Consumer> {
+    const row = await findConsumer(db, consumerName(name));
+    if (!row) throw notFound(`consumer "${name}"`);
+    return toConsumer(row);
+  }
+
+  async function cursorAt(after: string): Promise<string> {
+    if (after === 'latest') return feedCursor(await reader.latest(db));
+    if (after === 'beginning') return feedCursor(placeAtStart(await startOfFeed(db)));
+    return feedCursor(feedPlace(after));
+  }
+
+  return {
+    get: existing,
+
+    /** By their names. */
+    async list({ cursor, limit: wanted }: PageRequest = {}): Promise<Page<Consumer>> {
+      const limit = pageLimit(wanted);
+      const after = keyOf('consumers', cursor, [/^[^\0]+$/])?.[0];
+      const rows = await listConsumers(db, after, limit + 1);
+      return mapPage(
+        pageOf('consumers', rows, ({ name }) => [name]),
+        toConsumer,
+      );
+    },
+
+    /**
+     * Sets how far a consumer has come, and makes it if it is new. `after` is a cursor of the feed, `beginning` or `latest`.
+     * Only leaps by name are recorded: a reader that acknowledges what it read does so all the time.
+     */
+    async move(name: string, after: string, doer: Doer = {}): Promise<Consumer> {
+      const cursor = await cursorAt(after);
+      const now = await db.now();
+      await db.transaction(async (tx) => {
+        await moveConsumer(tx, now, key(name), cursor);
+        if (after === 'beginning' || after === 'latest')
+          await record(
+            tx,
+            now,
+            { tenantId: who.tenantId ?? null, kind: 'consumer.moved', detail: { consumer: name, after } },
+            doer,
+          );
+      });
+      return existing(name);
+    },
+
+    async remove(name: string, doer: Doer = {}): Promise<void> {
+      await db.transaction(async (tx) => {
+        if (!(await deleteConsumer(tx, key(name)))) throw notFound(`consumer "${name}"`);
+        const detail = { consumer: name };
+        const tenantId = who.tenantId ?? null;
+        await record(tx, await db.now(), { tenantId, kind: 'consumer.deleted', detail }, doer);
+      });
+    },
+  };
+}
+
+const toConsumer = (row: ConsumerRow): Consumer => ({
+  name: row.name,
+  tenantId: row.tenant_id === everybody ? undefined : row.tenant_id,
+  after: row.after,
+  createdAt: row.created_at,
+  movedAt: row.moved_at,
+});

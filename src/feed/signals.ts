@@ -1,0 +1,141 @@
+import {
+  filteredPage,
+  filteredPageById,
+  instantPart,
+  keyOf,
+  mapPage,
+  maxScanned,
+  type Page,
+  type PageRequest,
+  pageLimit,
+  uuidPart,
+} from '../caller/keyset.ts';
+import { firstIdAt } from '../caller/time-ids.ts';
+import type { Database } from '../store/database.ts';
+import type { Listed } from '../store/page-bytes.ts';
+import {
+  findSignal,
+  lastReceivedListed,
+  lastSignalListed,
+  listReceived,
+  listSignals,
+  type SignalFilter,
+  type SignalRow,
+} from '../store/signals.ts';
+import { notFound, requireUuid } from '../values/arguments.ts';
+import type { ReadJson } from '../values/stored-json.ts';
+
+/** A signal as it was stored. */
+export interface StoredSignal {
+  id: string;
+  tenantId: string;
+  provider: string;
+  connectionId: string;
+  /** What the provider calls its connection. */
+  connectionName: string | undefined;
+  /** The job whose run stored it. */
+  jobId: string | undefined;
+  kind: string;
+  occurredAt: Date;
+  receivedAt: Date;
+  /** Undefined in lists that were asked for without payloads. */
+  payload: unknown;
+  dedupeKey: string | undefined;
+}
+
+export interface SignalsFilter {
+  tenantId?: string | undefined;
+  connectionId?: string | undefined;
+  provider?: string | undefined;
+  kind?: string | undefined;
+}
+
+export interface ListedSignals extends SignalsFilter, PageRequest {
+  jobId?: string | undefined;
+  /** Made (by their ids) at or after, and before. */
+  since?: Date | undefined;
+  until?: Date | undefined;
+  /** Whether payloads are wanted; they are unless this is false. */
+  payload?: boolean | undefined;
+}
+
+/** Signals that are there. Those that come are handed out by the feed. */
+export function createSignals({ db, json }: { db: Database; json: ReadJson }) {
+  return {
+    /** The newest first. */
+    async list({
+      cursor,
+      limit: wanted,
+      payload = true,
+      ...given
+    }: ListedSignals = {}): Promise<Page<StoredSignal>> {
+      const limit = pageLimit(wanted);
+      const filter = checkedFilter(given);
+      const page: Page<SignalRow> = await (filter.connectionId === undefined
+        ? byId()
+        : byConnection(filter.connectionId));
+      return mapPage(page, (row) => toSignal(row, json));
+
+      function byId(): Promise<Page<SignalRow>> {
+        return filteredPageById(
+          'signals',
+          { cursor, limit, filter },
+          (before, bounds) => listSignals(db, filter, { before, payload, ...bounds }),
+          (before, scan) => lastSignalListed(db, filter, { before, scan }),
+        );
+      }
+
+      async function byConnection(connectionId: string): Promise<Page<SignalRow>> {
+        const [received, id] = keyOf('received', cursor, [instantPart, uuidPart]) ?? [];
+        const before = received === undefined || id === undefined ? undefined : { received, id };
+        const scan = maxScanned;
+        const rows = await listReceived(db, connectionId, filter, {
+          before,
+          limit: limit + 1,
+          payload,
+          scan,
+        });
+        return filteredPage<SignalRow & Listed & { received: string }>(
+          'received',
+          rows,
+          (row) => [row.received, row.id],
+          async () => {
+            const last = await lastReceivedListed(db, connectionId, { before, scan });
+            return last && [last.received, last.id];
+          },
+        );
+      }
+    },
+
+    async get(id: string): Promise<StoredSignal> {
+      requireUuid('signal', id);
+      const row = await findSignal(db, id);
+      if (!row) throw notFound(`signal ${id}`);
+      return toSignal(row, json);
+    },
+  };
+}
+
+export function toSignal(row: SignalRow, json: ReadJson): StoredSignal {
+  return {
+    id: row.id,
+    tenantId: row.tenant_id,
+    provider: row.provider_slug,
+    connectionId: row.connection_id,
+    connectionName: row.connection_name ?? undefined,
+    jobId: row.job_id ?? undefined,
+    kind: row.kind,
+    occurredAt: row.occurred_at,
+    receivedAt: row.received_at,
+    payload: row.payload === undefined ? undefined : json(row.payload),
+    dedupeKey: row.dedupe_key ?? undefined,
+  };
+}
+
+/** What a caller asked for, checked. */
+export function checkedFilter({ since, until, ...filter }: Omit<ListedSignals, 'payload'>): SignalFilter {
+  if (filter.tenantId !== undefined) requireUuid('tenantId', filter.tenantId);
+  if (filter.connectionId !== undefined) requireUuid('connection', filter.connectionId);
+  if (filter.jobId !== undefined) requireUuid('jobId', filter.jobId);
+  return { ...filter, from: firstIdAt('since', since), until: firstIdAt('until', until) };
+}

@@ -1,0 +1,34 @@
+import type { Config } from '../config/settings.ts';
+import type { InvalidField } from '../schedule/sync-metadata.ts';
+
+export interface ScheduledConnection {
+  id: string;
+  tenantId: string;
+  providerSlug: string;
+  sync: { invalid: InvalidField[] };
+}
+
+export interface PlacedJob {
+  id: string;
+  connection: ScheduledConnection;
+  baseSeconds: number;
+  jitterSeconds: number;
+  slotMs: number;
+  scheduledAtMs: number;
+  nextRunAtMs: number;
+}
+
+export interface TickFacts {
+  scheduled: number;
+  skippedPending: number;
+  invalidMetadata: number;
+  backlog: number;
+  durationMs: number;
+}
+
+/** What the scheduler reports; telemetry turns it into logs, spans and metrics. */
+export interface SchedulerEvents {
+  jobPlaced(job: PlacedJob, config: Config['scheduler']): void;
+  invalidMetadata(connection: ScheduledConnection): void;
+  tickFinished(result: TickFacts): void;
+}

@@ -1,0 +1,203 @@
+import { createHash } from 'node:crypto';
+import { types } from 'node:util';
+import type { StandardSchemaV1 } from '@standard-schema/spec';
+import type { Connector } from '../contract/connector.ts';
+import { describeError } from '../contract/errors.ts';
+import { secondsUntil, type Wait } from '../contract/retry-after.ts';
+import { inSlices } from '../platform/slices.ts';
+import { isCalendarDay } from '../schedule/instant.ts';
+import { isObject } from '../values/is-object.ts';
+import { isDeeperText } from '../values/nesting.ts';
+import { check } from '../values/standard-schema.ts';
+
+/** Of a cursor or a payload, in levels. */
+export const deepestJson = 500;
+
+/**
+ * What one run may bring back. A process holds at most `concurrency` pages at once; these bounds times that number are
+ * the memory that results can take.
+ */
+const limits = {
+  signals: 100_000,
+  /** All signals of a page, as JSON. */
+  pageBytes: 32 * 1024 * 1024,
+  /** One payload, as JSON; a larger one is replaced by a note of its size. */
+  payloadBytes: 1024 * 1024,
+  cursorBytes: 256 * 1024,
+  kindLength: 200,
+  /** An index entry can hold little more; a longer key is replaced by its hash. */
+  dedupeKeyBytes: 1000,
+};
+
+/** A signal that can be stored: its payload is JSON text that Postgres takes. */
+export interface CheckedSignal {
+  kind: string;
+  occurredAt: string;
+  payload: string;
+  dedupeKey: string | null;
+}
+
+/** A connector's result, checked. */
+export interface Page {
+  signals: CheckedSignal[];
+  /** JSON text. */
+  nextCursor: string | undefined;
+  hasMore: boolean;
+  retryAfterSeconds: Wait;
+  bytes: number;
+  /** Signals in which something had to be replaced. */
+  cleaned: number;
+}
+
+/** The result of a connector is not what it should be. */
+class InvalidResultError extends Error {
+  override name = 'InvalidResultError';
+}
+
+/** EXE-8, EXE-11: takes nothing on trust that code outside the engine returned. */
+export async function checkResult(result: unknown, connector: Connector): Promise<Page> {
+  if (!isObject(result)) throw wrong('the result', result, 'an object { signals, nextCursor, hasMore }');
+  const { signals, nextCursor, hasMore, retryAfterSeconds } = result;
+  if (!Array.isArray(signals)) throw wrong('signals', signals, 'an array');
+  // Read once: whoever returned it may still be adding to it.
+  const count = signals.length;
+  if (!(count <= limits.signals))
+    throw tooLarge('signals', `${count} signals`, `${limits.signals}`, smallerPages);
+  if (hasMore !== undefined && typeof hasMore !== 'boolean') throw wrong('hasMore', hasMore, 'true or false');
+  if (!isWait(retryAfterSeconds))
+    throw wrong('retryAfterSeconds', retryAfterSeconds, 'a number of seconds, 0 or more, or an HTTP date');
+
+  const page: Page = {
+    signals: [],
+    nextCursor: await checkCursor(nextCursor, connector.cursorSchema),
+    hasMore: hasMore === true,
+    retryAfterSeconds,
+    bytes: 0,
+    cleaned: 0,
+  };
+  await inSlices<unknown>(signals, (signal, i) => addSignal(page, signal, `signals[${i}]`), count);
+  return page;
+}
+
+function isWait(value: unknown): value is Wait {
+  if (value === undefined || value === null) return true;
+  return typeof value === 'string'
+    ? secondsUntil(value, 0) !== undefined
+    : typeof value === 'number' && value >= 0;
+}
+
+const smallerPages = ' Return smaller pages with hasMore.';
+
+async function checkCursor(
+  cursor: unknown,
+  schema: StandardSchemaV1 | undefined,
+): Promise<string | undefined> {
+  if (cursor === undefined || cursor === null) return undefined;
+  const json = toJson(cursor, 'nextCursor');
+  // Not cleaned as a payload is: a changed cursor would point somewhere else.
+  if (isRefused(json) && JSON.stringify(cleanValue(JSON.parse(json))) !== json)
+    throw new InvalidResultError(
+      'nextCursor holds NUL or half a surrogate pair, which Postgres cannot store.',
+    );
+  const bytes = Buffer.byteLength(json);
+  if (bytes > limits.cursorBytes) throw tooLarge('nextCursor', `${bytes} bytes`, `${limits.cursorBytes}`);
+  const problem = schema && (await check(schema, cursor)).problem;
+  if (problem) throw new InvalidResultError(`nextCursor does not fit the cursor schema: ${problem}.`);
+  return json;
+}
+
+function addSignal(page: Page, signal: unknown, at: string): void {
+  if (!isObject(signal)) throw wrong(at, signal, 'an object { kind, occurredAt, payload, dedupeKey }');
+  const { kind, occurredAt, payload, dedupeKey } = signal;
+  if (typeof kind !== 'string' || kind.length === 0 || kind.length > limits.kindLength)
+    throw wrong(`${at}.kind`, kind, `text of 1 to ${limits.kindLength} characters`);
+  if (dedupeKey !== undefined && dedupeKey !== null && (typeof dedupeKey !== 'string' || dedupeKey === ''))
+    throw wrong(`${at}.dedupeKey`, dedupeKey, 'text, or absent');
+
+  const json = cleanJson(payload, `${at}.payload`);
+  const cleanKind = cleanText(kind);
+  page.signals.push({
+    kind: cleanKind,
+    occurredAt: toInstant(occurredAt, `${at}.occurredAt`),
+    payload: json.text,
+    dedupeKey: typeof dedupeKey === 'string' ? shortKey(dedupeKey) : null,
+  });
+  page.bytes += json.text.length;
+  if (json.cleaned || cleanKind !== kind) page.cleaned++;
+  if (page.bytes > limits.pageBytes)
+    throw tooLarge('signals', `${page.bytes} bytes`, `${limits.pageBytes}`, smallerPages);
+}
+
+/** EXE-11: NUL and halves of surrogate pairs become U+FFFD; a payload that is too large becomes a note of its size. */
+function cleanJson(payload: unknown, at: string): { text: string; cleaned: boolean } {
+  const text = toJson(payload, at);
+  const bytes = text.length > limits.payloadBytes / 3 ? Buffer.byteLength(text) : text.length;
+  if (bytes > limits.payloadBytes)
+    return { text: JSON.stringify({ $oversize: { bytes, limit: limits.payloadBytes } }), cleaned: true };
+  if (!isRefused(text)) return { text, cleaned: false };
+  return { text: JSON.stringify(cleanValue(JSON.parse(text))), cleaned: true };
+}
+
+/** Whether JSON text holds an escape that jsonb refuses. It may be an escaped backslash: then cleaning changes nothing. */
+const isRefused = (json: string) => /\\u(?:0000|d[89a-f])/.test(json);
+
+function cleanValue(value: unknown): unknown {
+  if (typeof value === 'string') return cleanText(value);
+  if (Array.isArray(value)) return value.map(cleanValue);
+  if (!isObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [cleanText(key), cleanValue(inner)]));
+}
+
+/** Encoding is what replaces halves of surrogate pairs. */
+const cleanText = (text: string) => Buffer.from(text).toString().replaceAll('\0', '\uFFFD');
+
+function shortKey(key: string): string {
+  const clean = cleanText(key);
+  if (Buffer.byteLength(clean) <= limits.dedupeKeyBytes) return clean;
+  return `sha256:${createHash('sha256').update(key).digest('hex')}`;
+}
+
+/** Days and times without an offset mean another moment on every machine. */
+const isoInstant = /^(\d{4})-(\d\d)-(\d\d)(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d))?$/;
+
+function isInstantText(value: unknown): value is string {
+  const match = typeof value === 'string' ? isoInstant.exec(value) : null;
+  return match !== null && isCalendarDay(Number(match[1]), Number(match[2]), Number(match[3]));
+}
+
+function toInstant(value: unknown, at: string): string {
+  // Only what is a Date, and not what merely has its prototype.
+  const date = types.isDate(value) || isInstantText(value) ? new Date(value) : undefined;
+  const year = date?.getUTCFullYear();
+  if (!date || !year || year < 1 || year > 9999)
+    throw wrong(at, value, 'a Date, or ISO-8601 text such as 2025-01-01T12:00:00Z');
+  return date.toISOString();
+}
+
+function toJson(value: unknown, at: string): string {
+  let json: string | undefined;
+  try {
+    json = JSON.stringify(value);
+  } catch (error) {
+    throw new InvalidResultError(`${at} cannot be written as JSON: ${describeError(error)}`);
+  }
+  if (json === undefined) throw wrong(at, value, 'something that can be written as JSON');
+  if (isDeeperText(json, deepestJson))
+    throw new InvalidResultError(`${at} is nested deeper than ${deepestJson} levels.`);
+  return json;
+}
+
+function wrong(what: string, value: unknown, expected: string): InvalidResultError {
+  return new InvalidResultError(`${what} is ${shown(value)}; it must be ${expected}.`);
+}
+
+function tooLarge(what: string, size: string, most: string, hint = ''): InvalidResultError {
+  return new InvalidResultError(`${what} has ${size}; at most ${most} can be stored at once.${hint}`);
+}
+
+function shown(value: unknown): string {
+  if (value instanceof Date) return 'an invalid Date';
+  if (typeof value === 'string') return value.length > 80 ? `"${value.slice(0, 80)}…"` : `"${value}"`;
+  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object';
+  return typeof value === 'function' ? 'a function' : String(value);
+}

@@ -1,0 +1,93 @@
+import { ageEdgesSeconds, bucketOf, type Edges, lagEdgesMs } from '../store/rollup-buckets.ts';
+import type { RollupWrite } from '../store/rollups.ts';
+import { everybody } from '../store/scope.ts';
+import type { ClaimedJob } from './claim.ts';
+import type { Settlement } from './commit.ts';
+
+/** What a batch of runs adds to the statistics: of each tenant and provider, and of each provider for everybody together. */
+export function measure(
+  settlements: readonly Settlement[],
+  stored: ReadonlyMap<string, number>,
+  now: Date,
+): RollupWrite[] {
+  const { rowOf, rows } = rowsByOwner();
+  for (const { job, verdict } of settlements) {
+    for (const tenantId of [everybody, job.tenantId]) {
+      const row = rowOf(tenantId, job.providerSlug);
+      // Where there was no budget nothing was tried, and nothing is to be tried again.
+      if (verdict.error?.parked !== true) row[outcomeColumn[verdict.outcome]]++;
+      row.signals += stored.get(job.id) ?? 0;
+      count(row.lag, startLagMs(job), lagEdgesMs);
+      if (verdict.outcome === 'succeeded') count(row.age, ageSeconds(job, now), ageEdgesSeconds);
+    }
+  }
+  return [...rows()];
+}
+
+/** What signals that came by themselves add to them. Nothing was due, so it says nothing on how late runs start. */
+export function measureReceived(
+  jobs: readonly { tenantId: string; providerSlug: string; signals: number }[],
+): RollupWrite[] {
+  const { rowOf, rows } = rowsByOwner();
+  for (const { tenantId, providerSlug, signals } of jobs) {
+    for (const id of [everybody, tenantId]) {
+      const row = rowOf(id, providerSlug);
+      row.succeeded++;
+      row.signals += signals;
+    }
+  }
+  return [...rows()];
+}
+
+/** What jobs add that failed because their processes died: no run of theirs has ended. */
+export function measureFailed(jobs: readonly { tenantId: string; provider: string }[]): RollupWrite[] {
+  const { rowOf, rows } = rowsByOwner();
+  for (const { tenantId, provider } of jobs)
+    for (const id of [everybody, tenantId]) rowOf(id, provider).failed++;
+  return [...rows()];
+}
+
+/** One row for each tenant and provider, made when it is first needed. */
+function rowsByOwner() {
+  const rows = new Map<string, RollupWrite>();
+  const rowOf = (tenantId: string, provider: string): RollupWrite => {
+    const key = `${tenantId} ${provider}`;
+    const row = rows.get(key) ?? emptyRow(tenantId, provider);
+    rows.set(key, row);
+    return row;
+  };
+  return { rowOf, rows: () => rows.values() };
+}
+
+const outcomeColumn = { succeeded: 'succeeded', failed: 'failed', requeued: 'retried' } as const;
+
+function emptyRow(tenantId: string, provider: string): RollupWrite {
+  const zeros = (edges: Edges) => Array.from({ length: edges.length + 1 }, () => 0);
+  const counts = { succeeded: 0, failed: 0, retried: 0, signals: 0 };
+  return { tenantId, provider, ...counts, lag: zeros(lagEdgesMs), age: zeros(ageEdgesSeconds) };
+}
+
+function count(histogram: number[], value: number | undefined, edges: Edges): void {
+  if (value === undefined) return;
+  const bucket = bucketOf(value, edges);
+  histogram[bucket] = (histogram[bucket] ?? 0) + 1;
+}
+
+/** When a later try was due is no longer known. */
+function startLagMs({
+  attempts,
+  wasParked,
+  isSuspect,
+  startedAt,
+  scheduledAt,
+}: ClaimedJob): number | undefined {
+  return attempts === 0 && !wasParked && !isSuspect
+    ? Math.max(0, startedAt.getTime() - scheduledAt.getTime())
+    : undefined;
+}
+
+/** The later pages of a walk renew what the first one renewed a moment ago. */
+function ageSeconds({ type, cursor, lastEndedAt }: ClaimedJob, now: Date): number | undefined {
+  if (type !== 'incremental' || cursor !== undefined || lastEndedAt === undefined) return undefined;
+  return Math.max(0, now.getTime() - lastEndedAt.getTime()) / 1000;
+}

@@ -1,0 +1,114 @@
+import type { Who } from '../caller/caller.ts';
+import type { JobType } from '../contract/connector.ts';
+import { SynclineError } from '../contract/errors.ts';
+import type { LockedConnection, Owner } from '../store/connections.ts';
+import type { Queryable } from '../store/database.ts';
+import { askForRerun, bringAllForward, bringForward, markHinted, pendingJobs } from '../store/jobs.ts';
+import { insertFollowUps } from '../store/settlements.ts';
+import { requireWhole } from '../values/arguments.ts';
+
+/**
+ * Of a job that a provider's hint queues: that of all others. Where slots are free it starts at once anyway; where they are
+ * not, whoever sends most must not push back everybody else's runs.
+ */
+export const hintPriority = 0;
+
+/** Default priority of a manual trigger: ahead of scheduled jobs (0). */
+export const triggerPriority = 10;
+
+/** Tenants share the executors, so a tenant cannot outrank manual triggers of other tenants. */
+export const maxPriorityOf = ({ tenantId }: Who) => (tenantId === undefined ? 32_767 : triggerPriority);
+
+export function requirePriority(who: Who, priority: number): void {
+  requireWhole('priority', priority, -32_768, 32_767);
+  const max = maxPriorityOf(who);
+  if (priority > max)
+    throw new SynclineError('FORBIDDEN', `priority must be at most ${max} for a tenant, got ${priority}.`, {
+      hint: 'Use a lower priority, or an operator key.',
+    });
+}
+
+/** What a trigger did. */
+export interface Triggered {
+  /** The job that runs because of it; the running one if another is to follow it. */
+  jobId: string;
+  /** `queued` anew, one that waited `brought forward`, or one that `follows` the one that is running. */
+  effect: 'queued' | 'brought forward' | 'follows';
+}
+
+export interface Trigger {
+  type: JobType;
+  priority: number;
+  newId: () => string;
+}
+
+/** Has a connection, which is locked, synced now: one that waits is brought forward, one that runs is followed by one more. */
+export async function syncNow(
+  tx: Queryable,
+  row: LockedConnection,
+  now: Date,
+  { type, priority, newId }: Trigger,
+): Promise<Triggered> {
+  const pending = (await pendingJobs(tx, row.id, 'FOR UPDATE')).find((job) => job.job_type === type);
+  if (pending?.status === 'running') {
+    await askForRerun(tx, pending.id, priority);
+    return { jobId: pending.id, effect: 'follows' };
+  }
+  if (pending) {
+    await bringForward(tx, now, pending.id, priority);
+    return { jobId: pending.id, effect: 'brought forward' };
+  }
+  const jobId = newId();
+  const { tenant_id: tenantId, provider_slug: providerSlug, id: connectionId } = row;
+  const job = { id: jobId, tenantId, providerSlug, connectionId, type, priority };
+  await insertFollowUps(tx, now, [{ ...job, cursor: null, retryAfter: null }]);
+  return { jobId, effect: 'queued' };
+}
+
+/** The same for many connections, which are locked: an incremental run each, with a fixed number of statements. */
+export async function syncAllNow(
+  tx: Queryable,
+  rows: readonly Owner[],
+  now: Date,
+  { priority, newId }: Pick<Trigger, 'priority' | 'newId'>,
+): Promise<void> {
+  const ids = rows.map(({ id }) => id);
+  const pending = await bringAllForward(tx, now, ids, priority);
+  await insertFirst(tx, rows, now, { pending, priority, newId, hinted: false });
+}
+
+/**
+ * The same where providers ask for it. Then the run that follows begins after the whole walk under way, which need not see what
+ * changed; and a job that backs off is left alone, or a provider that wants fewer requests would itself ask for more.
+ */
+export async function hintAll(
+  tx: Queryable,
+  rows: readonly Owner[],
+  now: Date,
+  newId: () => string,
+): Promise<void> {
+  const ids = rows.map(({ id }) => id);
+  const pending = await markHinted(tx, now, ids, hintPriority);
+  await insertFirst(tx, rows, now, { pending, priority: hintPriority, newId, hinted: true });
+}
+
+/** Queues an incremental job for each connection that has none pending. */
+async function insertFirst(
+  tx: Queryable,
+  rows: readonly Owner[],
+  now: Date,
+  {
+    pending,
+    priority,
+    newId,
+    hinted,
+  }: { pending: ReadonlySet<string>; priority: number; newId: () => string; hinted: boolean },
+): Promise<void> {
+  const jobs = rows
+    .filter(({ id }) => !pending.has(id))
+    .map(({ id, tenant_id: tenantId, provider_slug: providerSlug }) => ({
+      ...{ id: newId(), tenantId, providerSlug, connectionId: id },
+      ...{ type: 'incremental' as const, priority, cursor: null, retryAfter: null, hinted },
+    }));
+  await insertFollowUps(tx, now, jobs);
+}

@@ -1,0 +1,2 @@
+export { createReceiver, type Receive } from './receive.ts';
+export { type ConnectionWebhook, createWebhooks } from './webhooks.ts';

@@ -1,0 +1,182 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { ListedConnections } from '../../../src/api/connections/index.ts';
+import { tenant, useDatabase } from '../../support/database.ts';
+
+const database = useDatabase();
+const { sql, connect } = database;
+const otherTenant = '00000000-0000-4000-8000-000000000002';
+
+beforeEach(async () => {
+  await database.empty();
+  await sql(`INSERT INTO tenants (id, name) VALUES ($1, 'another') ON CONFLICT DO NOTHING`, [otherTenant]);
+  await sql(`INSERT INTO providers (slug, display_name) VALUES ('slack', 'Slack') ON CONFLICT DO NOTHING`);
+});
+
+/** Makes connections whose external id is their name. */
+async function make(connections: Record<string, Record<string, unknown>>): Promise<void> {
+  for (const [name, columns] of Object.entries(connections)) {
+    const id = await connect();
+    const given = { external_id: name, ...columns };
+    const set = Object.keys(given).map((column, i) => `${column} = $${i + 2}`);
+    await sql(`UPDATE connections SET ${set.join(', ')} WHERE id = $1`, [id, ...Object.values(given)]);
+  }
+}
+
+const named = async (filter: ListedConnections, who?: { tenantId: string; actor: string }) => {
+  const engine = database.engine();
+  const { items } = await (who ? engine.as(who) : engine).connections.list({ limit: 100, ...filter });
+  return items.map(({ externalId }) => externalId).toSorted();
+};
+
+describe('connections.list', () => {
+  it('filters by tenant, provider, status and health, alone and together', async () => {
+    const since = '2025-01-01T00:00:00Z';
+    await make({
+      well: {},
+      failing: { failing_since: since, failure: 'transient' },
+      slack: { provider_slug: 'slack' },
+      'slack, failing': { provider_slug: 'slack', failing_since: since },
+      paused: { status: 'paused' },
+      'paused, failed before': { status: 'paused', failing_since: since },
+      refused: { status: 'needs_auth', failing_since: since },
+      disabled: { status: 'disabled' },
+      theirs: { tenant_id: otherTenant },
+      'theirs, failing': { tenant_id: otherTenant, failing_since: since },
+    });
+    expect(await named({})).toHaveLength(10);
+    expect(await named({ tenantId: otherTenant })).toEqual(['theirs', 'theirs, failing']);
+    expect(await named({ provider: 'slack' })).toEqual(['slack', 'slack, failing']);
+    expect(await named({ status: 'paused' })).toEqual(['paused', 'paused, failed before']);
+    expect(await named({ status: 'active' })).toEqual(
+      ['failing', 'slack', 'slack, failing', 'theirs', 'theirs, failing', 'well'].toSorted(),
+    );
+    expect(await named({ health: 'ok' })).toEqual(['slack', 'theirs', 'well']);
+    expect(await named({ health: 'failing' })).toEqual(['failing', 'slack, failing', 'theirs, failing']);
+    expect(await named({ health: 'paused' })).toEqual(['paused', 'paused, failed before']);
+    expect(await named({ health: 'needs_auth' })).toEqual(['refused']);
+    expect(await named({ health: 'disabled' })).toEqual(['disabled']);
+    expect(await named({ tenantId: otherTenant, health: 'failing' })).toEqual(['theirs, failing']);
+    expect(await named({ provider: 'slack', health: 'ok', status: 'active' })).toEqual(['slack']);
+  });
+
+  it.each([
+    { status: 'paused', health: 'needs_auth' },
+    { status: 'active', health: 'paused' },
+    { status: 'paused', health: 'ok' },
+    { status: 'needs_auth', health: 'failing' },
+  ] as const)('nothing is both: %j', async (filter) => {
+    await make({
+      well: {},
+      failing: { failing_since: '2025-01-01T00:00:00Z' },
+      paused: { status: 'paused' },
+      refused: { status: 'needs_auth', failing_since: '2025-01-01T00:00:00Z' },
+    });
+    expect(await named(filter)).toEqual([]);
+  });
+
+  it('searches by how an external id begins, and takes no character of it for more than itself', async () => {
+    await make({
+      'acme/app': {},
+      'acme/api': {},
+      '100%': {},
+      '100x': {},
+      a_b: {},
+      axb: {},
+      'c\\d': {},
+      cd: {},
+      '%': {},
+    });
+    expect(await named({ search: 'acme' })).toEqual(['acme/api', 'acme/app']);
+    expect(await named({ search: 'acme/app' })).toEqual(['acme/app']);
+    expect(await named({ search: 'app' })).toEqual([]);
+    expect(await named({ search: '100%' })).toEqual(['100%']);
+    expect(await named({ search: 'a_' })).toEqual(['a_b']);
+    expect(await named({ search: '%' })).toEqual(['%']);
+    expect(await named({ search: 'c\\' })).toEqual(['c\\d']);
+    expect(await named({ search: 'c\\\\' })).toEqual([]);
+    expect(await named({ search: "' OR true --" })).toEqual([]);
+  });
+
+  it('finds a connection by its id, however it is spelt, and only among those that the filter lets through', async () => {
+    await make({ one: {}, other: {} });
+    const [row] = await sql<{ id: string }>(`SELECT id FROM connections WHERE external_id = 'one'`);
+    const id = (row as { id: string }).id;
+    expect(await named({ search: id })).toEqual(['one']);
+    expect(await named({ search: id.toUpperCase() })).toEqual(['one']);
+    expect(await named({ search: id, status: 'paused' })).toEqual([]);
+    expect(await named({ search: id, tenantId: otherTenant })).toEqual([]);
+    expect(await named({ search: id.slice(0, 8) })).toEqual([]);
+  });
+
+  it("a tenant's view has the tenant's, whatever it asks for", async () => {
+    await make({ ours: {}, theirs: { tenant_id: otherTenant } });
+    const who = { tenantId: otherTenant, actor: 'key:theirs' };
+    expect(await named({}, who)).toEqual(['theirs']);
+    expect(await named({ tenantId: tenant }, who)).toEqual([]);
+    expect(await named({ search: 'ours' }, who)).toEqual([]);
+  });
+
+  it('says the names of tenant and provider, and how it does', async () => {
+    await make({
+      acme: { provider_slug: 'slack', failing_since: '2025-01-01T00:00:00Z', failure: 'permanent' },
+    });
+    expect((await database.engine().connections.list()).items).toEqual([
+      expect.objectContaining({
+        externalId: 'acme',
+        tenantName: 'a tenant',
+        providerName: 'Slack',
+        health: 'failing',
+        failingSince: new Date('2025-01-01T00:00:00Z'),
+        failure: 'permanent',
+      }),
+    ]);
+  });
+
+  it.each([
+    [{ tenantId: 'x' }, /tenantId is "x"; it must be a UUID/],
+    [{ status: 'gone' as 'paused' }, /status is "gone"; it must be one of active, paused/],
+    [{ health: 'ill' as 'ok' }, /health is "ill"; it must be one of ok, failing/],
+    [{ search: ' ' }, /search is " "; it must be text/],
+    [{ search: 'a\0' }, /search is "a\\u0000"/],
+  ])('refuses %j', async (filter, message) => {
+    await expect(named(filter)).rejects.toThrow(message);
+  });
+});
+
+describe('the recent runs of a list', () => {
+  it('are the last twenty that ended, the newest first, and are there only if they were asked for', async () => {
+    const [busy, idle] = [await connect(), await connect()];
+    await sql(
+      `INSERT INTO sync_jobs (tenant_id, provider_slug, connection_id, job_type, status, started_at, finished_at, signal_count)
+       SELECT $1, 'github', $2, 'incremental', CASE n WHEN 25 THEN 'failed' WHEN 24 THEN 'completed' ELSE 'succeeded' END,
+         '2025-01-01T00:00:00Z'::timestamptz + n * interval '1 minute',
+         '2025-01-01T00:00:01.5Z'::timestamptz + n * interval '1 minute', n
+       FROM generate_series(1, 25) n`,
+      [tenant, busy],
+    );
+    await database.job(busy);
+    const { connections } = database.engine();
+    const { items } = await connections.list({ recent: true });
+    const recent = items.find(({ id }) => id === busy)?.recent;
+    expect(recent?.map(({ signals }) => signals)).toEqual(Array.from({ length: 20 }, (_, i) => 25 - i));
+    expect(recent?.slice(0, 3).map(({ status }) => status)).toEqual(['failed', 'succeeded', 'succeeded']);
+    expect(recent?.[0]).toEqual({
+      jobId: expect.any(String),
+      status: 'failed',
+      endedAt: new Date('2025-01-01T00:25:01.500Z'),
+      durationMs: 1500,
+      signals: 25,
+    });
+    expect(items.find(({ id }) => id === idle)?.recent).toEqual([]);
+    expect((await connections.list()).items.every((item) => item.recent === undefined)).toBe(true);
+  });
+
+  it('a job that was cancelled before it began took no time', async () => {
+    const id = await connect();
+    await database.job(id, { status: 'cancelled', finished_at: '2025-01-01T00:00:00Z' });
+    const { items } = await database.engine().connections.list({ recent: true });
+    expect(items[0]?.recent).toEqual([
+      expect.objectContaining({ status: 'cancelled', durationMs: undefined }),
+    ]);
+  });
+});

@@ -1,0 +1,131 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createApp } from '../../src/http/app.ts';
+import { hostRule } from '../../src/http/hosts.ts';
+import { startServer } from '../../src/http/server.ts';
+import { faultsOf } from '../http/answer-faults.ts';
+import { allRows, type Finder, finderOf } from '../http/secrets-of.ts';
+import { type Belongings, makeWorld, type World } from '../http/tenant-world.ts';
+import { type Answer, type Wire, type WireRequest, wireTo } from '../http/wire.ts';
+import { silent, useDatabase } from '../support/database.ts';
+import { bodyCases } from './http-body-cases.ts';
+import type { HttpCase, HttpWorld } from './http-case.ts';
+import { foreignCases } from './http-foreign-cases.ts';
+import { pathCases, queryCases } from './http-query-cases.ts';
+import { stillSyncs } from './still-syncs.ts';
+
+const database = useDatabase();
+const folder = mkdtempSync(join(tmpdir(), 'syncline-inputs-'));
+const fileSecret = 'beside-the-dashboard';
+let world: World;
+let asked: HttpWorld;
+let wire: Wire;
+let closeServer: () => Promise<void>;
+let findForeign: Finder;
+
+beforeAll(async () => {
+  writeFileSync(join(folder, 'secret.txt'), fileSecret);
+  mkdirSync(join(folder, 'dashboard', 'assets'), { recursive: true });
+  writeFileSync(join(folder, 'dashboard', 'index.html'), '<!doctype html><head></head>');
+  world = await makeWorld(database);
+  const app = createApp({
+    syncline: world.engine,
+    log: silent,
+    version: 'test',
+    metrics: () => 'metrics',
+    dashboard: join(folder, 'dashboard'),
+    hosts: hostRule('127.0.0.1'),
+  });
+  const server = await startServer({ app, host: '127.0.0.1', port: 0 });
+  closeServer = server.close;
+  wire = wireTo(server.url);
+  const [own, foreign] = world.tenants as [Belongings, Belongings];
+  asked = {
+    own,
+    foreign,
+    cookie: await sessionOf(own.key),
+    host: new URL(server.url).host,
+    cursors: await cursorsOf(own.key),
+    foreignCursors: await cursorsOf(foreign.key),
+  };
+  findForeign = await finderOf(database, foreign, own);
+}, 600_000);
+afterAll(async () => {
+  wire?.close();
+  await closeServer?.();
+  await world?.close();
+  rmSync(folder, { recursive: true });
+});
+
+const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
+
+async function sessionOf(key: string): Promise<string> {
+  const headers = { 'content-type': 'application/json' };
+  const body = JSON.stringify({ key });
+  const answer = await wire.send({ method: 'POST', target: '/v1/session', headers, body });
+  return answer.headers['set-cookie']?.split(';')[0] ?? '';
+}
+
+/** Where pages of one item end, by the path of their list. */
+async function cursorsOf(key: string): Promise<Record<string, string>> {
+  const cursors: Record<string, string> = {};
+  for (const path of ['/v1/connections', '/v1/jobs', '/v1/credentials', '/v1/signals', '/v1/audit']) {
+    const { text } = await wire.send({ method: 'GET', target: `${path}?limit=1`, headers: bearer(key) });
+    cursors[path] = (JSON.parse(text) as { next_cursor: string }).next_cursor;
+  }
+  return cursors;
+}
+
+/** Everything that is stored, but for what beats by itself, and the record of refused keys. */
+const stored = async () =>
+  (await allRows(database))
+    .filter((row) => !/^(processes|schedulers|api_keys|sessions) |,(key|session)\.refused,/.test(row))
+    .sort();
+
+function sent({ as, ask }: HttpCase): WireRequest {
+  const request = ask(asked);
+  const who = as === 'nobody' ? {} : as === 'session' ? { cookie: asked.cookie } : bearer(asked.own.key);
+  return { ...request, headers: { ...who, ...request.headers } };
+}
+
+function expectAnswer({ expected: { status, code, told, field } }: HttpCase, answer: Answer): void {
+  const isProblem = answer.headers['content-type'] === 'application/problem+json';
+  const problem = (isProblem ? JSON.parse(answer.text) : {}) as {
+    code?: string;
+    errors?: { field: string }[];
+  };
+  expect({ status: answer.status, code: problem.code }, answer.text.slice(0, 500)).toEqual({ status, code });
+  if (told) expect(answer.text).toMatch(told);
+  if (field !== undefined) expect(problem.errors?.[0]?.field).toBe(field);
+}
+
+const cases = [...queryCases, ...pathCases, ...bodyCases, ...foreignCases];
+
+describe('hostile requests: each gets the answer that it is to get, and changes nothing', () => {
+  it.each(cases.map((one) => [one.name, one] as const))('request: %s', async (_name, one) => {
+    const before = one.changes ? [] : await stored();
+    const request = sent(one);
+    const answer = await wire.send(request);
+    expectAnswer(one, answer);
+    expect(faultsOf(request.method, answer, [fileSecret, asked.own.key, database.url])).toEqual([]);
+    const given = findForeign(
+      `${request.target} ${decodeURIComponentSafely(request.target)} ${String(request.body)}`,
+    );
+    const leaked = [...findForeign(`${JSON.stringify(answer.headers)} ${answer.text}`)];
+    expect(leaked.filter((one) => !given.has(one))).toEqual([]);
+    if (!one.changes) expect(await stored()).toEqual(before);
+    expect(Object.keys(Object.prototype)).toEqual([]);
+  });
+
+  it('request: afterwards a healthy connection is synced as ever', () => stillSyncs(database));
+});
+
+function decodeURIComponentSafely(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

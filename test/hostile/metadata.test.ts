@@ -1,0 +1,130 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { type Service, startService } from '../http/service.ts';
+import { connector } from '../support/connector.ts';
+import { tenant, useDatabase } from '../support/database.ts';
+import { recordingLogger } from '../support/log.ts';
+import { jobRowCases, type MetadataCase, metadataCases } from './metadata-cases.ts';
+import { nestedText } from './odd-values.ts';
+import { stillSyncs } from './still-syncs.ts';
+
+const database = useDatabase();
+const { sql } = database;
+beforeEach(() => database.empty());
+
+/** Under its name, so that it is found again in the order of the table. */
+const insert = async ({ name, metadata }: MetadataCase): Promise<string> => {
+  const [row] = await sql<{ id: string }>(
+    `INSERT INTO connections (tenant_id, provider_slug, external_id, metadata) VALUES ($1, 'github', $2, $3) RETURNING id`,
+    [tenant, name, metadata],
+  );
+  return row?.id ?? '';
+};
+
+/** What is nobody's but the writer's own, in short. */
+const theirs = () =>
+  sql(
+    `SELECT external_id, md5((metadata - 'sync')::text) AS beside,
+       md5(coalesce(CASE jsonb_typeof(metadata -> 'sync') WHEN 'object' THEN
+         ((metadata -> 'sync') - ARRAY['interval_seconds', 'next_run_at', 'first_activated_at', 'last_jitter_seconds', 'cursor'])::text
+       END, '{}')) AS within
+     FROM connections ORDER BY id`,
+  );
+
+interface Told {
+  base_interval_seconds: number;
+  invalid_metadata: { field: string }[];
+}
+
+async function tell({ call }: Service, id: string): Promise<Told> {
+  const { status, body, text } = await call(`/v1/connections/${id}`);
+  expect(status, text.slice(0, 300)).toBe(200);
+  return body as unknown as Told;
+}
+
+describe('DB-3: hostile metadata: read for what it is worth, mended, and nobody else’s business', () => {
+  it(`DB-3: ${metadataCases.length} documents are told, placed, run and mended, each as the table says`, async () => {
+    const cursors = new Map<string, unknown>();
+    const { log, lines } = recordingLogger('warn');
+    const service = await startService(database, {
+      engine: {
+        logger: log,
+        connectors: [
+          connector(({ connection, cursor }) => {
+            cursors.set(connection.id, cursor);
+            return { signals: [] };
+          }),
+        ],
+      },
+    });
+    const ids: string[] = [];
+    for (const one of metadataCases) ids.push(await insert(one));
+    const before = await theirs();
+    const found: unknown[] = [];
+    for (const id of ids) {
+      const { base_interval_seconds, invalid_metadata } = await tell(service, id);
+      found.push([base_interval_seconds, invalid_metadata.map(({ field }) => field)]);
+    }
+    const named = (values: unknown[]) => metadataCases.map(({ name }, i) => [name, values[i]]);
+    expect(named(found)).toEqual(
+      metadataCases.map(({ name, interval = 900, invalid = [] }) => [name, [interval, invalid]]),
+    );
+
+    const { scheduled, invalidMetadata } = await service.syncline.tick();
+    const wrong = metadataCases.filter(({ invalid }) => invalid);
+    expect({ scheduled, invalidMetadata }).toEqual({
+      scheduled: metadataCases.length,
+      invalidMetadata: wrong.length,
+    });
+    expect(lines).toHaveLength(wrong.length);
+    expect(Math.max(...lines.map((line) => JSON.stringify(line).length))).toBeLessThan(3000);
+
+    const { succeeded } = await service.syncline.drain();
+    expect(succeeded).toBe(metadataCases.length);
+    expect(named(ids.map((id) => cursors.get(id)))).toEqual(named(metadataCases.map(({ cursor }) => cursor)));
+    for (const id of ids) expect((await tell(service, id)).invalid_metadata).toEqual([]);
+    expect((await service.call('/v1/connections?limit=100&include=recent')).status).toBe(200);
+    expect(await theirs()).toEqual(before);
+    expect(Object.keys(Object.prototype)).toEqual([]);
+    await stillSyncs(database);
+  });
+
+  it('DB-3: a cursor nested 9,000 levels fails that one run, and is told with a note in it', async () => {
+    const service = await startService(database, { engine: { connectors: [connector()] } });
+    const deep = { name: 'deep', metadata: `{"sync":{"cursor":${nestedText(9000)}}}` };
+    const [id, other] = [await insert(deep), await insert({ name: 'other', metadata: '{}' })];
+    await service.syncline.tick();
+    expect(await service.syncline.drain()).toMatchObject({ succeeded: 1, failed: 1 });
+    const { body } = await service.call(`/v1/jobs?connection_id=${id}`);
+    expect(body.items[0]?.['error']).toMatchObject({
+      message: 'The stored cursor is nested deeper than 500 levels. Correct it, or trigger a full sync.',
+    });
+    const { status, text } = await service.call('/v1/connections');
+    expect([status, text]).toEqual([200, expect.stringContaining('(nested deeper than 1000 levels)')]);
+    expect(text).toContain(other);
+  });
+
+  it.each(jobRowCases.map((one) => [one.name, one] as const))(
+    'DB-3: a job of others: %s',
+    async (_name, one) => {
+      const service = await startService(database);
+      const connection = await database.connect();
+      const id = await database.job(connection, one.columns);
+      for (const path of [
+        `/v1/jobs/${id}`,
+        '/v1/jobs',
+        `/v1/connections/${connection}/why`,
+        `/v1/connections/${connection}/schedule`,
+        '/v1/stats',
+        '/v1/connections?include=recent',
+      ]) {
+        const { status, text } = await service.call(path);
+        expect(status, `${path}: ${text.slice(0, 300)}`).toBe(200);
+      }
+      const { body } = await service.call(`/v1/jobs/${id}`);
+      const { hint: _, ...told } =
+        body['error'] === null ? { hint: 0 } : (body['error'] as { hint?: unknown });
+      if (one.told['error']) expect(body['error']).toEqual(one.told['error']);
+      else expect({ ...body, ...told }).toMatchObject(one.told);
+    },
+  );
+});

@@ -1,0 +1,282 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { loadConfig } from '../../src/config/load.ts';
+import { type Deletion, type Syncline, systemPorts } from '../../src/index.ts';
+import { deleteBatch } from '../../src/runtime/deletion.ts';
+import { openDatabase } from '../../src/store/database.ts';
+import { startService } from '../http/service.ts';
+import { tenant, useDatabase } from '../support/database.ts';
+import { held } from '../support/held.ts';
+import { startProcess } from '../support/process.ts';
+import { until } from '../support/until.ts';
+
+const database = useDatabase();
+const { sql, job, connect } = database;
+const otherTenant = '00000000-0000-4000-8000-000000000002';
+beforeEach(async () => {
+  await database.empty();
+  await sql('TRUNCATE api_keys, sessions');
+});
+
+const large = 30_000;
+
+async function connectionWith(signals: number): Promise<string> {
+  const id = await connect();
+  await sql(
+    `INSERT INTO signals (tenant_id, provider_slug, connection_id, kind, occurred_at, payload)
+     SELECT $1, 'github', $2, 'k', now(), '{}' FROM generate_series(1, $3) n`,
+    [tenant, id, signals],
+  );
+  return id;
+}
+
+const signalsOf = async (id: string) =>
+  (await sql<{ n: number }>('SELECT count(*)::int AS n FROM signals WHERE connection_id = $1', [id]))[0]?.n;
+
+/** An engine that marks connections and leaves the batches to others. */
+const withoutBatches = () =>
+  database.engine({
+    ports: {
+      ...systemPorts,
+      query: (statement, send) =>
+        statement.includes('FOR UPDATE SKIP LOCKED') && statement.includes('deletions')
+          ? Promise.resolve([] as never)
+          : send(),
+    },
+  });
+
+const finished = (engine: Syncline, id: string) =>
+  until(
+    'the deletion is finished',
+    async () => (await engine.connections.deletion(id)).state === 'deleted',
+    120_000,
+  );
+
+describe('deletion: a large connection', () => {
+  it('deletion: returns before the signals are deleted, and the same process finishes in the background', async () => {
+    const [id, other] = [await connectionWith(large), await connectionWith(3)];
+    await job(id, { status: 'succeeded' });
+    const engine = database.engine();
+    const begun = await engine.connections.remove(id, { actor: 'anna', reason: 'left' });
+    expect(begun).toMatchObject({ connectionId: id, state: 'deleting', estimatedSignals: large });
+    const seen: Deletion[] = [begun];
+    await until(
+      'it is finished',
+      async () => {
+        seen.push(await engine.connections.deletion(id));
+        return seen.at(-1)?.state === 'deleted';
+      },
+      120_000,
+    );
+    const progress = seen.map(({ deletedSignals }) => deletedSignals);
+    expect(progress).toEqual(progress.toSorted((a, b) => a - b));
+    expect(seen.at(-1)).toMatchObject({ deletedSignals: large, estimatedSignals: large, error: undefined });
+    expect(await sql('SELECT id FROM connections')).toEqual([{ id: other }]);
+    expect(await signalsOf(other)).toBe(3);
+    expect(await sql('SELECT FROM sync_jobs')).toHaveLength(0);
+    const { items } = await engine.audit.list({ connectionId: id });
+    expect(items.map(({ kind, actor, reason }) => [kind, actor, reason])).toEqual([
+      ['connection.deleted', 'anna', 'left'],
+      ['connection.deletion_started', 'anna', 'left'],
+    ]);
+  });
+
+  it('deletion: it is unscheduled and its run is aborted as soon as the deletion is requested', async () => {
+    const id = await connectionWith(large);
+    await job(id);
+    const { engine, began, hasBegun } = held(database);
+    const drained = engine.drain();
+    await hasBegun(1);
+    await withoutBatches().connections.remove(id);
+    expect(await drained).toMatchObject({ succeeded: 0, lost: 1, signals: 0 });
+    expect(began[0]?.abortSignal.aborted).toBe(true);
+    expect(await engine.tick()).toMatchObject({ scheduled: 0 });
+    const [listed] = (await engine.connections.list()).items;
+    expect(listed).toMatchObject({ id, status: 'disabled', deletingSince: expect.any(Date) });
+    expect((await engine.connections.explain(id)).sentence).toMatch(
+      /^Being deleted.*0 of about 30,000 signals/,
+    );
+  });
+
+  it('deletion: triggers, changes, webhooks and retries of the connection are refused', async () => {
+    const id = await connectionWith(large);
+    const ended = await job(id, { status: 'failed' });
+    const engine = withoutBatches();
+    await engine.connections.remove(id);
+    const { connections, jobs, webhooks } = engine;
+    for (const attempt of [
+      () => connections.trigger(id),
+      () => connections.pause(id),
+      () => connections.resume(id),
+      () => connections.setInterval(id, 300),
+      () => connections.setCredential(id, null),
+      () => connections.rewind(id, { cursor: null }),
+      () => jobs.retry(ended),
+      () => webhooks.create(id),
+    ])
+      await expect(attempt()).rejects.toMatchObject({
+        code: 'CONFLICT',
+        message: `Connection ${id} is being deleted.`,
+      });
+    expect((await connections.get(id)).status).toBe('disabled');
+  });
+
+  it('deletion: a janitor of another process finishes what a killed process began', async () => {
+    const id = await connectionWith(large);
+    const script = `
+      import { createSyncline, systemPorts } from './dist/index.js';
+      let batches = 0;
+      const query = async (statement, send) => {
+        if (statement.startsWith('DELETE FROM "syncline".signals') && ++batches === 3) process.kill(process.pid, 'SIGKILL');
+        return send();
+      };
+      const engine = createSyncline({ database: ${JSON.stringify(database.url)}, ports: { ...systemPorts, query } });
+      await engine.connections.remove(${JSON.stringify(id)}, { actor: 'anna' });
+      await new Promise(() => setInterval(() => {}, 1000));`;
+    const killed = startProcess(process.execPath, ['--input-type=module', '-e', script]);
+    await killed.finished;
+    const left = (await signalsOf(id)) ?? 0;
+    expect(left).toBeGreaterThan(0);
+    expect(left).toBeLessThan(large);
+    const engine = database.engine();
+    const before = await engine.connections.deletion(id);
+    expect(before).toMatchObject({ state: 'deleting', deletedSignals: large - left });
+    await Promise.all([
+      engine.start({ roles: ['janitor'] }),
+      database.engine().start({ roles: ['janitor'] }),
+    ]);
+    await finished(engine, id);
+    expect(await engine.connections.deletion(id)).toMatchObject({ deletedSignals: large });
+    expect(await sql('SELECT FROM connections')).toHaveLength(0);
+    const { items } = await engine.audit.list({ kind: 'connection.deleted' });
+    expect(items.map(({ actor }) => actor)).toEqual(['anna']);
+  });
+
+  it('deletion: a deletion that another process works on is skipped, and the others are continued', async () => {
+    const [busy, free] = [await connectionWith(60), await connectionWith(60)];
+    const engine = withoutBatches();
+    for (const id of [busy, free]) await engine.connections.remove(id);
+    const other = await database.session();
+    await other.query('BEGIN');
+    await other.query('SELECT FROM syncline.deletions WHERE connection_id = $1 FOR UPDATE', [busy]);
+    const db = openDatabase(loadConfig({ options: { database: database.url } }).config.database, {
+      ports: systemPorts,
+      onConnectionLost: () => {},
+      onSkew: () => {},
+    });
+    const step = () => deleteBatch({ db, ports: systemPorts }, { batch: 100 });
+    try {
+      expect([await step(), await step(), await step()]).toEqual(['more', 'finished', 'none']);
+      expect([await signalsOf(busy), await signalsOf(free)]).toEqual([60, 0]);
+      await other.query('ROLLBACK');
+      expect([await step(), await step(), await step()]).toEqual(['more', 'finished', 'none']);
+      expect(await sql('SELECT FROM connections')).toHaveLength(0);
+    } finally {
+      await db.close();
+    }
+  });
+
+  it('deletion: concurrent workers finish all deletions, and their counts add up', async () => {
+    const ids = [await connectionWith(900), await connectionWith(700), await connectionWith(500)];
+    const engine = withoutBatches();
+    for (const id of ids) await engine.connections.remove(id);
+    const db = openDatabase(loadConfig({ options: { database: database.url } }).config.database, {
+      ports: systemPorts,
+      onConnectionLost: () => {},
+      onSkew: () => {},
+    });
+    const worker = async () => {
+      while ((await deleteBatch({ db, ports: systemPorts }, { batch: 50 })) !== 'none');
+    };
+    try {
+      await Promise.all([worker(), worker(), worker()]);
+      // A worker that found all of them taken has gone home; what is left is for the last one.
+      await worker();
+    } finally {
+      await db.close();
+    }
+    const counts = await Promise.all(ids.map((id) => engine.connections.deletion(id)));
+    expect(counts.map(({ state, deletedSignals }) => [state, deletedSignals])).toEqual([
+      ['deleted', 900],
+      ['deleted', 700],
+      ['deleted', 500],
+    ]);
+    expect(await sql('SELECT FROM connections')).toHaveLength(0);
+    expect(await sql('SELECT FROM signals')).toHaveLength(0);
+  });
+
+  it('deletion: operators read the error of the database, tenants a fixed sentence', async () => {
+    const id = await connectionWith(60);
+    await withoutBatches().connections.remove(id);
+    const text = 'update or delete on table "signals" violates foreign key constraint "theirs_signal_fkey"';
+    await sql('UPDATE deletions SET error = $1', [text]);
+    const { call, syncline } = await startService(database);
+    const { key } = await syncline.keys.create({ name: 'theirs', tenantId: tenant });
+    expect((await call(`/v1/connections/${id}/deletion`)).body['error']).toBe(text);
+    const seen = await call(`/v1/connections/${id}/deletion`, { key });
+    expect(seen.body['error']).toBe('The last batch failed; it is retried.');
+    const [operators, tenants] = [
+      await call(`/v1/connections/${id}/why`),
+      await call(`/v1/connections/${id}/why`, { key }),
+    ];
+    expect(operators.text).toContain('theirs_signal_fkey');
+    expect([tenants.status, tenants.text]).toEqual([200, expect.not.stringContaining('fkey')]);
+  });
+
+  it('deletion: a batch that fails is noted with its error, and does not hold up other deletions', async () => {
+    const [blocked, other] = [await connectionWith(60), await connectionWith(60)];
+    const engine = withoutBatches();
+    await engine.connections.remove(blocked);
+    await engine.connections.remove(other);
+    await sql('CREATE TABLE theirs (signal uuid REFERENCES signals (id))');
+    const db = openDatabase(loadConfig({ options: { database: database.url } }).config.database, {
+      ports: systemPorts,
+      onConnectionLost: () => {},
+      onSkew: () => {},
+    });
+    try {
+      await sql('INSERT INTO theirs SELECT id FROM signals WHERE connection_id = $1 LIMIT 1', [blocked]);
+      const step = () => deleteBatch({ db, ports: systemPorts }, { batch: 100 });
+      await expect(step()).rejects.toThrow('foreign key');
+      expect(await engine.connections.deletion(blocked)).toMatchObject({
+        state: 'deleting',
+        error: expect.stringContaining('foreign key'),
+      });
+      expect([await step(), await step()]).toEqual(['more', 'finished']);
+      expect((await engine.connections.deletion(other)).state).toBe('deleted');
+      await sql('DELETE FROM theirs');
+      expect(await database.engine().connections.remove(blocked)).toMatchObject({ state: 'deleted' });
+    } finally {
+      await db.close();
+      await sql('DROP TABLE theirs');
+    }
+  });
+
+  it('deletion: the progress is visible to its tenant and to no other', async () => {
+    const id = await connectionWith(large);
+    const engine = withoutBatches();
+    const ours = engine.as({ tenantId: tenant, actor: 'ours' });
+    await ours.connections.remove(id);
+    expect(await ours.connections.deletion(id)).toMatchObject({ state: 'deleting' });
+    const stranger = engine.as({ tenantId: otherTenant, actor: 'stranger' });
+    for (const attempt of [() => stranger.connections.deletion(id), () => stranger.connections.remove(id)])
+      await expect(attempt()).rejects.toMatchObject({ code: 'NOT_FOUND' });
+  });
+
+  it('deletion: the API answers 202 with the progress, and 204 for a small connection', async () => {
+    const [id, small] = [await connectionWith(large), await connectionWith(10)];
+    const { call, syncline } = await startService(database);
+    const begun = await call(`/v1/connections/${id}`, { method: 'DELETE' });
+    expect([begun.status, begun.headers.get('location')]).toEqual([202, `/v1/connections/${id}/deletion`]);
+    expect(begun.body).toMatchObject({ connection_id: id, state: 'deleting', estimated_signals: large });
+    expect((await call(`/v1/connections/${small}`, { method: 'DELETE' })).status).toBe(204);
+    expect((await call(`/v1/connections/${small}/deletion`)).body).toMatchObject({ state: 'deleted' });
+    const trigger = await call(`/v1/connections/${id}/trigger`, { method: 'POST', json: {} });
+    if (trigger.status !== 404) expect(trigger.body).toMatchObject({ status: 409, code: 'CONFLICT' });
+    await finished(syncline, id);
+    expect((await call(`/v1/connections/${id}/deletion`)).body).toMatchObject({
+      state: 'deleted',
+      deleted_signals: large,
+    });
+    expect((await call(`/v1/connections/${id}`)).status).toBe(404);
+  });
+});
