@@ -8,12 +8,12 @@ export type {
   JobDetail,
   PreviewedRun,
   SchedulePreview,
-  Triggered,
+  TriggerResult,
   View,
 } from './api/index.ts';
 export type { BudgetStatus } from './budgets/index.ts';
-export type { Doer } from './caller/audit.ts';
-export type { Who } from './caller/caller.ts';
+export type { AuditNote } from './caller/audit.ts';
+export type { Caller } from './caller/caller.ts';
 export type { Page, PageRequest } from './caller/keyset.ts';
 export { type ConfigFile, defineConfig } from './config/file.ts';
 export type { Config, ConfigOptions } from './config/settings.ts';
@@ -37,8 +37,8 @@ export {
   UnauthorizedError,
 } from './contract/errors.ts';
 export type { StoredCredential } from './credentials/index.ts';
-export type { CheckResult, Examination } from './doctor/index.ts';
-export type { FedSignal, SignalsFilter, StoredSignal } from './feed/index.ts';
+export type { CheckResult, DoctorReport } from './doctor/index.ts';
+export type { FeedSignal, SignalsFilter, StoredSignal } from './feed/index.ts';
 export type { TickResult } from './pipeline/tick.ts';
 export { type Ports, systemPorts } from './platform/ports.ts';
 export type { Deletion, WorkTotals } from './runtime/index.ts';

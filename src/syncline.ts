@@ -1,19 +1,19 @@
 import type { Logger } from 'pino';
 import { type Access, createAccess, createView, explained, explainedAll, type View } from './api/index.ts';
 import { createBudgetKeeper } from './budgets/index.ts';
-import type { Who } from './caller/caller.ts';
+import type { Caller } from './caller/caller.ts';
 import { loadConfig } from './config/load.ts';
 import type { Config, ConfigOptions } from './config/settings.ts';
 import { type Connector, connectorsByProvider } from './contract/connector.ts';
 import { describeError, SynclineError } from './contract/errors.ts';
 import { createCredentialHandles, createFinish, createStart, createVault } from './credentials/index.ts';
-import { describeRepair, type Examination, examine, withMissingGrants } from './doctor/index.ts';
+import { type DoctorReport, describeRepair, examine, withMissingGrants } from './doctor/index.ts';
 import { createFeedReader, createFeedWatch } from './feed/index.ts';
 import { type TickResult, tick } from './pipeline/tick.ts';
 import type { Loop } from './platform/loop.ts';
 import { type Ports, systemPorts } from './platform/ports.ts';
 import { retryDelayMs } from './platform/retry.ts';
-import { createGate, sharesOfPool } from './platform/semaphore.ts';
+import { createSemaphore, sharesOfPool } from './platform/semaphore.ts';
 import {
   createDeleter,
   type Executor,
@@ -77,7 +77,7 @@ export interface Syncline extends View {
    * The engine for one caller: limited to a tenant if there is one, with changes recorded under the actor's name. `json` converts
    * stored JSON text (payloads, cursors of jobs, details of events); the default parses it.
    */
-  as(who: Who, json?: ReadJson): View;
+  as(who: Caller, json?: ReadJson): View;
   /** Who is behind an API key or a session. */
   readonly access: Access;
   /** Takes what a provider sent to a connection's webhook: for servers of one's own. */
@@ -87,7 +87,7 @@ export interface Syncline extends View {
   /** Whether the database can be used, and when a scheduler last ticked. */
   status(): Promise<Status>;
   /** Looks for what is wrong with the database and the fleet, and what to do about it. Writes only if asked to `fix`. */
-  doctor(options?: { fix?: boolean }): Promise<Examination>;
+  doctor(options?: { fix?: boolean }): Promise<DoctorReport>;
 }
 
 export interface Status {
@@ -174,14 +174,14 @@ export function compose({ config, log, ports: outside, connectors: given, provid
   const loops: Loop[] = [];
   const shares = sharesOfPool(poolSize);
   // Where roles run, calls of the API leave connections to them; elsewhere only deliveries need some.
-  const apiGate = createGate(() => (loops.length > 0 ? shares.api : poolSize - shares.deliveries), {
+  const apiGate = createSemaphore(() => (loops.length > 0 ? shares.api : poolSize - shares.deliveries), {
     fair: true,
     maxWait: { ms: maxApiWaitMs, ports },
     refusal: noConnectionFree,
   });
-  const apiDb = (holder: string): Database => gated(db, (work) => apiGate.through(work, holder));
+  const apiDb = (holder: string): Database => gated(db, (work) => apiGate.run(work, holder));
   // Of two connections one is the engine's.
-  const deliveriesGate = poolSize < 3 ? apiGate : createGate(shares.deliveries);
+  const deliveriesGate = poolSize < 3 ? apiGate : createSemaphore(shares.deliveries);
   const receive = createReceiver({
     ...{ db, ports, log, connectors, vault },
     ...{ gate: deliveriesGate, maxHeld: Math.max(1, shares.deliveries - 1) },
@@ -194,7 +194,7 @@ export function compose({ config, log, ports: outside, connectors: given, provid
     timeoutMs: probeTimeoutMs,
   });
   const feed = { reader: createFeedReader(), watch: createFeedWatch({ db: apiDb('feed'), ports }) };
-  const viewFor = (who: Who, json: ReadJson = parseStored): View => {
+  const viewFor = (who: Caller, json: ReadJson = parseStored): View => {
     const viewDb = apiDb(who.tenantId ?? who.actor).scopedTo(who.tenantId);
     return createView({
       ...{ db: viewDb, ports, who, config, connectors, vault, explain, json, continueDeletions },

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { type Recorder, recorder } from '../caller/audit.ts';
-import type { Who } from '../caller/caller.ts';
+import type { Caller } from '../caller/caller.ts';
 import {
   keyOf,
   mapPage,
@@ -32,7 +32,7 @@ import { findTenant } from '../store/tenants.ts';
 import { notFound, requireText, requireUuid } from '../values/arguments.ts';
 
 /** Who is behind a secret. */
-export interface Identity extends Who {
+export interface Identity extends Caller {
   /** Undefined for a one-time token. */
   keyId: string | undefined;
   keyName: string;
@@ -168,7 +168,7 @@ export function createKeys({
 }: {
   db: Database;
   ports: Ports;
-  who: Who;
+  who: Caller;
   record: Recorder;
 }) {
   return {

@@ -1,6 +1,6 @@
 import { createBudgets } from '../budgets/index.ts';
 import { recorder } from '../caller/audit.ts';
-import type { Who } from '../caller/caller.ts';
+import type { Caller } from '../caller/caller.ts';
 import type { Config } from '../config/settings.ts';
 import type { Connector } from '../contract/connector.ts';
 import type { Vault } from '../credentials/index.ts';
@@ -24,7 +24,7 @@ export interface ViewContext {
   /** Limited to what may be seen. */
   db: Database;
   ports: Ports;
-  who: Who;
+  who: Caller;
   config: Config;
   connectors: ReadonlyMap<string, Connector>;
   vault: Vault;
@@ -112,7 +112,7 @@ export type { AuditEvent } from './audit.ts';
 export { requireConfig } from './connections/config.ts';
 export type { Explanation } from './connections/explain.ts';
 export type { PreviewedRun, SchedulePreview } from './connections/index.ts';
-export type { ConnectionEvent, Triggered } from './connections/lifecycle.ts';
+export type { ConnectionEvent, TriggerResult } from './connections/lifecycle.ts';
 export type { Connection, ConnectionSync } from './connections/model.ts';
 export type { RepairedConnection, RepairRequest } from './connections/repair.ts';
 export type { Attempt, JobDetail } from './jobs/detail.ts';
@@ -127,7 +127,7 @@ export {
   deletionJson,
   eventJson,
   explanationJson,
-  fedSignalJson,
+  feedSignalJson,
   iso,
   jobDetailJson,
   jobJson,

@@ -1,6 +1,6 @@
 import type { BudgetStatus } from '../budgets/index.ts';
 import type { StoredCredential } from '../credentials/index.ts';
-import type { Consumer, FedSignal, StoredSignal } from '../feed/index.ts';
+import type { Consumer, FeedSignal, StoredSignal } from '../feed/index.ts';
 import type { Deletion } from '../runtime/index.ts';
 import { jsonWithoutSecrets } from '../values/redact.ts';
 import { isoTime } from '../values/time-text.ts';
@@ -173,7 +173,7 @@ export function signalJson(signal: StoredSignal, { payload }: { payload: boolean
   };
 }
 
-export const fedSignalJson = (signal: FedSignal, options: { payload: boolean }) => ({
+export const feedSignalJson = (signal: FeedSignal, options: { payload: boolean }) => ({
   ...signalJson(signal, options),
   cursor: signal.cursor,
 });

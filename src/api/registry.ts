@@ -1,5 +1,5 @@
 import type { Recorder } from '../caller/audit.ts';
-import { requireOperator, type Who } from '../caller/caller.ts';
+import { type Caller, requireOperator } from '../caller/caller.ts';
 import {
   keyOf,
   mapPage,
@@ -32,7 +32,7 @@ export interface Provider {
 interface Context {
   db: Database;
   ports: Ports;
-  who: Who;
+  who: Caller;
   record: Recorder;
 }
 

@@ -1,4 +1,4 @@
-import type { Who } from '../caller/caller.ts';
+import type { Caller } from '../caller/caller.ts';
 import { aheadLimitsOf } from '../config/ahead-limits.ts';
 import type { Config } from '../config/settings.ts';
 import { baseInterval } from '../schedule/interval.ts';
@@ -16,7 +16,7 @@ import {
   dueGroups,
   failingGroups,
   lastErrors,
-  mostCounted,
+  maxCounted,
   overdueConnections,
   type QueueCounts,
   refusedGroups,
@@ -77,10 +77,10 @@ export interface Attention {
 }
 
 const minuteMs = 60_000;
-const shortestMinutes = 5;
-const longestMinutes = 7 * 24 * 60;
+const minMinutes = 5;
+const maxMinutes = 7 * 24 * 60;
 /** Few enough points that each is a pixel or more. */
-const mostPoints = 120;
+const maxPoints = 120;
 /** Beyond a day, counts are kept by the hour. */
 const finestMinutes = 24 * 60;
 /** Steps that divide an hour or a day, so that charts of different lengths agree. */
@@ -107,12 +107,12 @@ export function createStats({
   config: { scheduler: config, rateLimit },
 }: {
   db: Database;
-  who: Who;
+  who: Caller;
   config: Pick<Config, 'scheduler' | 'rateLimit'>;
 }) {
   const isOperator = who.tenantId === undefined;
   const limits = aheadLimitsOf({ scheduler: config, rateLimit });
-  const usualJitter = (config.jitterPctMin + config.jitterPctMax) / 2;
+  const defaultJitter = (config.jitterPctMin + config.jitterPctMax) / 2;
 
   return {
     async overview(): Promise<Overview> {
@@ -145,9 +145,9 @@ export function createStats({
       minutes?: number | undefined;
       provider?: string | undefined;
     } = {}): Promise<Series> {
-      requireWhole('minutes', minutes, shortestMinutes, longestMinutes);
+      requireWhole('minutes', minutes, minMinutes, maxMinutes);
       if (provider !== undefined) requireText('provider', provider, 200);
-      const fits = (one: number) => minutes / one <= mostPoints && (one >= 60 || minutes <= finestMinutes);
+      const fits = (one: number) => minutes / one <= maxPoints && (one >= 60 || minutes <= finestMinutes);
       const step = stepMinutes.find(fits) ?? (stepMinutes.at(-1) as number);
       const stepMs = step * minuteMs;
       const to = new Date((Math.floor((await db.now()).getTime() / stepMs) + 1) * stepMs);
@@ -172,7 +172,7 @@ export function createStats({
       const runs = Array.from({ length: loadMinutes }, () => 0);
       for (const { at, interval, connections } of groups) {
         // Each interval counts from the end of the run before, which jitter has put off.
-        const everyMinutes = (baseInterval(Number(interval), config) * (1 + usualJitter)) / 60;
+        const everyMinutes = (baseInterval(Number(interval), config) * (1 + defaultJitter)) / 60;
         const first = (at.getTime() - from.getTime()) / minuteMs;
         for (let minute = first; minute < loadMinutes; minute += everyMinutes)
           runs[Math.floor(minute)] = (runs[Math.floor(minute)] ?? 0) + connections / share;
@@ -277,8 +277,8 @@ function trouble(row: TroubleRow, cause: 'needs_auth' | 'failing', message: stri
     cause,
     provider: row.provider_slug,
     failure: row.failure ?? undefined,
-    count: Math.min(row.connections, mostCounted),
-    atLeast: row.connections > mostCounted,
+    count: Math.min(row.connections, maxCounted),
+    atLeast: row.connections > maxCounted,
     since: row.since,
     message,
     remedy: remedies[row.failure ?? 'transient'] ?? (remedies['transient'] as string),

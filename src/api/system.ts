@@ -1,4 +1,4 @@
-import { requireOperator, type Who } from '../caller/caller.ts';
+import { type Caller, requireOperator } from '../caller/caller.ts';
 import { type Config, settings } from '../config/settings.ts';
 import type { Database } from '../store/database.ts';
 import { appliedVersion } from '../store/migrate.ts';
@@ -45,7 +45,7 @@ export interface SystemInfo {
 }
 
 /** What the operator looks at when something is slow or full. */
-export function createSystem({ db, who, config }: { db: Database; who: Who; config: Config }) {
+export function createSystem({ db, who, config }: { db: Database; who: Caller; config: Config }) {
   return async (): Promise<SystemInfo> => {
     requireOperator(who, 'see the system');
     return db.transaction(async (tx) => {

@@ -55,7 +55,7 @@ export interface Outgoing extends Exchange {
 /** Whoever parks is told by the process itself, for so long; then somebody looks whether tokens have come back. */
 const believedMs = 5000;
 /** A bucket that opens in this instant is not asked again and again until it has. */
-const leastBelievedMs = 100;
+const minBelievedMs = 100;
 /** A request that nobody has settled in this time never will be: its run has ended. */
 const forgottenMs = 15 * 60_000;
 /** Unspent tokens go back when nobody has taken any for so long. */
@@ -209,10 +209,10 @@ export function createHolding(given: NewBudget, ports: Ports) {
       returns.push({ windowNumber, endsAtMs, firstAnsweredAtMs, answered, late, unused });
       Object.assign(lease, { answered: 0, unused: 0, late: lease.late - late });
     }
-    const leastMs = seen?.resetsAtLeastMs;
+    const minMs = seen?.resetsAtLeastMs;
     const observed = seen && {
       ...seen,
-      resetsAtLeastMs: leastMs === undefined ? undefined : leastMs + aheadMs,
+      resetsAtLeastMs: minMs === undefined ? undefined : minMs + aheadMs,
     };
     const asked = demand;
     seen = undefined;
@@ -244,7 +244,7 @@ export function createHolding(given: NewBudget, ports: Ports) {
     const { windowNumber, granted, resetsInMs, opensInMs } = answer;
     state = { ...answer, askedAtMs: sentAtMs };
     aheadMs = Math.max(aheadMs, answer.atMs - nowMs());
-    believedUntilMs = Math.max(nowMs() + leastBelievedMs, sentAtMs + Math.min(believedMs, opensInMs));
+    believedUntilMs = Math.max(nowMs() + minBelievedMs, sentAtMs + Math.min(believedMs, opensInMs));
     const endsAtMs = sentAtMs + resetsInMs;
     const validUntilMs = Math.min(endsAtMs, sentAtMs + blockMs);
     const lease = leases.get(windowNumber);

@@ -26,7 +26,7 @@ export interface KeeperOptions {
 /** Buckets locked by one transaction, so that none is held for long. */
 const maxAtOnce = 200;
 /** Buckets that are remembered though nothing is left of them here; about a kilobyte each. */
-const mostRemembered = 10_000;
+const maxRemembered = 10_000;
 
 interface Share {
   holding: Holding;
@@ -55,7 +55,7 @@ export function createBudgetKeeper({ db, ports, telemetry, explain }: KeeperOpti
       known.restate(made);
       return known;
     }
-    if (holdings.size >= mostRemembered) forgetIdle();
+    if (holdings.size >= maxRemembered) forgetIdle();
     const holding = createHolding(made, ports);
     holdings.set(made.key, holding);
     return holding;

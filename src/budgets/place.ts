@@ -4,21 +4,21 @@ import type { ClaimedJob } from '../pipeline/claim.ts';
 import type { NewBudget } from '../store/budgets.ts';
 
 /** What a column can hold. */
-const mostTokens = 2 ** 31 - 1;
+const maxTokens = 2 ** 31 - 1;
 /** A window of more than a month is none that a provider has. */
-const mostSeconds = 31 * 24 * 3600;
-const longestName = 200;
+const maxSeconds = 31 * 24 * 3600;
+const maxName = 200;
 /** Postgres refuses these, or gives back something else: one such key would fail everybody whose budgets are asked for with it. */
 const unstorable = /[\0\p{Surrogate}]/u;
 
 /** The row that a run's budget is kept in: one for all runs whose requests the provider counts together. */
 export function budgetOf(job: ClaimedJob, budget: Budget): NewBudget {
   const { name, per, limit, perSeconds } = budget;
-  if (typeof name !== 'string' || name.trim() === '' || name.length > longestName || unstorable.test(name))
-    throw wrong('name', name, `text of 1 to ${longestName} characters`);
+  if (typeof name !== 'string' || name.trim() === '' || name.length > maxName || unstorable.test(name))
+    throw wrong('name', name, `text of 1 to ${maxName} characters`);
   if (per !== 'credential' && per !== 'app') throw wrong('per', per, '"credential" or "app"');
-  requireWhole('limit', limit, mostTokens);
-  requireWhole('perSeconds', perSeconds, mostSeconds);
+  requireWhole('limit', limit, maxTokens);
+  requireWhole('perSeconds', perSeconds, maxSeconds);
   const shared = { provider: job.providerSlug, name, stated: limit, periodSeconds: perSeconds };
   const key = `${job.providerSlug}/${name}`;
   if (per === 'app') return { key, tenantId: undefined, credentialId: undefined, ...shared };
@@ -28,7 +28,7 @@ export function budgetOf(job: ClaimedJob, budget: Budget): NewBudget {
 }
 
 export function weightOf({ weight = 1 }: BudgetUse): number {
-  requireWhole('weight', weight, mostTokens);
+  requireWhole('weight', weight, maxTokens);
   return weight;
 }
 

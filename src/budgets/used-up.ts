@@ -4,11 +4,11 @@ import type { Holding } from './holding.ts';
 
 /** Jobs that were parked come back over this part of the next window, a minute at most, rather than in one instant. */
 const spreadOfWindow = 0.1;
-const longestSpreadMs = 60_000;
+const maxSpreadMs = 60_000;
 
 /** Parks the job until the budget's next window. */
 export function usedUp({ budget, resetsInMs }: Holding, opensInMs: number, ports: Ports): RateLimitedError {
-  const spreadMs = ports.random() * Math.min(longestSpreadMs, budget.periodSeconds * 1000 * spreadOfWindow);
+  const spreadMs = ports.random() * Math.min(maxSpreadMs, budget.periodSeconds * 1000 * spreadOfWindow);
   const leftMs = resetsInMs();
   const until = new Date(Math.ceil((ports.now() + leftMs) / 1000) * 1000).toISOString().slice(11, 19);
   // Between two windows nothing is given out for a moment: what is under way may count in either.

@@ -2,16 +2,16 @@ import type { Ports } from '../platform/ports.ts';
 import type { Queryable } from '../store/database.ts';
 import { insertEvents, type NewEvent } from '../store/events.ts';
 import { requireText, requireUuid } from '../values/arguments.ts';
-import type { Who } from './caller.ts';
+import type { Caller } from './caller.ts';
 
 /** Who does something, and why. Kept as an event. */
-export interface Doer {
+export interface AuditNote {
   /** A person or a program; whoever the view is for unless given. */
   actor?: string;
   reason?: string;
 }
 
-export function requireDoer({ actor, reason }: { actor: string; reason?: string | undefined }): void {
+export function requireAuditNote({ actor, reason }: { actor: string; reason?: string | undefined }): void {
   requireText('actor', actor, 200);
   if (reason !== undefined) requireText('reason', reason, 1000);
 }
@@ -23,16 +23,16 @@ export type Recorder = ReturnType<typeof recorder>;
 /** Writes events under an actor's name, in the transaction of what was done. */
 export function recorder(
   ports: Pick<Ports, 'newId'>,
-  { actor: defaultActor, keyId }: Pick<Who, 'actor' | 'keyId'>,
+  { actor: defaultActor, keyId }: Pick<Caller, 'actor' | 'keyId'>,
 ) {
   if (keyId !== undefined) requireUuid('keyId', keyId);
   return async (
     tx: Queryable,
     now: Date,
     events: RecordedEvent | RecordedEvent[],
-    { actor = defaultActor, reason }: Doer = {},
+    { actor = defaultActor, reason }: AuditNote = {},
   ): Promise<void> => {
-    requireDoer({ actor, reason });
+    requireAuditNote({ actor, reason });
     const concerns = {
       tenantId: null,
       connectionId: null,

@@ -1,7 +1,7 @@
 import { SynclineError } from '../contract/errors.ts';
 
 /** For whom the engine works: what may be seen, and under whose name changes are recorded. */
-export interface Who {
+export interface Caller {
   /** Limits everything to one tenant; without it, the operator. */
   tenantId?: string | undefined;
   actor: string;
@@ -10,7 +10,7 @@ export interface Who {
 }
 
 /** Some things concern everybody, and a tenant may not do them. */
-export function requireOperator({ tenantId }: Who, what: string): void {
+export function requireOperator({ tenantId }: Caller, what: string): void {
   if (tenantId !== undefined)
     throw new SynclineError('FORBIDDEN', `A tenant cannot ${what}.`, { hint: 'Use an operator key.' });
 }

@@ -17,13 +17,13 @@ export interface PageRequest {
   limit?: number | undefined;
 }
 
-const usualLimit = 20;
+const defaultLimit = 20;
 /** A page is one answer, built in memory; whoever wants more asks again. */
-const mostPerPage = 100;
+const maxPerPage = 100;
 
 export function pageLimit(limit: number | undefined): number {
-  if (limit !== undefined) requireWhole('limit', limit, 1, mostPerPage);
-  return limit ?? usualLimit;
+  if (limit !== undefined) requireWhole('limit', limit, 1, maxPerPage);
+  return limit ?? defaultLimit;
 }
 
 /** What rows are ordered by, in one list: a cursor of another list is refused. */

@@ -3,8 +3,8 @@ import { cut, table } from './output.ts';
 import { fullTime, relativeTime } from './time-text.ts';
 
 /** Cursors and configurations can be long; JSON has all of them. */
-const longestValue = 500;
-const value = (json: unknown) => cut(JSON.stringify(json) ?? '-', longestValue);
+const maxValue = 500;
+const value = (json: unknown) => cut(JSON.stringify(json) ?? '-', maxValue);
 
 /** Everything about a connection, for people. */
 export function connectionLines({ sync, ...connection }: Connection): string[] {

@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
 import { connectionJson } from '../api/index.ts';
-import type { Doer } from '../caller/audit.ts';
+import type { AuditNote } from '../caller/audit.ts';
 import { connectionLines } from './connection-lines.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { doerOf, jsonObject, withDoer } from './options.ts';
 import { answer } from './output.ts';
 
-interface ConfigOptions extends CommonOptions, Doer {
+interface ConfigOptions extends CommonOptions, AuditNote {
   configJson: string;
 }
 

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import type { Triggered } from '../api/index.ts';
+import type { TriggerResult } from '../api/index.ts';
 import { connectionJson } from '../api/index.ts';
-import type { Doer } from '../caller/audit.ts';
+import type { AuditNote } from '../caller/audit.ts';
 import type { JobType } from '../contract/connector.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { doerOf, given, wholeNumber, withDoer } from './options.ts';
@@ -31,7 +31,7 @@ Examples:
   $ syncline connections trigger 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42
   $ syncline connections trigger 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42 --type full --reason "a gap in March"`,
     )
-    .action(async (id: string, options: CommonOptions & Doer & { type: JobType; priority?: string }) => {
+    .action(async (id: string, options: CommonOptions & AuditNote & { type: JobType; priority?: string }) => {
       const { type, priority } = options;
       const chosen = given({
         priority:
@@ -54,7 +54,7 @@ function addSwitch(group: Command, action: 'pause' | 'resume', description: stri
       'after',
       `\nExample:\n  $ syncline connections ${action} 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42 --reason "maintenance at the provider"`,
     )
-    .action(async (id: string, options: CommonOptions & Doer) => {
+    .action(async (id: string, options: CommonOptions & AuditNote) => {
       const { connection, why } = await withEngine(options, async ({ connections }) => {
         await connections[action](id, doerOf(options));
         return { connection: await connections.get(id), why: await connections.explain(id) };
@@ -65,7 +65,7 @@ function addSwitch(group: Command, action: 'pause' | 'resume', description: stri
     });
 }
 
-function triggered(type: JobType, { jobId, effect }: Triggered): string {
+function triggered(type: JobType, { jobId, effect }: TriggerResult): string {
   switch (effect) {
     case 'queued':
       return `Queued: ${type} job ${jobId} is due now.`;

@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
 import { connectionJson } from '../api/index.ts';
-import type { Doer } from '../caller/audit.ts';
+import type { AuditNote } from '../caller/audit.ts';
 import { invalid, requireUuid } from '../values/arguments.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { doerOf, withDoer } from './options.ts';
 import { answer } from './output.ts';
 
-interface CredentialOptions extends CommonOptions, Doer {
+interface CredentialOptions extends CommonOptions, AuditNote {
   remove?: boolean;
 }
 

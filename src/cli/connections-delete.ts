@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { deletionJson } from '../api/index.ts';
-import type { Doer } from '../caller/audit.ts';
+import type { AuditNote } from '../caller/audit.ts';
 import { systemPorts } from '../platform/ports.ts';
 import type { Deletion } from '../runtime/index.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
@@ -27,7 +27,7 @@ Examples:
   $ syncline connections delete 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42 --reason "the customer left"
   $ syncline connections delete 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42 --no-wait --json`,
     )
-    .action(async (id: string, options: CommonOptions & Doer & { wait: boolean }) => {
+    .action(async (id: string, options: CommonOptions & AuditNote & { wait: boolean }) => {
       const deletion = await withEngine(options, async ({ connections }) => {
         const begun = await connections.remove(id, doerOf(options));
         return options.wait ? finished(begun, connections.deletion) : begun;

@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
 import { webhookJson } from '../api/index.ts';
-import type { Doer } from '../caller/audit.ts';
+import type { AuditNote } from '../caller/audit.ts';
 import { invalid } from '../values/arguments.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { doerOf, given, withDoer } from './options.ts';
 import { answer } from './output.ts';
 
-interface WebhookOptions extends CommonOptions, Doer {
+interface WebhookOptions extends CommonOptions, AuditNote {
   secretFromEnv?: string;
   rotate?: boolean;
   remove?: boolean;

@@ -14,7 +14,7 @@ export interface Finding {
 }
 
 /** More of one kind say the same. */
-const mostRuns = 10_000;
+const maxRuns = 10_000;
 
 /** Syncs twice, and looks at what came of it. */
 export async function inspect(
@@ -49,7 +49,7 @@ function listening(connector: Connector, returned: Signal[]): Connector {
 
 async function walk(connection: MemoryConnection): Promise<MemoryRun[]> {
   const runs: MemoryRun[] = [];
-  while (runs.length < mostRuns) {
+  while (runs.length < maxRuns) {
     const ended = await connection.run();
     runs.push(ended);
     if (!ended.next || ended.next.notBefore !== undefined) return runs;
@@ -58,7 +58,7 @@ async function walk(connection: MemoryConnection): Promise<MemoryRun[]> {
 }
 
 function failures(runs: MemoryRun[], what: string): Finding[] {
-  if (runs.length >= mostRuns) return [problem(`${what} did not end within ${mostRuns} runs.`)];
+  if (runs.length >= maxRuns) return [problem(`${what} did not end within ${maxRuns} runs.`)];
   const last = runs.at(-1);
   if (!last || last.outcome === 'succeeded') return [];
   return [problem(`${what} failed in run ${runs.length}, ${last.error?.kind}: ${last.error?.message}`)];

@@ -33,8 +33,8 @@ interface RunOptions extends InputOptions {
 }
 
 /** A table of more is nothing that anybody reads. */
-const usualLimit = 1000;
-const mostLimit = 100_000;
+const defaultLimit = 1000;
+const maxLimit = 100_000;
 
 export function addConnectorRun(group: Command): void {
   withInput(group.command('run'))
@@ -46,8 +46,8 @@ export function addConnectorRun(group: Command): void {
     .option('--full', 'a full sync: from the beginning, whatever the cursor')
     .option(
       '--limit <n>',
-      `stop after the page with which so many signals are there, 1 to ${mostLimit}`,
-      `${usualLimit}`,
+      `stop after the page with which so many signals are there, 1 to ${maxLimit}`,
+      `${defaultLimit}`,
     )
     .option('--watch', 'run again whenever the file, or what it imports, changes, and show what is new')
     .addHelpText(
@@ -63,7 +63,7 @@ Examples:
   $ syncline connector run ./tracker.ts --config-file apollo.json --replay apollo.jsonl --json | jq .signals`,
     )
     .action(async (file: string, options: RunOptions) => {
-      const limit = wholeNumber('--limit', options.limit, 1, mostLimit);
+      const limit = wholeNumber('--limit', options.limit, 1, maxLimit);
       if (options.watch && options.json)
         throw invalid('--watch and --json cannot go together.', 'Leave one out.');
       if (options.watch) return watch(file, options, limit);

@@ -5,13 +5,13 @@ import { systemPorts } from '../platform/ports.ts';
 /** Soon enough for somebody who has just saved; a look costs one call per file. */
 const lookEveryMs = 250;
 /** A connector is made of a few files; this keeps a mistake from looking at a whole disk. */
-const mostFiles = 500;
+const maxFiles = 500;
 
 /** The file, and what it imports by a relative path, and so on. */
 export function filesOf(file: string): string[] {
   const found = new Set<string>();
   const left = [resolve(file)];
-  for (let path = left.pop(); path !== undefined && found.size < mostFiles; path = left.pop()) {
+  for (let path = left.pop(); path !== undefined && found.size < maxFiles; path = left.pop()) {
     if (found.has(path)) continue;
     found.add(path);
     left.push(...importsOf(path));

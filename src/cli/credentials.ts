@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
 import { credentialJson } from '../api/index.ts';
-import type { Doer } from '../caller/audit.ts';
+import type { AuditNote } from '../caller/audit.ts';
 import type { Secret } from '../contract/credential.ts';
 import type { StoredCredential } from '../credentials/index.ts';
 import { secretTypes } from '../credentials/index.ts';
@@ -25,7 +25,7 @@ interface AddOptions extends SecretOptions, TenantOptions {
   name?: string;
 }
 
-interface SecretOptions extends CommonOptions, Doer {
+interface SecretOptions extends CommonOptions, AuditNote {
   kind?: string;
   fromEnv?: string;
 }
@@ -156,7 +156,7 @@ function addReplaceAndRemove(group: Command): void {
       .argument('<id>', 'the id of the credential'),
   )
     .addHelpText('after', `\nExample:\n  $ syncline credentials remove ${exampleId}`)
-    .action(async (id: string, options: CommonOptions & Doer) => {
+    .action(async (id: string, options: CommonOptions & AuditNote) => {
       await withEngine(options, ({ credentials }) => credentials.remove(id, doerOf(options)));
       answer(options.json, { id, removed: true }, () => [`Credential ${id} is deleted.`]);
     });
@@ -191,7 +191,7 @@ Example:
 }
 
 /** More is no secret, but a file that was given by mistake. */
-const mostBytes = 256 * 1024;
+const maxBytes = 256 * 1024;
 
 async function readSecret(kind: string, variable: string | undefined): Promise<Secret> {
   requireOneOf('--kind', kind, secretTypes);
@@ -239,7 +239,7 @@ async function readInput(): Promise<string> {
   let length = 0;
   for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
     length += chunk.length;
-    if (length > mostBytes) throw invalid(`The secret is larger than ${mostBytes} bytes.`);
+    if (length > maxBytes) throw invalid(`The secret is larger than ${maxBytes} bytes.`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString();

@@ -7,7 +7,7 @@ import { wholeNumber } from './options.ts';
 import { answer, count, note } from './output.ts';
 
 /** More would be a benchmark, for which there is one. */
-const mostConnections = 100_000;
+const maxConnections = 100_000;
 
 interface LoadCommandOptions extends CommonOptions {
   connections: string;
@@ -22,14 +22,14 @@ export function addDemo(program: Command): void {
   group
     .command('load')
     .description('add connections to the demo')
-    .option('--connections <n>', `how many, 1 to ${mostConnections}`, '2000')
+    .option('--connections <n>', `how many, 1 to ${maxConnections}`, '2000')
     .option('--interval <seconds>', 'how often each of them syncs', '60')
     .addHelpText(
       'after',
       '\nExamples:\n  $ syncline demo load\n  $ syncline demo load --connections 5000 --interval 120',
     )
     .action(async (options: LoadCommandOptions) => {
-      const connections = wholeNumber('--connections', options.connections, 1, mostConnections);
+      const connections = wholeNumber('--connections', options.connections, 1, maxConnections);
       const intervalSeconds = await withEngine(options, async (syncline) => {
         const { maxOverriddenIntervalSeconds } = syncline.config.scheduler;
         const interval = wholeNumber(

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { describeError } from '../contract/errors.ts';
-import type { CheckResult, Examination } from '../doctor/index.ts';
+import type { CheckResult, DoctorReport } from '../doctor/index.ts';
 import { plain } from '../values/terminal-text.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { answer, count } from './output.ts';
@@ -47,7 +47,7 @@ Examples:
     });
 }
 
-const json = ({ outcome, at, fixed, checks }: Examination) => ({
+const json = ({ outcome, at, fixed, checks }: DoctorReport) => ({
   outcome,
   at: at.toISOString(),
   fixed,
@@ -56,7 +56,7 @@ const json = ({ outcome, at, fixed, checks }: Examination) => ({
 
 const marks = { ok: '✓', warning: '!', error: '✗', unknown: '?' };
 
-function lines({ fixed, checks }: Examination): string[] {
+function lines({ fixed, checks }: DoctorReport): string[] {
   return [
     ...(fixed.length > 0 ? ['Fixed', ...fixed.map((one) => `  ${marks.ok} ${one}`), ''] : []),
     ...Object.entries(groups).flatMap(([group, title]) => [

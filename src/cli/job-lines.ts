@@ -3,7 +3,7 @@ import { cut, outputWidth, table } from './output.ts';
 import { fullTime, relativeTime } from './time-text.ts';
 
 /** Cursors can be long; JSON has all of them. */
-const longestValue = 500;
+const maxValue = 500;
 
 /** Everything about a job, for people. */
 export function jobLines(job: Job): string[] {
@@ -21,7 +21,7 @@ export function jobLines(job: Job): string[] {
     ['started', fullTime(job.startedAt)],
     ['ended', fullTime(job.finishedAt)],
     ['new signals', String(job.signals)],
-    ['cursor', cut(JSON.stringify(job.cursor) ?? '-', longestValue)],
+    ['cursor', cut(JSON.stringify(job.cursor) ?? '-', maxValue)],
     ['error', errorOf(job)],
     ['created', fullTime(job.createdAt)],
   ]);

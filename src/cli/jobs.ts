@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Job } from '../api/index.ts';
 import { jobDetailJson, jobJson } from '../api/index.ts';
-import type { Doer } from '../caller/audit.ts';
+import type { AuditNote } from '../caller/audit.ts';
 import type { JobType } from '../contract/connector.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { jobLines, jobTable, runLines } from './job-lines.ts';
@@ -83,7 +83,7 @@ function addChange(
       'after',
       `\nExample:\n  $ syncline jobs ${action} 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42 --reason "asked for by support"`,
     )
-    .action(async (id: string, options: CommonOptions & Doer) => {
+    .action(async (id: string, options: CommonOptions & AuditNote) => {
       const job = await withEngine(options, ({ jobs }) => jobs[action](id, doerOf(options)));
       answer(options.json, jobJson(job), () => [`Job ${id} ${outcome(job, id)}`]);
     });

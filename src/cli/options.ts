@@ -1,13 +1,13 @@
 import { userInfo } from 'node:os';
 import type { Command } from 'commander';
-import type { Doer } from '../caller/audit.ts';
+import type { AuditNote } from '../caller/audit.ts';
 import { invalid, requireWhole } from '../values/arguments.ts';
 import { isObject } from '../values/is-object.ts';
 
 /** What options of several commands have in common. */
 
 /** More would be a list that nobody reads. */
-const mostListed = 1000;
+const maxListed = 1000;
 
 export function wholeNumber(option: string, text: string, min: number, max: number): number {
   const value = /^-?\d+$/.test(text) ? Number(text) : text;
@@ -34,10 +34,10 @@ function parseJson(text: string): unknown {
 }
 
 export function withLimit(command: Command): Command {
-  return command.option('--limit <n>', `how many to show, 1 to ${mostListed}`, '20');
+  return command.option('--limit <n>', `how many to show, 1 to ${maxListed}`, '20');
 }
 
-export const limitOf = ({ limit }: { limit: string }) => wholeNumber('--limit', limit, 1, mostListed);
+export const limitOf = ({ limit }: { limit: string }) => wholeNumber('--limit', limit, 1, maxListed);
 
 export function withDoer(command: Command): Command {
   return command
@@ -45,7 +45,7 @@ export function withDoer(command: Command): Command {
     .option('--actor <name>', 'who does it; cli:<your user name> unless given');
 }
 
-export function doerOf({ actor = `cli:${userName()}`, reason }: Doer): Doer {
+export function doerOf({ actor = `cli:${userName()}`, reason }: AuditNote): AuditNote {
   return { actor, ...given({ reason }) };
 }
 

@@ -10,10 +10,10 @@ export interface Progress {
 }
 
 /** Often enough to see that it moves, seldom enough to leave the warnings readable. */
-const usualMs = 5000;
+const defaultMs = 5000;
 
 /** Tells a person, now and then, how far work has come. */
-export function startProgress(everyMs = usualMs): Progress {
+export function startProgress(everyMs = defaultMs): Progress {
   const counters = readableCounters();
   const over = new AbortController();
   void (async () => {

@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
 import type { RepairedConnection, RepairRequest, View } from '../api/index.ts';
 import { repairJson } from '../api/index.ts';
-import type { Doer } from '../caller/audit.ts';
+import type { AuditNote } from '../caller/audit.ts';
 import { systemPorts } from '../platform/ports.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { doerOf, withDoer } from './options.ts';
 import { answer, count, note, table } from './output.ts';
 
-interface RepairOptions extends CommonOptions, Doer {
+interface RepairOptions extends CommonOptions, AuditNote {
   dryRun?: boolean;
   tenant?: string;
 }

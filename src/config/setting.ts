@@ -27,11 +27,11 @@ export function setting<T>(
 }
 
 /** Longer values are no values of a setting, and would bury the rest of the sentence. */
-const longestShown = 200;
+const maxShown = 200;
 
 function showPlain(value: unknown): string {
   const text = typeof value === 'string' ? value : asText(value);
-  return text.length <= longestShown ? text : `${text.slice(0, longestShown - 1)}…`;
+  return text.length <= maxShown ? text : `${text.slice(0, maxShown - 1)}…`;
 }
 
 function asText(value: unknown): string {

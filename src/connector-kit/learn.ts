@@ -11,15 +11,15 @@ export function learnFrom(
   { uses, context }: { uses: readonly BudgetUse[]; context: Pick<SyncContext, 'budgets' | 'job'> },
 ): void {
   const budget = budgetOf(uses, headers);
-  const mostParticular = uses.at(-1)?.budget;
-  if (!budget || !mostParticular) return;
+  const narrowest = uses.at(-1)?.budget;
+  if (!budget || !narrowest) return;
   const nowMs = systemPorts.now();
   const news = budgetNews(headers, nowMs);
   if (news.remaining !== undefined) context.budgets.learn(budget, news);
   const waits = waitSeconds({ status, headers, body, attempts: context.job.attempts }, nowMs);
   // It was refused for another reason than this budget: all who share the other one have to wait.
   if (waits !== undefined && news.remaining !== 0)
-    context.budgets.learn(mostParticular, { remaining: 0, resetsInSeconds: waits });
+    context.budgets.learn(narrowest, { remaining: 0, resetsInSeconds: waits });
 }
 
 /** The budget that an answer speaks of: the one it names, else the first. */

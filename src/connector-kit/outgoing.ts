@@ -14,7 +14,7 @@ export interface Outgoing {
   used: Credential | undefined;
 }
 
-const mostRedirects = 5;
+const maxRedirects = 5;
 
 /** Sends a request and follows redirects by itself: beyond the origin the credential does not go along. */
 export async function follow(
@@ -30,7 +30,7 @@ export async function follow(
   const { context, options, base, hide, signal } = how;
   const { method, url: start, asked, used } = outgoing;
   let url = start;
-  for (let hops = 0; hops <= mostRedirects; hops++) {
+  for (let hops = 0; hops <= maxRedirects; hops++) {
     if (options.network === 'public') requirePublicHost(url);
     const isHome = url.origin === base.origin;
     const headers = headersOf(outgoing, options);
@@ -53,7 +53,7 @@ export async function follow(
     url = new URL(to, url);
   }
   throw new PermanentError(
-    `${method} ${readableUrl(start, hide)} leads from one redirect to the next, more than ${mostRedirects}.`,
+    `${method} ${readableUrl(start, hide)} leads from one redirect to the next, more than ${maxRedirects}.`,
   );
 }
 

@@ -1,7 +1,7 @@
 import { isSecretName } from '../values/redact.ts';
 
 /** Tokens for pages are long, and nobody can read them. */
-const longestValue = 40;
+const maxValue = 40;
 
 /** A URL for people: without its origin, without escapes, secrets hidden, long values cut short. */
 export function readableUrl(url: URL, hide: (text: string) => string = (text) => text): string {
@@ -12,7 +12,7 @@ export function readableUrl(url: URL, hide: (text: string) => string = (text) =>
   return parameters.length === 0 ? path : `${path}?${parameters.join('&')}`;
 }
 
-const cut = (value: string) => (value.length > longestValue ? `${value.slice(0, 12)}…` : value);
+const cut = (value: string) => (value.length > maxValue ? `${value.slice(0, 12)}…` : value);
 
 function safelyDecoded(path: string): string {
   try {

@@ -16,7 +16,7 @@ export interface ReceivedAnswer {
 
 /** A provider that limits without saying for how long is left alone for a minute at least, and longer each time. */
 const unsaidSeconds = 60;
-const mostUnsaidSeconds = 3600;
+const maxUnsaidSeconds = 3600;
 
 /** What an answer that is no success means. */
 export function refusalOf(answer: ReceivedAnswer, nowMs: number): Error {
@@ -51,7 +51,7 @@ function isRateLimit({ status, headers, body }: Omit<ReceivedAnswer, 'request'>,
   return /rate.?limit|limits?.?exceeded|quota.?exceeded|too many requests|abuse detection/i.test(body);
 }
 
-const unsaid = (attempts: number) => Math.min(unsaidSeconds * 2 ** Math.min(attempts, 10), mostUnsaidSeconds);
+const unsaid = (attempts: number) => Math.min(unsaidSeconds * 2 ** Math.min(attempts, 10), maxUnsaidSeconds);
 
 const name = `[\\w.-]{0,40}(?:${secretName.source})[\\w.-]{0,40}`;
 const inJson = new RegExp(`("${name}"\\s*:\\s*")(?:[^"\\\\]|\\\\.)+`, 'gi');
@@ -62,11 +62,11 @@ export const withoutNamed = (text: string) =>
   text.replaceAll(inJson, '$1[hidden]').replaceAll(inForm, '$1[hidden]');
 
 /** Of which the beginning is shown, so that a secret is hidden whole. */
-const longestLookedAt = 4000;
+const maxLookedAt = 4000;
 
 /** What providers say of mistakes is short; a page of HTML is not, and says nothing. */
 export function excerpt(body: string): string {
-  const text = withoutNamed(body.slice(0, longestLookedAt).trim().replaceAll(/\s+/g, ' '));
+  const text = withoutNamed(body.slice(0, maxLookedAt).trim().replaceAll(/\s+/g, ' '));
   if (text === '' || text.startsWith('<')) return '.';
   return `: ${text.length > 200 ? `${text.slice(0, 200)}…` : text}`;
 }

@@ -41,10 +41,10 @@ interface StreamsWalk {
 
 export interface StreamsOptions {
   /** A run ends when it has found so many signals, or asked so many times, and goes on with the next job. */
-  mostSignals?: number;
-  mostSteps?: number;
+  maxSignals?: number;
+  maxSteps?: number;
   /** … or found signals of so many characters as JSON: one more page has to fit within what a run may bring back. */
-  mostCharacters?: number;
+  maxCharacters?: number;
 }
 
 /** So often a stream may fail before the others go first. */
@@ -63,7 +63,7 @@ export async function syncStreams<Cursor>(
   { cursor, abortSignal, log, job }: StreamsContext<Cursor>,
   names: readonly string[],
   step: (name: string, cursor: Cursor | undefined) => Promise<SyncResult<Cursor>>,
-  { mostSignals = 1000, mostSteps = 50, mostCharacters = 8_000_000 }: StreamsOptions = {},
+  { maxSignals = 1000, maxSteps = 50, maxCharacters = 8_000_000 }: StreamsOptions = {},
 ): Promise<SyncResult<StreamsCursor<Cursor>>> {
   const known = Object.entries(cursor?.streams ?? {}).filter(([name]) => names.includes(name));
   const streams: Record<string, Cursor> = Object.fromEntries(known);
@@ -79,8 +79,8 @@ export async function syncStreams<Cursor>(
   let retryAfterSeconds: Wait;
 
   for (let name = left[0]; name !== undefined; name = left[0]) {
-    const isFull = signals.length >= mostSignals || characters >= mostCharacters;
-    if (isFull || steps >= mostSteps || abortSignal.aborted) break;
+    const isFull = signals.length >= maxSignals || characters >= maxCharacters;
+    if (isFull || steps >= maxSteps || abortSignal.aborted) break;
     try {
       const result = await step(name, streams[name]);
       await inSlices(result.signals, (signal) => {

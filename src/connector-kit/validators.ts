@@ -25,8 +25,8 @@ export interface Validators {
 }
 
 /** Enough for every list of a connection; the oldest go first. */
-const mostTags = 200;
-const longestTag = 200;
+const maxTags = 200;
+const maxTag = 200;
 
 export function createValidators(stored: Stored | undefined): Validators {
   let by = stored?.by;
@@ -42,8 +42,8 @@ export function createValidators(stored: Stored | undefined): Validators {
       if (by !== ownerOf(credential)) tags = new Map();
       by = ownerOf(credential);
       tags.delete(keyOf(url));
-      if (tag && tag.length <= longestTag) tags.set(keyOf(url), tag);
-      for (const oldest of tags.keys()) if (tags.size > mostTags) tags.delete(oldest);
+      if (tag && tag.length <= maxTag) tags.set(keyOf(url), tag);
+      for (const oldest of tags.keys()) if (tags.size > maxTags) tags.delete(oldest);
     },
     toCursor: () =>
       by === undefined || tags.size === 0 ? undefined : { by, tags: Object.fromEntries(tags) },

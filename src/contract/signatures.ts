@@ -21,12 +21,12 @@ export interface HmacOptions {
 }
 
 /** Long enough for a queue at the sender, short enough that what was overheard is soon worth nothing. */
-const usualToleranceSeconds = 300;
+const defaultToleranceSeconds = 300;
 
 /** Verifies an HMAC of the body that is keyed with the secret, as most providers sign. */
 export function hmacSignature(options: HmacOptions): Verify {
   const { algorithm = 'sha256', encoding = 'hex', prefix = '', timestampHeader, signed } = options;
-  const toleranceMs = (options.toleranceSeconds ?? usualToleranceSeconds) * 1000;
+  const toleranceMs = (options.toleranceSeconds ?? defaultToleranceSeconds) * 1000;
   const header = options.header.toLowerCase();
   return (delivery, secret, nowMs) => {
     // Anybody can sign with nothing.

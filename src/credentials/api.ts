@@ -1,5 +1,5 @@
-import type { Doer } from '../caller/audit.ts';
-import { requireOperator, type Who } from '../caller/caller.ts';
+import type { AuditNote } from '../caller/audit.ts';
+import { type Caller, requireOperator } from '../caller/caller.ts';
 import { filteredPageById, mapPage, type Page, type PageRequest, pageLimit } from '../caller/keyset.ts';
 import type { Connector } from '../contract/connector.ts';
 import type { Secret } from '../contract/credential.ts';
@@ -42,7 +42,7 @@ export interface StoredCredential {
 }
 
 export interface CredentialsContext extends ChangeContext {
-  who: Who;
+  who: Caller;
   connectors: ReadonlyMap<string, Connector>;
 }
 
@@ -63,7 +63,7 @@ export function createCredentialStore(context: CredentialsContext) {
     /** Encrypts a secret and keeps it for a tenant's connections with a provider. */
     async create(
       input: { tenantId: string; provider: string; name?: string | undefined; secret: Secret },
-      doer: Doer = {},
+      doer: AuditNote = {},
     ): Promise<StoredCredential> {
       const { provider, name } = input;
       requireUuid('tenantId', input.tenantId);
@@ -114,14 +114,14 @@ export function createCredentialStore(context: CredentialsContext) {
     },
 
     /** Puts another secret in its place. Connections that waited for one are active again. */
-    async replace(id: string, secret: Secret, doer: Doer = {}): Promise<StoredCredential> {
+    async replace(id: string, secret: Secret, doer: AuditNote = {}): Promise<StoredCredential> {
       await get(id);
       await replace(context, id, checkedSecret(secret), { kind: 'credential.replaced', doer });
       return get(id);
     },
 
     /** Refuses where connections use it. */
-    async remove(id: string, doer: Doer = {}): Promise<void> {
+    async remove(id: string, doer: AuditNote = {}): Promise<void> {
       requireUuid('credential', id);
       await whenFree(context, id, async (tx) => {
         // Locked first and looked at afterwards: a connection that just took it is then seen.

@@ -1,4 +1,4 @@
-import type { Doer, Recorder } from '../caller/audit.ts';
+import type { AuditNote, Recorder } from '../caller/audit.ts';
 import { changeConnection } from '../caller/connection-access.ts';
 import type { Ports } from '../platform/ports.ts';
 import {
@@ -35,7 +35,7 @@ export async function changeCredential(
   { db, ports, record }: { db: Database; ports: Ports; record: Recorder },
   connectionId: string,
   credentialId: string | null,
-  doer: Doer,
+  doer: AuditNote,
 ): Promise<void> {
   if (credentialId !== null) requireUuid('credentialId', credentialId);
   await changeConnection({ db }, connectionId, async (tx, row, now) => {
@@ -56,7 +56,7 @@ export async function changeCredential(
 
 /** Deletes a credential that nothing uses any more, in the transaction that took it from its last connection. */
 export async function removeUnused(
-  { record, doer }: { record: Recorder; doer: Doer },
+  { record, doer }: { record: Recorder; doer: AuditNote },
   tx: Queryable,
   now: Date,
   id: string,

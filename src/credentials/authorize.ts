@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { recorder } from '../caller/audit.ts';
-import type { Who } from '../caller/caller.ts';
+import type { Caller } from '../caller/caller.ts';
 import { changeConnection } from '../caller/connection-access.ts';
 import type { Config } from '../config/settings.ts';
 import type { Connector } from '../contract/connector.ts';
@@ -35,7 +35,7 @@ export interface AuthorizeContext {
   db: Database;
   ports: Ports;
   vault: Vault;
-  who: Who;
+  who: Caller;
   config: Config['server'];
   connectors: ReadonlyMap<string, Connector>;
 }
@@ -44,7 +44,7 @@ export interface AuthorizeContext {
 export const validMs = 10 * 60 * 1000;
 /** Links of one connection; a newer one replaces the oldest. */
 const maxPerConnection = 10;
-const longestUrl = 2000;
+const maxUrl = 2000;
 
 export const hashOf = (secret: string) => createHash('sha256').update(secret).digest();
 export const newSecret = () => randomBytes(32).toString('base64url');
@@ -98,12 +98,10 @@ export function oauth2Of(connectors: ReadonlyMap<string, Connector>, provider: s
 
 /** An address of somebody else would make this service lead people astray. */
 function requireReturn(returnTo: string, redirectUri: string, origins: readonly string[]): void {
-  const url = URL.canParse(returnTo) && returnTo.length <= longestUrl ? new URL(returnTo) : undefined;
+  const url = URL.canParse(returnTo) && returnTo.length <= maxUrl ? new URL(returnTo) : undefined;
   const isPlain = url && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '';
   if (!url || !isPlain)
-    throw invalid(
-      `returnTo is no such thing; it must be an http(s) URL of at most ${longestUrl} characters.`,
-    );
+    throw invalid(`returnTo is no such thing; it must be an http(s) URL of at most ${maxUrl} characters.`);
   if (url.origin !== new URL(redirectUri).origin && !origins.includes(url.origin))
     throw invalid(
       `returnTo is at ${url.origin}; it must be at the origin of this service, or at one that is allowed.`,

@@ -1,4 +1,4 @@
-import type { Doer, Recorder } from '../caller/audit.ts';
+import type { AuditNote, Recorder } from '../caller/audit.ts';
 import type { Secret } from '../contract/credential.ts';
 import { SynclineError } from '../contract/errors.ts';
 import type { Ports } from '../platform/ports.ts';
@@ -37,7 +37,7 @@ export async function whenFree<T>(
 
 interface Replacement {
   kind: EventKind;
-  doer: Doer;
+  doer: AuditNote;
   connectionId?: string;
   /** Throws where the change is not allowed any more. Runs in the transaction, once everything is locked. */
   check?: (tx: Queryable) => Promise<void>;

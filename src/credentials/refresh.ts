@@ -3,7 +3,7 @@ import type { Connector } from '../contract/connector.ts';
 import type { OAuth2 } from '../contract/credential.ts';
 import { TransientError, UnauthorizedError } from '../contract/errors.ts';
 import type { Ports } from '../platform/ports.ts';
-import { createGate, type Gate, sharesOfPool } from '../platform/semaphore.ts';
+import { createSemaphore, type Semaphore, sharesOfPool } from '../platform/semaphore.ts';
 import { markRefused, readSealed, type SealedRow, storeRenewed } from '../store/credentials.ts';
 import type { Database, Queryable } from '../store/database.ts';
 import { isLockTimeout } from '../store/database-errors.ts';
@@ -38,7 +38,7 @@ const transactionMs = 60_000;
 /** A token that is still good must not cost every request of a run the time in which an endpoint does not answer. */
 const quietMs = 30_000;
 /** Forgotten together when there are more; they are then tried once more each. */
-const mostQuiet = 10_000;
+const maxQuiet = 10_000;
 /** How often storing is tried, over most of a minute, in which another server takes over: tokens that were handed out and not kept are lost for everybody. */
 const storeAttempts = 8;
 
@@ -48,8 +48,8 @@ type Renewed = { opened: Opened } | { refused: string } | undefined;
 export function createRefresher(context: RefreshContext): Refresher {
   const { db, ports, vault, log, connectors, poolSize } = context;
   const most = Math.min(maxAtOnce, sharesOfPool(poolSize).renewals);
-  const gate = createGate(most);
-  const gates = new Map<string, Gate>();
+  const gate = createSemaphore(most);
+  const gates = new Map<string, Semaphore>();
   const underWay = new Map<string, Promise<Renewed>>();
   /** Those that were not renewed ahead of their end, and until when (monotonic) that is not tried again. */
   const quietUntilMs = new Map<string, number>();
@@ -58,15 +58,15 @@ export function createRefresher(context: RefreshContext): Refresher {
   function once(held: Opened, lock: 'FOR NO KEY UPDATE' | 'FOR NO KEY UPDATE SKIP LOCKED'): Promise<Renewed> {
     const { id } = held.row;
     const renewing = gateOf(held)
-      .through(() => gate.through(() => renewLocked(held, lock)))
+      .run(() => gate.run(() => renewLocked(held, lock)))
       .finally(() => underWay.delete(id));
     underWay.set(id, renewing);
     return renewing;
   }
 
   /** All places but one: a provider that does not answer must not keep those of all others from being renewed. */
-  function gateOf({ row: { provider_slug: provider } }: Opened): Gate {
-    const known = gates.get(provider) ?? createGate(Math.max(1, most - 1));
+  function gateOf({ row: { provider_slug: provider } }: Opened): Semaphore {
+    const known = gates.get(provider) ?? createSemaphore(Math.max(1, most - 1));
     // Only providers that have a connector come here, so there are few.
     gates.set(provider, known);
     return known;
@@ -145,7 +145,7 @@ export function createRefresher(context: RefreshContext): Refresher {
       if (underWay.has(id) || gate.isFull() || gateOf(held).isFull()) return undefined;
       const renewed = await once(held, 'FOR NO KEY UPDATE SKIP LOCKED').catch((error: unknown) => {
         log.debug({ credentialId: id }, `not renewed yet: ${messageOf(error)}`);
-        if (quietUntilMs.size >= mostQuiet) quietUntilMs.clear();
+        if (quietUntilMs.size >= maxQuiet) quietUntilMs.clear();
         quietUntilMs.set(id, ports.monotonicMs() + quietMs);
         return undefined;
       });

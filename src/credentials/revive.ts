@@ -1,4 +1,4 @@
-import type { Doer, Recorder } from '../caller/audit.ts';
+import type { AuditNote, Recorder } from '../caller/audit.ts';
 import { hintPriority, syncAllNow, triggerPriority } from '../pipeline/trigger.ts';
 import type { Ports } from '../platform/ports.ts';
 import { formatInstant } from '../schedule/instant.ts';
@@ -19,7 +19,7 @@ interface Revival {
   reason: string;
   record: Recorder;
   newId: Ports['newId'];
-  doer?: Doer | undefined;
+  doer?: AuditNote | undefined;
 }
 
 /**

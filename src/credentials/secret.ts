@@ -37,13 +37,13 @@ export function toCredential({ row, secret }: Opened): Credential {
 export const secretTypes = ['api_key', 'basic', 'oauth2', 'custom'] as const;
 
 /** Tokens with all their claims are a few kilobytes, a private key too. */
-const mostBytes = 64 * 1024;
+const maxBytes = 64 * 1024;
 
 /** What callers hand in, with nothing else beside it. Errors name the field and never its value. */
 export function checkedSecret(secret: unknown): Secret {
   const given = (typeof secret === 'object' && secret !== null ? secret : {}) as Record<string, unknown>;
   requireOneOf('secret.type', given['type'], secretTypes);
-  requireSmall('secret', given, mostBytes);
+  requireSmall('secret', given, maxBytes);
   const type = given['type'] as Secret['type'];
   switch (type) {
     case 'api_key':
@@ -65,7 +65,7 @@ export function checkedSecret(secret: unknown): Secret {
 
 export function checkedFields(fields: unknown): Record<string, unknown> {
   if (!isObject(fields)) throw invalid('secret.fields is not right; it must be an object.');
-  requireSmall('secret.fields', fields, mostBytes);
+  requireSmall('secret.fields', fields, maxBytes);
   return fields;
 }
 

@@ -12,9 +12,9 @@ export type OAuth2Secret = Extract<Secret, { type: 'oauth2' }>;
  */
 const tokenRequestMs = 20_000;
 /** Tokens are a few kilobytes; a page of HTML says nothing that is of use here. */
-const mostBytes = 128 * 1024;
+const maxBytes = 128 * 1024;
 /** Ten years: a larger number is a mistake, and would be no date. */
-const longestLifeSeconds = 10 * 365 * 86_400;
+const maxLifeSeconds = 10 * 365 * 86_400;
 
 /**
  * Codes that speak of the grant itself: of these alone it is certain that whoever gave their consent has to do it again.
@@ -117,7 +117,7 @@ async function readText(response: Response): Promise<string> {
   let length = 0;
   for await (const chunk of response.body ?? []) {
     length += chunk.length;
-    if (length > mostBytes) break;
+    if (length > maxBytes) break;
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString();
@@ -142,7 +142,7 @@ function parsed(text: string): Record<string, unknown> {
 function tokensOf(answer: Record<string, unknown>, accessToken: string, nowMs: number): OAuth2Secret {
   const { refresh_token: refreshToken, expires_in: expiresIn, scope } = answer;
   const seconds = typeof expiresIn === 'string' && expiresIn.trim() !== '' ? Number(expiresIn) : expiresIn;
-  const isLife = typeof seconds === 'number' && seconds > 0 && seconds <= longestLifeSeconds;
+  const isLife = typeof seconds === 'number' && seconds > 0 && seconds <= maxLifeSeconds;
   return {
     type: 'oauth2',
     accessToken,

@@ -25,7 +25,7 @@ interface State<Item> {
   problem?: Problem;
 }
 
-const usualPageSize = 50;
+const defaultPageSize = 50;
 /** A filter may answer with short or empty pages. So many in a row are read before the reader is asked to go on. */
 const pagesInARow = 8;
 
@@ -39,7 +39,7 @@ export function useList<Item>(
   path: string,
   filter: Query,
   idOf: (item: Item) => string,
-  { refreshMs, pageSize = usualPageSize }: Options = {},
+  { refreshMs, pageSize = defaultPageSize }: Options = {},
 ): List<Item> {
   const key = path + JSON.stringify(filter);
   const [state, setState] = useState<State<Item>>(() => empty(key));

@@ -190,7 +190,7 @@ function stopWithParent(server: ChildProcess, removed: string[]): ChildProcess {
 }
 
 /** Recovery after a crash takes seconds; a server that is not there after this long will not come. */
-const mostReadyTries = 1200;
+const maxReadyTries = 1200;
 
 async function untilReady(url: string, server: Server): Promise<void> {
   for (let tries = 1; ; tries++) {
@@ -208,7 +208,7 @@ async function untilReady(url: string, server: Server): Promise<void> {
       return;
     } catch (error) {
       const refused = (error as { code?: string }).code === '28P01';
-      if (refused || tries === mostReadyTries) {
+      if (refused || tries === maxReadyTries) {
         throw new SynclineError('EMBEDDED_POSTGRES', `Postgres does not answer: ${describeError(error)}`);
       }
       await delay(50);

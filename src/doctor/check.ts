@@ -46,13 +46,13 @@ export const warning = (message: string, remedy: string): Finding => ({
   remedy,
 });
 
-const mostNamed = 3;
+const maxNamed = 3;
 
 /** The first few by name, and how many more: `a, b, c and 97 more`; a list that was cut off ends with `at least`. */
 export function named(all: readonly string[], maxFound = 100): string {
-  const rest = all.length - mostNamed;
+  const rest = all.length - maxNamed;
   const more = all.length > maxFound ? `at least ${rest} more` : `${rest} more`;
-  return rest > 0 ? `${all.slice(0, mostNamed).join(', ')} and ${more}` : all.join(', ');
+  return rest > 0 ? `${all.slice(0, maxNamed).join(', ')} and ${more}` : all.join(', ');
 }
 
 /** `5 jobs`, or `more than 100 jobs` where a list was cut off. */

@@ -48,7 +48,7 @@ const suspects: Check = {
 };
 
 /** Enough to find out whether a key is the right one; opening all would take long where there are many. */
-const mostOpened = 200;
+const maxOpened = 200;
 
 const credentials: Check = {
   name: 'credentials open',
@@ -57,7 +57,7 @@ const credentials: Check = {
     const opened = new Map<SealedTable, number>();
     const findings: Finding[] = [];
     for (const table of sealedTables) {
-      const rows = await sampleSealed(tx, table, mostOpened);
+      const rows = await sampleSealed(tx, table, maxOpened);
       opened.set(table, rows.length);
       findings.push(...unopened(vault, table, rows));
     }

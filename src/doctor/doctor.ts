@@ -22,7 +22,7 @@ export interface CheckResult {
   findings: Finding[];
 }
 
-export interface Examination {
+export interface DoctorReport {
   /** The worst of all outcomes. */
   outcome: CheckResult['outcome'];
   at: Date;
@@ -47,7 +47,7 @@ export interface DoctorContext {
 }
 
 /** Looks at a database as it is now, and says what is wrong with it. The checks run in read-only transactions. */
-export async function examine(context: DoctorContext): Promise<Examination> {
+export async function examine(context: DoctorContext): Promise<DoctorReport> {
   const fixed = context.fix ? await repairs(context) : [];
   const results: CheckResult[] = [];
   for (const check of checks) {

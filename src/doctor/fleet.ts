@@ -1,5 +1,5 @@
 import { otherProvidersWaiting } from '../store/claims.ts';
-import { findForeignRuns, findOrphans, longestWaits } from '../store/health/work.ts';
+import { findForeignRuns, findOrphans, maxWaits } from '../store/health/work.ts';
 import { findProcesses } from '../store/processes.ts';
 import { lastTickAt } from '../store/schedulers.ts';
 import { overdueConnections } from '../store/stats.ts';
@@ -94,7 +94,7 @@ const behind: Check = {
   look: async ({ tx, now }) => {
     const alive = (await findProcesses(tx, now)).filter((process) => process.alive);
     const served = [...new Set(alive.flatMap(({ providers }) => providers))];
-    const waits = await longestWaits(tx, served, before(now, longWaitSeconds));
+    const waits = await maxWaits(tx, served, before(now, longWaitSeconds));
     return {
       findings: waits.map(({ slug, since }) =>
         warning(

@@ -1,5 +1,5 @@
-import type { Doer, Recorder } from '../caller/audit.ts';
-import type { Who } from '../caller/caller.ts';
+import type { AuditNote, Recorder } from '../caller/audit.ts';
+import type { Caller } from '../caller/caller.ts';
 import { keyOf, mapPage, type Page, type PageRequest, pageLimit, pageOf } from '../caller/keyset.ts';
 import {
   type ConsumerRow,
@@ -10,7 +10,7 @@ import {
 } from '../store/consumers.ts';
 import type { Database } from '../store/database.ts';
 import { startOfFeed } from '../store/feed.ts';
-import { everybody } from '../store/scope.ts';
+import { operatorId } from '../store/scope.ts';
 import { notFound } from '../values/arguments.ts';
 import { feedCursor, feedPlace } from './cursor.ts';
 import { consumerName } from './feed.ts';
@@ -36,7 +36,7 @@ export function createConsumers({
   record,
 }: {
   db: Database;
-  who: Who;
+  who: Caller;
   reader: FeedReader;
   record: Recorder;
 }) {
@@ -72,7 +72,7 @@ export function createConsumers({
      * Sets how far a consumer has come, and makes it if it is new. `after` is a cursor of the feed, `beginning` or `latest`.
      * Only leaps by name are recorded: a reader that acknowledges what it read does so all the time.
      */
-    async move(name: string, after: string, doer: Doer = {}): Promise<Consumer> {
+    async move(name: string, after: string, doer: AuditNote = {}): Promise<Consumer> {
       const cursor = await cursorAt(after);
       const now = await db.now();
       await db.transaction(async (tx) => {
@@ -88,7 +88,7 @@ export function createConsumers({
       return existing(name);
     },
 
-    async remove(name: string, doer: Doer = {}): Promise<void> {
+    async remove(name: string, doer: AuditNote = {}): Promise<void> {
       await db.transaction(async (tx) => {
         if (!(await deleteConsumer(tx, key(name)))) throw notFound(`consumer "${name}"`);
         const detail = { consumer: name };
@@ -101,7 +101,7 @@ export function createConsumers({
 
 const toConsumer = (row: ConsumerRow): Consumer => ({
   name: row.name,
-  tenantId: row.tenant_id === everybody ? undefined : row.tenant_id,
+  tenantId: row.tenant_id === operatorId ? undefined : row.tenant_id,
   after: row.after,
   createdAt: row.created_at,
   movedAt: row.moved_at,

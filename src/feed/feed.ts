@@ -1,4 +1,4 @@
-import type { Who } from '../caller/caller.ts';
+import type { Caller } from '../caller/caller.ts';
 import { pageLimit } from '../caller/keyset.ts';
 import { SynclineError } from '../contract/errors.ts';
 import type { Ports } from '../platform/ports.ts';
@@ -16,7 +16,7 @@ import { checkedFilter, type SignalsFilter, type StoredSignal, toSignal } from '
 import type { FeedWatch, Waited } from './watch.ts';
 
 /** A signal of the feed, and the place behind it. */
-export interface FedSignal extends StoredSignal {
+export interface FeedSignal extends StoredSignal {
   cursor: string;
 }
 
@@ -44,16 +44,16 @@ type Look = <Found extends { items: readonly unknown[] }>(advance: () => Promise
 /** How often a feed looks at a transaction that is just committing: milliseconds are enough for one. */
 const committingMs = 20;
 /** The longest that a request waits for signals; longer ones are cut by proxies. */
-const longestWaitMs = 30_000;
+const maxWaitMs = 30_000;
 /** Steps of one read: enough to pass 1,000 commits that have nothing for this reader. */
-const mostSteps = 20;
+const maxSteps = 20;
 /** How often a reader that waits looks by itself, should it not be woken. */
 const restMs = 10_000;
 
 export interface FeedContext {
   db: Database;
   ports: Ports;
-  who: Who;
+  who: Caller;
   reader: FeedReader;
   watch: FeedWatch;
   json: ReadJson;
@@ -83,13 +83,13 @@ export function createFeed({ db, ports, who, reader, watch, json }: FeedContext)
     let place = from;
     for (let steps = 1; ; steps++) {
       const step = await reader.step(scope, place, { ...wanted, payload }).catch((error: unknown) => {
-        if (fromBeginning && isExpired(error) && steps < mostSteps) return undefined;
+        if (fromBeginning && isExpired(error) && steps < maxSteps) return undefined;
         throw error;
       });
       if (step) {
         const { items, next, outlook } = step;
         place = next;
-        if (items.length > 0 || outlook !== 'more' || steps === mostSteps) return { items, place, outlook };
+        if (items.length > 0 || outlook !== 'more' || steps === maxSteps) return { items, place, outlook };
       } else {
         // The beginning names no place that could have expired: while old signals are deleted, it moves on.
         place = await startPlace();
@@ -106,7 +106,7 @@ export function createFeed({ db, ports, who, reader, watch, json }: FeedContext)
     async read(
       options: FeedRead = {},
       look: Look = (advance) => advance(),
-    ): Promise<{ items: FedSignal[]; nextCursor: string }> {
+    ): Promise<{ items: FeedSignal[]; nextCursor: string }> {
       const {
         after,
         consumer,
@@ -120,7 +120,7 @@ export function createFeed({ db, ports, who, reader, watch, json }: FeedContext)
       } = options;
       if (maxBytes !== undefined) requireWhole('maxBytes', maxBytes, 1, maxPageBytes);
       const limit = pageLimit(wanted);
-      requireWhole('waitMs', waitMs, 0, longestWaitMs);
+      requireWhole('waitMs', waitMs, 0, maxWaitMs);
       const scope = db.scopedTo(tenantId);
       const filter = checkedFilter(given);
       const stored = consumer === undefined ? undefined : await findConsumer(scope, consumerName(consumer));
@@ -145,7 +145,7 @@ export function createFeed({ db, ports, who, reader, watch, json }: FeedContext)
      * remembered how far has been read: a signal counts as dealt with when the next one is asked for, so after a crash
      * only the one in hand comes again. Whoever begins to read under a name takes it over from who read before.
      */
-    async *feed({ tenant, ...options }: FeedOptions & { tenant?: string } = {}): AsyncGenerator<FedSignal> {
+    async *feed({ tenant, ...options }: FeedOptions & { tenant?: string } = {}): AsyncGenerator<FeedSignal> {
       const { after, consumer, signal, tenantId = tenant, ...given } = options;
       const scope = db.scopedTo(tenantId);
       const filter = checkedFilter(given);
@@ -215,6 +215,6 @@ export function consumerName(name: string): string {
   return name;
 }
 
-function toFed({ row, place }: FeedItem, json: ReadJson): FedSignal {
+function toFed({ row, place }: FeedItem, json: ReadJson): FeedSignal {
   return { ...toSignal(row, json), cursor: feedCursor(place) };
 }

@@ -16,7 +16,7 @@ import {
 } from './guard.ts';
 import { createCredentials } from './key-cache.ts';
 import { boundResponses } from './large-responses.ts';
-import { usualLiveTimes } from './live.ts';
+import { defaultLiveTimes } from './live.ts';
 import { loopDelayMs } from './loop-delay.ts';
 import { openApiRoute } from './openapi.ts';
 import { Problem, toProblem } from './problem.ts';
@@ -122,7 +122,7 @@ export function createApp(options: AppOptions): App {
   auditRoutes(app);
   keyRoutes(app, credentials);
   systemRoutes(app, version);
-  liveRoutes(app, { streams, times: { ...usualLiveTimes, ...options.live }, version, log, signal });
+  liveRoutes(app, { streams, times: { ...defaultLiveTimes, ...options.live }, version, log, signal });
   if (metrics) {
     app.use('/metrics', asCaller, inSlot);
     metricsRoute(app, metrics);

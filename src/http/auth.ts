@@ -2,14 +2,14 @@ import type { Context } from 'hono';
 import { getCookie } from 'hono/cookie';
 import { createMiddleware } from 'hono/factory';
 import type { View } from '../api/index.ts';
-import type { Who } from '../caller/caller.ts';
-import type { Authenticate, Caller, HttpEnv } from './context.ts';
+import type { Caller } from '../caller/caller.ts';
+import type { Authenticate, HttpEnv, RequestCaller } from './context.ts';
 import type { Credentials, SecretKind } from './key-cache.ts';
 import { Problem } from './problem.ts';
 import { sessionCookie } from './session-cookie.ts';
 
 export interface AuthOptions {
-  viewOf: (who: Who) => View;
+  viewOf: (who: Caller) => View;
   credentials: Credentials;
   authenticate?: Authenticate | undefined;
 }
@@ -23,7 +23,7 @@ export function requireCaller({ viewOf, credentials, authenticate }: AuthOptions
     await next();
   });
 
-  async function findCaller(c: Context<HttpEnv>): Promise<Caller> {
+  async function findCaller(c: Context<HttpEnv>): Promise<RequestCaller> {
     const authorization = c.req.header('authorization');
     const bearer = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1];
     if (bearer?.startsWith('syn_')) {
@@ -50,7 +50,7 @@ export function requireCaller({ viewOf, credentials, authenticate }: AuthOptions
     c: Context<HttpEnv>,
     kind: SecretKind,
     secret: string,
-  ): Promise<Caller | undefined> {
+  ): Promise<RequestCaller | undefined> {
     const address = c.get('address');
     const identify = () => credentials.identify(kind, secret, address);
     const who = await identify();
@@ -65,7 +65,7 @@ export function requireCaller({ viewOf, credentials, authenticate }: AuthOptions
   }
 
   /** Asks the application that this is mounted in. It gets no body, since that can be read only once. */
-  async function byHost(c: Context<HttpEnv>): Promise<Caller | undefined> {
+  async function byHost(c: Context<HttpEnv>): Promise<RequestCaller | undefined> {
     if (!authenticate) return undefined;
     const { method, headers } = c.req.raw;
     const ask = async () => authenticate(new Request(c.req.url, { method, headers }));
@@ -119,6 +119,6 @@ export function unauthenticated(detail: string): Problem {
   });
 }
 
-function sameScope(before: Who, now: Who | undefined): boolean {
+function sameScope(before: Caller, now: Caller | undefined): boolean {
   return now !== undefined && now.tenantId === before.tenantId;
 }

@@ -2,7 +2,7 @@ import type { HttpBindings } from '@hono/node-server';
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import type { Logger } from 'pino';
 import type { View } from '../api/index.ts';
-import type { Who } from '../caller/caller.ts';
+import type { Caller } from '../caller/caller.ts';
 import type { Config } from '../config/settings.ts';
 import type { Syncline } from '../syncline.ts';
 import type { HostRule } from './hosts.ts';
@@ -37,7 +37,7 @@ export interface AppOptions {
   live?: Partial<LiveTimes> | undefined;
 }
 
-export type Authenticate = (request: Request) => Who | undefined | Promise<Who | undefined>;
+export type Authenticate = (request: Request) => Caller | undefined | Promise<Caller | undefined>;
 
 export interface Limits {
   /** Requests that are being answered in parallel; one caller may have as many as are free. */
@@ -118,8 +118,8 @@ export interface LiveTimes {
 }
 
 /** Who asks, and how it can be told that they still may. */
-export interface Caller {
-  who: Who;
+export interface RequestCaller {
+  who: Caller;
   /** The same for every request with the same key, session or person. */
   id: string;
   isStillAllowed(): Promise<boolean>;
@@ -131,7 +131,7 @@ export interface HttpEnv {
     base: string;
     /** The rest of the path: always with a slash in front. */
     path: string;
-    caller: Caller;
+    caller: RequestCaller;
     /** Where the request comes from, as far as that is known: what limits without a caller are counted by. */
     address: string;
     /** The request holds a slot already. */

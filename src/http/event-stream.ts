@@ -21,7 +21,7 @@ interface ServerEvent {
 }
 
 /** Held for a client that does not read. Beyond it, signals wait in the database. */
-const mostBytes = 256 * 1024;
+const maxBytes = 256 * 1024;
 
 export function openEventStream(onGone: () => void): EventStream {
   const encoder = new TextEncoder();
@@ -42,7 +42,7 @@ export function openEventStream(onGone: () => void): EventStream {
         onGone();
       },
     },
-    { highWaterMark: mostBytes, size: (chunk) => chunk.byteLength },
+    { highWaterMark: maxBytes, size: (chunk) => chunk.byteLength },
   );
   const hasRoom = () => (controller?.desiredSize ?? 0) > 0;
   const put = (text: string) => {

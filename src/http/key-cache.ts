@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Access, Identity } from '../api/index.ts';
 import { systemPorts } from '../platform/ports.ts';
-import { createGate } from '../platform/semaphore.ts';
+import { createSemaphore } from '../platform/semaphore.ts';
 import { createAttempts } from './login-throttle.ts';
 import { Problem } from './problem.ts';
 
@@ -20,10 +20,10 @@ export type SecretKind = 'key' | 'session';
  * steps back would keep the key alive for as long as the step.
  */
 const freshMs = 3000;
-const mostKnown = 5000;
+const maxKnown = 5000;
 /** What was wrong stays wrong: the same again is neither looked up nor counted as another guess. */
 const wrongMs = 60_000;
-const longestSecret = 500;
+const maxSecret = 500;
 /** Look-ups of secrets that are not known to be right, in parallel: few, so that they leave database connections to callers. */
 const maxStrangers = 1;
 const maxStrangersWaiting = 200;
@@ -48,7 +48,10 @@ export function createCredentials(access: Access, monotonicMs = systemPorts.mono
   const lookups = new Map<string, Promise<Identity | undefined>>();
   /** Counts calls of `forget`. A look-up that began before one may have read the row before the revocation committed. */
   let generation = 0;
-  const strangers = createGate(maxStrangers, { maxWaiting: maxStrangersWaiting, refusal: tooManyStrangers });
+  const strangers = createSemaphore(maxStrangers, {
+    maxWaiting: maxStrangersWaiting,
+    refusal: tooManyStrangers,
+  });
 
   /** Requests that come with the same secret meanwhile share the look-up. */
   function lookUp(digest: string, work: () => Promise<Identity | undefined>): Promise<Identity | undefined> {
@@ -62,7 +65,7 @@ export function createCredentials(access: Access, monotonicMs = systemPorts.mono
   }
 
   async function find(kind: SecretKind, secret: string, digest: string): Promise<Identity | undefined> {
-    const isPossible = secret.length <= longestSecret && !secret.includes('\0');
+    const isPossible = secret.length <= maxSecret && !secret.includes('\0');
     const begunIn = generation;
     const identity = isPossible ? await look[kind](secret) : undefined;
     if (begunIn !== generation) return identity;
@@ -96,7 +99,7 @@ export function createCredentials(access: Access, monotonicMs = systemPorts.mono
       if (entry) return lookUp(digest, () => find(kind, secret, digest));
       requirePatience(address);
       return lookUp(digest, () =>
-        strangers.through(async () => {
+        strangers.run(async () => {
           // Others from there may have been wrong while this one waited.
           requirePatience(address);
           const identity = await find(kind, secret, digest);
@@ -116,5 +119,5 @@ export function createCredentials(access: Access, monotonicMs = systemPorts.mono
 
 function forgetOldest(entries: Map<string, unknown>): void {
   const [oldest] = entries.keys();
-  if (entries.size > mostKnown && oldest !== undefined) entries.delete(oldest);
+  if (entries.size > maxKnown && oldest !== undefined) entries.delete(oldest);
 }

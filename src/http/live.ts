@@ -1,13 +1,13 @@
 import type { Logger } from 'pino';
 import type { View } from '../api/index.ts';
-import { fedSignalJson } from '../api/index.ts';
+import { feedSignalJson } from '../api/index.ts';
 import { describeError, SynclineError } from '../contract/errors.ts';
 import { systemPorts } from '../platform/ports.ts';
-import type { Caller, LiveTimes } from './context.ts';
+import type { LiveTimes, RequestCaller } from './context.ts';
 import type { EventStream } from './event-stream.ts';
 import type { Pulses } from './pulse.ts';
 
-export const usualLiveTimes: LiveTimes = { pulseMs: 2000, heartbeatMs: 15_000 };
+export const defaultLiveTimes: LiveTimes = { pulseMs: 2000, heartbeatMs: 15_000 };
 
 /** How long a read waits for signals before it asks again. */
 const waitMs = 10_000;
@@ -25,7 +25,7 @@ interface LiveFilter {
 
 export interface LiveOptions {
   view: View;
-  caller: Caller;
+  caller: RequestCaller;
   filter: LiveFilter;
   /** Aborts when the client has left, or the service stops. */
   signal: AbortSignal;
@@ -83,7 +83,11 @@ export async function runLive(options: LiveOptions, start: { after: string; gap:
       });
       for (const item of page.items) {
         if (signal.aborted) return;
-        await stream.send({ event: 'signal', id: item.cursor, data: fedSignalJson(item, { payload: true }) });
+        await stream.send({
+          event: 'signal',
+          id: item.cursor,
+          data: feedSignalJson(item, { payload: true }),
+        });
         cursor = item.cursor;
       }
       cursor = page.nextCursor;

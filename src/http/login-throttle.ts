@@ -8,7 +8,7 @@ export interface Attempts {
 const maxFailures = 20;
 const windowMs = 60_000;
 /** Beyond it the oldest are forgotten: memory is bounded, whoever asks from wherever. */
-const mostAddresses = 10_000;
+const maxAddresses = 10_000;
 
 export function createAttempts(monotonicMs: () => number): Attempts {
   const failures = new Map<string, { count: number; untilMs: number }>();
@@ -27,7 +27,7 @@ export function createAttempts(monotonicMs: () => number): Attempts {
       failures.delete(address);
       failures.set(address, entry);
       const [oldest] = failures.keys();
-      if (failures.size > mostAddresses && oldest !== undefined) failures.delete(oldest);
+      if (failures.size > maxAddresses && oldest !== undefined) failures.delete(oldest);
     },
   };
 }

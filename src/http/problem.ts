@@ -36,7 +36,7 @@ export interface ProblemBody {
   errors?: FieldProblem[];
 }
 
-const usualStatus: Record<ProblemCode, number> = {
+const defaultStatus: Record<ProblemCode, number> = {
   INVALID_ARGUMENT: 400,
   UNAUTHENTICATED: 401,
   FORBIDDEN: 403,
@@ -80,7 +80,7 @@ export class Problem extends Error {
     super(detail);
     this.name = 'Problem';
     this.code = code;
-    this.status = details.status ?? usualStatus[code];
+    this.status = details.status ?? defaultStatus[code];
     this.details = details;
   }
 

@@ -1,17 +1,17 @@
 import type { z } from '@hono/zod-openapi';
-import { ownValueAt } from '../values/own-value.ts';
+import { getOwn } from '../values/own-value.ts';
 import { type FieldProblem, Problem } from './problem.ts';
 
 type Issue = z.core.$ZodIssue;
 
 /** Values of these are never repeated: an answer may end up in a log. */
 const secret = /key|token|secret|password|authorization|cookie/i;
-const longestShown = 80;
-const mostErrors = 20;
+const maxShown = 80;
+const maxErrors = 20;
 
 /** Turns what a validator found into one problem that names every wrong field. */
 function validationProblem(target: string, issues: readonly Issue[], data: unknown): Problem {
-  const errors = issues.slice(0, mostErrors).flatMap((issue) => fieldProblems(issue, data));
+  const errors = issues.slice(0, maxErrors).flatMap((issue) => fieldProblems(issue, data));
   const [first] = errors;
   const where = target === 'query' ? 'query parameter' : target === 'param' ? 'path' : 'body';
   const detail = first
@@ -48,7 +48,7 @@ function fieldProblems(issue: Issue, data: unknown): FieldProblem[] {
     );
   }
   const field = cut(path.join('.')) || 'body';
-  const value = ownValueAt(data, issue.path);
+  const value = getOwn(data, issue.path);
   // An object is not shown: it may hold a secret further in.
   const isShown =
     value !== undefined &&
@@ -91,5 +91,5 @@ function sentence(text: string): string {
 }
 
 export function cut(text: string): string {
-  return text.length <= longestShown ? text : `${text.slice(0, longestShown - 1)}…`;
+  return text.length <= maxShown ? text : `${text.slice(0, maxShown - 1)}…`;
 }

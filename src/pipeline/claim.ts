@@ -12,7 +12,7 @@ import {
   markRunning,
   type ReadyRow,
 } from '../store/claims.ts';
-import { type Database, hearTriggers, type Queryable } from '../store/database.ts';
+import { type Database, enableTriggers, type Queryable } from '../store/database.ts';
 import { isLostRace, violatedConstraint } from '../store/database-errors.ts';
 import { wakeExecutors } from '../store/wake.ts';
 import { isObject } from '../values/is-object.ts';
@@ -124,7 +124,7 @@ export async function claim(
         const surplus = surplusSuspects(first, takesSuspect);
         const chosen = first.filter((row) => !surplus.has(row)).slice(0, limit);
         // Who runs keeps the others of its connection back; where there are none, the triggers have nothing to do.
-        if (rows.some((row) => row.has_siblings)) await hearTriggers(tx);
+        if (rows.some((row) => row.has_siblings)) await enableTriggers(tx);
         const running = await markRunning(tx, { processId, claimId, ids: chosen.map((row) => row.id) });
         await blockStuck(
           tx,

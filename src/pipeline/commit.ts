@@ -1,5 +1,5 @@
 import { insertAttempts, type LogLine, type NewAttempt, trimAttempts } from '../store/attempts.ts';
-import { hearTriggers, type Queryable } from '../store/database.ts';
+import { enableTriggers, type Queryable } from '../store/database.ts';
 import { insertEvents } from '../store/events.ts';
 import { addRollups, type RollupWrite } from '../store/rollups.ts';
 import {
@@ -107,7 +107,7 @@ async function endJobs(tx: Queryable, now: Date, { holding, rows, counts, follow
   const others = holding.filter((one) => !isLast(one));
   await settleJobs(tx, now, holding.filter(isLast).map(end));
   if (others.length + followUps.length === 0) return;
-  await hearTriggers(tx);
+  await enableTriggers(tx);
   await settleJobs(tx, now, others.map(end));
   await insertFollowUps(tx, now, followUps);
 }

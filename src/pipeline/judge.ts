@@ -144,7 +144,7 @@ function hintOf(thrown: RateLimitedError, nowMs: number): Hint {
 }
 
 /** Long enough for any message that says something; a whole HTML page does not. */
-const longestMessage = 2000;
+const maxMessage = 2000;
 
 /** Whatever was thrown, as something that can be read and stored. */
 function describe(thrown: unknown, nowMs: number, hide: Circumstances['hide']): JobError {
@@ -164,13 +164,13 @@ function describe(thrown: unknown, nowMs: number, hide: Circumstances['hide']): 
 function named(thrown: unknown, hide: Circumstances['hide']): Pick<JobError, 'name' | 'message'> {
   // Hidden first: of a secret that is cut, the rest would no longer be recognised.
   const storable = (text: unknown, length: number) =>
-    cut(hide(String(text).slice(0, 10 * longestMessage)), length);
+    cut(hide(String(text).slice(0, 10 * maxMessage)), length);
   if (thrown instanceof Error) {
     const { name, message } = thrown;
-    return { name: storable(name, 100), message: storable(message || name, longestMessage) };
+    return { name: storable(name, 100), message: storable(message || name, maxMessage) };
   }
   const shown = typeof thrown === 'object' ? JSON.stringify(thrown) : String(thrown);
-  return { name: 'Error', message: storable(`The connector threw ${shown}.`, longestMessage) };
+  return { name: 'Error', message: storable(`The connector threw ${shown}.`, maxMessage) };
 }
 
 /** Cut first: a cut can leave half of a surrogate pair, which encoding then replaces. */

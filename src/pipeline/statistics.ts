@@ -1,6 +1,6 @@
 import { ageEdgesSeconds, bucketOf, type Edges, lagEdgesMs } from '../store/rollup-buckets.ts';
 import type { RollupWrite } from '../store/rollups.ts';
-import { everybody } from '../store/scope.ts';
+import { operatorId } from '../store/scope.ts';
 import type { ClaimedJob } from './claim.ts';
 import type { Settlement } from './commit.ts';
 
@@ -12,7 +12,7 @@ export function measure(
 ): RollupWrite[] {
   const { rowOf, rows } = rowsByOwner();
   for (const { job, verdict } of settlements) {
-    for (const tenantId of [everybody, job.tenantId]) {
+    for (const tenantId of [operatorId, job.tenantId]) {
       const row = rowOf(tenantId, job.providerSlug);
       // Where there was no budget nothing was tried, and nothing is to be tried again.
       if (verdict.error?.parked !== true) row[outcomeColumn[verdict.outcome]]++;
@@ -30,7 +30,7 @@ export function measureReceived(
 ): RollupWrite[] {
   const { rowOf, rows } = rowsByOwner();
   for (const { tenantId, providerSlug, signals } of jobs) {
-    for (const id of [everybody, tenantId]) {
+    for (const id of [operatorId, tenantId]) {
       const row = rowOf(id, providerSlug);
       row.succeeded++;
       row.signals += signals;
@@ -43,7 +43,7 @@ export function measureReceived(
 export function measureFailed(jobs: readonly { tenantId: string; provider: string }[]): RollupWrite[] {
   const { rowOf, rows } = rowsByOwner();
   for (const { tenantId, provider } of jobs)
-    for (const id of [everybody, tenantId]) rowOf(id, provider).failed++;
+    for (const id of [operatorId, tenantId]) rowOf(id, provider).failed++;
   return [...rows()];
 }
 

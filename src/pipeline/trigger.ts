@@ -1,4 +1,4 @@
-import type { Who } from '../caller/caller.ts';
+import type { Caller } from '../caller/caller.ts';
 import type { JobType } from '../contract/connector.ts';
 import { SynclineError } from '../contract/errors.ts';
 import type { LockedConnection, Owner } from '../store/connections.ts';
@@ -17,9 +17,9 @@ export const hintPriority = 0;
 export const triggerPriority = 10;
 
 /** Tenants share the executors, so a tenant cannot outrank manual triggers of other tenants. */
-export const maxPriorityOf = ({ tenantId }: Who) => (tenantId === undefined ? 32_767 : triggerPriority);
+export const maxPriorityOf = ({ tenantId }: Caller) => (tenantId === undefined ? 32_767 : triggerPriority);
 
-export function requirePriority(who: Who, priority: number): void {
+export function requirePriority(who: Caller, priority: number): void {
   requireWhole('priority', priority, -32_768, 32_767);
   const max = maxPriorityOf(who);
   if (priority > max)
@@ -29,7 +29,7 @@ export function requirePriority(who: Who, priority: number): void {
 }
 
 /** What a trigger did. */
-export interface Triggered {
+export interface TriggerResult {
   /** The job that runs because of it; the running one if another is to follow it. */
   jobId: string;
   /** `queued` anew, one that waited `brought forward`, or one that `follows` the one that is running. */
@@ -48,7 +48,7 @@ export async function syncNow(
   row: LockedConnection,
   now: Date,
   { type, priority, newId }: Trigger,
-): Promise<Triggered> {
+): Promise<TriggerResult> {
   const pending = (await pendingJobs(tx, row.id, 'FOR UPDATE')).find((job) => job.job_type === type);
   if (pending?.status === 'running') {
     await askForRerun(tx, pending.id, priority);

@@ -26,14 +26,14 @@ export interface Ports {
 }
 
 /** A timer set for longer than this fires at once. */
-const longestDelayMs = 2 ** 31 - 1;
+const maxDelayMs = 2 ** 31 - 1;
 
 export const systemPorts: Ports = {
   now: () => Date.now(),
   monotonicMs: () => performance.now(),
   random: () => Math.random(),
   newId: (nowMs = Date.now()) => timeOrderedId(nowMs),
-  sleep: (ms, signal) => delay(Math.min(ms, longestDelayMs), undefined, { signal }).catch(() => {}),
+  sleep: (ms, signal) => delay(Math.min(ms, maxDelayMs), undefined, { signal }).catch(() => {}),
   databaseTime: () => null,
   query: (_statement, send) => send(),
   // The library's own rather than the platform's: only that one takes its agents, which keep requests to public networks.

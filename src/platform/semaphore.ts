@@ -1,12 +1,12 @@
 import type { Ports } from './ports.ts';
 
 /** Bounds how much work runs in parallel. What waits enters round-robin by holder, and in the order of arrival within one. */
-export interface Gate {
+export interface Semaphore {
   isFull(): boolean;
-  through<T>(work: () => Promise<T>, holder?: string): Promise<T>;
+  run<T>(work: () => Promise<T>, holder?: string): Promise<T>;
 }
 
-export interface GateOptions {
+export interface SemaphoreOptions {
   /** How many may wait; no limit unless given. */
   maxWaiting?: number;
   /** The error of work that finds the line full, or has waited for `maxWait`. */
@@ -21,7 +21,7 @@ interface Waiter {
 }
 
 /** `most` may change while work is inside: what is above it leaves by itself. */
-export function createGate(most: number | (() => number), options: GateOptions = {}): Gate {
+export function createSemaphore(most: number | (() => number), options: SemaphoreOptions = {}): Semaphore {
   const { maxWaiting = Number.POSITIVE_INFINITY, refusal, maxWait, fair = false } = options;
   const limit = typeof most === 'number' ? () => most : most;
   const lines = new Map<string, Waiter[]>();
@@ -91,7 +91,7 @@ export function createGate(most: number | (() => number), options: GateOptions =
 
   return {
     isFull: () => inside >= limit(),
-    async through(work, holder = '') {
+    async run(work, holder = '') {
       if (!lines.has(holder) && mayEnter(holder)) enter(holder);
       else await wait(holder);
       try {

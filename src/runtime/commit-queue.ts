@@ -8,7 +8,7 @@ import { isLockTimeout, isRefusal } from '../store/database-errors.ts';
 
 import type { Telemetry } from '../telemetry/index.ts';
 
-export interface SettlerOptions extends ExecutorContext {
+export interface CommitQueueOptions extends ExecutorContext {
   telemetry: Telemetry;
   /** The verdict was stored; with it so many new signals. */
   onStored: (settlement: Settlement, signals: number) => void;
@@ -22,7 +22,7 @@ export interface SettlerOptions extends ExecutorContext {
   givenUp: AbortSignal;
 }
 
-export interface Settler {
+export interface CommitQueue {
   add(settlement: Settlement): void;
   /** Resolves when nothing is left to store. */
   drained(): Promise<void>;
@@ -31,7 +31,7 @@ export interface Settler {
 /** Transactions under way at once: while Postgres writes one, the next is put together here. */
 const lanes = 2;
 /** A page takes memory until it is stored, and a statement with all of them would take it again. */
-const mostBytes = 16 * 1024 * 1024;
+const maxBytes = 16 * 1024 * 1024;
 /** After so many refusals in a row, waiting does not help. */
 const patience = 3;
 
@@ -39,7 +39,7 @@ const patience = 3;
  * Stores what runs found: all that ended while the last transaction was being written go into the next. A transaction that
  * Postgres refuses is taken apart until the one run that it cannot take stands alone, and that one fails.
  */
-export function createSettler(options: SettlerOptions): Settler {
+export function createCommitQueue(options: CommitQueueOptions): CommitQueue {
   const { config, ports, telemetry, onStored, onLost, onFollowUps, isHeld, givenUp } = options;
   const queue: Settlement[] = [];
   let underWay = 0;
@@ -77,7 +77,7 @@ export function createSettler(options: SettlerOptions): Settler {
     let count = 0;
     for (const { verdict } of queue) {
       for (const { payload } of verdict.signals) bytes += payload.length;
-      if (count > 0 && (bytes > mostBytes || count === config.claimBatch)) break;
+      if (count > 0 && (bytes > maxBytes || count === config.claimBatch)) break;
       count++;
     }
     return queue.splice(0, count);

@@ -1,5 +1,5 @@
 import { recorder } from '../caller/audit.ts';
-import type { Who } from '../caller/caller.ts';
+import type { Caller } from '../caller/caller.ts';
 import { describeError } from '../contract/errors.ts';
 import { briefLockMs, removeUnused } from '../credentials/index.ts';
 import type { Ports } from '../platform/ports.ts';
@@ -46,7 +46,7 @@ type Context = { db: Database; ports: Ports };
 export type DeletionStep = 'none' | 'more' | 'finished';
 
 /** The progress of a deletion; it can be read for a week after the connection is gone. */
-export async function deletionOf(db: Queryable, id: string, { tenantId }: Who): Promise<Deletion> {
+export async function deletionOf(db: Queryable, id: string, { tenantId }: Caller): Promise<Deletion> {
   requireUuid('connection', id);
   const row = await findDeletion(db, id);
   if (!row) throw notFound(`deletion of connection ${id}`);

@@ -19,7 +19,7 @@ import type { WakeReason } from '../store/wake.ts';
 import type { Telemetry } from '../telemetry/index.ts';
 import { createRunLog, type RunLog } from '../telemetry/index.ts';
 import type { Secrecy } from '../values/redact.ts';
-import { createSettler } from './commit-queue.ts';
+import { createCommitQueue } from './commit-queue.ts';
 import { startLease } from './lease.ts';
 
 export interface ExecutorOptions extends ExecutorContext {
@@ -92,7 +92,7 @@ export function startExecutor(options: ExecutorOptions): Executor {
   const onEmpty: (() => void)[] = [];
   let stopped: Promise<void> | undefined;
 
-  const settler = createSettler({
+  const settler = createCommitQueue({
     ...options,
     isHeld: ({ job }) => runs.get(job.id)?.job === job,
     givenUp: givenUp.signal,
@@ -235,16 +235,16 @@ export function startExecutor(options: ExecutorOptions): Executor {
    * are kept in the order in which they started, so the first that is not late says how long to wait.
    */
   async function abortLate(): Promise<number> {
-    const mostMs = config.maxRunSeconds * 1000;
+    const maxMs = config.maxRunSeconds * 1000;
     for (const { abort, startedMs, state } of runs.values()) {
-      const leftMs = startedMs + mostMs - ports.monotonicMs();
+      const leftMs = startedMs + maxMs - ports.monotonicMs();
       if (leftMs > 0) return leftMs;
       if (state === 'syncing' && !abort.signal.aborted)
         abort.abort(
           new TransientError(`The run took longer than ${config.maxRunSeconds} s and was aborted.`),
         );
     }
-    return mostMs;
+    return maxMs;
   }
 
   function finish({ job, verdict }: Settlement, signals: number): void {

@@ -5,7 +5,7 @@ export interface BackoffPolicy {
 }
 
 /** A week. A provider that asks for more is asked again after it; a mistaken hint must not park a connection for years. */
-const longestHintSeconds = 7 * 24 * 3600;
+const maxHintSeconds = 7 * 24 * 3600;
 
 /**
  * EXE-7: how long to wait before the next try, after `attempts` earlier failures. Doubles up to the policy's longest pause;
@@ -35,7 +35,7 @@ export function parkedSeconds(hintSeconds: number | undefined): number {
 
 /** The longest wait that any of the functions above can return. */
 export function maxPauseSeconds({ maxSeconds, jitterFactor }: BackoffPolicy): number {
-  return Math.max(maxSeconds, longestHintSeconds) * (1 + jitterFactor);
+  return Math.max(maxSeconds, maxHintSeconds) * (1 + jitterFactor);
 }
 
 function jittered(seconds: number, { jitterFactor }: BackoffPolicy, random: number): number {
@@ -44,5 +44,5 @@ function jittered(seconds: number, { jitterFactor }: BackoffPolicy, random: numb
 
 function believable(hintSeconds: number | undefined): number {
   if (typeof hintSeconds !== 'number' || !(hintSeconds > 0)) return 0;
-  return Math.min(hintSeconds, longestHintSeconds);
+  return Math.min(hintSeconds, maxHintSeconds);
 }

@@ -70,7 +70,7 @@ export const blockMs = 30_000;
 /** A request that has been under way for so long has been counted by now, and a process silent for so long is dead. */
 const carriedMs = 2 * blockMs;
 /** A mistaken header must not close a budget for years. */
-const longestWindowMs = 7 * 24 * 3600 * 1000;
+const maxWindowMs = 7 * 24 * 3600 * 1000;
 
 export function newBucket(stated: number, periodSeconds: number, nowMs: number): Bucket {
   const counts = { spent: 0, drift: 0, leased: 0, carried: 0 };
@@ -179,7 +179,7 @@ function informed(bucket: Bucket, told: Observation, nowMs: number): Bucket {
   const isFirst = !isLearned(bucket);
   const observed = asOfThisWindow(bucket, told, isFirst);
   if (!observed) return bucket;
-  const toMs = Math.min(observed.resetsAtMs ?? bucket.resetsAtMs, nowMs + longestWindowMs);
+  const toMs = Math.min(observed.resetsAtMs ?? bucket.resetsAtMs, nowMs + maxWindowMs);
   if (toMs <= nowMs) return bucket;
   const laterMs = toMs - bucket.resetsAtMs;
   const isApart = Math.abs(laterMs) > apartMs(bucket.periodSeconds);
@@ -222,12 +222,12 @@ function driftOf(bucket: Bucket, { used, beyond }: Observation, isNew: boolean):
 
 /** Statements per request stay few, and what a process that dies takes with it stays little. */
 const blocksOfABucket = 50;
-const mostInABlock = 100;
+const maxInABlock = 100;
 /** What little is left is given in small blocks, so that it does not lie with one while another waits. */
 const shareOfTheRest = 4;
 
 function blockOf(bucket: Bucket, demand: number, nowMs: number): number {
   const available = availableIn(bucket, nowMs);
-  const usual = Math.min(mostInABlock, Math.ceil(bucket.most / blocksOfABucket));
+  const usual = Math.min(maxInABlock, Math.ceil(bucket.most / blocksOfABucket));
   return Math.min(available, Math.max(demand, Math.min(usual, Math.ceil(available / shareOfTheRest))));
 }

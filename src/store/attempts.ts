@@ -1,6 +1,6 @@
 import type { Queryable } from './database.ts';
 import { withinBytes } from './page-bytes.ts';
-import { lookedUp } from './plans.ts';
+import { indexLookup } from './plans.ts';
 
 /** A line that a connector logged during a run. */
 export interface LogLine {
@@ -49,7 +49,7 @@ export async function trimAttempts(tx: Queryable, jobIds: string[]): Promise<voi
   if (jobIds.length === 0) return;
   await tx.query(
     `DELETE FROM ${tx.schema}.attempts a USING unnest($1::uuid[]) AS j (id)
-     WHERE ${lookedUp('a.job_id', 'j.id')} AND a.ended_at <= (
+     WHERE ${indexLookup('a.job_id', 'j.id')} AND a.ended_at <= (
        SELECT o.ended_at FROM ${tx.schema}.attempts o WHERE o.job_id = j.id
        ORDER BY o.ended_at DESC OFFSET ${maxAttempts} LIMIT 1)`,
     [jobIds],

@@ -1,7 +1,7 @@
 import { type Bucket, newBucket } from '../schedule/bucket.ts';
 import type { Queryable } from './database.ts';
 import { type Listed, withinBytes } from './page-bytes.ts';
-import { lookedUp } from './plans.ts';
+import { indexLookup } from './plans.ts';
 
 /** Whose budget it is. */
 interface BudgetPlace {
@@ -97,7 +97,7 @@ export async function writeBudgets(tx: Queryable, budgets: { key: string; bucket
          $10::timestamptz[], $11::timestamptz[], $12::timestamptz[], $13::timestamptz[])
        AS n (key, most, stated, period_seconds, window_number, spent, drift, leased, carried, opened_at, resets_at, opens_at,
          learned_at)
-     WHERE ${lookedUp('b.key', 'n.key')}`,
+     WHERE ${indexLookup('b.key', 'n.key')}`,
     [
       budgets.map(({ key }) => key),
       column(({ most }) => most),

@@ -1,5 +1,5 @@
 import type { Queryable, Transaction } from './database.ts';
-import { lookedUp } from './plans.ts';
+import { indexLookup } from './plans.ts';
 
 /** A queued job and its connection, both locked until the transaction ends. */
 export interface ReadyRow {
@@ -100,7 +100,7 @@ export function lockReady(
           WHERE s.connection_id = j.connection_id AND s.status IN ('queued', 'running') AND s.id <> j.id LIMIT 1) IS NOT NULL AS has_siblings,
          j.tenant_id <> c.tenant_id OR j.provider_slug <> c.provider_slug AS is_foreign,
          c.status AS connection_status, c.external_id, c.credential_id, c.config, c.metadata, c.last_incremental_ended_at, c.losses
-       FROM ${tx.schema}.sync_jobs j JOIN ${tx.schema}.connections c ON ${lookedUp('c.id', 'j.connection_id')}
+       FROM ${tx.schema}.sync_jobs j JOIN ${tx.schema}.connections c ON ${indexLookup('c.id', 'j.connection_id')}
        WHERE j.status = 'queued' AND NOT j.blocked AND j.retry_after IS NULL
          AND j.provider_slug = l.slug AND j.priority = l.priority AND j.scheduled_at BETWEEN l.since AND $2
        ORDER BY j.provider_slug, j.priority, j.scheduled_at
@@ -158,7 +158,7 @@ export async function deferJobs(tx: Queryable, jobs: { id: string; until: Date }
   await tx.query(
     `UPDATE ${tx.schema}.sync_jobs j SET retry_after = d.until
      FROM unnest($1::uuid[], $2::timestamptz[]) AS d (id, until)
-     WHERE ${lookedUp('j.id', 'd.id')} AND j.status = 'queued'`,
+     WHERE ${indexLookup('j.id', 'd.id')} AND j.status = 'queued'`,
     [jobs.map((job) => job.id), jobs.map((job) => job.until)],
   );
 }
@@ -187,7 +187,7 @@ export async function correctOwners(tx: Queryable, now: Date, jobIds: string[]):
   await tx.query(
     `UPDATE ${tx.schema}.sync_jobs j SET tenant_id = c.tenant_id, provider_slug = c.provider_slug, updated_at = $1
      FROM ${tx.schema}.connections c
-     WHERE j.id = ANY ($2::uuid[]) AND ${lookedUp('c.id', 'j.connection_id')}`,
+     WHERE j.id = ANY ($2::uuid[]) AND ${indexLookup('c.id', 'j.connection_id')}`,
     [now, jobIds],
   );
 }

@@ -2,7 +2,7 @@ import { SynclineError } from '../contract/errors.ts';
 import type { Queryable } from './database.ts';
 import { violatedConstraint } from './database-errors.ts';
 import { maxNameLength } from './page-bytes.ts';
-import { lookedUp } from './plans.ts';
+import { indexLookup } from './plans.ts';
 
 /** A connection that is due, locked for this transaction. The sync fields are JSON text, cut to a bounded length. */
 export interface DueRow {
@@ -86,7 +86,7 @@ export async function patchSyncs(tx: Queryable, now: Date, patches: SyncPatch[])
      SET metadata = ${tx.schema}.patch_sync(c.metadata, p.patch), waits_for_job = p.waits, updated_at = $1,
          last_incremental_ended_at = CASE WHEN c.last_incremental_ended_at > $1 THEN $1 ELSE c.last_incremental_ended_at END
      FROM unnest($2::uuid[], $3::jsonb[], $4::boolean[]) AS p (id, patch, waits)
-     WHERE ${lookedUp('c.id', 'p.id')}`,
+     WHERE ${indexLookup('c.id', 'p.id')}`,
     [now, patches.map((p) => p.connectionId), patches.map((p) => p.patch), patches.map((p) => p.waitsForJob)],
   );
 }

@@ -1,6 +1,6 @@
 import type { Queryable } from './database.ts';
 import { type Listed, withinBytes } from './page-bytes.ts';
-import { everybody } from './scope.ts';
+import { operatorId } from './scope.ts';
 
 export interface ConsumerRow {
   tenant_id: string;
@@ -48,7 +48,7 @@ export async function moveConsumer(
   await tx.query(
     `INSERT INTO ${tx.schema}.consumers (tenant_id, name, after, created_at, moved_at) VALUES ($1, $2, $3, $4, $4)
      ON CONFLICT (tenant_id, name) DO UPDATE SET after = excluded.after, reader = NULL, moved_at = excluded.moved_at`,
-    [tenantId ?? everybody, name, after, now],
+    [tenantId ?? operatorId, name, after, now],
   );
 }
 
@@ -65,7 +65,7 @@ export async function takeConsumer(
     `INSERT INTO ${db.schema}.consumers AS c (tenant_id, name, after, reader, created_at, moved_at) VALUES ($1, $2, $3, $4, $5, $5)
      ON CONFLICT (tenant_id, name) DO UPDATE SET reader = excluded.reader
      RETURNING c.after, c.xmax = 0 AS is_new`,
-    [tenantId ?? everybody, name, after, reader, now],
+    [tenantId ?? operatorId, name, after, reader, now],
   );
   return { after: row?.after ?? after, isNew: row?.is_new ?? true };
 }
@@ -80,7 +80,7 @@ export async function advanceConsumer(
 ): Promise<boolean> {
   const rows = await db.query(
     `UPDATE ${db.schema}.consumers SET after = $4, moved_at = $5 WHERE tenant_id = $1 AND name = $2 AND reader = $3 RETURNING 1`,
-    [tenantId ?? everybody, name, reader, after, now],
+    [tenantId ?? operatorId, name, reader, after, now],
   );
   return rows.length > 0;
 }
@@ -88,7 +88,7 @@ export async function advanceConsumer(
 export async function deleteConsumer(tx: Queryable, { tenantId, name }: ConsumerKey): Promise<boolean> {
   const rows = await tx.query(
     `DELETE FROM ${tx.schema}.consumers WHERE tenant_id = $1 AND name = $2 RETURNING 1`,
-    [tenantId ?? everybody, name],
+    [tenantId ?? operatorId, name],
   );
   return rows.length > 0;
 }

@@ -34,12 +34,12 @@ export const sealedOf = ({ key_id: keyId, sealed }: { key_id: string; sealed: Bu
 });
 
 /** Enough to say "many"; a count must not read them all. */
-const mostCounted = 1000;
+const maxCounted = 1000;
 
 const columns = (db: Queryable) =>
   `c.id, c.tenant_id, c.provider_slug, c.name, c.kind, c.generation, c.expires_at, c.refused_at, c.refused_reason,
    c.refreshed_at, c.created_at, c.updated_at,
-   (SELECT count(*)::int FROM (SELECT FROM ${db.schema}.connections n WHERE n.credential_id = c.id LIMIT ${mostCounted}) n) AS connections`;
+   (SELECT count(*)::int FROM (SELECT FROM ${db.schema}.connections n WHERE n.credential_id = c.id LIMIT ${maxCounted}) n) AS connections`;
 
 const sealedColumns = `id, tenant_id, provider_slug, kind, key_id, sealed, generation, expires_at, refused_at, refused_reason,
   refreshed_at, updated_at`;

@@ -29,7 +29,7 @@ interface TransactionOptions {
   lockTimeoutMs?: number;
   /** How long a statement may take in all, judged at both ends. */
   timeoutMs?: number;
-  /** `off` where everything that the triggers on sync_jobs would do is done by the work itself; `hearTriggers` ends that. */
+  /** `off` where everything that the triggers on sync_jobs would do is done by the work itself; `enableTriggers` ends that. */
   triggers?: 'on' | 'off';
   /** False where a crash of the server may undo what it has acknowledged: nobody waits for the disk then. */
   durable?: boolean;
@@ -242,7 +242,7 @@ const beginning = (client: pg.PoolClient, options: Required<TransactionOptions>)
   beginText(client, options.readOnly, settingsOf(options), [clockColumn]);
 
 /** From here on the triggers do their part again, until the transaction ends. */
-export async function hearTriggers(tx: Queryable): Promise<void> {
+export async function enableTriggers(tx: Queryable): Promise<void> {
   await tx.query(`SELECT set_config('syncline.triggers', 'on', true)`);
 }
 

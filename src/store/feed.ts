@@ -1,7 +1,7 @@
 import type { Queryable } from './database.ts';
 import { type Listed, maxPageBytes, withinBytes } from './page-bytes.ts';
-import { lookedUp } from './plans.ts';
-import { everybody } from './scope.ts';
+import { indexLookup } from './plans.ts';
+import { operatorId } from './scope.ts';
 import { largeColumns, type SignalFilter, type SignalRow, signalColumns } from './signals.ts';
 
 /** The signals of one transaction, at its place in the order of commits. */
@@ -143,7 +143,7 @@ export function beginnings(batches: Batch[], within: WithinBatch | undefined): [
 }
 
 /** No signal is of that tenant. */
-const beforeAll: WithinBatch = { tenantId: everybody, id: everybody };
+const beforeAll: WithinBatch = { tenantId: operatorId, id: operatorId };
 
 export interface FeedPage {
   within: WithinBatch | undefined;
@@ -170,7 +170,7 @@ export function signalsOfBatches(
      CROSS JOIN LATERAL (
        SELECT s.id, s.tenant_id, s.provider_slug, s.connection_id, s.job_id, s.kind, s.occurred_at, s.received_at, s.dedupe_key, s.payload
        FROM ${db.tables.signals} s
-       WHERE ${lookedUp('s.batch', 'b.batch')}
+       WHERE ${indexLookup('s.batch', 'b.batch')}
          AND (s.batch, s.tenant_id, s.id) > (b.batch, b.after_tenant_id, b.after_id)
          AND ($5::uuid IS NULL OR s.connection_id = $5) AND ($6::text IS NULL OR s.provider_slug = $6) AND ($7::text IS NULL OR s.kind = $7)
        ORDER BY s.batch, s.tenant_id, s.id LIMIT $8) s

@@ -1,6 +1,6 @@
 import type { Queryable } from './database.ts';
 import { type Batch, beginnings, type WithinBatch } from './feed.ts';
-import { lookedUp } from './plans.ts';
+import { indexLookup } from './plans.ts';
 
 /**
  * The first batches from a position on, in order, up to the first that is to be kept: a search by age would read all of the
@@ -38,7 +38,7 @@ export function firstSignals(
      FROM unnest($1::uuid[], $2::float8[], $3::uuid[], $4::uuid[]) AS b (batch, position, after_tenant_id, after_id)
      CROSS JOIN LATERAL (
        SELECT s.tenant_id, s.id FROM ${tx.schema}.signals s
-       WHERE ${lookedUp('s.batch', 'b.batch')}
+       WHERE ${indexLookup('s.batch', 'b.batch')}
          AND (s.batch, s.tenant_id, s.id) > (b.batch, b.after_tenant_id, b.after_id)
        ORDER BY s.batch, s.tenant_id, s.id LIMIT $5) s
      LIMIT $5`,
@@ -60,12 +60,12 @@ export async function deleteSignals(tx: Queryable, signals: OldSignal[]): Promis
     `WITH held AS MATERIALIZED (
        SELECT s.batch, s.tenant_id, s.id
        FROM unnest($1::uuid[], $2::uuid[], $3::uuid[]) AS given (batch, tenant_id, id)
-       JOIN ${tx.schema}.signals s ON ${lookedUp('s.batch', 'given.batch')}
-         AND ${lookedUp('s.tenant_id', 'given.tenant_id')} AND ${lookedUp('s.id', 'given.id')}
+       JOIN ${tx.schema}.signals s ON ${indexLookup('s.batch', 'given.batch')}
+         AND ${indexLookup('s.tenant_id', 'given.tenant_id')} AND ${indexLookup('s.id', 'given.id')}
        FOR UPDATE OF s SKIP LOCKED),
      gone AS (
-       DELETE FROM ${tx.schema}.signals s USING held WHERE ${lookedUp('s.batch', 'held.batch')}
-         AND ${lookedUp('s.tenant_id', 'held.tenant_id')} AND ${lookedUp('s.id', 'held.id')} RETURNING 1)
+       DELETE FROM ${tx.schema}.signals s USING held WHERE ${indexLookup('s.batch', 'held.batch')}
+         AND ${indexLookup('s.tenant_id', 'held.tenant_id')} AND ${indexLookup('s.id', 'held.id')} RETURNING 1)
      SELECT count(*)::int AS deleted FROM gone`,
     [signals.map((one) => one.batch), signals.map((one) => one.tenant_id), signals.map((one) => one.id)],
   );
@@ -74,7 +74,7 @@ export async function deleteSignals(tx: Queryable, signals: OldSignal[]): Promis
 
 export async function deleteBatches(tx: Queryable, batches: Batch[]): Promise<void> {
   await tx.query(
-    `DELETE FROM ${tx.schema}.feed f USING unnest($1::uuid[]) AS given (batch) WHERE ${lookedUp('f.batch', 'given.batch')}`,
+    `DELETE FROM ${tx.schema}.feed f USING unnest($1::uuid[]) AS given (batch) WHERE ${indexLookup('f.batch', 'given.batch')}`,
     [batches.map((one) => one.batch)],
   );
 }

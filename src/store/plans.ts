@@ -15,4 +15,4 @@ export const pinnedPlans = {
  * `column = value` for a value of another table or list: each is looked up in the index of the column. A plain equality also lets
  * the planner begin with all of the table, in the order of that index, which it did where statistics took the table for empty.
  */
-export const lookedUp = (column: string, value: string) => `${column} = ANY (ARRAY[${value}])`;
+export const indexLookup = (column: string, value: string) => `${column} = ANY (ARRAY[${value}])`;

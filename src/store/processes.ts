@@ -1,6 +1,6 @@
 import { clockColumn } from './clock.ts';
 import type { Queryable, Transaction } from './database.ts';
-import { lookedUp } from './plans.ts';
+import { indexLookup } from './plans.ts';
 
 const leaseEnd = `$1::timestamptz + $2::float8 * interval '1 second'`;
 
@@ -135,7 +135,7 @@ export function lockLost(
 ): Promise<LostJob[]> {
   return tx.query<LostJob>(
     `SELECT j.id, j.connection_id, c.tenant_id, c.provider_slug, j.job_type, j.priority, j.attempts, j.rerun_priority, j.hinted, c.losses
-     FROM ${tx.schema}.sync_jobs j JOIN ${tx.schema}.connections c ON ${lookedUp('c.id', 'j.connection_id')}
+     FROM ${tx.schema}.sync_jobs j JOIN ${tx.schema}.connections c ON ${indexLookup('c.id', 'j.connection_id')}
      WHERE j.status = 'running' AND j.process_id = $1 AND ($2::uuid IS NULL OR j.claim_id = $2)
      LIMIT $3
      FOR NO KEY UPDATE OF c, j SKIP LOCKED`,
@@ -158,7 +158,7 @@ export async function requeueJobs(tx: Queryable, now: Date, jobs: Requeued[]): P
      SET status = 'queued', process_id = NULL, claim_id = NULL, rerun_priority = NULL, updated_at = $1,
          priority = greatest(j.priority, j.rerun_priority), retry_after = r.retry_after, error = coalesce(r.error, j.error)
      FROM unnest($2::uuid[], $3::timestamptz[], $4::jsonb[]) AS r (id, retry_after, error)
-     WHERE ${lookedUp('j.id', 'r.id')}`,
+     WHERE ${indexLookup('j.id', 'r.id')}`,
     [now, jobs.map((job) => job.jobId), jobs.map((job) => job.retryAfter), jobs.map((job) => job.error)],
   );
 }
@@ -174,7 +174,7 @@ export async function writeLosses(tx: Queryable, writes: LossesWrite[]): Promise
   if (writes.length === 0) return;
   await tx.query(
     `UPDATE ${tx.schema}.connections c SET losses = w.losses
-     FROM unnest($1::uuid[], $2::jsonb[]) AS w (id, losses) WHERE ${lookedUp('c.id', 'w.id')}`,
+     FROM unnest($1::uuid[], $2::jsonb[]) AS w (id, losses) WHERE ${indexLookup('c.id', 'w.id')}`,
     [writes.map((write) => write.connectionId), writes.map((write) => write.losses)],
   );
 }

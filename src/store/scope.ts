@@ -26,7 +26,7 @@ export interface Tables {
 }
 
 /** Stands for the operator where a row needs a tenant. */
-export const everybody = '00000000-0000-0000-0000-000000000000';
+export const operatorId = '00000000-0000-0000-0000-000000000000';
 
 /** EXE-13: a job that names this tenant but belongs to another one's connection is not this tenant's. */
 const jobsOf = (schema: string, id: string) =>
@@ -35,7 +35,7 @@ const jobsOf = (schema: string, id: string) =>
 
 export function tablesOf(schema: string, tenantId?: string): Tables {
   if (tenantId !== undefined) requireUuid('tenantId', tenantId);
-  const owner = tenantId ?? everybody;
+  const owner = tenantId ?? operatorId;
   const all = (table: string) => `${schema}.${table}`;
   const only = (table: string, column: string, id: string) =>
     `(SELECT * FROM ${schema}.${table} WHERE ${column} = '${id}')`;

@@ -1,5 +1,5 @@
 import type { Queryable } from './database.ts';
-import { lookedUp } from './plans.ts';
+import { indexLookup } from './plans.ts';
 
 /**
  * Everybody who starts or ends a job locks its connection first, in the order of ids: so nobody waits in a circle, and what
@@ -64,7 +64,7 @@ export async function writeConnections(tx: Queryable, now: Date, writes: Connect
          losses = NULL, updated_at = $1
      FROM unnest($2::uuid[], $3::jsonb[], $4::boolean[], $5::text[]) AS w (id, cursor, ended, failure)
      -- A run that changes nothing here is not written, unless it is the success that others have waited for.
-     WHERE ${lookedUp('c.id', 'w.id')} AND (w.ended OR w.cursor IS NOT NULL OR w.failure IS NOT NULL OR c.failing_since IS NOT NULL
+     WHERE ${indexLookup('c.id', 'w.id')} AND (w.ended OR w.cursor IS NOT NULL OR w.failure IS NOT NULL OR c.failing_since IS NOT NULL
        OR c.losses IS NOT NULL)`,
     [
       now,
@@ -92,7 +92,7 @@ export async function refuseConnections(tx: Queryable, now: Date, runs: RefusedR
   const rows = await tx.query<{ id: string }>(
     `UPDATE ${tx.schema}.connections c SET status = 'needs_auth', updated_at = $1
      FROM unnest($2::uuid[], $3::uuid[], $4::timestamptz[]) AS r (id, credential_id, started_at)
-     WHERE ${lookedUp('c.id', 'r.id')} AND c.status = 'active' AND c.credential_id IS NOT DISTINCT FROM r.credential_id
+     WHERE ${indexLookup('c.id', 'r.id')} AND c.status = 'active' AND c.credential_id IS NOT DISTINCT FROM r.credential_id
        AND NOT EXISTS (SELECT FROM ${tx.schema}.credentials k WHERE k.id = c.credential_id AND k.kind <> 'custom'
          AND k.updated_at > r.started_at AND k.refreshed_at IS NULL AND k.refused_at IS NULL)
      RETURNING c.id`,
@@ -131,7 +131,7 @@ export async function settleJobs(tx: Queryable, now: Date, ends: JobEnd[]): Prom
          process_id = NULL, rerun_priority = NULL, updated_at = $1
      FROM unnest($2::uuid[], $3::text[], $4::int[], $5::timestamptz[], $6::jsonb[], $7::int[], $8::jsonb[])
        AS e (id, status, attempts, retry_after, error, signals, next_cursor)
-     WHERE ${lookedUp('j.id', 'e.id')}`,
+     WHERE ${indexLookup('j.id', 'e.id')}`,
     [
       now,
       ends.map((end) => end.jobId),

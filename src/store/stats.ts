@@ -1,7 +1,7 @@
 import type { Queryable } from './database.ts';
 
 /** Rows that a count reads at most. Counting on would cost in proportion to what exists, for a number nobody reads. */
-export const mostCounted = 10_000;
+export const maxCounted = 10_000;
 
 /** A count; `atLeast` says that there are more. */
 export interface Count {
@@ -10,13 +10,13 @@ export interface Count {
 }
 
 const capped = (rows: number): Count => ({
-  count: Math.min(rows, mostCounted),
-  atLeast: rows > mostCounted,
+  count: Math.min(rows, maxCounted),
+  atLeast: rows > maxCounted,
 });
 
 async function countRows(db: Queryable, from: string, values: unknown[] = []): Promise<Count> {
   const [row] = await db.query<{ rows: number }>(
-    `SELECT count(*)::int AS rows FROM (SELECT 1 ${from} LIMIT ${mostCounted + 1}) counted`,
+    `SELECT count(*)::int AS rows FROM (SELECT 1 ${from} LIMIT ${maxCounted + 1}) counted`,
     values,
   );
   return capped(row?.rows ?? 0);
@@ -31,7 +31,7 @@ export type ConnectionCounts = Record<
 export async function countConnections(db: Queryable): Promise<ConnectionCounts> {
   const rows = await db.query<{ health: keyof ConnectionCounts; connections: number }>(
     `SELECT CASE WHEN status <> 'active' THEN status WHEN failing THEN 'failing' ELSE 'ok' END AS health, count(*)::int AS connections
-     FROM (SELECT status, failing_since IS NOT NULL AS failing FROM ${db.tables.connections} c LIMIT ${mostCounted + 1}) seen
+     FROM (SELECT status, failing_since IS NOT NULL AS failing FROM ${db.tables.connections} c LIMIT ${maxCounted + 1}) seen
      GROUP BY 1`,
   );
   const found = new Map(rows.map((row) => [row.health, row.connections]));
@@ -94,7 +94,7 @@ export function failingGroups(db: Queryable): Promise<TroubleRow[]> {
   return db.query<TroubleRow>(
     `SELECT provider_slug, failure, count(*)::int AS connections, min(failing_since) AS since, max(id::text)::uuid AS example
      FROM (SELECT id, provider_slug, failure, failing_since FROM ${db.tables.connections} c
-           WHERE failing_since IS NOT NULL AND status = 'active' LIMIT ${mostCounted + 1}) failing
+           WHERE failing_since IS NOT NULL AND status = 'active' LIMIT ${maxCounted + 1}) failing
      GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 50`,
   );
 }
@@ -105,7 +105,7 @@ export function refusedGroups(db: Queryable): Promise<TroubleRow[]> {
     `SELECT provider_slug, CASE WHEN is_new THEN 'no_credential' ELSE 'unauthorized' END AS failure,
        count(*)::int AS connections, min(updated_at) AS since, max(id::text)::uuid AS example
      FROM (SELECT id, provider_slug, updated_at, credential_id IS NULL AND last_incremental_ended_at IS NULL AS is_new FROM ${db.tables.connections} c
-           WHERE status = 'needs_auth' AND status <> 'active' LIMIT ${mostCounted + 1}) refused
+           WHERE status = 'needs_auth' AND status <> 'active' LIMIT ${maxCounted + 1}) refused
      GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 50`,
   );
 }
@@ -118,7 +118,7 @@ export async function overdueConnections(
   const [row] = await db.query<{ connections: number; since: Date | null }>(
     `SELECT count(*)::int AS connections, min(nullif(due_at, '-infinity')) AS since
      FROM (SELECT due_at FROM ${db.tables.connections} c
-           WHERE status = 'active' AND NOT waits_for_job AND due_at <= $1 AND updated_at <= $1 LIMIT ${mostCounted + 1}) overdue`,
+           WHERE status = 'active' AND NOT waits_for_job AND due_at <= $1 AND updated_at <= $1 LIMIT ${maxCounted + 1}) overdue`,
     [before],
   );
   return { ...capped(row?.connections ?? 0), since: row?.since ?? null };
@@ -204,7 +204,7 @@ export async function databaseBytes(db: Queryable): Promise<number> {
 export async function runningByProcess(db: Queryable): Promise<Map<string, number>> {
   const rows = await db.query<{ id: string; running: number }>(
     `SELECT process_id AS id, count(*)::int AS running
-     FROM (SELECT process_id FROM ${db.schema}.sync_jobs WHERE status = 'running' AND process_id IS NOT NULL LIMIT ${mostCounted}) r
+     FROM (SELECT process_id FROM ${db.schema}.sync_jobs WHERE status = 'running' AND process_id IS NOT NULL LIMIT ${maxCounted}) r
      GROUP BY 1`,
   );
   return new Map(rows.map((row) => [row.id, row.running]));

@@ -8,7 +8,7 @@ import type { RunEnd } from '../pipeline/run.ts';
 import { briefError } from './log.ts';
 
 /** A year: a job that was scheduled at the beginning of time would spoil every sum. */
-const longestLagMs = 365 * 86_400_000;
+const maxLagMs = 365 * 86_400_000;
 
 /** EXE-12: what executors do, told as logs and metrics. */
 export function executorTelemetry(log: Logger, meter: Meter, explain: (error: unknown) => unknown) {
@@ -56,7 +56,7 @@ export function executorTelemetry(log: Logger, meter: Meter, explain: (error: un
       // When a later try was due is no longer known: the end of its pause is forgotten when it is over.
       for (const { attempts, wasParked, isSuspect, scheduledAt, startedAt } of jobs)
         if (attempts === 0 && !wasParked && !isSuspect)
-          startLag.record(Math.min(longestLagMs, Math.max(0, startedAt.getTime() - scheduledAt.getTime())));
+          startLag.record(Math.min(maxLagMs, Math.max(0, startedAt.getTime() - scheduledAt.getTime())));
     },
 
     /** EXE-13. Once per job, because the claim that found it has corrected it. */

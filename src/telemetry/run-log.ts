@@ -4,9 +4,9 @@ import type { LogLine } from '../store/attempts.ts';
 import { jsonWithoutSecrets } from '../values/redact.ts';
 
 /** What is kept of a run's log. The process's own log has all of it. */
-const mostLines = 100;
-const longestMessage = 1000;
-const longestFields = 2000;
+const maxLines = 100;
+const maxMessage = 1000;
+const maxFields = 2000;
 /** What a Date can hold. */
 const latestMs = 8.64e15;
 
@@ -33,7 +33,7 @@ export function createRunLog(processLogger: () => Logger, hide = (text: string) 
       const message = hide(String(msg ?? ''));
       const shown = mapTexts(JSON.parse(jsonWithoutSecrets(fields)), hide) as Record<string, unknown>;
       target[name as 'info'](shown, message);
-      if (lines.length >= mostLines) left++;
+      if (lines.length >= maxLines) left++;
       else lines.push(line(at.toISOString(), name, message, shown));
     };
     return pino({ level: 'debug', base: null }, { write });
@@ -57,9 +57,9 @@ function line(at: string, level: string, message: string, fields: Record<string,
   return {
     at,
     level,
-    message: storable(message.slice(0, longestMessage)),
+    message: storable(message.slice(0, maxMessage)),
     fields:
-      length > longestFields
+      length > maxFields
         ? { omitted: `${length} characters` }
         : (mapTexts(fields, storable) as Record<string, unknown>),
   };

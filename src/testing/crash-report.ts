@@ -49,7 +49,7 @@ export function formatCrashReport(report: CrashReport): string {
           `${many(unreached, 'round')} ended before the place where they were to be disturbed: the provider does not answer each round the same.`,
         ]
       : []),
-    ...(left > 0 ? [`${many(left, 'round')} were left out: raise mostRounds to play them.`] : []),
+    ...(left > 0 ? [`${many(left, 'round')} were left out: raise maxRounds to play them.`] : []),
   ];
   const verdict =
     report.problems.length === 0

@@ -36,7 +36,7 @@ export interface Round {
 }
 
 /** A walk that has not ended after so many runs is taken for one that never ends. */
-const mostRuns = 10_000;
+const maxRuns = 10_000;
 /** One fault is injected; a sync that fails more often than this has not recovered from it. */
 const maxFailures = 10;
 
@@ -89,7 +89,7 @@ export async function playRound(make: ConnectorSource, options: RoundOptions, pl
 
   async function walk(): Promise<string | undefined> {
     let failures = 0;
-    for (let left = mostRuns; left > 0; left--) {
+    for (let left = maxRuns; left > 0; left--) {
       dies = new AbortController();
       const isLostPage = isNext('before storing page', sinceStop.pages + 1);
       const ended = await connection.run({ abortSignal: dies.signal, lost: isLostPage });
@@ -108,7 +108,7 @@ export async function playRound(make: ConnectorSource, options: RoundOptions, pl
       const problem = failureOf(ended, plan, ++failures);
       if (problem) return problem;
     }
-    return `the walk did not end within ${mostRuns} runs`;
+    return `the walk did not end within ${maxRuns} runs`;
   }
 
   let problem = await walk();

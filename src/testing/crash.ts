@@ -37,7 +37,7 @@ export interface CrashTestOptions extends MemoryOptions {
   /** Only the round of this name, as a failure tells it. */
   only?: string | undefined;
   /** The most rounds; 1,000 unless given. Each is a sync of its own, so they cost the square of a sync's length. */
-  mostRounds?: number | undefined;
+  maxRounds?: number | undefined;
   /** Goes on after a problem; all of them are then in the report, and nothing is thrown. */
   keepGoing?: boolean | undefined;
   onProgress?: ((progress: CrashProgress) => void) | undefined;
@@ -55,10 +55,10 @@ interface NamedPlan extends Plan {
 
 /** A wrong answer costs a connector that tries again a pause of its own, so not all of them by default. */
 const sampledFaults = 12;
-const usualSecondCrashes = 20;
-const usualRounds = 1000;
+const defaultSecondCrashes = 20;
+const defaultRounds = 1000;
 /** More of them would say the same. */
-const mostProblems = 10;
+const maxProblems = 10;
 
 /**
  * Syncs again and again, each time stopped at another place as if the process had died there: before each request, when
@@ -85,7 +85,7 @@ export async function crashTest(
   const { plans, left } = choose(plansFor(report, options, seededRandom(seed)), options, seed);
   report.left = left;
   for (const [done, plan] of plans.entries()) {
-    if (report.problems.length >= mostProblems) break;
+    if (report.problems.length >= maxProblems) break;
     options.onProgress?.({ done, of: plans.length, round: plan.name });
     const round = await playRound(make, options, plan);
     const problem = round.problem ?? (await problemOf(options, wanted, round.connection));
@@ -209,14 +209,14 @@ function plansFor(report: CrashReport, options: CrashTestOptions, random: () => 
   );
   // A round that is asked for by its name need not be in the sample.
   const all = Number.POSITIVE_INFINITY;
-  const mostFaults = options.only
+  const maxFaults = options.only
     ? all
     : { every: all, sample: sampledFaults, none: 0 }[options.faults ?? 'sample'];
-  const mostPairs = options.only ? all : (options.secondCrashes ?? usualSecondCrashes);
+  const maxPairs = options.only ? all : (options.secondCrashes ?? defaultSecondCrashes);
   return [
     ...stops.map((stop) => ({ name: `stopped ${nameOf(stop)}`, stops: [stop] })),
-    ...sampleOf(faults, mostFaults, random),
-    ...pairsOf(stops, mostPairs, random),
+    ...sampleOf(faults, maxFaults, random),
+    ...pairsOf(stops, maxPairs, random),
   ];
 }
 
@@ -230,9 +230,9 @@ function pairsOf(stops: Stop[], most: number, random: () => number): NamedPlan[]
   }));
 }
 
-function choose(all: NamedPlan[], { only, mostRounds = usualRounds }: CrashTestOptions, seed: number) {
+function choose(all: NamedPlan[], { only, maxRounds = defaultRounds }: CrashTestOptions, seed: number) {
   if (only === undefined) {
-    const plans = sampleOf(all, mostRounds, seededRandom(seed + 1));
+    const plans = sampleOf(all, maxRounds, seededRandom(seed + 1));
     return { plans, left: all.length - plans.length };
   }
   const plans = all.filter(({ name }) => name === only);

@@ -66,7 +66,7 @@ export interface MemoryConnection {
    */
   run(options?: RunChoice): Promise<MemoryRun>;
   /** Runs jobs until nothing follows; the runs in order. It ends with the first that fails. */
-  sync(options?: { type?: JobType; mostRuns?: number }): Promise<MemoryRun[]>;
+  sync(options?: { type?: JobType; maxRuns?: number }): Promise<MemoryRun[]>;
 }
 
 export interface RunChoice {
@@ -87,7 +87,7 @@ interface WaitingJob {
 /** The engine's own defaults, without its randomness. */
 const policy = { baseSeconds: 5, maxSeconds: 900, jitterFactor: 0 };
 /** Longer than any walk of a test; one that does not end must not run for ever. */
-const usualRuns = 10_000;
+const defaultRuns = 10_000;
 
 export function connectInMemory(connector: Connector, options: MemoryOptions = {}): MemoryConnection {
   const connectionId = options.connectionId ?? randomUUID();
@@ -190,14 +190,14 @@ export function connectInMemory(connector: Connector, options: MemoryOptions = {
       return waiting !== undefined;
     },
     run: start,
-    async sync({ type = 'incremental', mostRuns = usualRuns } = {}) {
+    async sync({ type = 'incremental', maxRuns = defaultRuns } = {}) {
       const runs: MemoryRun[] = [];
-      for (let left = mostRuns; left > 0; left--) {
+      for (let left = maxRuns; left > 0; left--) {
         const ended = await start({ type });
         runs.push(ended);
         if (ended.outcome !== 'succeeded' || !ended.hasMore) return runs;
       }
-      throw new Error(`The walk did not end within ${mostRuns} runs.`);
+      throw new Error(`The walk did not end within ${maxRuns} runs.`);
     },
   };
 }

@@ -12,7 +12,7 @@ export interface RecordOptions {
 }
 
 /** A recording is looked through by people and kept with the tests; nobody wants more than this in a repository. */
-const mostBytes = 50 * 1024 * 1024;
+const maxBytes = 50 * 1024 * 1024;
 
 /** Headers that no longer fit a body that was decoded and read to its end. */
 const ofTransport = new Set(['content-encoding', 'content-length', 'transfer-encoding', 'connection']);
@@ -30,10 +30,10 @@ export function recordTraffic(file: string, options: RecordOptions = {}): typeof
   function write(exchange: Exchange): void {
     const line = `${JSON.stringify(exchange)}\n`;
     bytes += Buffer.byteLength(line);
-    if (bytes > mostBytes)
+    if (bytes > maxBytes)
       throw new SynclineError(
         'INVALID_ARGUMENT',
-        `The recording ${file} would be larger than ${mostBytes} bytes.`,
+        `The recording ${file} would be larger than ${maxBytes} bytes.`,
         {
           hint: 'Record a smaller sync.',
         },

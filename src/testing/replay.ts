@@ -27,7 +27,7 @@ export interface Replay {
 }
 
 /** How many recorded requests are named beside one that was not recorded. */
-const mostNamed = 3;
+const maxNamed = 3;
 
 /**
  * Requests are matched by method, address and body, without what is secret; what was asked several times is answered in
@@ -129,7 +129,7 @@ function unexpected(file: string, asked: string, recorded: number, all: string[]
     );
   const nearest = [...new Set(all)]
     .sort((a, b) => distance(a, asked) - distance(b, asked))
-    .slice(0, mostNamed)
+    .slice(0, maxNamed)
     .map(short);
   const known = nearest.length === 0 ? 'It is empty.' : `The nearest there: ${nearest.join(' · ')}`;
   return new PermanentError(`${short(asked)} is not recorded in ${file}. ${known}`);

@@ -45,12 +45,12 @@ function shown(value: unknown): string | undefined {
 }
 
 /** What is listed a hundred at a time must not be large: an answer is built in memory. Postgres does not take all of JSON. */
-export function requireSmall(name: string, value: unknown, mostBytes: number): void {
+export function requireSmall(name: string, value: unknown, maxBytes: number): void {
   const json = jsonOf(name, value);
   if (json === undefined) return;
   const bytes = Buffer.byteLength(json);
-  if (bytes > mostBytes)
-    throw invalid(`${name} is ${bytes} bytes of JSON; it must be at most ${mostBytes} bytes of JSON.`);
+  if (bytes > maxBytes)
+    throw invalid(`${name} is ${bytes} bytes of JSON; it must be at most ${maxBytes} bytes of JSON.`);
   const found = findUnstorable(JSON.parse(json), name);
   if (found) throw invalid(`${found.path.slice(0, 200)} ${found.message}.`);
 }

@@ -51,11 +51,11 @@ export function secretsOf(credential: Credential): string[] {
 }
 
 /** Shorter ones would be found everywhere, and are no secrets. */
-const shortestSecret = 6;
+const minSecret = 6;
 
 /** The text without any of the secrets, however they are written in it: as they are, or as JSON, URLs and headers write them. */
 export function withoutSecrets(text: string, secrets: Iterable<string>): string {
-  const isLong = (form: string) => form.length >= shortestSecret;
+  const isLong = (form: string) => form.length >= minSecret;
   const forms = [...secrets].filter(isLong).flatMap(formsOf).filter(isLong);
   // The longest first: one may be a part of another.
   const ordered = [...new Set(forms)].sort((a, b) => b.length - a.length);

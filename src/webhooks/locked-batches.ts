@@ -1,5 +1,5 @@
 import { type Batches, createBatches } from '../platform/batches.ts';
-import { createGate, type Gate } from '../platform/semaphore.ts';
+import { createSemaphore, type Semaphore } from '../platform/semaphore.ts';
 import { isPassing, isPermanent } from '../store/database-errors.ts';
 
 /** What a write leaves undone because another transaction holds the connection. */
@@ -12,7 +12,7 @@ export interface LockedBatchOptions<Item, Result> {
   /** One transaction. The result of each item, in their order; with `skip`, `held` where its connection could not be locked. */
   write: (items: Item[], locking: Locking) => Promise<(Result | typeof held)[]>;
   sizeOf?: (item: Item) => number;
-  gate: Gate;
+  gate: Semaphore;
   /** How many transactions may wait for a held connection each. */
   maxHeld: number;
   maxWaiting: number;
@@ -31,7 +31,7 @@ export function createLockedBatches<Item extends { connectionId: string }, Resul
   options: LockedBatchOptions<Item, Result>,
 ): (item: Item) => Promise<Result> {
   const { write, gate, sizeOf, maxHeld, maxWaiting, refusal } = options;
-  const waitingForLocks = createGate(maxHeld);
+  const waitingForLocks = createSemaphore(maxHeld);
   const common = {
     maxItems,
     maxSize,
@@ -42,7 +42,7 @@ export function createLockedBatches<Item extends { connectionId: string }, Resul
   };
   const together = createBatches<Item, Result | typeof held>({
     ...common,
-    run: (items) => gate.through(() => write(items, 'skip')),
+    run: (items) => gate.run(() => write(items, 'skip')),
   });
   /** By connection; only those that are held. */
   const alone = new Map<string, Batches<Item, Result | typeof held>>();
@@ -52,7 +52,7 @@ export function createLockedBatches<Item extends { connectionId: string }, Resul
     if (known) return known;
     const made = createBatches<Item, Result | typeof held>({
       ...common,
-      run: (items) => waitingForLocks.through(() => gate.through(() => write(items, 'wait'))),
+      run: (items) => waitingForLocks.run(() => gate.run(() => write(items, 'wait'))),
     });
     alone.set(connectionId, made);
     return made;

@@ -8,7 +8,7 @@ import type { Vault } from '../credentials/index.ts';
 import { checkResult } from '../pipeline/result.ts';
 import { createBatches } from '../platform/batches.ts';
 import type { Ports } from '../platform/ports.ts';
-import type { Gate } from '../platform/semaphore.ts';
+import type { Semaphore } from '../platform/semaphore.ts';
 import type { Database } from '../store/database.ts';
 import { isPassing, isPermanent } from '../store/database-errors.ts';
 import type { Sealed } from '../store/sealed.ts';
@@ -26,7 +26,7 @@ export interface ReceiverContext {
   connectors: ReadonlyMap<string, Connector>;
   vault: Vault;
   /** What deliveries pass before they use a database connection. */
-  gate: Gate;
+  gate: Semaphore;
   /** How many transactions of deliveries may wait for a connection that another transaction holds; one less than the gate lets in. */
   maxHeld: number;
 }
@@ -109,7 +109,7 @@ export function createReceiver(context: ReceiverContext): Receive {
   }
 
   async function findAll(ids: string[]): Promise<(RecipientRow | undefined)[]> {
-    const rows = await context.gate.through(() => findRecipients(db.within(lookMs), ids));
+    const rows = await context.gate.run(() => findRecipients(db.within(lookMs), ids));
     const byId = new Map(rows.map((row) => [row.id, row]));
     return ids.map((id) => byId.get(id));
   }
@@ -194,7 +194,7 @@ export function createReceiver(context: ReceiverContext): Receive {
 
   async function noteAll(ids: string[]): Promise<undefined[]> {
     const [now, since] = [new Date(ports.now()), new Date(ports.now() - notedEveryMs)];
-    await context.gate.through(() => noteReceived(db.within(lookMs), now, ids, since));
+    await context.gate.run(() => noteReceived(db.within(lookMs), now, ids, since));
     return ids.map(() => undefined);
   }
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Doer, Recorder } from '../caller/audit.ts';
+import type { AuditNote, Recorder } from '../caller/audit.ts';
 import { changeConnection, existingConnection } from '../caller/connection-access.ts';
 import type { Connector } from '../contract/connector.ts';
 import { SynclineError } from '../contract/errors.ts';
@@ -48,7 +48,7 @@ export function createWebhooks({
     /** Gives a connection a secret, a random one unless given. One that it has already is replaced, and stops working. */
     async create(
       connectionId: string,
-      options: { secret?: string | undefined } & Doer = {},
+      options: { secret?: string | undefined } & AuditNote = {},
     ): Promise<NewConnectionWebhook> {
       const { secret = randomBytes(32).toString('hex'), ...doer } = options;
       requireSecret(secret);
@@ -67,7 +67,7 @@ export function createWebhooks({
     },
 
     /** Forgets the secret: what is signed with it is refused from now on. */
-    async remove(connectionId: string, doer: Doer = {}): Promise<void> {
+    async remove(connectionId: string, doer: AuditNote = {}): Promise<void> {
       await changeConnection({ db }, connectionId, async (tx, row, now) => {
         if (!(await deleteWebhook(tx, row.id)))
           throw new SynclineError('NOT_FOUND', `Connection ${row.id} has no webhook.`);

@@ -6,7 +6,7 @@ import {
   TransientError,
   UnauthorizedError,
 } from '../../src/index.ts';
-import { everybody } from '../../src/store/scope.ts';
+import { operatorId } from '../../src/store/scope.ts';
 import { testPorts } from '../support/clock.ts';
 import { connector, signal } from '../support/connector.ts';
 import { tenant, useDatabase } from '../support/database.ts';
@@ -105,8 +105,8 @@ describe('what ran is counted', () => {
     }
     expect(totals.succeeded).toBeGreaterThan(0);
     const sums = `sum(succeeded)::int AS succeeded, sum(failed)::int AS failed, sum(retried)::int AS requeued, sum(signals)::int AS signals`;
-    expect(await sql(`SELECT ${sums} FROM rollups WHERE tenant_id = $1`, [everybody])).toEqual([totals]);
-    expect(await sql(`SELECT ${sums} FROM rollups WHERE tenant_id <> $1`, [everybody])).toEqual([totals]);
+    expect(await sql(`SELECT ${sums} FROM rollups WHERE tenant_id = $1`, [operatorId])).toEqual([totals]);
+    expect(await sql(`SELECT ${sums} FROM rollups WHERE tenant_id <> $1`, [operatorId])).toEqual([totals]);
     expect(await sql(`SELECT DISTINCT minute FROM rollups ORDER BY minute`)).toHaveLength(6);
   });
 
@@ -130,7 +130,7 @@ describe('what ran is counted', () => {
     await engine.drain();
     const [row] = await sql<Record<string, number>>(
       `SELECT ${Array.from({ length: 12 }, (_, i) => `sum(lag_${i})::int AS lag_${i}`).join(', ')} FROM rollups WHERE tenant_id = $1`,
-      [everybody],
+      [operatorId],
     );
     const counted = Object.entries(row ?? {}).filter(([, count]) => count > 0);
     // Three seconds are between 2.5 and 5.
@@ -168,7 +168,7 @@ describe('what ran is counted', () => {
     await engine.drain();
     const [row] = await sql<Record<string, number>>(
       `SELECT ${Array.from({ length: 12 }, (_, i) => `sum(age_${i})::int AS age_${i}`).join(', ')} FROM rollups WHERE tenant_id = $1`,
-      [everybody],
+      [operatorId],
     );
     // 200 s are between 120 and 300.
     expect(Object.entries(row ?? {}).filter(([, count]) => count > 0)).toEqual([['age_3', 1]]);
@@ -177,7 +177,7 @@ describe('what ran is counted', () => {
 });
 
 describe('stats.series', () => {
-  const count = (at: string, succeeded: number, tenantId = everybody, slot = 0) =>
+  const count = (at: string, succeeded: number, tenantId = operatorId, slot = 0) =>
     sql(`INSERT INTO rollups SELECT $1, $2, 'github', $3, $4, 0, 0, 0${', 0'.repeat(24)}`, [
       tenantId,
       at,
@@ -187,7 +187,7 @@ describe('stats.series', () => {
 
   it('has a point for every step, the last of which is under way', async () => {
     await count('2025-01-01T12:00:00Z', 1);
-    await count('2025-01-01T12:00:00Z', 2, everybody, 1);
+    await count('2025-01-01T12:00:00Z', 2, operatorId, 1);
     await count('2025-01-01T11:57:00Z', 4);
     await count('2025-01-01T11:55:00Z', 8);
     await count('2025-01-01T12:00:00Z', 16, tenant);
@@ -345,7 +345,7 @@ describe('stats.overview', () => {
       ['2025-01-01T12:00:00Z', 4],
     ])
       await sql(`INSERT INTO rollups SELECT $1, $2, 'github', 0, $3, 0, 0, 0${', 0'.repeat(24)}`, [
-        everybody,
+        operatorId,
         at,
         succeeded,
       ]);

@@ -13,7 +13,7 @@ describe('a fleet in a minute in which everything fails that can', () => {
       seconds: 60,
       seed,
       connections: 150,
-      longestPauseMs: 600,
+      maxPauseMs: 600,
       // Other tests want the same cores.
       patience: 6,
       say: (line) => void said.push(`${Math.round((performance.now() - beganMs) / 1000)} s  ${line}`),

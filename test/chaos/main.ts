@@ -57,7 +57,7 @@ const report = await runChaos({
   seed,
   only,
   connections,
-  longestPauseMs: 6000,
+  maxPauseMs: 6000,
   say: (line) => print(`${String(Math.round((Date.now() - startedAt) / 1000)).padStart(5)} s  ${line}`),
 });
 print(`\n${reportText(report)}`);

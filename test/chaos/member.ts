@@ -25,7 +25,7 @@ export interface Member {
   ready(): Promise<void>;
   signal(signal: NodeJS.Signals): void;
   /** Has it end, and waits until it has; what it ended with. */
-  end(signal: 'SIGKILL' | 'SIGTERM', mostMs?: number): Promise<string>;
+  end(signal: 'SIGKILL' | 'SIGTERM', maxMs?: number): Promise<string>;
   /** Resolves when it ends by itself, as is expected of it: with what code, and what it had said. */
   ended(): Promise<{ code: number | null; output: string }>;
   /** The end of what it said. */
@@ -97,11 +97,11 @@ export function createMember({ name, args, env, watchFor = [], onUnexpectedEnd }
     pid: () => running().pid as number,
     ready: () => until(`${name} says something`, () => output !== '' || isGone(), 60_000),
     signal: (signal) => void running().kill(signal),
-    end: async (signal, mostMs = 90_000) => {
+    end: async (signal, maxMs = 90_000) => {
       const current = running();
       isExpectedToEnd = true;
       current.kill(signal);
-      await until(`${name} has ended after ${signal}; it last said:\n${output}`, isGone, mostMs);
+      await until(`${name} has ended after ${signal}; it last said:\n${output}`, isGone, maxMs);
       return String(current.signalCode ?? current.exitCode);
     },
     ended: async () => {

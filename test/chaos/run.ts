@@ -14,7 +14,7 @@ export interface ChaosOptions {
   only?: readonly string[] | undefined;
   connections?: number;
   /** The longest pause between two faults of a lane. */
-  longestPauseMs?: number;
+  maxPauseMs?: number;
   /** How many times as long as promised a recovery may take. */
   patience?: number;
   say?: (line: string) => void;
@@ -33,25 +33,17 @@ export interface ChaosReport {
   problems: string[];
 }
 
-const mostAlike = 3;
+const maxAlike = 3;
 const withoutIds = (text: string) => text.replaceAll(/[0-9a-f]+(-[0-9a-f]+)+|\d+/g, '…');
 
 /** A fleet, its database and its provider, faults of every kind for so long, and then what came of it. */
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
-  const {
-    seconds,
-    seed,
-    only,
-    connections = 300,
-    longestPauseMs = 1500,
-    patience = 1,
-    say = () => {},
-  } = options;
+  const { seconds, seed, only, connections = 300, maxPauseMs = 1500, patience = 1, say = () => {} } = options;
   const problems: string[] = [];
   const onProblem = (what: string) => {
     // Many are one, of different jobs.
     const isLikeIt = (other: string) => withoutIds(other) === withoutIds(what);
-    if (problems.filter(isLikeIt).length === mostAlike) return;
+    if (problems.filter(isLikeIt).length === maxAlike) return;
     problems.push(what);
     say(`problem: ${what}`);
   };
@@ -70,7 +62,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     await Promise.all(
       lanes.map((lane, i) => {
         const inLane = possible.filter((fault) => fault.lane === lane);
-        return runLane({ setting, faults: inLane, seed: seed + i, endsAt, longestPauseMs, counts, say });
+        return runLane({ setting, faults: inLane, seed: seed + i, endsAt, maxPauseMs, counts, say });
       }),
     );
     say('quiet: everything is finished');
@@ -107,7 +99,7 @@ interface LaneOptions {
   faults: Fault[];
   seed: number;
   endsAt: number;
-  longestPauseMs: number;
+  maxPauseMs: number;
   counts: Map<string, number>;
   say: (line: string) => void;
 }
@@ -118,7 +110,7 @@ async function runLane({
   faults: kinds,
   seed,
   endsAt,
-  longestPauseMs,
+  maxPauseMs,
   counts,
   say,
 }: LaneOptions): Promise<void> {
@@ -126,8 +118,8 @@ async function runLane({
   const chance = chanceOf(seed);
   for (const { fault, isFirst } of planOf(kinds, chance)) {
     if (!isFirst && Date.now() > endsAt) return;
-    await delay(chance.below(longestPauseMs));
-    const struck = await strike(fault, isFirst ? mostTries : 1);
+    await delay(chance.below(maxPauseMs));
+    const struck = await strike(fault, isFirst ? maxTries : 1);
     counts.set(fault.kind, (counts.get(fault.kind) ?? 0) + struck);
     say(`${fault.kind}: ${struck > 0 ? 'done' : 'had no effect'}`);
   }
@@ -142,7 +134,7 @@ async function runLane({
 }
 
 /** Whom it was meant for may just have been busy with something else. */
-const mostTries = 3;
+const maxTries = 3;
 const progressMs = 60_000;
 
 function reportProgress(

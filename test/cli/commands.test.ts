@@ -220,11 +220,11 @@ describe('syncline start', () => {
   });
 
   it('refuses to serve elsewhere than people look for it', async () => {
-    const usualPort = 4400;
+    const defaultPort = 4400;
     // Whoever has it: it is taken.
     const holder = createServer().on('error', () => {});
     await new Promise((resolve) =>
-      holder.once('error', resolve).listen(usualPort, '127.0.0.1', () => resolve(0)),
+      holder.once('error', resolve).listen(defaultPort, '127.0.0.1', () => resolve(0)),
     );
     const { code, stderr } = await runCli(['start'], onDatabase({ SYNCLINE_METRICS_PORT: '0' }));
     holder.close();

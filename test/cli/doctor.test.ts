@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/dev/postgres.ts';
-import { createSyncline, type Examination, type Syncline, systemPorts } from '../../src/index.ts';
+import { createSyncline, type DoctorReport, type Syncline, systemPorts } from '../../src/index.ts';
 import { finding, findingsIn } from '../doctor/findings.ts';
 import { connector } from '../support/connector.ts';
 import { silent } from '../support/database.ts';
@@ -68,7 +68,7 @@ describe('syncline doctor, on a healthy fleet', () => {
 
   it('says so to machines', async () => {
     const { code, stdout } = await doctor('--json');
-    const { outcome, checks } = JSON.parse(stdout) as Examination;
+    const { outcome, checks } = JSON.parse(stdout) as DoctorReport;
     expect({ code, outcome, findings: checks.flatMap(({ findings }) => findings) }).toEqual({
       code: 0,
       outcome: 'ok',

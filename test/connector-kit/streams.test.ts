@@ -53,7 +53,7 @@ describe('streams', () => {
     expect(hasMore).toBeUndefined();
   });
 
-  it.each([{ mostSteps: 2 }, { mostSignals: 2 }, { mostCharacters: 150 }])(
+  it.each([{ maxSteps: 2 }, { maxSignals: 2 }, { maxCharacters: 150 }])(
     'kit: a run ends at its bound %j, and the next one goes on',
     async (bounds) => {
       const first = await run(['a', 'b'], threePages, undefined, bounds);
@@ -167,7 +167,7 @@ describe('streams', () => {
     };
     let cursor: StreamsCursor<Cursor> | undefined;
     const goOn = async (): Promise<void> => {
-      const { nextCursor } = await run(['a', 'b'], step, cursor, { mostSteps: 2 });
+      const { nextCursor } = await run(['a', 'b'], step, cursor, { maxSteps: 2 });
       cursor = nextCursor ?? undefined;
     };
     const tenRuns = async () => {

@@ -59,7 +59,7 @@ describe('github commits', () => {
 
   it('github: what a forced push brings is found, also when nothing is left of what was', async () => {
     const server = await start();
-    server.mostPerPage = 2;
+    server.maxPerPage = 2;
     const repository = server.repository('octo/hello');
     const base = repository.commit({ message: 'base' });
     repository.commit({ message: 'thrown away' });
@@ -86,7 +86,7 @@ describe('github commits', () => {
 
   it('github: pushes during a walk of many pages are left to the next one, and none is lost', async () => {
     const server = await start();
-    server.mostPerPage = 2;
+    server.maxPerPage = 2;
     const repository = server.repository('octo/hello');
     for (let i = 0; i < 9; i++) repository.commit();
     server.meanwhile = (_path, n) => void (n % 2 === 0 && repository.commit({ message: `during ${n}` }));
@@ -152,7 +152,7 @@ describe('github releases', () => {
   it('github: releases that are deleted during the walk do not hide others', async () => {
     for (let deleted = 0; deleted < 11; deleted++) {
       const server = await start();
-      server.mostPerPage = 3;
+      server.maxPerPage = 3;
       const repository = server.repository('octo/hello');
       for (let i = 0; i < 11; i++) {
         repository.release();
@@ -170,7 +170,7 @@ describe('github releases', () => {
   it('github: a release that was added and removed again during the walk does not hide others', async () => {
     for (let added = 1; added <= 4; added++) {
       const server = await start();
-      server.mostPerPage = 3;
+      server.maxPerPage = 3;
       const repository = server.repository('octo/hello');
       for (let i = 0; i < 11; i++) repository.release();
       let passing = 0;
@@ -189,7 +189,7 @@ describe('github releases', () => {
 
   it('github: releases far down the list are seen when they change or appear there, and cost nothing otherwise', async () => {
     const server = await start();
-    server.mostPerPage = 3;
+    server.maxPerPage = 3;
     const repository = server.repository('octo/hello');
     for (let i = 0; i < 8; i++) repository.release();
     const connection = connect(server, { resources: ['releases'] });

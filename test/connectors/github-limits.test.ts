@@ -93,7 +93,7 @@ describe('github limits', () => {
     const server = await start();
     const repository = server.repository('octo/hello');
     fill(repository, 9);
-    server.mostPerPage = 3;
+    server.maxPerPage = 3;
     server.limit = 5;
     const connection = connect(server);
     server.tick(0);

@@ -24,7 +24,7 @@ describe('github', () => {
     const server = await start();
     const repository = server.repository('octo/hello');
     fill(repository, 7);
-    server.mostPerPage = 3;
+    server.maxPerPage = 3;
     const connection = connect(server);
     const runs = await connection.sync();
     expect(runs.at(-1)).toMatchObject({ outcome: 'succeeded', hasMore: false, warning: undefined });
@@ -107,7 +107,7 @@ describe('github', () => {
   it('github: items that change during the walk are not lost, on whichever page they are', async () => {
     for (const edited of [0, 3, 6, 11]) {
       const server = await start();
-      server.mostPerPage = 4;
+      server.maxPerPage = 4;
       const repository = server.repository('octo/hello');
       for (let i = 0; i < 12; i++) {
         for (const add of [repository.openIssue, repository.openPull, repository.comment]) add();
@@ -182,7 +182,7 @@ describe('github', () => {
 
   it('github: pull requests are read down to where the last walk began, and no further', async () => {
     const server = await start();
-    server.mostPerPage = 2;
+    server.maxPerPage = 2;
     const repository = server.repository('octo/hello');
     for (let i = 0; i < 10; i++) {
       repository.openPull();
@@ -213,7 +213,7 @@ describe('github', () => {
 
   it('github: a repository that was renamed is followed', async () => {
     const server = await start();
-    server.mostPerPage = 2;
+    server.maxPerPage = 2;
     const repository = server.repository('octo/hello');
     fill(repository, 3);
     const connection = connect(server);
@@ -251,7 +251,7 @@ describe('github', () => {
         fetch: (input, init) => fetch(String(input).replace('http://github.test', server.url), init),
         reset: async () => {
           server = await start();
-          server.mostPerPage = 2;
+          server.maxPerPage = 2;
           for (const name of ['octo/hello', 'octo/other'])
             for (let i = 0; i < 3; i++) {
               fill(server.repository(name), i, [resource]);
@@ -279,7 +279,7 @@ describe('github', () => {
         reset: async () => {
           server = await start();
           isCalm = false;
-          server.mostPerPage = 3;
+          server.maxPerPage = 3;
           fill(server.repository('octo/hello'), 7, [resource]);
           server.tick(300);
         },

@@ -158,7 +158,7 @@ describe('google-calendar', () => {
     for (let i = 0; i < 5; i++) google.put('primary', `ev0000${i}`, { summary: 'again' });
     google.alwaysExpirePages(true);
     google.asked.length = 0;
-    const runs = await connection.sync({ mostRuns: 20 });
+    const runs = await connection.sync({ maxRuns: 20 });
     expect(runs.every(({ outcome }) => outcome === 'succeeded')).toBe(true);
     expect(google.asked.length).toBeLessThan(12);
     expect(lines.some(({ msg }) => /page tokens expired 4 times/.test(msg))).toBe(true);

@@ -16,11 +16,11 @@ interface Setting {
   config?: Record<string, unknown>;
   filled?: number;
   options?: SlackOptions;
-  mostObjects?: number;
+  maxObjects?: number;
 }
 
-async function connected({ config = {}, filled = 0, options = {}, mostObjects = 999 }: Setting = {}) {
-  const provider = await startSlack({ mostObjects });
+async function connected({ config = {}, filled = 0, options = {}, maxObjects = 999 }: Setting = {}) {
+  const provider = await startSlack({ maxObjects });
   provider.open('C1');
   const posted = Array.from({ length: filled }, (_, i) => provider.post('C1', `message ${i}`));
   const connector = slack({ baseUrl: provider.url, pageSize: 3, ...options });
@@ -297,7 +297,7 @@ describe('slack', () => {
     for (let i = 0; i < 8; i++) provider.post('C1', `later ${i}`);
     provider.alwaysExpirePages(true);
     provider.asked.length = 0;
-    await connection.sync({ mostRuns: 20 });
+    await connection.sync({ maxRuns: 20 });
     expect(provider.asked.length).toBeLessThan(12);
     expect(lines.at(-1)?.msg).toMatch(/page cursors expired 4 times/);
     expect(connection.cursor).toEqual(before);
@@ -367,7 +367,7 @@ describe('slack', () => {
       filled: 1,
       config: { threads: true },
       options: { requestsPerMinute: 1, pageSize: 15 },
-      mostObjects: 15,
+      maxObjects: 15,
     });
     provider.reply('C1', provider.post('C1', 'parent'), 'reply');
     const connection = connectInMemory(connector, {

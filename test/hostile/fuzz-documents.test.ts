@@ -4,7 +4,7 @@ import type { Chance } from '../http/random.ts';
 import { type Service, startService } from '../http/service.ts';
 import { connector } from '../support/connector.ts';
 import { tenant, useDatabase } from '../support/database.ts';
-import { fuzzing, inRounds, longestMs } from './fuzz-rounds.ts';
+import { fuzzing, inRounds, maxMs } from './fuzz-rounds.ts';
 import { generateDocument, type Meaning, meaningOf } from './generated-documents.ts';
 import { stillSyncs } from './still-syncs.ts';
 
@@ -93,7 +93,7 @@ async function round(service: Service, chance: Chance, size: number): Promise<st
 
 describe('DB-3: whatever metadata says, it is read for what it is worth', () => {
   it(`DB-3: ${fuzz.count} generated documents are told, placed, run and mended`, {
-    timeout: longestMs(fuzz),
+    timeout: maxMs(fuzz),
   }, async () => {
     const service = await startService(database, {
       engine: {

@@ -10,7 +10,7 @@ import { type Belongings, makeWorld, type World, work } from '../http/tenant-wor
 import { type Wire, type WireRequest, wireTo } from '../http/wire.ts';
 import { silent, useDatabase } from '../support/database.ts';
 import { severalAtATime } from '../support/worker.ts';
-import { fuzzing, inRounds, longestMs } from './fuzz-rounds.ts';
+import { fuzzing, inRounds, maxMs } from './fuzz-rounds.ts';
 import { stillSyncs } from './still-syncs.ts';
 
 const database = useDatabase();
@@ -108,7 +108,7 @@ async function faultsIn(request: WireRequest): Promise<string[]> {
 
 describe('robustness: whatever a tenant asks, it is answered in form, and hears nothing of another', () => {
   it(`robustness: ${fuzz.count} generated requests, half of them for what is another's`, {
-    timeout: longestMs(fuzz),
+    timeout: maxMs(fuzz),
   }, async () => {
     const theirs = async () =>
       database.sql('SELECT id, status, metadata, config FROM connections WHERE tenant_id = $1 ORDER BY id', [

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { chanceOf } from '../http/random.ts';
 import { connector, signal } from '../support/connector.ts';
 import { tenant, useDatabase } from '../support/database.ts';
-import { fuzzing, inRounds, longestMs } from './fuzz-rounds.ts';
+import { fuzzing, inRounds, maxMs } from './fuzz-rounds.ts';
 import { generateResult } from './generated-results.ts';
 import { stillSyncs } from './still-syncs.ts';
 
@@ -75,7 +75,7 @@ async function round(size: number, seed: number): Promise<string[]> {
 
 describe('robustness: whatever connectors return or throw, each job ends as it should', () => {
   it(`robustness: ${fuzz.count} generated results, one healthy connection among ${wellEvery}`, {
-    timeout: longestMs(fuzz),
+    timeout: maxMs(fuzz),
   }, async () => {
     await inRounds(fuzz, (_chance, size, seed) => round(size, seed));
     expect(Object.keys(Object.prototype)).toEqual([]);

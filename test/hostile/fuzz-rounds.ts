@@ -22,7 +22,7 @@ export function fuzzing(what: Fuzzing['what'], usually: number, perRound: number
 }
 
 /** A quarter of a second for each, on however slow a machine. */
-export const longestMs = ({ count }: Fuzzing): number => 60_000 + count * 250;
+export const maxMs = ({ count }: Fuzzing): number => 60_000 + count * 250;
 
 /** One round: `size` of them by this chance. Says everything that was wrong. */
 export type Round = (chance: Chance, size: number, seed: number) => Promise<string[]>;

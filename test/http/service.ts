@@ -72,9 +72,14 @@ export function closeLater(server: HttpServer): HttpServer {
   return server;
 }
 
-export async function call(url: string, path: string, usualKey: string, request: Call = {}): Promise<Answer> {
+export async function call(
+  url: string,
+  path: string,
+  defaultKey: string,
+  request: Call = {},
+): Promise<Answer> {
   const { method, json, body } = request;
-  const key = 'key' in request ? request.key : usualKey;
+  const key = 'key' in request ? request.key : defaultKey;
   const response = await fetch(`${url}${path}`, {
     redirect: 'manual',
     ...(method && { method }),

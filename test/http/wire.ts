@@ -23,7 +23,7 @@ export interface Wire {
 }
 
 /** Nothing takes this long, on however slow a machine; what does is taken for hanging. */
-const longestMs = 30_000;
+const maxMs = 30_000;
 /** When enough of a stream has been seen: by then it has sent everything that was there. */
 const pulsesRead = 3;
 
@@ -46,7 +46,7 @@ export function wireTo(url: string): Wire {
             resolve({ status: statusCode, headers: Object.fromEntries(flat), text });
           }, reject);
         });
-        sent.setTimeout(longestMs, () => sent.destroy(new Error(`no answer in ${longestMs} ms`)));
+        sent.setTimeout(maxMs, () => sent.destroy(new Error(`no answer in ${maxMs} ms`)));
         sent.on('error', (cause) => {
           // What could not be read is refused with a body, also where HEAD asked for none: then there is too much of it.
           if (isAnswered && method === 'HEAD') return;
@@ -58,7 +58,7 @@ export function wireTo(url: string): Wire {
       new Promise((resolve, reject) => {
         let text = '';
         const socket = connect(Number(port), host, () => socket.write(bytes));
-        socket.setTimeout(longestMs, () => socket.destroy(new Error(`no answer in ${longestMs} ms`)));
+        socket.setTimeout(maxMs, () => socket.destroy(new Error(`no answer in ${maxMs} ms`)));
         socket.on('data', (data) => {
           text += data.toString('latin1');
         });

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { createGate } from '../../src/platform/semaphore.ts';
+import { createSemaphore } from '../../src/platform/semaphore.ts';
 
 /** Work that lasts until it is ended, in the order in which it was let in. */
-function recorder(gate: ReturnType<typeof createGate>) {
+function recorder(gate: ReturnType<typeof createSemaphore>) {
   const entered: string[] = [];
   const ends = new Map<string, () => void>();
   const begin = (name: string, holder?: string) =>
-    gate.through(
+    gate.run(
       () =>
         new Promise<void>((resolve) => {
           entered.push(name);
@@ -23,14 +23,14 @@ function recorder(gate: ReturnType<typeof createGate>) {
 
 describe('gate', () => {
   it('gate: work that waits enters round-robin by holder', async () => {
-    const { entered, begin, end } = recorder(createGate(1));
+    const { entered, begin, end } = recorder(createSemaphore(1));
     for (const name of ['a1', 'a2', 'a3', 'b1', 'c1']) void begin(name, name[0]);
     for (const name of ['a1', 'a2', 'b1', 'c1', 'a3']) await end(name);
     expect(entered).toEqual(['a1', 'a2', 'b1', 'c1', 'a3']);
   });
 
   it('gate: a fair gate keeps its last place for another holder, however much one of them brings', async () => {
-    const { entered, begin, end } = recorder(createGate(3, { fair: true }));
+    const { entered, begin, end } = recorder(createSemaphore(3, { fair: true }));
     for (const name of ['a1', 'a2', 'a3', 'a4']) void begin(name, 'a');
     expect(entered).toEqual(['a1', 'a2']);
     void begin('b1', 'b');
@@ -42,7 +42,7 @@ describe('gate', () => {
   });
 
   it('gate: a fair gate with one place serves a single holder', async () => {
-    const { entered, begin, end } = recorder(createGate(1, { fair: true }));
+    const { entered, begin, end } = recorder(createSemaphore(1, { fair: true }));
     for (const name of ['a1', 'a2']) void begin(name, 'a');
     await end('a1');
     expect(entered).toEqual(['a1', 'a2']);
@@ -55,7 +55,7 @@ describe('gate', () => {
         timers.push(resolve);
         signal.addEventListener('abort', () => resolve());
       });
-    const gate = createGate(1, {
+    const gate = createSemaphore(1, {
       refusal: () => new Error('waited too long'),
       maxWait: { ms: 1000, ports: { sleep } },
     });

@@ -26,7 +26,7 @@ const sweepSeconds = leaseSeconds / 5;
  * For how long a job may stay with a dead process, or with no process that could have looked, in milliseconds: a lease, a
  * sweep and five seconds. Ten more leases are for a machine that is busy with other things: this is no measurement.
  */
-const longestStuckMs = (leaseSeconds + sweepSeconds + 5 + 10 * leaseSeconds) * 1000;
+const maxStuckMs = (leaseSeconds + sweepSeconds + 5 + 10 * leaseSeconds) * 1000;
 
 describe('kill -9 before and after everything that a run of three pages does', () => {
   const database = useDatabase();
@@ -167,7 +167,7 @@ describe('kill -9 before and after everything that a run of three pages does', (
     for (const { id, at } of restarted) {
       // Nobody was there to put it back before the next process came.
       const sinceMs = Math.max(died.get(slugs.get(id) as string) as number, recoveryBeganAt.getTime());
-      expect(at.getTime() - sinceMs).toBeLessThan(longestStuckMs);
+      expect(at.getTime() - sinceMs).toBeLessThan(maxStuckMs);
     }
   });
 
@@ -210,7 +210,7 @@ describe('a process that is gone while it runs jobs', () => {
     const queued = { status: 'queued', process_id: null, claim_id: null, retry_after: null, error: null };
     expect(jobs).toEqual(slugs.map(() => ({ ...queued, at: expect.any(Date) })));
     expect(await attempts()).toEqual(before);
-    for (const { at } of jobs) expect(at.getTime() - (death?.at.getTime() ?? 0)).toBeLessThan(longestStuckMs);
+    for (const { at } of jobs) expect(at.getTime() - (death?.at.getTime() ?? 0)).toBeLessThan(maxStuckMs);
 
     const other = startWorker({ ...options, providers: slugs });
     await nothingPending(sql);

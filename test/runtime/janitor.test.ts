@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { SynclineOptions } from '../../src/index.ts';
-import { everybody } from '../../src/store/scope.ts';
+import { operatorId } from '../../src/store/scope.ts';
 import { type TestPorts, testPorts } from '../support/clock.ts';
 import { tenant, useDatabase } from '../support/database.ts';
 import { runJanitor } from '../support/janitor.ts';
@@ -20,7 +20,7 @@ const count = (ago: string) =>
   sql(
     `INSERT INTO rollups SELECT owner, '2025-01-01T12:00:00Z'::timestamptz - $2::interval, 'github', 0, 1, 0, 0, 0${', 0'.repeat(24)}
      FROM unnest($1::uuid[]) AS owner`,
-    [[everybody, tenant], ago],
+    [[operatorId, tenant], ago],
   );
 const kept = () =>
   sql<{ minute: Date }>('SELECT DISTINCT minute FROM rollups ORDER BY minute').then((rows) =>
@@ -64,9 +64,9 @@ describe('the janitor', () => {
         `SELECT slot, tenant_id, count(*)::int AS rows, sum(succeeded)::int AS runs FROM rollups GROUP BY 1, 2 ORDER BY 1, 2`,
       ),
     ).toEqual([
-      { slot: -1, tenant_id: everybody, rows: 1, runs: 19 },
+      { slot: -1, tenant_id: operatorId, rows: 1, runs: 19 },
       { slot: -1, tenant_id: tenant, rows: 1, runs: 19 },
-      { slot: 0, tenant_id: everybody, rows: 21, runs: 21 },
+      { slot: 0, tenant_id: operatorId, rows: 21, runs: 21 },
       { slot: 0, tenant_id: tenant, rows: 21, runs: 21 },
     ]);
   });

@@ -77,7 +77,7 @@ function drawWeights({ random, engines }: Simulation): void {
 
 /** Virtual time in which everything must be done once nothing goes wrong any more: the longest jump of a clock, and some. */
 const quietMs = 45 * 60_000;
-const mostQuietSteps = 12_000;
+const maxQuietSteps = 12_000;
 
 /** Nothing goes wrong any more; whether everything got done then. */
 async function calmDown(simulation: Simulation, operator: Engine): Promise<boolean> {
@@ -96,7 +96,7 @@ async function calmDown(simulation: Simulation, operator: Engine): Promise<boole
   // That everybody's next run comes takes most of the time, so not every one waits for that.
   const sinceMs = random.chance(1 / 3) ? fromMs : 0;
   await simulation.stage.settle();
-  for (let i = 0; i < mostQuietSteps && clock.nowMs < fromMs + quietMs; i++) {
+  for (let i = 0; i < maxQuietSteps && clock.nowMs < fromMs + quietMs; i++) {
     if (i % 20 === 0) await resumeAll(simulation, operator);
     await step(simulation);
     if (i % 20 === 19 && isIdle(simulation) && (await isFinished(simulation, sinceMs))) return true;
@@ -111,7 +111,7 @@ const isIdle = ({ acting, wire }: Simulation) =>
 async function stopAll(simulation: Simulation): Promise<boolean> {
   for (const engine of [...simulation.engines]) await stop(simulation, engine);
   simulation.agenda.length = 0;
-  for (let i = 0; i < mostQuietSteps && simulation.engines.length > 0; i++) await step(simulation);
+  for (let i = 0; i < maxQuietSteps && simulation.engines.length > 0; i++) await step(simulation);
   return simulation.engines.length === 0;
 }
 

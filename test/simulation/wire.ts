@@ -47,7 +47,7 @@ export interface Wire {
   /** Counts up whenever somebody may have let go of a lock. */
   releases(): number;
   /** Resolves when something has happened on a socket, or after so many real milliseconds. */
-  moved(mostMs: number): Promise<void>;
+  moved(maxMs: number): Promise<void>;
   /** Ends a session on which nothing is under way, as if its client were gone. */
   leave(session: Session): Promise<void>;
   close(): void;
@@ -97,14 +97,14 @@ export function watchWire(
     sessions: () => [...mine.sessions.values()].filter((session) => !session.isOver),
     moves: () => mine.moves,
     releases: () => mine.releases,
-    moved: (mostMs) =>
+    moved: (maxMs) =>
       new Promise((resolve) => {
         const done = () => {
           clearTimeout(timer);
           mine.waiting.delete(done);
           resolve();
         };
-        const timer = setTimeout(done, mostMs);
+        const timer = setTimeout(done, maxMs);
         mine.waiting.add(done);
       }),
     leave: (session) => endOf(session, () => session.client.end()),

@@ -4,9 +4,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 export async function until(
   what: string,
   condition: () => Promise<boolean> | boolean,
-  mostMs = 30_000,
+  maxMs = 30_000,
 ): Promise<void> {
-  const givenUpAt = performance.now() + mostMs;
+  const givenUpAt = performance.now() + maxMs;
   while (!(await condition())) {
     if (performance.now() > givenUpAt) throw new Error(`waited in vain until ${what}`);
     await delay(20);

@@ -316,7 +316,7 @@ describe('a failure can be found again', () => {
       const onProgress = ({ round }: { round: string }) => played.push(round);
       const report = await crashTest(
         ascending(),
-        options({ seed, mostRounds: 5, faults: 'none', onProgress }),
+        options({ seed, maxRounds: 5, faults: 'none', onProgress }),
       );
       expect(report.left).toBeGreaterThan(0);
       rounds.push(played);

@@ -53,13 +53,13 @@ const step = fc.oneof(
   { weight: 3, arbitrary: result },
   { weight: 2, arbitrary: fc.constantFrom(...(Object.keys(errors) as (keyof typeof errors)[])) },
 );
-const mostTypes = 4;
+const maxTypes = 4;
 const script = fc.record({
   cursor: fc.option(fc.nat(3), { nil: undefined }),
   /** What is triggered, one after the other, each when nothing of the one before is left. */
   types: fc.array(fc.constantFrom<JobType>('incremental', 'full', 'webhook'), {
     minLength: 1,
-    maxLength: mostTypes,
+    maxLength: maxTypes,
   }),
   steps: fc.array(step, { maxLength: 12 }),
 });
@@ -122,7 +122,7 @@ async function inEngine(scripts: Script[]): Promise<Outcome[]> {
     players.set(id, player(script));
   }
   const ids = [...players.keys()];
-  for (let round = 0; round < mostTypes; round++) {
+  for (let round = 0; round < maxTypes; round++) {
     const due = ids.filter((_, i) => scripts[i]?.types[round] !== undefined);
     // A connection that needs its user is resumed before it is synced again.
     await sql(`UPDATE connections SET status = 'active' WHERE id = ANY ($1)`, [due]);

@@ -58,14 +58,14 @@ describe('direct: what a delivery brings is stored as if it had been fetched', (
     const { verdict, runs } = await syncline.jobs.get(jobs[0]?.id ?? '');
     expect(verdict).toMatch(/succeeded.*2 new signals/);
     expect(runs).toMatchObject([{ outcome: 'succeeded' }]);
-    const everybody = '00000000-0000-0000-0000-000000000000';
+    const operatorId = '00000000-0000-0000-0000-000000000000';
     const lag = Array.from({ length: 12 }, (_, i) => `lag_${i}`).join(' + ');
     expect(
       await sql(
         `SELECT tenant_id, provider_slug, succeeded, signals, failed, retried, ${lag} AS started FROM rollups ORDER BY 1`,
       ),
     ).toEqual(
-      [everybody, tenant].map((tenant_id) => ({
+      [operatorId, tenant].map((tenant_id) => ({
         tenant_id,
         provider_slug: 'github',
         succeeded: 1,

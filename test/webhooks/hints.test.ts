@@ -200,10 +200,10 @@ describe('hints: many become one run, and none is lost', () => {
       goOn = resolve;
     });
     let isFirst = true;
-    let lookedUp = 0;
+    let indexLookup = 0;
     here.ports.query = async (statement, send) => {
       const answer = await send();
-      if (/LEFT JOIN/.test(statement)) lookedUp++;
+      if (/LEFT JOIN/.test(statement)) indexLookup++;
       if (!isFirst || !/AND hinted/.test(statement)) return answer;
       isFirst = false;
       answered();
@@ -215,7 +215,7 @@ describe('hints: many become one run, and none is lost', () => {
     expect(await worker.drain()).toMatchObject({ succeeded: 1 });
     const second = send();
     // It has been looked up, and waits for the look under way.
-    await until('it is looked up', () => lookedUp === 2);
+    await until('it is looked up', () => indexLookup === 2);
     goOn();
     expect([(await first).status, (await second).status]).toEqual([202, 202]);
     expect(await sql(`SELECT status FROM sync_jobs WHERE connection_id = $1 ORDER BY id`, [id])).toEqual([

@@ -1,4 +1,4 @@
-import type { Doer } from '../../caller/audit.ts';
+import type { AuditNote } from '../../caller/audit.ts';
 import { type PageRequest, pageLimit } from '../../caller/keyset.ts';
 import { SynclineError } from '../../contract/errors.ts';
 import type { Ports } from '../../platform/ports.ts';
@@ -12,7 +12,7 @@ import { cursorAfter, listPage, requireFilter } from './list.ts';
 const bulkActions = ['pause', 'resume', 'trigger', 'cancel', 'remove'] as const;
 type BulkAction = (typeof bulkActions)[number];
 
-export interface BulkRequest extends PageRequest, Doer {
+export interface BulkRequest extends PageRequest, AuditNote {
   action: BulkAction;
   filter: ConnectionFilter;
 }
@@ -28,7 +28,7 @@ export interface BulkStep {
 }
 
 /** Few wait for an answer for longer than a minute. A step that takes so long ends with what it has done. */
-const mostMs = 20_000;
+const maxMs = 20_000;
 
 /** Does something to every connection that matches, a bounded step at a time: whoever asks can show how far it has come. */
 export function createBulk({
@@ -40,7 +40,7 @@ export function createBulk({
   ports: Pick<Ports, 'monotonicMs'>;
   control: ReturnType<typeof createControl>;
 }) {
-  const actions: Record<BulkAction, (id: string, doer: Doer) => Promise<unknown>> = {
+  const actions: Record<BulkAction, (id: string, doer: AuditNote) => Promise<unknown>> = {
     pause: control.pause,
     resume: control.resume,
     trigger: control.trigger,
@@ -68,7 +68,7 @@ export function createBulk({
           const message = failureOf(error);
           if (message !== undefined) failed.push({ id, message });
         }
-        if (ports.monotonicMs() - startedMs >= mostMs && i < items.length - 1)
+        if (ports.monotonicMs() - startedMs >= maxMs && i < items.length - 1)
           return step(i + 1, cursorAfter(id));
       }
       return step(items.length, nextCursor);

@@ -1,4 +1,4 @@
-import type { Doer, Recorder } from '../../caller/audit.ts';
+import type { AuditNote, Recorder } from '../../caller/audit.ts';
 import { changeConnection } from '../../caller/connection-access.ts';
 import type { Connector } from '../../contract/connector.ts';
 import { writeConfig } from '../../store/connections.ts';
@@ -8,7 +8,7 @@ import { hiddenField } from '../../values/redact.ts';
 import { check } from '../../values/standard-schema.ts';
 
 /** Of `config`, and of `metadata`. */
-export const mostConfigBytes = 64 * 1024;
+export const maxConfigBytes = 64 * 1024;
 
 /** Refused here, where somebody is looking, rather than by the first run; a process without the connector cannot tell. */
 export async function requireConfig(
@@ -16,7 +16,7 @@ export async function requireConfig(
   config: unknown,
   connector: Connector | undefined,
 ): Promise<void> {
-  requireSmall(name, config, mostConfigBytes);
+  requireSmall(name, config, maxConfigBytes);
   const field = hiddenField(config);
   if (field !== undefined)
     throw invalid(
@@ -36,7 +36,7 @@ export async function changeConfig(
   { db, record, connectors }: { db: Database; record: Recorder; connectors: ReadonlyMap<string, Connector> },
   id: string,
   config: Record<string, unknown>,
-  doer: Doer,
+  doer: AuditNote,
 ): Promise<void> {
   await changeConnection({ db }, id, async (tx, row, now) => {
     await requireConfig('config', config, connectors.get(row.provider_slug));

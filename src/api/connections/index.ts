@@ -1,5 +1,5 @@
-import type { Doer, Recorder } from '../../caller/audit.ts';
-import type { Who } from '../../caller/caller.ts';
+import type { AuditNote, Recorder } from '../../caller/audit.ts';
+import type { Caller } from '../../caller/caller.ts';
 import { changeConnection, existingConnection } from '../../caller/connection-access.ts';
 import { mapPage, type Page, type PageRequest, pageLimit, pageOf } from '../../caller/keyset.ts';
 import type { Config } from '../../config/settings.ts';
@@ -22,7 +22,7 @@ import { invalid, requireSmall, requireText, requireUuid, requireWhole } from '.
 import type { ReadJson } from '../../values/stored-json.ts';
 import { historyKey, keyInHistory } from '../jobs/index.ts';
 import { createBulk } from './bulk.ts';
-import { changeConfig, mostConfigBytes, requireConfig } from './config.ts';
+import { changeConfig, maxConfigBytes, requireConfig } from './config.ts';
 import { createControl } from './lifecycle.ts';
 import { listPage, recentOf, requireFilter } from './list.ts';
 import { type Connection, readSync, toConnection } from './model.ts';
@@ -56,7 +56,7 @@ export interface SchedulePreview {
 }
 
 /** The most runs a preview gives: beyond it, the windows of jitter say nothing any more. */
-const mostPreviewedRuns = 100;
+const maxPreviewedRuns = 100;
 
 /** Of a hundred connections many may be held; a step has no time to wait long for each of them. */
 const bulkPatienceMs = 1000;
@@ -75,7 +75,7 @@ export function createConnections({
   config: Config['scheduler'];
   ports: Ports;
   connectors: ReadonlyMap<string, Connector>;
-  who: Who;
+  who: Caller;
   record: Recorder;
   json: ReadJson;
   continueDeletions: () => void;
@@ -114,14 +114,14 @@ export function createConnections({
         config?: Record<string, unknown> | undefined;
         metadata?: Record<string, unknown> | undefined;
       },
-      doer: Doer = {},
+      doer: AuditNote = {},
     ): Promise<Connection> {
       requireUuid('tenantId', input.tenantId);
       requireText('provider', input.provider, 200);
       if (input.externalId !== undefined) requireText('externalId', input.externalId, 500);
       if (input.intervalSeconds !== undefined) requireInterval(input.intervalSeconds, config);
       await requireConfig('config', input.config, connectors.get(input.provider));
-      requireSmall('metadata', input.metadata, mostConfigBytes);
+      requireSmall('metadata', input.metadata, maxConfigBytes);
       const now = await db.now();
       const id = ports.newId();
       const connector = connectors.get(input.provider);
@@ -188,7 +188,7 @@ export function createConnections({
     ...createBulk({ db, ports, control: hastily }),
 
     /** Gives it another credential, or with null none. One that waited for its user runs again. */
-    async setCredential(id: string, credentialId: string | null, doer: Doer = {}): Promise<Connection> {
+    async setCredential(id: string, credentialId: string | null, doer: AuditNote = {}): Promise<Connection> {
       await changeCredential({ db, ports, record }, id, credentialId, doer);
       return toConnection(await existingConnection(db, id), config);
     },
@@ -197,32 +197,32 @@ export function createConnections({
     async setConfig(
       id: string,
       connectionConfig: Record<string, unknown>,
-      doer: Doer = {},
+      doer: AuditNote = {},
     ): Promise<Connection> {
       await changeConfig({ db, record, connectors }, id, connectionConfig, doer);
       return toConnection(await existingConnection(db, id), config);
     },
 
     /** Sets the connection's own interval and re-places its next run accordingly. */
-    async setInterval(id: string, intervalSeconds: number, doer: Doer = {}): Promise<Connection> {
+    async setInterval(id: string, intervalSeconds: number, doer: AuditNote = {}): Promise<Connection> {
       requireInterval(intervalSeconds, config);
       return changeInterval(id, intervalSeconds, doer);
     },
 
     /** Goes back to the default interval and re-places the next run accordingly. */
-    async clearInterval(id: string, doer: Doer = {}): Promise<Connection> {
+    async clearInterval(id: string, doer: AuditNote = {}): Promise<Connection> {
       return changeInterval(id, null, doer);
     },
 
     /** Makes a connection active; the first time sets `first_activated_at`. */
-    async activate(id: string, doer: Doer = {}): Promise<Connection> {
+    async activate(id: string, doer: AuditNote = {}): Promise<Connection> {
       await control.resume(id, doer);
       return toConnection(await existingConnection(db, id), config);
     },
 
     /** When the next runs are expected, as things stand. */
     async preview(id: string, { runs = 5 }: { runs?: number } = {}): Promise<SchedulePreview> {
-      requireWhole('runs', runs, 1, mostPreviewedRuns);
+      requireWhole('runs', runs, 1, maxPreviewedRuns);
       const connection = toConnection(await existingConnection(db, id), config);
       const pending = await findPendingJob(db, id);
       if (connection.status !== 'active') return { connection, pending: pending?.status, runs: [] };
@@ -249,7 +249,11 @@ export function createConnections({
     },
   };
 
-  async function changeInterval(id: string, intervalSeconds: number | null, doer: Doer): Promise<Connection> {
+  async function changeInterval(
+    id: string,
+    intervalSeconds: number | null,
+    doer: AuditNote,
+  ): Promise<Connection> {
     return changeConnection({ db }, id, async (tx, row, now) => {
       const nowMs = now.getTime();
       const waiting = await lockWaitingJob(tx, id);

@@ -1,11 +1,11 @@
-import { type Doer, type Recorder, requireDoer } from '../../caller/audit.ts';
-import type { Who } from '../../caller/caller.ts';
+import { type AuditNote, type Recorder, requireAuditNote } from '../../caller/audit.ts';
+import type { Caller } from '../../caller/caller.ts';
 import { changeConnection, existingConnection } from '../../caller/connection-access.ts';
 import type { Config } from '../../config/settings.ts';
 import type { JobType } from '../../contract/connector.ts';
 import { SynclineError } from '../../contract/errors.ts';
 import { patiently } from '../../credentials/index.ts';
-import { requirePriority, syncNow, type Triggered, triggerPriority } from '../../pipeline/trigger.ts';
+import { requirePriority, syncNow, type TriggerResult, triggerPriority } from '../../pipeline/trigger.ts';
 import type { Ports } from '../../platform/ports.ts';
 import { type Deletion, deleteBatch, deletionBatch, deletionOf } from '../../runtime/index.ts';
 import { formatInstant } from '../../schedule/instant.ts';
@@ -27,7 +27,7 @@ import { jobTypes } from '../jobs/index.ts';
 import { type Explanation, explain, explainDeletion } from './explain.ts';
 import { recordedCursor } from './recorded-cursor.ts';
 
-export type { Triggered } from '../../pipeline/trigger.ts';
+export type { TriggerResult } from '../../pipeline/trigger.ts';
 
 /** What people do to a connection, apart from its schedule. */
 export function createControl({
@@ -42,7 +42,7 @@ export function createControl({
   db: Database;
   config: Config['scheduler'];
   ports: Ports;
-  who: Who;
+  who: Caller;
   record: Recorder;
   /** Has this process continue open deletions in the background. */
   continueDeletions: () => void;
@@ -56,8 +56,8 @@ export function createControl({
      */
     async trigger(
       id: string,
-      options: { type?: JobType; priority?: number } & Doer = {},
-    ): Promise<Triggered> {
+      options: { type?: JobType; priority?: number } & AuditNote = {},
+    ): Promise<TriggerResult> {
       const { type = 'incremental', priority = triggerPriority, ...doer } = options;
       requireOneOf('type', type, jobTypes);
       requirePriority(who, priority);
@@ -73,7 +73,7 @@ export function createControl({
     },
 
     /** Runs nothing more of it until it is resumed. A run that has begun may finish; cancel its job to end it. */
-    async pause(id: string, doer: Doer = {}): Promise<void> {
+    async pause(id: string, doer: AuditNote = {}): Promise<void> {
       await change(id, async (tx, row, now) => {
         if (row.status === 'paused') return;
         await setConnectionStatus(tx, now, [id], row.status, 'paused');
@@ -85,7 +85,7 @@ export function createControl({
      * Makes it active again, from whatever status; what waited for it runs now. One that waited for a credential is synced
      * now: its schedule went on meanwhile, and may be an interval away.
      */
-    async resume(id: string, doer: Doer = {}): Promise<void> {
+    async resume(id: string, doer: AuditNote = {}): Promise<void> {
       await change(id, async (tx, row, now) => {
         if (row.status === 'active') return;
         await activateConnections(tx, now, [id], formatInstant(now.getTime()));
@@ -100,7 +100,7 @@ export function createControl({
     },
 
     /** Ends whatever of it is queued or running, and returns the ids of those jobs. It stays active: its next run comes. */
-    async cancel(id: string, doer: Doer = {}): Promise<string[]> {
+    async cancel(id: string, doer: AuditNote = {}): Promise<string[]> {
       return change(id, async (tx, row, now) => {
         const jobs = await pendingJobs(tx, id, 'FOR UPDATE');
         for (const job of jobs) {
@@ -117,7 +117,11 @@ export function createControl({
      * back, nothing that it finds is stored, and it starts again from there. Signals that come again are absorbed where
      * they have a dedupe key.
      */
-    async rewind(id: string, to: { jobId: string } | { cursor: unknown }, doer: Doer = {}): Promise<void> {
+    async rewind(
+      id: string,
+      to: { jobId: string } | { cursor: unknown },
+      doer: AuditNote = {},
+    ): Promise<void> {
       await change(id, async (tx, row, now) => {
         const cursor = 'jobId' in to ? await cursorOfJob(tx, id, to.jobId) : storableCursor(to.cursor);
         const jobs = await pendingJobs(tx, id, 'FOR UPDATE');
@@ -143,8 +147,8 @@ export function createControl({
      * signals than one batch it is gone when this returns. A larger one is disabled and refuses changes from now on; this process and
      * every janitor delete it in batches, and `deletion` shows the progress. Calling it again continues an open deletion.
      */
-    async remove(id: string, doer: Doer = {}): Promise<Deletion> {
-      requireDoer({ actor: who.actor, ...doer });
+    async remove(id: string, doer: AuditNote = {}): Promise<Deletion> {
+      requireAuditNote({ actor: who.actor, ...doer });
       const mark = async (tx: Queryable, row: LockedConnection, now: Date) => {
         if (row.deleting_since) return;
         const jobs = await pendingJobs(tx, id, 'FOR UPDATE');
@@ -252,7 +256,7 @@ export interface ConnectionEvent {
 }
 
 /** As much as a connector may return. */
-const mostCursorBytes = 256 * 1024;
+const maxCursorBytes = 256 * 1024;
 
 /** What Postgres could not hold is refused here, where it can be said why. */
 function storableCursor(cursor: unknown): unknown {
@@ -270,7 +274,7 @@ function storableCursor(cursor: unknown): unknown {
   }
   if (!isGood)
     throw invalid('cursor cannot be stored; it must be JSON without NUL and halves of surrogate pairs.');
-  requireSmall('cursor', cursor, mostCursorBytes);
+  requireSmall('cursor', cursor, maxCursorBytes);
   return cursor;
 }
 

@@ -1,4 +1,4 @@
-import type { Doer, Recorder } from '../../caller/audit.ts';
+import type { AuditNote, Recorder } from '../../caller/audit.ts';
 import { maxScanned, type PageRequest, pageLimit } from '../../caller/keyset.ts';
 import { aheadLimitsOf } from '../../config/ahead-limits.ts';
 import { rateLimitOf } from '../../config/rate-limits.ts';
@@ -25,7 +25,7 @@ import type { Database, Queryable } from '../../store/database.ts';
 import { wakeExecutors } from '../../store/wake.ts';
 import { cursorAfter, idAfter } from './list.ts';
 
-export interface RepairRequest extends PageRequest, Doer {
+export interface RepairRequest extends PageRequest, AuditNote {
   /** Reports what would change, and changes nothing. */
   dryRun?: boolean | undefined;
 }
@@ -153,7 +153,7 @@ export function createRepair({
     return { connection, nextRunAtMs, jitterSeconds: placed && jitterSeconds, hasPending, jobs: moved };
   }
 
-  async function write(tx: Queryable, now: Date, plans: Plan[], doer: Doer): Promise<void> {
+  async function write(tx: Queryable, now: Date, plans: Plan[], doer: AuditNote): Promise<void> {
     const jobs = plans.flatMap((one) => one.jobs);
     if (jobs.length > 0) {
       await moveJobs(tx, now, jobs);

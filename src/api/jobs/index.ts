@@ -1,5 +1,5 @@
-import type { Doer, Recorder } from '../../caller/audit.ts';
-import type { Who } from '../../caller/caller.ts';
+import type { AuditNote, Recorder } from '../../caller/audit.ts';
+import type { Caller } from '../../caller/caller.ts';
 import { requireNotDeleting } from '../../caller/connection-access.ts';
 import {
   filteredPage,
@@ -101,7 +101,7 @@ export function createJobs({
 }: {
   db: Database;
   ports: Ports;
-  who: Who;
+  who: Caller;
   record: Recorder;
   json: ReadJson;
 }) {
@@ -151,7 +151,7 @@ export function createJobs({
      * Ends a job that is queued or running. A running one is aborted, and nothing that it still finds is stored. The
      * connection's next run comes at its usual time, counted from now.
      */
-    async cancel(id: string, doer: Doer = {}): Promise<Job> {
+    async cancel(id: string, doer: AuditNote = {}): Promise<Job> {
       return change(id, async (tx, job, now) => {
         if (job.status !== 'queued' && job.status !== 'running')
           throw new SynclineError('CONFLICT', `Job ${id} has ended already: it is ${job.status}.`);
@@ -163,7 +163,7 @@ export function createJobs({
     },
 
     /** Runs a job again: one that backs off at once, one that has ended as a new job, from the connection's cursor. */
-    async retry(id: string, doer: Doer = {}): Promise<Job> {
+    async retry(id: string, doer: AuditNote = {}): Promise<Job> {
       return change(id, async (tx, job, now) => {
         if (job.status === 'running')
           throw new SynclineError('CONFLICT', `Job ${id} is running.`, {
@@ -239,7 +239,7 @@ export const keyInHistory = (row: HistoryKey) => [row.ended, row.id];
 const of = (job: JobRow) => ({ tenantId: job.tenant_id, connectionId: job.connection_id, jobId: job.id });
 
 /** EXE-9: an error that names processes has them in `deaths`. Where executors run is the operator's business. */
-function readableFailure(error: unknown, { tenantId }: Who): JobFailure | undefined {
+function readableFailure(error: unknown, { tenantId }: Caller): JobFailure | undefined {
   if (!isObject(error) || !Array.isArray(error['deaths'])) return (error as JobFailure | null) ?? undefined;
   const { deaths, ...rest } = error;
   const failure = rest as unknown as JobFailure;

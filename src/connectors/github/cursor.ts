@@ -18,11 +18,11 @@ export const cursorSchema = streamsCursor(streamCursor);
 export type Cursor = StreamsCursor<StreamCursor>;
 
 /** Of the 256 kB that a cursor may have. */
-const mostCharacters = 240_000;
+const maxCharacters = 240_000;
 
 /** Hundreds of lists with very long names: validators spare requests, and are what can be done without. */
 export function fitting(cursor: Cursor): Cursor {
-  if (JSON.stringify(cursor).length <= mostCharacters) return cursor;
+  if (JSON.stringify(cursor).length <= maxCharacters) return cursor;
   const streams = Object.entries(cursor.streams).map(([name, { validators: _, ...rest }]) => [name, rest]);
   return { ...cursor, streams: Object.fromEntries(streams) };
 }

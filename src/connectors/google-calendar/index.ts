@@ -59,7 +59,7 @@ const budgets = [
 ] as const;
 
 /** Page tokens that expire again and again must not make a run go round for ever. */
-const mostRestarts = 3;
+const maxRestarts = 3;
 
 /** Events of Google calendars: what was created, changed and cancelled since the last sync. */
 export function googleCalendar(options: GoogleCalendarOptions = {}): Connector {
@@ -142,7 +142,7 @@ async function readPage(
   /** The page token has expired: what was read before is stored, and the walk starts again where it started. */
   function restarted(): SyncResult<CalendarCursor> {
     const times = (restarts ?? 0) + 1;
-    if (times > mostRestarts) {
+    if (times > maxRestarts) {
       log.warn(`${calendar}: page tokens expired ${times} times in one walk; the next run tries again.`);
       return { signals: [], nextCursor: known() };
     }

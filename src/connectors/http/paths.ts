@@ -2,7 +2,7 @@
 export type Path = readonly (string | number)[];
 
 /** Deep enough for any answer that people can read. */
-const mostSteps = 30;
+const maxSteps = 30;
 
 /** `data.items[0].id`; `\.` is a dot within a name. Says what is wrong with a text that is no path. */
 export function parsePath(text: string): { path: Path } | { problem: string } {
@@ -19,7 +19,7 @@ export function parsePath(text: string): { path: Path } | { problem: string } {
     if (rest === '.') return { problem: 'a path that does not end with a dot' };
     if (rest.startsWith('.')) rest = rest.slice(1);
   }
-  if (steps.length > mostSteps) return { problem: `a path of at most ${mostSteps} steps` };
+  if (steps.length > maxSteps) return { problem: `a path of at most ${maxSteps} steps` };
   return { path: steps };
 }
 

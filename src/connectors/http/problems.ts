@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { SynclineError } from '../../contract/errors.ts';
-import { ownValueAt } from '../../values/own-value.ts';
+import { getOwn } from '../../values/own-value.ts';
 import { isSecretName } from '../../values/redact.ts';
 import { nearest, suggestion } from '../../values/suggest.ts';
 
@@ -14,7 +14,7 @@ export interface Problem {
 }
 
 /** More than anybody mends at once. */
-const mostLines = 50;
+const maxLines = 50;
 
 /** What a value is, must be, and probably was meant to be. */
 export function wrong(path: readonly PropertyKey[], value: unknown, must: string): Problem {
@@ -43,7 +43,7 @@ export function problemsOf(
     if (issue.code === 'invalid_key')
       return [{ path, says: `is no name; it must be ${issue.issues[0]?.message}.` }];
     const branch = issue.code === 'invalid_union' ? issue.errors.find(isMeant) : undefined;
-    return branch ? problemsOf(branch, input, path) : [wrong(path, ownValueAt(input, path), mustBe(issue))];
+    return branch ? problemsOf(branch, input, path) : [wrong(path, getOwn(input, path), mustBe(issue))];
   });
 }
 
@@ -73,11 +73,11 @@ export function descriptionError(problems: readonly Problem[], what: string, lin
     return `${line === undefined ? '' : `line ${line}: `}${pathText(path)} ${says}`;
   });
   const unique = [...new Set(lines)];
-  const more = unique.length > mostLines ? [`… and ${unique.length - mostLines} more.`] : [];
+  const more = unique.length > maxLines ? [`… and ${unique.length - maxLines} more.`] : [];
   const count = unique.length === 1 ? 'a problem' : `${unique.length} problems`;
   return new SynclineError(
     'CONFIG_INVALID',
-    [`${what} has ${count}:`, ...unique.slice(0, mostLines), ...more].join('\n'),
+    [`${what} has ${count}:`, ...unique.slice(0, maxLines), ...more].join('\n'),
   );
 }
 

@@ -6,7 +6,7 @@ import { parseTemplate, render, type Template } from './templates.ts';
 import { brief, parseTime } from './times.ts';
 
 /** What the engine takes for a kind. */
-const longestKind = 200;
+const maxKind = 200;
 
 /** What a record becomes: a signal, or nothing. Throws where it has not what was described. */
 export type ToSignal = (record: unknown, where: string) => Signal | undefined;
@@ -24,7 +24,7 @@ export function toSignalOf(stream: string, { signal, cursor }: StreamDescription
     if (skips.some((skip) => skip(record))) return undefined;
     const kind = isDeleted?.(record) ? deletion(kindOf, deletedKind)(record) : kindOf(record);
     return {
-      kind: kind.slice(0, longestKind),
+      kind: kind.slice(0, maxKind),
       occurredAt: timeOf(record, times, where),
       payload: payloadOf(record),
       dedupeKey: keyOf(record, where),
@@ -49,7 +49,7 @@ const filled =
     render(template, (path) => scalar(valueAt(record, pathOf(path))) ?? 'unknown') ?? 'unknown';
 
 const deletion = (usual: KindOf, special: Template | undefined): KindOf =>
-  special ? filled(special) : (record) => `${usual(record).slice(0, longestKind - 8)}.deleted`;
+  special ? filled(special) : (record) => `${usual(record).slice(0, maxKind - 8)}.deleted`;
 
 /** Empty text says as little as nothing. */
 function scalar(value: unknown): string | number | boolean | undefined {

@@ -20,9 +20,9 @@ import { moveMark, type StreamCursor, type Walk } from './stream-cursor.ts';
 import { type Position, toPosition } from './times.ts';
 
 /** Providers that filter after they have cut pages send empty ones; nobody sends a hundred in a row. */
-const mostEmptyPages = 100;
+const maxEmptyPages = 100;
 /** New records push old ones on to the next page, so one page may come twice. Not four times. */
-const mostSamePages = 3;
+const maxSamePages = 3;
 
 export interface WalkedStream {
   name: string;
@@ -142,16 +142,16 @@ function turned(
   { name, description }: WalkedStream,
 ): Partial<Walk> {
   const empty = answer.records.length === 0 ? (walk.empty ?? 0) + 1 : 0;
-  if (empty > mostEmptyPages)
+  if (empty > maxEmptyPages)
     throw new PermanentError(
-      `${name}: ${mostEmptyPages} pages in a row have no records, and there is still a next page.`,
+      `${name}: ${maxEmptyPages} pages in a row have no records, and there is still a next page.`,
     );
   const keyPaths = [description.signal.key].flat().map(pathOf);
   const keys = fingerprint(
     answer.records.map((record) => keyPaths.map((path) => valueAt(record, path) ?? null)),
   );
   const same = empty === 0 && keys === walk.keys ? (walk.same ?? 0) + 1 : 0;
-  if (same >= mostSamePages)
+  if (same >= maxSamePages)
     throw new PermanentError(
       `${name}: the provider sends the same records again and again. Does it know the parameter of the pagination?`,
     );

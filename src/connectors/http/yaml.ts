@@ -4,7 +4,7 @@ import { describeError, SynclineError } from '../../contract/errors.ts';
 import { descriptionError, type LineOf } from './problems.ts';
 
 /** Larger than any description that people write. */
-const mostBytes = 1024 * 1024;
+const maxBytes = 1024 * 1024;
 
 export interface ReadYaml {
   input: unknown;
@@ -33,8 +33,8 @@ function fileText(path: string): string {
 }
 
 function parse(text: string): ReadYaml {
-  if (text.length > mostBytes)
-    throw descriptionError([{ path: [], says: `is larger than ${mostBytes} bytes.` }], 'The description');
+  if (text.length > maxBytes)
+    throw descriptionError([{ path: [], says: `is larger than ${maxBytes} bytes.` }], 'The description');
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, logLevel: 'silent' });
   const problems = [...document.errors, ...document.warnings].map(({ pos, message }) => ({

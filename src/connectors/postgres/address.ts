@@ -8,7 +8,7 @@ export type Lookup = (host: string) => Promise<{ address: string }[]>;
 const lookupAll: Lookup = (host) => systemLookup(host, { all: true, verbatim: true });
 
 /** More than these are not tried. */
-const mostAddresses = 4;
+const maxAddresses = 4;
 
 /**
  * The addresses of a host, checked. The caller connects to one of these and asks for none again: a name server could
@@ -25,7 +25,7 @@ export async function addressesOf(
     throw new PermanentError(
       `config.host "${host}" is at ${inside}, which is not an address of the public internet. If connections may reach into your own network, make the connector with postgres({ network: 'any' }).`,
     );
-  return found.slice(0, mostAddresses);
+  return found.slice(0, maxAddresses);
 }
 
 async function resolved(host: string, lookup: Lookup): Promise<string[]> {

@@ -39,8 +39,8 @@ export interface PostgresOptions {
 
 const defaultLookback = { seconds: 300, rows: 1000 };
 /** A run that finds nothing new looks at so many pages before it lets others have its slot. */
-const mostStatements = 20;
-const mostUnplaced = 1000;
+const maxStatements = 20;
+const maxUnplaced = 1000;
 
 type TableContext = SyncContext<TableCursor, TableConfig>;
 type Walk = NonNullable<TableCursor['walk']>;
@@ -100,11 +100,11 @@ async function beginWalk(
   if (!table.hasIndex)
     log.warn(`No index begins with "${table.cursor.name}": every page sorts the whole table. ${table.index}`);
   if (table.cursor.isNullable) {
-    const [nulls] = await ask<{ count: number }>(query, unplaced(table, mostUnplaced));
+    const [nulls] = await ask<{ count: number }>(query, unplaced(table, maxUnplaced));
     const count = nulls?.count ?? 0;
     if (count > 0)
       log.warn(
-        `${count}${count === mostUnplaced ? ' or more' : ''} rows are skipped: their "${table.cursor.name}" is NULL.`,
+        `${count}${count === maxUnplaced ? ' or more' : ''} rows are skipped: their "${table.cursor.name}" is NULL.`,
       );
   }
   const [now] = await ask<Standing>(query, standing(table, isTime(table)));
@@ -138,7 +138,7 @@ async function readOn(
   const signals: Signal[] = [];
   let { at } = walk;
   let bytes = 0;
-  for (let statements = 0; statements < mostStatements; statements++) {
+  for (let statements = 0; statements < maxStatements; statements++) {
     const request = {
       after: at,
       begin: walk.begin,

@@ -153,12 +153,12 @@ async function missingTable(query: Query, name: TableName): Promise<string> {
   )}`;
 }
 
-const mostListed = 30;
+const maxListed = 30;
 
 function listed(wanted: string, names: string[]): string {
   const meant = nearest(wanted, names);
-  const rest = names.length > mostListed ? ` and ${names.length - mostListed} more` : '';
+  const rest = names.length > maxListed ? ` and ${names.length - maxListed} more` : '';
   const all =
-    names.length === 0 ? 'There is none.' : `There are: ${names.slice(0, mostListed).join(', ')}${rest}.`;
+    names.length === 0 ? 'There is none.' : `There are: ${names.slice(0, maxListed).join(', ')}${rest}.`;
   return meant ? `Did you mean "${meant}"? ${all}` : all;
 }

@@ -38,7 +38,7 @@ export type TableCursor = z.output<typeof cursorSchema>;
 export type Standing = z.output<typeof standingSchema>;
 
 /** More make re-reading start a little earlier than it must; a cursor stays small. */
-const mostWalks = 16;
+const maxWalks = 16;
 
 /** Where a walk begins: after this value less the lookback, or with the first row. */
 export interface Start {
@@ -77,6 +77,6 @@ export function ended(cursor: TableCursor, walk: Standing & { at: string[] | nul
   const oldest = decided(walks, walk.xmin);
   const kept = oldest ? walks.slice(walks.indexOf(oldest)) : walks;
   // Without one in the middle an earlier one is taken in its place, which reads more and loses nothing.
-  if (kept.length > mostWalks) kept.splice(1, 1);
+  if (kept.length > maxWalks) kept.splice(1, 1);
   return { of: cursor.of, watermark: walk.at ?? cursor.watermark, walks: kept, xmin: walk.xmin };
 }

@@ -16,7 +16,7 @@ import {
 } from '../../connector-kit/index.ts';
 import { SynclineError } from '../../contract/errors.ts';
 import { readFeed } from './feed.ts';
-import { mostItems } from './item.ts';
+import { maxItems } from './item.ts';
 import { newsOf } from './signals.ts';
 
 export interface RssOptions {
@@ -30,17 +30,17 @@ export interface RssOptions {
 
 const megabyte = 1024 * 1024;
 /** With these, cursors of the most and longest addresses fit into what a cursor may have. */
-const [mostFeeds, longestUrl, mostKnown] = [50, 1000, 4000];
+const [maxFeeds, maxUrl, maxKnown] = [50, 1000, 4000];
 
 const address = z
   .url({ protocol: /^https?$/, error: 'must be an address that begins with http:// or https://' })
-  .max(longestUrl)
+  .max(maxUrl)
   .refine((url) => URL.canParse(url) && new URL(url).username === '', {
     error: 'must not hold a user name; give the connection a credential instead',
   });
 
 const configSchema = z
-  .object({ url: address.optional(), urls: z.array(address).min(1).max(mostFeeds).optional() })
+  .object({ url: address.optional(), urls: z.array(address).min(1).max(maxFeeds).optional() })
   .refine(({ url, urls }) => (url === undefined) !== (urls === undefined), {
     error: 'must have either url, or urls for several feeds',
   })
@@ -98,10 +98,10 @@ export function rss({
     if (!answer) return { signals: [] };
 
     const { title, items } = readFeed(answer.text, answer.url);
-    if (items.length > mostItems)
-      context.log.warn(`${url} has more than ${mostItems} items; the others are left out.`);
-    const { signals, known } = newsOf({ url, title, items: items.slice(0, mostItems) }, cursor?.known ?? {}, {
-      most: Math.floor(mostKnown / urls.length),
+    if (items.length > maxItems)
+      context.log.warn(`${url} has more than ${maxItems} items; the others are left out.`);
+    const { signals, known } = newsOf({ url, title, items: items.slice(0, maxItems) }, cursor?.known ?? {}, {
+      most: Math.floor(maxKnown / urls.length),
       seenAt: context.job.scheduledAt,
     });
     const tags = validators.toCursor();

@@ -24,10 +24,10 @@ interface Enclosure {
 }
 
 /** More than any feed that is meant to be read; what is beyond is not even looked at. */
-export const mostItems = 20_000;
+export const maxItems = 20_000;
 
 /** One more, so that it can be told that there are too many. */
-export const firstItems = <T>(items: readonly T[]): T[] => items.slice(0, mostItems + 1);
+export const firstItems = <T>(items: readonly T[]): T[] => items.slice(0, maxItems + 1);
 
 export interface Feed {
   title: string | null;
@@ -48,7 +48,7 @@ export interface Found {
   enclosures?: { url: string | undefined; type: string | undefined; bytes: string | number | undefined }[];
 }
 
-const mostListed = 100;
+const maxListed = 100;
 
 /** Addresses become whole ones, times instants, lists lists without repetitions. */
 export function itemOf(found: Found, base: string): Item {
@@ -77,7 +77,7 @@ export function addressOf(text: string | undefined, base: string): string | unde
 const distinct = (texts: (string | undefined)[] = []) =>
   [...new Set(texts.map((text) => text?.trim()).filter((text): text is string => !!text))].slice(
     0,
-    mostListed,
+    maxListed,
   );
 
 function enclosuresOf(found: NonNullable<Found['enclosures']>, base: string): Enclosure[] {
@@ -88,5 +88,5 @@ function enclosuresOf(found: NonNullable<Found['enclosures']>, base: string): En
     if (url === undefined || byUrl.has(url)) continue;
     byUrl.set(url, { url, type: type ?? null, bytes: Number.isSafeInteger(size) && size > 0 ? size : null });
   }
-  return [...byUrl.values()].slice(0, mostListed);
+  return [...byUrl.values()].slice(0, maxListed);
 }

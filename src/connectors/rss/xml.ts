@@ -27,9 +27,9 @@ const prefixes: Record<string, string> = {
 };
 
 /** No feed is nested so deeply; what is, is meant to keep a parser busy. */
-const mostDepth = 100;
+const maxDepth = 100;
 /** Fifty for each of the items that are read at most: more are meant to fill the memory. */
-const mostElements = 1_000_000;
+const maxElements = 1_000_000;
 
 /** What prefixes stand for. */
 interface Namespaces {
@@ -54,8 +54,8 @@ export function parseXml(text: string): Element | undefined {
   const parser = new Parser(
     {
       onopentag(rawName, rawAttributes) {
-        if (open.length >= mostDepth) throw new PermanentError('The feed is nested too deeply to be one.');
-        if (++elements > mostElements) throw new PermanentError('The feed has too many elements to be one.');
+        if (open.length >= maxDepth) throw new PermanentError('The feed is nested too deeply to be one.');
+        if (++elements > maxElements) throw new PermanentError('The feed has too many elements to be one.');
         const parent = open.at(-1);
         const namespaces = namespacesOf(rawAttributes, parent?.namespaces);
         const element: Element = {

@@ -53,12 +53,12 @@ export function streamsOf(catalog: unknown): CatalogStream[] {
 const namesOf = ({ tap_stream_id: id, stream }: CatalogStream): string[] =>
   [id, stream].filter((name) => typeof name === 'string');
 
-const mostListed = 50;
+const maxListed = 50;
 
 function listed(streams: CatalogStream[]): string {
   const names = streams.map((stream) => namesOf(stream)[0] ?? '?').sort();
-  const rest = names.length > mostListed ? ` and ${names.length - mostListed} more` : '';
-  return `${names.slice(0, mostListed).join(', ')}${rest}`;
+  const rest = names.length > maxListed ? ` and ${names.length - maxListed} more` : '';
+  return `${names.slice(0, maxListed).join(', ')}${rest}`;
 }
 
 /** In the metadata, and in the schema, where taps of the first days look. */

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { PermanentError, type Signal, type SyncResult } from '../../connector-kit/index.ts';
-import { isEmptyState, mostEnds, type TapCursor } from './cursor.ts';
+import { isEmptyState, maxEnds, type TapCursor } from './cursor.ts';
 import { parseMessage, type RecordMessage, type SchemaMessage } from './message.ts';
 import { hashOf, type RecordMap, signalOf } from './signal.ts';
 
@@ -10,8 +10,8 @@ export interface PageLimits {
   /** … or after so many bytes of output. */
   pageBytes: number;
   /** What is held at most while no STATE comes: more could not be stored at once. */
-  mostRecords: number;
-  mostBytes: number;
+  maxRecords: number;
+  maxBytes: number;
 }
 
 export interface Collector {
@@ -35,7 +35,7 @@ interface Checkpoint {
 }
 
 /** More names than any tap has streams. */
-const mostStreams = 10_000;
+const maxStreams = 10_000;
 
 const schemaless = (stream: string): SchemaMessage => ({ type: 'SCHEMA', stream, keys: [], bookmarks: [] });
 
@@ -60,8 +60,8 @@ export function createCollector(
 
   function takeSchema(message: SchemaMessage): void {
     streams.set(message.stream, message);
-    if (streams.size > mostStreams)
-      throw new PermanentError(`The tap has more than ${mostStreams} streams; select fewer.`);
+    if (streams.size > maxStreams)
+      throw new PermanentError(`The tap has more than ${maxStreams} streams; select fewer.`);
   }
 
   function takeRecord(message: RecordMessage): void {
@@ -90,10 +90,10 @@ export function createCollector(
   }
 
   function checkSize(): void {
-    if (records <= limits.mostRecords && bytes <= limits.mostBytes) return;
+    if (records <= limits.maxRecords && bytes <= limits.maxBytes) return;
     isFull = true;
     if (checkpoint?.isNew) return;
-    const size = `${limits.mostRecords} records or ${Math.round(limits.mostBytes / 1024 / 1024)} MB`;
+    const size = `${limits.maxRecords} records or ${Math.round(limits.maxBytes / 1024 / 1024)} MB`;
     throw new PermanentError(
       startsOver
         ? `The tap starts over whenever it is stopped, and has more than ${size}: it cannot be read in pages. Select fewer streams, or a later start.`
@@ -121,7 +121,7 @@ export function createCollector(
       if (!checkpoint?.isNew) return undefined;
       const walk = {
         ...(first !== undefined && { first }),
-        ends: [...ends, checkpoint.hash].slice(-mostEnds),
+        ends: [...ends, checkpoint.hash].slice(-maxEnds),
         ...(failed && { failed }),
       };
       return {

@@ -20,7 +20,7 @@ export const cursorSchema = z.object({
 export type TapCursor = z.output<typeof cursorSchema>;
 
 /** One would do for a tap that always says the same; these are for those that do not. */
-export const mostEnds = 32;
+export const maxEnds = 32;
 
 /** Whether a STATE says anything at all: an empty one must not replace one that does. */
 export function isEmptyState(value: unknown): boolean {

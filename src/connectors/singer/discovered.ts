@@ -1,7 +1,7 @@
 import { systemPorts } from '../../platform/ports.ts';
 
 /** A catalog may be some megabytes; these bound what a process holds on to. */
-const mostCatalogs = 16;
+const maxCatalogs = 16;
 /** New streams and columns are noticed within the hour. */
 const freshMs = 60 * 60 * 1000;
 
@@ -22,7 +22,7 @@ export function createDiscovered(): Discovered {
       catalogs.delete(key);
       catalogs.set(key, { catalog, atMs: systemPorts.monotonicMs() });
       const [oldest] = catalogs.keys();
-      if (catalogs.size > mostCatalogs && oldest !== undefined) catalogs.delete(oldest);
+      if (catalogs.size > maxCatalogs && oldest !== undefined) catalogs.delete(oldest);
     },
   };
 }

@@ -4,7 +4,7 @@ import { type StreamChoice, selectStreams, streamsOf } from './catalog.ts';
 import type { Discovered } from './discovered.ts';
 import { runTap, type TapRunOptions } from './run.ts';
 
-const mostCatalogBytes = 16 * 1024 * 1024;
+const maxCatalogBytes = 16 * 1024 * 1024;
 
 interface CatalogOptions {
   command: readonly string[];
@@ -35,13 +35,13 @@ export async function catalogFor(
 /** The catalog that the tap prints, which may go over many lines. */
 async function discover(run: TapRunOptions): Promise<unknown> {
   let json = '';
-  const end = await runTap({ ...run, mostLineBytes: mostCatalogBytes }, (line) => {
+  const end = await runTap({ ...run, maxLineBytes: maxCatalogBytes }, (line) => {
     json += `${line}\n`;
-    return json.length <= mostCatalogBytes;
+    return json.length <= maxCatalogBytes;
   });
   if (end.how === 'failed') throw end.error;
   if (end.how === 'stopped')
-    throw new PermanentError(`The catalog of the tap has more than ${mostCatalogBytes} bytes.`);
+    throw new PermanentError(`The catalog of the tap has more than ${maxCatalogBytes} bytes.`);
   try {
     const catalog: unknown = JSON.parse(json);
     streamsOf(catalog);

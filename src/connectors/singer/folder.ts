@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { isObject } from '../../values/is-object.ts';
 
 /** More than any configuration; what is larger is no configuration. */
-const mostConfigBytes = 1024 * 1024;
+const maxConfigBytes = 1024 * 1024;
 
 export interface TapFolder {
   path: string;
@@ -30,7 +30,7 @@ export async function makeFolder(): Promise<TapFolder> {
         const file = join(path, name);
         const found = await lstat(file);
         // Not a pipe, for example, which would never end.
-        if (!found.isFile() || found.size > mostConfigBytes) return undefined;
+        if (!found.isFile() || found.size > maxConfigBytes) return undefined;
         const json: unknown = JSON.parse(await readFile(file, 'utf8'));
         return isObject(json) ? json : undefined;
       } catch {

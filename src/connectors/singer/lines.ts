@@ -13,13 +13,13 @@ export class LineTooLongError extends Error {
 const newline = 0x0a;
 
 /** Lines are decoded whole: a character may be cut in two where a chunk ends. */
-export function createLineSplitter(mostBytes: number): LineSplitter {
+export function createLineSplitter(maxBytes: number): LineSplitter {
   let pieces: Buffer[] = [];
   let held = 0;
 
   function hold(piece: Buffer): void {
     held += piece.length;
-    if (held > mostBytes) throw new LineTooLongError(`A line is longer than ${mostBytes} bytes.`);
+    if (held > maxBytes) throw new LineTooLongError(`A line is longer than ${maxBytes} bytes.`);
     if (piece.length > 0) pieces.push(piece);
   }
 

@@ -69,9 +69,9 @@ function texts(value: unknown): string[] | undefined {
   return isRight ? value : undefined;
 }
 
-const longestExcerpt = 80;
+const maxExcerpt = 80;
 
 function excerpt(line: string): string {
-  const cut = line.length > longestExcerpt ? `${line.slice(0, longestExcerpt)}…` : line;
+  const cut = line.length > maxExcerpt ? `${line.slice(0, maxExcerpt)}…` : line;
   return plain(JSON.stringify(cut));
 }

@@ -8,7 +8,7 @@ export interface TapRunOptions extends TapOptions {
   abortSignal: AbortSignal;
   log: Logger;
   redact: (text: string) => string;
-  mostLineBytes: number;
+  maxLineBytes: number;
   /** What the end of stderr looks like when the credentials are refused. */
   unauthorized?: RegExp | undefined;
 }
@@ -28,7 +28,7 @@ export async function runTap(options: TapRunOptions, take: (line: string) => boo
   const stop = () => void tap.stop();
   abortSignal.addEventListener('abort', stop, { once: true });
   try {
-    const splitter = createLineSplitter(options.mostLineBytes);
+    const splitter = createLineSplitter(options.maxLineBytes);
     const takeAll = (lines: string[]) => lines.every(take);
     if (await wasStopped(tap.stdout, (chunk) => takeAll(splitter.push(chunk)))) return { how: 'stopped' };
     const end = await tap.ended;

@@ -57,13 +57,13 @@ export interface SingerOptions {
   /** … or so many bytes of output, 8 MB unless given. */
   pageBytes?: number | undefined;
   /** The longest line, 8 MB unless given. */
-  mostLineBytes?: number | undefined;
+  maxLineBytes?: number | undefined;
   /** How long a tap may take to end after SIGTERM, 5 s unless given. */
   graceSeconds?: number | undefined;
 }
 
 /** What the engine can store at once; see the limits of a page. Lines are a little longer than what is stored of them. */
-const most = { mostRecords: 100_000, mostBytes: 32 * 1024 * 1024 };
+const most = { maxRecords: 100_000, maxBytes: 32 * 1024 * 1024 };
 
 /** Without a schema of the author's, no key of a tenant's reaches the tap. */
 const noConfig = z.record(z.string(), z.unknown()).superRefine((config, { addIssue }) => {
@@ -178,7 +178,7 @@ function tapRun(
     },
     folder: path,
     graceMs: (options.graceSeconds ?? 5) * 1000,
-    mostLineBytes: options.mostLineBytes ?? 8 * 1024 * 1024,
+    maxLineBytes: options.maxLineBytes ?? 8 * 1024 * 1024,
     unauthorized: options.unauthorized,
     abortSignal,
     log,

@@ -3,10 +3,10 @@ import type { Logger } from 'pino';
 import { createLineSplitter } from './lines.ts';
 
 /** What of a run's stderr goes to the log; a tap that says more is still read, so that it does not stand still. */
-const mostLines = 1000;
+const maxLines = 1000;
 /** What an error repeats. */
 const lastLines = 5;
-const longestTail = 800;
+const maxTail = 800;
 
 export interface TapLog {
   /** The last lines, for an error. */
@@ -24,13 +24,12 @@ export function followStderr(stream: Readable, log: Logger, redact: (text: strin
     last.push(raw);
     if (last.length > lastLines) last.shift();
     lines++;
-    if (lines <= mostLines) log[levelOf(raw)](redact(raw));
-    else if (lines === mostLines + 1)
-      log.warn(`The tap has written ${mostLines} lines; the rest is left out.`);
+    if (lines <= maxLines) log[levelOf(raw)](redact(raw));
+    else if (lines === maxLines + 1) log.warn(`The tap has written ${maxLines} lines; the rest is left out.`);
   }
 
   return {
-    tail: () => last.map(redact).join(' | ').slice(-longestTail),
+    tail: () => last.map(redact).join(' | ').slice(-maxTail),
     ended: new Promise((resolve) => {
       const splitter = createLongLineSplitter();
       stream.on('data', (chunk: Buffer) => splitter(chunk).forEach(take));
@@ -45,14 +44,14 @@ export function followStderr(stream: Readable, log: Logger, redact: (text: strin
 
 /** A line without an end is cut where it gets too long: here nothing depends on it. */
 function createLongLineSplitter(): (chunk: Buffer) => string[] {
-  const mostBytes = 64 * 1024;
-  let splitter = createLineSplitter(mostBytes);
+  const maxBytes = 64 * 1024;
+  let splitter = createLineSplitter(maxBytes);
   return (chunk) => {
     try {
       return splitter.push(chunk);
     } catch {
-      splitter = createLineSplitter(mostBytes);
-      return [chunk.subarray(0, mostBytes).toString()];
+      splitter = createLineSplitter(maxBytes);
+      return [chunk.subarray(0, maxBytes).toString()];
     }
   };
 }

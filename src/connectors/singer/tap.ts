@@ -31,7 +31,7 @@ export interface Tap {
 }
 
 /** A daemon that says something every now and then does not hold up a run for ever. */
-const mostRounds = 10;
+const maxRounds = 10;
 
 /** Starts a tap without a shell, as the head of a process group of its own. */
 export function startTap(options: TapOptions): Tap {
@@ -60,7 +60,7 @@ export function startTap(options: TapOptions): Tap {
     const closed = new AbortController();
     void Promise.all([closing(child.stdout), closing(child.stderr)]).then(() => closed.abort());
     let before = -1;
-    for (let rounds = 0; rounds < mostRounds && !closed.signal.aborted; rounds++) {
+    for (let rounds = 0; rounds < maxRounds && !closed.signal.aborted; rounds++) {
       const now = bytesOf(child);
       if (now === before) break;
       before = now;

@@ -51,9 +51,9 @@ export interface ChannelChoice {
 /** Slack gives names to messages on many machines: one may appear a little after another that is newer. */
 const lateSeconds = 60;
 /** So that two hundred channels fit into a cursor; a thread that is left out is read once more. */
-const mostRecent = 10;
+const maxRecent = 10;
 /** Page cursors that expire again and again must not make a run go round for ever. */
-const mostRestarts = 3;
+const maxRestarts = 3;
 
 type Result = SyncResult<ChannelCursor>;
 
@@ -129,7 +129,7 @@ export async function readChannel(
   function restarted(error: unknown): Result {
     const restarts = (cursor.restarts ?? 0) + 1;
     const start = standing(watermark, repliesUntil, cursor.recent);
-    if (restarts > mostRestarts) {
+    if (restarts > maxRestarts) {
       log.warn(`${channel}: page cursors expired ${restarts} times in one walk; the next run tries again.`);
       return { signals: [], nextCursor: start };
     }
@@ -150,7 +150,7 @@ function recentOf(states: Record<string, string>, until: string | undefined): Ch
     const latest = timestamp.safeParse(state.split('/')[0]).data;
     return latest !== undefined && isLater(latest, since);
   });
-  return recent.length === 0 ? undefined : Object.fromEntries(recent.slice(0, mostRecent));
+  return recent.length === 0 ? undefined : Object.fromEntries(recent.slice(0, maxRecent));
 }
 
 /** A cursor between two walks. */

@@ -17,7 +17,7 @@ export interface Range {
 
 /** So many runs are in sight when nobody asked for a certain time. */
 const runsInSight = 14;
-const leastSpanMs = 120_000;
+const minSpanMs = 120_000;
 
 export function rangeOf(
   jobs: Job[],
@@ -25,8 +25,8 @@ export function rangeOf(
   backMs: number | undefined,
   nowMs: number,
 ): Range {
-  const oldest = timeOf(jobs[Math.min(jobs.length, runsInSight) - 1]?.scheduled_at) ?? nowMs - leastSpanMs;
-  const from = backMs === undefined ? Math.min(oldest, nowMs - leastSpanMs) : nowMs - backMs;
+  const oldest = timeOf(jobs[Math.min(jobs.length, runsInSight) - 1]?.scheduled_at) ?? nowMs - minSpanMs;
+  const from = backMs === undefined ? Math.min(oldest, nowMs - minSpanMs) : nowMs - backMs;
   const ends = (schedule?.runs ?? []).map(({ latest }) => timeOf(latest) ?? 0);
   const retry = Math.max(0, ...jobs.filter(isWaiting).map(({ retry_after }) => timeOf(retry_after) ?? 0));
   // What is to come takes a third of the room at most: the past has more to tell.

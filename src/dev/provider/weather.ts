@@ -9,7 +9,7 @@ export interface Trouble {
 
 const spellMs = 15_000;
 /** One in so many spells is broken, and one limited: at a run a minute, two dozen accounts meet about one of each a minute. */
-const usualRarity = 20;
+const defaultRarity = 20;
 /** Thousands would meet so many that nothing else could be seen. */
 const loadRarity = 300;
 
@@ -25,7 +25,7 @@ export function troubleAt(
   const spell = Math.floor(nowMs / spellMs);
   const untilMs = (spell + 1) * spellMs;
   const chance = (name: string, about: string) =>
-    hash(provider, name, spell, about) % (2 * (isLoad(name) ? loadRarity : usualRarity));
+    hash(provider, name, spell, about) % (2 * (isLoad(name) ? loadRarity : defaultRarity));
   if (chance(account, 'trouble') < 2) return { kind: 'broken', untilMs };
   const limited = chance(holder, 'limit');
   if (limited === 0) return { kind: 'too fast', untilMs };

@@ -1,5 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { fedSignalJson } from '../../api/index.ts';
+import { feedSignalJson } from '../../api/index.ts';
 import type { App } from '../context.ts';
 import { flagInQuery, given, id, pageQuery, provider, strict, text, wholeInQuery } from '../parts.ts';
 import type { Slots } from '../request-limit.ts';
@@ -70,7 +70,7 @@ export function feedRoutes(app: App, streams: Slots, signal: AbortSignal | undef
             return found;
           },
         );
-        const items = page.items.map((item) => fedSignalJson(item, { payload }));
+        const items = page.items.map((item) => feedSignalJson(item, { payload }));
         return c.json({ items, next_cursor: page.nextCursor }, 200);
       } finally {
         gone.release();

@@ -41,18 +41,18 @@ export interface HolderRow {
   since: Date | null;
 }
 
-const mostShown = 10;
+const maxShown = 10;
 
 /** Sessions in a transaction since before `before`, prepared transactions as old, and replication slots that nobody reads from. */
 export function findHolders(tx: Queryable, before: Date): Promise<HolderRow[]> {
   return tx.query<HolderRow>(
     `(SELECT 'session' AS kind, pid::text AS name, coalesce(nullif(application_name, ''), usename, '?') AS owner, xact_start AS since
-      FROM pg_stat_activity WHERE backend_type = 'client backend' AND xact_start < $1 AND pid <> pg_backend_pid() ORDER BY xact_start LIMIT ${mostShown})
+      FROM pg_stat_activity WHERE backend_type = 'client backend' AND xact_start < $1 AND pid <> pg_backend_pid() ORDER BY xact_start LIMIT ${maxShown})
      UNION ALL
-     (SELECT 'prepared', gid, owner::text, prepared FROM pg_prepared_xacts WHERE prepared < $1 ORDER BY prepared LIMIT ${mostShown})
+     (SELECT 'prepared', gid, owner::text, prepared FROM pg_prepared_xacts WHERE prepared < $1 ORDER BY prepared LIMIT ${maxShown})
      UNION ALL
      (SELECT 'slot', slot_name::text, slot_type, NULL FROM pg_replication_slots
-      WHERE NOT active AND (xmin IS NOT NULL OR catalog_xmin IS NOT NULL) LIMIT ${mostShown})`,
+      WHERE NOT active AND (xmin IS NOT NULL OR catalog_xmin IS NOT NULL) LIMIT ${maxShown})`,
     [before],
   );
 }

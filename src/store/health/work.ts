@@ -108,7 +108,7 @@ export async function sampleConnections(
 }
 
 /** How long the first of the jobs that could run has waited, of each provider that has some. */
-export async function longestWaits(
+export async function maxWaits(
   tx: Queryable,
   providers: readonly string[],
   before: Date,

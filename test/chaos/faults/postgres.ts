@@ -36,12 +36,12 @@ const postgresFast: Fault = {
 /** Goes on until the fleet complains of it, and a while longer; returns whether it did. */
 async function untilHeard({ fleet, chance }: World, trouble: RegExp): Promise<boolean> {
   const before = fleet.heard(trouble);
-  const endsAt = Date.now() + longestMs;
+  const endsAt = Date.now() + maxMs;
   await delay(1000 + chance.below(2000));
   while (fleet.heard(trouble) === before && Date.now() < endsAt) await delay(50);
   return fleet.heard(trouble) > before;
 }
-const longestMs = 10_000;
+const maxMs = 10_000;
 
 const readOnly: Fault = {
   kind: 'read-only',

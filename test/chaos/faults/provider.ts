@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Trouble } from '../provider.ts';
 import type { Fault } from '../world.ts';
 
-const longestMs = 10_000;
+const maxMs = 10_000;
 
 /** For a while, and at least until somebody has met it. */
 function trouble(kind: Trouble): Fault {
@@ -12,7 +12,7 @@ function trouble(kind: Trouble): Fault {
     strike: async ({ provider, chance }) => {
       const before = provider.troubled();
       provider.trouble = { kind, percent: 20 + chance.below(60) };
-      const endsAt = Date.now() + longestMs;
+      const endsAt = Date.now() + maxMs;
       await delay(1000 + chance.below(2000));
       while (provider.troubled() === before && Date.now() < endsAt) await delay(100);
       provider.trouble = undefined;

@@ -25,8 +25,8 @@ const connectionsTaken: Fault = {
       const isHeard = () => fleet.heard(troubles['no connection left']) > before;
       const hogs: pg.Client[] = [];
       const beganAt = Date.now();
-      const leastMs = 1500 + chance.below(2000);
-      const isOver = (ms: number) => ms > mostMs || (ms > leastMs && isHeard());
+      const minMs = 1500 + chance.below(2000);
+      const isOver = (ms: number) => ms > maxMs || (ms > minMs && isHeard());
       try {
         await postgres.sql(`SELECT pg_terminate_backend(pid) FROM ${ofTheFleet}`);
         while (!isOver(Date.now() - beganAt)) {
@@ -40,7 +40,7 @@ const connectionsTaken: Fault = {
       return isHeard() ? 1 : 0;
     }),
 };
-const mostMs = 10_000;
+const maxMs = 10_000;
 
 /** Locks that somebody takes and keeps: of rows, or of a whole table. */
 const locks = [

@@ -145,7 +145,7 @@ describe('http: answers that are no pages', () => {
       { errors: [{ status: 410, means: 'cursor_expired' }] },
     );
     api.before = (_n, { searchParams }) => (searchParams.has('after') ? { status: 410 } : undefined);
-    const runs = await connection.sync({ mostRuns: 5 });
+    const runs = await connection.sync({ maxRuns: 5 });
     expect(runs.at(-1)).toMatchObject({ outcome: 'failed', error: { kind: 'permanent' } });
     expect(api.requests.length).toBeLessThan(10);
   });
@@ -195,7 +195,7 @@ describe('http: paginations that lead astray', () => {
   it.each([1, 2, 3, 7])('http: a circle of %i pages ends with an error, not in a loop', async (length) => {
     const { api, connection } = await connected({ pagination: 'cursor', sort: 'none' });
     api.before = (n) => page(n, { meta: { next: `token-${n % length}`, has_more: true } });
-    const runs = await connection.sync({ mostRuns: 20 });
+    const runs = await connection.sync({ maxRuns: 20 });
     expect(runs.at(-1)?.error?.message).toMatch(/leads in a circle/);
     expect(api.requests.length).toBeLessThan(60);
   });
@@ -215,7 +215,7 @@ describe('http: paginations that lead astray', () => {
         body: { data: { items: records }, meta: { next: `token-${n}`, has_more: true } },
       };
     };
-    const runs = await connection.sync({ mostRuns: 20 });
+    const runs = await connection.sync({ maxRuns: 20 });
     expect(runs.at(-1)?.error?.message).toMatch(/too far/);
     expect(api.requests).toHaveLength(6);
   });
@@ -237,7 +237,7 @@ describe('http: paginations that lead astray', () => {
     for (const pagination of ['page', 'offset'] as const) {
       const { api, connection } = await connected({ pagination, sort: 'none' });
       api.before = () => page(1, {});
-      expect((await connection.sync({ mostRuns: 20 })).at(-1)?.error?.message).toMatch(
+      expect((await connection.sync({ maxRuns: 20 })).at(-1)?.error?.message).toMatch(
         /same records again and again/,
       );
       expect(api.requests.length).toBeLessThan(20);

@@ -26,7 +26,7 @@ export interface FakeGithub {
   /** After an answer was made, and before it is sent. */
   meanwhile: ((path: string, n: number) => void) | undefined;
   /** Smaller than 100, for walks of many pages over few items. */
-  mostPerPage: number;
+  maxPerPage: number;
 }
 
 export interface Trouble {
@@ -85,7 +85,7 @@ async function startGithub(): Promise<{ github: FakeGithub; stop: () => Promise<
     revoke: (token) => void revoked.add(token),
     trouble: undefined,
     meanwhile: undefined,
-    mostPerPage: 100,
+    maxPerPage: 100,
   };
 
   /** The budget of an hour that begins with the first request of it. */
@@ -160,7 +160,7 @@ async function startGithub(): Promise<{ github: FakeGithub; stop: () => Promise<
   }
 
   function paged(url: URL, { items, show }: NonNullable<ReturnType<typeof replyOf>['pages']>) {
-    const size = Math.min(Number(url.searchParams.get('per_page') ?? 30), 100, github.mostPerPage);
+    const size = Math.min(Number(url.searchParams.get('per_page') ?? 30), 100, github.maxPerPage);
     const number = Number(url.searchParams.get('page') ?? 1);
     const last = Math.ceil(items.length / size);
     const linked = (page: number, relation: string) => {

@@ -24,7 +24,7 @@ const parameters: Record<string, string[]> = {
 };
 
 /** In memory, and as strict as the documentation. */
-export async function startSlack({ token = 'xoxb-token', mostObjects = 999 } = {}) {
+export async function startSlack({ token = 'xoxb-token', maxObjects = 999 } = {}) {
   const channels = new Map<string, Map<string, StoredMessage>>();
   const parents = new Set<string>();
   const tokens = new Map<string, PageToken>();
@@ -66,7 +66,7 @@ export async function startSlack({ token = 'xoxb-token', mostObjects = 999 } = {
       .filter((message) => (thread === undefined ? isTopLevel(message) : rootOf(message) === thread))
       .filter((message) => message.ts === thread || isWithin(message.ts, query))
       .sort((a, b) => (a.ts < b.ts === isForward ? -1 : 1));
-    return page(all, messages, query, Math.min(limit, mostObjects), isForward);
+    return page(all, messages, query, Math.min(limit, maxObjects), isForward);
   }
 
   function page(
