@@ -1,11 +1,24 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
 
-/** They take the whole machine, and time how long it takes to recover: they run when everything else is done. */
-const alone = ['test/chaos/**/*.test.ts', 'test/simulation/**/*.test.ts'];
+/** Need no Postgres. */
+const unit = ['test/**/*.unit.test.ts'];
+/** Use the whole machine and time its recovery, so they run last. */
+const whole = ['test/chaos/**/*.test.ts', 'test/simulation/**/*.test.ts'];
+
+/** `npm run verify` repeats only the tests whose size changes. */
+const isFullSize = process.env['TEST_SIZE'] === 'full';
+const isSized = (file: string) =>
+  file.endsWith('.test.ts') && /support\/size\.ts|fuzz-rounds\.ts/.test(readFileSync(`test/${file}`, 'utf8'));
+const sized = () =>
+  readdirSync('test', { recursive: true, encoding: 'utf8' })
+    .filter(isSized)
+    .map((file) => `test/${file}`);
+
+const postgres = { globalSetup: ['test/support/postgres.ts'] };
 
 export default defineConfig({
   test: {
-    globalSetup: ['test/support/postgres.ts'],
     setupFiles: ['test/support/seed.ts'],
     // Generous, because a shared machine may be slow; no test waits for time to pass.
     testTimeout: 120_000,
@@ -13,18 +26,29 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        // Files mostly wait for Postgres and for processes of their own, so more run at once than there are cores.
         test: {
-          name: 'parts',
-          include: ['test/**/*.test.ts'],
-          exclude: alone,
-          maxWorkers: 4,
+          name: 'unit',
+          include: isFullSize ? [] : unit,
+          isolate: false,
+          maxWorkers: 2,
           sequence: { groupOrder: 0 },
         },
       },
       {
         extends: true,
-        test: { name: 'whole', include: alone, maxWorkers: 2, sequence: { groupOrder: 1 } },
+        // Files mostly wait for Postgres and for processes of their own, so more run in parallel than there are cores.
+        test: {
+          ...postgres,
+          name: 'database',
+          include: isFullSize ? sized() : ['test/**/*.test.ts'],
+          exclude: [...whole, ...unit],
+          maxWorkers: 4,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        extends: true,
+        test: { ...postgres, name: 'whole', include: whole, maxWorkers: 2, sequence: { groupOrder: 2 } },
       },
     ],
   },

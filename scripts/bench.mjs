@@ -1,13 +1,13 @@
-// Runs bench/main.ts on the Node that the bench package brings along, after installing that package if its lock has changed.
+// Runs bench/main.ts with the Node of the bench package; installs that package if its lock file changed.
 import { spawnSync } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
 
 const lock = 'bench/package-lock.json';
-/** npm writes it at the end of an installation. */
+/** Written by npm at the end of an installation. */
 const installed = 'bench/node_modules/.package-lock.json';
 
 if (!existsSync(installed) || statSync(installed).mtimeMs < statSync(lock).mtimeMs) {
-  // Not `npm ci`: it refuses a lock without the optional packages of other systems, which no registry has to have.
+  // `npm ci` rejects a lock file that lacks optional packages of other platforms.
   run('npm', ['install', '--no-save', '--prefix', 'bench', '--no-audit', '--no-fund'], {
     shell: process.platform === 'win32',
   });

@@ -1,5 +1,5 @@
-// Compiles src/ to dist/, puts the plain-SQL migrations beside the code that reads them, and builds the dashboard.
-// With --if-stale only if something has changed since: `npm start` should not make anybody wait for nothing.
+// Compiles src/ to dist/, copies the SQL migrations and builds the dashboard.
+// With --if-stale, only if a source file is newer than the last build.
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
@@ -14,7 +14,7 @@ import {
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 
-/** Says when the build that is there began. */
+/** Holds the start time of the last build. */
 const marker = 'dist/.built';
 const sources = ['src', 'scripts', 'package.json', 'tsconfig.json', 'tsconfig.build.json'];
 
@@ -41,6 +41,6 @@ function isFresh() {
 function newestMs(path) {
   const stat = statSync(path);
   if (!stat.isDirectory()) return stat.mtimeMs;
-  // A file that was removed shows in the time of its folder.
+  // Deleting a file updates the mtime of its directory.
   return Math.max(stat.mtimeMs, ...readdirSync(path).map((name) => newestMs(join(path, name))));
 }

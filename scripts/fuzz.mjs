@@ -2,17 +2,18 @@ import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-const help = `Tries what nobody would send, return or write, much longer than the tests do, on a Postgres of its own.
+const help = `Runs the fuzz tests with more rounds than the test suite, on an embedded Postgres.
 
-  npm run fuzz -- [--requests n] [--results n] [--documents n] [--only what] [--seed n]
+  npm run fuzz -- [--requests n] [--results n] [--documents n] [--only kind] [--seed n]
 
-  --requests n    requests of one tenant to the API, half of them for what is another's (100,000)
-  --results n     what connectors return and throw, run by an engine (100,000)
-  --documents n   what others write into connections.metadata: told, placed, run and mended (100,000)
-  --only what     requests, results or documents, and nothing else
-  --seed n        where to begin; the time unless given
+  --requests n    API requests of one tenant, half of them for objects of another (default: 100000)
+  --results n     results and errors of connectors, run by an engine (default: 100000)
+  --documents n   values written to connections.metadata by others (default: 100000)
+  --only kind     run only requests, results or documents
+  --seed n        first seed (default: the current time)
 
-Every round has a seed of its own. A failure ends with the line that runs its round again. Exits with 1 where something was wrong.
+Each round has its own seed. A failure prints the command that repeats its round.
+Exit status: 0 if all rounds pass, otherwise 1.
 
 Examples:
   npm run fuzz
@@ -60,17 +61,17 @@ if (options.only !== undefined && !kinds.includes(options.only))
   fail(`--only is ${JSON.stringify(options.only)}; it must be one of ${kinds.join(', ')}.`);
 
 const counts = Object.fromEntries(kinds.map((kind) => [kind, whole(kind, options[kind] ?? '100000')]));
-const wanted = kinds.filter((kind) => counts[kind] > 0 && (options.only ?? kind) === kind);
-if (wanted.length === 0) fail('There is nothing to try.');
+const selected = kinds.filter((kind) => counts[kind] > 0 && (options.only ?? kind) === kind);
+if (selected.length === 0) fail('All counts are 0: nothing to run.');
 const env = {
   ...process.env,
   FUZZ_PROGRESS: '1',
-  ...Object.fromEntries(wanted.map((kind) => [`FUZZ_${kind.toUpperCase()}`, String(counts[kind])])),
+  ...Object.fromEntries(selected.map((kind) => [`FUZZ_${kind.toUpperCase()}`, String(counts[kind])])),
   TEST_SEED: options.seed === undefined ? 'random' : String(whole('seed', options.seed)),
 };
 const vitest = fileURLToPath(new URL('../node_modules/vitest/vitest.mjs', import.meta.url));
-const files = wanted.map((kind) => `test/hostile/fuzz-${kind}.test.ts`);
-// One after the other: each keeps a processor and a Postgres busy.
+const files = selected.map((kind) => `test/hostile/fuzz-${kind}.test.ts`);
+// Sequentially: each file saturates a CPU and a Postgres.
 const args = [vitest, 'run', '--disable-console-intercept', '--no-file-parallelism', ...files];
 const cwd = fileURLToPath(new URL('..', import.meta.url));
 const child = spawn(process.execPath, args, { cwd, env, stdio: 'inherit' });

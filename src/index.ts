@@ -8,8 +8,8 @@ export type {
   JobDetail,
   PreviewedRun,
   SchedulePreview,
+  SynclineApi,
   TriggerResult,
-  View,
 } from './api/index.ts';
 export type { BudgetStatus } from './budgets/index.ts';
 export type { AuditNote } from './caller/audit.ts';

@@ -1,5 +1,12 @@
 import type { Logger } from 'pino';
-import { type Access, createAccess, createView, explained, explainedAll, type View } from './api/index.ts';
+import {
+  type Access,
+  createAccess,
+  createView,
+  explained,
+  explainedAll,
+  type SynclineApi,
+} from './api/index.ts';
 import { createBudgetKeeper } from './budgets/index.ts';
 import type { Caller } from './caller/caller.ts';
 import { loadConfig } from './config/load.ts';
@@ -24,7 +31,7 @@ import {
   watchFailures,
 } from './runtime/index.ts';
 import { type Database, openDatabase } from './store/database.ts';
-import { explainDatabaseError, isPassing } from './store/database-errors.ts';
+import { explainDatabaseError, isTransient } from './store/database-errors.ts';
 import { repairFeed } from './store/feed-sequence.ts';
 import { gated } from './store/gated.ts';
 import { checkSchema, type MigrationResult, migrate } from './store/migrate.ts';
@@ -37,56 +44,55 @@ import { parseStored, type ReadJson } from './values/stored-json.ts';
 import { suggestion } from './values/suggest.ts';
 import { createReceiver, type Receive } from './webhooks/index.ts';
 
-/** What a process can do for the fleet. Any number of processes may have any role. */
+/** Any number of processes may run any role. */
 export const roles = ['scheduler', 'executor', 'janitor'] as const;
 export type Role = (typeof roles)[number];
 
 export interface SynclineOptions extends ConfigOptions {
-  /** What this process can sync, each made with `defineConnector`. Jobs of other providers stay queued. */
+  /** Connectors made with `defineConnector`. Jobs of other providers stay queued. */
   connectors?: readonly Connector[];
-  /** A pino logger to write to; one to standard output unless given. */
+  /** Default: pino to standard output. */
   logger?: Logger;
-  /** Where metrics and spans go; the providers registered with OpenTelemetry unless given. */
+  /** Default: the providers registered with OpenTelemetry. */
   telemetry?: TelemetryProviders;
-  /** Where time, timers and randomness come from; the system unless given. */
+  /** Default: the system's. */
   ports?: Ports;
 }
 
-/** The operator's view, and what runs the engine. */
-export interface Syncline extends View {
+/** The operator's API and the engine. */
+export interface Syncline extends SynclineApi {
   readonly config: Config;
-  /** Brings the database schema to this release's version. Safe to call from many processes at once. */
+  /** Migrates the database schema to this release. Safe to call from many processes in parallel. */
   migrate(): Promise<MigrationResult>;
-  /** Waits for the database, with growing pauses, and checks that its schema fits. */
+  /** Waits for the database with backoff and checks its schema version. */
   ready(options?: { attempts?: number }): Promise<void>;
-  /** Runs the given roles, all unless given, until `stop`. */
+  /** Runs the roles (default: all) until `stop`. */
   start(options?: { roles?: readonly Role[] }): Promise<void>;
   /**
-   * Starts nothing new, lets what is under way commit, and closes every database connection: not before `serving` has
-   * settled, if it is given, so that a server can answer what it has begun to.
+   * Lets current work commit, waits for `serving` (a server's open responses), and closes all connections.
    */
   stop(options?: { serving?: Promise<unknown> | undefined }): Promise<void>;
   /** Runs one complete scheduler tick, as of `at`. */
   tick(options?: { at?: Date }): Promise<TickResult>;
   /**
-   * Runs due jobs until nothing is due and nothing runs, or until `signal` aborts or `stop` is called. Rejects where no retry helps
-   * (a missing grant or table), and after two minutes without the database.
+   * Runs jobs until nothing is due and nothing runs. Rejects if no retry can help (a missing grant or table),
+   * and after two minutes without the database.
    */
   drain(options?: { signal?: AbortSignal }): Promise<WorkTotals>;
   /**
-   * The engine for one caller: limited to a tenant if there is one, with changes recorded under the actor's name. `json` converts
-   * stored JSON text (payloads, cursors of jobs, details of events); the default parses it.
+   * The API limited to the caller's tenant, audited under its actor. `json` converts stored JSON text;
+   * default: JSON.parse.
    */
-  as(who: Caller, json?: ReadJson): View;
-  /** Who is behind an API key or a session. */
+  as(who: Caller, json?: ReadJson): SynclineApi;
+  /** Authenticates API keys and sessions. */
   readonly access: Access;
-  /** Takes what a provider sent to a connection's webhook: for servers of one's own. */
+  /** Processes a webhook delivery, for custom servers. */
   readonly receive: Receive;
-  /** The way of a person to a provider and back, bound to one browser: for servers of one's own. */
+  /** The OAuth flow, bound to one browser, for custom servers. */
   readonly authorizations: ReturnType<typeof createStart> & { finish: ReturnType<typeof createFinish> };
-  /** Whether the database can be used, and when a scheduler last ticked. */
+  /** Schema version and last tick; rejects if the database is unusable. */
   status(): Promise<Status>;
-  /** Looks for what is wrong with the database and the fleet, and what to do about it. Writes only if asked to `fix`. */
+  /** Diagnoses the database and the fleet. Writes only with `fix`. */
   doctor(options?: { fix?: boolean }): Promise<DoctorReport>;
 }
 
@@ -94,7 +100,7 @@ export interface Status {
   schemaVersion: number;
   lastTickAt: Date | undefined;
   tickIntervalSeconds: number;
-  /** DB-6: the database's time, which `lastTickAt` is compared with. */
+  /** DB-6: the database's time, for comparison with `lastTickAt`. */
   now: Date;
 }
 
@@ -115,17 +121,16 @@ export interface Parts {
   providers?: TelemetryProviders;
 }
 
-/** How long a call of the API waits for one of the database connections that the API may use. */
 const maxApiWaitMs = 10_000;
-/** Probes give up after one to five seconds. */
+/** Health probes time out after one to five seconds. */
 const probeTimeoutMs = 2000;
 
-/** About four seconds: a database that is just restarting is back by then, and a person has not given up. */
+/** About four seconds, enough for a database restart. */
 const defaultAttempts = 5;
 
-/** Builds the engine from a configuration that has been loaded and checked. */
-export function compose({ config, log, ports: outside, connectors: given, providers }: Parts): Syncline {
-  const connectors = connectorsByProvider(given);
+export function compose(parts: Parts): Syncline {
+  const { config, log, ports: outside, providers } = parts;
+  const connectors = connectorsByProvider(parts.connectors);
   if (config.database.url === undefined) {
     throw new SynclineError('CONFIG_INVALID', 'No database is configured.', {
       hint: 'Set SYNCLINE_DATABASE_URL to a URL such as postgres://user:password@host:5432/database.',
@@ -137,14 +142,14 @@ export function compose({ config, log, ports: outside, connectors: given, provid
   const db = openDatabase(config.database, {
     ports: outside,
     onConnectionLost: (error) => {
-      // While closing, a server that goes away at the same time is no news.
+      // Expected during shutdown.
       if (!stopping.signal.aborted)
         log.debug(`an idle database connection was lost: ${describeError(error)}`);
     },
     onSkew: (skewMs) =>
       log.warn({ event: 'clock_skew', skew_seconds: Math.trunc(skewMs / 1000) }, skewMessage(skewMs)),
   });
-  // DB-6: everything below decides and numbers by the database's clock, whatever this machine's clock shows.
+  // DB-6: from here on, times and ids come from the database's clock.
   const ports: Ports = {
     ...outside,
     now: () => db.clock.nowMs(),
@@ -164,7 +169,7 @@ export function compose({ config, log, ports: outside, connectors: given, provid
     connectors,
     resources: { credentials, budgets: budgets.forRun, fetch: ports.fetch },
     openReserved: (onWake: (reason: WakeReason) => void) => {
-      // Two tries must fit into a lease, and a server that is only slow must not be taken for dead.
+      // Two attempts must fit into a lease, but a slow server must not time out.
       const timeoutMs = Math.min(10_000, Math.max(1000, config.executor.leaseSeconds * 300));
       return openReserved({ config: config.database, ports, clock: db.clock, timeoutMs, onWake });
     },
@@ -173,14 +178,14 @@ export function compose({ config, log, ports: outside, connectors: given, provid
   const continueDeletions = () => deleter.start();
   const loops: Loop[] = [];
   const shares = sharesOfPool(poolSize);
-  // Where roles run, calls of the API leave connections to them; elsewhere only deliveries need some.
+  // With roles running, the API leaves pool connections to them; otherwise only to webhook deliveries.
   const apiGate = createSemaphore(() => (loops.length > 0 ? shares.api : poolSize - shares.deliveries), {
     fair: true,
     maxWait: { ms: maxApiWaitMs, ports },
     refusal: noConnectionFree,
   });
   const apiDb = (holder: string): Database => gated(db, (work) => apiGate.run(work, holder));
-  // Of two connections one is the engine's.
+  // API and deliveries share one of two connections.
   const deliveriesGate = poolSize < 3 ? apiGate : createSemaphore(shares.deliveries);
   const receive = createReceiver({
     ...{ db, ports, log, connectors, vault },
@@ -194,7 +199,7 @@ export function compose({ config, log, ports: outside, connectors: given, provid
     timeoutMs: probeTimeoutMs,
   });
   const feed = { reader: createFeedReader(), watch: createFeedWatch({ db: apiDb('feed'), ports }) };
-  const viewFor = (who: Caller, json: ReadJson = parseStored): View => {
+  const viewFor = (who: Caller, json: ReadJson = parseStored): SynclineApi => {
     const viewDb = apiDb(who.tenantId ?? who.actor).scopedTo(who.tenantId);
     return createView({
       ...{ db: viewDb, ports, who, config, connectors, vault, explain, json, continueDeletions },
@@ -210,24 +215,22 @@ export function compose({ config, log, ports: outside, connectors: given, provid
     janitor: () => startJanitor({ ...shared, config: config.retention }),
   };
 
-  /** Tries again, with growing pauses, while the database cannot be reached. */
-  async function patiently<T>(work: () => Promise<T>, attempts: number): Promise<T> {
+  /** Retries with backoff while the database is unreachable. */
+  async function withRetries<T>(work: () => Promise<T>, attempts: number): Promise<T> {
     for (let failures = 1; ; failures++) {
       try {
         return await work();
       } catch (cause) {
         const error = explain(cause);
-        if (!isPassing(cause) || failures >= attempts || stopping.signal.aborted) throw error;
+        if (!isTransient(cause) || failures >= attempts || stopping.signal.aborted) throw error;
         const retryMs = retryDelayMs(failures, ports.random());
-        log.warn(`${describeError(error)} Trying again in ${(retryMs / 1000).toFixed(1)} s.`);
+        log.warn(`${describeError(error)} Retrying in ${(retryMs / 1000).toFixed(1)} s.`);
         await ports.sleep(retryMs, stopping.signal);
         if (stopping.signal.aborted) throw error;
       }
     }
   }
 
-  /** What must hold before anything runs. */
-  /** Checks the schema, and reads the clock that everything goes by from here on. */
   async function check(): Promise<void> {
     await checkSchema(db, schema);
     await db.now();
@@ -242,7 +245,7 @@ export function compose({ config, log, ports: outside, connectors: given, provid
   async function shutDown(serving: Promise<unknown> | undefined): Promise<void> {
     stopping.abort();
     if (started)
-      log.info({ event: 'shutdown' }, 'shutting down: nothing new starts, work under way is finished');
+      log.info({ event: 'shutdown' }, 'shutting down: finishing current work, starting nothing new');
     await Promise.all(loops.map((loop) => loop.stop()));
     await serving?.catch(() => {});
     await deleter.stop();
@@ -255,50 +258,51 @@ export function compose({ config, log, ports: outside, connectors: given, provid
   return {
     config,
     migrate: () =>
-      patiently(
+      withRetries(
         () => migrate(config.database, { ports, onBlocked: (message) => log.warn(message) }),
         defaultAttempts,
       ),
     ready: async ({ attempts = defaultAttempts } = {}) => {
-      await patiently(check, attempts);
+      await withRetries(check, attempts);
     },
     tick: ({ at } = {}) => explained(tick(scheduler, at?.getTime(), stopping.signal), explain),
 
     async drain({ signal } = {}) {
-      if (stopping.signal.aborted) throw new SynclineError('CONFLICT', 'This Syncline has been stopped.');
-      await patiently(prepare, defaultAttempts);
+      if (stopping.signal.aborted)
+        throw new SynclineError('CONFLICT', 'This Syncline instance has been stopped.');
+      await withRetries(prepare, defaultAttempts);
       const watch = watchFailures(telemetry, ports);
       const worker: Executor = startExecutor({ ...executor, telemetry: watch.telemetry });
       loops.push(worker);
-      const over = new AbortController();
+      const listeners = new AbortController();
       const aborted = new Promise<void>((resolve) => {
-        for (const one of [signal, stopping.signal]) {
-          if (one?.aborted) resolve();
-          one?.addEventListener('abort', () => resolve(), { once: true, signal: over.signal });
+        for (const source of [signal, stopping.signal]) {
+          if (source?.aborted) resolve();
+          source?.addEventListener('abort', () => resolve(), { once: true, signal: listeners.signal });
         }
       });
       const failed = await Promise.race([worker.drained(), aborted, watch.hopeless]);
-      over.abort();
+      listeners.abort();
       await worker.stop();
       loops.splice(loops.indexOf(worker), 1);
       if (failed) throw await withMissingGrants(db, explain(failed.error));
       return worker.totals();
     },
 
-    async start({ roles: wanted = roles } = {}) {
-      for (const role of wanted) requireRole(role);
-      if (started) throw new SynclineError('CONFLICT', 'This Syncline has been started already.');
+    async start({ roles: startedRoles = roles } = {}) {
+      for (const role of startedRoles) requireRole(role);
+      if (started) throw new SynclineError('CONFLICT', 'This Syncline instance is already started.');
       started = true;
       try {
-        await patiently(prepare, Number.POSITIVE_INFINITY);
+        await withRetries(prepare, Number.POSITIVE_INFINITY);
       } catch (error) {
         started = false;
-        // Told to stop while it waited for the database: that is no failure.
+        // stop() during the retries is not a failure.
         if (!stopping.signal.aborted) throw error;
       }
       if (stopping.signal.aborted) return;
-      loops.push(...wanted.map((role) => start[role]()));
-      log.info({ roles: wanted, schema }, `started: ${wanted.join(', ')}`);
+      loops.push(...startedRoles.map((role) => start[role]()));
+      log.info({ roles: startedRoles, schema }, `started: ${startedRoles.join(', ')}`);
     },
 
     stop({ serving } = {}) {
@@ -330,7 +334,11 @@ export function compose({ config, log, ports: outside, connectors: given, provid
 
 function skewMessage(skewMs: number): string {
   const direction = skewMs > 0 ? 'ahead of' : 'behind';
-  return `this machine's clock is ${Math.round(Math.abs(skewMs) / 1000)} s ${direction} the database's; the database's clock decides what is due. Check NTP on both.`;
+  const seconds = Math.round(Math.abs(skewMs) / 1000);
+  return (
+    `this machine's clock is ${seconds} s ${direction} the database's; ` +
+    "the database's clock decides what is due. Check NTP on both."
+  );
 }
 
 function noConnectionFree(): SynclineError {

@@ -11,11 +11,11 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
 const database = useDatabase();
 
-describe('the documentation is true', () => {
-  it('the README program runs as it stands', async () => {
+describe('the documentation matches the code', () => {
+  it('the README program runs unchanged', async () => {
     const program = /```ts\n(.*?)```/s.exec(read('README.md'))?.[1] as string;
     expect(program.trim().split('\n').length).toBeLessThanOrEqual(13);
-    // From the project's folder, so that it imports the package by its name as a user would.
+    // In the project folder, so that the import by package name resolves.
     const running = startProcess(process.execPath, ['--input-type=module', '-e', program], {
       cwd: root,
       env: { DATABASE_URL: database.url },
@@ -52,14 +52,14 @@ describe('the documentation is true', () => {
     }
   });
 
-  it('every proof that the guarantees name is a test of that name', () => {
+  it('every proof listed in guarantees.md is a test of that name', () => {
     const proofs = [
       ...read('docs/guarantees.md').matchAll(/^- \[(?<name>.+)\]\(\.\.\/(?<path>test\/\S+\.ts)\)$/gm),
     ];
     expect(proofs.length).toBeGreaterThan(10);
-    const gone = proofs.filter(
+    const missing = proofs.filter(
       ({ groups }) => !read(groups?.['path'] as string).includes(groups?.['name'] as string),
     );
-    expect(gone.map(([line]) => line)).toEqual([]);
+    expect(missing.map(([line]) => line)).toEqual([]);
   });
 });

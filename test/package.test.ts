@@ -8,13 +8,13 @@ import { afterAll, describe, expect, it } from 'vitest';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'syncline-package-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
-// As from a shell: npm's own variables say which project and packages the tests were started with.
+// Without the npm variables of the test run, which point to this project.
 const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('npm_')));
 const inProject = (command: string, ...args: string[]) =>
   execFileSync(command, args, { cwd: folder, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 
 describe('the package', () => {
-  it('installed from npm pack into an empty project, it has a command, a library and types', () => {
+  it('installs from npm pack into an empty project with its command, library and types', () => {
     const tarball = execFileSync(
       'npm',
       ['pack', '--ignore-scripts', '--silent', '--pack-destination', folder],
@@ -43,9 +43,9 @@ describe('the package', () => {
       import { createSyncline, defineConfig } from 'syncline';
       const syncline = createSyncline(defineConfig({ database: 'postgres://localhost/app', scheduler: { batchSize: 100 } }));
       const scheduled: number = (await syncline.tick()).scheduled;
-      // @ts-expect-error: no any leaks out
+      // @ts-expect-error: the API has no any
       const wrong: string = (await syncline.connections.get('id')).sync.lastJitterSeconds;
-      // @ts-expect-error: unknown options are refused by the types too
+      // @ts-expect-error: the types reject unknown options
       createSyncline({ scheduler: { tickInterval: 60 } });
       void scheduled; void wrong;`,
     );
@@ -63,6 +63,6 @@ describe('the package', () => {
       '',
       'use.ts',
     );
-    // The dependencies come from the registry, which may be slow.
+    // Dependencies come from the registry, which may be slow.
   }, 300_000);
 });

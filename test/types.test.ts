@@ -33,14 +33,14 @@ const status: 'active' | 'needs_auth' = connectInMemory(typed, { fetch: recordTr
 export const used = [isConnector, report.then(formatCrashReport), status, connectors, createSyncline, defineConfig, synclineHandler];
 export type Context = SyncContext;
 
-// @ts-expect-error: a cursor that is not what its schema says
+// @ts-expect-error: the cursor does not match its schema
 defineConnector({ provider: 'p', name: 'P', cursorSchema: z.object({ after: z.number() }), sync: async () => ({ signals: [], nextCursor: { after: 'x' } }) });
-// @ts-expect-error: an option that does not exist
+// @ts-expect-error: unknown option
 void crashTest(typed, { expects: 7 });
 `;
 
-describe('the package as others see it', () => {
-  it('types: every entry point resolves for a strict program with nodenext, from what would be published', async () => {
+describe('the published package', () => {
+  it('types: every entry point resolves in a strict nodenext program', async () => {
     writeFileSync(join(project.folder, 'package.json'), '{"name":"consumer","type":"module","private":true}');
     writeFileSync(
       join(project.folder, 'tsconfig.json'),

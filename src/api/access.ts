@@ -31,7 +31,6 @@ import {
 import { findTenant } from '../store/tenants.ts';
 import { notFound, requireText, requireUuid } from '../values/arguments.ts';
 
-/** Who is behind a secret. */
 export interface Identity extends Caller {
   /** Undefined for a one-time token. */
   keyId: string | undefined;
@@ -41,20 +40,20 @@ export interface Identity extends Caller {
 export interface ApiKey {
   id: string;
   name: string;
-  /** How it begins: enough to recognise it, too little to use it. */
+  /** First characters, for recognition. */
   prefix: string;
-  /** Undefined: it is an operator's. */
+  /** Undefined: an operator key. */
   tenantId: string | undefined;
   createdAt: Date;
   createdBy: string;
-  /** The key that it was created with; undefined for the command line and the library. */
+  /** Key that created it; undefined for the CLI and the library. */
   parentId: string | undefined;
-  /** To within five minutes. */
+  /** Accurate to five minutes. */
   lastUsedAt: Date | undefined;
   revokedAt: Date | undefined;
 }
 
-/** Attempts with a key or session that was refused. Without `hash` and `address`: of several, counted together. */
+/** Refused attempts with a key or session. Without `hash` and `address`: an aggregate of several. */
 export interface Refused {
   kind: 'key' | 'session';
   hash?: Buffer | undefined;
@@ -65,30 +64,30 @@ export interface Refused {
 
 const keyStart = 'syn_';
 const shownLength = 10;
-/** A working day and the evening after it. */
+/** Covers a working day. */
 const sessionMs = 16 * 3600 * 1000;
 
-/** How a key begins, which is public; undefined for text that has not the form of a key, since that may be a password. */
+/** Public prefix of a key; undefined for other text, which may be a password. */
 export const publicPrefix = (secret: string) =>
   /^syn_[\w-]{43}$/.test(secret) ? secret.slice(0, shownLength) : undefined;
 
-/** 256 bits, so that nobody guesses one, and a plain hash of it is as good as any. */
+/** 256 random bits: a plain SHA-256 of it needs no salt or stretching. */
 const newSecret = () => randomBytes(32).toString('base64url');
 export const hashOf = (secret: string) => createHash('sha256').update(secret).digest();
 
 export type Access = ReturnType<typeof createAccess>;
 
-/** Finds out who is there. What they may then see is decided by the view that is made for them. */
+/** Authentication only; the view of an identity authorizes. */
 export function createAccess({ db, ports }: { db: Database; ports: Ports }) {
   return {
-    /** The owner of an API key; undefined if there is none, or it was revoked. */
+    /** Undefined if the key is unknown or revoked. */
     async authenticate(key: string): Promise<Identity | undefined> {
       if (!key.startsWith(keyStart) || key.length > 200) return undefined;
       const row = await useKey(db, await db.now(), hashOf(key));
       return row && identityOf(row);
     },
 
-    /** Opens a session, so that the key need not be sent again. The event records `address`, the client's. */
+    /** Opens a session in place of the key. The event records the client's `address`. */
     async openSession(
       identity: Identity,
       { address }: { address?: string } = {},
@@ -131,7 +130,6 @@ export function createAccess({ db, ports }: { db: Database; ports: Ports }) {
       });
     },
 
-    /** Records refused attempts with one key or session, or of several that are counted together. */
     async recordRefused({ kind, hash, prefix, address, count }: Refused): Promise<void> {
       await db.transaction(async (tx) => {
         const find = kind === 'key' ? findRefusedKey : findRefusedSession;
@@ -159,7 +157,7 @@ function identityOf(row: KeyRow): Identity {
   };
 }
 
-/** API keys. They are shown once, when they are made; only their hash is kept. */
+/** API keys. A key is returned once, on creation; only its hash is stored. */
 export function createKeys({
   db,
   ports,
@@ -172,7 +170,7 @@ export function createKeys({
   record: Recorder;
 }) {
   return {
-    /** For one tenant, or for the operator. In a tenant's view, always for that tenant. */
+    /** For a tenant or the operator. A tenant's view creates only keys of that tenant. */
     async create(input: { name: string; tenantId?: string | undefined }): Promise<ApiKey & { key: string }> {
       requireText('name', input.name, 100);
       const tenantId = input.tenantId ?? who.tenantId;
@@ -190,12 +188,9 @@ export function createKeys({
       };
       await db.transaction(async (tx) => {
         if (tenantId !== undefined && !(await findTenant(tx, tenantId))) throw notFound(`tenant ${tenantId}`);
-        // Held until the child is there, so that revoking the descendants of the key finds it.
+        // Lock the parent until commit, so that revoking its descendants finds the new key.
         if (who.keyId !== undefined && !(await holdValidKey(tx, who.keyId)))
-          throw new SynclineError(
-            'FORBIDDEN',
-            `Key ${who.keyId}, which this request uses, is not valid any more.`,
-          );
+          throw new SynclineError('FORBIDDEN', `Key ${who.keyId} of this request is no longer valid.`);
         await insertKey(tx, { ...row, hash: hashOf(key) });
         const detail = { key: row.id, name: row.name, prefix: row.prefix };
         await record(tx, now, { tenantId: row.tenant_id, kind: 'key.created', detail });
@@ -203,9 +198,9 @@ export function createKeys({
       return { ...toKey({ ...row, last_used_at: null, revoked_at: null }), key };
     },
 
-    /** The newest first, also those that were revoked. */
-    async list({ cursor, limit: wanted }: PageRequest = {}): Promise<Page<ApiKey>> {
-      const limit = pageLimit(wanted);
+    /** Newest first, including revoked ones. */
+    async list({ cursor, limit: requestedLimit }: PageRequest = {}): Promise<Page<ApiKey>> {
+      const limit = pageLimit(requestedLimit);
       const after = keyOf('keys', cursor, [uuidPart])?.[0];
       const rows = await listKeys(db, after, limit + 1);
       return mapPage(
@@ -214,7 +209,7 @@ export function createKeys({
       );
     },
 
-    /** A key with the number of its descendants that are valid, counted up to 10,000. */
+    /** A key with its number of valid descendants, counted up to 10,000. */
     async get(id: string): Promise<ApiKey & { descendants: number }> {
       requireUuid('key', id);
       const row = await findKey(db, id);
@@ -223,8 +218,8 @@ export function createKeys({
     },
 
     /**
-     * Ends a key, and the sessions that were opened with it, at once; with `descendants`, also the keys that were created with
-     * it, with those, and so on. Returns how many keys it revoked, and how many descendants are still valid.
+     * Revokes a key and its sessions; with `descendants`, also the keys created with it, recursively. Returns
+     * the numbers of revoked keys and of descendants that are still valid.
      */
     async revoke(
       id: string,
@@ -235,18 +230,18 @@ export function createKeys({
         const row = await findKey(tx, id, 'FOR UPDATE');
         if (!row) throw notFound(`key ${id}`);
         const { now } = tx;
-        let revoked = await end(tx, now, [id]);
+        let revoked = await revokeBatch(tx, now, [id]);
         let below = await findDescendants(tx, id, maxRevoked);
         if (!descendants) return { revoked, descendants: below.length };
-        // Again until none is left: a key that was being created waited for, or was waited for by, its parent's row.
+        // Repeat until none is left: a concurrent create serialises on its parent's row.
         for (; below.length > 0; below = await findDescendants(tx, id, maxRevoked))
-          revoked += await end(tx, now, below, id);
+          revoked += await revokeBatch(tx, now, below, id);
         return { revoked, descendants: 0 };
       });
     },
   };
 
-  async function end(tx: Queryable, now: Date, ids: string[], withKey?: string): Promise<number> {
+  async function revokeBatch(tx: Queryable, now: Date, ids: string[], withKey?: string): Promise<number> {
     const rows = await revokeKeys(tx, now, ids);
     const events = rows.map(({ id, tenant_id, name, prefix }) => ({
       tenantId: tenant_id,
@@ -258,7 +253,6 @@ export function createKeys({
   }
 }
 
-/** How many keys one statement revokes. */
 const maxRevoked = 10_000;
 
 const toKey = (row: KeyRow): ApiKey => ({

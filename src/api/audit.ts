@@ -10,13 +10,12 @@ import {
 import { requireText, requireUuid } from '../values/arguments.ts';
 import type { ReadJson } from '../values/stored-json.ts';
 
-/** Something that was done, by whom and why. */
 export interface AuditEvent {
   id: string;
   at: Date;
   kind: EventKind;
   actor: string;
-  /** The API key that was used, itself or through a session; undefined for the command line and the library. */
+  /** API key used, directly or through a session; undefined for the CLI and the library. */
   keyId: string | undefined;
   reason: string | undefined;
   tenantId: string | undefined;
@@ -27,13 +26,13 @@ export interface AuditEvent {
 
 export function createAudit({ db, json }: { db: Database; json: ReadJson }) {
   return {
-    /** Every change, the newest first, as far back as events are kept. */
+    /** All changes, newest first, within their retention. */
     async list({
       cursor,
-      limit: wanted,
+      limit: requestedLimit,
       ...filter
     }: PageRequest & EventFilter = {}): Promise<Page<AuditEvent>> {
-      const limit = pageLimit(wanted);
+      const limit = pageLimit(requestedLimit);
       if (filter.tenantId !== undefined) requireUuid('tenantId', filter.tenantId);
       if (filter.connectionId !== undefined) requireUuid('connection', filter.connectionId);
       if (filter.keyId !== undefined) requireUuid('keyId', filter.keyId);

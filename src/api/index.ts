@@ -21,7 +21,6 @@ import { createStats } from './stats.ts';
 import { createSystem } from './system.ts';
 
 export interface ViewContext {
-  /** Limited to what may be seen. */
   db: Database;
   ports: Ports;
   who: Caller;
@@ -30,17 +29,17 @@ export interface ViewContext {
   vault: Vault;
   reader: FeedReader;
   watch: FeedWatch;
-  /** What becomes of stored JSON that is only passed on: payloads, cursors of jobs, details of events. */
+  /** Converts stored JSON that is passed through: payloads, job cursors, event details. */
   json: ReadJson;
-  /** Has this process continue open deletions in the background. */
+  /** Continues open deletions in the background. */
   continueDeletions: () => void;
-  /** Turns what the driver throws into something that can be understood. */
+  /** Converts driver errors to SynclineErrors. */
   explain: (error: unknown) => unknown;
 }
 
-export type View = ReturnType<typeof createView>;
+export type SynclineApi = ReturnType<typeof createView>;
 
-/** Everything that can be seen and done, by one tenant or by the operator. */
+/** The API of one caller: a tenant or the operator. */
 export function createView(context: ViewContext) {
   const { db, ports, who, config, explain } = context;
   const record = recorder(ports, who);

@@ -16,9 +16,8 @@ import type { JobDetail } from './jobs/detail.ts';
 import type { Job, JobFailure } from './jobs/index.ts';
 import type { Provider, Tenant } from './registry.ts';
 
-/** What the engine knows, as the API and the command line write it: snake_case, times as text, null for what is not there. */
+/** JSON of the API and the CLI: snake_case, ISO-8601 times, null for absent values. */
 
-/** For times that are always there. */
 export const iso = (at: Date): string => isoTime(at) ?? '';
 
 export const tenantJson = ({ id, name, createdAt }: Tenant) => ({
@@ -81,21 +80,19 @@ export const cursorJson = ({ jobId, at, cursor, current }: PastCursor) => ({
   current,
 });
 
-/** What to do about each kind of failure. */
 const hints: Record<string, string> = {
-  rate_limited: 'Nothing to do: it is tried again when the provider allows it.',
-  unauthorized: 'Have the customer connect again, then resume the connection.',
-  permanent: 'Trying again will not help: correct the cause, then trigger the connection.',
-  cursor_expired: 'Nothing to do: a full sync follows by itself.',
-  transient: 'It is tried again by itself, with growing pauses.',
-  process_died:
-    'Look at what ended these processes: memory limits, crashes of native code, calls of process.exit().',
+  rate_limited: 'No action needed: retried when the provider allows it.',
+  unauthorized: 'Ask the customer to connect again, then resume the connection.',
+  permanent: 'Retrying will not help: fix the cause, then trigger the connection.',
+  cursor_expired: 'No action needed: a full sync follows automatically.',
+  transient: 'Retried automatically with backoff.',
+  process_died: 'Find out why these processes died: memory limits, native crashes, calls of process.exit().',
 };
 
-/** Other workers may have written anything there. */
+/** Other writers may have stored any JSON. */
 function errorJson(error: JobFailure | undefined) {
   if (error === undefined) return null;
-  const text = (value: unknown, otherwise: string) => (typeof value === 'string' ? value : otherwise);
+  const text = (value: unknown, fallback: string) => (typeof value === 'string' ? value : fallback);
   const kind = text(error.kind, 'unknown');
   const hint = Object.hasOwn(hints, kind) ? hints[kind] : undefined;
   return {
@@ -112,7 +109,7 @@ function durationMs(from: Date | undefined, to: Date | undefined): number | null
   return Number.isFinite(ms) ? Math.max(0, ms) : null;
 }
 
-/** `completed` is an older word for it that rows may still hold. */
+/** Rows may still hold the older status `completed`. */
 const statusJson = (status: Job['status']) => (status === 'completed' ? 'succeeded' : status);
 
 export function jobJson(job: Job) {

@@ -36,11 +36,10 @@ interface Context {
   record: Recorder;
 }
 
-/** The customers of our user. */
 export function createTenants({ db, ports, who, record }: Context) {
   return {
     async create({ name }: { name: string }): Promise<Tenant> {
-      requireOperator(who, 'make tenants');
+      requireOperator(who, 'create tenants');
       requireText('name', name, 200);
       const id = ports.newId();
       const now = await db.now();
@@ -58,13 +57,13 @@ export function createTenants({ db, ports, who, record }: Context) {
       return toTenant(row);
     },
 
-    /** In the order in which they were made; with a search, those whose name begins with it. */
+    /** In order of creation; `search` matches the beginning of the name. */
     async list({
       cursor,
-      limit: wanted,
+      limit: requestedLimit,
       search,
     }: PageRequest & { search?: string | undefined } = {}): Promise<Page<Tenant>> {
-      const limit = pageLimit(wanted);
+      const limit = pageLimit(requestedLimit);
       if (search !== undefined) requireText('search', search, 200);
       const after = keyOf('tenants', cursor, [uuidPart])?.[0];
       const rows = await listTenants(db, { search, after, limit: limit + 1 });
@@ -76,7 +75,6 @@ export function createTenants({ db, ports, who, record }: Context) {
   };
 }
 
-/** The outside systems that there are connectors for. */
 export function createProviders({ db, who, record }: Context) {
   return {
     async register(provider: {
@@ -99,9 +97,8 @@ export function createProviders({ db, who, record }: Context) {
       return toProvider(row);
     },
 
-    /** By their slugs. */
-    async list({ cursor, limit: wanted }: PageRequest = {}): Promise<Page<Provider>> {
-      const limit = pageLimit(wanted);
+    async list({ cursor, limit: requestedLimit }: PageRequest = {}): Promise<Page<Provider>> {
+      const limit = pageLimit(requestedLimit);
       const after = keyOf('providers', cursor, [/^[^\0]+$/])?.[0];
       const rows = await listProviders(db, after, limit + 1);
       return mapPage(

@@ -2,7 +2,7 @@ import type { Caller } from '../caller/caller.ts';
 import { aheadLimitsOf } from '../config/ahead-limits.ts';
 import type { Config } from '../config/settings.ts';
 import { baseInterval } from '../schedule/interval.ts';
-import { type Ahead, connectionsAhead, jobsAhead, ownAhead } from '../store/ahead.ts';
+import { type Ahead, connectionsAhead, jobsAhead, tenantAhead } from '../store/ahead.ts';
 import { otherProvidersWaiting } from '../store/claims.ts';
 import type { Database, Transaction } from '../store/database.ts';
 import { findProcesses } from '../store/processes.ts';
@@ -34,7 +34,7 @@ export interface Totals {
 export interface Overview {
   now: Date;
   connections: ConnectionCounts;
-  /** The operator's business, like everything that tenants share. */
+  /** Operators only. */
   queue: QueueCounts | undefined;
   lastTickAt: Date | undefined;
   executors: { alive: number; slots: number } | undefined;
@@ -58,7 +58,7 @@ export interface Series {
 
 export interface Load {
   minutes: { at: Date; runs: number }[];
-  /** Whether it was worked out from a sample. */
+  /** Extrapolated from a sample. */
   estimated: boolean;
 }
 
@@ -69,38 +69,36 @@ export interface Attention {
   count: number;
   atLeast: boolean;
   since: Date | undefined;
-  /** The last error of one of them. */
+  /** Last error of one affected connection. */
   message: string | undefined;
   remedy: string;
-  /** The list of what it concerns. */
   filter: { health: 'needs_auth' | 'failing'; provider: string } | undefined;
 }
 
 const minuteMs = 60_000;
 const minMinutes = 5;
 const maxMinutes = 7 * 24 * 60;
-/** Few enough points that each is a pixel or more. */
+/** At least a pixel per point. */
 const maxPoints = 120;
-/** Beyond a day, counts are kept by the hour. */
+/** Rollups older than a day are hourly. */
 const finestMinutes = 24 * 60;
-/** Steps that divide an hour or a day, so that charts of different lengths agree. */
+/** Divisors of an hour or a day, so that charts of different ranges align. */
 const stepMinutes = [1, 5, 15, 60, 120];
 const loadMinutes = 60;
-/** A due job is claimed within a poll; one that nobody has taken for so long has nobody who could. */
+/** Unclaimed for longer than this: no executor serves the provider. */
 const unservedAfterMs = 60_000;
 
 const remedies: Record<string, string> = {
-  unauthorized: 'The provider refuses the credentials: have the customer connect again, then resume.',
+  unauthorized: 'The provider rejects the credentials: ask the customer to connect again, then resume.',
   no_credential:
-    'Waiting for authorization: no credential has been provided yet. Ask the customer for consent, or attach one.',
-  permanent:
-    'The provider or the connector says that trying again will not help: look at the error, then trigger.',
+    'Waiting for authorization: no credential has been provided yet. Ask the customer for consent, or ' +
+    'attach one.',
+  permanent: 'Retrying will not help: see the error, fix the cause, then trigger a sync.',
   cursor_expired:
-    'A full sync follows by itself; if it keeps happening, the interval is too long for this provider.',
-  transient: 'It is tried again by itself, with growing pauses. Look at the error if it lasts.',
+    'A full sync follows automatically; if this repeats, the interval is too long for this provider.',
+  transient: 'Retried automatically with backoff. See the error if it persists.',
 };
 
-/** Numbers over everything that a view may see: sums that were kept as runs ended, and look-ups that read little. */
 export function createStats({
   db,
   who,
@@ -137,7 +135,7 @@ export function createStats({
       });
     },
 
-    /** What ended in each step of the last so many minutes, and how late and how old things were. */
+    /** Ended jobs, lag and freshness per step over the last `minutes`. */
     async series({
       minutes = 60,
       provider,
@@ -147,7 +145,7 @@ export function createStats({
     } = {}): Promise<Series> {
       requireWhole('minutes', minutes, minMinutes, maxMinutes);
       if (provider !== undefined) requireText('provider', provider, 200);
-      const fits = (one: number) => minutes / one <= maxPoints && (one >= 60 || minutes <= finestMinutes);
+      const fits = (size: number) => minutes / size <= maxPoints && (size >= 60 || minutes <= finestMinutes);
       const step = stepMinutes.find(fits) ?? (stepMinutes.at(-1) as number);
       const stepMs = step * minuteMs;
       const to = new Date((Math.floor((await db.now()).getTime() / stepMs) + 1) * stepMs);
@@ -162,7 +160,6 @@ export function createStats({
       return { from, to, stepSeconds: stepMs / 1000, points };
     },
 
-    /** How many runs each of the next sixty minutes will bring, as things stand. */
     async load(): Promise<Load> {
       const from = await db.now();
       const to = new Date(from.getTime() + loadMinutes * minuteMs);
@@ -171,7 +168,7 @@ export function createStats({
       );
       const runs = Array.from({ length: loadMinutes }, () => 0);
       for (const { at, interval, connections } of groups) {
-        // Each interval counts from the end of the run before, which jitter has put off.
+        // The interval starts at the end of the previous run, which jitter delays.
         const everyMinutes = (baseInterval(Number(interval), config) * (1 + defaultJitter)) / 60;
         const first = (at.getTime() - from.getTime()) / minuteMs;
         for (let minute = first; minute < loadMinutes; minute += everyMinutes)
@@ -186,7 +183,7 @@ export function createStats({
       };
     },
 
-    /** What somebody should look at, grouped by cause, the most urgent first. */
+    /** Problems that need attention, grouped by cause, most urgent first. */
     async attention(): Promise<Attention[]> {
       return db.transaction(async (tx) => {
         const groups = [
@@ -212,7 +209,7 @@ export function createStats({
     const before = new Date(tx.now.getTime() - 3 * config.tickIntervalSeconds * 1000);
     const { count, atLeast, since } = await overdueConnections(tx, before);
     if (count === 0) return [];
-    const remedy = 'No scheduler has placed their runs: see that one is running (`syncline start`).';
+    const remedy = 'No scheduler has placed their runs: check that one is running (`syncline start`).';
     const unknown = { provider: undefined, failure: undefined, message: undefined, filter: undefined };
     return [{ cause: 'overdue', count, atLeast, since: since ?? undefined, remedy, ...unknown }];
   }
@@ -221,7 +218,7 @@ export function createStats({
     const now = tx.now;
     const { connections, jobs } = isOperator
       ? { connections: await connectionsAhead(tx, now, limits), jobs: await jobsAhead(tx, now, limits) }
-      : await ownAhead(tx, now, limits);
+      : await tenantAhead(tx, now, limits);
     const count = connections.count + jobs.count;
     if (count === 0) return [];
     return [
@@ -234,7 +231,9 @@ export function createStats({
         since: undefined,
         message: aheadMessage(connections, jobs),
         remedy:
-          'Their times lie further ahead than their schedule allows, so they do not run: a process with a wrong clock wrote them, or their interval was longer then. Repair moves them back (`syncline schedule repair`).',
+          'Their times are further ahead than their schedule allows, so they do not run: a process with ' +
+          'a wrong clock wrote them, or the interval was longer then. Repair moves them back (`syncline ' +
+          'schedule repair`).',
         filter: undefined,
       },
     ];
@@ -253,7 +252,9 @@ export function createStats({
       atLeast: true,
       since: undefined,
       message: undefined,
-      remedy: `Due jobs of "${provider}" wait, and no running executor has a connector for it. Start one that does.`,
+      remedy:
+        `Due jobs of "${provider}" wait, and no running executor has a connector for it. Start one ` +
+        'that does.',
       filter: undefined,
     }));
   }
@@ -261,13 +262,13 @@ export function createStats({
 
 function aheadMessage(connections: Ahead, jobs: Ahead): string {
   const parts = [
-    { many: connections, one: 'connection', what: 'next_run_at' },
-    { many: jobs, one: 'queued job', what: 'scheduled_at or retry_after' },
-  ].filter(({ many }) => many.count > 0);
+    { rows: connections, noun: 'connection', field: 'next_run_at' },
+    { rows: jobs, noun: 'queued job', field: 'scheduled_at or retry_after' },
+  ].filter(({ rows }) => rows.count > 0);
   return parts
-    .map(({ many: { count, examples }, one, what }) => {
+    .map(({ rows: { count, examples }, noun, field }) => {
       const example = examples[0] === undefined ? '' : `, such as ${examples[0]}`;
-      return `${count} ${one}${count === 1 ? '' : 's'} (${what})${example}`;
+      return `${count} ${noun}${count === 1 ? '' : 's'} (${field})${example}`;
     })
     .join('; ');
 }

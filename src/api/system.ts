@@ -21,11 +21,9 @@ export interface ProcessInfo {
   concurrency: number | undefined;
   providers: string[];
   startedAt: Date;
-  /** Until when an executor's lease lasts. */
   expiresAt: Date | undefined;
-  /** When a scheduler last ticked. */
   tickedAt: Date | undefined;
-  /** How far its clock is ahead of the database's; negative: behind. */
+  /** Its clock minus the database's. */
   clockSkewSeconds: number;
   alive: boolean;
   running: number;
@@ -40,11 +38,10 @@ export interface SystemInfo {
   tables: TableRow[];
   databaseBytes: number;
   retention: Config['retention'];
-  /** What is in force; secrets are masked. */
+  /** Effective values; secrets are masked. */
   config: { path: string; value: string; about: string }[];
 }
 
-/** What the operator looks at when something is slow or full. */
 export function createSystem({ db, who, config }: { db: Database; who: Caller; config: Config }) {
   return async (): Promise<SystemInfo> => {
     requireOperator(who, 'see the system');
@@ -67,7 +64,7 @@ export function createSystem({ db, who, config }: { db: Database; who: Caller; c
           clockSkewSeconds: row.clock_skew_seconds,
         }),
       );
-      const patienceMs = 3 * config.scheduler.tickIntervalSeconds * 1000;
+      const maxSilenceMs = 3 * config.scheduler.tickIntervalSeconds * 1000;
       const schedulers = (await findSchedulers(tx)).map(
         (row): ProcessInfo => ({
           id: row.id,
@@ -79,7 +76,7 @@ export function createSystem({ db, who, config }: { db: Database; who: Caller; c
           startedAt: row.started_at,
           expiresAt: undefined,
           tickedAt: row.ticked_at,
-          alive: row.ticked_at.getTime() > now.getTime() - patienceMs,
+          alive: row.ticked_at.getTime() > now.getTime() - maxSilenceMs,
           running: 0,
           clockSkewSeconds: row.clock_skew_seconds,
         }),
@@ -93,13 +90,13 @@ export function createSystem({ db, who, config }: { db: Database; who: Caller; c
         tables: await tableSizes(tx),
         databaseBytes: await databaseBytes(tx),
         retention: config.retention,
-        config: inForce(config),
+        config: effectiveConfig(config),
       };
     });
   };
 }
 
-function inForce(config: Config): SystemInfo['config'] {
+function effectiveConfig(config: Config): SystemInfo['config'] {
   return Object.entries(settings).flatMap(([section, entries]) =>
     Object.entries(entries).map(([key, { show, about }]) => {
       const values = config[section as keyof Config] as Record<string, unknown>;

@@ -5,7 +5,7 @@ import { type BudgetFilter, type ListedBudget, listBudgets } from '../store/budg
 import type { Database } from '../store/database.ts';
 import { requireText, requireUuid } from '../values/arguments.ts';
 
-/** How much may still be asked of a provider, by the whole fleet. */
+/** Remaining rate limit of a provider, for the whole fleet. */
 export interface BudgetStatus {
   key: string;
   provider: string;
@@ -15,26 +15,25 @@ export interface BudgetStatus {
   credentialId: string | undefined;
   limit: number;
   periodSeconds: number;
-  /** Not given to any process. */
+  /** Not leased to any process. */
   left: number;
-  /** Given to processes, and not yet spent as far as they have told. */
+  /** Leased to processes and not reported as spent. */
   leased: number;
-  /** When its window ends; undefined if none is under way, so that the next request begins one. */
+  /** End of the window; undefined: the next request opens one. */
   resetsAt: Date | undefined;
-  /** When the provider itself last said how much is left. */
+  /** When the provider last reported its rate limit. */
   learnedAt: Date | undefined;
 }
 
-/** The budgets of a tenant's credentials; those of whole apps, too, for the operator. */
 export function createBudgets({ db, ports }: { db: Database; ports: Ports }) {
   return {
-    /** By their keys. */
+    /** Ordered by key. */
     async list({
       cursor,
-      limit: wanted,
+      limit: requestedLimit,
       ...filter
     }: PageRequest & BudgetFilter = {}): Promise<Page<BudgetStatus>> {
-      const limit = pageLimit(wanted);
+      const limit = pageLimit(requestedLimit);
       if (filter.provider !== undefined) requireText('provider', filter.provider, 200);
       if (filter.credentialId !== undefined) requireUuid('credentialId', filter.credentialId);
       const after = keyOf('budgets', cursor, [/^[^\0]+$/])?.[0];

@@ -12,7 +12,6 @@ import { usedUp } from './used-up.ts';
 
 export interface BudgetKeeper {
   forRun(job: ClaimedJob): Budgets;
-  /** Gives back what is left. */
   stop(): Promise<void>;
 }
 
@@ -23,10 +22,10 @@ export interface KeeperOptions {
   explain: (error: unknown) => unknown;
 }
 
-/** Buckets locked by one transaction, so that none is held for long. */
-const maxAtOnce = 200;
-/** Buckets that are remembered though nothing is left of them here; about a kilobyte each. */
-const maxRemembered = 10_000;
+/** Buckets locked by one transaction; bounds lock time. */
+const maxPerTransaction = 200;
+/** About 1 kB each; beyond this, idle ones are dropped. */
+const maxHoldings = 10_000;
 
 interface Share {
   holding: Holding;
@@ -34,75 +33,74 @@ interface Share {
 }
 
 /**
- * Keeps this process's share of the fleet's budgets. Tokens come in blocks and are spent from memory; one transaction at a
- * time fetches more for all buckets that need some, and tells what became of the last ones. While nobody takes, nothing is
- * asked.
+ * Leases tokens in blocks and spends them from memory. One transaction at a time serves all buckets; an idle
+ * process sends nothing.
  */
 export function createBudgetKeeper({ db, ports, telemetry, explain }: KeeperOptions): BudgetKeeper {
   const holdings = new Map<string, Holding>();
-  /** Those that somebody waits for. */
-  const wanted = new Set<Holding>();
+  /** Holdings with waiting callers. */
+  const requested = new Set<Holding>();
   const stopping = new AbortController();
-  let next: Promise<void> | undefined;
-  let last: Promise<void> = Promise.resolve();
-  let watching: Promise<void> | undefined;
-  let pause = new AbortController();
+  let nextRefill: Promise<void> | undefined;
+  let lastExchange: Promise<void> = Promise.resolve();
+  let reporting: Promise<void> | undefined;
+  let reportPause = new AbortController();
 
   function holdingOf(job: ClaimedJob, budget: Budget): Holding {
-    const made = budgetOf(job, budget);
-    const known = holdings.get(made.key);
-    if (known) {
-      known.restate(made);
-      return known;
+    const row = budgetOf(job, budget);
+    const existing = holdings.get(row.key);
+    if (existing) {
+      existing.restate(row);
+      return existing;
     }
-    if (holdings.size >= maxRemembered) forgetIdle();
-    const holding = createHolding(made, ports);
-    holdings.set(made.key, holding);
+    if (holdings.size >= maxHoldings) dropIdle();
+    const holding = createHolding(row, ports);
+    holdings.set(row.key, holding);
     return holding;
   }
 
-  function forgetIdle(): void {
+  function dropIdle(): void {
     for (const [key, holding] of holdings)
-      if (holding.isIdle() && holding.tellsInMs() === undefined) holdings.delete(key);
+      if (holding.isIdle() && holding.nextReportInMs() === undefined) holdings.delete(key);
   }
 
-  /** Everybody who waits at the same time waits for the same transaction; whoever comes while it runs, for the next. */
+  /** Concurrent callers share one transaction. */
   function refill(): Promise<void> {
-    next ??= last.then(() => {
-      next = undefined;
-      const round = fetchWanted();
-      last = round.catch(() => {});
+    nextRefill ??= lastExchange.then(() => {
+      nextRefill = undefined;
+      const round = exchangeRequested();
+      lastExchange = round.catch(() => {});
       return round;
     });
-    return next;
+    return nextRefill;
   }
 
-  async function fetchWanted(): Promise<void> {
-    const asking = [...wanted].map((holding) => ({ holding, givesBack: false }));
-    wanted.clear();
-    await inChunks(asking);
+  async function exchangeRequested(): Promise<void> {
+    const pending = [...requested].map((holding) => ({ holding, returnsTokens: false }));
+    requested.clear();
+    await exchangeInChunks(pending);
   }
 
-  async function inChunks(asking: { holding: Holding; givesBack: boolean }[]): Promise<void> {
-    for (let i = 0; i < asking.length; i += maxAtOnce)
-      await exchangeAll({ db, ports }, asking.slice(i, i + maxAtOnce));
+  async function exchangeInChunks(pending: { holding: Holding; returnsTokens: boolean }[]): Promise<void> {
+    for (let i = 0; i < pending.length; i += maxPerTransaction)
+      await exchangeAll({ db, ports }, pending.slice(i, i + maxPerTransaction));
   }
 
   async function take(job: ClaimedJob, uses: readonly BudgetUse[]): Promise<Taken> {
     const shares = sharesOf(job, uses);
     for (;;) {
-      // Nothing is waited for between this look and what is spent, so all of it is taken or nothing.
+      // No await before spend(): all shares are taken or none.
       const missing = shares.filter(({ holding, weight }) => holding.spendable() < weight);
       if (missing.length === 0) return spend(shares);
       for (const { holding, weight } of missing) requirePossible(holding, weight);
       const short = missing.filter(({ holding, weight }) => holding.isShortOf(weight));
-      if (short.length > 0) throw usedUp(short[0]?.holding as Holding, longest(short), ports);
+      if (short.length > 0) throw usedUp(short[0]?.holding as Holding, maxOpensInMs(short), ports);
       for (const { holding, weight } of missing) {
-        holding.wants(weight);
-        wanted.add(holding);
+        holding.addDemand(weight);
+        requested.add(holding);
       }
       await refill().catch((error: unknown) => {
-        throw new TransientError(`The budgets cannot be asked: ${describeError(explain(error))}`, {
+        throw new TransientError(`Budgets are unavailable: ${describeError(explain(error))}`, {
           cause: error,
         });
       });
@@ -120,38 +118,39 @@ export function createBudgetKeeper({ db, ports, telemetry, explain }: KeeperOpti
 
   function spend(shares: Share[]): Taken {
     const spent = shares.map(({ holding, weight }) => ({ holding, spending: holding.spend(weight) }));
-    watch();
+    startReporting();
     return {
       settle: ({ free = false } = {}) => {
         for (const { holding, spending } of spent) holding.settle(spending, free);
-        watch();
+        startReporting();
       },
     };
   }
 
-  const tellsInMs = () => {
+  const nextReportInMs = () => {
     let soonestMs = Number.POSITIVE_INFINITY;
     for (const holding of holdings.values())
-      soonestMs = Math.min(soonestMs, holding.tellsInMs() ?? soonestMs);
+      soonestMs = Math.min(soonestMs, holding.nextReportInMs() ?? soonestMs);
     return soonestMs;
   };
 
-  /** Runs while there is something to tell: what lies idle goes back, and news are passed on. */
-  function watch(): void {
+  /** Returns idle tokens and reports the provider's values. */
+  function startReporting(): void {
     if (stopping.signal.aborted) return;
-    watching ??= watchOver().finally(() => {
-      watching = undefined;
+    reporting ??= reportLoop().finally(() => {
+      reporting = undefined;
     });
   }
 
-  async function watchOver(): Promise<void> {
+  async function reportLoop(): Promise<void> {
     let failures = 0;
-    for (let inMs = tellsInMs(); Number.isFinite(inMs) && !stopping.signal.aborted; inMs = tellsInMs()) {
-      pause = new AbortController();
-      if (inMs > 0) await ports.sleep(inMs, pause.signal);
+    let inMs = nextReportInMs();
+    for (; Number.isFinite(inMs) && !stopping.signal.aborted; inMs = nextReportInMs()) {
+      reportPause = new AbortController();
+      if (inMs > 0) await ports.sleep(inMs, reportPause.signal);
       if (stopping.signal.aborted) return;
       try {
-        await tellDue();
+        await reportDue();
         failures = 0;
       } catch (error) {
         const retryMs = retryDelayMs(failures++, ports.random());
@@ -161,26 +160,27 @@ export function createBudgetKeeper({ db, ports, telemetry, explain }: KeeperOpti
     }
   }
 
-  /** After what is under way, and before anything else: two transactions at once would only wait for each other. */
-  function inTurn(work: () => Promise<void>): Promise<void> {
-    const round = last.then(work);
-    last = round.catch(() => {});
+  /** Parallel exchanges would only wait for each other's row locks. */
+  function serialise(work: () => Promise<void>): Promise<void> {
+    const round = lastExchange.then(work);
+    lastExchange = round.catch(() => {});
     return round;
   }
 
-  const tellDue = () =>
-    inTurn(async () => {
-      const due = [...holdings.values()].filter((holding) => holding.tellsInMs() === 0);
-      await inChunks(due.map((holding) => ({ holding, givesBack: holding.isIdle() })));
+  const reportDue = () =>
+    serialise(async () => {
+      const due = [...holdings.values()].filter((holding) => holding.nextReportInMs() === 0);
+      await exchangeInChunks(due.map((holding) => ({ holding, returnsTokens: holding.isIdle() })));
     });
 
   async function stop(): Promise<void> {
     stopping.abort();
-    pause.abort();
-    await watching;
-    const left = [...holdings.values()].filter((holding) => holding.tellsInMs() !== undefined);
-    // What cannot be given back is lost until the window is over, and no longer.
-    await inTurn(() => inChunks(left.map((holding) => ({ holding, givesBack: true })))).catch(() => {});
+    reportPause.abort();
+    await reporting;
+    const left = [...holdings.values()].filter((holding) => holding.nextReportInMs() !== undefined);
+    const returns = left.map((holding) => ({ holding, returnsTokens: true }));
+    // Tokens that cannot be returned are unavailable only until the window ends.
+    await serialise(() => exchangeInChunks(returns)).catch(() => {});
   }
 
   return {
@@ -189,19 +189,21 @@ export function createBudgetKeeper({ db, ports, telemetry, explain }: KeeperOpti
       learn: (budget, news) => {
         const holding = holdingOf(job, budget);
         holding.learn(news);
-        if (holding.tellsInMs() === 0) pause.abort();
-        watch();
+        if (holding.nextReportInMs() === 0) reportPause.abort();
+        startReporting();
       },
     }),
     stop,
   };
 }
 
-const longest = (shares: Share[]) => Math.max(...shares.map(({ holding }) => holding.opensInMs()));
+const maxOpensInMs = (shares: Share[]) => Math.max(...shares.map(({ holding }) => holding.opensInMs()));
 
 function requirePossible(holding: Holding, weight: number): void {
+  const { provider, name } = holding.budget;
   if (weight > holding.most())
     throw new PermanentError(
-      `A request that costs ${weight} is more than the budget ${holding.budget.provider}/${holding.budget.name} ever has, which is ${holding.most()}. Ask for less at once, or correct the budget's limit.`,
+      `weight must be at most ${holding.most()}, the limit of the budget ${provider}/${name}, ` +
+        `got ${weight}. Split the request, or correct the budget's limit.`,
     );
 }

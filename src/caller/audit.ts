@@ -4,9 +4,9 @@ import { insertEvents, type NewEvent } from '../store/events.ts';
 import { requireText, requireUuid } from '../values/arguments.ts';
 import type { Caller } from './caller.ts';
 
-/** Who does something, and why. Kept as an event. */
+/** Actor and reason of a change, stored with its event. */
 export interface AuditNote {
-  /** A person or a program; whoever the view is for unless given. */
+  /** A person or program; default: the caller. */
   actor?: string;
   reason?: string;
 }
@@ -20,7 +20,7 @@ type RecordedEvent = Pick<NewEvent, 'kind'> & Partial<NewEvent>;
 
 export type Recorder = ReturnType<typeof recorder>;
 
-/** Writes events under an actor's name, in the transaction of what was done. */
+/** Writes events in the transaction of the change. */
 export function recorder(
   ports: Pick<Ports, 'newId'>,
   { actor: defaultActor, keyId }: Pick<Caller, 'actor' | 'keyId'>,
@@ -33,7 +33,7 @@ export function recorder(
     { actor = defaultActor, reason }: AuditNote = {},
   ): Promise<void> => {
     requireAuditNote({ actor, reason });
-    const concerns = {
+    const subject = {
       tenantId: null,
       connectionId: null,
       jobId: null,
@@ -44,7 +44,7 @@ export function recorder(
       tx,
       now,
       [events].flat().map((event) => ({
-        ...concerns,
+        ...subject,
         ...event,
         id: ports.newId(),
         actor,

@@ -9,7 +9,7 @@ import type { Database, Queryable } from '../store/database.ts';
 import { wakeExecutors } from '../store/wake.ts';
 import { notFound, requireUuid } from '../values/arguments.ts';
 
-/** A connection that somebody named, as it is. */
+/** Reads a connection; throws NOT_FOUND. */
 export async function existingConnection(db: Queryable, id: string): Promise<ConnectionRow> {
   requireUuid('connection', id);
   const row = await findConnection(db, id);
@@ -18,14 +18,14 @@ export async function existingConnection(db: Queryable, id: string): Promise<Con
 }
 
 interface ChangeOptions {
-  /** Whether there may be a job to claim afterwards. */
+  /** Whether the change may make a job claimable. */
   wakesExecutors?: boolean;
   lockTimeoutMs?: number;
-  /** Whether one that is being deleted is accepted. */
+  /** Accept a connection that is being deleted. */
   alsoDeleting?: boolean;
 }
 
-/** Changes a connection that somebody named, in one transaction that locks it first, as everybody does. */
+/** Locks the connection and runs `work` in one transaction; throws NOT_FOUND. */
 export async function changeConnection<T>(
   { db }: { db: Database },
   id: string,

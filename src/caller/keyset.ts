@@ -3,22 +3,24 @@ import { invalid, requireWhole } from '../values/arguments.ts';
 
 export { maxPageBytes } from '../store/page-bytes.ts';
 
-/** A part of a list. `nextCursor` is where to go on; there is nothing more once it is undefined. */
+/** A page of a list. `nextCursor` is undefined on the last page. */
 export interface Page<T> {
-  /** May be fewer than requested, even none, while there is more: a page reads a bounded number of rows and holds about 8 MB. */
+  /**
+   * May hold fewer than requested, even none, before the last page: rows read and bytes (about 8 MB) are
+   * bounded.
+   */
   items: T[];
   nextCursor: string | undefined;
 }
 
 export interface PageRequest {
-  /** `nextCursor` of the page before. */
   cursor?: string | undefined;
   /** 1 to 100. */
   limit?: number | undefined;
 }
 
 const defaultLimit = 20;
-/** A page is one answer, built in memory; whoever wants more asks again. */
+/** A page is built in memory. */
 const maxPerPage = 100;
 
 export function pageLimit(limit: number | undefined): number {
@@ -26,7 +28,7 @@ export function pageLimit(limit: number | undefined): number {
   return limit ?? defaultLimit;
 }
 
-/** What rows are ordered by, in one list: a cursor of another list is refused. */
+/** Sort key. Cursors carry the list's name; those of other lists are rejected. */
 type Key = readonly string[];
 
 export function cursorTo(list: string, key: Key): string {
@@ -38,8 +40,8 @@ interface Part {
 }
 
 /**
- * The key that a cursor stands for. Each part is checked by its pattern, because it came from outside. Parts that a later release has added
- * are all there or all missing.
+ * Decodes a cursor, checking each part by its pattern: it is untrusted input. Parts that a later release
+ * `added` are all present or all missing.
  */
 export function keyOf(
   list: string,
@@ -48,13 +50,13 @@ export function keyOf(
   added: readonly Part[] = [],
 ): Key | undefined {
   if (cursor === undefined) return undefined;
-  const [name, ...key] = parsed(cursor);
+  const [name, ...key] = parse(cursor);
   const all = [...parts, ...added];
-  const isOurs =
+  const isValid =
     name === list &&
     (key.length === parts.length || key.length === all.length) &&
     key.every((part, i) => typeof part === 'string' && all[i]?.test(part));
-  if (!isOurs)
+  if (!isValid)
     throw invalid(
       `cursor is ${JSON.stringify(cursor.slice(0, 80))}; it is none of this list.`,
       'Pass next_cursor of an earlier page, unchanged.',
@@ -62,7 +64,7 @@ export function keyOf(
   return key as string[];
 }
 
-function parsed(cursor: string): unknown[] {
+function parse(cursor: string): unknown[] {
   try {
     const value: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString());
     return Array.isArray(value) ? value : [];
@@ -74,7 +76,7 @@ function parsed(cursor: string): unknown[] {
 export const uuidPart = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
 const instant =
   /^(\d{4,6})-(0[1-9]|1[0-2])-(\d\d) ([01]\d|2[0-3])(:[0-5]\d){2}(\.\d{1,6})?[+-](0\d|1[0-5])(:[0-5]\d){0,2}$/;
-/** A time as Postgres writes it. One that there is not would be refused by Postgres, without saying whose mistake it was. */
+/** A timestamptz as Postgres writes it. An impossible date would fail there as a server error. */
 export const instantPart: Part = {
   test(text) {
     if (/^-?infinity$/.test(text)) return true;
@@ -84,10 +86,10 @@ export const instantPart: Part = {
   },
 };
 
-/** Rows that a page with a filter may read. About 20 ms of work; a filter that finds less goes on with the next page. */
+/** Rows that a filtered page may read: about 20 ms. A selective filter continues on the next page. */
 export const maxScanned = 10_000;
 
-/** A page of rows that a filter lets through. Where none follows, `lastScanned` says how far the search has come; undefined means to the end. */
+/** If no match follows, `lastScanned` returns where the scan stopped; undefined: at the end. */
 export async function filteredPage<Row extends Listed>(
   list: string,
   items: Row[],
@@ -99,7 +101,7 @@ export async function filteredPage<Row extends Listed>(
   return { items, nextCursor: key && cursorTo(list, key) };
 }
 
-/** The same for rows that are ordered by their ids: reads those that follow `from`, where the page before ended. */
+/** For rows ordered by id; `from` is the end of the previous page. */
 export async function filteredPageById<Row extends Listed & { id: string }>(
   list: string,
   { cursor, limit, filter }: { cursor: string | undefined; limit: number; filter: object },
@@ -113,7 +115,7 @@ export async function filteredPageById<Row extends Listed & { id: string }>(
     rows,
     ({ id }) => [id],
     async () => {
-      // Without a filter every row that was read is in the page: where none follows, it was the last.
+      // Without a filter the page has every row read; if none follows, this is the last page.
       if (Object.values(filter).every((value) => value === undefined)) return undefined;
       const last = await lastScanned(from, maxScanned);
       return last === undefined ? undefined : [last];
@@ -125,7 +127,7 @@ export function mapPage<A, B>({ items, nextCursor }: Page<A>, map: (item: A) => 
   return { items: items.map(map), nextCursor };
 }
 
-/** A page of a list that is read to its end. */
+/** A page of an unfiltered list. */
 export function pageOf<Row extends Listed>(
   list: string,
   items: Row[],

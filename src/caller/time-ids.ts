@@ -1,10 +1,10 @@
 import { invalid } from '../values/arguments.ts';
 
-/** The first id that can have been made at a time: ids begin with it, so a stretch of time is a stretch of ids. */
+/** The smallest UUIDv7 of a time, so that a time range becomes an id range. */
 export function firstIdAt(name: string, at: Date | undefined): string | undefined {
   if (at === undefined) return undefined;
   const ms = at.getTime();
-  if (!Number.isFinite(ms)) throw invalid(`${name} is no time.`, 'Give an ISO-8601 instant.');
+  if (!Number.isFinite(ms)) throw invalid(`${name} is not a valid time.`, 'Pass an ISO-8601 instant.');
   const time = Math.min(Math.max(0, Math.floor(ms)), 2 ** 48 - 1)
     .toString(16)
     .padStart(12, '0');

@@ -2,8 +2,8 @@ import type { Command } from 'commander';
 import type { AuditEvent } from '../api/index.ts';
 import { auditEventJson } from '../api/index.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
-import { given, limitOf, withLimit } from './options.ts';
-import { answer, outputWidth, table } from './output.ts';
+import { limitOf, omitUndefined, withLimit } from './options.ts';
+import { outputWidth, printResult, table } from './output.ts';
 import { collect } from './pages.ts';
 import { relativeTime } from './time-text.ts';
 
@@ -16,28 +16,31 @@ interface ListOptions extends CommonOptions {
 }
 
 export function addAudit(program: Command): void {
-  const group = program.command('audit').description('show who changed what, logins and refused keys');
+  const group = program.command('audit').description('show the audit log: changes, logins and rejected keys');
   const list = group
     .command('list')
-    .description('list audit events, the newest first')
-    .option('--connection <id>', 'only events of this connection')
-    .option('--tenant <id>', 'only events of this tenant')
-    .option('--key <id>', 'only events of this API key and its sessions')
-    .option('--kind <kind>', 'only events of this kind, such as connection.paused');
+    .description('list audit events, newest first')
+    .option('--connection <id>', 'filter by connection')
+    .option('--tenant <id>', 'filter by tenant')
+    .option('--key <id>', 'filter by API key, including its sessions')
+    .option('--kind <kind>', 'filter by kind, such as connection.paused');
   withLimit(list)
     .addHelpText(
       'after',
-      '\nExamples:\n  $ syncline audit list --kind key.refused\n  $ syncline audit list --key 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42 --json',
+      `
+Examples:
+  $ syncline audit list --kind key.refused
+  $ syncline audit list --key 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42 --json`,
     )
     .action(async (options: ListOptions) => {
       const { connection: connectionId, tenant: tenantId, key: keyId, kind } = options;
-      const filter = given({ connectionId, tenantId, keyId, kind });
+      const filter = omitUndefined({ connectionId, tenantId, keyId, kind });
       const limit = limitOf(options);
       const { items } = await withEngine(options, ({ audit }) =>
         collect({ limit }, (page) => audit.list({ ...filter, ...page })),
       );
-      answer(options.json, { events: items.map(auditEventJson) }, () =>
-        items.length === 0 ? ['There are no such events.'] : eventTable(items),
+      printResult(options.json, { events: items.map(auditEventJson) }, () =>
+        items.length === 0 ? ['No events found.'] : eventTable(items),
       );
     });
 }
@@ -51,7 +54,7 @@ function eventTable(events: AuditEvent[]): string[] {
     connectionId ?? '-',
     reason ?? (detail === undefined ? '-' : JSON.stringify(detail)),
   ]);
-  return table([['when', 'what', 'by', 'key', 'connection', 'reason or detail'], ...rows], {
+  return table([['time', 'kind', 'actor', 'key', 'connection', 'reason or detail'], ...rows], {
     width: outputWidth(),
   });
 }

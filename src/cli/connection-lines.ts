@@ -2,11 +2,10 @@ import type { Connection } from '../api/index.ts';
 import { cut, table } from './output.ts';
 import { fullTime, relativeTime } from './time-text.ts';
 
-/** Cursors and configurations can be long; JSON has all of them. */
-const maxValue = 500;
-const value = (json: unknown) => cut(JSON.stringify(json) ?? '-', maxValue);
+/** Truncates long cursors and configurations; --json prints them in full. */
+const maxValueLength = 500;
+const value = (json: unknown) => cut(JSON.stringify(json) ?? '-', maxValueLength);
 
-/** Everything about a connection, for people. */
 export function connectionLines({ sync, ...connection }: Connection): string[] {
   return table([
     ['id', connection.id],
@@ -15,17 +14,14 @@ export function connectionLines({ sync, ...connection }: Connection): string[] {
     ['external id', connection.externalId ?? '-'],
     ['credential', connection.credentialId ?? '-'],
     ['status', connection.status],
-    [
-      'interval',
-      `${sync.baseIntervalSeconds} s${sync.intervalSeconds === undefined ? ' (the default)' : ''}`,
-    ],
+    ['interval', `${sync.baseIntervalSeconds} s${sync.intervalSeconds === undefined ? ' (default)' : ''}`],
     ['next run', fullTime(sync.nextRunAt)],
     ['last ended', fullTime(connection.lastEndedAt)],
     ['first activated', fullTime(sync.firstActivatedAt)],
     ['cursor', value(sync.cursor)],
     ['config', value(connection.config)],
     ...sync.invalid.map(({ field, value, expected }) => [
-      'wrong metadata',
+      'invalid metadata',
       `${field} is ${value}, expected ${expected}`,
     ]),
     ['created', fullTime(connection.createdAt)],
@@ -33,7 +29,6 @@ export function connectionLines({ sync, ...connection }: Connection): string[] {
   ]);
 }
 
-/** One row each. */
 export function connectionTable(connections: Connection[]): string[] {
   return table([
     ['id', 'tenant', 'provider', 'external id', 'status', 'interval', 'next run', 'last ended'],
@@ -44,7 +39,7 @@ export function connectionTable(connections: Connection[]): string[] {
       externalId ?? '-',
       status,
       `${sync.baseIntervalSeconds} s`,
-      status === 'active' ? (sync.nextRunAt ? relativeTime(sync.nextRunAt) : 'at the next tick') : '-',
+      status === 'active' ? (sync.nextRunAt ? relativeTime(sync.nextRunAt) : 'next tick') : '-',
       relativeTime(lastEndedAt),
     ]),
   ]);

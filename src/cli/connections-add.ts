@@ -7,15 +7,9 @@ import type { Syncline } from '../syncline.ts';
 import { invalid, requireText, requireUuid } from '../values/arguments.ts';
 import { connectionLines } from './connection-lines.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
-import { doerOf, given, jsonObject, wholeNumber } from './options.ts';
-import { answer } from './output.ts';
-import {
-  checkTenant,
-  forTenant,
-  type TenantOptions,
-  withProviderRemedy,
-  withTenant,
-} from './tenant-option.ts';
+import { auditNoteOf, jsonObject, omitUndefined, wholeNumber } from './options.ts';
+import { printResult } from './output.ts';
+import { checkTenant, forTenant, type TenantOptions, withProviderHint, withTenant } from './tenant-option.ts';
 
 interface AddOptions extends CommonOptions, TenantOptions {
   provider: string;
@@ -29,21 +23,19 @@ interface AddOptions extends CommonOptions, TenantOptions {
 export function addConnectionsAdd(group: Command): void {
   const command = group
     .command('add')
-    .description("connect a tenant's account; it is synced from the next tick on")
-    .requiredOption('--provider <slug>', 'the provider, such as github');
-  withTenant(command, 'whose account it is')
-    .option('--external-id <id>', 'what the provider calls the account')
-    .option(
-      '--credential <id>',
-      'what opens the provider, as `credentials list` shows it; the connection is its tenant’s',
-    )
-    .option('--interval <seconds>', 'how often to sync it; the default interval unless given')
-    .option('--config-json <json>', 'what its connector is told: a JSON object')
-    .option('--register', 'register the provider if it is not known yet')
+    .description('add a connection; it is synced from the next tick on')
+    .requiredOption('--provider <slug>', 'provider, such as github');
+  withTenant(command, 'tenant of the connection')
+    .option('--external-id <id>', 'account name or ID at the provider')
+    .option('--credential <id>', 'credential, from `credentials list`; also selects its tenant')
+    .option('--interval <seconds>', 'sync interval (default: scheduler.defaultIntervalSeconds)')
+    .option('--config-json <json>', 'connector configuration, as a JSON object')
+    .option('--register', 'register the provider if it is unknown')
     .addHelpText(
       'after',
       `
-A provider that has a connector in the configuration file is registered by itself, and its config is checked by it.
+A provider with a connector in the configuration file is registered automatically. The connector validates
+--config-json.
 
 Examples:
   $ syncline connections add --provider github --tenant-name Northwind --interval 300
@@ -56,16 +48,16 @@ Examples:
         const connection = await create(syncline, options, connectors);
         return { connection, why: await syncline.connections.explain(connection.id) };
       });
-      answer(options.json, connectionJson(connection), () => [
+      printResult(options.json, connectionJson(connection), () => [
         connection.status === 'active'
-          ? 'Added a connection; the next tick places its first run.'
-          : `Added a connection. ${why.sentence}`,
+          ? 'Connection added; the next tick queues its first run.'
+          : `Connection added. ${why.sentence}`,
         ...connectionLines(connection),
       ]);
     });
 }
 
-/** What can be told beforehand is refused before anything is written. */
+/** Validates all arguments before the first write. */
 async function create(
   syncline: Syncline,
   options: AddOptions,
@@ -76,7 +68,7 @@ async function create(
   requireText('--provider', provider, 200);
   const input = {
     provider,
-    ...given({
+    ...omitUndefined({
       externalId,
       credentialId: credential,
       intervalSeconds:
@@ -86,21 +78,21 @@ async function create(
       config: configJson === undefined ? undefined : jsonObject('--config-json', configJson),
     }),
   };
-  const whose = credential === undefined ? options : await ownerOf(syncline, credential, options);
-  checkTenant(whose);
-  const connector = connectors.find((one) => one.provider === provider);
+  const owner = credential === undefined ? options : await ownerOf(syncline, credential, options);
+  checkTenant(owner);
+  const connector = connectors.find((candidate) => candidate.provider === provider);
   await requireConfig('--config-json', input.config, connector);
 
   if (options.register) await syncline.providers.register({ slug: provider });
-  const remedy = 'Add --register to register it, or a connector for it to syncline.config.ts.';
-  return forTenant(syncline, whose, (tenantId) =>
+  const hint = 'Pass --register to register it, or add a connector for it to syncline.config.ts.';
+  return forTenant(syncline, owner, (tenantId) =>
     syncline.connections
-      .create({ tenantId, ...input }, doerOf({}))
-      .catch(withProviderRemedy(provider, remedy)),
+      .create({ tenantId, ...input }, auditNoteOf({}))
+      .catch(withProviderHint(provider, hint)),
   );
 }
 
-/** A credential has a tenant, so that it need not be named once more. */
+/** The tenant of the credential, unless --tenant is set. */
 async function ownerOf(
   { credentials }: Syncline,
   credential: string,
@@ -108,6 +100,6 @@ async function ownerOf(
 ): Promise<TenantOptions> {
   requireUuid('--credential', credential);
   if (tenantName !== undefined)
-    throw invalid('A credential is one of a tenant that is there already.', 'Leave out --tenant-name.');
+    throw invalid('--credential belongs to an existing tenant.', 'Remove --tenant-name.');
   return { tenant: tenant ?? (await credentials.get(credential)).tenantId };
 }

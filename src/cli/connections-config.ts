@@ -3,8 +3,8 @@ import { connectionJson } from '../api/index.ts';
 import type { AuditNote } from '../caller/audit.ts';
 import { connectionLines } from './connection-lines.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
-import { doerOf, jsonObject, withDoer } from './options.ts';
-import { answer } from './output.ts';
+import { auditNoteOf, jsonObject, withAuditNote } from './options.ts';
+import { printResult } from './output.ts';
 
 interface ConfigOptions extends CommonOptions, AuditNote {
   configJson: string;
@@ -13,25 +13,26 @@ interface ConfigOptions extends CommonOptions, AuditNote {
 export function addConnectionsConfig(group: Command): void {
   const command = group
     .command('config')
-    .description("replace what a connection's connector is told, from its next run on")
-    .argument('<id>', 'the id of the connection')
-    .requiredOption('--config-json <json>', 'all of it: a JSON object');
-  withDoer(command)
+    .description('replace the configuration of a connection, effective with its next run')
+    .argument('<id>', 'connection ID')
+    .requiredOption('--config-json <json>', 'complete connector configuration, as a JSON object');
+  withAuditNote(command)
     .addHelpText(
       'after',
       `
-A connector in the configuration file checks it first. The cursor stays as it is.
+The connector, if it is in the configuration file, validates it. The cursor does not change.
 
 Examples:
-  $ syncline connections config 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42 --config-json '{"repositories":["acme/app","acme/site"]}'`,
+  $ syncline connections config 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42 \\
+      --config-json '{"repositories":["acme/app","acme/site"]}'`,
     )
     .action(async (id: string, options: ConfigOptions) => {
       const config = jsonObject('--config-json', options.configJson);
       const connection = await withEngine(options, ({ connections }) =>
-        connections.setConfig(id, config, doerOf(options)),
+        connections.setConfig(id, config, auditNoteOf(options)),
       );
-      answer(options.json, connectionJson(connection), () => [
-        'Changed; its next run is told so.',
+      printResult(options.json, connectionJson(connection), () => [
+        'Configuration changed; it applies from the next run.',
         ...connectionLines(connection),
       ]);
     });

@@ -4,62 +4,64 @@ import { connectionJson } from '../api/index.ts';
 import type { AuditNote } from '../caller/audit.ts';
 import type { JobType } from '../contract/connector.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
-import { doerOf, given, wholeNumber, withDoer } from './options.ts';
-import { answer } from './output.ts';
+import { auditNoteOf, omitUndefined, wholeNumber, withAuditNote } from './options.ts';
+import { printResult } from './output.ts';
 
-/** What a job's priority can be. */
+/** Range of smallint. */
 const priorities = { min: -32_768, max: 32_767 };
 
 export function addConnectionsControl(group: Command): void {
-  addSwitch(group, 'pause', 'run nothing more of a connection until it is resumed');
-  addSwitch(group, 'resume', 'make a connection active again; what waited for it runs now');
+  addSwitch(group, 'pause', 'pause a connection: no jobs run until it is resumed');
+  addSwitch(group, 'resume', 'resume a connection; its waiting jobs run immediately');
 
   const trigger = group
     .command('trigger')
-    .description('sync a connection now; while it is running, one more run follows')
-    .argument('<id>', 'the id of the connection')
-    .option('--type <type>', 'incremental, full or webhook', 'incremental')
+    .description('sync a connection now; if it is running, once more after that run')
+    .argument('<id>', 'connection ID')
+    .option('--type <type>', 'job type: incremental, full or webhook', 'incremental')
     .option(
       '--priority <n>',
-      `${priorities.min} to ${priorities.max}, higher runs first (default 10; tenant API keys are limited to 10)`,
+      `${priorities.min} to ${priorities.max}, higher runs first (default: 10, the maximum for tenant keys)`,
     );
-  withDoer(trigger)
+  withAuditNote(trigger)
     .addHelpText(
       'after',
       `
 Examples:
   $ syncline connections trigger 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42
-  $ syncline connections trigger 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42 --type full --reason "a gap in March"`,
+  $ syncline connections trigger 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42 --type full --reason "gap in March"`,
     )
     .action(async (id: string, options: CommonOptions & AuditNote & { type: JobType; priority?: string }) => {
       const { type, priority } = options;
-      const chosen = given({
+      const input = omitUndefined({
         priority:
           priority === undefined
             ? undefined
             : wholeNumber('--priority', priority, priorities.min, priorities.max),
       });
-      const done = await withEngine(options, ({ connections }) =>
-        connections.trigger(id, { type, ...chosen, ...doerOf(options) }),
+      const result = await withEngine(options, ({ connections }) =>
+        connections.trigger(id, { type, ...input, ...auditNoteOf(options) }),
       );
-      const json = { connection_id: id, job_id: done.jobId, effect: done.effect.replaceAll(' ', '_') };
-      answer(options.json, json, () => [triggered(type, done)]);
+      const json = { connection_id: id, job_id: result.jobId, effect: result.effect.replaceAll(' ', '_') };
+      printResult(options.json, json, () => [triggered(type, result)]);
     });
 }
 
 function addSwitch(group: Command, action: 'pause' | 'resume', description: string): void {
-  const command = group.command(action).description(description).argument('<id>', 'the id of the connection');
-  withDoer(command)
+  const command = group.command(action).description(description).argument('<id>', 'connection ID');
+  withAuditNote(command)
     .addHelpText(
       'after',
-      `\nExample:\n  $ syncline connections ${action} 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42 --reason "maintenance at the provider"`,
+      `
+Example:
+  $ syncline connections ${action} 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42 --reason "provider maintenance"`,
     )
     .action(async (id: string, options: CommonOptions & AuditNote) => {
       const { connection, why } = await withEngine(options, async ({ connections }) => {
-        await connections[action](id, doerOf(options));
+        await connections[action](id, auditNoteOf(options));
         return { connection: await connections.get(id), why: await connections.explain(id) };
       });
-      answer(options.json, connectionJson(connection), () => [
+      printResult(options.json, connectionJson(connection), () => [
         `Connection ${id} is ${connection.status}. ${why.sentence}`,
       ]);
     });
@@ -70,8 +72,8 @@ function triggered(type: JobType, { jobId, effect }: TriggerResult): string {
     case 'queued':
       return `Queued: ${type} job ${jobId} is due now.`;
     case 'brought forward':
-      return `Brought forward: ${type} job ${jobId} was waiting and is due now.`;
+      return `Brought forward: ${type} job ${jobId} was already queued and is due now.`;
     case 'follows':
-      return `One more follows: ${type} job ${jobId} is running, and another begins when it ends.`;
+      return `Follow-up requested: ${type} job ${jobId} is running; another run starts when it ends.`;
   }
 }

@@ -3,8 +3,8 @@ import { connectionJson } from '../api/index.ts';
 import type { AuditNote } from '../caller/audit.ts';
 import { invalid, requireUuid } from '../values/arguments.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
-import { doerOf, withDoer } from './options.ts';
-import { answer } from './output.ts';
+import { auditNoteOf, withAuditNote } from './options.ts';
+import { printResult } from './output.ts';
 
 interface CredentialOptions extends CommonOptions, AuditNote {
   remove?: boolean;
@@ -13,11 +13,11 @@ interface CredentialOptions extends CommonOptions, AuditNote {
 export function addConnectionsCredential(group: Command): void {
   const command = group
     .command('credential')
-    .description('give a connection a credential; one that needed it runs again')
-    .argument('<id>', 'the id of the connection')
-    .argument('[credential]', 'the id of the credential, as `credentials list` shows it')
-    .option('--remove', 'take the credential away; it stays stored');
-  withDoer(command)
+    .description('assign a credential to a connection; one in needs_auth becomes active')
+    .argument('<id>', 'connection ID')
+    .argument('[credential]', 'credential ID, from `credentials list`')
+    .option('--remove', 'remove the credential from the connection; it stays stored');
+  withAuditNote(command)
     .addHelpText(
       'after',
       `
@@ -28,16 +28,18 @@ Examples:
     .action(async (id: string, credential: string | undefined, options: CredentialOptions) => {
       if ((credential === undefined) !== (options.remove === true))
         throw invalid(
-          'A credential is either given or taken away.',
-          'Give the id of a credential, or --remove.',
+          'Exactly one of [credential] and --remove is required.',
+          'Pass a credential ID or --remove.',
         );
       if (credential !== undefined) requireUuid('[credential]', credential);
       const { connection, why } = await withEngine(options, async ({ connections }) => ({
-        connection: await connections.setCredential(id, credential ?? null, doerOf(options)),
+        connection: await connections.setCredential(id, credential ?? null, auditNoteOf(options)),
         why: await connections.explain(id),
       }));
-      const has =
-        credential === undefined ? 'has no credential any more' : `has the credential ${credential}`;
-      answer(options.json, connectionJson(connection), () => [`Connection ${id} ${has}. ${why.sentence}`]);
+      const change =
+        credential === undefined ? 'no longer has a credential' : `now uses credential ${credential}`;
+      printResult(options.json, connectionJson(connection), () => [
+        `Connection ${id} ${change}. ${why.sentence}`,
+      ]);
     });
 }

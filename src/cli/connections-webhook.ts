@@ -3,8 +3,8 @@ import { webhookJson } from '../api/index.ts';
 import type { AuditNote } from '../caller/audit.ts';
 import { invalid } from '../values/arguments.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
-import { doerOf, given, withDoer } from './options.ts';
-import { answer } from './output.ts';
+import { auditNoteOf, omitUndefined, withAuditNote } from './options.ts';
+import { printResult } from './output.ts';
 
 interface WebhookOptions extends CommonOptions, AuditNote {
   secretFromEnv?: string;
@@ -15,12 +15,12 @@ interface WebhookOptions extends CommonOptions, AuditNote {
 export function addConnectionsWebhook(group: Command): void {
   const command = group
     .command('webhook')
-    .description('give a connection a webhook, with a secret that is shown once, or show the one it has')
-    .argument('<id>', 'the id of the connection')
-    .option('--secret-from-env <name>', 'take the secret from this variable, where the provider makes it')
-    .option('--rotate', 'make a new secret; the old one counts no longer')
-    .option('--remove', 'take the webhook away');
-  withDoer(command)
+    .description('create a webhook for a connection and print its secret once, or show the existing one')
+    .argument('<id>', 'connection ID')
+    .option('--secret-from-env <name>', 'environment variable with a secret issued by the provider')
+    .option('--rotate', 'create a new secret and invalidate the old one')
+    .option('--remove', 'remove the webhook');
+  withAuditNote(command)
     .addHelpText(
       'after',
       `
@@ -32,10 +32,10 @@ Examples:
     )
     .action(async (id: string, options: WebhookOptions) => {
       const { remove, rotate, secretFromEnv } = options;
-      if ([remove, rotate, secretFromEnv].filter((one) => one !== undefined).length > 1)
+      if ([remove, rotate, secretFromEnv].filter((option) => option !== undefined).length > 1)
         throw invalid(
-          'A secret is either given, made anew or taken away.',
-          'Give one of --secret-from-env, --rotate and --remove.',
+          '--secret-from-env, --rotate and --remove cannot be combined.',
+          'Pass only one of --secret-from-env, --rotate and --remove.',
         );
       await (remove ? removeWebhook(id, options) : createWebhook(id, options));
     });
@@ -43,36 +43,43 @@ Examples:
 
 async function createWebhook(id: string, options: WebhookOptions): Promise<void> {
   const secret = secretOf(options.secretFromEnv);
-  const isKept = secret === undefined && !options.rotate;
-  const { made, publicUrl } = await withEngine(options, async ({ webhooks, config }) => {
-    const known = isKept ? await webhooks.get(id) : undefined;
+  const keepsSecret = secret === undefined && !options.rotate;
+  const { webhook, publicUrl } = await withEngine(options, async ({ webhooks, config }) => {
+    const existing = keepsSecret ? await webhooks.get(id) : undefined;
     const { publicUrl } = config.server;
-    // What signs with the old secret would be refused from now on: nobody wants that of a look.
-    if (known?.exists) return { made: { ...known, secret: undefined }, publicUrl };
-    return { made: await webhooks.create(id, { ...given({ secret }), ...doerOf(options) }), publicUrl };
+    // Showing a webhook must not replace its secret: deliveries signed with the old one would be rejected.
+    if (existing?.exists) return { webhook: { ...existing, secret: undefined }, publicUrl };
+    return {
+      webhook: await webhooks.create(id, { ...omitUndefined({ secret }), ...auditNoteOf(options) }),
+      publicUrl,
+    };
   });
-  const where = publicUrl
-    ? `${publicUrl.replace(/\/+$/, '')}${made.path}`
-    : `${made.path}, behind the address of this service`;
-  // One that was given is known already, and had better not stand in a terminal.
-  const shown = secret === undefined && made.secret !== undefined ? { secret: made.secret } : {};
-  answer(options.json, { ...webhookJson(made), ...shown }, () => [
-    `Have the provider send to ${where}.`,
+  const url = publicUrl
+    ? `${publicUrl.replace(/\/+$/, '')}${webhook.path}`
+    : `${webhook.path} on the public address of this service`;
+  // Do not print a secret from the environment to the terminal.
+  const shown = secret === undefined && webhook.secret !== undefined ? { secret: webhook.secret } : {};
+  printResult(options.json, { ...webhookJson(webhook), ...shown }, () => [
+    `Configure the provider to send to ${url}.`,
     ...(shown.secret === undefined
-      ? [secret === undefined ? known(made.lastReceivedAt) : 'It is to sign with the secret that you gave.']
-      : [`It is to sign with this secret: ${shown.secret}`, 'Keep it now: it is not shown again.']),
+      ? [
+          secret === undefined
+            ? existingSecret(webhook.lastReceivedAt)
+            : `Signing secret: from ${options.secretFromEnv}.`,
+        ]
+      : [`Signing secret: ${shown.secret}`, 'Save it now: it is not shown again.']),
   ]);
 }
 
-const known = (lastReceivedAt: Date | undefined) =>
-  `It signs with the secret that was shown when it was made (--rotate makes a new one); ${
-    lastReceivedAt ? `it last sent something at ${lastReceivedAt.toISOString()}` : 'it has sent nothing yet'
+const existingSecret = (lastReceivedAt: Date | undefined) =>
+  `Signing secret: unchanged (--rotate creates a new one). ${
+    lastReceivedAt ? `Last delivery: ${lastReceivedAt.toISOString()}` : 'No deliveries yet'
   }.`;
 
 async function removeWebhook(id: string, options: WebhookOptions): Promise<void> {
-  await withEngine(options, ({ webhooks }) => webhooks.remove(id, doerOf(options)));
-  answer(options.json, { connection_id: id, exists: false }, () => [
-    `Connection ${id} has no webhook any more. What is still sent is refused.`,
+  await withEngine(options, ({ webhooks }) => webhooks.remove(id, auditNoteOf(options)));
+  printResult(options.json, { connection_id: id, exists: false }, () => [
+    `Removed the webhook of connection ${id}. Further deliveries are rejected.`,
   ]);
 }
 

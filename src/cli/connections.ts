@@ -9,7 +9,7 @@ import { addConnectionsShow } from './connections-show.ts';
 import { addConnectionsWebhook } from './connections-webhook.ts';
 
 export function addConnections(program: Command): void {
-  const group = program.command('connections').description('add connections, look at them, control them');
+  const group = program.command('connections').description('add, show and control connections');
   for (const add of [
     addConnectionsAdd,
     addConnectionsList,

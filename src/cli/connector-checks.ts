@@ -7,38 +7,37 @@ import {
 } from '../testing/index.ts';
 import { count } from './output.ts';
 
-/** What `connector test` says of a connector. A warning may be as its author wants it. */
+/** A result of `connector test`. Only problems fail the command. */
 export interface Finding {
   level: 'problem' | 'warning';
   text: string;
 }
 
-/** More of one kind say the same. */
+/** Ends a sync that never stops. */
 const maxRuns = 10_000;
 
-/** Syncs twice, and looks at what came of it. */
 export async function inspect(
   connector: Connector,
   memory: MemoryOptions,
   { expected, isReplay }: { expected: number | undefined; isReplay: boolean },
 ): Promise<{ findings: Finding[]; signals: number }> {
   const returned: Signal[] = [];
-  const connection = connectInMemory(listening(connector, returned), memory);
+  const connection = connectInMemory(recordResults(connector, returned), memory);
   const runs = await walk(connection);
   const signals = connection.signals.length;
   const findings = [...failures(runs, 'The sync'), ...warnings(runs), ...resultChecks(connection, returned)];
   if (findings.some(({ level }) => level === 'problem')) return { findings, signals };
   if (expected !== undefined && expected !== signals)
-    findings.push(problem(`${count(signals, 'signal')} were found, and ${expected} are expected.`));
-  findings.push(...(await again(connection, isReplay)));
+    findings.push(problem(`Found ${count(signals, 'signal')}, expected ${expected}.`));
+  findings.push(...(await checkSecondSync(connection, isReplay)));
   return { findings, signals };
 }
 
 const problem = (text: string): Finding => ({ level: 'problem', text });
 const warning = (text: string): Finding => ({ level: 'warning', text });
 
-/** The connector, and everything that it returns before the engine has absorbed anything. */
-function listening(connector: Connector, returned: Signal[]): Connector {
+/** Collects signals before deduplication. */
+function recordResults(connector: Connector, returned: Signal[]): Connector {
   const sync: Connector['sync'] = async (context) => {
     const result = await connector.sync(context);
     if (Array.isArray(result?.signals)) returned.push(...result.signals);
@@ -50,9 +49,9 @@ function listening(connector: Connector, returned: Signal[]): Connector {
 async function walk(connection: MemoryConnection): Promise<MemoryRun[]> {
   const runs: MemoryRun[] = [];
   while (runs.length < maxRuns) {
-    const ended = await connection.run();
-    runs.push(ended);
-    if (!ended.next || ended.next.notBefore !== undefined) return runs;
+    const run = await connection.run();
+    runs.push(run);
+    if (!run.next || run.next.notBefore !== undefined) return runs;
   }
   return runs;
 }
@@ -65,7 +64,7 @@ function failures(runs: MemoryRun[], what: string): Finding[] {
 }
 
 const warnings = (runs: MemoryRun[]): Finding[] =>
-  runs.flatMap(({ warning: said }, i) => (said ? [problem(`Run ${i + 1}: ${said}.`)] : []));
+  runs.flatMap(({ warning: text }, i) => (text ? [problem(`Run ${i + 1}: ${text}.`)] : []));
 
 function resultChecks({ signals, cursor }: MemoryConnection, returned: Signal[]): Finding[] {
   const findings: Finding[] = [];
@@ -73,20 +72,22 @@ function resultChecks({ signals, cursor }: MemoryConnection, returned: Signal[])
   if (keyless.length > 0)
     findings.push(
       warning(
-        `${count(keyless.length, 'signal')} without a dedupeKey, such as ${keyless[0]?.kind}: whatever the provider shows twice is stored twice.`,
+        `${count(keyless.length, 'signal')} without a dedupeKey, such as ${keyless[0]?.kind}: ` +
+          'repeated records are stored again.',
       ),
     );
   const changed = sameKeyOtherPayload(returned);
   if (changed.length > 0)
     findings.push(
       warning(
-        `${count(changed.length, 'dedupeKey')} had several payloads, such as "${changed[0]}": only the first was stored. Does the key hold the version? (versionKey)`,
+        `${count(changed.length, 'dedupeKey')} with several payloads, such as "${changed[0]}": ` +
+          'only the first was stored. Include the version in the key (versionKey).',
       ),
     );
   if (signals.length > 0 && cursor === undefined)
-    findings.push(warning('There is no nextCursor: every sync starts from the beginning.'));
+    findings.push(warning('No nextCursor: every sync starts from the beginning.'));
   if (signals.length === 0)
-    findings.push(warning('Nothing was found, so little was tested: use an account that has something.'));
+    findings.push(warning('No signals found, so little was tested: use an account with data.'));
   return findings;
 }
 
@@ -102,8 +103,8 @@ function sameKeyOtherPayload(returned: Signal[]): string[] {
   return [...changed];
 }
 
-/** What is there already must not come again. What is new may have happened meanwhile. */
-async function again(connection: MemoryConnection, isReplay: boolean): Promise<Finding[]> {
+/** The provider may have new content; the old must not be stored again. */
+async function checkSecondSync(connection: MemoryConnection, isReplay: boolean): Promise<Finding[]> {
   const before = connection.signals.map(contentOf);
   const runs = await walk(connection);
   const unrecorded = runs.at(-1)?.error?.message ?? '';
@@ -113,18 +114,22 @@ async function again(connection: MemoryConnection, isReplay: boolean): Promise<F
     ];
   const fresh = connection.signals.slice(before.length);
   const known = new Set(before);
-  const doubled = fresh.filter((signal) => known.has(contentOf(signal)));
+  const duplicates = fresh.filter((signal) => known.has(contentOf(signal)));
   const findings = [...failures(runs, 'The second sync')];
-  if (doubled.length > 0)
+  if (duplicates.length > 0) {
+    const example = `${duplicates[0]?.kind} ${JSON.stringify(duplicates[0]?.payload).slice(0, 200)}`;
     findings.push(
       problem(
-        `The second sync stored ${count(doubled.length, 'signal')} again, such as ${doubled[0]?.kind} ${JSON.stringify(doubled[0]?.payload).slice(0, 200)}. Give each a dedupeKey.`,
+        `The second sync stored ${count(duplicates.length, 'signal')} again, such as ${example}. ` +
+          'Give each a dedupeKey.',
       ),
     );
-  if (fresh.length > doubled.length)
+  }
+  if (fresh.length > duplicates.length)
     findings.push(
       warning(
-        `The second sync found ${count(fresh.length - doubled.length, 'signal')} that the first had not: did something happen meanwhile?`,
+        `The second sync found ${count(fresh.length - duplicates.length, 'new signal')}: ` +
+          'did the account change in between?',
       ),
     );
   return findings;

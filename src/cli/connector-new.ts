@@ -3,7 +3,7 @@ import { join, relative } from 'node:path';
 import { type Command, Option } from 'commander';
 import { invalid } from '../values/arguments.ts';
 import { type ConnectorKind, connectorKinds, type NewConnector, templateOf } from './connector-templates.ts';
-import { answer } from './output.ts';
+import { printResult } from './output.ts';
 
 interface NewOptions {
   dir: string;
@@ -15,18 +15,15 @@ interface NewOptions {
 export function addConnectorNew(group: Command): void {
   group
     .command('new')
-    .argument('<name>', 'the slug of the provider, such as tracker')
-    .description('write a small, complete connector and its test')
-    .option('--dir <folder>', 'where to write them', '.')
+    .argument('<name>', 'provider slug, such as tracker')
+    .description('create a small connector and its test')
+    .option('--dir <folder>', 'output directory', '.')
     .addOption(
-      new Option(
-        '--kind <kind>',
-        'http: a JSON API; code: anything that a program can read; yaml: a JSON API, described without code',
-      )
+      new Option('--kind <kind>', 'http: a JSON API; code: any source; yaml: a JSON API, without code')
         .choices(connectorKinds)
         .default('http'),
     )
-    .addOption(new Option('--yaml', 'the same as --kind yaml').conflicts('kind'))
+    .addOption(new Option('--yaml', 'same as --kind yaml').conflicts('kind'))
     .addHelpText(
       'after',
       `
@@ -38,15 +35,16 @@ Examples:
     .action((name: string, { yaml, dir, json, ...options }: NewOptions) => {
       const kind = yaml ? 'yaml' : options.kind;
       const files = write(namesOf(name), dir, kind);
-      answer(json, { files }, () => nextSteps(files, kind));
+      printResult(json, { files }, () => nextSteps(files, kind));
     });
 }
 
 function namesOf(slug: string): Omit<NewConnector, 'folder'> {
   if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(slug) || slug.length > 50)
     throw invalid(
-      `<name> is "${slug.slice(0, 80)}"; it must be a slug of at most 50 characters, such as tracker or issue-tracker.`,
-      'Use lower-case letters, digits and hyphens, a letter first.',
+      `<name> is "${slug.slice(0, 80)}"; ` +
+        'it must be a slug of at most 50 characters, such as tracker or issue-tracker.',
+      'Use lowercase letters, digits and hyphens, starting with a letter.',
     );
   const words = slug.split('-');
   const capital = (word: string) => word.slice(0, 1).toUpperCase() + word.slice(1);
@@ -63,10 +61,10 @@ function write(names: Omit<NewConnector, 'folder'>, dir: string, kind: Connector
     [join(dir, `${names.slug}.${kind === 'yaml' ? 'yaml' : 'ts'}`)]: connector,
     [join(dir, `${names.slug}.test.ts`)]: test,
   };
-  const taken = Object.keys(files).find((file) => existsSync(file));
-  if (taken)
+  const existing = Object.keys(files).find((file) => existsSync(file));
+  if (existing)
     throw invalid(
-      `${taken} exists already, and is not overwritten.`,
+      `${existing} already exists and is not overwritten.`,
       'Remove it, or choose another name or --dir.',
     );
   mkdirSync(dir, { recursive: true });
@@ -87,12 +85,12 @@ function nextSteps([connector = '', test = '']: string[], kind: ConnectorKind): 
     `Wrote ${connector} and ${test}.`,
     '',
     'Next:',
-    `  npx vitest run ${test}${' '.repeat(3)}its test, which passes as it is`,
+    `  npx vitest run ${test}${' '.repeat(3)}run its test`,
     `  npx syncline connector run ${path} ${config}`,
     `  npx syncline connector test ${path} ${config} --chaos`,
     '',
     kind === 'yaml'
-      ? 'It needs syncline, and vitest for the test: npm install syncline && npm install --save-dev vitest'
-      : 'It needs syncline and zod, and vitest for the test: npm install syncline zod && npm install --save-dev vitest',
+      ? 'Dependencies: npm install syncline && npm install --save-dev vitest'
+      : 'Dependencies: npm install syncline zod && npm install --save-dev vitest',
   ];
 }

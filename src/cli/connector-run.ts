@@ -22,7 +22,7 @@ import { cursorLine, nextLine, runLine, signalLines } from './connector-lines.ts
 import { loadConnector } from './connector-load.ts';
 import { filesOf, stateOf, untilChanged } from './connector-watch.ts';
 import { wholeNumber } from './options.ts';
-import { answer, count, note } from './output.ts';
+import { count, note, printResult } from './output.ts';
 import { abortOnShutdownSignal } from './shutdown-signal.ts';
 
 interface RunOptions extends InputOptions {
@@ -32,32 +32,31 @@ interface RunOptions extends InputOptions {
   watch?: boolean;
 }
 
-/** A table of more is nothing that anybody reads. */
 const defaultLimit = 1000;
 const maxLimit = 100_000;
 
 export function addConnectorRun(group: Command): void {
   withInput(group.command('run'))
-    .description('run a connector once, in memory, and show what it finds; no database is needed')
+    .description('run a connector in memory and print its signals, without a database')
     .option(
       '--cursor-file <file>',
-      'start from the cursor in this file if it exists, and leave the new one there',
+      'file that holds the cursor: read before the run if it exists, written after it',
     )
-    .option('--full', 'a full sync: from the beginning, whatever the cursor')
+    .option('--full', 'run a full sync from the beginning, ignoring the cursor')
     .option(
       '--limit <n>',
-      `stop after the page with which so many signals are there, 1 to ${maxLimit}`,
+      `stop after the page that reaches this number of signals, 1 to ${maxLimit}`,
       `${defaultLimit}`,
     )
-    .option('--watch', 'run again whenever the file, or what it imports, changes, and show what is new')
+    .option('--watch', 'run again when the file or its imports change, and print new signals')
     .addHelpText(
       'after',
       `
-It exits with 0 if every run succeeded, else with 1.
+Exit status: 0 if all runs succeeded, otherwise 1.
 
 Examples:
   $ syncline connector run ./tracker.ts --config '{"project":"apollo"}'
-  $ syncline connector run ./tracker.ts --config-file apollo.json --credential-from-env TRACKER_TOKEN --verbose
+  $ syncline connector run ./tracker.ts --config-file apollo.json --credential-from-env TOKEN --verbose
   $ syncline connector run ./tracker.ts --config-file apollo.json --watch
   $ syncline connector run ./tracker.ts --config-file apollo.json --record apollo.jsonl
   $ syncline connector run ./tracker.ts --config-file apollo.json --replay apollo.jsonl --json | jq .signals`,
@@ -65,32 +64,32 @@ Examples:
     .action(async (file: string, options: RunOptions) => {
       const limit = wholeNumber('--limit', options.limit, 1, maxLimit);
       if (options.watch && options.json)
-        throw invalid('--watch and --json cannot go together.', 'Leave one out.');
+        throw invalid('--watch and --json cannot be combined.', 'Remove one of them.');
       if (options.watch) return watch(file, options, limit);
-      const hasFailed = await once(file, options, limit, new AbortController().signal);
+      const hasFailed = await runOnce(file, options, limit, new AbortController().signal);
       if (hasFailed) process.exitCode = 1;
     });
 }
 
 async function watch(file: string, options: RunOptions, limit: number): Promise<void> {
-  const told = abortOnShutdownSignal();
+  const shutdown = abortOnShutdownSignal();
   const shown = new Set<string>();
   for (;;) {
     const files = filesOf(file);
-    // As they are before they are run: what is saved meanwhile must not be missed.
+    // Read before the run, so that a change during the run is noticed.
     const before = stateOf(files);
-    await once(file, options, limit, told, shown).catch((error: unknown) => {
-      // The next time it is saved it may be right; the first time it is a mistake in what was typed.
+    await runOnce(file, options, limit, shutdown, shown).catch((error: unknown) => {
+      // A later save may fix the error; a file that never existed is a wrong argument.
       if (shown.size === 0 && !existsSync(file)) throw error;
       note(`error: ${describeError(error)}`);
     });
-    note(`Waiting for changes of ${count(files.length, 'file')}; Ctrl-C ends this.`);
-    if (!(await untilChanged(files, before, told))) return;
+    note(`Watching ${count(files.length, 'file')} for changes. Press Ctrl-C to stop.`);
+    if (!(await untilChanged(files, before, shutdown))) return;
   }
 }
 
-/** Runs it and tells; true where a run failed. */
-async function once(
+/** Returns true if a run failed. */
+async function runOnce(
   file: string,
   options: RunOptions,
   limit: number,
@@ -120,22 +119,22 @@ async function once(
 
   const last = runs.at(-1);
   const unused = replay?.unused() ?? [];
-  answer(options.json, toJson(connection, runs, unused), () => [
+  printResult(options.json, toJson(connection, runs, unused), () => [
     `${count(connection.signals.length, 'signal')} in ${count(runs.length, 'run')} of ${connector.provider}.`,
     cursorLine(connection.cursor),
     ...(last ? [nextLine(last, systemPorts.now())] : []),
     ...(last?.error?.kind === 'unauthorized' && !credential
-      ? ['Give it a credential with --credential-from-env <name> or --credential-file <file>.']
+      ? ['Pass a credential with --credential-from-env <name> or --credential-file <file>.']
       : []),
     ...(options.record === undefined
       ? []
-      : [`Recorded in ${options.record}. Look through it before you commit it.`]),
-    ...(unused.length > 0 ? [`Recorded, but not asked for: ${unused.slice(0, 5).join(' · ')}`] : []),
+      : [`Recorded to ${options.record}. Review the file before you commit it.`]),
+    ...(unused.length > 0 ? [`Recorded but not requested: ${unused.slice(0, 5).join(' · ')}`] : []),
   ]);
   return last?.outcome !== 'succeeded';
 }
 
-/** Until nothing follows that the engine would run now. */
+/** Stops where an engine would wait. */
 async function walk(
   connection: MemoryConnection,
   { json, full }: RunOptions,
@@ -146,21 +145,21 @@ async function walk(
   const runs: MemoryRun[] = [];
   for (;;) {
     const before = connection.signals.length;
-    const ended = await connection.run({ type: full ? 'full' : 'incremental' });
-    runs.push(ended);
-    if (!json) tell(ended, runs.length, connection.signals.slice(before), shown);
-    const isOver = !ended.next || ended.next.notBefore !== undefined || connection.signals.length >= limit;
-    if (isOver || abortSignal.aborted) return runs;
+    const run = await connection.run({ type: full ? 'full' : 'incremental' });
+    runs.push(run);
+    if (!json) printRun(run, runs.length, connection.signals.slice(before), shown);
+    const isDone = !run.next || run.next.notBefore !== undefined || connection.signals.length >= limit;
+    if (isDone || abortSignal.aborted) return runs;
   }
 }
 
-/** Where it has run before, only what is new since. */
-function tell(ended: MemoryRun, n: number, found: readonly MemorySignal[], shown: Set<string>): void {
+/** With --watch, prints only new signals. */
+function printRun(run: MemoryRun, n: number, found: readonly MemorySignal[], shown: Set<string>): void {
   const fresh = found.filter((signal) => !shown.has(JSON.stringify(signal)));
   for (const signal of fresh) shown.add(JSON.stringify(signal));
-  const asBefore = found.length - fresh.length;
-  answer(false, undefined, () => [
-    runLine(n, ended) + (asBefore > 0 ? ` (${asBefore} as before)` : ''),
+  const unchanged = found.length - fresh.length;
+  printResult(false, undefined, () => [
+    runLine(n, run) + (unchanged > 0 ? ` (${unchanged} unchanged)` : ''),
     ...signalLines(fresh),
   ]);
 }
@@ -171,8 +170,8 @@ function storedCursor({ cursorFile }: RunOptions): unknown {
     return JSON.parse(readInput('--cursor-file', cursorFile));
   } catch (error) {
     throw invalid(
-      `--cursor-file is ${cursorFile}, which is not valid JSON: ${describeError(error)}.`,
-      'Correct it, or remove it to start from the beginning.',
+      `${cursorFile} (--cursor-file) is not valid JSON: ${describeError(error)}.`,
+      'Correct it, or delete it to start from the beginning.',
     );
   }
 }

@@ -1,6 +1,6 @@
-/** What the tests of connectors that page through a provider have in common. */
+/** Shared by the test templates of kind http and yaml. */
 
-export const pagedItems = `/** A provider that is a function: 250 items, ten of each second. */
+export const pagedItems = `/** A fake provider: 250 items, ten per second. */
 const items = Array.from({ length: 250 }, (_, i) => ({
   id: i + 1,
   updated_at: new Date(Date.UTC(2025, 0, 1, 0, 0, Math.floor(i / 10))).toISOString(),
@@ -13,7 +13,7 @@ const provider: typeof fetch = async (input) => {
   const found = items.filter((item) => item.updated_at >= since);
 `;
 
-export const pagedTests = (variable: string) => `it('finds everything, once', async () => {
+export const pagedTests = (variable: string) => `it('finds every item once', async () => {
   const connection = connectInMemory(${variable}, options);
   await connection.sync();
   expect(connection.signals).toHaveLength(items.length);
@@ -21,7 +21,7 @@ export const pagedTests = (variable: string) => `it('finds everything, once', as
   expect(connection.signals).toHaveLength(items.length);
 });
 
-it('loses nothing and doubles nothing, wherever it is interrupted', async () => {
+it('loses and duplicates nothing, wherever it is interrupted', async () => {
   const report = await crashTest(${variable}, { ...options, expected: items.length });
   expect(report.problems).toEqual([]);
 }, 60_000);

@@ -1,19 +1,15 @@
 import { pagedItems, pagedTests } from './connector-template-test.ts';
 import { yamlConnector, yamlTest } from './connector-template-yaml.ts';
 
-/** What `syncline connector new` writes. */
-
 export const connectorKinds = ['http', 'code', 'yaml'] as const;
 export type ConnectorKind = (typeof connectorKinds)[number];
 
 export interface NewConnector {
   /** The provider's slug, such as `issue-tracker`. */
   slug: string;
-  /** Its name for people. */
   title: string;
-  /** Its name in a program. */
   variable: string;
-  /** Where it is written, from the working directory. */
+  /** Output directory, relative to the working directory. */
   folder: string;
 }
 
@@ -41,10 +37,10 @@ const httpConnector = ({ slug, title, variable }: NewConnector) => `import {
 } from 'syncline/connector';
 import { z } from 'zod';
 
-/** What a connection has to say. It is checked before anything runs. */
+/** Configuration of a connection, validated before it runs. */
 const config = z.object({ baseUrl: z.url(), project: z.string() });
 
-/** What the provider answers: only what is used here. An answer that is not like this fails, with the field's name. */
+/** The fields used from a response. A mismatch fails the run with the name of the field. */
 const item = z.looseObject({ id: z.union([z.string(), z.number()]), updated_at: z.string() });
 type Item = z.output<typeof item>;
 
@@ -54,31 +50,32 @@ export const ${variable} = defineConnector({
   provider: '${slug}',
   name: '${title}',
   configSchema: config,
-  // How far we are: the time of the last item. Stored together with the signals, or not at all.
+  // The time of the last item. Committed together with the signals.
   cursorSchema: ascendingCursor,
   sync: async (context) => {
     const { baseUrl, project } = context.connection.config;
     const cursor: AscendingCursor = context.cursor ?? {};
-    // Turns refusals into the errors that the engine understands, and logs every request.
+    // Maps error statuses to engine errors and logs every request.
     const http = createHttp(context, { baseUrl, authorize: optional(bearer()) });
 
     const { data } = await http.get(\`/projects/\${project}/items\`, {
-      // Oldest change first, and from the last time we saw on, that time included: others may have the same.
+      // Oldest change first. The start time is inclusive: several items can share it.
       query: { since: cursor.since, sort: 'updated', page: cursor.page ?? 1, per_page: pageSize },
       schema: z.array(item),
     });
-    const next = ascend(cursor, { times: data.map((one) => one.updated_at), isFull: data.length === pageSize });
+    const times = data.map(({ updated_at }) => updated_at);
+    const next = ascend(cursor, { times, isFull: data.length === pageSize });
     return { signals: data.map(signalOf), nextCursor: next.cursor, hasMore: next.hasMore };
   },
 });
 
-function signalOf(one: Item): Signal {
+function signalOf(item: Item): Signal {
   return {
     kind: 'item.updated',
-    occurredAt: one.updated_at,
-    payload: one,
-    // The same version of an item, seen twice, is stored once.
-    dedupeKey: versionKey(String(one.id), one.updated_at, one),
+    occurredAt: item.updated_at,
+    payload: item,
+    // The same version of an item is stored once.
+    dedupeKey: versionKey(String(item.id), item.updated_at, item),
   };
 }
 `;
@@ -104,10 +101,10 @@ const codeConnector = ({
 }: NewConnector) => `import { defineConnector } from 'syncline/connector';
 import { z } from 'zod';
 
-/** What a connection has to say. It is checked before anything runs. */
+/** Configuration of a connection, validated before it runs. */
 const config = z.object({ first: z.number().int().default(1) });
 
-/** How far we are. Stored together with the signals, or not at all. Keep nothing anywhere else. */
+/** The position. Committed together with the signals. Keep no other state. */
 const cursor = z.object({ after: z.number().int() });
 
 const pageSize = 100;
@@ -126,10 +123,10 @@ export const ${variable} = defineConnector({
         kind: 'entry.added',
         occurredAt: entry.at,
         payload: entry,
-        // The same entry, seen twice, is stored once.
+        // The same entry is stored once.
         dedupeKey: String(entry.number),
       })),
-      // Where nothing was found the cursor stays as it is.
+      // Without entries the cursor does not change.
       nextCursor: { after: entries.at(-1)?.number ?? after },
       hasMore: entries.length === pageSize,
     };
@@ -141,11 +138,11 @@ interface Entry {
   at: string;
 }
 
-/** Replace this: read a file, ask a database, call a client of the provider's own. It must end when the signal aborts. */
-async function readEntries(after: number, most: number, abortSignal: AbortSignal): Promise<Entry[]> {
+/** Replace this: read a file, query a database or call a client library. Stop when the signal aborts. */
+async function readEntries(after: number, limit: number, abortSignal: AbortSignal): Promise<Entry[]> {
   abortSignal.throwIfAborted();
   const all = Array.from({ length: 250 }, (_, i) => ({ number: i + 1, at: '2025-01-01T00:00:00Z' }));
-  return all.filter(({ number }) => number > after).slice(0, most);
+  return all.filter(({ number }) => number > after).slice(0, limit);
 }
 `;
 
@@ -156,7 +153,7 @@ const codeTest = ({
 import { expect, it } from 'vitest';
 import { ${variable} } from './${slug}.ts';
 
-it('finds everything, once', async () => {
+it('finds every entry once', async () => {
   const connection = connectInMemory(${variable}, { config: { first: 1 } });
   await connection.sync();
   expect(connection.signals).toHaveLength(250);
@@ -164,7 +161,7 @@ it('finds everything, once', async () => {
   expect(connection.signals).toHaveLength(250);
 });
 
-it('loses nothing and doubles nothing, wherever it is interrupted', async () => {
+it('loses and duplicates nothing, wherever it is interrupted', async () => {
   const report = await crashTest(${variable}, { config: { first: 1 }, expected: 250 });
   expect(report.problems).toEqual([]);
 }, 60_000);

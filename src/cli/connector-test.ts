@@ -6,7 +6,7 @@ import { type Finding, inspect } from './connector-checks.ts';
 import { configOf, credentialOf, type InputOptions, trafficOf, withInput } from './connector-input.ts';
 import { loadConnector } from './connector-load.ts';
 import { wholeNumber } from './options.ts';
-import { answer } from './output.ts';
+import { printResult } from './output.ts';
 
 interface TestOptions extends InputOptions {
   chaos?: boolean;
@@ -18,43 +18,41 @@ interface TestOptions extends InputOptions {
 
 export function addConnectorTest(group: Command): void {
   withInput(group.command('test'))
-    .description(
-      'sync twice in memory: the second sync must find nothing again; with --chaos the crash test too',
-    )
+    .description('sync twice in memory and check for duplicates; with --chaos, also run the crash test')
     .option(
       '--chaos',
-      'stop it at every request and page and give it wrong answers: nothing may be lost or doubled',
+      'interrupt at every request and page and inject faulty responses; no signal may be lost or duplicated',
     )
-    .option('--expect <n>', 'how many signals a first sync must find')
+    .option('--expect <n>', 'number of signals that the first sync must find')
     .addOption(
-      new Option('--faults <which>', 'wrong answers of the crash test')
+      new Option('--faults <which>', 'faulty responses injected by the crash test')
         .choices(['every', 'sample', 'none'])
         .default('every'),
     )
-    .option('--seed <n>', 'what the crash test draws its samples with')
-    .option('--only <round>', 'only this round of the crash test, by the name that a failure told')
+    .option('--seed <n>', 'random seed of the crash test')
+    .option('--only <round>', 'run only this round of the crash test, by the name printed with a failure')
     .addHelpText(
       'after',
       `
-It exits with 0 if nothing is wrong, else with 1. Warnings do not count as wrong.
-The crash test asks the provider for the same things some hundred times: give it a test account, or a recording.
+Exit status: 0 if there are no problems (warnings allowed), otherwise 1.
+The crash test repeats the same requests several hundred times: use a test account or a recording.
 
 Examples:
   $ syncline connector test ./tracker.ts --config '{"project":"apollo"}'
   $ syncline connector test ./tracker.ts --config-file apollo.json --chaos
   $ syncline connector test ./tracker.ts --config-file apollo.json --replay apollo.jsonl --chaos --json
-  $ syncline connector test ./tracker.ts --config-file apollo.json --chaos --only 'stopped before request 2' --seed 7`,
+  $ syncline connector test ./tracker.ts --chaos --only 'stopped before request 2' --seed 7`,
     )
     .action(async (file: string, options: TestOptions) => {
-      const { findings, signals } = await inspected(file, options);
+      const { findings, signals } = await checkConnector(file, options);
       const report = options.chaos ? await chaos(file, options) : undefined;
       const problems = findings.filter(({ level }) => level === 'problem');
-      const isFine = problems.length === 0 && (report?.problems.length ?? 0) === 0;
-      if (!isFine) process.exitCode = 1;
-      answer(options.json, { ok: isFine, signals, findings, chaos: report ?? null }, () => [
+      const ok = problems.length === 0 && (report?.problems.length ?? 0) === 0;
+      if (!ok) process.exitCode = 1;
+      printResult(options.json, { ok, signals, findings, chaos: report ?? null }, () => [
         ...findings.map(({ level, text }) => `${level === 'problem' ? '✗' : '!'} ${text}`),
         ...(problems.length === 0
-          ? [`✓ Synced ${signals} signals; a second sync found none of them again.`]
+          ? [`✓ Synced ${signals} signals; the second sync found no duplicates.`]
           : []),
         ...(report ? formatCrashReport(report).split('\n') : []),
       ]);
@@ -66,7 +64,7 @@ async function setUp(file: string, options: TestOptions, { isChaos = false } = {
   const credential = credentialOf(options);
   const { replay, ...traffic } = trafficOf(options, credential, { repeat: isChaos });
   const log = createLogger({
-    // What a connector warns of while it is disturbed on purpose is no news.
+    // Injected faults cause warnings; hide them.
     level: options.verbose ? 'debug' : isChaos ? 'silent' : 'warn',
     readable: !options.json,
     to: 'stderr',
@@ -79,7 +77,7 @@ async function setUp(file: string, options: TestOptions, { isChaos = false } = {
   };
 }
 
-async function inspected(
+async function checkConnector(
   file: string,
   options: TestOptions,
 ): Promise<{ findings: Finding[]; signals: number }> {
@@ -87,9 +85,9 @@ async function inspected(
   return inspect(connector, memory, { expected, isReplay: replay !== undefined });
 }
 
-/** Each crash loads the file anew: what a module keeps in its variables dies with its process. */
+/** Reloads the file after each crash: module variables do not survive a process. */
 async function chaos(file: string, options: TestOptions): Promise<CrashReport> {
-  // What the checks have recorded is enough.
+  // The checks have already written the recording.
   const { record: _, ...rest } = options;
   const { memory, expected, replay } = await setUp(file, rest, { isChaos: true });
   const seed = options.seed === undefined ? undefined : wholeNumber('--seed', options.seed, 0, 2 ** 31);
@@ -108,8 +106,7 @@ async function chaos(file: string, options: TestOptions): Promise<CrashReport> {
   });
 }
 
-/** One line that is written over, and gone in the end. */
-function progressLine({ done, of, round }: CrashProgress): void {
-  const text = done === of ? '' : `crash test: ${done} of ${of}, ${round}`;
+function progressLine({ done, of: total, round }: CrashProgress): void {
+  const text = done === total ? '' : `crash test: ${done} of ${total}, ${round}`;
   process.stderr.write(`\r\u001b[K${text}`);
 }

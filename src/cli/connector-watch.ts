@@ -2,19 +2,19 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { systemPorts } from '../platform/ports.ts';
 
-/** Soon enough for somebody who has just saved; a look costs one call per file. */
-const lookEveryMs = 250;
-/** A connector is made of a few files; this keeps a mistake from looking at a whole disk. */
+/** A poll costs one stat() per file. */
+const pollMs = 250;
+/** Bounds the import scan. */
 const maxFiles = 500;
 
-/** The file, and what it imports by a relative path, and so on. */
+/** The file and its relative imports, recursively. */
 export function filesOf(file: string): string[] {
   const found = new Set<string>();
-  const left = [resolve(file)];
-  for (let path = left.pop(); path !== undefined && found.size < maxFiles; path = left.pop()) {
+  const pending = [resolve(file)];
+  for (let path = pending.pop(); path !== undefined && found.size < maxFiles; path = pending.pop()) {
     if (found.has(path)) continue;
     found.add(path);
-    left.push(...importsOf(path));
+    pending.push(...importsOf(path));
   }
   return [...found];
 }
@@ -31,17 +31,20 @@ function importsOf(path: string): string[] {
   });
 }
 
-/** When each was last written; one that is gone for a moment, because an editor replaces it, is another then. */
+/** Editors replace files, so a file may be missing for a moment. */
 export const stateOf = (files: string[]): string =>
   files
-    .map((file) => (existsSync(file) ? `${statSync(file).mtimeMs}/${statSync(file).size}` : 'gone'))
+    .map((file) => (existsSync(file) ? `${statSync(file).mtimeMs}/${statSync(file).size}` : 'missing'))
     .join();
 
-/** Waits until the files are no longer as they were; false where it was told to end. */
-export async function untilChanged(files: string[], before: string, told: AbortSignal): Promise<boolean> {
-  while (!told.aborted) {
+export async function untilChanged(
+  files: string[],
+  before: string,
+  abortSignal: AbortSignal,
+): Promise<boolean> {
+  while (!abortSignal.aborted) {
     if (stateOf(files) !== before && files.every((file) => existsSync(file))) return true;
-    await systemPorts.sleep(lookEveryMs, told);
+    await systemPorts.sleep(pollMs, abortSignal);
   }
   return false;
 }

@@ -6,7 +6,7 @@ import { addConnectorTest } from './connector-test.ts';
 export function addConnector(program: Command): void {
   const group = program
     .command('connector')
-    .description('write, run and test a connector; no database is needed');
+    .description('create, run and test a connector, without a database');
   addConnectorNew(group);
   addConnectorRun(group);
   addConnectorTest(group);

@@ -8,16 +8,10 @@ import { secretTypes } from '../credentials/index.ts';
 import type { Syncline } from '../syncline.ts';
 import { invalid, requireOneOf, requireUuid } from '../values/arguments.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
-import { doerOf, given, jsonObject, limitOf, withDoer, withLimit } from './options.ts';
-import { answer, count, note, table } from './output.ts';
+import { auditNoteOf, jsonObject, limitOf, omitUndefined, withAuditNote, withLimit } from './options.ts';
+import { count, note, printResult, table } from './output.ts';
 import { collect } from './pages.ts';
-import {
-  checkTenant,
-  forTenant,
-  type TenantOptions,
-  withProviderRemedy,
-  withTenant,
-} from './tenant-option.ts';
+import { checkTenant, forTenant, type TenantOptions, withProviderHint, withTenant } from './tenant-option.ts';
 import { fullTime, relativeTime } from './time-text.ts';
 
 interface AddOptions extends SecretOptions, TenantOptions {
@@ -31,18 +25,16 @@ interface SecretOptions extends CommonOptions, AuditNote {
 }
 
 const exampleId = '0190f5e2-7c1a-7000-8000-5f1e0c3a9b42';
-const forms = `
-The secret is read from standard input, or from the variable that --from-env names; never from the command line, which
-others can see. It is written, by kind:
+const formats = `
+The secret is read from standard input, or from the environment variable named by --from-env; not from the
+command line, which other users can see. Formats by kind:
   api_key  the key
   basic    user:password
   oauth2   the access token, or JSON: {"access_token":…,"refresh_token":…,"expires_at":…}
   custom   a JSON object`;
 
 export function addCredentials(program: Command): void {
-  const group = program
-    .command('credentials')
-    .description('store what opens providers, encrypted, and make the keys that encrypt it');
+  const group = program.command('credentials').description('store provider credentials, encrypted');
   addKeygen(group);
   addAdd(group);
   addListAndShow(group);
@@ -53,57 +45,66 @@ export function addCredentials(program: Command): void {
 function addKeygen(group: Command): void {
   group
     .command('keygen')
-    .description('make a key for SYNCLINE_CREDENTIALS_KEYS')
+    .description('generate an encryption key for SYNCLINE_CREDENTIALS_KEYS')
     .addHelpText('after', '\nExample:\n  $ export SYNCLINE_CREDENTIALS_KEYS="$(syncline credentials keygen)"')
     .action((options: CommonOptions) => {
       const key = newKey();
-      answer(options.json, { key }, () => [key]);
+      printResult(options.json, { key }, () => [key]);
       if (process.stdout.isTTY && !options.json)
         note(
-          'Set SYNCLINE_CREDENTIALS_KEYS to it in every process, and keep a copy: what it encrypts opens with nothing else.',
+          'Set SYNCLINE_CREDENTIALS_KEYS to this key in every process, and back it up: ' +
+            'without it, stored credentials cannot be decrypted.',
         );
     });
 }
 
-/** The id only tells keys apart. */
+/** The id before the colon selects the key for decryption; it need not be secret. */
 const newKey = () => `k${randomBytes(4).toString('hex')}:${randomBytes(32).toString('base64')}`;
 
 function addAdd(group: Command): void {
   const command = withTenant(
-    group.command('add').description('store a credential of a tenant'),
-    'whose it is',
+    group.command('add').description('store a credential for a tenant'),
+    'tenant of the credential',
   )
-    .requiredOption('--provider <slug>', 'what it opens, such as github')
-    .option('--kind <kind>', `one of ${secretTypes.join(', ')}`, 'api_key')
-    .option('--name <text>', 'what it is, for people')
-    .option('--from-env <name>', 'the variable that holds the secret');
-  withDoer(command)
+    .requiredOption('--provider <slug>', 'provider, such as github')
+    .option('--kind <kind>', `kind of secret: ${secretTypes.join(', ')}`, 'api_key')
+    .option('--name <text>', 'display name')
+    .option('--from-env <name>', 'environment variable with the secret');
+  withAuditNote(command)
     .addHelpText(
       'after',
-      `${forms}\n\nExamples:\n  $ syncline credentials add --tenant ${exampleId} --provider github < token.txt\n  $ syncline credentials add --tenant-name Northwind --provider github < token.txt\n  $ syncline credentials add --tenant ${exampleId} --provider crm --kind oauth2 --from-env CRM_TOKENS`,
+      `${formats}
+
+Examples:
+  $ syncline credentials add --tenant ${exampleId} --provider github < token.txt
+  $ syncline credentials add --tenant-name Northwind --provider github < token.txt
+  $ syncline credentials add --tenant ${exampleId} --provider crm --kind oauth2 --from-env CRM_TOKENS`,
     )
     .action(async (options: AddOptions) => {
       checkTenant(options);
       const secret = await readSecret(options.kind ?? 'api_key', options.fromEnv);
-      const made = await withEngine(options, (syncline) => create(syncline, options, secret));
-      answer(options.json, credentialJson(made), () => ['Stored a credential.', ...credentialLines(made)]);
+      const stored = await withEngine(options, (syncline) => create(syncline, options, secret));
+      printResult(options.json, credentialJson(stored), () => [
+        'Credential stored.',
+        ...credentialLines(stored),
+      ]);
     });
 }
 
 function create(syncline: Syncline, options: AddOptions, secret: Secret): Promise<StoredCredential> {
   const { provider, name } = options;
-  const remedy = 'Add a connector for it to syncline.config.ts, or correct --provider.';
+  const hint = 'Add a connector for it to syncline.config.ts, or correct --provider.';
   return forTenant(syncline, options, (tenantId) =>
     syncline.credentials
-      .create({ tenantId, provider, secret, ...given({ name }) }, doerOf(options))
-      .catch(withProviderRemedy(provider, remedy)),
+      .create({ tenantId, provider, secret, ...omitUndefined({ name }) }, auditNoteOf(options))
+      .catch(withProviderHint(provider, hint)),
   );
 }
 
 function addListAndShow(group: Command): void {
   withLimit(group.command('list').description('list credentials, without their secrets'))
-    .option('--tenant <id>', 'only those of this tenant')
-    .option('--provider <slug>', 'only those for this provider')
+    .option('--tenant <id>', 'filter by tenant')
+    .option('--provider <slug>', 'filter by provider')
     .addHelpText('after', '\nExample:\n  $ syncline credentials list --provider github --json')
     .action(async (options: CommonOptions & { limit: string; tenant?: string; provider?: string }) => {
       const limit = limitOf(options);
@@ -112,92 +113,93 @@ function addListAndShow(group: Command): void {
       const { items } = await withEngine(options, ({ credentials }) =>
         collect({ limit }, (page) => credentials.list({ ...page, tenantId, provider })),
       );
-      answer(options.json, { credentials: items.map(credentialJson) }, () =>
-        items.length === 0 ? ['There are no credentials.'] : credentialTable(items),
+      printResult(options.json, { credentials: items.map(credentialJson) }, () =>
+        items.length === 0 ? ['No credentials found.'] : credentialTable(items),
       );
     });
 
   group
     .command('show')
-    .description('show what is known of a credential, without its secret')
-    .argument('<id>', 'the id of the credential')
+    .description('show a credential, without its secret')
+    .argument('<id>', 'credential ID')
     .addHelpText('after', `\nExample:\n  $ syncline credentials show ${exampleId}`)
     .action(async (id: string, options: CommonOptions) => {
       const found = await withEngine(options, ({ credentials }) => credentials.get(id));
-      answer(options.json, credentialJson(found), () => credentialLines(found));
+      printResult(options.json, credentialJson(found), () => credentialLines(found));
     });
 }
 
 function addReplaceAndRemove(group: Command): void {
   const replacing = group
     .command('replace')
-    .description('put another secret in place of one; connections that waited for it run again')
-    .argument('<id>', 'the id of the credential')
-    .option('--kind <kind>', `one of ${secretTypes.join(', ')}; as it was unless given`)
-    .option('--from-env <name>', 'the variable that holds the secret');
-  withDoer(replacing)
+    .description('replace the secret of a credential; connections in needs_auth become active')
+    .argument('<id>', 'credential ID')
+    .option('--kind <kind>', `kind of secret: ${secretTypes.join(', ')} (default: unchanged)`)
+    .option('--from-env <name>', 'environment variable with the secret');
+  withAuditNote(replacing)
     .addHelpText(
       'after',
-      `${forms}\n\nExample:\n  $ syncline credentials replace ${exampleId} --reason "it had leaked" < token.txt`,
+      `${formats}\n\nExample:\n  $ syncline credentials replace ${exampleId} --reason "leaked" < token.txt`,
     )
     .action(async (id: string, options: SecretOptions) => {
-      const changed = await withEngine(options, async ({ credentials }) => {
+      const replaced = await withEngine(options, async ({ credentials }) => {
         const { kind } = await credentials.get(id);
         const secret = await readSecret(options.kind ?? kind, options.fromEnv);
-        return credentials.replace(id, secret, doerOf(options));
+        return credentials.replace(id, secret, auditNoteOf(options));
       });
-      answer(options.json, credentialJson(changed), () => [`Credential ${id} is replaced.`]);
+      printResult(options.json, credentialJson(replaced), () => [`Credential ${id} is replaced.`]);
     });
 
-  withDoer(
+  withAuditNote(
     group
       .command('remove')
       .description('delete a credential that no connection uses')
-      .argument('<id>', 'the id of the credential'),
+      .argument('<id>', 'credential ID'),
   )
     .addHelpText('after', `\nExample:\n  $ syncline credentials remove ${exampleId}`)
     .action(async (id: string, options: CommonOptions & AuditNote) => {
-      await withEngine(options, ({ credentials }) => credentials.remove(id, doerOf(options)));
-      answer(options.json, { id, removed: true }, () => [`Credential ${id} is deleted.`]);
+      await withEngine(options, ({ credentials }) => credentials.remove(id, auditNoteOf(options)));
+      printResult(options.json, { id, removed: true }, () => [`Credential ${id} is deleted.`]);
     });
 }
 
 function addRotate(group: Command): void {
   group
     .command('rotate')
-    .description('encrypt anew, with the first key, whatever is under another one')
+    .description('re-encrypt all secrets with the first key')
     .addHelpText(
       'after',
       `
-Running processes go on meanwhile, and it can be stopped and run again. To change keys: add the new one at the end of
-SYNCLINE_CREDENTIALS_KEYS in every process, then put it first in every process, then run this, then remove the old one.
+Safe while processes are running; can be interrupted and repeated. To change keys: append the new key to
+SYNCLINE_CREDENTIALS_KEYS in every process, move it to the front in every process, run this command, and
+remove the old key.
 
 Example:
   $ syncline credentials rotate`,
     )
     .action(async (options: CommonOptions) => {
-      const done = await withEngine(options, ({ credentials }) =>
+      const result = await withEngine(options, ({ credentials }) =>
         credentials.rotate(({ rotated }) => {
-          if (rotated > 0 && !options.json) note(`… ${count(rotated, 'secret')} so far`);
+          if (rotated > 0 && !options.json) note(`… ${count(rotated, 'secret')} re-encrypted`);
         }),
       );
-      answer(options.json, done, () => [`${count(done.rotated, 'secret')} encrypted anew.`]);
-      if (done.unopened === 0) return;
+      printResult(options.json, result, () => [`Re-encrypted ${count(result.rotated, 'secret')}.`]);
+      if (result.unopened === 0) return;
       note(
-        `${count(done.unopened, 'secret')} could not be opened with any configured key, and stayed as before.`,
+        `${count(result.unopened, 'secret')} could not be decrypted with the configured keys; not changed.`,
       );
       process.exitCode = 1;
     });
 }
 
-/** More is no secret, but a file that was given by mistake. */
+/** Larger input is probably the wrong file. */
 const maxBytes = 256 * 1024;
 
 async function readSecret(kind: string, variable: string | undefined): Promise<Secret> {
   requireOneOf('--kind', kind, secretTypes);
   const text = (variable === undefined ? await readInput() : readVariable(variable)).replace(/\r?\n$/, '');
   if (text === '')
-    throw invalid('The secret is empty.', 'Send it to standard input, or name a variable with --from-env.');
+    throw invalid('The secret is empty.', 'Pass it on standard input, or in a variable with --from-env.');
   switch (kind as Secret['type']) {
     case 'api_key':
       return { type: 'api_key', key: text };
@@ -206,7 +208,7 @@ async function readSecret(kind: string, variable: string | undefined): Promise<S
     case 'basic': {
       const [, username, password] = /^([^:]+):(.*)$/s.exec(text) ?? [];
       if (username === undefined || password === undefined)
-        throw invalid('The secret of kind basic must be written as user:password.');
+        throw invalid('A secret of kind basic must have the form user:password.');
       return { type: 'basic', username, password };
     }
     case 'oauth2':
@@ -217,7 +219,7 @@ async function readSecret(kind: string, variable: string | undefined): Promise<S
 function oauth2Secret(text: string): Secret {
   if (!text.trimStart().startsWith('{')) return { type: 'oauth2', accessToken: text };
   const tokens = jsonObject('The secret', text);
-  // Checked, with everything else, where it is stored.
+  // Validated by credentials.create and replace.
   return {
     type: 'oauth2',
     accessToken: tokens['access_token'] as string,
@@ -229,12 +231,12 @@ function oauth2Secret(text: string): Secret {
 
 function readVariable(name: string): string {
   const value = process.env[name];
-  if (value === undefined) throw invalid(`The variable ${name}, which --from-env names, is not set.`);
+  if (value === undefined) throw invalid(`Environment variable ${name} (--from-env) is not set.`);
   return value;
 }
 
 async function readInput(): Promise<string> {
-  if (process.stdin.isTTY) note('Type or paste the secret, then end it with Ctrl-D on a line of its own.');
+  if (process.stdin.isTTY) note('Type or paste the secret, then press Ctrl-D on an empty line.');
   const chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
@@ -254,7 +256,7 @@ function credentialLines(credential: StoredCredential): string[] {
     ['kind', credential.kind],
     ['state', stateOf(credential)],
     ['expires', fullTime(credential.expiresAt)],
-    ['last renewed', fullTime(credential.refreshedAt)],
+    ['last refreshed', fullTime(credential.refreshedAt)],
     ['connections', String(credential.connections)],
     ['created', fullTime(credential.createdAt)],
     ['updated', fullTime(credential.updatedAt)],
@@ -262,18 +264,18 @@ function credentialLines(credential: StoredCredential): string[] {
 }
 
 function credentialTable(credentials: StoredCredential[]): string[] {
-  const rows = credentials.map((one) => [
-    one.id,
-    one.tenantId,
-    one.provider,
-    one.kind,
-    String(one.connections),
-    relativeTime(one.updatedAt),
-    stateOf(one),
-    one.name ?? '-',
+  const rows = credentials.map((credential) => [
+    credential.id,
+    credential.tenantId,
+    credential.provider,
+    credential.kind,
+    String(credential.connections),
+    relativeTime(credential.updatedAt),
+    stateOf(credential),
+    credential.name ?? '-',
   ]);
-  return table([['id', 'tenant', 'provider', 'kind', 'used by', 'changed', 'state', 'name'], ...rows]);
+  return table([['id', 'tenant', 'provider', 'kind', 'connections', 'updated', 'state', 'name'], ...rows]);
 }
 
 const stateOf = ({ refusedAt, refusedReason }: StoredCredential) =>
-  refusedAt ? `refused ${relativeTime(refusedAt)}: ${refusedReason ?? '-'}` : 'good';
+  refusedAt ? `refused ${relativeTime(refusedAt)}: ${refusedReason ?? '-'}` : 'valid';

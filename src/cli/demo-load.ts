@@ -4,9 +4,8 @@ import { systemPorts } from '../platform/ports.ts';
 import { minIntervalSeconds } from '../schedule/interval.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { wholeNumber } from './options.ts';
-import { answer, count, note } from './output.ts';
+import { count, note, printResult } from './output.ts';
 
-/** More would be a benchmark, for which there is one. */
 const maxConnections = 100_000;
 
 interface LoadCommandOptions extends CommonOptions {
@@ -17,13 +16,13 @@ interface LoadCommandOptions extends CommonOptions {
 export function addDemo(program: Command): void {
   const group = program
     .command('demo')
-    .description('put the demo that `syncline dev` runs in this folder under load');
+    .description('add load to the demo of `syncline dev` in this directory');
 
   group
     .command('load')
     .description('add connections to the demo')
-    .option('--connections <n>', `how many, 1 to ${maxConnections}`, '2000')
-    .option('--interval <seconds>', 'how often each of them syncs', '60')
+    .option('--connections <n>', `number of connections, 1 to ${maxConnections}`, '2000')
+    .option('--interval <seconds>', 'sync interval of each connection', '60')
     .addHelpText(
       'after',
       '\nExamples:\n  $ syncline demo load\n  $ syncline demo load --connections 5000 --interval 120',
@@ -42,33 +41,35 @@ export function addDemo(program: Command): void {
           connections,
           intervalSeconds: interval,
           nowMs: systemPorts.now(),
-          onProgress: (done) => tell(options, `… ${done} of ${count(connections, 'connection')} added`),
+          onProgress: (done) =>
+            noteProgress(options, `… ${done} of ${count(connections, 'connection')} added`),
         });
         return interval;
       });
-      answer(options.json, { added: connections, interval_seconds: intervalSeconds }, () => [
-        `Added ${count(connections, 'connection')}, each synced every ${intervalSeconds} s: about ${perSecond(connections / intervalSeconds)} runs a second.`,
-        'To remove them again: npx syncline demo unload',
+      printResult(options.json, { added: connections, interval_seconds: intervalSeconds }, () => [
+        `Added ${count(connections, 'connection')} with an interval of ${intervalSeconds} s: ` +
+          `about ${perSecond(connections / intervalSeconds)} runs per second.`,
+        'To remove them: npx syncline demo unload',
       ]);
     });
 
   group
     .command('unload')
-    .description('remove the connections that `demo load` added, with their jobs and signals')
+    .description('remove the connections added by `demo load`, with their jobs and signals')
     .addHelpText('after', '\nExample:\n  $ syncline demo unload')
     .action(async (options: CommonOptions) => {
       const removed = await withEngine(options, (syncline) =>
-        removeLoad(syncline, (done) => tell(options, `… ${count(done, 'connection')} removed`)),
+        removeLoad(syncline, (done) => noteProgress(options, `… ${count(done, 'connection')} removed`)),
       );
-      answer(options.json, { removed }, () => [
+      printResult(options.json, { removed }, () => [
         removed === 0
-          ? 'There is nothing to remove.'
+          ? 'Nothing to remove.'
           : `Removed ${count(removed, 'connection')}, with their jobs and signals.`,
       ]);
     });
 }
 
-function tell({ json }: CommonOptions, text: string): void {
+function noteProgress({ json }: CommonOptions, text: string): void {
   if (!json) note(text);
 }
 

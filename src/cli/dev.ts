@@ -15,14 +15,14 @@ import { createLogger } from '../telemetry/index.ts';
 import { type CommonOptions, warnAll } from './engine.ts';
 import { runService } from './service.ts';
 
-/** Where nothing else is configured: a demo that moves. */
+/** Settings of the demo, without a configuration file. */
 const demoDefaults = { scheduler: { tickIntervalSeconds: 10 }, log: { level: 'debug' as const } };
 
 export function addDev(program: Command): void {
   program
     .command('dev')
     .description(
-      'try Syncline: migrate and run, on an embedded Postgres unless a database is configured, with a demo unless connectors are',
+      'migrate and run locally; uses an embedded Postgres and demo data unless configured otherwise',
     )
     .addHelpText(
       'after',
@@ -41,7 +41,7 @@ export function addDev(program: Command): void {
         return runService({ loaded: { ...configured, connectors }, log, prepare: migrate, localLogin: true });
       }
       const folder = embeddedDataFolder(process.cwd());
-      log.info(`starting an embedded Postgres, its data in ${folder}`);
+      log.info(`starting embedded Postgres, data in ${folder}`);
       const postgres = await startEmbeddedPostgres({ folder, keep: true });
       try {
         const loaded = loadConfig({
@@ -63,7 +63,7 @@ export function addDev(program: Command): void {
             localLogin: true,
           });
         await withProviderServer(systemPorts, async (providersUrl) => {
-          // Here alone, because it takes a while to load, and no other command needs it.
+          // Loaded lazily: slow to load, and no other command needs it.
           const { demoConnectors } = await import('../dev/demo-connectors.ts');
           const connectors = demoConnectors(providersUrl);
           return runService({
@@ -79,16 +79,17 @@ export function addDev(program: Command): void {
 
       async function prepareDemo(syncline: Syncline): Promise<void> {
         await migrate(syncline);
-        const made = await makeDemo(syncline, systemPorts.now());
+        const created = await makeDemo(syncline, systemPorts.now());
         log.info(
-          made === 0 ? 'going on with the data that is there' : `made a demo: 5 tenants, ${made} connections`,
+          created === 0 ? 'using existing data' : `created demo data: 5 tenants, ${created} connections`,
         );
-        if (made === 0 && (await isOutdated(syncline)))
+        if (created === 0 && (await isOutdated(syncline)))
           log.warn(
-            `the demo that is there was made by an earlier version: its connections cannot be synced any more. To start with a new one, end this and remove ${folder}`,
+            'the demo data is from an earlier version and its connections cannot sync. ' +
+              `To start over, stop this process and delete ${folder}`,
           );
-        log.info('to watch what comes in, in another terminal, in this folder: npx syncline signals tail');
-        log.info('to see it under load, there too: npx syncline demo load');
+        log.info('to follow new signals, run in this directory: npx syncline signals tail');
+        log.info('to add load, run in this directory: npx syncline demo load');
       }
 
       async function migrate(syncline: Syncline): Promise<void> {

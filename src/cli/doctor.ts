@@ -3,9 +3,8 @@ import { describeError } from '../contract/errors.ts';
 import type { CheckResult, DoctorReport } from '../doctor/index.ts';
 import { plain } from '../values/terminal-text.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
-import { answer, count } from './output.ts';
+import { count, printResult } from './output.ts';
 
-/** What a script can tell apart: healthy, unhealthy, and not known. */
 const exitCodes = { ok: 0, warning: 0, error: 1, unknown: 2 };
 
 const groups: Record<CheckResult['group'], string> = {
@@ -19,31 +18,29 @@ const groups: Record<CheckResult['group'], string> = {
 export function addDoctor(program: Command): void {
   program
     .command('doctor')
-    .description(
-      'look for what is wrong with the database and the fleet, and say what to do; changes nothing without --fix',
-    )
-    .option('--fix', 'repair a feed sequence that is behind, before the checks')
+    .description('check the database and all processes, and suggest fixes; read-only without --fix')
+    .option('--fix', 'first repair a feed sequence that is behind')
     .addHelpText(
       'after',
       `
-Exits with 0 if all is well (there may be warnings), with 1 if something is wrong, and with 2 if it could not look.
+Exit status: 0 if healthy (warnings allowed), 1 if there are errors, 2 if checks could not run.
 
 Examples:
   $ syncline doctor
   $ syncline doctor --fix
   $ syncline doctor --json | jq '.checks[].findings[]'
-  $ syncline doctor > /dev/null || page-somebody`,
+  $ syncline doctor > /dev/null || page-on-call`,
     )
     .action(async (options: CommonOptions & { fix?: boolean }) => {
       const fix = options.fix ?? false;
-      const examined = await withEngine(options, (syncline) => syncline.doctor({ fix }), {
+      const report = await withEngine(options, (syncline) => syncline.doctor({ fix }), {
         checkReady: false,
       }).catch((error: unknown) => {
         process.stderr.write(`error: ${plain(describeError(error))}\n`);
         process.exit(exitCodes.unknown);
       });
-      answer(options.json, json(examined), () => lines(examined));
-      process.exitCode = exitCodes[examined.outcome];
+      printResult(options.json, json(report), () => lines(report));
+      process.exitCode = exitCodes[report.outcome];
     });
 }
 
@@ -58,7 +55,7 @@ const marks = { ok: '✓', warning: '!', error: '✗', unknown: '?' };
 
 function lines({ fixed, checks }: DoctorReport): string[] {
   return [
-    ...(fixed.length > 0 ? ['Fixed', ...fixed.map((one) => `  ${marks.ok} ${one}`), ''] : []),
+    ...(fixed.length > 0 ? ['Fixed', ...fixed.map((fix) => `  ${marks.ok} ${fix}`), ''] : []),
     ...Object.entries(groups).flatMap(([group, title]) => [
       title,
       ...checks.filter((check) => check.group === group).flatMap(checkLines),
@@ -80,12 +77,14 @@ function checkLines({ name, outcome, detail, findings }: CheckResult): string[] 
 
 function summary(checks: CheckResult[]): string {
   const findings = checks.flatMap((check) => check.findings);
-  const ofKind = (kind: string) => findings.filter(({ severity }) => severity === kind).length;
+  const countOf = (kind: string) => findings.filter(({ severity }) => severity === kind).length;
   const unknown = checks.filter(({ outcome }) => outcome === 'unknown').length;
-  const said = [
-    ofKind('error') > 0 && count(ofKind('error'), 'error'),
-    ofKind('warning') > 0 && count(ofKind('warning'), 'warning'),
-    unknown > 0 && `${count(unknown, 'check')} could not be made`,
-  ].filter((one) => one !== false);
-  return said.length === 0 ? `All is well: ${count(checks.length, 'check')}.` : `Found: ${said.join(', ')}.`;
+  const parts = [
+    countOf('error') > 0 && count(countOf('error'), 'error'),
+    countOf('warning') > 0 && count(countOf('warning'), 'warning'),
+    unknown > 0 && `${count(unknown, 'check')} could not run`,
+  ].filter((part) => part !== false);
+  return parts.length === 0
+    ? `No problems found (${count(checks.length, 'check')}).`
+    : `Found: ${parts.join(', ')}.`;
 }

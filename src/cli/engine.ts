@@ -8,21 +8,16 @@ import { compose, type Syncline } from '../syncline.ts';
 import type { TelemetryProviders } from '../telemetry/index.ts';
 import { createLogger } from '../telemetry/index.ts';
 
-/** The options that every command has. */
 export interface CommonOptions {
   json?: boolean;
   config?: string;
 }
 
-/** A configuration, and the connectors of its file. */
 export interface CliConfig extends LoadedConfig {
   connectors: readonly Connector[];
 }
 
-/**
- * Loads the configuration as the command line sees it: the file in the working folder, and the environment. Where no
- * database is named and `syncline dev` is running in this folder, its database.
- */
+/** Without a database setting, uses that of a `syncline dev` running in this directory. */
 export async function loadCliConfig({ config }: CommonOptions): Promise<CliConfig> {
   const file = await loadConfigFile(config);
   const connectors = file?.connectors ?? [];
@@ -30,12 +25,15 @@ export async function loadCliConfig({ config }: CommonOptions): Promise<CliConfi
   const embedded = loaded.config.database.url === undefined ? findEmbedded() : undefined;
   if (embedded === undefined) return { ...loaded, connectors };
   const key = loaded.config.credentials.keys.length === 0 ? findDevKey(process.cwd()) : undefined;
-  const ofDev = { database: { url: embedded }, ...(key !== undefined && { credentials: { keys: [key] } }) };
-  const found = loadConfig({ options: ofDev, env: process.env, file });
-  const entries = found.entries.map((entry) =>
-    entry.from.startsWith('option ') ? { ...entry, from: 'syncline dev, running in this folder' } : entry,
+  const devOptions = {
+    database: { url: embedded },
+    ...(key !== undefined && { credentials: { keys: [key] } }),
+  };
+  const devLoaded = loadConfig({ options: devOptions, env: process.env, file });
+  const entries = devLoaded.entries.map((entry) =>
+    entry.from.startsWith('option ') ? { ...entry, from: 'syncline dev, running in this directory' } : entry,
   );
-  return { ...found, entries, connectors };
+  return { ...devLoaded, entries, connectors };
 }
 
 function findEmbedded(): string | undefined {
@@ -44,7 +42,7 @@ function findEmbedded(): string | undefined {
     .find((url) => url !== undefined);
 }
 
-/** Runs one command on the engine and closes it. Standard output is the command's answer, so logs go to standard error. */
+/** Runs one command on an engine, then stops it. Logs go to stderr; stdout is for the result. */
 export async function withEngine<T>(
   options: CommonOptions,
   work: (syncline: Syncline, loaded: CliConfig) => Promise<T>,
@@ -67,14 +65,13 @@ export async function withEngine<T>(
   }
 }
 
-/** Said by commands that could run nothing. */
 export const noConnectors = 'No connectors are configured: add them to syncline.config.ts.';
 
 export function warnAll(log: Logger, { warnings }: LoadedConfig): void {
   for (const warning of warnings) log.warn(warning);
 }
 
-/** A command that answers a question logs only what is wrong, unless a level was asked for. */
+/** One-shot commands log warnings and errors only, unless log.level is set. */
 function quietLevel({ config, entries }: LoadedConfig): string {
   return entries.find(({ path }) => path === 'log.level')?.from === 'default' ? 'warn' : config.log.level;
 }

@@ -2,10 +2,9 @@ import type { Job, JobDetail } from '../api/index.ts';
 import { cut, outputWidth, table } from './output.ts';
 import { fullTime, relativeTime } from './time-text.ts';
 
-/** Cursors can be long; JSON has all of them. */
-const maxValue = 500;
+/** Truncates long cursors; --json prints them in full. */
+const maxValueLength = 500;
 
-/** Everything about a job, for people. */
 export function jobLines(job: Job): string[] {
   return table([
     ['id', job.id],
@@ -17,17 +16,16 @@ export function jobLines(job: Job): string[] {
     ['priority', String(job.priority)],
     ['failures', String(job.attempts)],
     ['scheduled', fullTime(job.scheduledAt)],
-    ['not before', fullTime(job.retryAfter)],
+    ['retry after', fullTime(job.retryAfter)],
     ['started', fullTime(job.startedAt)],
     ['ended', fullTime(job.finishedAt)],
     ['new signals', String(job.signals)],
-    ['cursor', cut(JSON.stringify(job.cursor) ?? '-', maxValue)],
+    ['cursor', cut(JSON.stringify(job.cursor) ?? '-', maxValueLength)],
     ['error', errorOf(job)],
     ['created', fullTime(job.createdAt)],
   ]);
 }
 
-/** Each run of a job, with what its connector logged. */
 export function runLines({ runs }: JobDetail): string[] {
   return runs.flatMap(({ number, outcome, startedAt, endedAt, error, log }) => {
     const took = endedAt ? ` after ${Math.max(0, endedAt.getTime() - startedAt.getTime())} ms` : '';
@@ -40,34 +38,33 @@ export function runLines({ runs }: JobDetail): string[] {
   });
 }
 
-/** One row each. */
 export function jobTable(jobs: Job[], { ofOneConnection = false } = {}): string[] {
-  const where = (connection: string, provider: string) => (ofOneConnection ? [] : [connection, provider]);
+  const owner = (connection: string, provider: string) => (ofOneConnection ? [] : [connection, provider]);
   const rows = jobs.map((job) => [
     job.id,
-    ...where(job.connectionId, job.provider),
+    ...owner(job.connectionId, job.provider),
     job.type,
     statusOf(job),
     String(job.attempts),
     when(job),
     errorOf(job),
   ]);
-  const head = ['id', ...where('connection', 'provider'), 'type', 'status', 'failures', 'when', 'error'];
+  const head = ['id', ...owner('connection', 'provider'), 'type', 'status', 'failures', 'when', 'error'];
   return table([head, ...rows], { width: outputWidth() });
 }
 
 function statusOf({ status, blocked }: Job): string {
-  return blocked && status === 'queued' ? 'queued, must wait' : status;
+  return blocked && status === 'queued' ? 'queued, blocked' : status;
 }
 
-/** When it runs, has begun to run, or ended. */
+/** Due, start or end time, by status. */
 function when({ status, scheduledAt, retryAfter, startedAt, finishedAt }: Job): string {
   if (status === 'running') return relativeTime(startedAt);
   if (status !== 'queued') return relativeTime(finishedAt);
   return relativeTime(retryAfter && retryAfter > scheduledAt ? retryAfter : scheduledAt);
 }
 
-/** Others may have written anything there. */
+/** Other writers may store any JSON in `error`. */
 function errorOf({ error }: Job): string {
   if (error === undefined) return '-';
   const { kind, message } = error;

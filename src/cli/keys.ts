@@ -3,8 +3,8 @@ import type { ApiKey } from '../api/index.ts';
 import { keyJson } from '../api/index.ts';
 import { invalid, requireUuid } from '../values/arguments.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
-import { doerOf, limitOf, withLimit } from './options.ts';
-import { answer, count, table } from './output.ts';
+import { auditNoteOf, limitOf, withLimit } from './options.ts';
+import { count, printResult, table } from './output.ts';
 import { collect } from './pages.ts';
 import { relativeTime } from './time-text.ts';
 
@@ -15,64 +15,71 @@ interface CreateOptions extends CommonOptions {
 }
 
 export function addKeys(program: Command): void {
-  const group = program.command('keys').description('make and revoke the keys of the API and the dashboard');
+  const group = program.command('keys').description('manage keys for the API and the dashboard');
 
   group
     .command('create')
-    .description('make a key; it is shown once')
-    .requiredOption('--name <text>', 'what it is for')
-    .option('--tenant <id>', 'it opens what belongs to this tenant')
-    .option('--operator', 'it opens everything')
+    .description('create a key and print it once')
+    .requiredOption('--name <text>', 'name of the key')
+    .option('--tenant <id>', 'grant access to this tenant')
+    .option('--operator', 'grant access to all tenants')
     .addHelpText(
       'after',
-      '\nExamples:\n  $ syncline keys create --operator --name "on call"\n  $ syncline keys create --tenant 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42 --name "their backend" --json',
+      `
+Examples:
+  $ syncline keys create --operator --name "on call"
+  $ syncline keys create --tenant 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42 --name "customer backend" --json`,
     )
     .action(async (options: CreateOptions) => {
       const { name, tenant, operator } = options;
       if ((tenant === undefined) === (operator !== true))
         throw invalid(
-          'A key is for one tenant or for the operator.',
-          'Give either --tenant <id> or --operator.',
+          'Exactly one of --tenant and --operator is required.',
+          'Pass --tenant <id> or --operator.',
         );
       if (tenant !== undefined) requireUuid('--tenant', tenant);
-      const actor = doerOf({}).actor as string;
-      const made = await withEngine(options, (syncline) =>
+      const actor = auditNoteOf({}).actor as string;
+      const created = await withEngine(options, (syncline) =>
         syncline.as({ actor }).keys.create({ name, ...(tenant !== undefined && { tenantId: tenant }) }),
       );
-      answer(options.json, { ...keyJson(made), key: made.key }, () => [
-        made.key,
-        'Keep it now: it is not shown again. Send it as "Authorization: Bearer …", or log in with it.',
+      printResult(options.json, { ...keyJson(created), key: created.key }, () => [
+        created.key,
+        'Save it now: it is not shown again. Send it as "Authorization: Bearer …", or log in with it.',
       ]);
     });
 
-  withLimit(group.command('list').description('list keys, the newest first'))
+  withLimit(group.command('list').description('list keys, newest first'))
     .addHelpText('after', '\nExample:\n  $ syncline keys list --json')
     .action(async (options: CommonOptions & { limit: string }) => {
       const limit = limitOf(options);
       const { items } = await withEngine(options, ({ keys }) =>
         collect({ limit }, (page) => keys.list(page)),
       );
-      answer(options.json, { keys: items.map(keyJson) }, () =>
-        items.length === 0 ? ['There are no keys.'] : keyTable(items),
+      printResult(options.json, { keys: items.map(keyJson) }, () =>
+        items.length === 0 ? ['No keys found.'] : keyTable(items),
       );
     });
 
   group
     .command('revoke')
     .description('revoke a key and its sessions')
-    .argument('<id>', 'the id of the key, as `keys list` shows it')
-    .option('--descendants', 'also revoke the keys created with it, with those keys, and so on')
+    .argument('<id>', 'key ID, from `keys list`')
+    .option('--descendants', 'also revoke keys created with this key, recursively')
     .addHelpText(
       'after',
-      '\nExamples:\n  $ syncline keys revoke 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42\n  $ syncline keys revoke 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42 --descendants',
+      `
+Examples:
+  $ syncline keys revoke 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42
+  $ syncline keys revoke 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42 --descendants`,
     )
     .action(async (id: string, options: CommonOptions & { descendants?: boolean }) => {
-      const actor = doerOf({}).actor as string;
-      const done = await withEngine(options, (syncline) =>
+      const actor = auditNoteOf({}).actor as string;
+      const result = await withEngine(options, (syncline) =>
         syncline.as({ actor }).keys.revoke(id, { descendants: options.descendants === true }),
       );
-      const json = { id, revoked: true, revoked_keys: done.revoked, valid_descendants: done.descendants };
-      answer(options.json, json, () => revokedLines(id, done));
+      const { revoked, descendants } = result;
+      const json = { id, revoked: true, revoked_keys: revoked, valid_descendants: descendants };
+      printResult(options.json, json, () => revokedLines(id, result));
     });
 }
 
@@ -82,12 +89,12 @@ function revokedLines(
 ): string[] {
   const keys = (n: number) => count(n, 'key');
   return [
-    revoked > 1 ? `Key ${id} is revoked: ${keys(revoked)} with its descendants.` : `Key ${id} is revoked.`,
+    revoked > 1 ? `Key ${id} is revoked: ${keys(revoked)} including descendants.` : `Key ${id} is revoked.`,
     ...(descendants > 0
       ? [
           descendants === 1
-            ? '1 key created with it still works. Revoke it too: --descendants.'
-            : `${keys(descendants)} created with it still work. Revoke them too: --descendants.`,
+            ? '1 key created with it is still valid; revoke it with --descendants.'
+            : `${keys(descendants)} created with it are still valid; revoke them with --descendants.`,
         ]
       : []),
   ];
@@ -100,8 +107,8 @@ function keyTable(keys: ApiKey[]): string[] {
     key.tenantId ?? 'operator',
     relativeTime(key.createdAt),
     relativeTime(key.lastUsedAt),
-    key.revokedAt ? `revoked ${relativeTime(key.revokedAt)}` : 'in use',
+    key.revokedAt ? `revoked ${relativeTime(key.revokedAt)}` : 'active',
     key.name,
   ]);
-  return table([['id', 'begins', 'opens', 'made', 'used', 'state', 'name'], ...rows]);
+  return table([['id', 'prefix', 'scope', 'created', 'last used', 'status', 'name'], ...rows]);
 }

@@ -32,21 +32,21 @@ const program = new Command('syncline')
   .addHelpText(
     'after',
     `
-The database is named by SYNCLINE_DATABASE_URL (or DATABASE_URL); \`syncline config\` shows every setting.
+SYNCLINE_DATABASE_URL (or DATABASE_URL) selects the database. \`syncline config\` shows all settings.
 
 Examples:
   $ syncline dev                            try it on an embedded Postgres
   $ syncline migrate                        create or upgrade the tables
-  $ syncline start                          place and run jobs, serve API and dashboard, until Ctrl-C
+  $ syncline start                          run the scheduler, executor, API and dashboard
   $ syncline keys create --operator --name me
-                                            a key for the API and the dashboard
-  $ syncline tick && syncline work --drain  place and run what is due, for a cron job or a test
+                                            create a key for the API and the dashboard
+  $ syncline tick && syncline work --drain  queue and run all due jobs, then exit
   $ syncline connections add --provider github --tenant-name Northwind
-  $ syncline connections why <id>           why is it syncing, or why not?
-  $ syncline jobs list --status failed      what went wrong?
-  $ syncline doctor                         is anything wrong with the database or the fleet?
-  $ syncline connector new tracker          write a connector; \`connector run\` and \`connector test\` try it
-  $ syncline signals tail --payload         watch what comes in`,
+  $ syncline connections why <id>           explain why a connection is or is not syncing
+  $ syncline jobs list --status failed      list failed jobs
+  $ syncline doctor                         check the database and all processes
+  $ syncline connector new tracker          create a connector; then \`connector run\` and \`connector test\`
+  $ syncline signals tail --payload         follow new signals`,
   );
 
 for (const add of [
@@ -71,10 +71,10 @@ for (const add of [
   add(program);
 withCommonOptions(program);
 
-// Whoever reads, such as `head`, may have seen enough.
+// A reader such as `head` may close the pipe.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 
-// Of a connector that fails after its run has ended, for example. Node would show all that such an error carries: requests, rows.
+// E.g. a connector that throws after its run. Node would print requests and rows attached to the error.
 process.on('uncaughtException', (error: unknown) => {
   const stack = error instanceof Error ? `${error.stack}\n` : '';
   process.stderr.write(`error: ${plain(describeError(error))}\n${stack}`);
@@ -83,22 +83,19 @@ process.on('uncaughtException', (error: unknown) => {
 
 try {
   await program.parseAsync();
-  // Everything is closed; a connector that went on after its run was ended must not keep the process.
+  // Exit explicitly: a connector that ignores its abort signal would keep the process alive.
   process.stdout.write('', () => process.exit());
 } catch (error) {
   process.stderr.write(`error: ${plain(describeError(error))}\n`);
-  // Not only an exit code: a login that fails for want of a password leaves its socket open until the server closes it.
+  // Setting exitCode is not enough: a login that fails for lack of a password leaves its socket open.
   process.exit(1);
 }
 
 function withCommonOptions(command: Command): void {
   for (const child of command.commands) withCommonOptions(child);
   if (command.commands.length > 0) return;
-  command.option('--json', 'print JSON for machines');
-  // Commands that need no engine have one of their own, or none.
+  command.option('--json', 'print JSON');
+  // `connector` commands define --config as the connector configuration.
   if (command.parent?.name() !== 'connector')
-    command.option(
-      '--config <file>',
-      'the configuration file, instead of syncline.config.ts in the working folder',
-    );
+    command.option('--config <file>', 'configuration file (default: ./syncline.config.ts)');
 }

@@ -1,21 +1,22 @@
 import type { Command } from 'commander';
 import { type CommonOptions, withEngine } from './engine.ts';
-import { answer } from './output.ts';
+import { printResult } from './output.ts';
 
 export function addMigrate(program: Command): void {
   program
     .command('migrate')
-    .description('bring the database schema to the version of this release')
+    .description('create or upgrade the database schema')
     .addHelpText(
       'after',
       '\nExamples:\n  $ syncline migrate\n  $ SYNCLINE_DATABASE_SCHEMA=shard_2 syncline migrate --json',
     )
     .action(async (options: CommonOptions) => {
       const result = await withEngine(options, (syncline) => syncline.migrate(), { checkReady: false });
-      answer(options.json, result, () => [
+      printResult(options.json, result, () => [
         result.applied.length === 0
           ? `Schema "${result.schema}" is up to date (version ${result.version}).`
-          : `Schema "${result.schema}" is now at version ${result.version}; applied ${result.applied.join(', ')}.`,
+          : `Schema "${result.schema}" is now at version ${result.version}; ` +
+            `applied ${result.applied.join(', ')}.`,
       ]);
     });
 }

@@ -4,9 +4,6 @@ import type { AuditNote } from '../caller/audit.ts';
 import { invalid, requireWhole } from '../values/arguments.ts';
 import { isObject } from '../values/is-object.ts';
 
-/** What options of several commands have in common. */
-
-/** More would be a list that nobody reads. */
 const maxListed = 1000;
 
 export function wholeNumber(option: string, text: string, min: number, max: number): number {
@@ -15,12 +12,13 @@ export function wholeNumber(option: string, text: string, min: number, max: numb
   return value as number;
 }
 
-/** The value is not shown: what a connector is told may be a secret. */
+/** Errors do not include the value: a configuration may hold secrets. */
 export function jsonObject(option: string, text: string): Record<string, unknown> {
   const value = parseJson(text);
   if (!isObject(value))
     throw invalid(
-      `${option} is ${value === undefined ? 'not valid JSON' : 'JSON, but no object'}; it must be a JSON object such as '{"repository":"acme/app"}'.`,
+      `${option} is ${value === undefined ? 'not valid JSON' : 'JSON, but no object'}; ` +
+        `it must be a JSON object such as '{"repository":"acme/app"}'.`,
     );
   return value;
 }
@@ -34,22 +32,22 @@ function parseJson(text: string): unknown {
 }
 
 export function withLimit(command: Command): Command {
-  return command.option('--limit <n>', `how many to show, 1 to ${maxListed}`, '20');
+  return command.option('--limit <n>', `maximum number of results, 1 to ${maxListed}`, '20');
 }
 
 export const limitOf = ({ limit }: { limit: string }) => wholeNumber('--limit', limit, 1, maxListed);
 
-export function withDoer(command: Command): Command {
+export function withAuditNote(command: Command): Command {
   return command
-    .option('--reason <text>', 'why; kept with what was done')
-    .option('--actor <name>', 'who does it; cli:<your user name> unless given');
+    .option('--reason <text>', 'reason, stored in the audit log')
+    .option('--actor <name>', 'actor, stored in the audit log (default: cli:<user name>)');
 }
 
-export function doerOf({ actor = `cli:${userName()}`, reason }: AuditNote): AuditNote {
-  return { actor, ...given({ reason }) };
+export function auditNoteOf({ actor = `cli:${userName()}`, reason }: AuditNote): AuditNote {
+  return { actor, ...omitUndefined({ reason }) };
 }
 
-/** In a container, a user may have a number and no name. */
+/** In a container, a uid may have no passwd entry. */
 function userName(): string {
   try {
     return userInfo().username;
@@ -58,8 +56,10 @@ function userName(): string {
   }
 }
 
-/** Without what was not given. */
-export function given<T extends object>(values: T): { [Key in keyof T]?: Exclude<T[Key], undefined> } {
+/** Drops undefined fields, for exactOptionalPropertyTypes. */
+export function omitUndefined<T extends object>(
+  values: T,
+): { [Key in keyof T]?: Exclude<T[Key], undefined> } {
   const entries = Object.entries(values).filter(([, value]) => value !== undefined);
   return Object.fromEntries(entries) as { [Key in keyof T]?: Exclude<T[Key], undefined> };
 }

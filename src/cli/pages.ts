@@ -1,9 +1,8 @@
 import type { Page, PageRequest } from '../caller/keyset.ts';
 
-/** The most that a page holds. */
-const perPage = 100;
+/** Maximum page size of the API. */
+const maxPageSize = 100;
 
-/** As many items as are wanted, page by page. */
 export async function collect<T>(
   { limit, cursor }: { limit: number; cursor?: string | undefined },
   list: (request: PageRequest) => Promise<Page<T>>,
@@ -11,7 +10,7 @@ export async function collect<T>(
   const items: T[] = [];
   let next = cursor;
   do {
-    const page = await list({ cursor: next, limit: Math.min(perPage, limit - items.length) });
+    const page = await list({ cursor: next, limit: Math.min(maxPageSize, limit - items.length) });
     items.push(...page.items);
     next = page.nextCursor;
   } while (next !== undefined && items.length < limit);

@@ -4,35 +4,33 @@ import type { TelemetryProviders } from '../telemetry/index.ts';
 import { count, note } from './output.ts';
 
 export interface Progress {
-  /** For the engine whose work is told of. */
+  /** Pass these to the engine. */
   providers: TelemetryProviders;
   stop(): void;
 }
 
-/** Often enough to see that it moves, seldom enough to leave the warnings readable. */
-const defaultMs = 5000;
+const defaultIntervalMs = 5000;
 
-/** Tells a person, now and then, how far work has come. */
-export function startProgress(everyMs = defaultMs): Progress {
+/** Prints job and signal counts to stderr at an interval. */
+export function startProgress(intervalMs = defaultIntervalMs): Progress {
   const counters = readableCounters();
-  const over = new AbortController();
+  const stopping = new AbortController();
   void (async () => {
     for (;;) {
-      await systemPorts.sleep(everyMs, over.signal);
-      if (over.signal.aborted) return;
+      await systemPorts.sleep(intervalMs, stopping.signal);
+      if (stopping.signal.aborted) return;
       const [jobs, signals] = await counters.read([
         'sync_executor_jobs_finished_total',
         'sync_executor_signals_total',
       ]);
-      note(`… ${count(jobs ?? 0, 'job')} run so far, ${count(signals ?? 0, 'new signal')} stored`);
+      note(`… ${count(jobs ?? 0, 'job')} run, ${count(signals ?? 0, 'new signal')} stored`);
     }
   })();
-  return { providers: { meterProvider: counters.meterProvider }, stop: () => over.abort() };
+  return { providers: { meterProvider: counters.meterProvider }, stop: () => stopping.abort() };
 }
 
-/** The engine's own counters, read when asked for rather than served. */
 function readableCounters() {
-  const reader = new AskedReader();
+  const reader = new ManualReader();
   return {
     meterProvider: new MeterProvider({ readers: [reader] }),
     async read(names: string[]): Promise<number[]> {
@@ -48,7 +46,7 @@ function readableCounters() {
   };
 }
 
-class AskedReader extends MetricReader {
+class ManualReader extends MetricReader {
   protected override async onForceFlush(): Promise<void> {}
   protected override async onShutdown(): Promise<void> {}
 }

@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
-import type { RepairedConnection, RepairRequest, View } from '../api/index.ts';
+import type { RepairedConnection, RepairRequest, SynclineApi } from '../api/index.ts';
 import { repairJson } from '../api/index.ts';
 import type { AuditNote } from '../caller/audit.ts';
 import { systemPorts } from '../platform/ports.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
-import { doerOf, withDoer } from './options.ts';
-import { answer, count, note, table } from './output.ts';
+import { auditNoteOf, withAuditNote } from './options.ts';
+import { count, note, printResult, table } from './output.ts';
 
 interface RepairOptions extends CommonOptions, AuditNote {
   dryRun?: boolean;
@@ -15,16 +15,16 @@ interface RepairOptions extends CommonOptions, AuditNote {
 export function addScheduleRepair(group: Command): void {
   const command = group
     .command('repair')
-    .description('re-place runs and retries whose time lies further ahead than the schedule allows')
-    .option('--dry-run', 'report what would change, and change nothing')
-    .option('--tenant <id>', 'only connections of this tenant');
-  withDoer(command)
+    .description('reschedule runs and retries that are further ahead than the schedule allows')
+    .option('--dry-run', 'show what would change, without changing it')
+    .option('--tenant <id>', 'repair only connections of this tenant');
+  withAuditNote(command)
     .addHelpText(
       'after',
       `
-A process with a wrong clock can put next_run_at, scheduled_at or retry_after months ahead; then nothing runs until that time.
-\`syncline doctor\` reports it. Times within the limits of interval, jitter and backoff stay as they are. Run it with the
-scheduler and rate limit settings of the fleet: the limits depend on them.
+A process with a wrong clock can set next_run_at, scheduled_at or retry_after months ahead; nothing runs until
+then. \`syncline doctor\` reports this. Times within the limits of interval, jitter and backoff do not change.
+The limits depend on the scheduler and rate limit settings: use the settings of the running processes.
 
 Examples:
   $ syncline schedule repair --dry-run
@@ -33,11 +33,11 @@ Examples:
     )
     .action(async (options: RepairOptions) => {
       const { tenant, dryRun = false } = options;
-      const doer = doerOf(options);
+      const auditNote = auditNoteOf(options);
       const total = await withEngine(options, (syncline) => {
-        const view =
-          tenant === undefined ? syncline : syncline.as({ tenantId: tenant, actor: doer.actor ?? 'cli' });
-        return repairAll(view, { dryRun, ...doer });
+        const actor = auditNote.actor ?? 'cli';
+        const view = tenant === undefined ? syncline : syncline.as({ tenantId: tenant, actor });
+        return repairAll(view, { dryRun, ...auditNote });
       });
       const { connections, jobs, skipped } = total;
       const json = {
@@ -47,7 +47,7 @@ Examples:
         skipped,
         items: repairJson({ ...total, nextCursor: undefined }).items,
       };
-      answer(options.json, json, () => lines(total, dryRun));
+      printResult(options.json, json, () => lines(total, dryRun));
     });
 }
 
@@ -56,18 +56,16 @@ interface Total {
   connections: number;
   jobs: number;
   skipped: number;
-  /** Connections of which anything moved. */
+  /** Connections with any change. */
   found: number;
-  /** The first of them. */
   items: RepairedConnection[];
 }
 
 const maxShown = 100;
 const stepSize = 100;
-/** Often enough to see that it moves. */
-const noteEveryMs = 5000;
+const progressIntervalMs = 5000;
 
-async function repairAll({ connections }: View, request: RepairRequest): Promise<Total> {
+async function repairAll({ connections }: SynclineApi, request: RepairRequest): Promise<Total> {
   const total: Total = { connections: 0, jobs: 0, skipped: 0, found: 0, items: [] };
   let notedMs = systemPorts.monotonicMs();
   for (let cursor: string | undefined; ; ) {
@@ -79,7 +77,7 @@ async function repairAll({ connections }: View, request: RepairRequest): Promise
     total.items.push(...step.items.slice(0, maxShown - total.items.length));
     if (step.nextCursor === undefined) return total;
     cursor = step.nextCursor;
-    if (systemPorts.monotonicMs() - notedMs < noteEveryMs) continue;
+    if (systemPorts.monotonicMs() - notedMs < progressIntervalMs) continue;
     notedMs = systemPorts.monotonicMs();
     note(`… ${summary(total)} so far`);
   }
@@ -102,11 +100,9 @@ function lines(total: Total, dryRun: boolean): string[] {
       ? table([['connection', 'provider', 'next run was', 'next run is', 'jobs'], ...rows])
       : []),
     ...(found > items.length ? [`… and ${count(found - items.length, 'more connection')}`] : []),
-    found === 0
-      ? 'No time lies too far ahead.'
-      : `${dryRun ? 'Would re-place' : 'Re-placed'} ${summary(total)}.`,
+    found === 0 ? 'Nothing to repair.' : `${dryRun ? 'Would reschedule' : 'Rescheduled'} ${summary(total)}.`,
     ...(skipped > 0
-      ? [`Skipped ${count(skipped, 'connection')} that another transaction holds: run it again.`]
+      ? [`Skipped ${count(skipped, 'connection')} locked by other transactions: run it again.`]
       : []),
   ];
 }

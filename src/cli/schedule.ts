@@ -2,26 +2,26 @@ import type { Command } from 'commander';
 import type { SchedulePreview } from '../api/index.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { wholeNumber } from './options.ts';
-import { answer, table } from './output.ts';
+import { printResult, table } from './output.ts';
 import { addScheduleRepair } from './schedule-repair.ts';
 
 export function addSchedule(program: Command): void {
   const schedule = program.command('schedule').description('preview and repair schedules');
   schedule
     .command('preview')
-    .description('show when the next runs of a connection are expected')
-    .argument('<connection>', 'the id of the connection')
-    .option('--runs <n>', 'how many runs to show, 1 to 100', '5')
+    .description('show the next expected runs of a connection')
+    .argument('<connection>', 'connection ID')
+    .option('--runs <n>', 'number of runs to show, 1 to 100', '5')
     .addHelpText(
       'after',
       '\nExample:\n  $ syncline schedule preview 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42 --runs 10',
     )
-    .action(async (id: string, _own: unknown, command: Command) => {
+    .action(async (id: string, _options: unknown, command: Command) => {
       const options = command.optsWithGlobals<CommonOptions & { runs: string }>();
       const preview = await withEngine(options, (syncline) =>
         syncline.connections.preview(id, { runs: wholeNumber('--runs', options.runs, 1, 100) }),
       );
-      answer(options.json, toJson(preview), () => toLines(preview));
+      printResult(options.json, toJson(preview), () => toLines(preview));
     });
   addScheduleRepair(schedule);
 }
@@ -42,9 +42,10 @@ function toJson({ connection, pending, runs }: SchedulePreview) {
 
 function toLines({ connection, pending, runs }: SchedulePreview): string[] {
   const { baseIntervalSeconds, intervalSeconds } = connection.sync;
-  const head = `${connection.provider} ${connection.id}: every ${baseIntervalSeconds} s${intervalSeconds === undefined ? ' (the default)' : ''}`;
+  const suffix = intervalSeconds === undefined ? ' (default)' : '';
+  const head = `${connection.provider} ${connection.id}: every ${baseIntervalSeconds} s${suffix}`;
   if (runs.length === 0)
-    return [head, `It is ${connection.status}: nothing is scheduled until it is active.`];
+    return [head, `Status is ${connection.status}: no runs are scheduled until it is active.`];
   const rows = runs.map(({ earliest, latest }, i) => [
     String(i + 1),
     earliest.toISOString(),
@@ -55,7 +56,7 @@ function toLines({ connection, pending, runs }: SchedulePreview): string[] {
     head,
     ...table([['run', 'earliest', 'latest', ''], ...rows]),
     ...(runs.length > 1
-      ? ['Each run is taken to end the moment it starts; the next interval counts from its end.']
+      ? ['Assumes that runs take no time: each interval starts when the previous run ends.']
       : []),
   ];
 }

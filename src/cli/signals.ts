@@ -3,8 +3,8 @@ import { signalJson } from '../api/index.ts';
 import type { StoredSignal } from '../feed/index.ts';
 import { isoTime } from '../values/time-text.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
-import { given, limitOf, withLimit } from './options.ts';
-import { answer, note, outputWidth, table } from './output.ts';
+import { limitOf, omitUndefined, withLimit } from './options.ts';
+import { note, outputWidth, printResult, table } from './output.ts';
 import { collect } from './pages.ts';
 import { abortOnShutdownSignal } from './shutdown-signal.ts';
 import { relativeTime } from './time-text.ts';
@@ -17,37 +17,45 @@ interface FilterOptions extends CommonOptions {
 }
 
 export function addSignals(program: Command): void {
-  const group = program.command('signals').description('look at the signals that syncs have stored');
+  const group = program.command('signals').description('list and follow stored signals');
 
   withLimit(withFilters(group.command('list')))
-    .description('list signals, the newest first')
+    .description('list signals, newest first')
     .addHelpText(
       'after',
-      '\nExamples:\n  $ syncline signals list --kind issue.opened --payload\n  $ syncline signals list --provider github --limit 1000 --json',
+      `
+Examples:
+  $ syncline signals list --kind issue.opened --payload
+  $ syncline signals list --provider github --limit 1000 --json`,
     )
     .action(async (options: FilterOptions & { limit: string }) => {
       const limit = limitOf(options);
       const { items: found } = await withEngine(options, ({ signals }) =>
         collect({ limit }, (page) => signals.list({ ...filterOf(options), ...page })),
       );
-      answer(options.json, { signals: found.map((signal) => signalJson(signal, { payload: true })) }, () =>
-        found.length === 0 ? ['There are no such signals.'] : signalTable(found, options.payload),
+      printResult(
+        options.json,
+        { signals: found.map((signal) => signalJson(signal, { payload: true })) },
+        () => (found.length === 0 ? ['No signals found.'] : signalTable(found, options.payload)),
       );
     });
 
   withFilters(group.command('tail'))
-    .description('show signals as they come in, until told to end (Ctrl-C, SIGTERM)')
+    .description('print new signals until interrupted (Ctrl-C, SIGTERM)')
     .addHelpText(
       'after',
-      '\nExamples:\n  $ syncline signals tail --payload\n  $ syncline signals tail --provider github --json | jq .payload',
+      `
+Examples:
+  $ syncline signals tail --payload
+  $ syncline signals tail --provider github --json | jq .payload`,
     )
     .action(async (options: FilterOptions) => {
-      const told = abortOnShutdownSignal();
+      const shutdown = abortOnShutdownSignal();
       await withEngine(options, async ({ signals }) => {
-        if (!options.json) note('Waiting for signals; Ctrl-C ends this.');
-        const feed = signals.feed({ ...filterOf(options), after: 'latest', signal: told });
+        if (!options.json) note('Waiting for signals. Press Ctrl-C to stop.');
+        const feed = signals.feed({ ...filterOf(options), after: 'latest', signal: shutdown });
         for await (const signal of feed)
-          answer(options.json, signalJson(signal, { payload: true }), () =>
+          printResult(options.json, signalJson(signal, { payload: true }), () =>
             tailLine(signal, options.payload),
           );
       });
@@ -56,14 +64,14 @@ export function addSignals(program: Command): void {
 
 function withFilters(command: Command): Command {
   return command
-    .option('--connection <id>', 'only those of this connection')
-    .option('--provider <slug>', 'only those of this provider')
-    .option('--kind <kind>', 'only those of this kind, such as issue.opened')
-    .option('--payload', 'show payloads too, cut to the width of the terminal; JSON always has them');
+    .option('--connection <id>', 'filter by connection')
+    .option('--provider <slug>', 'filter by provider')
+    .option('--kind <kind>', 'filter by kind, such as issue.opened')
+    .option('--payload', 'include payloads, truncated to the terminal width; --json always includes them');
 }
 
 function filterOf({ connection, provider, kind }: FilterOptions) {
-  return given({ connectionId: connection, provider, kind });
+  return omitUndefined({ connectionId: connection, provider, kind });
 }
 
 function signalTable(signals: StoredSignal[], payload = false): string[] {

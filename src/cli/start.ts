@@ -7,11 +7,15 @@ import { type ServiceRole, serve, serviceRoles } from './service.ts';
 export function addStart(program: Command): void {
   program
     .command('start')
-    .description('schedule, run and serve the API and the dashboard until told to end (Ctrl-C, SIGTERM)')
-    .option('--roles <list>', `what this process does: ${serviceRoles.join(', ')}; all unless given`)
+    .description('run the scheduler, executor, API and dashboard until interrupted (Ctrl-C, SIGTERM)')
+    .option('--roles <list>', `comma-separated roles to run: ${serviceRoles.join(', ')} (default: all)`)
     .addHelpText(
       'after',
-      '\nExamples:\n  $ syncline start\n  $ syncline start --roles scheduler,executor,janitor\n  $ syncline start --json | your-log-collector',
+      `
+Examples:
+  $ syncline start
+  $ syncline start --roles scheduler,executor,janitor
+  $ syncline start --json | your-log-collector`,
     )
     .action(async (options: CommonOptions & { roles?: string }) => {
       await serve(
@@ -21,9 +25,8 @@ export function addStart(program: Command): void {
     });
 }
 
-/** Before anything is started: half a service is none. */
 function serviceRole(role: string): ServiceRole {
-  const known = serviceRoles.find((one) => one === role);
+  const known = serviceRoles.find((name) => name === role);
   if (known) return known;
   throw new SynclineError('INVALID_ARGUMENT', `There is no role "${role}".`, {
     hint: suggestion(role, serviceRoles),

@@ -3,18 +3,15 @@ import { SynclineError } from '../contract/errors.ts';
 import type { Syncline } from '../syncline.ts';
 import { invalid, requireText, requireUuid } from '../values/arguments.ts';
 
-/** Whose something is: a tenant that is there, or a new one. */
 export interface TenantOptions {
   tenant?: string;
   tenantName?: string;
 }
 
-export function withTenant(command: Command, whose: string): Command {
+export function withTenant(command: Command, description: string): Command {
   return command
-    .option('--tenant <id>', whose)
-    .addOption(
-      new Option('--tenant-name <name>', 'makes a new tenant of that name instead').conflicts('tenant'),
-    );
+    .option('--tenant <id>', description)
+    .addOption(new Option('--tenant-name <name>', 'create a new tenant with this name').conflicts('tenant'));
 }
 
 export function checkTenant({ tenant, tenantName }: TenantOptions): void {
@@ -22,12 +19,12 @@ export function checkTenant({ tenant, tenantName }: TenantOptions): void {
   else if (tenantName !== undefined) requireText('--tenant-name', tenantName, 200);
   else
     throw invalid(
-      'Neither --tenant nor --tenant-name is given.',
-      'Give --tenant <id>, or --tenant-name <name> to make a new tenant.',
+      'Either --tenant or --tenant-name is required.',
+      'Pass --tenant <id>, or --tenant-name <name> to create a new tenant.',
     );
 }
 
-/** Makes the tenant if it is new. Where the work then fails, the error says whose id to give the next time. */
+/** Creates the tenant if it is new. If `work` then fails, the hint names its id for the next attempt. */
 export async function forTenant<T>(
   { tenants }: Syncline,
   { tenant, tenantName = '' }: TenantOptions,
@@ -37,19 +34,19 @@ export async function forTenant<T>(
   const { id } = await tenants.create({ name: tenantName });
   return work(id).catch((error: unknown) => {
     if (!(error instanceof SynclineError)) throw error;
-    const made = `The tenant was made, so give --tenant ${id} in place of its name.`;
+    const retryHint = `The tenant was created; use --tenant ${id} instead of --tenant-name.`;
     throw new SynclineError(error.code, error.message, {
-      hint: error.hint ? `${error.hint} ${made}` : made,
+      hint: error.hint ? `${error.hint} ${retryHint}` : retryHint,
       cause: error,
     });
   });
 }
 
-/** What the engine cannot know: how a provider is registered from here. */
-export function withProviderRemedy(provider: string, remedy: string): (error: unknown) => never {
+/** Replaces the hint of an unknown-provider error. */
+export function withProviderHint(provider: string, hint: string): (error: unknown) => never {
   return (error) => {
     if (!(error instanceof SynclineError) || error.message !== `There is no provider "${provider}".`)
       throw error;
-    throw new SynclineError(error.code, error.message, { hint: remedy, cause: error });
+    throw new SynclineError(error.code, error.message, { hint, cause: error });
   };
 }

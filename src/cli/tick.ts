@@ -2,13 +2,13 @@ import type { Command } from 'commander';
 import { SynclineError } from '../contract/errors.ts';
 import { parseInstant } from '../schedule/instant.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
-import { answer, count } from './output.ts';
+import { count, printResult } from './output.ts';
 
 export function addTick(program: Command): void {
   program
     .command('tick')
-    .description('run one complete scheduler tick and exit')
-    .option('--at <time>', 'tick as of this time (ISO-8601, such as 2025-01-01T12:15:00Z) instead of now')
+    .description('run one scheduler tick and exit')
+    .option('--at <time>', 'run as of this time (ISO-8601, such as 2025-01-01T12:15:00Z) instead of now')
     .addHelpText(
       'after',
       '\nExamples:\n  $ syncline tick\n  $ syncline tick --at 2025-01-01T12:15:00Z --json',
@@ -23,21 +23,21 @@ export function addTick(program: Command): void {
         backlog: result.backlog,
         duration_ms: Math.round(result.durationMs),
       };
-      answer(options.json, printed, () => [
-        `Placed ${count(result.scheduled, 'job')} in ${Math.round(result.durationMs)} ms. ` +
-          `At the start ${count(result.backlog, 'connection was', 'connections were')} overdue.`,
+      printResult(options.json, printed, () => [
+        `Queued ${count(result.scheduled, 'job')} in ${Math.round(result.durationMs)} ms. ` +
+          `${count(result.backlog, 'connection was', 'connections were')} overdue at the start.`,
         ...(result.skippedPending
-          ? [`Set ${count(result.skippedPending, 'connection')} aside until their job ends.`]
+          ? [`Deferred ${count(result.skippedPending, 'connection')} until the pending job ends.`]
           : []),
         ...(result.invalidMetadata
-          ? [`${count(result.invalidMetadata, 'connection')} had wrong metadata; see the warnings.`]
+          ? [`Invalid metadata in ${count(result.invalidMetadata, 'connection')}; see the warnings.`]
           : []),
       ]);
     });
 }
 
 function parseTime(text: string): Date {
-  // People leave the seconds out.
+  // Seconds are optional.
   const ms = parseInstant(text.replace(/T(\d\d:\d\d)(Z|[+-])/, 'T$1:00$2'));
   if (ms === undefined) {
     throw new SynclineError(

@@ -7,10 +7,9 @@ import { describeError, SynclineError } from '../contract/errors.ts';
 import { isObject } from '../values/is-object.ts';
 import type { ConfigOptions } from './settings.ts';
 
-/** The names a configuration file may have, in the working directory. */
+/** Default file names, in the working directory. */
 const fileNames = ['syncline.config.ts', 'syncline.config.js', 'syncline.config.mjs'];
 
-/** What a configuration file exports: any part of the configuration, and the connectors to run. */
 export interface ConfigFile extends ConfigOptions {
   connectors?: readonly Connector[];
 }
@@ -21,12 +20,11 @@ export interface LoadedFile {
   connectors: readonly Connector[];
 }
 
-/** Gives `syncline.config.ts` its types. */
 export function defineConfig(file: ConfigFile): ConfigFile {
   return file;
 }
 
-/** Loads the configuration file: the one named, else the one in the folder, else none. */
+/** Loads the named file, else the one in the folder, else none. */
 export async function loadConfigFile(
   named?: string,
   folder = process.cwd(),
@@ -40,7 +38,7 @@ export async function loadConfigFile(
     });
   }
   const exported = await importDefault(path, name);
-  // What is no object is refused with the rest of the configuration.
+  // loadConfig rejects values that are not objects.
   if (!isObject(exported)) return { path: name, options: exported as ConfigOptions, connectors: [] };
   const { connectors = [], ...options } = exported as ConfigFile;
   return { path: name, options, connectors };

@@ -5,18 +5,17 @@ import { mergeRateLimits, rateLimitOf, rateLimitVariables } from './rate-limits.
 import type { Setting } from './setting.ts';
 import { type Config, type ConfigOptions, settings } from './settings.ts';
 
-/** A place that values come from, such as the environment; what comes first in a list of sources wins. */
+/** A source of values, such as the environment; earlier sources win. */
 interface Source {
-  /** Says where the value of a setting stands there, in words for an error and for `syncline config`. */
+  /** Name of the setting in this source, for errors and `syncline config`. */
   name: (path: string, setting: Setting<unknown>) => string;
   read: (section: string, key: string, setting: Setting<unknown>) => unknown;
 }
 
-/** The value of one setting, and where it came from. */
 interface ConfigEntry {
   path: string;
   value: unknown;
-  /** The value as people may see it: secrets are masked. */
+  /** Display text, with secrets masked. */
   shown: string;
   from: string;
   about: string;
@@ -34,7 +33,7 @@ export interface ConfigSources {
   file?: { path: string; options: ConfigOptions } | undefined;
 }
 
-/** Options win over the environment, the environment over the file, the file over the defaults. */
+/** Precedence: options, environment, file, defaults. */
 export function loadConfig({ options = {}, env = {}, file }: ConfigSources): LoadedConfig {
   const sources = [
     optionsSource(options, 'option'),
@@ -43,7 +42,7 @@ export function loadConfig({ options = {}, env = {}, file }: ConfigSources): Loa
   ];
   const entries = allSettings().map(([section, key, setting]) => resolve(section, key, setting, sources));
   const config = assemble(entries);
-  checkTogether(config, entries);
+  checkCombinations(config, entries);
   return { config, entries, warnings: misspeltVariables(env) };
 }
 
@@ -70,7 +69,7 @@ function resolve(section: string, key: string, setting: Setting<unknown>, source
 
 const byDefault = (setting: Setting<unknown>) => ({ value: setting.default, from: 'default' });
 
-/** Different providers, and different fields of one, may come from different places. */
+/** Provider overrides merge across sources, field by field. */
 function merged(found: { value: unknown; from: string }[]): { value: unknown; from: string } {
   if (found.length === 0) return byDefault(settings.rateLimit.providers);
   const values = found.map(({ value }) => value as Config['rateLimit']['providers']);
@@ -78,12 +77,12 @@ function merged(found: { value: unknown; from: string }[]): { value: unknown; fr
 }
 
 function optionsSource(options: ConfigOptions, origin: string): Source {
-  const given = expandShorthand(options, origin);
-  refuseUnknown(given, origin);
+  const raw = expandShorthand(options, origin);
+  refuseUnknown(raw, origin);
   return {
     name: (path) => (origin === 'option' ? `option ${path}` : `${path} in ${origin}`),
-    // What an object has inherited, nobody has written into this configuration.
-    read: (section, key) => ownOf(ownOf(given, section), key),
+    // Own properties only: inherited ones are not configuration.
+    read: (section, key) => ownOf(ownOf(raw, section), key),
   };
 }
 
@@ -115,9 +114,9 @@ function rateLimitsFrom(env: NodeJS.ProcessEnv): Config['rateLimit']['providers'
   return limits.length === 0 ? undefined : limits.reduce(mergeRateLimits);
 }
 
-type Given = Record<string, Record<string, unknown> | undefined>;
+type RawOptions = Record<string, Record<string, unknown> | undefined>;
 
-function expandShorthand(options: unknown, origin: string): Given {
+function expandShorthand(options: unknown, origin: string): RawOptions {
   if (!isObject(options)) {
     throw new SynclineError(
       'CONFIG_INVALID',
@@ -125,15 +124,15 @@ function expandShorthand(options: unknown, origin: string): Given {
     );
   }
   const { database } = options;
-  return (typeof database === 'string' ? { ...options, database: { url: database } } : options) as Given;
+  return (typeof database === 'string' ? { ...options, database: { url: database } } : options) as RawOptions;
 }
 
-function refuseUnknown(given: Given, origin: string): void {
-  for (const [section, values] of Object.entries(given)) {
+function refuseUnknown(raw: RawOptions, origin: string): void {
+  for (const [section, values] of Object.entries(raw)) {
     const known = Object.hasOwn(settings, section) ? settings[section as keyof typeof settings] : undefined;
     if (!known) throw unknownOption(section, Object.keys(settings), origin);
     if (values !== undefined && !isObject(values))
-      // Not its value: it may be a key or an address with a password, put one level too high.
+      // Hide the value: it may be a key or a URL with a password, one level too high.
       throw wrongValue(`option ${section}`, kindOf(values), 'an object');
     for (const key of Object.keys(values ?? {})) {
       if (!Object.hasOwn(known, key))
@@ -146,7 +145,7 @@ function refuseUnknown(given: Given, origin: string): void {
   }
 }
 
-function checkTogether({ scheduler, rateLimit }: Config, entries: ConfigEntry[]): void {
+function checkCombinations({ scheduler, rateLimit }: Config, entries: ConfigEntry[]): void {
   const { defaultIntervalSeconds, maxOverriddenIntervalSeconds, jitterPctMin, jitterPctMax } = scheduler;
   const origin = (path: string) => {
     const from = entries.find((entry) => entry.path === path)?.from;
@@ -156,7 +155,8 @@ function checkTogether({ scheduler, rateLimit }: Config, entries: ConfigEntry[])
     throw wrongValue(
       `${origin('scheduler.defaultIntervalSeconds')}`,
       String(defaultIntervalSeconds),
-      `from 60 to the longest interval allowed, ${maxOverriddenIntervalSeconds} (${origin('scheduler.maxOverriddenIntervalSeconds')})`,
+      `from 60 to the longest interval allowed, ${maxOverriddenIntervalSeconds} ` +
+        `(${origin('scheduler.maxOverriddenIntervalSeconds')})`,
     );
   }
   if (jitterPctMin > jitterPctMax) {
@@ -196,8 +196,8 @@ function assemble(entries: ConfigEntry[]): Config {
 }
 
 /**
- * A variable that nearly has a known name is most likely a typing mistake. It is only warned about: platforms put
- * variables of their own under our prefix (a Kubernetes service named syncline brings SYNCLINE_PORT).
+ * A name close to a known one is probably a typo. Only a warning: platforms set variables with this prefix,
+ * too (a Kubernetes service named syncline sets SYNCLINE_PORT).
  */
 function misspeltVariables(env: NodeJS.ProcessEnv): string[] {
   const known = allSettings().flatMap(([, , setting]) => setting.env);
@@ -205,8 +205,10 @@ function misspeltVariables(env: NodeJS.ProcessEnv): string[] {
   return Object.keys(env)
     .filter((name) => name.startsWith('SYNCLINE_') && !known.includes(name) && !perProvider.includes(name))
     .flatMap((name) => {
-      const meant = nearest(name, known);
-      return meant ? [`The environment variable ${name} is unknown and ignored. Did you mean ${meant}?`] : [];
+      const closest = nearest(name, known);
+      return closest
+        ? [`The environment variable ${name} is unknown and ignored. Did you mean ${closest}?`]
+        : [];
     });
 }
 
@@ -223,6 +225,6 @@ function wrongValue(name: string, shown: string, allowed: string): SynclineError
 
 const kindOf = (value: unknown) => (value === null ? 'null' : Array.isArray(value) ? 'a list' : typeof value);
 
-function ownOf<Of extends object>(of: Of | undefined, key: keyof Of) {
-  return of !== undefined && Object.hasOwn(of, key) ? of[key] : undefined;
+function ownOf<T extends object>(object: T | undefined, key: keyof T) {
+  return object !== undefined && Object.hasOwn(object, key) ? object[key] : undefined;
 }

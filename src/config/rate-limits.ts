@@ -1,7 +1,7 @@
 import type { BackoffPolicy } from '../schedule/backoff.ts';
 import type { Config } from './settings.ts';
 
-/** What may be set for a single provider, and how its variables end. */
+/** Fields that can be overridden per provider, with the suffix of their variables. */
 export const rateLimitFields = [
   { key: 'baseSeconds', suffix: 'BASE_SECONDS' },
   { key: 'maxSeconds', suffix: 'MAX_SECONDS' },
@@ -10,10 +10,8 @@ export const rateLimitFields = [
 
 type RateLimitField = keyof BackoffPolicy;
 
-/** A provider's own part of the rate-limit policy; what is absent is as for all. */
 export type ProviderRateLimit = { [Field in RateLimitField]?: number | undefined };
 
-/** The policy in force for a provider: its own values, and everybody's where it has none. */
 export function rateLimitOf(config: Config['rateLimit'], slug: string): BackoffPolicy {
   const own = entryOf(config.providers, slug)?.[1];
   return {
@@ -25,7 +23,7 @@ export function rateLimitOf(config: Config['rateLimit'], slug: string): BackoffP
 
 type ProviderRateLimits = Readonly<Record<string, ProviderRateLimit>>;
 
-/** Puts the values of two sources together, field by field; the first wins. */
+/** Merges two sources field by field; the first wins. */
 export function mergeRateLimits(first: ProviderRateLimits, second: ProviderRateLimits): ProviderRateLimits {
   const merged: Record<string, ProviderRateLimit> = { ...second };
   for (const [slug, values] of Object.entries(first)) {
@@ -35,7 +33,7 @@ export function mergeRateLimits(first: ProviderRateLimits, second: ProviderRateL
   return merged;
 }
 
-/** The variables that set something for one provider, such as SYNCLINE_RATELIMIT_GITHUB_BASE_SECONDS. */
+/** Variables of single providers, such as SYNCLINE_RATELIMIT_GITHUB_BASE_SECONDS. */
 export function rateLimitVariables(env: NodeJS.ProcessEnv) {
   return Object.entries(env).flatMap(([name, text]) => {
     const field = rateLimitFields.find(({ suffix }) => name.endsWith(`_${suffix}`));
@@ -47,10 +45,10 @@ export function rateLimitVariables(env: NodeJS.ProcessEnv) {
 
 const prefix = 'SYNCLINE_RATELIMIT_';
 
-/** A variable cannot name every slug: google-calendar is GOOGLE_CALENDAR there. */
-const inVariables = (slug: string) => slug.toUpperCase().replaceAll(/[^A-Z\d]/g, '_');
+/** Slugs in variable names: google-calendar becomes GOOGLE_CALENDAR. */
+const variableName = (slug: string) => slug.toUpperCase().replaceAll(/[^A-Z\d]/g, '_');
 
 function entryOf(limits: ProviderRateLimits, slug: string): [string, ProviderRateLimit] | undefined {
   const own = Object.hasOwn(limits, slug) ? limits[slug] : undefined;
-  return own ? [slug, own] : Object.entries(limits).find(([key]) => inVariables(key) === inVariables(slug));
+  return own ? [slug, own] : Object.entries(limits).find(([key]) => variableName(key) === variableName(slug));
 }

@@ -1,32 +1,31 @@
 import { z } from 'zod';
 
-/** One configurable value: where it comes from, what it may be, and why. */
 export interface Setting<T> {
-  /** Environment variables that set it; the first one that is present counts. */
+  /** Environment variables; the first one that is set wins. */
   env: readonly string[];
   default: T;
   schema: z.ZodType<T>;
-  /** What is allowed, in words that finish the sentence "it must be …". */
+  /** Completes the sentence "it must be …". */
   allowed: string;
-  /** What it does, and what too low and too high cost. */
+  /** Description, with the cost of too low and too high values. */
   about: string;
-  /** Turns an environment variable's text into a candidate for `schema`. */
+  /** Converts the text of an environment variable; `schema` validates the result. */
   fromText: (text: string) => unknown;
-  /** How the value is shown to people; secrets are masked here. */
+  /** Display text; masks secrets. */
   show: (value: unknown) => string;
 }
 
-type Described<T> = Pick<Setting<T>, 'default' | 'about'> & { env: string | readonly string[] };
+type Description<T> = Pick<Setting<T>, 'default' | 'about'> & { env: string | readonly string[] };
 
 export function setting<T>(
-  described: Described<T>,
+  description: Description<T>,
   rest: Omit<Setting<T>, 'env' | 'default' | 'about' | 'show'> & { show?: (value: unknown) => string },
 ): Setting<T> {
-  const env = typeof described.env === 'string' ? [described.env] : described.env;
-  return { show: showPlain, ...described, ...rest, env };
+  const env = typeof description.env === 'string' ? [description.env] : description.env;
+  return { show: showPlain, ...description, ...rest, env };
 }
 
-/** Longer values are no values of a setting, and would bury the rest of the sentence. */
+/** Longer values are truncated in messages. */
 const maxShown = 200;
 
 function showPlain(value: unknown): string {
@@ -38,7 +37,7 @@ function asText(value: unknown): string {
   try {
     return JSON.stringify(value) ?? String(value);
   } catch {
-    // It refers to itself, or holds what JSON has no word for.
+    // A circular reference, or a BigInt.
     return typeof value === 'object' ? 'an object that cannot be shown' : String(value);
   }
 }
@@ -52,9 +51,9 @@ export const listFromText = (text: string) =>
 const numberFromText = (text: string) => (/^[+-]?\d+(\.\d+)?$/.test(text.trim()) ? Number(text) : text);
 
 export function integer(
-  described: Described<number> & { min: number; max: number; unit?: string },
+  description: Description<number> & { min: number; max: number; unit?: string },
 ): Setting<number> {
-  const { min, max, unit, ...rest } = described;
+  const { min, max, unit, ...rest } = description;
   return setting(rest, {
     schema: z.number().int().min(min).max(max),
     allowed: `a whole number${unit ? ` of ${unit}` : ''} from ${min} to ${max}`,
@@ -62,15 +61,15 @@ export function integer(
   });
 }
 
-export function fraction(described: Described<number>): Setting<number> {
-  return setting(described, {
+export function fraction(description: Description<number>): Setting<number> {
+  return setting(description, {
     schema: z.number().min(0).max(1),
     allowed: 'a number from 0 to 1',
     fromText: numberFromText,
   });
 }
 
-export function flag(described: Described<boolean>): Setting<boolean> {
+export function flag(description: Description<boolean>): Setting<boolean> {
   const words: Record<string, boolean> = {
     true: true,
     1: true,
@@ -79,7 +78,7 @@ export function flag(described: Described<boolean>): Setting<boolean> {
     0: false,
     off: false,
   };
-  return setting(described, {
+  return setting(description, {
     schema: z.boolean(),
     allowed: 'true or false',
     fromText: (text) => {
@@ -89,8 +88,10 @@ export function flag(described: Described<boolean>): Setting<boolean> {
   });
 }
 
-export function choice<const T extends string>(described: Described<T> & { of: readonly T[] }): Setting<T> {
-  const { of, ...rest } = described;
+export function choice<const T extends string>(
+  description: Description<T> & { of: readonly T[] },
+): Setting<T> {
+  const { of, ...rest } = description;
   return setting(rest, {
     schema: z.enum(of) as unknown as z.ZodType<T>,
     allowed: `one of ${of.join(', ')}`,
@@ -98,8 +99,8 @@ export function choice<const T extends string>(described: Described<T> & { of: r
   });
 }
 
-export function host(described: Described<string>): Setting<string> {
-  return setting(described, {
+export function host(description: Description<string>): Setting<string> {
+  return setting(description, {
     schema: z.string().min(1),
     allowed: 'an address or host name',
     fromText: (text) => text.trim(),

@@ -9,7 +9,7 @@ import { retention } from './settings/retention.ts';
 import { scheduler } from './settings/scheduler.ts';
 import { server } from './settings/server.ts';
 
-/** Every setting of Syncline by its section, in a file of that name: its default, its bounds, what too low and too high cost. */
+/** All settings by section, one file each. */
 export const settings = {
   database,
   scheduler,
@@ -25,7 +25,7 @@ export const settings = {
 type Settings = typeof settings;
 type ValueOf<S> = S extends Setting<infer T> ? T : never;
 
-/** What is in force: every value validated and frozen. */
+/** The effective configuration, validated and frozen. */
 export type Config = {
   readonly [Section in keyof Settings]: {
     readonly [Key in keyof Settings[Section]]: ValueOf<Settings[Section][Key]>;
@@ -38,7 +38,7 @@ type SectionOptions = {
     | undefined;
 };
 
-/** What may be given: any part of the configuration. `database` may be just its URL. */
+/** Any part of the configuration. `database` may be just its URL. */
 export type ConfigOptions = Omit<SectionOptions, 'database'> & {
   database?: SectionOptions['database'] | string;
 };

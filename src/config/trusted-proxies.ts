@@ -1,6 +1,5 @@
 import { BlockList, isIP, isIPv4 } from 'node:net';
 
-/** The networks of a list of addresses and CIDR ranges. */
 export function proxyList(entries: readonly string[]): BlockList {
   const list = new BlockList();
   for (const entry of entries) {

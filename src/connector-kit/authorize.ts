@@ -1,40 +1,39 @@
 import type { Credential } from '../contract/credential.ts';
 import { PermanentError } from '../contract/errors.ts';
 
-/** What a credential adds to a request. */
 interface Authorization {
   headers?: Record<string, string>;
   query?: Record<string, string>;
 }
 
-/** How a credential is shown to a provider. */
+/** Turns a credential into request headers or query parameters. */
 export interface Authorize {
   (credential: Credential): Authorization;
-  /** A connection without a credential asks without one. */
+  /** Send requests unauthenticated when the connection has no credential. */
   isOptional?: boolean;
 }
 
-/** `Authorization: Bearer …` for keys and tokens, `Basic …` for a name and a password. */
+/** `Authorization: Bearer …` for keys and tokens, `Basic …` for user and password. */
 export function bearer(scheme = 'Bearer'): Authorize {
-  return (credential) => ({ headers: { authorization: authorizationOf(credential, scheme) } });
+  return (credential) => ({ headers: { authorization: authorizationHeader(credential, scheme) } });
 }
 
-/** A key in a header of the provider's own, such as `x-api-key`. */
+/** Sends the key in a custom header such as `x-api-key`. */
 export function apiKeyHeader(name: string, prefix = ''): Authorize {
   return (credential) => ({ headers: { [name]: `${prefix}${tokenOf(credential)}` } });
 }
 
-/** A key among the parameters of the query. It is hidden in logs. */
+/** Sends the key as a query parameter. Logs redact it. */
 export function apiKeyQuery(name: string): Authorize {
   return (credential) => ({ query: { [name]: tokenOf(credential) } });
 }
 
-/** For providers that answer strangers as well: a connection without a credential asks without one. */
+/** Allows unauthenticated requests when the connection has no credential. */
 export function optional(authorize: Authorize): Authorize {
   return Object.assign((credential: Credential) => authorize(credential), { isOptional: true });
 }
 
-function authorizationOf(credential: Credential, scheme: string): string {
+function authorizationHeader(credential: Credential, scheme: string): string {
   if (credential.type !== 'basic') return `${scheme} ${tokenOf(credential)}`;
   const { username, password } = credential;
   return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
@@ -44,6 +43,6 @@ function tokenOf(credential: Credential): string {
   if (credential.type === 'api_key') return credential.key;
   if (credential.type === 'oauth2') return credential.accessToken;
   throw new PermanentError(
-    `The connection's credential is of type ${credential.type}; this provider takes an API key or OAuth 2.`,
+    `The connection's credential has type ${credential.type}; this provider needs an API key or OAuth 2.`,
   );
 }

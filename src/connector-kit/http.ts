@@ -14,51 +14,50 @@ import { systemPorts } from '../platform/ports.ts';
 import { secretsOf, withoutSecrets } from '../values/redact.ts';
 import type { Authorize } from './authorize.ts';
 import { parseBody, readText } from './body.ts';
-import { learnFrom } from './learn.ts';
-import { follow, type Outgoing } from './outgoing.ts';
+import { updateBudgets } from './learn.ts';
+import { type Outgoing, sendFollowingRedirects } from './outgoing.ts';
 import { readableUrl } from './redact.ts';
 import { type ReceivedAnswer, refusalOf } from './refusals.ts';
 import type { Validators } from './validators.ts';
 
 export interface HttpOptions {
-  /** Where the provider's API begins. A credential goes to this origin and nowhere else. */
+  /** Base URL of the API. Credentials are sent to this origin only. */
   baseUrl: string;
-  /** How the connection's credential is shown; without it none is used. */
+  /** How to send the credential; without it, requests are unauthenticated. */
   authorize?: Authorize | undefined;
   headers?: Readonly<Record<string, string>> | undefined;
   /**
-   * What every request is paid from, the most general first. What answers say of a limit is taken for the first, or for
-   * the one that they name; a refusal although that one is not used up is taken for the last.
+   * Budgets of every request, broadest first. Rate limit headers update the budget they name, else the first;
+   * a 429 while that one has requests left exhausts the last.
    */
   budgets?: readonly BudgetUse[] | undefined;
-  /** For one request, body included. */
+  /** Timeout of one request, including its body. */
   timeoutMs?: number | undefined;
-  /** The largest body that is read. */
+  /** Maximum response size. */
   maxBytes?: number | undefined;
-  /** `public`: addresses of private networks are refused. For base URLs that tenants choose. */
+  /** `public` blocks private networks (SSRF). Use it when tenants choose the URL. */
   network?: 'public' | 'any' | undefined;
-  /** Understands answers that the usual rules do not: returns what to throw, or nothing. Asked before them, also for successes. */
+  /** Maps provider-specific responses to errors. Runs before the default rules, also for 2xx. */
   refusal?: ((answer: ReceivedAnswer) => Error | undefined) | undefined;
 }
 
 export interface HttpRequest<Schema extends StandardSchemaV1 = StandardSchemaV1> {
   query?: Readonly<Record<string, string | number | boolean | undefined>> | undefined;
   headers?: Readonly<Record<string, string>> | undefined;
-  /** Sent as JSON. */
   json?: unknown;
-  /** Sent as a form. */
+  /** Sent as `application/x-www-form-urlencoded`. */
   form?: Readonly<Record<string, string>> | undefined;
-  /** Checks the body, and gives it its type. Without it the body is not parsed: see `text`. */
+  /** Validates and types the body. Without it, the body is not parsed; use `text`. */
   schema?: Schema | undefined;
-  /** What this request is paid from, besides what all are. */
+  /** Additional budgets of this request. */
   budgets?: readonly BudgetUse[] | undefined;
-  /** Statuses, besides successes, that are answers rather than errors. */
+  /** Non-2xx statuses to return instead of throwing. */
   accept?: readonly number[] | undefined;
-  /** Statuses that mean that the cursor has expired, such as 410. */
+  /** Statuses that mean an expired cursor, such as 410. */
   expired?: readonly number[] | undefined;
-  /** Asks only for what has changed. */
+  /** Makes the request conditional (ETag, Last-Modified). */
   validators?: Validators | undefined;
-  /** Whether it may be sent again when no answer came. Only what reads, unless given. */
+  /** Whether to retry network errors. Default: GET and HEAD only. */
   repeatable?: boolean | undefined;
 }
 
@@ -66,21 +65,19 @@ export interface HttpAnswer<Data> {
   status: number;
   headers: Headers;
   data: Data;
-  /** As it came. */
   text: string;
-  /** Where it came from in the end. */
+  /** The URL after redirects. */
   url: string;
 }
 
 type DataOf<Schema extends StandardSchemaV1> = StandardSchemaV1.InferOutput<Schema>;
 
-/** A provider's HTTP API, for one run. */
 export interface Http {
   get<Schema extends StandardSchemaV1 = StandardSchemaV1<unknown>>(
     path: string,
     request?: HttpRequest<Schema>,
   ): Promise<HttpAnswer<DataOf<Schema>>>;
-  /** As `get`, with validators; undefined where nothing has changed. */
+  /** Conditional GET; undefined on 304. */
   getIfChanged<Schema extends StandardSchemaV1 = StandardSchemaV1<unknown>>(
     path: string,
     request: HttpRequest<Schema> & { validators: Validators },
@@ -94,158 +91,156 @@ export interface Http {
 
 type HttpContext = Pick<SyncContext, 'abortSignal' | 'log' | 'credentials' | 'budgets' | 'fetch' | 'job'>;
 
-const usual = { timeoutMs: 30_000, maxBytes: 32 * 1024 * 1024 };
-/** A slip of the network is over by then; anything longer is for the job's own backing off. */
-const retryPausesMs = [250, 1000];
-/** The beginning of a body that explains a refusal. */
-const explanationBytes = 64 * 1024;
+const defaults = { timeoutMs: 30_000, maxBytes: 32 * 1024 * 1024 };
+/** Covers short network errors; longer outages use the job's backoff. */
+const retryDelaysMs = [250, 1000];
+/** How much of an error body is read. */
+const maxErrorBodyBytes = 64 * 1024;
 
-/**
- * Speaks to a provider as it wants to be spoken to. Whatever is no answer becomes an error that the engine understands;
- * every request is in the run's log, secrets hidden.
- */
+/** Maps failures to connector errors and logs requests with secrets redacted. */
 export function createHttp(context: HttpContext, options: HttpOptions): Http {
   const { abortSignal, log } = context;
-  const { timeoutMs = usual.timeoutMs, maxBytes = usual.maxBytes } = options;
+  const { timeoutMs = defaults.timeoutMs, maxBytes = defaults.maxBytes } = options;
   const base = new URL(options.baseUrl.endsWith('/') ? options.baseUrl : `${options.baseUrl}/`);
   const secrets = new Set<string>();
-  const hide = (text: string) => withoutSecrets(text, secrets);
+  const redact = (text: string) => withoutSecrets(text, secrets);
 
-  /** As itself where it is a whole address of the same origin, else below the base. */
+  /** Resolves a path against the base URL; absolute URLs stay as they are. */
   function urlOf(path: string, query: HttpRequest['query']): URL {
-    // The dot keeps a colon in the first segment from being the end of a scheme.
+    // "./" prevents a colon in the first segment from being parsed as a scheme.
     const url = /^https?:\/\//i.test(path) ? new URL(path) : new URL(`./${path.replace(/^\/+/, '')}`, base);
     if (url.origin !== base.origin && options.authorize)
       throw new PermanentError(
-        `${url.origin} is not ${base.origin}: the credential is not sent to another origin.`,
+        `${url.origin} is not ${base.origin}: credentials are not sent to another origin.`,
       );
     for (const [name, value] of Object.entries(query ?? {}))
       if (value !== undefined) url.searchParams.set(name, String(value));
     return url;
   }
 
-  async function credential(): Promise<Credential | undefined> {
+  async function currentCredential(): Promise<Credential | undefined> {
     if (!options.authorize || (options.authorize.isOptional && context.credentials.id === undefined))
       return undefined;
     return context.credentials.get();
   }
 
-  async function request(method: string, path: string, asked: HttpRequest): Promise<HttpAnswer<unknown>> {
-    const url = urlOf(path, asked.query);
-    const used = await credential();
+  async function execute(method: string, path: string, request: HttpRequest): Promise<HttpAnswer<unknown>> {
+    const url = urlOf(path, request.query);
+    const credential = await currentCredential();
     try {
-      return await patiently({ method, url, asked, used });
+      return await sendWithRetries({ method, url, request, credential });
     } catch (error) {
-      // Revoked, or replaced by another process meanwhile: worth one more try with whatever there is now.
-      if (connectorErrorKind(error) !== 'unauthorized' || !used) throw error;
-      const renewed = await context.credentials.renew(used).catch((failure: unknown) => {
-        // Only a refusal says that there is no other credential; anything else may pass, and the 401 with it.
+      // The token may be revoked, or rotated by another process: renew it and retry once.
+      if (connectorErrorKind(error) !== 'unauthorized' || !credential) throw error;
+      const renewed = await context.credentials.renew(credential).catch((failure: unknown) => {
+        // Only `unauthorized` means that no other credential exists. Other failures may be transient.
         throw connectorErrorKind(failure) === 'unauthorized' ? error : failure;
       });
-      return patiently({ method, url, asked, used: renewed });
+      return sendWithRetries({ method, url, request, credential: renewed });
     }
   }
 
-  /** A request that only reads may be sent again: nobody can tell that it was sent twice. */
-  async function patiently(outgoing: Outgoing): Promise<HttpAnswer<unknown>> {
-    const { method, asked } = outgoing;
-    const isRepeatable = asked.repeatable ?? (method === 'GET' || method === 'HEAD');
+  /** Retries idempotent requests. */
+  async function sendWithRetries(outgoing: Outgoing): Promise<HttpAnswer<unknown>> {
+    const { method, request } = outgoing;
+    const isRepeatable = request.repeatable ?? (method === 'GET' || method === 'HEAD');
     for (let failures = 0; ; failures++) {
       try {
-        return await once(outgoing);
+        return await sendOnce(outgoing);
       } catch (error) {
-        const pauseMs = retryPausesMs[failures];
-        const isWorthIt = isRepeatable && connectorErrorKind(error) === 'transient' && !abortSignal.aborted;
-        if (!isWorthIt || pauseMs === undefined) throw error;
-        log.debug(`${describeError(error)} Trying again in ${pauseMs} ms.`);
-        await delay(pauseMs, undefined, { signal: abortSignal }).catch(() => {});
+        const delayMs = retryDelaysMs[failures];
+        const canRetry = isRepeatable && connectorErrorKind(error) === 'transient' && !abortSignal.aborted;
+        if (!canRetry || delayMs === undefined) throw error;
+        log.debug(`${describeError(error)} Retrying in ${delayMs} ms.`);
+        await delay(delayMs, undefined, { signal: abortSignal }).catch(() => {});
       }
     }
   }
 
-  async function once(outgoing: Outgoing): Promise<HttpAnswer<unknown>> {
-    const { method, url, asked, used } = outgoing;
-    for (const secret of used ? secretsOf(used) : []) secrets.add(secret);
-    const shown = `${method} ${readableUrl(url, hide)}`;
-    const uses = [...(options.budgets ?? []), ...(asked.budgets ?? [])];
-    const taken = uses.length === 0 ? undefined : await context.budgets.take(uses);
+  async function sendOnce(outgoing: Outgoing): Promise<HttpAnswer<unknown>> {
+    const { method, url, request, credential } = outgoing;
+    for (const secret of credential ? secretsOf(credential) : []) secrets.add(secret);
+    const label = `${method} ${readableUrl(url, redact)}`;
+    const uses = [...(options.budgets ?? []), ...(request.budgets ?? [])];
+    const reservation = uses.length === 0 ? undefined : await context.budgets.take(uses);
     const startedMs = systemPorts.monotonicMs();
-    const { response, text } = await send(outgoing, shown).catch((error: unknown) => {
-      // It may have been counted all the same.
-      taken?.settle();
+    const { response, text } = await send(outgoing, label).catch((error: unknown) => {
+      // The provider may have counted it.
+      reservation?.settle();
       throw error;
     });
     const tookMs = Math.round(systemPorts.monotonicMs() - startedMs);
-    log.debug(`${shown} → ${response.status}, ${text.length} characters, ${tookMs} ms`);
-    // Strangers pay for "not modified" too. Settled before anything is learned: what the answer says of the budget has this request in it.
-    taken?.settle({ free: response.status === 304 && used !== undefined });
-    learnFrom(response, text, { uses, context });
-    return understood({ outgoing, shown, response, text });
+    log.debug(`${label} → ${response.status}, ${text.length} characters, ${tookMs} ms`);
+    // Unauthenticated 304s count against the limit. Settle before reading the rate limit headers, which
+    // already include this request.
+    reservation?.settle({ free: response.status === 304 && credential !== undefined });
+    updateBudgets(response, text, { uses, context });
+    return toAnswer({ outgoing, label, response, text });
   }
 
-  async function send(outgoing: Outgoing, shown: string): Promise<{ response: Response; text: string }> {
-    const late = AbortSignal.timeout(timeoutMs);
-    const signal = AbortSignal.any([abortSignal, late]);
+  async function send(outgoing: Outgoing, label: string): Promise<{ response: Response; text: string }> {
+    const timeout = AbortSignal.timeout(timeoutMs);
+    const signal = AbortSignal.any([abortSignal, timeout]);
     try {
-      const response = await follow(outgoing, { context, options, base, hide, signal });
-      const isRefused = response.status >= 400 && !outgoing.asked.accept?.includes(response.status);
-      const text = await readText(response, maxBytes, isRefused ? explanationBytes : undefined);
+      const response = await sendFollowingRedirects(outgoing, { context, options, base, redact, signal });
+      const isErrorStatus = response.status >= 400 && !outgoing.request.accept?.includes(response.status);
+      const text = await readText(response, maxBytes, isErrorStatus ? maxErrorBodyBytes : undefined);
       return { response, text };
     } catch (error) {
       if (abortSignal.aborted) throw abortSignal.reason;
       if (connectorErrorKind(error) === 'permanent') throw error;
-      if (late.aborted) throw new TransientError(`${shown}: no answer within ${timeoutMs / 1000} s.`);
-      throw causeOf(error, shown);
+      if (timeout.aborted) throw new TransientError(`${label}: no response within ${timeoutMs / 1000} s.`);
+      throw networkError(error, label);
     }
   }
 
-  async function understood(received: {
+  async function toAnswer(received: {
     outgoing: Outgoing;
-    shown: string;
+    label: string;
     response: Response;
     text: string;
   }): Promise<HttpAnswer<unknown>> {
-    const { shown, response, text } = received;
-    const { asked, used, url } = received.outgoing;
+    const { label, response, text } = received;
+    const { request, credential, url } = received.outgoing;
     const { status, headers } = response;
     const answer = {
       status,
       headers,
-      // Looked at in few answers, and searching for secrets takes a while.
+      // Lazy: redaction is expensive, and few responses need it.
       get body() {
-        return hide(text.slice(0, explanationBytes));
+        return redact(text.slice(0, maxErrorBodyBytes));
       },
-      request: shown,
+      request: label,
       attempts: context.job.attempts,
     };
-    const special = options.refusal?.(answer);
-    if (special) throw special;
-    const isAnswer = response.ok || status === 304 || asked.accept?.includes(status);
-    if (!isAnswer && asked.expired?.includes(status))
+    const customError = options.refusal?.(answer);
+    if (customError) throw customError;
+    const isAccepted = response.ok || status === 304 || request.accept?.includes(status);
+    if (!isAccepted && request.expired?.includes(status))
       throw new CursorExpiredError(
-        `The provider no longer accepts the cursor: ${answer.request} was answered with ${status}.`,
+        `The provider no longer accepts the cursor: ${answer.request} returned ${status}.`,
       );
-    if (!isAnswer) throw refusalOf(answer, systemPorts.now());
+    if (!isAccepted) throw refusalOf(answer, systemPorts.now());
     const data =
-      asked.schema && response.ok ? await parseBody(text, asked.schema, answer.request) : undefined;
-    // Not before it was understood: "nothing has changed" would hide for good what nobody could read.
-    if (response.ok) asked.validators?.keep(url, used, headers);
+      request.schema && response.ok ? await parseBody(text, request.schema, answer.request) : undefined;
+    // Store validators only after parsing: a later 304 would hide the unparsed page for good.
+    if (response.ok) request.validators?.keep(url, credential, headers);
     return { status, headers, data, text, url: response.url || url.href };
   }
 
   return {
-    get: (path, asked = {}) => request('GET', path, asked),
-    request: (method, path, asked = {}) => request(method.toUpperCase(), path, asked),
-    getIfChanged: async (path, asked) => {
-      const answer = await request('GET', path, asked);
+    get: (path, request = {}) => execute('GET', path, request),
+    request: (method, path, request = {}) => execute(method.toUpperCase(), path, request),
+    getIfChanged: async (path, request) => {
+      const answer = await execute('GET', path, request);
       return answer.status === 304 ? undefined : answer;
     },
   };
 }
 
-/** What fetch throws says only that it failed; why is in its cause. */
-function causeOf(error: unknown, shown: string): Error {
+/** fetch wraps the network error in `cause`. */
+function networkError(error: unknown, label: string): Error {
   const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
   if (connectorErrorKind(cause) === 'permanent') return cause as Error;
-  return new TransientError(`${shown}: ${describeError(cause)}`, { cause });
+  return new TransientError(`${label}: ${describeError(cause)}`, { cause });
 }

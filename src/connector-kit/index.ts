@@ -1,4 +1,4 @@
-/** `syncline/connector`: what a connector is made of. */
+/** Entry point of `syncline/connector`. */
 export type { Budget, BudgetNews, Budgets, BudgetUse } from '../contract/budget.ts';
 export {
   type Connector,

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 import { isObject } from '../values/is-object.ts';
 
-/** The same for the same content, whatever the order of its keys. Short: it tells versions of one item apart, not items. */
+/** Hash of JSON content, independent of key order. 96 bits: for versions of one item, not for items. */
 export function contentHash(value: unknown): string {
   return createHash('sha256').update(canonical(value)).digest('base64url').slice(0, 16);
 }
 
 /**
- * A dedupe key for one version of an item. The time alone is not enough: providers tell it in seconds, and an item that
- * changes twice in one would keep its first version for ever.
+ * Dedupe key of one version of an item. Includes a content hash because timestamps have second precision: two
+ * changes within one second would share a key.
  */
 export function versionKey(item: string, version: string, content: unknown): string {
   return `${item}@${version}#${contentHash(content)}`;

@@ -4,8 +4,8 @@ import { systemPorts } from '../platform/ports.ts';
 import { budgetNews } from './rate-limit-headers.ts';
 import { waitSeconds } from './refusals.ts';
 
-/** Tells the budgets that paid for a request what its answer says of them. */
-export function learnFrom(
+/** Updates budgets from the rate limit headers of a response. */
+export function updateBudgets(
   { status, headers }: Response,
   body: string,
   { uses, context }: { uses: readonly BudgetUse[]; context: Pick<SyncContext, 'budgets' | 'job'> },
@@ -16,13 +16,13 @@ export function learnFrom(
   const nowMs = systemPorts.now();
   const news = budgetNews(headers, nowMs);
   if (news.remaining !== undefined) context.budgets.learn(budget, news);
-  const waits = waitSeconds({ status, headers, body, attempts: context.job.attempts }, nowMs);
-  // It was refused for another reason than this budget: all who share the other one have to wait.
-  if (waits !== undefined && news.remaining !== 0)
-    context.budgets.learn(narrowest, { remaining: 0, resetsInSeconds: waits });
+  const waitForSeconds = waitSeconds({ status, headers, body, attempts: context.job.attempts }, nowMs);
+  // Rate limited although this budget has requests left: the narrowest one is exhausted.
+  if (waitForSeconds !== undefined && news.remaining !== 0)
+    context.budgets.learn(narrowest, { remaining: 0, resetsInSeconds: waitForSeconds });
 }
 
-/** The budget that an answer speaks of: the one it names, else the first. */
+/** The budget that `x-ratelimit-resource` names, else the first. */
 function budgetOf(uses: readonly BudgetUse[], headers: Headers): Budget | undefined {
   const named = headers.get('x-ratelimit-resource');
   return (uses.find(({ budget }) => budget.name === named) ?? uses[0])?.budget;

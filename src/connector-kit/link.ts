@@ -1,7 +1,6 @@
-/** The address of the next page in a `Link` header (RFC 8288), as it is written there. */
+/** URL of the next page in a `Link` header (RFC 8288), possibly relative. */
 export const nextLink = (headers: Headers) => linkTo(headers, 'next');
 
-/** The address of the last page. */
 export const lastLink = (headers: Headers) => linkTo(headers, 'last');
 
 function linkTo(headers: Headers, relation: string): string | undefined {
@@ -9,7 +8,7 @@ function linkTo(headers: Headers, relation: string): string | undefined {
   for (const [, target, parameters] of links.matchAll(/<([^<>]*)>([^<]*)/g)) {
     const rel = /;\s*rel\s*=\s*(?:"([^"]*)"|([^\s;,]+))/i.exec(parameters ?? '');
     const names = (rel?.[1] ?? rel?.[2] ?? '').toLowerCase().split(/\s+/);
-    // Some always name a next page, and say beside it that there is nothing there.
+    // Sentry always links a next page and marks an empty one with results="false".
     const isEmpty = /;\s*results\s*=\s*"?false"?/i.test(parameters ?? '');
     if (names.includes(relation) && !isEmpty) return target;
   }

@@ -3,8 +3,8 @@ import { BlockList, isIP, type LookupFunction } from 'node:net';
 import { Agent } from 'undici';
 import { PermanentError } from '../contract/errors.ts';
 
-/** Everything that is not the public internet: where the addresses of others' services must not lead a request. */
-const notPublic = new BlockList();
+/** Private and reserved networks. */
+const reserved = new BlockList();
 for (const [network, prefix] of [
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],
@@ -22,35 +22,35 @@ for (const [network, prefix] of [
   ['224.0.0.0', 4],
   ['240.0.0.0', 4],
 ] as const)
-  notPublic.addSubnet(network, prefix, 'ipv4');
+  reserved.addSubnet(network, prefix, 'ipv4');
 for (const [network, prefix] of [
-  // Protocol assignments, among them tunnels that carry addresses of version 4 in disguise.
+  // IETF protocol assignments, including Teredo, which embeds IPv4 addresses.
   ['2001::', 23],
   ['2001:db8::', 32],
   ['3fff::', 20],
 ] as const)
-  notPublic.addSubnet(network, prefix, 'ipv6');
+  reserved.addSubnet(network, prefix, 'ipv6');
 
-/** All that is given out to the public internet; the rest of version 6 is local, reserved, or stands for something else. */
+/** Only 2000::/3 is allocated as global unicast. */
 const globalUnicast = new BlockList();
 globalUnicast.addSubnet('2000::', 3, 'ipv6');
 
-/** Addresses of version 6 that carry one of version 4 lead where that one leads: mapped, translated, 6to4. */
-const carriesVersion4 = /^(?:::ffff:|64:ff9b::)(\d+\.\d+\.\d+\.\d+)$/i;
+/** IPv4-mapped and NAT64 addresses; the embedded IPv4 address decides. */
+const embeddedIpv4 = /^(?:::ffff:|64:ff9b::)(\d+\.\d+\.\d+\.\d+)$/i;
 
 export function isPublicAddress(address: string): boolean {
   const version = isIP(address);
   if (version === 0) return false;
-  if (version === 4) return !notPublic.check(address, 'ipv4');
-  const inner = version4In(address);
-  if (inner !== undefined) return isPublicAddress(inner);
-  return globalUnicast.check(address, 'ipv6') && !notPublic.check(address, 'ipv6');
+  if (version === 4) return !reserved.check(address, 'ipv4');
+  const embedded = ipv4In(address);
+  if (embedded !== undefined) return isPublicAddress(embedded);
+  return globalUnicast.check(address, 'ipv6') && !reserved.check(address, 'ipv6');
 }
 
-function version4In(address: string): string | undefined {
-  const dotted = carriesVersion4.exec(address)?.[1];
+function ipv4In(address: string): string | undefined {
+  const dotted = embeddedIpv4.exec(address)?.[1];
   if (dotted) return dotted;
-  // The platform writes them with colons: let it expand them, and read the groups.
+  // Normalize to hexadecimal groups with the URL parser.
   const host = new URL(`http://[${address.replace(/%.*$/, '')}]/`).hostname.slice(1, -1);
   const hex =
     /^(?:::ffff:|64:ff9b::)([\da-f]{1,4}):([\da-f]{1,4})$/.exec(host) ??
@@ -60,29 +60,31 @@ function version4In(address: string): string | undefined {
   return [high >> 8, high & 255, low >> 8, low & 255].join('.');
 }
 
-/** Looks a name up and refuses it if any of its addresses is private; the connection goes to what was checked. */
+/**
+ * Rejects a host if any of its addresses is private. The socket connects to the checked address, which
+ * prevents DNS rebinding.
+ */
 const publicLookup: LookupFunction = (hostname, options, callback) => {
   resolve(hostname, { ...options, all: true }, (error, addresses) => {
     if (error) return callback(error, '', 4);
     const first = addresses[0];
     if (!first || !addresses.every(({ address }) => isPublicAddress(address)))
-      return callback(notReachable(hostname), '', 4);
+      return callback(privateAddressError(hostname), '', 4);
     if (options.all) callback(null, addresses);
     else callback(null, first.address, first.family);
   });
 };
 
-/** For requests to addresses that somebody else chose. */
 export const publicAgent = new Agent({ connect: { lookup: publicLookup } });
 
-/** A literal address is not looked up, so it is checked here. */
+/** IP literals bypass DNS lookup. */
 export function requirePublicHost({ hostname }: URL): void {
   const address = hostname.replace(/^\[|\]$/g, '');
-  if (isIP(address) !== 0 && !isPublicAddress(address)) throw notReachable(hostname);
+  if (isIP(address) !== 0 && !isPublicAddress(address)) throw privateAddressError(hostname);
 }
 
-function notReachable(host: string): PermanentError {
+function privateAddressError(host: string): PermanentError {
   return new PermanentError(
-    `${host} is not an address on the public internet, and this connector goes nowhere else. If it is meant to, make the connector with network: 'any'.`,
+    `${host} is not a public internet address. To allow it, create the connector with network: 'any'.`,
   );
 }

@@ -4,83 +4,84 @@ import { PermanentError } from '../contract/errors.ts';
 import type { HttpOptions, HttpRequest } from './http.ts';
 import { publicAgent, requirePublicHost } from './network.ts';
 import { readableUrl } from './redact.ts';
-import { withoutNamed } from './refusals.ts';
+import { redactNamed } from './refusals.ts';
 
-/** A request, with the credential that it shows. */
 export interface Outgoing {
   method: string;
   url: URL;
-  asked: HttpRequest;
-  used: Credential | undefined;
+  request: HttpRequest;
+  credential: Credential | undefined;
 }
 
 const maxRedirects = 5;
 
-/** Sends a request and follows redirects by itself: beyond the origin the credential does not go along. */
-export async function follow(
+/** Sends a request and follows redirects. Credentials are dropped across origins. */
+export async function sendFollowingRedirects(
   outgoing: Outgoing,
-  how: {
+  transport: {
     context: Pick<SyncContext, 'fetch'>;
     options: HttpOptions;
     base: URL;
-    hide: (text: string) => string;
+    redact: (text: string) => string;
     signal: AbortSignal;
   },
 ): Promise<Response> {
-  const { context, options, base, hide, signal } = how;
-  const { method, url: start, asked, used } = outgoing;
+  const { context, options, base, redact, signal } = transport;
+  const { method, url: start, request, credential } = outgoing;
   let url = start;
   for (let hops = 0; hops <= maxRedirects; hops++) {
     if (options.network === 'public') requirePublicHost(url);
-    const isHome = url.origin === base.origin;
+    const isSameOrigin = url.origin === base.origin;
     const headers = headersOf(outgoing, options);
-    const response = await context.fetch(isHome ? addressed(url, used, options) : url.href, {
-      method,
-      signal,
-      redirect: 'manual',
-      ...bodyOf(asked),
-      headers: isHome ? headers : forStrangers(headers),
-      ...(options.network === 'public' && { dispatcher: publicAgent }),
-    } as unknown as RequestInit);
-    const to = response.headers.get('location');
-    const isRedirect = [301, 302, 303, 307, 308].includes(response.status) && to !== null;
+    const response = await context.fetch(
+      isSameOrigin ? urlWithCredential(url, credential, options) : url.href,
+      {
+        method,
+        signal,
+        redirect: 'manual',
+        ...bodyOf(request),
+        headers: isSameOrigin ? headers : crossOriginHeaders(headers),
+        ...(options.network === 'public' && { dispatcher: publicAgent }),
+      } as unknown as RequestInit,
+    );
+    const location = response.headers.get('location');
+    const isRedirect = [301, 302, 303, 307, 308].includes(response.status) && location !== null;
     if (!isRedirect || (method !== 'GET' && method !== 'HEAD')) return response;
     await response.body?.cancel();
-    if (!URL.canParse(to, url.href) || !/^https?:$/.test(new URL(to, url).protocol))
+    if (!URL.canParse(location, url.href) || !/^https?:$/.test(new URL(location, url).protocol))
       throw new PermanentError(
-        `${method} ${readableUrl(start, hide)} leads to "${withoutNamed(hide(to)).slice(0, 200)}", which is no address.`,
+        `${method} ${readableUrl(start, redact)} redirects to ` +
+          `"${redactNamed(redact(location)).slice(0, 200)}", which is not a URL.`,
       );
-    url = new URL(to, url);
+    url = new URL(location, url);
   }
-  throw new PermanentError(
-    `${method} ${readableUrl(start, hide)} leads from one redirect to the next, more than ${maxRedirects}.`,
-  );
+  throw new PermanentError(`${method} ${readableUrl(start, redact)} exceeds ${maxRedirects} redirects.`);
 }
 
-function addressed(url: URL, used: Credential | undefined, { authorize }: HttpOptions): string {
-  const query = used && authorize?.(used).query;
+function urlWithCredential(url: URL, credential: Credential | undefined, { authorize }: HttpOptions): string {
+  const query = credential && authorize?.(credential).query;
   if (!query) return url.href;
-  const full = new URL(url);
-  for (const [name, value] of Object.entries(query)) full.searchParams.set(name, value);
-  return full.href;
+  const authorizedUrl = new URL(url);
+  for (const [name, value] of Object.entries(query)) authorizedUrl.searchParams.set(name, value);
+  return authorizedUrl.href;
 }
 
-function headersOf({ url, asked, used }: Outgoing, options: HttpOptions): Record<string, string> {
+function headersOf({ url, request, credential }: Outgoing, options: HttpOptions): Record<string, string> {
   return {
     'user-agent': 'syncline',
-    ...(asked.schema && { accept: 'application/json' }),
+    ...(request.schema && { accept: 'application/json' }),
     ...options.headers,
-    ...asked.validators?.headersFor(url, used),
-    ...asked.headers,
-    ...(asked.json !== undefined && { 'content-type': 'application/json' }),
-    ...(used && options.authorize?.(used).headers),
+    ...request.validators?.headersFor(url, credential),
+    ...request.headers,
+    ...(request.json !== undefined && { 'content-type': 'application/json' }),
+    ...(credential && options.authorize?.(credential).headers),
   };
 }
 
-/** Elsewhere nothing is said but what is wanted: other headers may hold a key as well as a credential does. */
-function forStrangers(headers: Record<string, string>): Record<string, string> {
-  const wanted = ['user-agent', 'accept', 'if-none-match', 'if-modified-since'];
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => wanted.includes(name.toLowerCase())));
+/** Allowlist: custom headers may contain keys. */
+function crossOriginHeaders(headers: Record<string, string>): Record<string, string> {
+  const allowed = ['user-agent', 'accept', 'if-none-match', 'if-modified-since'];
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => allowed.includes(name.toLowerCase())));
 }
 
 function bodyOf({ json, form }: HttpRequest): { body?: string | URLSearchParams } {

@@ -2,48 +2,47 @@ import { PermanentError, RateLimitedError, TransientError, UnauthorizedError } f
 import { secretName } from '../values/redact.ts';
 import { budgetNews, retryAfterSeconds } from './rate-limit-headers.ts';
 
-/** An answer that is no success, read to its end. */
+/** A response as passed to `refusal` rules. */
 export interface ReceivedAnswer {
   status: number;
   headers: Headers;
-  /** Its beginning. */
+  /** Up to 64 kB of the body. */
   body: string;
-  /** What was asked, for people. */
+  /** Method and URL, redacted. */
   request: string;
   /** Earlier failures of the job. */
   attempts: number;
 }
 
-/** A provider that limits without saying for how long is left alone for a minute at least, and longer each time. */
-const unsaidSeconds = 60;
-const maxUnsaidSeconds = 3600;
+/** Wait for 429s without a hint; doubles with each failure. */
+const defaultWaitSeconds = 60;
+const maxDefaultWaitSeconds = 3600;
 
-/** What an answer that is no success means. */
 export function refusalOf(answer: ReceivedAnswer, nowMs: number): Error {
   const { status, headers } = answer;
-  const said = `${answer.request} was answered with ${status}${excerpt(answer.body)}`;
+  const summary = `${answer.request} returned ${status}${excerpt(answer.body)}`;
   const seconds = waitSeconds(answer, nowMs);
   if (seconds !== undefined) {
     return new RateLimitedError({
       retryAfterSeconds: seconds,
-      message: `${said} The provider asks to wait ${Math.ceil(seconds)} s.`,
+      message: `${summary} Retry after ${Math.ceil(seconds)} s.`,
     });
   }
-  if (status === 401) return new UnauthorizedError(`The provider refuses the credential: ${said}`);
-  if (status === 403) return new PermanentError(`The credential does not allow this: ${said}`);
+  if (status === 401) return new UnauthorizedError(`The provider refuses the credential: ${summary}`);
+  if (status === 403) return new PermanentError(`The credential does not allow this: ${summary}`);
   if (status === 503 && headers.has('retry-after'))
-    return new RateLimitedError({ retryAfterSeconds: retryAfterSeconds(headers, nowMs), message: said });
-  if (status === 408 || status === 425 || status >= 500) return new TransientError(said);
-  return new PermanentError(said);
+    return new RateLimitedError({ retryAfterSeconds: retryAfterSeconds(headers, nowMs), message: summary });
+  if (status === 408 || status === 425 || status >= 500) return new TransientError(summary);
+  return new PermanentError(summary);
 }
 
-/** How long an answer that limits the rate asks to wait; undefined for all others. */
+/** Seconds to wait after a rate limit response; undefined for others. */
 export function waitSeconds(answer: Omit<ReceivedAnswer, 'request'>, nowMs: number): number | undefined {
   if (!isRateLimit(answer, nowMs)) return undefined;
-  return retryAfterSeconds(answer.headers, nowMs) ?? unsaid(answer.attempts);
+  return retryAfterSeconds(answer.headers, nowMs) ?? defaultWait(answer.attempts);
 }
 
-/** 429, and a 403 that says when to come back, that nothing is left, or that too much was asked in too short a time. */
+/** 429, or a 403 with Retry-After, an exhausted limit, or a rate limit message. */
 function isRateLimit({ status, headers, body }: Omit<ReceivedAnswer, 'request'>, nowMs: number): boolean {
   if (status === 429) return true;
   if (status !== 403) return false;
@@ -51,22 +50,23 @@ function isRateLimit({ status, headers, body }: Omit<ReceivedAnswer, 'request'>,
   return /rate.?limit|limits?.?exceeded|quota.?exceeded|too many requests|abuse detection/i.test(body);
 }
 
-const unsaid = (attempts: number) => Math.min(unsaidSeconds * 2 ** Math.min(attempts, 10), maxUnsaidSeconds);
+const defaultWait = (attempts: number) =>
+  Math.min(defaultWaitSeconds * 2 ** Math.min(attempts, 10), maxDefaultWaitSeconds);
 
 const name = `[\\w.-]{0,40}(?:${secretName.source})[\\w.-]{0,40}`;
 const inJson = new RegExp(`("${name}"\\s*:\\s*")(?:[^"\\\\]|\\\\.)+`, 'gi');
 const inForm = new RegExp(`(?<![\\w.-])(${name}=)[^\\s&"'<>]+`, 'gi');
 
-/** An answer may hold a secret that nobody here knows yet: `"access_token": "…"`, `access_token=…`. */
-export const withoutNamed = (text: string) =>
+/** Redacts unknown secrets by field name: `"access_token": "…"`, `access_token=…`. */
+export const redactNamed = (text: string) =>
   text.replaceAll(inJson, '$1[hidden]').replaceAll(inForm, '$1[hidden]');
 
-/** Of which the beginning is shown, so that a secret is hidden whole. */
-const maxLookedAt = 4000;
+/** More than is shown, so that a secret at the cut is redacted whole. */
+const maxScannedLength = 4000;
 
-/** What providers say of mistakes is short; a page of HTML is not, and says nothing. */
+/** A short excerpt for error messages; HTML pages are omitted. */
 export function excerpt(body: string): string {
-  const text = withoutNamed(body.slice(0, maxLookedAt).trim().replaceAll(/\s+/g, ' '));
+  const text = redactNamed(body.slice(0, maxScannedLength).trim().replaceAll(/\s+/g, ' '));
   if (text === '' || text.startsWith('<')) return '.';
   return `: ${text.length > 200 ? `${text.slice(0, 200)}…` : text}`;
 }

@@ -2,31 +2,26 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { Credential } from '../contract/credential.ts';
 
-/** Validators as they travel in a cursor. */
 export const validatorsCursor = z.object({
-  /** The credential that they were got with, hashed: providers bind them to it. */
+  /** Hash of the credential; providers bind validators to it. */
   by: z.string(),
   tags: z.record(z.string(), z.string()),
 });
 type Stored = z.output<typeof validatorsCursor>;
 
 /**
- * Entity tags and dates by which a provider tells that nothing has changed. They live in the cursor, not in a cache of
- * their own: stored apart from the page that they belong to, a crash in between would make "nothing has changed" hide
- * what was never stored.
+ * ETag and Last-Modified values. Stored in the cursor, so they commit with their page: after a crash, a
+ * validator without its page would hide it behind a 304.
  */
 export interface Validators {
-  /** What to send along with a request to this address. */
   headersFor(url: URL, credential: Credential | undefined): Record<string, string>;
-  /** Remembers what came with an answer. */
   keep(url: URL, credential: Credential | undefined, headers: Headers): void;
-  /** For the next cursor; undefined where there are none. */
   toCursor(): Stored | undefined;
 }
 
-/** Enough for every list of a connection; the oldest go first. */
+/** Covers every list of a connection; evicts the oldest. */
 const maxTags = 200;
-const maxTag = 200;
+const maxTagLength = 200;
 
 export function createValidators(stored: Stored | undefined): Validators {
   let by = stored?.by;
@@ -42,7 +37,7 @@ export function createValidators(stored: Stored | undefined): Validators {
       if (by !== ownerOf(credential)) tags = new Map();
       by = ownerOf(credential);
       tags.delete(keyOf(url));
-      if (tag && tag.length <= maxTag) tags.set(keyOf(url), tag);
+      if (tag && tag.length <= maxTagLength) tags.set(keyOf(url), tag);
       for (const oldest of tags.keys()) if (tags.size > maxTags) tags.delete(oldest);
     },
     toCursor: () =>
@@ -50,19 +45,18 @@ export function createValidators(stored: Stored | undefined): Validators {
   };
 }
 
-/** A time of change counts whole seconds: until that second is over, something may change once more and keep its time. */
+/** Last-Modified has second precision: within that second, content may change again under the same date. */
 function settledDate(headers: Headers): string | undefined {
   const modified = headers.get('last-modified') ?? '';
   const ageMs = Date.parse(headers.get('date') ?? '') - Date.parse(modified);
   return ageMs >= 1000 ? modified : undefined;
 }
 
-/** An entity tag is quoted; a date is not. */
 const isDate = (tag: string) => !tag.includes('"');
 
-// Short, because there is one for every list, and all of them have to fit into one cursor.
+// Short hashes: one per list, and all must fit into a cursor.
 const ownerOf = (credential: Credential | undefined) =>
-  credential ? shortHash(`${credential.id}.${credential.generation}`) : 'nobody';
+  credential ? shortHash(`${credential.id}.${credential.generation}`) : 'anonymous';
 
 const keyOf = (url: URL) => shortHash(url.href);
 

@@ -1,4 +1,4 @@
-/** `syncline/connectors`: the connectors that come with Syncline. */
+/** Entry point of `syncline/connectors`. */
 export { type GithubOptions, github } from './github/index.ts';
 export { type GoogleCalendarOptions, googleCalendar } from './google-calendar/index.ts';
 export { type HttpConnectorOptions, type HttpDescription, http, httpFromYaml } from './http/index.ts';

@@ -1,37 +1,36 @@
-/** What a provider limits: so many requests in a period, for whom. */
+/** A provider's rate limit: requests per period and scope. */
 export interface Budget {
-  /** What is limited, such as `core` or the name of an endpoint. */
+  /** Name of the limit, such as `core` or an endpoint. */
   name: string;
-  /** Whose requests count together: those with one credential, or those of the whole app. */
+  /** Scope: one credential, or the whole app. */
   per: 'credential' | 'app';
-  /** Until the provider's own answers say otherwise. */
+  /** Initial value; responses of the provider adjust it. */
   limit: number;
   perSeconds: number;
 }
 
 export interface BudgetUse {
   budget: Budget;
-  /** What the request costs; 1 unless given. */
+  /** Cost of the request; default: 1. */
   weight?: number | undefined;
 }
 
-/** What an answer of the provider said of a budget. */
+/** Rate limit state from a provider's response. */
 export interface BudgetNews {
   limit?: number | undefined;
   remaining?: number | undefined;
   resetsInSeconds?: number | undefined;
 }
 
-/** What was taken for one request. */
+/** Tokens taken for one request. */
 export interface Taken {
-  /** The answer is there. With `free`, the provider did not count it and it is given back (a 304, for example). */
+  /** Call on response. `free` returns the tokens: the provider did not count the request (a 304, say). */
   settle(outcome?: { free?: boolean }): void;
 }
 
-/** The fleet's budgets, for one run. Most calls touch nothing but memory. */
+/** Budgets shared by all executors, as seen by one run. Most calls are in memory. */
 export interface Budgets {
-  /** Takes from each of these or from none. Throws RateLimitedError, which parks the job, where one is used up. */
+  /** Takes from all budgets or none. Throws RateLimitedError, which parks the job, if one is exhausted. */
   take(uses: readonly BudgetUse[]): Promise<Taken>;
-  /** Adjusts a budget to what the provider said. */
   learn(budget: Budget, news: BudgetNews): void;
 }

@@ -8,29 +8,24 @@ import type { Webhook } from './webhook.ts';
 
 export type JobType = 'incremental' | 'full' | 'webhook';
 
-/** One event, in the words of your product. */
 export interface Signal {
-  /** What happened, such as `issue.opened`. */
+  /** Type of event, such as `issue.opened`. */
   kind: string;
-  /** When it happened: a Date, or ISO-8601 text that states its offset. */
+  /** A Date, or ISO-8601 text with an offset. */
   occurredAt: Date | string;
-  /** Anything that is JSON. */
   payload: unknown;
-  /** Two signals of a connection with the same key are one. Give one wherever the provider may show an item twice. */
+  /** Stored once per connection and key. Set it if the provider may return an item twice. */
   dedupeKey?: string | undefined;
 }
 
-/** What one call of `sync` found: a page of signals, and where to go on. */
+/** Result of one `sync` call: a page of signals and the next cursor. */
 export interface SyncResult<Cursor = unknown> {
   signals: readonly Signal[];
-  /** Stored together with the signals, and handed to the next run; the old one stays where there is none. */
+  /** Stored with the signals and passed to the next run; if absent, the old cursor stays. */
   nextCursor?: Cursor | null | undefined;
-  /** Whether there is more to fetch right now: a job with `nextCursor` then follows at once. */
+  /** More to fetch now: a job with `nextCursor` follows immediately. */
   hasMore?: boolean | undefined;
-  /**
-   * With `hasMore`: the provider wants to be left alone for so long, and the job that follows waits, a week at most. Seconds, or
-   * what a Retry-After header says: seconds or an HTTP date.
-   */
+  /** With `hasMore`: delay of the follow-up job, at most a week. Seconds or a Retry-After header. */
   retryAfterSeconds?: Wait;
 }
 
@@ -43,7 +38,7 @@ export interface SyncContext<Cursor = unknown, Config = unknown> {
     config: Config;
     metadata: Record<string, unknown>;
   };
-  /** Where the last run left off; undefined on a first run, and for a full sync. */
+  /** Cursor of the last run; undefined on the first run and for a full sync. */
   cursor: Cursor | undefined;
   job: {
     id: string;
@@ -52,34 +47,31 @@ export interface SyncContext<Cursor = unknown, Config = unknown> {
     attempts: number;
     scheduledAt: Date;
   };
-  /** Aborts when the run has taken too long, was cancelled, or is no longer this process's. Hand it to `fetch`. */
+  /** Aborts on timeout, cancellation or loss of the lease. Pass it to `fetch`. */
   abortSignal: AbortSignal;
-  /** Every line carries the job, the connection and the provider. */
+  /** Lines carry job, connection and provider. */
   log: Logger;
-  /** What opens the provider: kept encrypted, and renewed when its time is up. */
+  /** The connection's credential; OAuth 2 tokens are refreshed automatically. */
   credentials: CredentialHandle;
-  /** How much may still be asked of the provider, by the whole fleet. */
+  /** Rate limit budgets, shared by all executors. */
   budgets: Budgets;
-  /** As the platform's own. Everything that goes out through it can be recorded, replayed and made to fail in a test. */
+  /** Same API as the global `fetch`. Tests can record, replay and fail its requests. */
   fetch: typeof fetch;
 }
 
-/** What a connector author writes. `CursorSchema` and `ConfigSchema` are any Standard Schema, such as one of zod. */
+/** Definition of a connector. `CursorSchema` and `ConfigSchema` are Standard Schemas, such as zod schemas. */
 export interface ConnectorDefinition<
   CursorSchema extends StandardSchemaV1 = StandardSchemaV1<unknown>,
   ConfigSchema extends StandardSchemaV1 = StandardSchemaV1<unknown>,
 > {
-  /** The slug of the provider: what `connections.provider_slug` says. */
+  /** Slug of the provider, as in `connections.provider_slug`. */
   provider: string;
-  /** The provider's name, for people. */
   name: string;
-  /** Checks the cursor before it is used and before it is stored. */
+  /** Validates the cursor before it is used and before it is stored. */
   cursorSchema?: CursorSchema;
-  /** Checks `connection.config`, and gives it its type. */
+  /** Validates and types `connection.config`. */
   configSchema?: ConfigSchema;
-  /** How people give their consent, where the provider speaks OAuth 2. */
   oauth2?: OAuth2;
-  /** What the provider may send by itself, and how it is known to be the provider's. */
   webhook?: Webhook;
   sync(
     context: SyncContext<
@@ -100,29 +92,29 @@ export interface Connector {
   sync(context: SyncContext): Promise<SyncResult>;
 }
 
-/** Gives a connector its types. What it returns goes into `createSyncline({ connectors })` or `defineConfig`. */
+/** Types a connector. Pass the result to `createSyncline({ connectors })` or `defineConfig`. */
 export function defineConnector<
   CursorSchema extends StandardSchemaV1 = StandardSchemaV1<unknown>,
   ConfigSchema extends StandardSchemaV1 = StandardSchemaV1<unknown>,
 >(definition: ConnectorDefinition<CursorSchema, ConfigSchema>): Connector {
-  // The engine checks cursor and config against the schemas before it calls, so what arrives has the type it should.
+  // The engine validates cursor and config against the schemas before each call.
   return definition as unknown as Connector;
 }
 
-/** By the slug of their provider. Refuses what is no connector, and two for one provider. */
+/** Connectors by provider slug. Rejects invalid entries and duplicates. */
 export function connectorsByProvider(connectors: unknown): ReadonlyMap<string, Connector> {
-  if (!Array.isArray(connectors)) throw wrong('connectors', 'an array of connectors');
+  if (!Array.isArray(connectors)) throw invalidOption('connectors', 'an array of connectors');
   const byProvider = new Map<string, Connector>();
-  // A copy has no holes, which would be passed over.
+  // Spread: forEach would skip array holes.
   [...connectors].forEach((connector: Partial<Connector> | null | undefined, i) => {
     const at = `connectors[${i}]`;
     const provider = connector?.provider;
     if (typeof provider !== 'string' || provider.trim() === '' || /[\0\p{Surrogate}]/u.test(provider))
-      throw wrong(`${at}.provider`, 'the slug of a provider');
+      throw invalidOption(`${at}.provider`, 'the slug of a provider');
     if (typeof connector?.sync !== 'function')
-      throw wrong(`${at}.sync`, 'a function; write it with defineConnector');
+      throw invalidOption(`${at}.sync`, 'a function; write it with defineConnector');
     if (byProvider.has(provider))
-      throw new SynclineError('CONFIG_INVALID', `There are two connectors for provider "${provider}".`, {
+      throw new SynclineError('CONFIG_INVALID', `Provider "${provider}" has two connectors.`, {
         hint: 'Remove one of them.',
       });
     byProvider.set(provider, connector as Connector);
@@ -130,6 +122,6 @@ export function connectorsByProvider(connectors: unknown): ReadonlyMap<string, C
   return byProvider;
 }
 
-function wrong(what: string, expected: string): SynclineError {
-  return new SynclineError('CONFIG_INVALID', `${what} must be ${expected}.`);
+function invalidOption(name: string, expected: string): SynclineError {
+  return new SynclineError('CONFIG_INVALID', `${name} must be ${expected}.`);
 }

@@ -1,4 +1,4 @@
-/** What is stored of a credential, before it is encrypted. */
+/** Secret of a credential, in plain text. */
 export type Secret =
   | { type: 'api_key'; key: string }
   | { type: 'basic'; username: string; password: string }
@@ -12,7 +12,7 @@ export type Secret =
     }
   | { type: 'custom'; fields: Record<string, unknown> };
 
-/** What a connector gets to see: never a refresh token. */
+/** The part that connectors see: never a refresh token. */
 export type Credential = { id: string; generation: number } & (
   | { type: 'api_key'; key: string }
   | { type: 'basic'; username: string; password: string }
@@ -20,32 +20,33 @@ export type Credential = { id: string; generation: number } & (
   | { type: 'custom'; fields: Record<string, unknown> }
 );
 
-/** How a run comes to its connection's credential. Nothing is read before it is asked for. */
+/** Lazy access to the connection's credential. */
 export interface CredentialHandle {
-  /** The id of the credential; undefined where the connection has none. */
   readonly id: string | undefined;
-  /** One that can be used now: an OAuth 2 token that is about to expire was renewed, and stored, before. Throws UnauthorizedError where there is none. */
+  /**
+   * Refreshes an OAuth 2 token that is about to expire. Throws UnauthorizedError without a usable credential.
+   */
   get(): Promise<Credential>;
-  /** The provider refused this one. Gives another if there is one or can be, or throws UnauthorizedError. */
+  /** After the provider rejected `refused`: returns a newer one or throws UnauthorizedError. */
   renew(refused: Credential): Promise<Credential>;
-  /** Replaces the fields of a `custom` credential: for programs that renew tokens themselves. */
+  /** Replaces the fields of a `custom` credential, for connectors that refresh tokens themselves. */
   save(fields: Record<string, unknown>): Promise<void>;
 }
 
-/** An app that is registered with a provider: who asks people for their consent. */
+/** OAuth 2 client registered with the provider. */
 export interface OAuth2 {
   authorizationUrl: string;
   tokenUrl: string;
   clientId: string;
   clientSecret?: string | undefined;
   scopes?: readonly string[] | undefined;
-  /** Further parameters of the authorization request, such as `access_type: 'offline'`. */
+  /** Extra parameters of the authorization request, such as `access_type: 'offline'`. */
   authorizationParameters?: Readonly<Record<string, string>> | undefined;
-  /** Where client id and secret go in a request for tokens: the body unless given. */
+  /** Where token requests carry client id and secret; default: body. */
   clientAuthentication?: 'body' | 'basic' | undefined;
-  /** Whether a connection without a credential runs too; otherwise it waits for its first one. */
+  /** Run connections without a credential; otherwise they wait for their first one. */
   optional?: boolean | undefined;
 }
 
-/** Reason of an UnauthorizedError that no provider sent. */
+/** Reason of the UnauthorizedError for a connection without a credential. */
 export const noCredential = 'The connection has no credential.';

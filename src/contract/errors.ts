@@ -1,6 +1,6 @@
 import type { Wait } from './retry-after.ts';
 
-/** Why an operation was refused. Match on `code`: messages are for people and may change. */
+/** Error codes. Match on `code`: messages may change. */
 export type SynclineErrorCode =
   | 'CONFIG_INVALID'
   | 'DATABASE_UNREACHABLE'
@@ -17,7 +17,7 @@ export type SynclineErrorCode =
   | 'EXPIRED'
   | 'EMBEDDED_POSTGRES';
 
-/** What callers of Syncline may catch: a stable code, what is wrong, and what to do about it. */
+/** Error with a stable code, a message and a hint on how to fix it. */
 export class SynclineError extends Error {
   readonly code: SynclineErrorCode;
   readonly hint: string | undefined;
@@ -30,12 +30,12 @@ export class SynclineError extends Error {
   }
 }
 
-/** One line for a terminal or a log: the message, and the remedy where there is one. Never throws. */
+/** One line with message and hint, for a terminal or a log. Never throws. */
 export function describeError(error: unknown): string {
   try {
     return described(error);
   } catch {
-    // Anything can be thrown, also what cannot be read.
+    // Getters or toString of the thrown value may throw.
     return 'an error that cannot be read';
   }
 }
@@ -46,7 +46,7 @@ function described(error: unknown): string {
   return `${message}${hint}`.replaceAll(/\s*\n\s*/g, ' ');
 }
 
-/** A refused connection to a host with several addresses has a code, and no message. */
+/** ECONNREFUSED on a host with several addresses is an AggregateError with a code and no message. */
 function codeOf(error: Error): string | undefined {
   return (error as NodeJS.ErrnoException).code;
 }
@@ -58,10 +58,10 @@ const connectorErrorKinds = [
   'cursor_expired',
   'transient',
 ] as const;
-/** What kind of failure a connector reports. Anything else that it throws is transient. */
+/** Failure kinds of connectors. Any other error is transient. */
 export type ConnectorErrorKind = (typeof connectorErrorKinds)[number];
 
-/** Recognises the errors below also when they come from another copy of this package. */
+/** Registered symbol: recognises errors from another copy of this package. */
 const kindKey = Symbol.for('syncline.connector-error');
 
 abstract class ConnectorError extends Error {
@@ -74,11 +74,13 @@ abstract class ConnectorError extends Error {
   }
 }
 
-/** The provider wants fewer requests. The job waits at least as long as it asked for; no slot waits with it. */
+/**
+ * Rate limited by the provider. The job is requeued for at least the requested delay, without holding a slot.
+ */
 export class RateLimitedError extends ConnectorError {
-  /** Seconds, or what a Retry-After header says: seconds or an HTTP date. */
+  /** Seconds, or a Retry-After header: seconds or an HTTP date. */
   readonly retryAfterSeconds: Wait;
-  /** Nothing was tried: the job waits exactly so long, and it counts as no failure. */
+  /** No request was sent: the job waits exactly this long, and no failure is counted. */
   readonly parked: boolean;
 
   constructor(
@@ -87,43 +89,44 @@ export class RateLimitedError extends ConnectorError {
   ) {
     const { retryAfterSeconds, message, parked = false } = details;
     const isSeconds = (retryAfterSeconds ?? '') !== '' && !Number.isNaN(Number(retryAfterSeconds));
-    const asked = isSeconds ? ` and asks to wait ${retryAfterSeconds} s` : '';
-    super('rate_limited', message ?? `The provider limits the rate of requests${asked}.`, options);
+    // test/simulation/verdict.ts reads the delay from this message.
+    const delay = isSeconds ? ` Retry after ${retryAfterSeconds} s.` : '';
+    super('rate_limited', message ?? `Rate limited by the provider.${delay}`, options);
     this.retryAfterSeconds = retryAfterSeconds;
     this.parked = parked;
   }
 }
 
-/** The credentials are refused: the connection needs its user, and is set to `needs_auth`. */
+/** The provider rejected the credentials: the connection becomes `needs_auth`. */
 export class UnauthorizedError extends ConnectorError {
-  constructor(message = 'The provider refuses the credentials.', options?: ErrorOptions) {
+  constructor(message = 'The provider rejected the credentials.', options?: ErrorOptions) {
     super('unauthorized', message, options);
   }
 }
 
-/** Trying again would not help: the job fails, and the next one comes at its usual time. */
+/** Not retryable: the job fails, and the next one runs on schedule. */
 export class PermanentError extends ConnectorError {
   constructor(message: string, options?: ErrorOptions) {
     super('permanent', message, options);
   }
 }
 
-/** The provider no longer knows the cursor: the job fails and a full sync is queued. */
+/** The provider no longer accepts the cursor: the job fails and a full sync is queued. */
 export class CursorExpiredError extends ConnectorError {
   constructor(message = 'The provider no longer accepts the cursor.', options?: ErrorOptions) {
     super('cursor_expired', message, options);
   }
 }
 
-/** Something that may pass by itself, said explicitly. */
+/** Retryable, like any unclassified error. */
 export class TransientError extends ConnectorError {
   constructor(message: string, options?: ErrorOptions) {
     super('transient', message, options);
   }
 }
 
-/** Another version of this package may know kinds that this one does not. */
+/** Kinds unknown to this version of the package are transient. */
 export function connectorErrorKind(error: unknown): ConnectorErrorKind {
-  const said = (error as { [kindKey]?: unknown } | null | undefined)?.[kindKey];
-  return connectorErrorKinds.find((kind) => kind === said) ?? 'transient';
+  const tag = (error as { [kindKey]?: unknown } | null | undefined)?.[kindKey];
+  return connectorErrorKinds.find((kind) => kind === tag) ?? 'transient';
 }

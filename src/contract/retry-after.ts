@@ -1,8 +1,8 @@
-/** Later than this, a number is a time rather than a duration: in seconds since 1970 the year 2001, in milliseconds too. */
+/** Larger numbers are epochs, not durations: both thresholds are in September 2001. */
 const firstEpochSeconds = 1_000_000_000;
 const firstEpochMs = 1_000_000_000_000;
 
-/** Seconds from now: given as such, as an epoch in seconds or milliseconds, as ISO-8601 or as an HTTP date. */
+/** Seconds from now. Accepts seconds, an epoch in seconds or milliseconds, ISO-8601 and HTTP dates. */
 export function secondsUntil(value: string | null, nowMs: number): number | undefined {
   const text = value?.trim() ?? '';
   if (text === '') return undefined;
@@ -17,10 +17,10 @@ export function secondsUntil(value: string | null, nowMs: number): number | unde
   return number;
 }
 
-/** How long to wait, as a connector may give it: a number of seconds, or the text of a Retry-After header. */
+/** A delay as connectors return it: seconds, or the text of a Retry-After header. */
 export type Wait = number | string | null | undefined;
 
-/** EXE-7: a wait in seconds; undefined where none is given, or the text cannot be read. */
+/** EXE-7: the delay in seconds; undefined if absent or unparsable. */
 export function waitSeconds(wait: Wait, nowMs: number): number | undefined {
   return typeof wait === 'string' ? secondsUntil(wait, nowMs) : (wait ?? undefined);
 }

@@ -1,35 +1,34 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { Delivery, Reaction, Webhook } from '../contract/webhook.ts';
+import type { Delivery, Reaction, Webhook } from './webhook.ts';
 
 type Verify = Webhook['verify'];
 
 export interface HmacOptions {
-  /** The header that holds the signature. */
   header: string;
-  /** sha256 unless given. */
+  /** Default: sha256. */
   algorithm?: 'sha1' | 'sha256' | 'sha384' | 'sha512' | undefined;
-  /** How the signature is written: hex unless given. */
+  /** Encoding of the signature; default: hex. */
   encoding?: 'hex' | 'base64' | 'base64url' | undefined;
-  /** What stands before the signature, such as `sha256=`. */
+  /** Prefix of the signature, such as `sha256=`. */
   prefix?: string | undefined;
-  /** The header that says when it was sent, in seconds since 1970. Only with `signed` is it part of what was signed. */
+  /** Header with the time of sending, in seconds since 1970. It is signed only if `signed` includes it. */
   timestampHeader?: string | undefined;
-  /** How far that may be from now, in either direction: 300 unless given. */
+  /** Maximum difference between timestamp and now; default: 300. */
   toleranceSeconds?: number | undefined;
-  /** What was signed, of a body and the text of the timestamp's header: the body alone unless given. */
+  /** Builds the signed content from body and timestamp header; default: the body. */
   signed?: ((body: Buffer, timestamp: string) => Buffer | readonly (Buffer | string)[]) | undefined;
 }
 
-/** Long enough for a queue at the sender, short enough that what was overheard is soon worth nothing. */
+/** Allows for sender queues and limits replay. */
 const defaultToleranceSeconds = 300;
 
-/** Verifies an HMAC of the body that is keyed with the secret, as most providers sign. */
+/** Verifies an HMAC of the body, the scheme of most providers. */
 export function hmacSignature(options: HmacOptions): Verify {
   const { algorithm = 'sha256', encoding = 'hex', prefix = '', timestampHeader, signed } = options;
   const toleranceMs = (options.toleranceSeconds ?? defaultToleranceSeconds) * 1000;
   const header = options.header.toLowerCase();
   return (delivery, secret, nowMs) => {
-    // Anybody can sign with nothing.
+    // An empty secret can be forged by any sender.
     if (secret === '') return false;
     const timestamp = timestampHeader === undefined ? '' : headerOf(delivery, timestampHeader.toLowerCase());
     if (timestamp === undefined) return false;
@@ -41,11 +40,11 @@ export function hmacSignature(options: HmacOptions): Verify {
   };
 }
 
-/** As GitHub signs: X-Hub-Signature-256. */
+/** GitHub: X-Hub-Signature-256. */
 export const githubSignature = (): Verify =>
   hmacSignature({ header: 'x-hub-signature-256', prefix: 'sha256=' });
 
-/** As Slack signs: X-Slack-Signature, over version, time and body. */
+/** Slack: X-Slack-Signature over version, timestamp and body. */
 export const slackSignature = (): Verify =>
   hmacSignature({
     header: 'x-slack-signature',
@@ -54,12 +53,12 @@ export const slackSignature = (): Verify =>
     signed: (body, timestamp) => [`v0:${timestamp}:`, body],
   });
 
-/** GitHub sends a ping when a webhook is made: there is nothing to sync yet. */
+/** GitHub sends a ping when a webhook is created; it needs no sync. */
 export function githubReaction({ headers }: Delivery): Reaction {
   return headers['x-github-event'] === 'ping' ? { sync: false } : {};
 }
 
-/** Slack asks whether somebody listens who knows the secret, by a challenge that is to be sent back. */
+/** Echoes the challenge of Slack's URL verification. */
 export function slackReaction({ body }: Delivery): Reaction {
   const { type, challenge } = jsonObject(body);
   return type === 'url_verification' && typeof challenge === 'string'
@@ -75,9 +74,9 @@ function isNear(timestamp: string, nowMs: number, toleranceMs: number): boolean 
   return /^\d{1,15}$/.test(timestamp) && Math.abs(Number(timestamp) * 1000 - nowMs) <= toleranceMs;
 }
 
-/** In a time that says nothing about where they differ. The length of a signature is no secret. */
-function isSame(given: string | undefined, expected: string): boolean {
-  const [a, b] = [Buffer.from(given ?? ''), Buffer.from(expected)];
+/** Constant-time comparison. The length of a signature is not secret. */
+function isSame(actual: string | undefined, expected: string): boolean {
+  const [a, b] = [Buffer.from(actual ?? ''), Buffer.from(expected)];
   return a.length === b.length && timingSafeEqual(a, b);
 }
 

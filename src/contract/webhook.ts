@@ -1,30 +1,30 @@
 import type { Signal } from './connector.ts';
 
-/** What a provider sent. */
+/** An HTTP request from a provider. */
 export interface Delivery {
   method: string;
-  /** By their names in lower case. */
+  /** Keys are lower case. */
   headers: Readonly<Record<string, string>>;
-  /** As it came in, which is what was signed. */
+  /** Raw bytes, as signed. */
   body: Buffer;
 }
 
-/** What becomes of a delivery that was verified. */
 export interface Reaction {
-  /** Has the connection synced now. True unless given. */
+  /** Queue a sync of the connection. Default: true. */
   sync?: boolean | undefined;
-  /** Stored at once, under the keys that polling gives them, so that what comes both ways is stored once. */
+  /**
+   * Stored immediately. Use the dedupe keys of polling, so that signals arriving both ways are stored once.
+   */
   signals?: readonly Signal[] | undefined;
-  /** Sent back as the answer's body: providers that ask for a proof of who listens. */
+  /** Response body, for providers that verify the endpoint with a challenge. */
   reply?: unknown;
 }
 
-/** How a connector takes what its provider sends by itself. */
 export interface Webhook {
-  /** The app's secret, for providers that sign everything with one; else each connection has its own. */
+  /** App-wide signing secret; otherwise each connection has its own. */
   secret?: string | undefined;
-  /** Whether this was signed with the secret, in time: `nowMs` is the time of day. */
+  /** Verifies signature and timestamp. `nowMs`: milliseconds since 1970. */
   verify(delivery: Delivery, secret: string, nowMs: number): boolean;
-  /** What to do about it: a sync unless this is given. */
+  /** Default: queue a sync. */
   react?(delivery: Delivery, connection: { id: string; config: unknown }): Reaction | Promise<Reaction>;
 }

@@ -16,28 +16,27 @@ import {
 import { violatedConstraint } from '../store/database-errors.ts';
 import { upsertProvider } from '../store/providers.ts';
 import { notFound, requireText, requireUuid } from '../values/arguments.ts';
-import { type ChangeContext, detailOf, replace, whenFree } from './change.ts';
+import { type ChangeContext, detailOf, replace, transactAfterRefresh } from './change.ts';
 import { type RotationProgress, rotateKeys } from './rotate.ts';
 import { checkedSecret, contextOf, expiryOf } from './secret.ts';
 
-/** What is known of a credential. Its secret is never told. */
+/** A credential without its secret. */
 export interface StoredCredential {
   id: string;
   tenantId: string;
   provider: string;
   name: string | undefined;
   kind: Secret['type'];
-  /** Counts every change of the secret. */
+  /** Incremented with every change of the secret. */
   generation: number;
-  /** Of an access token. */
   expiresAt: Date | undefined;
-  /** Since when, and why, the provider does not renew it. */
+  /** When and why the provider refused to refresh it. */
   refusedAt: Date | undefined;
   refusedReason: string | undefined;
   refreshedAt: Date | undefined;
   createdAt: Date;
   updatedAt: Date;
-  /** How many connections use it; 1000 stands for that or more. */
+  /** Connections that use it; counted up to 1000. */
   connections: number;
 }
 
@@ -46,7 +45,6 @@ export interface CredentialsContext extends ChangeContext {
   connectors: ReadonlyMap<string, Connector>;
 }
 
-/** What opens providers' APIs, as callers see it. */
 export function createCredentialStore(context: CredentialsContext) {
   const { db, ports, vault, record, who, connectors } = context;
 
@@ -60,14 +58,13 @@ export function createCredentialStore(context: CredentialsContext) {
   return {
     get,
 
-    /** Encrypts a secret and keeps it for a tenant's connections with a provider. */
     async create(
       input: { tenantId: string; provider: string; name?: string | undefined; secret: Secret },
-      doer: AuditNote = {},
+      note: AuditNote = {},
     ): Promise<StoredCredential> {
       const { provider, name } = input;
       requireUuid('tenantId', input.tenantId);
-      // As Postgres writes it: it is part of what is authenticated.
+      // As Postgres writes it: the id is part of the authenticated data (AAD).
       const tenantId = input.tenantId.toLowerCase();
       requireText('provider', provider, 200);
       if (name !== undefined) requireText('name', name, 200);
@@ -90,18 +87,18 @@ export function createCredentialStore(context: CredentialsContext) {
         const isKnown = await insertCredential(tx, now, { ...row, ...sealed }).catch(noProvider(provider));
         if (!isKnown) throw notFound(`tenant ${tenantId}`);
         const detail = detailOf({ ...row, provider_slug: provider });
-        await record(tx, now, { tenantId, kind: 'credential.created', detail }, doer);
+        await record(tx, now, { tenantId, kind: 'credential.created', detail }, note);
       });
       return get(id);
     },
 
-    /** In the order in which they were made. */
+    /** In order of creation. */
     async list({
       cursor,
-      limit: wanted,
+      limit: requestedLimit,
       ...filter
     }: PageRequest & CredentialFilter = {}): Promise<Page<StoredCredential>> {
-      const limit = pageLimit(wanted);
+      const limit = pageLimit(requestedLimit);
       if (filter.tenantId !== undefined) requireUuid('tenantId', filter.tenantId);
       if (filter.provider !== undefined) requireText('provider', filter.provider, 200);
       const page = await filteredPageById(
@@ -113,18 +110,18 @@ export function createCredentialStore(context: CredentialsContext) {
       return mapPage(page, toStored);
     },
 
-    /** Puts another secret in its place. Connections that waited for one are active again. */
-    async replace(id: string, secret: Secret, doer: AuditNote = {}): Promise<StoredCredential> {
+    /** Replaces the secret. Connections in `needs_auth` become active again. */
+    async replace(id: string, secret: Secret, note: AuditNote = {}): Promise<StoredCredential> {
       await get(id);
-      await replace(context, id, checkedSecret(secret), { kind: 'credential.replaced', doer });
+      await replace(context, id, checkedSecret(secret), { kind: 'credential.replaced', note });
       return get(id);
     },
 
-    /** Refuses where connections use it. */
-    async remove(id: string, doer: AuditNote = {}): Promise<void> {
+    /** Throws CONFLICT while connections use it. */
+    async remove(id: string, note: AuditNote = {}): Promise<void> {
       requireUuid('credential', id);
-      await whenFree(context, id, async (tx) => {
-        // Locked first and looked at afterwards: a connection that just took it is then seen.
+      await transactAfterRefresh(context, id, async (tx) => {
+        // Lock, then count: the second snapshot sees a connection attached meanwhile.
         if (!(await findCredential(tx, id, 'FOR UPDATE OF c'))) throw notFound(`credential ${id}`);
         const row = await findCredential(tx, id);
         if (!row) throw notFound(`credential ${id}`);
@@ -132,11 +129,10 @@ export function createCredentialStore(context: CredentialsContext) {
         await deleteCredential(tx, id);
         const detail = detailOf(row);
         const now = await db.now();
-        await record(tx, now, { tenantId: row.tenant_id, kind: 'credential.deleted', detail }, doer);
+        await record(tx, now, { tenantId: row.tenant_id, kind: 'credential.deleted', detail }, note);
       });
     },
 
-    /** Encrypts anew, with the first of the configured keys, what is under another one. */
     async rotate(onProgress: (progress: RotationProgress) => void = () => {}): Promise<RotationProgress> {
       requireOperator(who, 'rotate keys');
       return rotateKeys({ db, vault }, onProgress);
@@ -152,7 +148,7 @@ const noProvider = (provider: string) => (error: unknown) => {
 function inUse({ id, connections }: CredentialRow): SynclineError {
   const users = connections === 1 ? 'a connection uses' : `${connections} connections use`;
   return new SynclineError('CONFLICT', `Credential ${id} cannot be deleted: ${users} it.`, {
-    hint: 'Give them another one, or delete them, first.',
+    hint: 'Assign another credential to them, or delete them, first.',
   });
 }
 

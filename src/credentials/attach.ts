@@ -12,21 +12,22 @@ import { invalid, notFound, requireUuid } from '../values/arguments.ts';
 import { detailOf } from './change.ts';
 import { revive } from './revive.ts';
 
-/** A connection takes only what is its tenant's, for its provider. The tables refuse the first too, less kindly. */
+/** A foreign key enforces the tenant, too, with a worse error. */
 export async function requireCredential(
   tx: Queryable,
   id: string,
   { tenantId, provider }: { tenantId: string; provider: string },
 ): Promise<CredentialRow> {
   requireUuid('credentialId', id);
-  // Nobody can delete it before the connection has it.
+  // Prevents deletion before the connection references it.
   const row = await findCredential(tx, id, 'FOR KEY SHARE OF c');
   if (!row) throw notFound(`credential ${id}`);
   if (row.tenant_id !== tenantId.toLowerCase())
     throw invalid(`credentialId is ${id}; it must be a credential of the same tenant as the connection.`);
   if (row.provider_slug !== provider)
     throw invalid(
-      `credentialId is ${id}; it must be a credential for "${provider}", and is one for "${row.provider_slug}".`,
+      `credentialId is ${id}; it must be a credential for "${provider}", and is one for ` +
+        `"${row.provider_slug}".`,
     );
   return row;
 }
@@ -35,37 +36,37 @@ export async function changeCredential(
   { db, ports, record }: { db: Database; ports: Ports; record: Recorder },
   connectionId: string,
   credentialId: string | null,
-  doer: AuditNote,
+  note: AuditNote,
 ): Promise<void> {
   if (credentialId !== null) requireUuid('credentialId', credentialId);
   await changeConnection({ db }, connectionId, async (tx, row, now) => {
     const { tenant_id: tenantId, provider_slug: provider, credential_id: from } = row;
     if (credentialId !== null) await requireCredential(tx, credentialId, { tenantId, provider });
-    const concerns = { tenantId, connectionId };
+    const subject = { tenantId, connectionId };
     if (from !== credentialId) {
       await writeConnectionCredential(tx, now, connectionId, credentialId);
       const detail = { from, to: credentialId };
-      await record(tx, now, { ...concerns, kind: 'connection.credential_changed', detail }, doer);
+      await record(tx, now, { ...subject, kind: 'connection.credential_changed', detail }, note);
     }
     if (credentialId === null || row.status !== 'needs_auth') return;
     const reason = from === null ? 'it has a credential' : 'it has another credential';
     const newId = () => ports.newId();
-    await revive(tx, { now, rows: [row], connectionId, reason, record, newId, doer });
+    await revive(tx, { now, rows: [row], connectionId, reason, record, newId, note });
   });
 }
 
-/** Deletes a credential that nothing uses any more, in the transaction that took it from its last connection. */
+/** Runs in the transaction that removed the credential's last connection. */
 export async function removeUnused(
-  { record, doer }: { record: Recorder; doer: AuditNote },
+  { record, doer: note }: { record: Recorder; doer: AuditNote },
   tx: Queryable,
   now: Date,
   id: string,
 ): Promise<void> {
-  // Locked first and looked at afterwards: a connection that just took it is then seen.
+  // Lock, then count: the second snapshot sees a connection attached meanwhile.
   if (!(await findCredential(tx, id, 'FOR UPDATE OF c'))) return;
   const row = await findCredential(tx, id);
   if (!row || row.connections > 0) return;
   await deleteCredential(tx, id);
   const event = { tenantId: row.tenant_id, kind: 'credential.deleted' as const, detail: detailOf(row) };
-  await record(tx, now, event, { ...doer, reason: 'the only connection that used it was deleted' });
+  await record(tx, now, event, { ...note, reason: 'the only connection that used it was deleted' });
 }

@@ -7,8 +7,8 @@ import type { Database, Queryable } from '../store/database.ts';
 import { isLockTimeout } from '../store/database-errors.ts';
 import type { EventKind } from '../store/events.ts';
 import { notFound } from '../values/arguments.ts';
-import { briefLockMs, patiently } from './patience.ts';
-import { lockWaiting, revive, revivedAtOnce } from './revive.ts';
+import { briefLockMs, retryLockTimeouts } from './lock-retry.ts';
+import { lockWaiting, revive, reviveBatch } from './revive.ts';
 import { contextOf, expiryOf } from './secret.ts';
 import type { Vault } from './vault.ts';
 
@@ -19,17 +19,17 @@ export interface ChangeContext {
   record: Recorder;
 }
 
-/** As long as a renewal may hold the row. One that takes even longer is told of. */
-export async function whenFree<T>(
+/** Retries while a token refresh holds the row; then throws CONFLICT. */
+export async function transactAfterRefresh<T>(
   { db, ports }: Pick<ChangeContext, 'db' | 'ports'>,
   id: string,
   work: (tx: Queryable) => Promise<T>,
 ): Promise<T> {
   try {
-    return await patiently(ports, () => db.transaction(work, { lockTimeoutMs: briefLockMs }));
+    return await retryLockTimeouts(ports, () => db.transaction(work, { lockTimeoutMs: briefLockMs }));
   } catch (error) {
     if (!isLockTimeout(error)) throw error;
-    throw new SynclineError('CONFLICT', `Credential ${id} is being renewed right now.`, {
+    throw new SynclineError('CONFLICT', `Credential ${id} is being refreshed.`, {
       hint: 'Try again in a moment.',
     });
   }
@@ -37,25 +37,25 @@ export async function whenFree<T>(
 
 interface Replacement {
   kind: EventKind;
-  doer: AuditNote;
+  note: AuditNote;
   connectionId?: string;
-  /** Throws where the change is not allowed any more. Runs in the transaction, once everything is locked. */
+  /** Throws if the change is no longer allowed. Runs after all locks are taken. */
   check?: (tx: Queryable) => Promise<void>;
 }
 
 /**
- * Puts another secret in place of one, and wakes what waited for it. Connections are locked before the credential, as
- * everywhere; more than a batch of them follow in transactions of their own.
+ * Replaces a secret and revives the connections that waited for it, beyond the first batch in their own
+ * transactions. Lock order: connections, then credential.
  */
 export async function replace(
   { db, ports, vault, record }: ChangeContext,
   id: string,
   secret: Secret,
-  { kind, doer, connectionId, check }: Replacement,
+  { kind, note, connectionId, check }: Replacement,
 ): Promise<void> {
   const newId = () => ports.newId();
-  const how = { connectionId, ...because, record, newId, doer };
-  let isMore = await whenFree({ db, ports }, id, async (tx) => {
+  const revival = { connectionId, ...because, record, newId, note };
+  let hasMore = await transactAfterRefresh({ db, ports }, id, async (tx) => {
     const now = new Date(ports.now());
     const rows = await lockWaiting(tx, id, connectionId);
     const row = await findCredential(tx, id, 'FOR NO KEY UPDATE OF c');
@@ -63,16 +63,16 @@ export async function replace(
     await check?.(tx);
     const sealed = vault.seal(contextOf({ tenantId: row.tenant_id, id }), secret);
     await replaceSecret(tx, now, { id, kind: secret.type, expiresAt: expiryOf(secret), ...sealed });
-    const concerns = { tenantId: row.tenant_id, connectionId: connectionId ?? null };
-    await record(tx, now, { ...concerns, kind, detail: detailOf({ ...row, kind: secret.type }) }, doer);
-    await revive(tx, { now, rows, ...how });
-    return rows.length === revivedAtOnce;
+    const subject = { tenantId: row.tenant_id, connectionId: connectionId ?? null };
+    await record(tx, now, { ...subject, kind, detail: detailOf({ ...row, kind: secret.type }) }, note);
+    await revive(tx, { now, rows, ...revival });
+    return rows.length === reviveBatch;
   });
-  while (isMore)
-    isMore = await db.transaction(async (tx) => {
+  while (hasMore)
+    hasMore = await db.transaction(async (tx) => {
       const rows = await lockWaiting(tx, id);
-      await revive(tx, { now: tx.now, rows, ...how });
-      return rows.length === revivedAtOnce;
+      await revive(tx, { now: tx.now, rows, ...revival });
+      return rows.length === reviveBatch;
     });
 }
 

@@ -17,10 +17,10 @@ import {
 import type { Queryable } from '../store/database.ts';
 import {
   type AuthorizeContext,
+  type ConsentState,
+  consentContext,
   hashOf,
   isKeyValid,
-  type Journey,
-  journeyContext,
   oauth2Of,
 } from './authorize.ts';
 import { detailOf, replace } from './change.ts';
@@ -28,68 +28,73 @@ import { revive } from './revive.ts';
 import { contextOf, expiryOf } from './secret.ts';
 import { type OAuth2Secret, requestTokens } from './token-request.ts';
 
-/** How a way to a provider ended, for whoever shows it to the person. */
-export interface Arrival {
+export interface ConsentResult {
   connectionId: string;
   returnTo: string | undefined;
-  /** A code of RFC 6749, or of ours; undefined where it went well. */
+  /** An error code of RFC 6749 or of Syncline; undefined on success. */
   error: string | undefined;
 }
 
 export type FinishContext = Omit<AuthorizeContext, 'who' | 'config'> & { log: Logger };
 
-/** As the codes of the RFC are written. Anything else is not repeated to anybody. */
+/** Format of RFC 6749 error codes. Anything else is not echoed. */
 const codePattern = /^[a-z][a-z_]{2,39}$/;
 
-/** Takes what a provider sent a browser back with: trusted once, and only in the browser that was sent there. */
+/** A state is valid once, and only in the browser that started the flow. */
 export function createFinish(context: FinishContext) {
   const { db, ports, vault, connectors, log } = context;
 
-  return async (came: {
+  return async (callback: {
     state: string;
     code?: string | undefined;
     error?: string | undefined;
     /** The secret that `start` bound the authorization to. */
     browser: string | undefined;
-  }): Promise<Arrival> => {
-    const state = hashOf(came.state);
+  }): Promise<ConsentResult> => {
+    const state = hashOf(callback.state);
     const row =
-      came.browser === undefined ? undefined : await takeAuthorization(db, state, hashOf(came.browser));
+      callback.browser === undefined
+        ? undefined
+        : await takeAuthorization(db, state, hashOf(callback.browser));
     if (!row && (await isAuthorizationStarted(db, new Date(ports.now()), state))) throw otherBrowser();
     if (!row || row.expires_at.getTime() <= ports.now()) throw unknownState();
     const { tenant_id: tenantId, connection_id: connectionId } = row;
-    const journey = vault.open(journeyContext(tenantId, row.state), sealedOf(row)) as Journey;
-    const arrival = { connectionId, returnTo: journey.returnTo };
-    if (came.code === undefined) return { ...arrival, error: codeOf(came.error) };
-    const { provider_slug: provider } = await requireOpen(db, connectionId, journey);
-    const answer = await exchange(provider, came.code, journey);
+    const consent = vault.open(consentContext(tenantId, row.state), sealedOf(row)) as ConsentState;
+    const arrival = { connectionId, returnTo: consent.returnTo };
+    if (callback.code === undefined) return { ...arrival, error: codeOf(callback.error) };
+    const { provider_slug: provider } = await requireOpen(db, connectionId, consent);
+    const answer = await exchange(provider, callback.code, consent);
     if ('error' in answer) return { ...arrival, error: answer.error };
-    await keep(connectionId, answer.tokens, journey);
+    await storeTokens(connectionId, answer.tokens, consent);
     return { ...arrival, error: undefined };
   };
 
-  /** The key may be revoked, and the connection deleted, at any time: checked before the exchange and in each transaction. */
-  async function requireOpen(tx: Queryable, connectionId: string, journey: Journey): Promise<ConnectionRow> {
+  /** Checked before the exchange and in each transaction: key and connection may go at any time. */
+  async function requireOpen(
+    tx: Queryable,
+    connectionId: string,
+    consent: ConsentState,
+  ): Promise<ConnectionRow> {
     const connection = await findConnection(tx, connectionId);
-    if (!connection || connection.deleting_since || !(await isKeyValid(tx, journey))) throw unknownState();
+    if (!connection || connection.deleting_since || !(await isKeyValid(tx, consent))) throw unknownState();
     return connection;
   }
 
-  /** What goes wrong is for whoever runs this; the person is told whether it may work another time. */
+  /** The cause is logged; the user only sees whether a retry may help. */
   async function exchange(
     provider: string,
     code: string,
-    journey: Journey,
+    consent: ConsentState,
   ): Promise<{ tokens: OAuth2Secret } | { error: string }> {
     const failed = (error: string, why: string) => {
-      log.warn({ provider }, `a consent came to nothing: ${why}`);
+      log.warn({ provider }, `consent failed: ${why}`);
       return { error };
     };
     const parameters = {
       grant_type: 'authorization_code',
       code,
-      redirect_uri: journey.redirectUri,
-      code_verifier: journey.verifier ?? '',
+      redirect_uri: consent.redirectUri,
+      code_verifier: consent.verifier ?? '',
     };
     try {
       const answer = await requestTokens(ports, oauth2Of(connectors, provider), parameters);
@@ -100,27 +105,31 @@ export function createFinish(context: FinishContext) {
   }
 
   /**
-   * In place of the tokens that the connection has; those that share them go on with the new ones, too. What it has is
-   * looked at again: meanwhile another consent may have arrived, or somebody given it another credential.
+   * Replaces the connection's tokens, also for connections that share them, or adds a credential. Starts over
+   * if another transaction has changed the connection's credential.
    */
-  async function keep(connectionId: string, tokens: OAuth2Secret, journey: Journey): Promise<void> {
-    const check = async (tx: Queryable) => void (await requireOpen(tx, connectionId, journey));
+  async function storeTokens(
+    connectionId: string,
+    tokens: OAuth2Secret,
+    consent: ConsentState,
+  ): Promise<void> {
+    const check = async (tx: Queryable) => void (await requireOpen(tx, connectionId, consent));
     let seen: LockedConnection | undefined = await findConnection(db, connectionId);
     while (seen) {
       const scoped = db.scopedTo(seen.tenant_id);
-      const record = recorder(ports, journey);
+      const record = recorder(ports, consent);
       const held = seen.credential_id && (await findCredential(scoped, seen.credential_id));
       if (held && held.kind === 'oauth2') {
-        const how = { kind: 'credential.authorized' as const, doer: {}, connectionId, check };
-        return replace({ db: scoped, ports, vault, record }, held.id, tokens, how);
+        const change = { kind: 'credential.authorized' as const, note: {}, connectionId, check };
+        return replace({ db: scoped, ports, vault, record }, held.id, tokens, change);
       }
-      const { credential_id: usual } = seen;
+      const { credential_id: seenCredential } = seen;
       const changed = await scoped.transaction(async (tx) => {
         const row = await lockConnection(tx, connectionId);
         if (!row) throw unknownState();
         await check(tx);
-        if (row.credential_id !== usual) return row;
-        await add(tx, row, tokens, record);
+        if (row.credential_id !== seenCredential) return row;
+        await addCredential(tx, row, tokens, record);
         return undefined;
       });
       if (!changed) return;
@@ -129,8 +138,7 @@ export function createFinish(context: FinishContext) {
     throw unknownState();
   }
 
-  /** To a connection, which is locked. */
-  async function add(
+  async function addCredential(
     tx: Queryable,
     row: LockedConnection,
     tokens: OAuth2Secret,
@@ -139,11 +147,17 @@ export function createFinish(context: FinishContext) {
     const { id: connectionId, tenant_id: tenantId, provider_slug: provider } = row;
     const now = new Date(ports.now());
     const id = ports.newId();
-    const made = { id, tenantId, provider, name: row.external_id?.slice(0, 200) ?? null, kind: tokens.type };
+    const credential = {
+      id,
+      tenantId,
+      provider,
+      name: row.external_id?.slice(0, 200) ?? null,
+      kind: tokens.type,
+    };
     const sealed = vault.seal(contextOf({ tenantId, id }), tokens);
-    await insertCredential(tx, now, { ...made, expiresAt: expiryOf(tokens), ...sealed });
+    await insertCredential(tx, now, { ...credential, expiresAt: expiryOf(tokens), ...sealed });
     await writeConnectionCredential(tx, now, connectionId, id);
-    const detail = detailOf({ ...made, provider_slug: provider });
+    const detail = detailOf({ ...credential, provider_slug: provider });
     await record(tx, now, { tenantId, connectionId, kind: 'credential.authorized', detail });
     const newId = () => ports.newId();
     await revive(tx, { now, rows: [row], connectionId, reason: 'consent was given', record, newId });
@@ -152,18 +166,24 @@ export function createFinish(context: FinishContext) {
 
 const codeOf = (error: string | undefined) => (error && codePattern.test(error) ? error : 'provider_error');
 
-/** It stays open for the browser that it belongs to. */
+/** The flow stays open for the browser that started it. */
 const otherBrowser = () =>
-  new SynclineError('FORBIDDEN', 'This consent was not started in this browser, so nothing was connected.', {
-    hint: 'Start again and finish in the same browser, with cookies allowed. If you did not start it yourself, close this page: the link may be another person’s.',
-  });
+  new SynclineError(
+    'FORBIDDEN',
+    'This authorization was not started in this browser, so nothing was connected.',
+    {
+      hint:
+        'Start again and finish in the same browser, with cookies allowed. If you did not start it ' +
+        'yourself, close this page: the link may belong to another person.',
+    },
+  );
 
-/** Used, expired, never issued, or withdrawn (key revoked, connection being deleted): the answer is the same. */
+/** One error for used, expired, unknown and withdrawn states. */
 const unknownState = () =>
   new SynclineError(
     'EXPIRED',
-    'This way back from the provider was used already, was withdrawn, or took longer than 10 minutes.',
+    'This authorization was already used, was withdrawn, or took longer than 10 minutes.',
     {
-      hint: 'Begin again where you came from.',
+      hint: 'Go back to where you started and try again.',
     },
   );

@@ -6,9 +6,9 @@ import { readSealed, replaceSecret, type SealedRow } from '../store/credentials.
 import {
   createRefresher,
   credentialGone,
-  lockPatienceMs,
-  meansOf,
   type RefreshContext,
+  refreshGrantOf,
+  refreshLockTimeoutMs,
   refusedError,
 } from './refresh.ts';
 import { checkedFields, contextOf, type Opened, openSecret, toCredential } from './secret.ts';
@@ -17,40 +17,39 @@ interface HandlesContext extends Omit<RefreshContext, 'poolSize'> {
   config: Config['database'];
 }
 
-/** Ahead of its end a token is renewed by this much, or by a tenth of its life where that is less. */
-const aheadMs = 5 * 60 * 1000;
+/** Refresh margin before expiry; a tenth of the token's lifetime where that is shorter. */
+const maxMarginMs = 5 * 60 * 1000;
 
-/** Gives runs their connections' credentials. */
 export function createCredentialHandles(
   context: HandlesContext,
 ): (job: ClaimedJob, abortSignal: AbortSignal) => CredentialHandle {
   const { db, ports, vault, connectors, config } = context;
   const refresher = createRefresher({ ...context, poolSize: config.poolSize });
 
-  /** One that can be used now, or an error that says why there is none. */
-  async function usable(opened: Opened): Promise<Opened> {
+  /** Refreshes an expired or expiring token. */
+  async function ensureFresh(opened: Opened): Promise<Opened> {
     const { row } = opened;
     if (row.refused_at) throw refusedError(row.refused_reason);
     const nowMs = ports.now();
     const endMs = endMsOf(opened);
     if (nowMs >= endMs) {
-      meansOf(opened, connectors);
-      return refresher.anew(opened);
+      refreshGrantOf(opened, connectors);
+      return refresher.refreshNow(opened);
     }
-    if (nowMs < endMs - marginMs(opened, endMs) || !canRenew(opened)) return opened;
-    return (await refresher.ahead(opened)) ?? opened;
+    if (nowMs < endMs - marginMs(opened, endMs) || !canRefresh(opened)) return opened;
+    return (await refresher.refreshEarly(opened)) ?? opened;
   }
 
-  function canRenew(opened: Opened): boolean {
+  function canRefresh(opened: Opened): boolean {
     const { row, secret } = opened;
-    const isRenewable = secret.type === 'oauth2' && secret.refreshToken !== undefined;
-    return isRenewable && connectors.get(row.provider_slug)?.oauth2 !== undefined;
+    const hasRefreshToken = secret.type === 'oauth2' && secret.refreshToken !== undefined;
+    return hasRefreshToken && connectors.get(row.provider_slug)?.oauth2 !== undefined;
   }
 
   return (job, abortSignal) => {
     const { credentialId: id } = job.connection;
     const { tenantId } = job;
-    let known: Promise<Opened> | undefined;
+    let cached: Promise<Opened> | undefined;
 
     async function read(): Promise<Opened> {
       if (id === undefined) throw new UnauthorizedError(noCredential);
@@ -59,57 +58,57 @@ export function createCredentialHandles(
       return openSecret(vault, row);
     }
 
-    /** Remembered, so that a run reads it once; not where it failed, since the next try may find more. */
-    function keep(opening: Promise<Opened>): Promise<Opened> {
-      known = opening;
+    /** Cached for the run; a failed read is not, so the next call retries. */
+    function remember(opening: Promise<Opened>): Promise<Opened> {
+      cached = opening;
       opening.catch(() => {
-        if (known === opening) known = undefined;
+        if (cached === opening) cached = undefined;
       });
       return opening;
     }
 
     async function current(): Promise<Credential> {
-      const remembered = known && (await known);
-      // One that has ended meanwhile may have been replaced, also where it cannot be renewed.
-      const isEnded = remembered && ports.now() >= endMsOf(remembered);
-      const held = remembered && !isEnded ? remembered : await keep(read());
-      const good = await usable(held);
-      if (good !== held) await keep(Promise.resolve(good));
-      return toCredential(good);
+      const remembered = cached && (await cached);
+      // An expired one may have been replaced, even if it cannot be refreshed.
+      const isExpired = remembered && ports.now() >= endMsOf(remembered);
+      const held = remembered && !isExpired ? remembered : await remember(read());
+      const fresh = await ensureFresh(held);
+      if (fresh !== held) await remember(Promise.resolve(fresh));
+      return toCredential(fresh);
     }
 
-    async function another(refused: Credential): Promise<Credential> {
-      const held = await keep(read());
+    async function renewAfterRejection(refused: Credential): Promise<Credential> {
+      const held = await remember(read());
       if (held.row.refused_at) throw refusedError(held.row.refused_reason);
       if (held.row.generation > refused.generation) return current();
-      meansOf(held, connectors);
-      return toCredential(await keep(refresher.anew(held)));
+      refreshGrantOf(held, connectors);
+      return toCredential(await remember(refresher.refreshNow(held)));
     }
 
     async function store(fields: Record<string, unknown>): Promise<void> {
       if (id === undefined) throw new UnauthorizedError(noCredential);
       const checked = checkedFields(fields);
-      const held = known?.catch(() => undefined);
+      const held = cached?.catch(() => undefined);
       await db.transaction(
         async (tx) => {
           const row = await readSealed(tx, { tenantId, id }, 'FOR NO KEY UPDATE');
           if (!row) throw credentialGone();
           if (isOlder(await held, row)) throw credentialReplaced();
           if (row.kind !== 'custom')
-            throw new PermanentError(`save is for custom credentials; this one is of kind ${row.kind}.`);
+            throw new PermanentError(`save() requires a custom credential; this one is of kind ${row.kind}.`);
           const sealed = vault.seal(contextOf({ tenantId, id }), { type: 'custom', fields: checked });
           const now = new Date(ports.now());
           await replaceSecret(tx, now, { id, kind: 'custom', expiresAt: null, ...sealed });
         },
-        { lockTimeoutMs: lockPatienceMs },
+        { lockTimeoutMs: refreshLockTimeoutMs },
       );
-      known = undefined;
+      cached = undefined;
     }
 
     return {
       id,
       get: () => unlessAborted(current(), abortSignal),
-      renew: (refused) => unlessAborted(another(refused), abortSignal),
+      renew: (refused) => unlessAborted(renewAfterRejection(refused), abortSignal),
       save: (fields) => unlessAborted(store(fields), abortSignal),
     };
   };
@@ -118,21 +117,17 @@ export function createCredentialHandles(
 const isOlder = (held: Opened | undefined, { generation }: SealedRow) =>
   held !== undefined && held.row.generation < generation;
 
-/** What this run would write belongs to what there was before. */
 const credentialReplaced = () => new TransientError('The credential was replaced while the run used it.');
 
 const endMsOf = ({ row }: Opened) => row.expires_at?.getTime() ?? Number.POSITIVE_INFINITY;
 
-/** How long a token lives is known from when it came: by a renewal, or from outside. */
+/** The lifetime counts from the last refresh, or from when the token was stored. */
 function marginMs({ row }: Opened, endMs: number): number {
   const sinceMs = (row.refreshed_at ?? row.updated_at).getTime();
-  return Math.min(aheadMs, Math.max(0, endMs - sinceMs) / 10);
+  return Math.min(maxMarginMs, Math.max(0, endMs - sinceMs) / 10);
 }
 
-/**
- * Only the waiting ends with the run. A renewal goes on: others may wait for it too, and tokens that the provider has
- * handed out would be lost.
- */
+/** An abort ends only the wait: other runs may await the refresh, and issued tokens must be stored. */
 function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   work.catch(() => {});
   return new Promise<T>((resolve, reject) => {

@@ -7,27 +7,27 @@ import { lockRefusedConnections, type WaitingConnection } from '../store/credent
 import type { Queryable } from '../store/database.ts';
 import { wakeExecutors } from '../store/wake.ts';
 
-/** Few enough that nobody waits long for what is locked. */
-export const revivedAtOnce = 200;
+/** Connections per transaction; bounds lock time. */
+export const reviveBatch = 200;
 
 interface Revival {
   now: Date;
   /** Locked by the same transaction. */
   rows: readonly WaitingConnection[];
-  /** The one that a person is connecting: its run comes first. */
+  /** The connection a user is authorizing; its run gets a higher priority. */
   connectionId?: string | undefined;
   reason: string;
   record: Recorder;
   newId: Ports['newId'];
-  doer?: AuditNote | undefined;
+  note?: AuditNote | undefined;
 }
 
 /**
- * Makes connections active again that waited for another credential, records why, and queues a run of each: their schedule
- * may be an interval away. One that is active already gets the run alone; a paused or disabled one gets nothing.
+ * Activates connections in `needs_auth` and queues a run of these and of active ones, since `next_run_at` may
+ * be an interval away.
  */
 export async function revive(tx: Queryable, revival: Revival): Promise<void> {
-  const { now, rows, connectionId, reason, record, newId, doer } = revival;
+  const { now, rows, connectionId, reason, record, newId, note } = revival;
   const waiting = rows.filter(({ status }) => status === 'needs_auth');
   const runnable = rows.filter(({ status }) => status === 'needs_auth' || status === 'active');
   if (runnable.length === 0) return;
@@ -37,7 +37,7 @@ export async function revive(tx: Queryable, revival: Revival): Promise<void> {
     const events = waiting.map((row) => ({
       ...{ tenantId: row.tenant_id, connectionId: row.id, kind: 'connection.resumed' as const },
     }));
-    await record(tx, now, events, { ...doer, reason });
+    await record(tx, now, events, { ...note, reason });
   }
   const named = runnable.filter(({ id }) => id === connectionId);
   const others = runnable.filter(({ id }) => id !== connectionId);
@@ -46,9 +46,9 @@ export async function revive(tx: Queryable, revival: Revival): Promise<void> {
   await wakeExecutors(tx);
 }
 
-/** Locks some that wait for it, before the credential is locked: that is the lock order. */
+/** Lock order: connections, then credential. */
 export const lockWaiting = (
   tx: Queryable,
   credentialId: string,
   connectionId?: string,
-): Promise<WaitingConnection[]> => lockRefusedConnections(tx, credentialId, connectionId, revivedAtOnce);
+): Promise<WaitingConnection[]> => lockRefusedConnections(tx, credentialId, connectionId, reviveBatch);

@@ -8,22 +8,22 @@ import {
   sealedTables,
   writeSealed,
 } from '../store/sealed.ts';
-import { lockPatienceMs } from './refresh.ts';
+import { refreshLockTimeoutMs } from './refresh.ts';
 import type { Vault } from './vault.ts';
 
 export interface RotationProgress {
-  /** Rows that are under the first key now and were not before. */
+  /** Rows re-encrypted with the first key. */
   rotated: number;
-  /** Rows that no configured key opens, and which were left as they are. */
+  /** Rows that no configured key decrypts; unchanged. */
   unopened: number;
 }
 
-/** Few enough that nobody waits for long, who wants one of them. */
+/** Rows per transaction; bounds lock time. */
 const batchSize = 100;
 
 /**
- * Encrypts anew whatever is not under the first key. A row that somebody holds is passed over, and waited for at the end,
- * alone. It can be stopped and run again at any time.
+ * The first pass skips locked rows; the second waits for them one by one. Can be stopped and restarted at any
+ * time.
  */
 export async function rotateKeys(
   context: { db: Database; vault: Vault },
@@ -31,8 +31,8 @@ export async function rotateKeys(
 ): Promise<RotationProgress> {
   const { keyId } = context.vault;
   if (keyId === undefined)
-    throw new SynclineError('CONFLICT', 'No key is configured to encrypt with.', {
-      hint: 'Make one with `syncline credentials keygen`, and put it first in SYNCLINE_CREDENTIALS_KEYS.',
+    throw new SynclineError('CONFLICT', 'No encryption key is configured.', {
+      hint: 'Create one with `syncline credentials keygen` and put it first in SYNCLINE_CREDENTIALS_KEYS.',
     });
   const total = { rotated: 0, unopened: 0 };
   for (const table of sealedTables)
@@ -40,11 +40,11 @@ export async function rotateKeys(
       { limit: batchSize, skip: true },
       { limit: 1, skip: false },
     ]) {
-      // Those that do not open are met in both passes, and counted in the second.
+      // Both passes see the rows that do not open; count them in the second.
       const counts = { rotated: 0, unopened: 0 };
       let after: string | undefined;
       do {
-        const step = await rotateSome(context, table, { keyId, after, ...pass });
+        const step = await rotateBatch(context, table, { keyId, after, ...pass });
         counts.rotated += step.rotated;
         counts.unopened += step.unopened;
         after = step.last;
@@ -56,7 +56,7 @@ export async function rotateKeys(
   return total;
 }
 
-function rotateSome(
+function rotateBatch(
   { db, vault }: { db: Database; vault: Vault },
   table: SealedTable,
   request: Parameters<typeof lockSealed>[2],
@@ -64,7 +64,7 @@ function rotateSome(
   return db.transaction(
     async (tx) => {
       const rows = await lockSealed(tx, table, request);
-      const renewed = rows.flatMap((row) => resealed(vault, table, row));
+      const renewed = rows.flatMap((row) => reseal(vault, table, row));
       await writeSealed(tx, table, renewed);
       return {
         rotated: renewed.length,
@@ -72,11 +72,11 @@ function rotateSome(
         last: rows.at(-1)?.name,
       };
     },
-    { lockTimeoutMs: lockPatienceMs },
+    { lockTimeoutMs: refreshLockTimeoutMs },
   );
 }
 
-function resealed(vault: Vault, table: SealedTable, row: SealedEntry): ({ name: string } & Sealed)[] {
+function reseal(vault: Vault, table: SealedTable, row: SealedEntry): ({ name: string } & Sealed)[] {
   const context = `${table}/${row.tenant_id}/${row.name}`;
   try {
     const value = vault.open(context, { keyId: row.key_id, sealed: row.sealed });

@@ -5,7 +5,6 @@ import { invalid, requireOneOf, requireSmall } from '../values/arguments.ts';
 import { isObject } from '../values/is-object.ts';
 import type { Vault } from './vault.ts';
 
-/** A credential that was read and decrypted. */
 export interface Opened {
   row: SealedRow;
   secret: Secret;
@@ -14,7 +13,7 @@ export interface Opened {
 export const contextOf = ({ tenantId, id }: { tenantId: string; id: string }) =>
   `credentials/${tenantId}/${id}`;
 
-/** For a run. A process that lacks the key must not cost the connection its user; what was tampered with stays so. */
+/** A missing key is transient, as another process may have it; a damaged secret is permanent. */
 export function openSecret(vault: Vault, row: SealedRow): Opened {
   try {
     const context = contextOf({ tenantId: row.tenant_id, id: row.id });
@@ -26,7 +25,7 @@ export function openSecret(vault: Vault, row: SealedRow): Opened {
   }
 }
 
-/** What a connector gets to see of it. */
+/** The part that connectors see: no refresh token. */
 export function toCredential({ row, secret }: Opened): Credential {
   const common = { id: row.id, generation: row.generation };
   if (secret.type !== 'oauth2') return { ...common, ...secret };
@@ -36,29 +35,29 @@ export function toCredential({ row, secret }: Opened): Credential {
 
 export const secretTypes = ['api_key', 'basic', 'oauth2', 'custom'] as const;
 
-/** Tokens with all their claims are a few kilobytes, a private key too. */
+/** JWTs and private keys take a few kilobytes. */
 const maxBytes = 64 * 1024;
 
-/** What callers hand in, with nothing else beside it. Errors name the field and never its value. */
+/** Drops unknown fields. Errors name the field, never its value. */
 export function checkedSecret(secret: unknown): Secret {
-  const given = (typeof secret === 'object' && secret !== null ? secret : {}) as Record<string, unknown>;
-  requireOneOf('secret.type', given['type'], secretTypes);
-  requireSmall('secret', given, maxBytes);
-  const type = given['type'] as Secret['type'];
+  const input = (typeof secret === 'object' && secret !== null ? secret : {}) as Record<string, unknown>;
+  requireOneOf('secret.type', input['type'], secretTypes);
+  requireSmall('secret', input, maxBytes);
+  const type = input['type'] as Secret['type'];
   switch (type) {
     case 'api_key':
-      return { type, key: text(given, 'key') };
+      return { type, key: text(input, 'key') };
     case 'basic':
-      return { type, username: text(given, 'username'), password: text(given, 'password', '') };
+      return { type, username: text(input, 'username'), password: text(input, 'password', '') };
     case 'custom':
-      return { type, fields: checkedFields(given['fields']) };
+      return { type, fields: checkedFields(input['fields']) };
     case 'oauth2':
       return {
         type,
-        accessToken: text(given, 'accessToken'),
-        ...(isGiven(given['refreshToken']) && { refreshToken: text(given, 'refreshToken') }),
-        ...(isGiven(given['expiresAt']) && { expiresAt: instant(given['expiresAt']) }),
-        ...(isGiven(given['scope']) && { scope: text(given, 'scope') }),
+        accessToken: text(input, 'accessToken'),
+        ...(isPresent(input['refreshToken']) && { refreshToken: text(input, 'refreshToken') }),
+        ...(isPresent(input['expiresAt']) && { expiresAt: instant(input['expiresAt']) }),
+        ...(isPresent(input['scope']) && { scope: text(input, 'scope') }),
       };
   }
 }
@@ -69,11 +68,11 @@ export function checkedFields(fields: unknown): Record<string, unknown> {
   return fields;
 }
 
-const isGiven = (value: unknown) => value !== undefined && value !== null;
+const isPresent = (value: unknown) => value !== undefined && value !== null;
 
-function text(given: Record<string, unknown>, name: string, otherwise?: string): string {
-  const value = given[name] ?? otherwise;
-  if (typeof value !== 'string' || (value.trim() === '' && otherwise === undefined))
+function text(input: Record<string, unknown>, name: string, fallback?: string): string {
+  const value = input[name] ?? fallback;
+  if (typeof value !== 'string' || (value.trim() === '' && fallback === undefined))
     throw invalid(`secret.${name} is ${value === undefined ? 'missing' : 'not right'}; it must be text.`);
   return value;
 }

@@ -2,29 +2,25 @@ import type { OAuth2, Secret } from '../contract/credential.ts';
 import { TransientError } from '../contract/errors.ts';
 import type { Ports } from '../platform/ports.ts';
 
-/** What a token endpoint gave: tokens, or a refusal that asking again will not change. */
 export type TokenAnswer = { tokens: OAuth2Secret } | { refused: string };
 export type OAuth2Secret = Extract<Secret, { type: 'oauth2' }>;
 
-/**
- * Well below what a transaction may idle (60 s), since a refresh holds a row meanwhile; and longer than any endpoint
- * takes that is going to answer.
- */
-const tokenRequestMs = 20_000;
-/** Tokens are a few kilobytes; a page of HTML says nothing that is of use here. */
+/** Below the transaction timeout (60 s): a refresh holds a row lock meanwhile. */
+const tokenRequestTimeoutMs = 20_000;
+/** Token responses take a few kilobytes. */
 const maxBytes = 128 * 1024;
-/** Ten years: a larger number is a mistake, and would be no date. */
+/** Ten years; larger numbers are provider bugs and overflow Date. */
 const maxLifeSeconds = 10 * 365 * 86_400;
 
 /**
- * Codes that speak of the grant itself: of these alone it is certain that whoever gave their consent has to do it again.
- * Not `access_denied` nor Slack's `invalid_auth`: gateways and address filters say these, too.
+ * Codes that invalidate the grant itself, so that the user must consent again. Not `access_denied` or Slack's
+ * `invalid_auth`: gateways and IP filters return these, too.
  */
-const ofTheGrant = new Set([
+const grantErrors = new Set([
   // RFC 6749, and RFC 6750 as some use it.
   'invalid_grant',
   'invalid_token',
-  // OpenID Connect: the person has to be there.
+  // OpenID Connect: requires user interaction.
   'interaction_required',
   'consent_required',
   'login_required',
@@ -39,8 +35,8 @@ const ofTheGrant = new Set([
   'account_inactive',
 ]);
 
-/** Codes of an app that is not known, or does not know its secret: no customer can do anything about these. */
-const ofTheApp = new Set([
+/** Wrong client id or secret: the operator must fix it, not the customer. */
+const clientErrors = new Set([
   'invalid_client',
   'unauthorized_client',
   'incorrect_client_credentials',
@@ -51,31 +47,32 @@ const ofTheApp = new Set([
 type Context = Pick<Ports, 'fetch' | 'now' | 'sleep'>;
 
 /**
- * RFC 6749, as providers understand it. What has no tokens and does not speak of the grant is a TransientError: a refusal that
- * was none would have customers connect by hand, one that is not recognised is asked for again and stands in the job's error.
+ * RFC 6749. Unknown errors are transient: a false refusal would make customers reconnect by hand, while an
+ * unrecognised one is retried and appears in the job's error.
  */
 export async function requestTokens(
   context: Context,
   oauth2: OAuth2,
   parameters: Record<string, string>,
 ): Promise<TokenAnswer> {
-  const { status, text } = await ask(context, oauth2, parameters);
+  const { status, text } = await send(context, oauth2, parameters);
   const answer = parsed(text);
   const accessToken = answer['access_token'];
-  // Some say 200 and mean an error.
+  // Some providers return errors with status 200.
   if (status >= 200 && status < 300 && typeof accessToken === 'string' && accessToken !== '')
     return { tokens: tokensOf(answer, accessToken, context.now()) };
   const code = codeOf(answer['error'], [...Object.values(parameters), oauth2.clientSecret]);
-  const said = `${hostOf(oauth2.tokenUrl)} answered ${status}${code ? ` (${code})` : ''}`;
-  if (code && ofTheGrant.has(code) && status < 500 && status !== 429) return { refused: `${said}.` };
+  const summary = `${hostOf(oauth2.tokenUrl)} answered ${status}${code ? ` (${code})` : ''}`;
+  if (code && grantErrors.has(code) && status < 500 && status !== 429) return { refused: `${summary}.` };
   throw new TransientError(
-    code && ofTheApp.has(code)
-      ? `The token endpoint refuses this app: ${said}. Check client id and secret of the connector.`
-      : `No tokens were to be had: ${said}.`,
+    code && clientErrors.has(code)
+      ? `The token endpoint rejects this OAuth client: ${summary}. Check the connector's client id and ` +
+          'secret.'
+      : `The token request failed: ${summary}.`,
   );
 }
 
-async function ask(
+async function send(
   { fetch, sleep }: Context,
   oauth2: OAuth2,
   parameters: Record<string, string>,
@@ -85,13 +82,13 @@ async function ask(
   const body = new URLSearchParams(parameters);
   if (!isBasic) body.set('client_id', clientId);
   if (!isBasic && clientSecret !== undefined) body.set('client_secret', clientSecret);
-  const over = new AbortController();
-  const late = new AbortController();
-  void sleep(tokenRequestMs, over.signal).then(() => late.abort());
+  const finished = new AbortController();
+  const timedOut = new AbortController();
+  void sleep(tokenRequestTimeoutMs, finished.signal).then(() => timedOut.abort());
   try {
     const response = await fetch(oauth2.tokenUrl, {
       method: 'POST',
-      // Nobody but the endpoint itself is sent these.
+      // Never forward client secret and tokens to a redirect target.
       redirect: 'manual',
       headers: {
         accept: 'application/json',
@@ -100,15 +97,17 @@ async function ask(
         ...(isBasic && { authorization: basic(clientId, clientSecret) }),
       },
       body: body.toString(),
-      signal: late.signal,
+      signal: timedOut.signal,
     });
     return { status: response.status, text: await readText(response) };
   } catch (error) {
-    // Without the cause, which may hold what was sent.
-    const reason = late.signal.aborted ? `no answer within ${tokenRequestMs / 1000} s` : networkCode(error);
-    throw new TransientError(`${hostOf(oauth2.tokenUrl)} could not be asked for tokens: ${reason}.`);
+    // Omit the cause: it may contain the request body.
+    const reason = timedOut.signal.aborted
+      ? `no response within ${tokenRequestTimeoutMs / 1000} s`
+      : networkCode(error);
+    throw new TransientError(`The token request to ${hostOf(oauth2.tokenUrl)} failed: ${reason}.`);
   } finally {
-    over.abort();
+    finished.abort();
   }
 }
 
@@ -129,7 +128,7 @@ function basic(id: string, secret: string): string {
   return `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
 }
 
-/** JSON, or a form, which some send whatever they are asked for. */
+/** JSON, or form-encoded, which some providers send despite `accept`. */
 function parsed(text: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(text);
@@ -152,20 +151,21 @@ function tokensOf(answer: Record<string, unknown>, accessToken: string, nowMs: n
   };
 }
 
-/** Only what looks like a code of the RFC, and holds nothing of what was sent: an endpoint may repeat anything. */
+/** RFC-style codes without any sent value: an endpoint may echo a secret. */
 function codeOf(error: unknown, sent: (string | undefined)[]): string | undefined {
   if (typeof error !== 'string' || !/^[a-z][a-z_]{2,39}$/.test(error)) return undefined;
-  return sent.some((one) => one !== undefined && one.length > 3 && error.includes(one) && !words.has(one))
+  return sent.some(
+    (value) => value !== undefined && value.length > 3 && error.includes(value) && !nonSecrets.has(value),
+  )
     ? undefined
     : error;
 }
 
-/** Parameters that are no secrets. */
-const words = new Set(['refresh_token', 'authorization_code', 'S256']);
+const nonSecrets = new Set(['refresh_token', 'authorization_code', 'S256']);
 
 function networkCode(error: unknown): string {
   const cause = (error as { cause?: { code?: unknown } } | null)?.cause?.code;
-  return typeof cause === 'string' ? cause : 'the connection failed';
+  return typeof cause === 'string' ? cause : 'connection failed';
 }
 
 const hostOf = (url: string) => (URL.canParse(url) ? new URL(url).host : 'The token endpoint');

@@ -4,23 +4,19 @@ import { SynclineError } from '../contract/errors.ts';
 import type { Sealed } from '../store/sealed.ts';
 
 export interface Vault {
-  /** The id of the key that encrypts; undefined where none is configured. */
+  /** Key that encrypts; undefined if none is configured. */
   readonly keyId: string | undefined;
-  /** Encrypts a JSON value for one row, which `context` names: `credentials/<tenant>/<id>`. */
+  /** Encrypts a JSON value for the row named by `context`: `credentials/<tenant>/<id>`. */
   seal(context: string, value: unknown): Sealed;
-  /** Decrypts what was sealed for the same row. */
   open(context: string, row: Sealed): unknown;
 }
 
 const cipher = 'aes-256-gcm';
-/** What GCM is made for. A key may seal 2^32 values with random ones before two of them could be feared to be the same. */
+/** GCM's standard size; random nonces allow about 2^32 encryptions per key. */
 const nonceBytes = 12;
 const tagBytes = 16;
 
-/**
- * AES-256-GCM. The row's name is authenticated with the text, so that a text which somebody moved to another row, or to
- * another tenant, does not open there.
- */
+/** The row name is authenticated (AAD): a ciphertext copied to another row or tenant does not decrypt. */
 export function createVault(texts: readonly string[]): Vault {
   const keys = parseKeys(texts);
   if (!keys)
@@ -53,7 +49,7 @@ export function createVault(texts: readonly string[]): Vault {
         const text = [opening.update(sealed.subarray(nonceBytes, -tagBytes)), opening.final()];
         return JSON.parse(Buffer.concat(text).toString()) as unknown;
       } catch {
-        // Without the cause: what a failed parse quotes would be the secret.
+        // Omit the cause: a JSON parse error quotes the secret.
         throw unopened(context, keyId);
       }
     },
@@ -61,21 +57,25 @@ export function createVault(texts: readonly string[]): Vault {
 }
 
 const noKey = () =>
-  new SynclineError('CONFLICT', 'No key is configured that could encrypt a credential.', {
-    hint: 'Make one with `syncline credentials keygen`, and set SYNCLINE_CREDENTIALS_KEYS to it in every process.',
+  new SynclineError('CONFLICT', 'No encryption key is configured.', {
+    hint: 'Create one with `syncline credentials keygen` and set SYNCLINE_CREDENTIALS_KEYS in every process.',
   });
 
-/** This process's configuration is to blame, and not what is stored. */
+/** A configuration error of this process, not damaged data. */
 const unknownKey = (keyId: string) =>
   new SynclineError(
     'CONFIG_INVALID',
     `A credential is encrypted with key "${keyId}", which is not configured here.`,
     {
-      hint: 'Add that key to SYNCLINE_CREDENTIALS_KEYS. Keys may be removed once `syncline credentials rotate` has run.',
+      hint:
+        'Add that key to SYNCLINE_CREDENTIALS_KEYS. Remove keys only after `syncline credentials ' +
+        'rotate`.',
     },
   );
 
 const unopened = (context: string, keyId: string) =>
-  new SynclineError('CONFLICT', `What is stored as ${context} does not open with key "${keyId}".`, {
-    hint: 'It was changed or moved outside of Syncline, or there was another key of that id. Replace the credential.',
+  new SynclineError('CONFLICT', `${context} cannot be decrypted with key "${keyId}".`, {
+    hint:
+      'It was modified or moved outside Syncline, or the id belonged to another key. Replace the ' +
+      'credential.',
   });

@@ -1,7 +1,6 @@
 import { signal } from '@preact/signals';
 import type { Problem } from './types.ts';
 
-/** An answer that says no, in the server's words. */
 export class ApiError extends Error {
   readonly problem: Problem;
 
@@ -11,16 +10,15 @@ export class ApiError extends Error {
   }
 }
 
-/** Counts the moments at which whatever is shown may have become wrong: a change made from this page, an outage. */
+/** Incremented after changes by this page and lost connections: data may be stale. */
 export const changes = signal(0);
 
 export type Query = Record<string, string | number | boolean | null | undefined>;
 
-/** Told whenever a request is refused for want of a session, so that the app can show the login. */
-let whenUnauthenticated: () => void = () => {};
+let notifyUnauthenticated: () => void = () => {};
 
 export function onUnauthenticated(listener: () => void): void {
-  whenUnauthenticated = listener;
+  notifyUnauthenticated = listener;
 }
 
 export function apiUrl(path: string, query: Query = {}): string {
@@ -58,44 +56,41 @@ async function request<Answer>(
   });
   if (!response.ok) throw new ApiError(await problemOf(response));
   if (method !== 'GET') changes.value++;
-  // The answer's shape is the server's promise; there is nothing here to check it against.
   return (response.status === 204 ? undefined : await response.json()) as Answer;
 }
 
 function headersFor(method: string, body: object | undefined): Record<string, string> {
   const headers: Record<string, string> = { accept: 'application/json' };
-  // Other sites cannot send this header, so a request that carries it comes from this page.
+  // CSRF protection: other sites cannot send this header.
   if (method !== 'GET') headers['x-syncline-request'] = '1';
   if (body) headers['content-type'] = 'application/json';
   return headers;
 }
 
-/** The code of the one problem that no server can tell. */
 export const unreachableCode = 'UNREACHABLE';
 
 const unreachable: Problem = {
-  title: 'The server does not answer',
+  title: 'Server unreachable',
   status: 0,
-  detail: 'The request did not reach the server, or no answer came back.',
+  detail: 'The request failed or no response arrived.',
   code: unreachableCode,
-  hint: 'Is the process still running, and this machine online?',
+  hint: 'Check that the service is running and that this machine is online.',
 };
 
 async function problemOf(response: Response): Promise<Problem> {
-  if (response.status === 401) whenUnauthenticated();
-  const said: Partial<Problem> | null = await response.json().catch(() => null);
+  if (response.status === 401) notifyUnauthenticated();
+  const body: Partial<Problem> | null = await response.json().catch(() => null);
   return {
-    ...said,
-    title: said?.title ?? `The server answered ${response.status}`,
+    ...body,
+    title: body?.title ?? `HTTP status ${response.status}`,
     status: response.status,
-    detail: said?.detail ?? response.statusText,
-    code: said?.code ?? 'UNKNOWN',
+    detail: body?.detail ?? response.statusText,
+    code: body?.code ?? 'UNKNOWN',
   };
 }
 
-/** What went wrong, as a problem, whatever was thrown. */
 export function toProblem(thrown: unknown): Problem {
   if (thrown instanceof ApiError) return thrown.problem;
   const detail = thrown instanceof Error ? thrown.message : String(thrown);
-  return { title: 'Something went wrong in this page', status: 0, detail, code: 'PAGE' };
+  return { title: 'Error in this page', status: 0, detail, code: 'PAGE' };
 }

@@ -9,12 +9,12 @@ import { JobsPage } from './pages/jobs.tsx';
 import { KeysPage } from './pages/keys.tsx';
 import { LoginPage } from './pages/login.tsx';
 import { NotFoundPage } from './pages/not-found.tsx';
-import { PulsePage } from './pages/pulse.tsx';
+import { PulsePage } from './pages/overview.tsx';
 import { SignalsPage } from './pages/signals.tsx';
 import { SystemPage } from './pages/system.tsx';
 import { AskHost } from './parts/ask.tsx';
-import { Away } from './parts/away.tsx';
 import { Header } from './parts/header.tsx';
+import { OfflineNotice } from './parts/offline-notice.tsx';
 import { ProblemBox } from './parts/states.tsx';
 import { Toasts } from './parts/toast.tsx';
 import { path } from './router.ts';
@@ -43,15 +43,15 @@ export function App() {
 function SignedIn({ me }: { me: Me }) {
   const main = useRef<HTMLElement>(null);
   useEffect(() => startPulse(), []);
-  const here = path.value;
-  const before = useRef(here);
+  const currentPath = path.value;
+  const previousPath = useRef(currentPath);
   useEffect(() => {
-    // On another page, the keyboard goes on from its beginning and not from a link that is gone.
-    if (before.current !== here) main.current?.focus({ preventScroll: true });
-    before.current = here;
-  }, [here]);
+    // The clicked link may no longer exist.
+    if (previousPath.current !== currentPath) main.current?.focus({ preventScroll: true });
+    previousPath.current = currentPath;
+  }, [currentPath]);
   const skip = (event: MouseEvent) => {
-    event.preventDefault(); // with <base>, following the fragment would leave this place
+    event.preventDefault(); // with <base>, the fragment would navigate to another page
     main.current?.focus();
   };
   return (
@@ -60,9 +60,9 @@ function SignedIn({ me }: { me: Me }) {
         Skip to content
       </a>
       <Header me={me} />
-      <Away />
+      <OfflineNotice />
       <main id="main" class="page" ref={main} tabIndex={-1}>
-        {pageFor(here, me)}
+        {pageFor(currentPath, me)}
       </main>
       <Toasts />
       <AskHost />
@@ -70,8 +70,8 @@ function SignedIn({ me }: { me: Me }) {
   );
 }
 
-function pageFor(place: string, me: Me): ComponentChildren {
-  const [section = '', id, ...rest] = place.split('/').map(decoded);
+function pageFor(path: string, me: Me): ComponentChildren {
+  const [section = '', id, ...rest] = path.split('/').map(tryDecode);
   if (rest.length > 0) return <NotFoundPage />;
   if (id !== undefined) {
     if (section === 'connections') return <ConnectionPage key={id} id={id} />;
@@ -99,7 +99,7 @@ function pageFor(place: string, me: Me): ComponentChildren {
   }
 }
 
-function decoded(part: string): string {
+function tryDecode(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {

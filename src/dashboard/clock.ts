@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 
-/** The time, once a second: the one timer behind every countdown and every "ago". It rests while nobody looks. */
+/** Updated every second while the page is visible. */
 export const now = signal(Date.now());
 
 export function startClock(): void {

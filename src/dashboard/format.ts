@@ -2,7 +2,7 @@ import type { Count } from './types.ts';
 
 const grouped = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 const oneDigit = new Intl.NumberFormat('en-US', { maximumFractionDigits: 1 });
-const none = '–';
+const missing = '–';
 
 type Maybe<Value> = Value | null | undefined;
 
@@ -12,17 +12,17 @@ function isNumber(value: Maybe<number>): value is number {
 
 /** 1,234 */
 export function number(value: Maybe<number>): string {
-  return isNumber(value) ? grouped.format(value) : none;
+  return isNumber(value) ? grouped.format(value) : missing;
 }
 
-/** 1,234, or 10,000+ where counting stopped. */
+/** 1,234, or 10,000+ if counting stopped. */
 export function count(value: Maybe<Count>): string {
-  return value ? `${number(value.count)}${value.at_least ? '+' : ''}` : none;
+  return value ? `${number(value.count)}${value.at_least ? '+' : ''}` : missing;
 }
 
-/** 1.2 k, for axes and other narrow places. */
+/** 1.2 k */
 export function compact(value: Maybe<number>): string {
-  if (!isNumber(value)) return none;
+  if (!isNumber(value)) return missing;
   const size = Math.abs(value);
   if (size >= 1e9) return `${oneDigit.format(value / 1e9)} G`;
   if (size >= 1e6) return `${oneDigit.format(value / 1e6)} M`;
@@ -37,7 +37,7 @@ export function plural(value: number, noun: string): string {
 
 /** 480 ms, 1.2 s, 3 min 20 s, 2 h 5 min, 4 d 3 h */
 export function duration(ms: Maybe<number>): string {
-  if (!isNumber(ms)) return none;
+  if (!isNumber(ms)) return missing;
   if (ms < 1000) return `${Math.round(ms)} ms`;
   if (ms < 9950) return `${oneDigit.format(ms / 1000)} s`;
   const seconds = Math.round(ms / 1000);
@@ -52,14 +52,13 @@ function pair(total: number, large: number, largeName: string, small: number, sm
   return `${grouped.format(Math.floor(total / large))} ${largeName}${rest ? ` ${rest} ${smallName}` : ''}`;
 }
 
-/** The same for seconds. */
 export function seconds(value: Maybe<number>): string {
-  return isNumber(value) ? duration(value * 1000) : none;
+  return isNumber(value) ? duration(value * 1000) : missing;
 }
 
-/** Axes of durations: short, one unit. */
+/** One unit, for axes. */
 export function shortDuration(ms: Maybe<number>): string {
-  if (!isNumber(ms)) return none;
+  if (!isNumber(ms)) return missing;
   if (ms === 0) return '0';
   if (ms < 1000) return `${oneDigit.format(ms)} ms`;
   if (ms < 60_000) return `${oneDigit.format(ms / 1000)} s`;
@@ -73,13 +72,13 @@ export function timeOf(iso: Maybe<string>): number | undefined {
   return Number.isFinite(ms) ? ms : undefined;
 }
 
-/** 3 min ago, in 20 s, now. One unit is enough to orient; the exact time is in the title. */
+/** 3 min ago, in 20 s, now */
 export function relative(iso: Maybe<string>, nowMs: number): string {
   const at = timeOf(iso);
-  if (at === undefined) return none;
-  const away = Math.abs(at - nowMs);
-  if (away < 1500) return 'now';
-  return at < nowMs ? `${oneUnit(away)} ago` : `in ${oneUnit(away)}`;
+  if (at === undefined) return missing;
+  const distanceMs = Math.abs(at - nowMs);
+  if (distanceMs < 1500) return 'now';
+  return at < nowMs ? `${oneUnit(distanceMs)} ago` : `in ${oneUnit(distanceMs)}`;
 }
 
 function oneUnit(ms: number): string {
@@ -92,35 +91,35 @@ function oneUnit(ms: number): string {
   return `${Math.floor(total / (86_400 * 365))} years`;
 }
 
-/** 04:12 or 3:04:12 until then; "due" once it has passed. */
+/** 04:12 or 3:04:12; "due" when past. */
 export function countdown(iso: Maybe<string>, nowMs: number): string {
   const at = timeOf(iso);
-  if (at === undefined) return none;
+  if (at === undefined) return missing;
   const left = Math.floor((at - nowMs) / 1000);
   if (left <= 0) return 'due';
   if (left >= 86_400) return duration(left * 1000);
   const hours = Math.floor(left / 3600);
-  const clock = `${two(Math.floor((left % 3600) / 60))}:${two(left % 60)}`;
+  const clock = `${pad2(Math.floor((left % 3600) / 60))}:${pad2(left % 60)}`;
   return hours ? `${hours}:${clock}` : clock;
 }
 
-function two(value: number): string {
+function pad2(value: number): string {
   return String(value).padStart(2, '0');
 }
 
-/** 14:03:27 in the reader's time zone, with the day when it is not today. */
+/** 14:03:27 in local time, with the date unless it is today. */
 export function clockTime(iso: Maybe<string>, nowMs: number): string {
   const at = timeOf(iso);
-  if (at === undefined) return none;
+  if (at === undefined) return missing;
   const date = new Date(at);
-  const time = `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+  const time = `${pad2(date.getHours())}:${pad2(date.getMinutes())}:${pad2(date.getSeconds())}`;
   if (date.toDateString() === new Date(nowMs).toDateString()) return time;
   return `${date.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })} ${time}`;
 }
 
 /** 1.2 MB */
 export function bytes(value: Maybe<number>): string {
-  if (!isNumber(value)) return none;
+  if (!isNumber(value)) return missing;
   const units = ['B', 'kB', 'MB', 'GB', 'TB'];
   let size = value;
   let unit = 0;
@@ -131,19 +130,19 @@ export function bytes(value: Maybe<number>): string {
   return `${oneDigit.format(size)} ${units[unit]}`;
 }
 
-/** 12 % of a whole that may be empty. */
+/** 12 % */
 export function share(part: Maybe<number>, whole: Maybe<number>): string {
-  if (!isNumber(part) || !isNumber(whole) || whole <= 0) return none;
+  if (!isNumber(part) || !isNumber(whole) || whole <= 0) return missing;
   return `${oneDigit.format((100 * part) / whole)} %`;
 }
 
-/** The part of an id that people read. Ids begin with the time, so what tells them apart is at the end. */
+/** The end of the id: UUIDv7 ids start with the time. */
 export function shortId(id: Maybe<string>): string {
-  if (!id) return none;
+  if (!id) return missing;
   return id.length > 12 ? id.slice(-8) : id;
 }
 
 /** needs_auth → needs auth */
 export function words(name: Maybe<string>): string {
-  return name ? name.replaceAll('_', ' ') : none;
+  return name ? name.replaceAll('_', ' ') : missing;
 }

@@ -1,11 +1,11 @@
 import { navigate } from './router.ts';
 
-/** `/` goes to the search box, `g` and then a letter to a page. */
-export function startKeyboard(places: Record<string, string> = {}): void {
+/** `/` focuses the search box; `g` and a letter opens a page. */
+export function startKeyboard(pages: Record<string, string> = {}): void {
   let afterG = false;
   addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
-    const to = afterG ? places[event.key] : undefined;
+    const to = afterG ? pages[event.key] : undefined;
     afterG = event.key === 'g';
     if (to !== undefined) navigate(to);
     else if (event.key === '/') {

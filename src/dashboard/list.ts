@@ -5,11 +5,10 @@ import type { Page, Problem } from './types.ts';
 
 export interface List<Item> {
   items: Item[];
-  /** There may be more. */
-  more: boolean;
+  hasMore: boolean;
   loading: boolean;
-  /** Nothing has been answered yet. */
-  fresh: boolean;
+  /** No response yet. */
+  pristine: boolean;
   problem: Problem | undefined;
   loadMore: () => void;
   reload: () => void;
@@ -21,20 +20,20 @@ interface State<Item> {
   cursor: string | null;
   pages: number;
   loading: boolean;
-  fresh: boolean;
+  pristine: boolean;
   problem?: Problem;
 }
 
 const defaultPageSize = 50;
-/** A filter may answer with short or empty pages. So many in a row are read before the reader is asked to go on. */
-const pagesInARow = 8;
+/** Filtered pages may be short or empty. */
+const maxPagesPerLoad = 8;
 
 interface Options {
   refreshMs?: number;
   pageSize?: number;
 }
 
-/** A list that is read page by page. What is shown already is kept up to date in place. */
+/** Refreshes update the first page in place. */
 export function useList<Item>(
   path: string,
   filter: Query,
@@ -54,22 +53,22 @@ export function useList<Item>(
       const controller = new AbortController();
       inFlight.current = controller;
       let { items, cursor, pages } = start;
-      setState({ key, items, cursor, pages, loading: true, fresh: start.fresh });
+      setState({ key, items, cursor, pages, loading: true, pristine: start.pristine });
       try {
-        const wanted = items.length + pageSize;
-        for (let turn = 0; turn < pagesInARow; turn++) {
+        const targetLength = items.length + pageSize;
+        for (let turn = 0; turn < maxPagesPerLoad; turn++) {
           const query = { ...latest.current.filter, limit: pageSize, cursor };
           const page = await get<Page<Item>>(path, query, controller.signal);
-          items = joined(items, page.items, latest.current.idOf);
+          items = mergeUnique(items, page.items, latest.current.idOf);
           cursor = page.next_cursor;
           pages++;
-          const loading = cursor !== null && items.length < wanted && turn + 1 < pagesInARow;
-          setState({ key, items, cursor, pages, loading, fresh: false });
+          const loading = cursor !== null && items.length < targetLength && turn + 1 < maxPagesPerLoad;
+          setState({ key, items, cursor, pages, loading, pristine: false });
           if (!loading) return;
         }
       } catch (error) {
         if (controller.signal.aborted) return;
-        setState({ key, items, cursor, pages, loading: false, fresh: false, problem: toProblem(error) });
+        setState({ key, items, cursor, pages, loading: false, pristine: false, problem: toProblem(error) });
       }
     },
     [key, path, pageSize],
@@ -79,15 +78,15 @@ export function useList<Item>(
   const loadMore = useCallback(() => void read(latest.current.current), [read]);
 
   const refresh = useCallback(async () => {
-    const { current: shown, filter: wanted, idOf: id } = latest.current;
-    if (shown.loading || shown.fresh) return;
-    const page = await get<Page<Item>>(path, { ...wanted, limit: pageSize }).catch(() => undefined);
-    if (!page) return; // the next round tries again; what is shown stays
+    const { current: shown, filter, idOf: id } = latest.current;
+    if (shown.loading || shown.pristine) return;
+    const page = await get<Page<Item>>(path, { ...filter, limit: pageSize }).catch(() => undefined);
+    if (!page) return; // keep the current items; the next refresh retries
     setState((before) => {
       if (before.key !== key || before.loading) return before;
-      const { problem: _solved, ...rest } = before;
+      const { problem: _cleared, ...rest } = before;
       if (before.pages <= 1) return { ...rest, items: page.items, cursor: page.next_cursor };
-      return { ...rest, items: joined(page.items, before.items, id) };
+      return { ...rest, items: mergeUnique(page.items, before.items, id) };
     });
   }, [key, path, pageSize]);
 
@@ -97,16 +96,16 @@ export function useList<Item>(
   }, [reload]);
   useRefresh(refreshMs, refresh);
 
-  const { items, cursor, loading, fresh, problem } = current;
-  return { items, more: cursor !== null, loading, fresh, problem, loadMore, reload };
+  const { items, cursor, loading, pristine, problem } = current;
+  return { items, hasMore: cursor !== null, loading, pristine, problem, loadMore, reload };
 }
 
 function empty<Item>(key: string): State<Item> {
-  return { key, items: [], cursor: null, pages: 0, loading: true, fresh: true };
+  return { key, items: [], cursor: null, pages: 0, loading: true, pristine: true };
 }
 
-/** Rows may move between two pages while they are read; none is to be shown twice. */
-function joined<Item>(before: Item[], added: Item[], idOf: (item: Item) => string): Item[] {
-  const known = new Set(before.map(idOf));
-  return [...before, ...added.filter((item) => !known.has(idOf(item)))];
+/** Rows may move between pages while they are read. */
+function mergeUnique<Item>(before: Item[], added: Item[], idOf: (item: Item) => string): Item[] {
+  const ids = new Set(before.map(idOf));
+  return [...before, ...added.filter((item) => !ids.has(idOf(item)))];
 }

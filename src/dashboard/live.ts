@@ -2,20 +2,17 @@ import { signal } from '@preact/signals';
 import { apiUrl, changes, type Query } from './api.ts';
 import type { Signal } from './types.ts';
 
-export type Connectedness = 'connecting' | 'open' | 'lost';
+export type StreamState = 'connecting' | 'open' | 'lost';
 
 interface Listener {
   onSignal?: (received: Signal) => void;
   onPulse?: () => void;
-  /** The stream came back too late: something that came in meanwhile is no longer to be had from it. */
+  /** Signals were skipped: the stream resumed behind the retention window. */
   onGap?: () => void;
-  onState?: (state: Connectedness) => void;
+  onState?: (state: StreamState) => void;
 }
 
-/**
- * Listens to the live stream until the returned function is called. The browser resumes a stream that broke by itself;
- * one that the server refused for a moment (a restart, too many streams) is opened again here, from where it was.
- */
+/** Returns a close function. Reopens after error statuses, after which EventSource does not reconnect. */
 export function listen(filter: Query, { onSignal, onPulse, onGap, onState }: Listener): () => void {
   let source: EventSource | undefined;
   let lastId = '';
@@ -33,15 +30,14 @@ export function listen(filter: Query, { onSignal, onPulse, onGap, onState }: Lis
       onState?.('lost');
       if (source?.readyState !== EventSource.CLOSED) return;
       failures++;
-      // The place may have become too old to go on from.
+      // The cursor may have expired.
       if (failures > 2) lastId = '';
       timer = setTimeout(open, Math.min(30_000, 1000 * 2 ** failures));
     };
-    // Every event says where in the feed the stream is.
-    const on = (name: string, heard: (data: string) => void) =>
+    const on = (name: string, handle: (data: string) => void) =>
       source?.addEventListener(name, (event) => {
         lastId = event.lastEventId || lastId;
-        heard(event.data);
+        handle(event.data);
       });
     on('hello', (data) => {
       if (parse<{ gap?: boolean }>(data)?.gap) onGap?.();
@@ -64,22 +60,21 @@ function parse<Data>(data: string): Data | undefined {
   try {
     return JSON.parse(data) as Data;
   } catch {
-    return undefined; // one broken line must not end the stream
+    return undefined; // skip a malformed event
   }
 }
 
-/** When the server last said that it is alive and that numbers may have changed. */
 export const lastPulse = signal(0);
-export const liveState = signal<Connectedness>('connecting');
+export const liveState = signal<StreamState>('connecting');
 
-/** No signal has this kind: the stream then carries the pulse alone, however much comes in. */
+/** Matches no signal, so the stream carries only pulses. */
 const pulseOnly = { kind: '-' };
 
-/** One stream for the whole app. It is closed while nobody looks: browsers allow few connections to one server. */
+/** Closed while the page is hidden: browsers limit connections per server. */
 export function startPulse(): () => void {
   let close: (() => void) | undefined;
   let wasLost = false;
-  const follow = () => {
+  const reconnect = () => {
     close?.();
     close = undefined;
     if (document.visibilityState !== 'visible') return;
@@ -94,10 +89,10 @@ export function startPulse(): () => void {
       },
     });
   };
-  follow();
-  document.addEventListener('visibilitychange', follow);
+  reconnect();
+  document.addEventListener('visibilitychange', reconnect);
   return () => {
-    document.removeEventListener('visibilitychange', follow);
+    document.removeEventListener('visibilitychange', reconnect);
     close?.();
   };
 }

@@ -1,7 +1,4 @@
-/**
- * Some browsers, started without a locale, name a language that Intl does not take, and the chart library asks Intl for
- * it as soon as it is loaded. This is imported before it.
- */
+/** Browsers without a locale report a language that Intl rejects. Must run before the chart library. */
 try {
   new Intl.NumberFormat(navigator.language);
 } catch {

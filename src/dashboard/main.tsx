@@ -20,5 +20,5 @@ startKeyboard({
 });
 void findSession();
 
-const place = document.getElementById('app');
-if (place) render(<App />, place);
+const root = document.getElementById('app');
+if (root) render(<App />, root);

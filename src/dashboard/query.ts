@@ -6,16 +6,16 @@ import { lastPulse } from './live.ts';
 import type { Problem } from './types.ts';
 
 export interface Loaded<Data> {
-  /** The newest answer; it stays while the next one is fetched, so that nothing flickers. */
+  /** The latest response; kept while the next one loads. */
   data: Data | undefined;
   problem: Problem | undefined;
   reload: () => void;
 }
 
-/** Without a pulse from the server, fresh data is asked for this many times less often. */
+/** Factor on the refresh interval while the server sends no pulse. */
 const slowdownWithoutPulse = 4;
 
-/** Calls back at once when something was changed from here, and about every so often: with the server's pulse while the stream is there, by the clock when it is not. */
+/** Refreshes after changes by this page and every `everyMs`, more rarely without a pulse. */
 export function useRefresh(everyMs: number | undefined, refresh: () => void): void {
   useEffect(() => {
     if (everyMs === undefined) return;
@@ -33,7 +33,6 @@ export function useRefresh(everyMs: number | undefined, refresh: () => void): vo
   }, [everyMs, refresh]);
 }
 
-/** Fetches when the key changes, again on reload() and, if wanted, whenever the data may have changed. */
 export function useQuery<Data>(
   key: string,
   fetcher: (signal: AbortSignal) => Promise<Data>,
@@ -65,12 +64,12 @@ export function useQuery<Data>(
   }, [reload]);
   useRefresh(refreshMs, reload);
 
-  // What belongs to another key is not shown under this one.
+  // Do not show the data of a previous key.
   const own = state.key === key ? state : { key };
   return { data: own.data, problem: own.problem, reload };
 }
 
-/** What was there last, while the next is on its way: for views where another range is no reason to go blank. */
+/** Keeps the last value while the next one loads. */
 export function useLatest<Data>(data: Data | undefined): Data | undefined {
   const latest = useRef(data);
   if (data !== undefined) latest.current = data;

@@ -2,22 +2,22 @@ import { computed, signal } from '@preact/signals';
 
 const base = new URL(document.baseURI).pathname;
 
-/** Where the page is: the path below the base, without a leading slash, and the query. */
-const place = signal(read());
+/** Path below the base, without a leading slash, and query. */
+const currentLocation = signal(readLocation());
 
-export const path = computed(() => place.value.path);
-export const query = computed(() => place.value.query);
+export const path = computed(() => currentLocation.value.path);
+export const query = computed(() => currentLocation.value.query);
 
-function read(): { path: string; query: URLSearchParams } {
+function readLocation(): { path: string; query: URLSearchParams } {
   const below = location.pathname.startsWith(base) ? location.pathname.slice(base.length) : '';
   return { path: below.replace(/\/+$/, ''), query: new URLSearchParams(location.search) };
 }
 
 addEventListener('popstate', () => {
-  place.value = read();
+  currentLocation.value = readLocation();
 });
 
-/** The address of a path of this app, wherever it is mounted. */
+/** URL of a path of this app below its mount path. */
 export function hrefOf(to: string): string {
   const url = new URL(to || '.', document.baseURI);
   return url.pathname + url.search;
@@ -25,11 +25,11 @@ export function hrefOf(to: string): string {
 
 export function navigate(to: string): void {
   history.pushState(null, '', hrefOf(to));
-  place.value = read();
+  currentLocation.value = readLocation();
   scrollTo(0, 0);
 }
 
-/** Changes the query in place; empty values leave it. Typing in a filter makes no history. */
+/** Changes the query without a history entry; empty values are removed. */
 export function setQuery(changes: Record<string, string | undefined>): void {
   const next = new URLSearchParams(query.value);
   for (const [name, value] of Object.entries(changes)) {
@@ -38,10 +38,10 @@ export function setQuery(changes: Record<string, string | undefined>): void {
   }
   const text = next.toString();
   history.replaceState(null, '', hrefOf(path.value) + (text ? `?${text}` : ''));
-  place.value = read();
+  currentLocation.value = readLocation();
 }
 
-/** A path with a query, leaving out what is empty. */
+/** Appends a query; empty values are omitted. */
 export function withQuery(to: string, values: Record<string, string | null | undefined>): string {
   const params = new URLSearchParams();
   for (const [name, value] of Object.entries(values)) if (value) params.set(name, value);

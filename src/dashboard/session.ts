@@ -32,7 +32,6 @@ export async function logOut(): Promise<void> {
   session.value = { state: 'out' };
 }
 
-/** Keys of a tenant see that tenant only, and nothing of the machinery. */
 export function isOperator(): boolean {
   return session.value.state === 'in' && session.value.me.scope === 'operator';
 }

@@ -1,63 +1,62 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Query } from './api.ts';
-import { type Connectedness, listen } from './live.ts';
+import { listen, type StreamState } from './live.ts';
 import { notify } from './parts/toast.tsx';
 import type { Signal } from './types.ts';
 
-/** Rows in the page; older ones leave it. */
-export const keptAtMost = 500;
+export const maxSignals = 500;
 
-/** So often the page is drawn, however fast signals come in. */
-const drawEveryMs = 250;
+/** Render interval, independent of the signal rate. */
+const renderIntervalMs = 250;
 
 interface Tail {
   shown: Signal[];
-  /** Arrived, and not shown because the tail is held. */
+  /** Received while paused. */
   waiting: number;
-  state: Connectedness;
+  state: StreamState;
 }
 
-/** What comes in, newest first, in batches. While held, it gathers out of sight. */
-export function useTail(filter: Query, held: boolean): Tail {
+/** Live signals, newest first, buffered while paused. */
+export function useTail(filter: Query, paused: boolean): Tail {
   const key = JSON.stringify(filter);
-  const [tail, setTail] = useState<Tail & { key: string }>({ key, ...nothing });
-  const isHeld = useRef(held);
-  isHeld.current = held;
+  const [tail, setTail] = useState<Tail & { key: string }>({ key, ...emptyTail });
+  const isPaused = useRef(paused);
+  isPaused.current = paused;
 
   useEffect(() => {
-    let gathered: Signal[] = [];
+    let buffered: Signal[] = [];
     let waiting = 0;
-    setTail({ key, ...nothing });
+    setTail({ key, ...emptyTail });
     const close = listen(JSON.parse(key), {
       onSignal: (received) => {
-        gathered.unshift(received);
+        buffered.unshift(received);
         waiting++;
-        if (gathered.length > keptAtMost) gathered.length = keptAtMost;
+        if (buffered.length > maxSignals) buffered.length = maxSignals;
       },
-      onGap: () => notify('The stream was away for long: some signals that came in meanwhile are not shown.'),
+      onGap: () => notify('The stream was interrupted for too long; some signals are not shown.'),
       onState: (state) => setTail((before) => ({ ...before, state })),
     });
     const timer = setInterval(() => {
-      if (isHeld.current || gathered.length === 0)
+      if (isPaused.current || buffered.length === 0)
         setTail((before) => (before.waiting === waiting ? before : { ...before, waiting }));
       else {
-        const added = gathered;
-        gathered = [];
+        const added = buffered;
+        buffered = [];
         waiting = 0;
         setTail((before) => ({
           ...before,
-          shown: [...added, ...before.shown].slice(0, keptAtMost),
+          shown: [...added, ...before.shown].slice(0, maxSignals),
           waiting: 0,
         }));
       }
-    }, drawEveryMs);
+    }, renderIntervalMs);
     return () => {
       clearInterval(timer);
       close();
     };
   }, [key]);
 
-  return tail.key === key ? tail : nothing;
+  return tail.key === key ? tail : emptyTail;
 }
 
-const nothing: Tail = { shown: [], waiting: 0, state: 'connecting' };
+const emptyTail: Tail = { shown: [], waiting: 0, state: 'connecting' };

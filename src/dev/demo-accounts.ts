@@ -3,17 +3,15 @@ import { revokedHolder } from './provider/tokens.ts';
 export interface DemoAccount {
   tenant: string;
   provider: string;
-  /** What people call it. */
   externalId: string;
-  /** What the connector is told of it. */
   config: Record<string, unknown> | undefined;
-  /** Whose token opens it. */
+  /** Owner of the token. */
   holder: string;
   intervalSeconds: number;
   pausedBecause?: string;
 }
 
-/** With what a connector has to be told of an account, and an account for each connection of a load. */
+/** `loadAccount` names the account of the nth connection of `demo load`. */
 export const demoProviders = [
   {
     slug: 'github',
@@ -27,7 +25,7 @@ export const demoProviders = [
   {
     slug: 'slack',
     displayName: 'Slack',
-    // Nobody edits messages here, so there is no need to look back for as long as usual.
+    // Demo messages are never edited, so a short lookback suffices.
     configOf: (channel: string) => ({ channels: [channel], lookbackSeconds: 120 }),
     loadAccount: (n: number) => `CLOAD${n}`,
   },
@@ -45,7 +43,6 @@ export const demoProviders = [
   },
 ];
 
-/** The name that each tenant's accounts go by. */
 const handles = {
   Northwind: 'northwind',
   'Umbra Labs': 'umbra',
@@ -58,20 +55,27 @@ type Tenant = keyof typeof handles;
 
 export const demoTenants = Object.keys(handles) as Tenant[];
 
-const repository = (tenant: Tenant, name: string) => of(tenant, 'github', `${handles[tenant]}/${name}`);
+const repository = (tenant: Tenant, name: string) =>
+  demoAccount(tenant, 'github', `${handles[tenant]}/${name}`);
 const channel = (tenant: Tenant, name: string) =>
-  of(tenant, 'slack', `#${name}`, `C${handles[tenant]}${name}`.toUpperCase());
+  demoAccount(tenant, 'slack', `#${name}`, `C${handles[tenant]}${name}`.toUpperCase());
 const calendar = (tenant: Tenant, name: string) =>
-  of(tenant, 'google-calendar', `${name}@${handles[tenant]}.example`);
-const database = (tenant: Tenant, name: string) => of(tenant, 'warehouse', `${handles[tenant]}/${name}`);
+  demoAccount(tenant, 'google-calendar', `${name}@${handles[tenant]}.example`);
+const database = (tenant: Tenant, name: string) =>
+  demoAccount(tenant, 'warehouse', `${handles[tenant]}/${name}`);
 
-/** `account` is what the provider calls it. */
-function of(tenant: Tenant, provider: string, externalId: string, account = externalId): DemoAccount {
+/** `account` is the ID at the provider. */
+function demoAccount(
+  tenant: Tenant,
+  provider: string,
+  externalId: string,
+  account = externalId,
+): DemoAccount {
   const config = demoProviders.find(({ slug }) => slug === provider)?.configOf(account);
   return { tenant, provider, externalId, config, holder: handles[tenant], intervalSeconds: 60 };
 }
 
-/** In the order in which they first come due; every sixth does so at once, so those are of different providers. */
+/** In order of first due time. Every sixth is due immediately; these have different providers. */
 export const demoAccounts: DemoAccount[] = [
   repository('Northwind', 'website'),
   channel('Umbra Labs', 'support'),
@@ -90,7 +94,7 @@ export const demoAccounts: DemoAccount[] = [
   repository('Fieldnotes', 'editor'),
   {
     ...channel('Umbra Labs', 'random'),
-    pausedBecause: 'Umbra Labs is moving to another workspace; they will tell us when to go on.',
+    pausedBecause: 'Umbra Labs is moving to another workspace; resume when they confirm.',
   },
   { ...calendar('Umbra Labs', 'office'), intervalSeconds: 300 },
   repository('Northwind', 'mobile-app'),

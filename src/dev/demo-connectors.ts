@@ -4,7 +4,7 @@ import { http } from '../connectors/http/index.ts';
 import { slack } from '../connectors/slack/index.ts';
 import type { Connector } from '../contract/connector.ts';
 
-/** The connectors that come with Syncline, at the providers that `provider-server.ts` plays. */
+/** For the server in `provider-server.ts`. */
 export function demoConnectors(serverUrl: string): Connector[] {
   return [
     github({ baseUrl: `${serverUrl}/github` }),
@@ -14,14 +14,14 @@ export function demoConnectors(serverUrl: string): Connector[] {
   ];
 }
 
-/** There is no connector for it, and need not be: a description will do. */
+/** An example of a connector without code. */
 function warehouse(baseUrl: string): Connector {
   return http({
     provider: 'warehouse',
     name: 'Warehouse',
     baseUrl,
     auth: { type: 'bearer' },
-    config: { database: { type: 'string', description: 'the name of the database, such as acme/shop' } },
+    config: { database: { type: 'string', description: 'database name, such as acme/shop' } },
     budgets: [{ name: 'requests', per: 'credential', limit: 300, perSeconds: 60 }],
     streams: {
       changes: {

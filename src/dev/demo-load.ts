@@ -8,22 +8,18 @@ export interface LoadOptions {
   connections: number;
   intervalSeconds: number;
   nowMs: number;
-  /** Told how many are there so far. */
   onProgress: (done: number) => void;
 }
 
-/**
- * Rows per transaction: large enough to be quick, small enough not to be in anybody's way. Each set has credentials of its
- * own, which are then shared by so few connections that no provider's limit is met.
- */
-const insertedAtOnce = 500;
-/** Each takes its jobs and signals with it. */
-const deletedAtOnce = 100;
+/** Bounds transaction time. Each batch has its own credentials, to stay below provider limits. */
+const insertBatchSize = 500;
+/** Deletes cascade to jobs and signals, hence smaller. */
+const deleteBatchSize = 100;
 
-/** What is ours to remove: both the name and the mark, so that nobody's own connection named `load-…` is. */
-const ours = `external_id LIKE 'load-%' AND metadata @> '{"demo": "load"}'`;
+/** Both name and marker: a user's own connection may be named `load-…`. */
+const loadConnections = `external_id LIKE 'load-%' AND metadata @> '{"demo": "load"}'`;
 
-/** Adds connections to a demo, spread over its tenants and providers, and over the interval until they first come due. */
+/** Spreads first due times over the interval. */
 export async function addLoad(syncline: Syncline, options: LoadOptions): Promise<void> {
   const { connections, onProgress } = options;
   await withDemoDatabase(syncline, async (database) => {
@@ -32,7 +28,7 @@ export async function addLoad(syncline: Syncline, options: LoadOptions): Promise
     const credentialOf = demoCredentials(syncline);
     const first = (await highestNumber(database)) + 1;
     for (let done = 0; done < connections; ) {
-      const size = Math.min(insertedAtOnce, connections - done);
+      const size = Math.min(insertBatchSize, connections - done);
       const rows = Array.from({ length: size }, (_, i) => rowOf(first, done + i, tenantIds, options));
       const credentialIds = await Promise.all(rows.map(credentialOf));
       await insert(database, rows, credentialIds, options.nowMs);
@@ -47,17 +43,13 @@ async function demoTenantIds({ client, schema }: DemoDatabase): Promise<string[]
     `SELECT DISTINCT tenant_id FROM ${schema}.connections WHERE metadata @> '{"demo": true}' ORDER BY tenant_id`,
   );
   if (rows.length === 0)
-    throw new SynclineError(
-      'NOT_FOUND',
-      'There is no demo in this database, and a load is only for a demo.',
-      {
-        hint: 'Run `npm start` with no database configured, and this beside it, in the same folder.',
-      },
-    );
+    throw new SynclineError('NOT_FOUND', 'There is no demo in this database.', {
+      hint: 'Start `syncline dev` without a configured database, and run this in the same directory.',
+    });
   return rows.map((row) => row.tenant_id);
 }
 
-/** A demo that an earlier version made may have others. */
+/** A demo of an earlier version may lack some providers. */
 async function registerProviders({ providers }: Syncline): Promise<void> {
   for (const { slug, displayName } of demoProviders) await providers.register({ slug, displayName });
 }
@@ -65,7 +57,7 @@ async function registerProviders({ providers }: Syncline): Promise<void> {
 async function highestNumber({ client, schema }: DemoDatabase): Promise<number> {
   const { rows } = await client.query<{ highest: number }>(
     `SELECT coalesce(max(substring(external_id FROM '^load-(\\d{1,9})$')::int), 0) AS highest
-     FROM ${schema}.connections WHERE ${ours}`,
+     FROM ${schema}.connections WHERE ${loadConnections}`,
   );
   return rows[0]?.highest ?? 0;
 }
@@ -87,10 +79,10 @@ function rowOf(first: number, i: number, tenantIds: string[], options: LoadOptio
     next_run_at: new Date(dueMs).toISOString(),
   };
   return {
-    // Every tenant has every provider, since their numbers share no factor.
+    // Tenant and provider counts are coprime, so every tenant gets every provider.
     tenantId: tenantIds[tenant] as string,
     provider: provider.slug,
-    holder: `load-${first + i - (i % insertedAtOnce)}-${tenant}`,
+    holder: `load-${first + i - (i % insertBatchSize)}-${tenant}`,
     externalId: `load-${first + i}`,
     metadata: JSON.stringify({ demo: 'load', sync }),
     config: JSON.stringify(provider.configOf(provider.loadAccount(first + i))),
@@ -120,11 +112,11 @@ async function insert(
   );
 }
 
-/** Removes what `addLoad` made, with its jobs, signals and credentials; returns how many connections that were. */
+/** Returns the number of connections. */
 export async function removeLoad(syncline: Syncline, onProgress: (done: number) => void): Promise<number> {
   return withDemoDatabase(syncline, async (database) => {
     for (let done = 0; ; ) {
-      const removed = await removeSome(database);
+      const removed = await removeBatch(database);
       done += removed;
       if (removed === 0) return done;
       onProgress(done);
@@ -132,12 +124,12 @@ export async function removeLoad(syncline: Syncline, onProgress: (done: number) 
   });
 }
 
-/** Locked in the order of their ids first, as everybody does, so that no deadlock comes of it. */
-async function removeSome({ client, schema }: DemoDatabase): Promise<number> {
+/** Lock order: connections by id, as in the engine. Prevents deadlocks. */
+async function removeBatch({ client, schema }: DemoDatabase): Promise<number> {
   await client.query('BEGIN');
   try {
     const { rows } = await client.query<{ id: string; credential_id: string | null }>(
-      `SELECT id, credential_id FROM ${schema}.connections WHERE ${ours} ORDER BY id LIMIT ${deletedAtOnce} FOR UPDATE`,
+      `SELECT id, credential_id FROM ${schema}.connections WHERE ${loadConnections} ORDER BY id LIMIT ${deleteBatchSize} FOR UPDATE`,
     );
     await client.query(`DELETE FROM ${schema}.connections WHERE id = ANY ($1::uuid[])`, [
       rows.map((row) => row.id),

@@ -6,7 +6,7 @@ import { type DemoDatabase, withDemoDatabase } from './demo-database.ts';
 
 const demo = { actor: 'demo' };
 
-/** Fills an empty database with tenants and connections to watch; returns how many connections it made. */
+/** Fills an empty database; returns the number of connections created. */
 export async function makeDemo(syncline: Syncline, nowMs: number): Promise<number> {
   return withDemoDatabase(syncline, async (database) => {
     const { rows } = await database.client.query(`SELECT FROM ${database.schema}.tenants LIMIT 1`);
@@ -14,14 +14,14 @@ export async function makeDemo(syncline: Syncline, nowMs: number): Promise<numbe
 
     for (const { slug, displayName } of demoProviders)
       await syncline.providers.register({ slug, displayName, authType: 'api_key' });
-    const made = await Promise.all(demoTenants.map((name) => syncline.tenants.create({ name })));
-    const tenantIds = new Map(made.map(({ id, name }) => [name, id]));
+    const created = await Promise.all(demoTenants.map((name) => syncline.tenants.create({ name })));
+    const tenantIds = new Map(created.map(({ id, name }) => [name, id]));
     const tenantIdOf = ({ tenant }: DemoAccount) => tenantIds.get(tenant) ?? '';
     const credentialOf = demoCredentials(syncline);
     const credentialIds = await Promise.all(
       demoAccounts.map((account) => credentialOf({ ...account, tenantId: tenantIdOf(account) })),
     );
-    const past: PastRun[] = [];
+    const pastRuns: PastRun[] = [];
     for (const [i, account] of demoAccounts.entries()) {
       const nextRunMs = i % 6 === 0 ? undefined : nowMs + firstDueSeconds(i) * 1000;
       const id = await connect(syncline, {
@@ -30,16 +30,16 @@ export async function makeDemo(syncline: Syncline, nowMs: number): Promise<numbe
         account,
         nextRunMs,
       });
-      if (nextRunMs !== undefined) past.push(...runsBefore(nextRunMs, id, account.intervalSeconds));
+      if (nextRunMs !== undefined) pastRuns.push(...runsBefore(nextRunMs, id, account.intervalSeconds));
       if (account.pausedBecause !== undefined)
         await syncline.connections.pause(id, { ...demo, reason: account.pausedBecause });
     }
-    await insertPast(database, past);
+    await insertPastRuns(database, pastRuns);
     return demoAccounts.length;
   });
 }
 
-/** Whether there is a demo of an earlier version, which kept tokens in `config` and had connectors of its own. */
+/** Earlier versions kept tokens in `config` and used other connectors. */
 export function isOutdated(syncline: Syncline): Promise<boolean> {
   return withDemoDatabase(syncline, async ({ client, schema }) => {
     const { rows } = await client.query(
@@ -49,10 +49,7 @@ export function isOutdated(syncline: Syncline): Promise<boolean> {
   });
 }
 
-/**
- * One after the other over a minute, so that there is something to see every few seconds from then on. A little ahead,
- * because jitter comes on top.
- */
+/** Spread over a minute, so that a sync runs every few seconds. Early by 9 s, because jitter is added. */
 const firstDueSeconds = (i: number) => (60 * i) / demoAccounts.length - 9;
 
 async function connect(
@@ -78,7 +75,7 @@ async function connect(
       intervalSeconds,
       config,
       credentialId,
-      // The mark is how `demo load` finds out that it is a demo that it adds to.
+      // Marks the demo for `demo load`.
       metadata: { demo: true, sync },
     },
     demo,
@@ -91,18 +88,18 @@ interface PastRun {
   endedMs: number;
 }
 
-const pastRuns = 5;
-const tookMs = 240;
+const pastRunsPerConnection = 5;
+const runMs = 240;
 
-/** Runs that have ended before, one interval after the other, so that the next comes due when it should. */
+/** Past runs one interval apart, so that the next run is due at `nextRunMs`. */
 function runsBefore(nextRunMs: number, connectionId: string, intervalSeconds: number): PastRun[] {
-  return Array.from({ length: pastRuns }, (_, i) => ({
+  return Array.from({ length: pastRunsPerConnection }, (_, i) => ({
     connectionId,
     endedMs: nextRunMs - (i + 1) * intervalSeconds * 1000,
   }));
 }
 
-async function insertPast({ client, schema }: DemoDatabase, runs: PastRun[]): Promise<void> {
+async function insertPastRuns({ client, schema }: DemoDatabase, runs: PastRun[]): Promise<void> {
   await client.query(
     `INSERT INTO ${schema}.sync_jobs
        (id, tenant_id, provider_slug, connection_id, job_type, status, scheduled_at, started_at, finished_at, created_at, updated_at)
@@ -110,16 +107,16 @@ async function insertPast({ client, schema }: DemoDatabase, runs: PastRun[]): Pr
      FROM unnest($1::uuid[], $2::uuid[], $3::timestamptz[], $4::timestamptz[]) AS r (id, connection_id, began, ended)
      JOIN ${schema}.connections c ON c.id = r.connection_id`,
     [
-      runs.map((run) => idOf(run.endedMs - tookMs)),
+      runs.map((run) => uuidAt(run.endedMs - runMs)),
       runs.map((run) => run.connectionId),
-      runs.map((run) => new Date(run.endedMs - tookMs)),
+      runs.map((run) => new Date(run.endedMs - runMs)),
       runs.map((run) => new Date(run.endedMs)),
     ],
   );
 }
 
-/** An id of that time, as the engine's are of theirs, so that lists show past runs where they belong. */
-function idOf(ms: number): string {
+/** A UUIDv7 of that time, so that lists sort past runs correctly. */
+function uuidAt(ms: number): string {
   const time = Math.floor(ms).toString(16).padStart(12, '0');
   return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`;
 }

@@ -12,37 +12,35 @@ import { environmentWithoutSecrets } from './environment.ts';
 export interface EmbeddedPostgres {
   url: string;
   pid: number;
-  /** Shuts Postgres down, and removes its data unless it is to be kept. */
+  /** Stops Postgres; deletes its data unless `keep` is set. */
   stop(): Promise<void>;
 }
 
 export interface EmbeddedOptions {
-  /** Where the data lives. */
   folder: string;
-  /** Whether the data stays when Postgres stops. */
   keep: boolean;
   port?: number;
   /** Settings as for `postgres -c`. */
   settings?: Record<string, string>;
 }
 
-/** Runs a real Postgres on loopback. It ends with this process, however this process ends. */
+/** Starts Postgres on loopback. It stops with this process, even after SIGKILL. */
 export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const account = unprivilegedAccount();
   const binaries = locateBinaries(account);
-  const { data, passwordFile } = placesIn(options.folder);
+  const { data, passwordFile } = pathsIn(options.folder);
   prepareFolder(options.folder, account);
   if (!existsSync(join(data, 'PG_VERSION'))) initialise(binaries, data, passwordFile, account);
 
   const port = options.port ?? (await freePort());
   const url = urlOf(port, passwordFile);
   const server = launch(binaries, data, port, options.settings ?? {}, account);
-  const removed = [
+  const temporaryFolders = [
     ...(options.keep ? [] : [options.folder]),
     ...(binaries.temporaryFolder ? [binaries.temporaryFolder] : []),
   ];
-  const guard = stopWithParent(server.process, removed);
-  // A server that is gone must not be signalled: by then its process id may be somebody else's.
+  const guard = stopWithParent(server.process, temporaryFolders);
+  // Do not signal an exited server: its pid may have been reused.
   server.process.once('exit', () => guard.kill('SIGKILL'));
   await untilReady(url, server);
 
@@ -55,22 +53,21 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
         server.process.kill('SIGINT');
         await exited;
       }
-      for (const folder of removed) rmSync(folder, { recursive: true, force: true });
+      for (const folder of temporaryFolders) rmSync(folder, { recursive: true, force: true });
     },
   };
 }
 
-const placesIn = (folder: string) => ({ data: join(folder, 'data'), passwordFile: join(folder, 'password') });
+const pathsIn = (folder: string) => ({ data: join(folder, 'data'), passwordFile: join(folder, 'password') });
 
 function urlOf(port: number | string, passwordFile: string): string {
   return `postgres://syncline:${readFileSync(passwordFile, 'utf8').trim()}@127.0.0.1:${port}/postgres`;
 }
 
-/** The address of the embedded Postgres that another process runs on this data, if one does. */
 export function findRunningPostgres(folder: string): string | undefined {
-  const { data, passwordFile } = placesIn(folder);
+  const { data, passwordFile } = pathsIn(folder);
   try {
-    // Postgres itself writes this file: its process id in the first line, its port in the fourth.
+    // postmaster.pid: pid in line 1, port in line 4.
     const [pid, , , port] = readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n');
     process.kill(Number(pid), 0);
     return port ? urlOf(port, passwordFile) : undefined;
@@ -79,7 +76,6 @@ export function findRunningPostgres(folder: string): string | undefined {
   }
 }
 
-/** A loopback port that is free now. */
 export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer();
@@ -96,7 +92,7 @@ function prepareFolder(folder: string, account: Account | undefined): void {
   if (account) chownSync(folder, account.uid, account.gid);
   if (!accountMay(account, '-w', folder)) {
     throw new SynclineError('EMBEDDED_POSTGRES', `Postgres cannot write to ${folder}.`, {
-      hint: 'Start from a folder that other users may enter, or set SYNCLINE_DATABASE_URL to a Postgres of your own.',
+      hint: 'Start in a folder that other users can access, or set SYNCLINE_DATABASE_URL.',
     });
   }
 }
@@ -107,7 +103,7 @@ function initialise(
   passwordFile: string,
   account: Account | undefined,
 ): void {
-  // Made aside and moved into place when complete, so that one that was interrupted is not taken for a database.
+  // Rename into place when complete: an interrupted initdb must not look like a database.
   const unfinished = `${data}.new`;
   rmSync(unfinished, { recursive: true, force: true });
   writeFileSync(passwordFile, `${randomBytes(18).toString('base64url')}\n`, { mode: 0o600 });
@@ -143,7 +139,7 @@ function initialise(
 
 interface Server {
   process: ChildProcess;
-  /** The last lines it wrote. */
+  /** The end of its log. */
   log: () => string;
 }
 
@@ -156,7 +152,7 @@ function launch(
 ): Server {
   const all = { listen_addresses: '127.0.0.1', unix_socket_directories: '', timezone: 'UTC', ...settings };
   const flags = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-  // Detached: Ctrl-C in a terminal goes to the whole process group, and Postgres must outlive the last transaction.
+  // Detached: Ctrl-C signals the whole process group, and Postgres must stop last.
   const child = spawn(postgres, ['-D', data, '-p', String(port), ...flags], {
     ...account,
     cwd: '/',
@@ -174,11 +170,11 @@ function launch(
   return { process: child, log: () => log.trim() };
 }
 
-/** Waits behind a pipe that closes when this process ends, even by kill -9; then it ends Postgres and cleans up. */
-function stopWithParent(server: ChildProcess, removed: string[]): ChildProcess {
+/** A shell that waits until this process exits, even by SIGKILL, then stops Postgres and cleans up. */
+function stopWithParent(server: ChildProcess, temporaryFolders: string[]): ChildProcess {
   const script =
     'read -r _; pid=$1; shift; kill -INT "$pid"; while kill -0 "$pid" 2>/dev/null; do sleep 0.1; done; rm -rf "$@"';
-  const guard = spawn('/bin/sh', ['-c', script, 'sh', String(server.pid), ...removed], {
+  const guard = spawn('/bin/sh', ['-c', script, 'sh', String(server.pid), ...temporaryFolders], {
     cwd: '/',
     env: environmentWithoutSecrets(),
     detached: true,
@@ -189,7 +185,7 @@ function stopWithParent(server: ChildProcess, removed: string[]): ChildProcess {
   return guard;
 }
 
-/** Recovery after a crash takes seconds; a server that is not there after this long will not come. */
+/** 60 s at 50 ms; crash recovery takes seconds. */
 const maxReadyTries = 1200;
 
 async function untilReady(url: string, server: Server): Promise<void> {
@@ -207,9 +203,9 @@ async function untilReady(url: string, server: Server): Promise<void> {
       await client.connect();
       return;
     } catch (error) {
-      const refused = (error as { code?: string }).code === '28P01';
-      if (refused || tries === maxReadyTries) {
-        throw new SynclineError('EMBEDDED_POSTGRES', `Postgres does not answer: ${describeError(error)}`);
+      const isWrongPassword = (error as { code?: string }).code === '28P01';
+      if (isWrongPassword || tries === maxReadyTries) {
+        throw new SynclineError('EMBEDDED_POSTGRES', `Postgres does not respond: ${describeError(error)}`);
       }
       await delay(50);
     } finally {

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { describeError } from '../contract/errors.ts';
 import type { Ports } from '../platform/ports.ts';
-import type { Answer, ProviderApi, Refusal } from './provider/api.ts';
+import type { ApiResponse, ProviderApi, Refusal } from './provider/api.ts';
 import { createBudgets } from './provider/budget.ts';
 import { github } from './provider/github.ts';
 import { googleCalendar } from './provider/google-calendar.ts';
@@ -12,7 +12,7 @@ import { warehouse } from './provider/warehouse.ts';
 import { latencyMs, type Trouble, troubleAt } from './provider/weather.ts';
 
 export interface ProviderServer {
-  /** Each provider's API is below it, under its slug. */
+  /** Each provider's API is at `<url>/<slug>`. */
   url: string;
   stop(): Promise<void>;
 }
@@ -22,14 +22,18 @@ const apis = new Map<string, ProviderApi>(
 );
 
 /**
- * Plays the providers of the demo over real HTTP, on this machine only: pages, tokens, rate limits, failures and latency
- * as real ones have them. What it shows follows from the account and the time, so it keeps nothing but this hour's counts.
+ * Simulates the demo providers over HTTP on loopback: pages, tokens, rate limits, failures and latency.
+ * Responses depend only on account and time; the only state is the request count of the current hour.
  */
 export async function startProviderServer(ports: Pick<Ports, 'now' | 'sleep'>): Promise<ProviderServer> {
   const startedMs = ports.now();
   const budgets = createBudgets();
 
-  async function answer(request: IncomingMessage, baseUrl: string, gone: AbortSignal): Promise<Answer> {
+  async function respond(
+    request: IncomingMessage,
+    baseUrl: string,
+    abortSignal: AbortSignal,
+  ): Promise<ApiResponse> {
     const url = new URL(request.url ?? '/', baseUrl);
     const [, slug = '', pathname = ''] = /^\/([^/]+)(\/.*)$/.exec(url.pathname) ?? [];
     const api = apis.get(slug);
@@ -38,12 +42,12 @@ export async function startProviderServer(ports: Pick<Ports, 'now' | 'sleep'>): 
     if (request.method !== 'GET')
       return { status: 405, headers: { allow: 'GET' }, body: { error: 'only GET is served' } };
 
-    await ports.sleep(latencyMs(slug, account, ports.now()), gone);
+    await ports.sleep(latencyMs(slug, account, ports.now()), abortSignal);
     const nowMs = ports.now();
     const holder = holderOf(slug, request.headers.authorization, nowMs - startedMs);
     if (holder === undefined) return api.refuse({ kind: 'unauthorized' });
     const budget = budgets.take(`${slug}/${holder}`, nowMs);
-    if (!budget) return api.refuse(spent(budgets.windowEnd(nowMs), nowMs));
+    if (!budget) return api.refuse(exhausted(budgets.windowEnd(nowMs), nowMs));
     const refusal = refusalOf(troubleAt(slug, { holder, account }, nowMs), nowMs);
     if (refusal) return api.refuse(refusal);
     return api.list({
@@ -64,22 +68,22 @@ export async function startProviderServer(ports: Pick<Ports, 'now' | 'sleep'>): 
       case 'too fast':
         return { kind: 'too fast', retryAfterSeconds: secondsUntil(trouble.untilMs, nowMs) };
       case 'spent':
-        return spent(trouble.untilMs, nowMs);
+        return exhausted(trouble.untilMs, nowMs);
       default:
         return undefined;
     }
   }
 
-  const spent = (untilMs: number, nowMs: number): Refusal => ({
+  const exhausted = (untilMs: number, nowMs: number): Refusal => ({
     kind: 'spent',
     retryAfterSeconds: secondsUntil(untilMs, nowMs),
     budget: budgets.spent(untilMs),
   });
 
-  function send(response: ServerResponse, { status, headers, body }: Answer): void {
+  function send(response: ServerResponse, { status, headers, body }: ApiResponse): void {
     const text = body === undefined ? '' : JSON.stringify(body);
     response.writeHead(status, {
-      // Clients tell from it how far away a reset is, so it must be of the same clock.
+      // Clients compute the time to a rate limit reset from it, so use the same clock.
       date: new Date(ports.now()).toUTCString(),
       ...(body !== undefined && { 'content-type': 'application/json' }),
       ...headers,
@@ -88,13 +92,13 @@ export async function startProviderServer(ports: Pick<Ports, 'now' | 'sleep'>): 
   }
 
   const server = createServer((request, response) => {
-    // A client that has gone, or a server that stops, ends the wait.
-    const gone = new AbortController();
-    response.once('close', () => gone.abort());
+    // Abort the latency delay when the client disconnects or the server stops.
+    const closed = new AbortController();
+    response.once('close', () => closed.abort());
     request.resume();
-    answer(request, url, gone.signal)
-      .catch((error: unknown): Answer => ({ status: 400, body: { error: describeError(error) } }))
-      .then((found) => send(response, found));
+    respond(request, url, closed.signal)
+      .catch((error: unknown): ApiResponse => ({ status: 400, body: { error: describeError(error) } }))
+      .then((result) => send(response, result));
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -112,7 +116,6 @@ export async function startProviderServer(ports: Pick<Ports, 'now' | 'sleep'>): 
   };
 }
 
-/** Runs the providers for as long as the work takes. */
 export async function withProviderServer<T>(
   ports: Pick<Ports, 'now' | 'sleep'>,
   work: (url: string) => Promise<T>,

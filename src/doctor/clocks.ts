@@ -2,24 +2,25 @@ import { maxSkewMs } from '../store/clock.ts';
 import { findProcesses } from '../store/processes.ts';
 import { findSchedulers } from '../store/schedulers.ts';
 import { formatDuration } from '../values/duration.ts';
-import { type Check, type Finding, howMany, warning } from './check.ts';
+import { type Check, type Finding, formatCount, warning } from './check.ts';
 
 export const isSkewed = (seconds: number) => Math.abs(seconds) * 1000 > maxSkewMs;
 
-/** DB-6: a wrong clock changes no schedule; it shows in logs, and in what connectors sign or compare. */
+/** DB-6: a wrong clock affects no schedule, but logs and what connectors sign or compare. */
 export function skewed(owner: string, seconds: number): Finding {
   const direction = seconds > 0 ? 'ahead of' : 'behind';
   return warning(
-    `${owner}: the clock is ${formatDuration(Math.abs(seconds) * 1000)} ${direction} the database's. Schedules, leases and retention follow the database's clock; log times and connectors follow the machine's.`,
+    `${owner}: the clock is ${formatDuration(Math.abs(seconds) * 1000)} ${direction} the database's. ` +
+      "Schedules, leases and retention follow the database's clock; log times and connectors follow the " +
+      "machine's.",
     'Synchronise both clocks (NTP, chrony).',
   );
 }
 
-/** Of the processes that run now. */
 export const processClocks: Check = {
   name: 'clocks of processes',
   group: 'fleet',
-  look: async ({ tx, now, config }) => {
+  run: async ({ tx, now, config }) => {
     const silentMs = 3 * config.scheduler.tickIntervalSeconds * 1000;
     const executors = (await findProcesses(tx, now)).filter(({ alive }) => alive);
     const schedulers = (await findSchedulers(tx)).filter(
@@ -30,7 +31,7 @@ export const processClocks: Check = {
       ...schedulers.map((row) => ({ role: 'scheduler', ...row })),
     ];
     return {
-      detail: howMany(clocks.length, 'clock', 'clocks', Number.POSITIVE_INFINITY),
+      detail: formatCount(clocks.length, 'clock', 'clocks', Number.POSITIVE_INFINITY),
       findings: clocks
         .filter((row) => isSkewed(row.clock_skew_seconds))
         .map((row) => skewed(`${row.role} ${row.host}:${row.pid}`, row.clock_skew_seconds)),

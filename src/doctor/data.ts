@@ -4,17 +4,20 @@ import { countRefused, findSuspects, oldestKept } from '../store/health/work.ts'
 import { type SealedEntry, type SealedTable, sampleSealed, sealedTables } from '../store/sealed.ts';
 import { failingGroups, refusedGroups } from '../store/stats.ts';
 import { formatDuration } from '../values/duration.ts';
-import { type Check, type Circumstances, error, type Finding, howMany, warning } from './check.ts';
+import { type Check, type CheckContext, error, type Finding, formatCount, warning } from './check.ts';
 
 const needsAuth: Check = {
   name: 'connections that need their user',
   group: 'data',
-  look: async ({ tx }) => ({
+  run: async ({ tx }) => ({
     findings: (await refusedGroups(tx)).map(({ provider_slug, failure, connections }) =>
       warning(
         failure === 'no_credential'
-          ? `${howMany(connections, 'connection', 'connections', Number.POSITIVE_INFINITY)} of "${provider_slug}" ${connections === 1 ? 'waits' : 'wait'} for authorization: no credential has been provided yet.`
-          : `${howMany(connections, 'connection', 'connections', Number.POSITIVE_INFINITY)} of "${provider_slug}" cannot sync until their users authorize them again.`,
+          ? `${formatCount(connections, 'connection', 'connections', Number.POSITIVE_INFINITY)} of ` +
+              `"${provider_slug}" ${connections === 1 ? 'waits' : 'wait'} for authorization: no credential ` +
+              'has been provided yet.'
+          : `${formatCount(connections, 'connection', 'connections', Number.POSITIVE_INFINITY)} of ` +
+              `"${provider_slug}" cannot sync until reauthorized.`,
         `syncline connections list --provider ${provider_slug} --status needs_auth`,
       ),
     ),
@@ -24,10 +27,12 @@ const needsAuth: Check = {
 const failing: Check = {
   name: 'connections that fail',
   group: 'data',
-  look: async ({ tx, now }) => ({
+  run: async ({ tx, now }) => ({
     findings: (await failingGroups(tx)).map(({ provider_slug, failure, connections, since, example }) =>
       warning(
-        `${howMany(connections, 'connection', 'connections', Number.POSITIVE_INFINITY)} of "${provider_slug}" ${connections === 1 ? 'has' : 'have'} failed (${failure ?? 'for unknown reasons'}) for up to ${formatDuration(now.getTime() - since.getTime())}.`,
+        `${formatCount(connections, 'connection', 'connections', Number.POSITIVE_INFINITY)} of ` +
+          `"${provider_slug}" ${connections === 1 ? 'has' : 'have'} failed ` +
+          `(${failure ?? 'for unknown reasons'}) for up to ${formatDuration(now.getTime() - since.getTime())}.`,
         `syncline connections why ${example}`,
       ),
     ),
@@ -37,23 +42,27 @@ const failing: Check = {
 const suspects: Check = {
   name: 'connections whose processes die',
   group: 'data',
-  look: async ({ tx }) => ({
+  run: async ({ tx }) => ({
     findings: (await findSuspects(tx)).map(({ provider_slug, connections, example }) =>
       warning(
-        `Processes died at least twice in a row while they ran ${howMany(connections, 'connection', 'connections', Number.POSITIVE_INFINITY)} of "${provider_slug}". Each process runs one of them at a time; after five deaths in a row the job fails.`,
-        `syncline connections why ${example}; look at what ended the processes (memory limits, crashes of native code).`,
+        'Processes died at least twice in a row while running ' +
+          `${formatCount(connections, 'connection', 'connections', Number.POSITIVE_INFINITY)} of ` +
+          `"${provider_slug}". Each process runs one of them at a time; after five deaths in a row the job ` +
+          'fails.',
+        `syncline connections why ${example}; find out why the processes died (memory limits, native ` +
+          'crashes).',
       ),
     ),
   }),
 };
 
-/** Enough to find out whether a key is the right one; opening all would take long where there are many. */
+/** Rows decrypted per table; enough to detect a wrong key. */
 const maxOpened = 200;
 
 const credentials: Check = {
   name: 'credentials open',
   group: 'data',
-  look: async ({ tx, vault }) => {
+  run: async ({ tx, vault }) => {
     const opened = new Map<SealedTable, number>();
     const findings: Finding[] = [];
     for (const table of sealedTables) {
@@ -65,55 +74,59 @@ const credentials: Check = {
     if (refused > 0)
       findings.push(
         warning(
-          `${howMany(refused, 'credential was', 'credentials were', Number.POSITIVE_INFINITY)} refused when it came to renewing them.`,
-          '`syncline credentials list` shows which; their users have to connect again.',
+          `${formatCount(refused, 'credential was', 'credentials were', Number.POSITIVE_INFINITY)} ` +
+            'refused by the provider on refresh.',
+          'See `syncline credentials list`; their users must connect again.',
         ),
       );
     return { detail: [...opened].map(([table, rows]) => `${rows} of ${table}`).join(', '), findings };
   },
 };
 
-/** By the key they need: one that is not configured here says nothing about what is stored. */
+/** Groups by key: a key missing here does not mean that the data is damaged. */
 function unopened(vault: Vault, table: SealedTable, rows: SealedEntry[]): Finding[] {
   const unknown = new Map<string, number>();
-  const spoilt: string[] = [];
+  const damaged: string[] = [];
   for (const row of rows) {
     try {
       vault.open(`${table}/${row.tenant_id}/${row.name}`, { keyId: row.key_id, sealed: row.sealed });
     } catch (thrown) {
       if (!(thrown instanceof SynclineError)) throw thrown;
       if (thrown.code === 'CONFIG_INVALID') unknown.set(row.key_id, (unknown.get(row.key_id) ?? 0) + 1);
-      else spoilt.push(row.key_id);
+      else damaged.push(row.key_id);
     }
   }
   return [
     ...[...unknown].map(([keyId, count]) =>
       error(
-        `${count} of the last ${rows.length} rows of ${table} are encrypted with key "${keyId}", which is not configured here: what needs them fails.`,
+        `${count} of the last ${rows.length} rows of ${table} are encrypted with key "${keyId}", which ` +
+          'is not configured here: runs that need them fail.',
         'Add that key to SYNCLINE_CREDENTIALS_KEYS of every process.',
       ),
     ),
-    ...(spoilt.length > 0
+    ...(damaged.length > 0
       ? [
           error(
-            `${spoilt.length} of the last ${rows.length} rows of ${table} do not open with their key ("${[...new Set(spoilt)].join('", "')}"): they were changed or moved outside of Syncline, or there was another key of that id.`,
-            'Bring back the right key, or replace what does not open: `syncline credentials list`.',
+            `${damaged.length} of the last ${rows.length} rows of ${table} do not open with their key ` +
+              `("${[...new Set(damaged)].join('", "')}"): they were modified or moved outside Syncline, or ` +
+              'the id belonged to another key.',
+            'Restore the right key, or replace the credentials: `syncline credentials list`.',
           ),
         ]
       : []),
   ];
 }
 
-/** A janitor comes by every minute; a day is more than it ever needs. */
+/** A janitor runs every minute; a day is ample slack. */
 const dayMs = 24 * 3600 * 1000;
 
 const retention: Check = {
   name: 'what is old is deleted',
   group: 'data',
-  look: async (circumstances) => ({ findings: await keptTooLong(circumstances) }),
+  run: async (context) => ({ findings: await keptTooLong(context) }),
 };
 
-async function keptTooLong({ tx, now, config: { retention: kept } }: Circumstances): Promise<Finding[]> {
+async function keptTooLong({ tx, now, config: { retention: kept } }: CheckContext): Promise<Finding[]> {
   const oldest = await oldestKept(tx);
   const limits = [
     { what: 'Ended jobs', at: oldest.endedJobs, days: kept.endedJobsDays },
@@ -125,7 +138,8 @@ async function keptTooLong({ tx, now, config: { retention: kept } }: Circumstanc
     if (days === 0 || ageMs < (days + 1) * dayMs) return [];
     return [
       warning(
-        `${what} are kept for ${days} days, and the oldest is ${Math.floor(ageMs / dayMs)} days old: no janitor is running, or it does not keep up.`,
+        `${what} are kept for ${days} days, and the oldest is ${Math.floor(ageMs / dayMs)} days old: no ` +
+          'janitor is running, or it cannot keep up.',
         'Start one: `syncline start --roles janitor`.',
       ),
     ];

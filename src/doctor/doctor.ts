@@ -13,7 +13,7 @@ import { schemaChecks } from './schema.ts';
 import { serverChecks } from './server.ts';
 import { workChecks } from './work.ts';
 
-/** What came of a check; `unknown` where it could not be made. */
+/** Result of a check; `unknown` if it could not run. */
 export interface CheckResult {
   name: string;
   group: Check['group'];
@@ -23,18 +23,17 @@ export interface CheckResult {
 }
 
 export interface DoctorReport {
-  /** The worst of all outcomes. */
   outcome: CheckResult['outcome'];
   at: Date;
-  /** What was repaired before the checks, one sentence each; empty unless asked to fix. */
+  /** Repairs made before the checks, one sentence each; empty without `fix`. */
   fixed: string[];
   checks: CheckResult[];
 }
 
 const checks: Check[] = [...serverChecks, ...schemaChecks, ...fleetChecks, ...workChecks, ...dataChecks];
 
-/** A check is a few look-ups; one that takes longer must not make a slow database slower. */
-const patience = { timeoutMs: 5000, lockTimeoutMs: 1000, readOnly: true };
+/** Bounds the load on a slow database. */
+const checkLimits = { timeoutMs: 5000, lockTimeoutMs: 1000, readOnly: true };
 
 export interface DoctorContext {
   db: Database;
@@ -42,11 +41,11 @@ export interface DoctorContext {
   config: Config;
   vault: Vault;
   explain: (error: unknown) => unknown;
-  /** Repairs first what can be repaired without a decision. */
+  /** Makes safe repairs before the checks. */
   fix: boolean;
 }
 
-/** Looks at a database as it is now, and says what is wrong with it. The checks run in read-only transactions. */
+/** Runs all checks, each in a read-only transaction. */
 export async function examine(context: DoctorContext): Promise<DoctorReport> {
   const fixed = context.fix ? await repairs(context) : [];
   const results: CheckResult[] = [];
@@ -54,12 +53,13 @@ export async function examine(context: DoctorContext): Promise<DoctorReport> {
     const hasSchema = !results.some(({ name, outcome }) => name === 'schema version' && outcome !== 'ok');
     results.push(
       hasSchema || check.anySchema
-        ? await made(context, check)
-        : notMade(check, 'the schema is not of this release'),
+        ? await runCheck(context, check)
+        : notRun(check, 'the schema is not of this release'),
     );
   }
   const outcomes = new Set(results.map(({ outcome }) => outcome));
-  const outcome = (['error', 'unknown', 'warning'] as const).find((one) => outcomes.has(one)) ?? 'ok';
+  const outcome =
+    (['error', 'unknown', 'warning'] as const).find((candidate) => outcomes.has(candidate)) ?? 'ok';
   return { outcome, at: await context.db.now(), fixed, checks: results };
 }
 
@@ -69,34 +69,34 @@ async function repairs({ db, config }: DoctorContext): Promise<string[]> {
   return repaired ? [describeRepair(repaired)] : [];
 }
 
-async function made({ db, config, vault, explain }: DoctorContext, check: Check): Promise<CheckResult> {
+async function runCheck({ db, config, vault, explain }: DoctorContext, check: Check): Promise<CheckResult> {
   try {
     const { findings, detail } = await db.transaction(
-      (tx) => check.look({ tx, now: tx.now, clockSkewSeconds: db.clock.skewSeconds(), config, vault }),
-      patience,
+      (tx) => check.run({ tx, now: tx.now, clockSkewSeconds: db.clock.skewSeconds(), config, vault }),
+      checkLimits,
     );
     const outcome =
-      (['error', 'warning'] as const).find((one) => findings.some(({ severity }) => severity === one)) ??
+      (['error', 'warning'] as const).find((level) => findings.some(({ severity }) => severity === level)) ??
       'ok';
     return { name: check.name, group: check.group, outcome, detail, findings };
   } catch (thrown) {
     const reason = explain(thrown);
     if (isUnreachable(reason)) throw reason;
-    return notMade(check, describeError(reason));
+    return notRun(check, describeError(reason));
   }
 }
 
-/** Without a server or a login nothing can be said; without a single privilege, much. */
+/** Without a server or login no check can run; a missing privilege affects single checks. */
 function isUnreachable(reason: unknown): boolean {
   if (!(reason instanceof SynclineError)) return false;
   const isPrivilege = (reason.cause as { code?: string } | undefined)?.code === '42501';
   return ['DATABASE_UNREACHABLE', 'DATABASE_REFUSED'].includes(reason.code) && !isPrivilege;
 }
 
-const notMade = ({ name, group }: Check, reason: string): CheckResult => ({
+const notRun = ({ name, group }: Check, reason: string): CheckResult => ({
   name,
   group,
   outcome: 'unknown',
-  detail: `could not look: ${reason}`,
+  detail: `could not run: ${reason}`,
   findings: [],
 });

@@ -4,30 +4,30 @@ import { findProcesses } from '../store/processes.ts';
 import { lastTickAt } from '../store/schedulers.ts';
 import { overdueConnections } from '../store/stats.ts';
 import { formatDuration } from '../values/duration.ts';
-import { type Check, type Circumstances, error, howMany, named, warning } from './check.ts';
+import { type Check, type CheckContext, error, formatCount, formatList, warning } from './check.ts';
 import { processClocks } from './clocks.ts';
 
 const before = (now: Date, seconds: number) => new Date(now.getTime() - seconds * 1000);
 
-/** One that was restarted misses a tick or two. */
-const ticksMissed = 3;
-const patienceSeconds = ({ config }: Circumstances) => ticksMissed * config.scheduler.tickIntervalSeconds;
+/** A restart misses one or two ticks. */
+const maxMissedTicks = 3;
+const silenceSeconds = ({ config }: CheckContext) => maxMissedTicks * config.scheduler.tickIntervalSeconds;
 
 const scheduler: Check = {
   name: 'scheduler',
   group: 'fleet',
-  look: async (circumstances) => {
-    const { tx, now } = circumstances;
+  run: async (context) => {
+    const { tx, now } = context;
     const at = await lastTickAt(tx);
     const remedy = 'Start one: `syncline start --roles scheduler`.';
     if (!at)
-      return { findings: [error('No scheduler has ticked in the last hour: nothing is placed.', remedy)] };
+      return { findings: [error('No scheduler has ticked in the last hour: no jobs are placed.', remedy)] };
     const ago = formatDuration(now.getTime() - at.getTime());
-    const isSilent = at < before(now, patienceSeconds(circumstances));
+    const isSilent = at < before(now, silenceSeconds(context));
     return {
       detail: `ticked ${ago} ago`,
       findings: isSilent
-        ? [error(`The last tick of a scheduler was ${ago} ago: nothing is placed.`, remedy)]
+        ? [error(`The last tick of a scheduler was ${ago} ago: no jobs are placed.`, remedy)]
         : [],
     };
   },
@@ -36,17 +36,18 @@ const scheduler: Check = {
 const overdue: Check = {
   name: 'overdue connections',
   group: 'fleet',
-  look: async (circumstances) => {
-    const { tx, now } = circumstances;
-    const { count, atLeast, since } = await overdueConnections(
-      tx,
-      before(now, patienceSeconds(circumstances)),
-    );
+  run: async (context) => {
+    const { tx, now } = context;
+    const { count, atLeast, since } = await overdueConnections(tx, before(now, silenceSeconds(context)));
     if (count === 0) return { findings: [] };
-    const oldest = since ? `, the first since ${formatDuration(now.getTime() - since.getTime())}` : '';
-    const many = `${atLeast ? 'More than ' : ''}${count} active connections are due and have no job${oldest}: no scheduler keeps up with them, or somebody holds their rows.`;
+    const oldest = since ? `, the oldest for ${formatDuration(now.getTime() - since.getTime())}` : '';
+    const many =
+      `${atLeast ? 'More than ' : ''}${count} active connections are due and have no ` +
+      `job${oldest}: no scheduler is running, it cannot keep up, or another transaction holds their rows.`;
     return {
-      findings: [error(many, 'Is a scheduler running? Look at "old transactions", and run `syncline tick`.')],
+      findings: [
+        error(many, 'Check that a scheduler is running, see "old transactions", and run `syncline tick`.'),
+      ],
     };
   },
 };
@@ -54,26 +55,28 @@ const overdue: Check = {
 const executors: Check = {
   name: 'executors',
   group: 'fleet',
-  look: async ({ tx, now }) => {
+  run: async ({ tx, now }) => {
     const alive = (await findProcesses(tx, now)).filter((process) => process.alive);
     const slots = alive.reduce((sum, { concurrency }) => sum + concurrency, 0);
     return {
-      detail: `${howMany(alive.length, 'process', 'processes')}, ${howMany(slots, 'slot', 'slots', Number.POSITIVE_INFINITY)}`,
+      detail:
+        `${formatCount(alive.length, 'process', 'processes')}, ` +
+        `${formatCount(slots, 'slot', 'slots', Number.POSITIVE_INFINITY)}`,
       findings:
         alive.length === 0
-          ? [error('No executor has a lease: nothing runs.', 'Start one: `syncline start --roles executor`.')]
+          ? [error('No executor has a lease: no jobs run.', 'Start one: `syncline start --roles executor`.')]
           : [],
     };
   },
 };
 
-/** A job may rightly wait for a moment until a process is free. */
-const longWaitSeconds = 600;
+/** Due jobs may wait briefly for a free slot. */
+const maxWaitSeconds = 600;
 
 const unserved: Check = {
   name: 'providers without an executor',
   group: 'fleet',
-  look: async ({ tx, now }) => {
+  run: async ({ tx, now }) => {
     const alive = (await findProcesses(tx, now)).filter((process) => process.alive);
     const served = [...new Set(alive.flatMap(({ providers }) => providers))];
     const waiting = await otherProvidersWaiting(tx, served, before(now, 60));
@@ -81,7 +84,8 @@ const unserved: Check = {
       findings: waiting.map((slug) =>
         error(
           `Jobs of "${slug}" are due, and no running executor has a connector for it.`,
-          `Add its connector to syncline.config.ts of an executor, or pause what nobody serves: \`syncline connections list --provider ${slug}\`.`,
+          'Add its connector to syncline.config.ts of an executor, or pause its connections: `syncline ' +
+            `connections list --provider ${slug}\`.`,
         ),
       ),
     };
@@ -91,49 +95,54 @@ const unserved: Check = {
 const behind: Check = {
   name: 'executors keep up',
   group: 'fleet',
-  look: async ({ tx, now }) => {
+  run: async ({ tx, now }) => {
     const alive = (await findProcesses(tx, now)).filter((process) => process.alive);
     const served = [...new Set(alive.flatMap(({ providers }) => providers))];
-    const waits = await maxWaits(tx, served, before(now, longWaitSeconds));
+    const waits = await maxWaits(tx, served, before(now, maxWaitSeconds));
     return {
       findings: waits.map(({ slug, since }) =>
         warning(
-          `A job of "${slug}" has been due for ${formatDuration(now.getTime() - since.getTime())}, and an executor for it is running: there are too few slots, or they are kept by slow runs.`,
-          'Raise SYNCLINE_EXECUTOR_CONCURRENCY or start more executors; `syncline jobs list --status running` shows what keeps them.',
+          `A job of "${slug}" has been due for ${formatDuration(now.getTime() - since.getTime())}, ` +
+            'although an executor for it is running: there are too few slots, or slow runs hold them.',
+          'Raise SYNCLINE_EXECUTOR_CONCURRENCY or start more executors; `syncline jobs list --status ' +
+            'running` shows the current runs.',
         ),
       ),
     };
   },
 };
 
-/** EXE-9: within the lease and a sweep; a process whose row was deleted is noticed within a minute. */
+/** EXE-9: one sweep, plus up to a minute to detect a process whose row was deleted. */
 const sweepSeconds = 65;
 
 const orphans: Check = {
   name: 'jobs of dead processes',
   group: 'fleet',
-  look: async ({ tx, now, config }) => {
+  run: async ({ tx, now, config }) => {
     const lost = await findOrphans(tx, before(now, config.executor.leaseSeconds + sweepSeconds));
     if (lost.length === 0) return { findings: [] };
-    const message = `${howMany(lost.length, 'job is', 'jobs are')} marked as running by processes that are gone, and nobody has put them back: ${named(lost.map(({ id }) => id))}.`;
+    const message =
+      `${formatCount(lost.length, 'job is', 'jobs are')} marked as running by dead ` +
+      `processes and were not requeued: ${formatList(lost.map(({ id }) => id))}.`;
     return {
       findings: [
         error(
           message,
-          'Any running executor puts them back: `syncline start --roles executor`, or `syncline jobs cancel <id>`.',
+          'Any running executor requeues them: `syncline start --roles executor`, or `syncline jobs ' +
+            'cancel <id>`.',
         ),
       ],
     };
   },
 };
 
-/** No lease ends a job of another writer. A run that takes longer than this is taken for abandoned. */
+/** Jobs of other writers have no lease; after this time without an update they count as abandoned. */
 const foreignRunSeconds = 24 * 3600;
 
 const foreignRuns: Check = {
   name: 'jobs of other writers',
   group: 'fleet',
-  look: async ({ tx, now }) => {
+  run: async ({ tx, now }) => {
     const abandoned = await findForeignRuns(tx, before(now, foreignRunSeconds));
     const [first] = abandoned;
     if (!first) return { findings: [] };
@@ -141,7 +150,10 @@ const foreignRuns: Check = {
     return {
       findings: [
         warning(
-          `${howMany(ids.length, 'job is', 'jobs are')} marked as running by a worker that Syncline does not manage, unchanged for up to ${formatDuration(now.getTime() - first.since.getTime())}: ${named(ids)}. No other job of these connections runs until they end.`,
+          `${formatCount(ids.length, 'job is', 'jobs are')} marked as running by a worker that Syncline ` +
+            'does not manage, unchanged for up to ' +
+            `${formatDuration(now.getTime() - first.since.getTime())}: ${formatList(ids)}. No other job of ` +
+            'these connections runs until they end.',
           `If that worker is gone: syncline jobs cancel ${first.id}`,
         ),
       ],

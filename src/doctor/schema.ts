@@ -15,7 +15,7 @@ const version: Check = {
   name: 'schema version',
   group: 'schema',
   anySchema: true,
-  look: async ({ tx, config }) => {
+  run: async ({ tx, config }) => {
     try {
       return { findings: [], detail: `version ${await checkSchema(tx, config.database.schema)}` };
     } catch (thrown) {
@@ -25,8 +25,7 @@ const version: Check = {
   },
 };
 
-/** Compares what is there with what the migrations made. */
-function compared(
+function compareParts(
   expected: readonly Omit<PartRow, 'broken'>[],
   found: readonly PartRow[],
   {
@@ -37,33 +36,36 @@ function compared(
   const keyOf = ({ table_name, name }: { table_name: string; name: string }) => `${table_name}.${name}`;
   const byKey = new Map(found.map((part) => [keyOf(part), part]));
   return expected.flatMap((part) => {
-    const there = byKey.get(keyOf(part));
-    if (!there) return [missing(part)];
-    return there.broken ? [broken(there)] : [];
+    const actual = byKey.get(keyOf(part));
+    if (!actual) return [missing(part)];
+    return actual.broken ? [broken(actual)] : [];
   });
 }
 
-/** Built without keeping anybody from writing. */
-const building = (definition: string) => `${definition.replace(' INDEX ', ' INDEX CONCURRENTLY ')};`;
+/** CONCURRENTLY does not block writes. */
+const createConcurrently = (definition: string) =>
+  `${definition.replace(' INDEX ', ' INDEX CONCURRENTLY ')};`;
 const isUnique = (definition: string) => definition.startsWith('CREATE UNIQUE');
 
 const indexes: Check = {
   name: 'indexes',
   group: 'schema',
-  look: async ({ tx }) => {
+  run: async ({ tx }) => {
     const found = await findIndexes(tx);
-    const findings = compared(expectedShape.indexes, found, {
+    const findings = compareParts(expectedShape.indexes, found, {
       missing: ({ table_name, name, definition }) =>
         error(
           isUnique(definition)
-            ? `Index ${name} on ${table_name} is missing: what it keeps unique is not, and every write that relies on it fails.`
-            : `Index ${name} on ${table_name} is missing: what it finds is searched for in the whole table.`,
-          building(definition),
+            ? `Index ${name} on ${table_name} is missing: uniqueness is not enforced, and writes that ` +
+                'rely on it (ON CONFLICT) fail.'
+            : `Index ${name} on ${table_name} is missing: its queries scan the whole table.`,
+          createConcurrently(definition),
         ),
       broken: ({ table_name, name, definition }) =>
         error(
-          `Index ${name} on ${table_name} was not built to its end: it is written to, and not used.`,
-          `DROP INDEX ${name}; ${building(definition)}`,
+          `Index ${name} on ${table_name} is invalid (its build did not finish): it is maintained but ` +
+            'not used.',
+          `DROP INDEX ${name}; ${createConcurrently(definition)}`,
         ),
     });
     const byName = new Map(expectedShape.indexes.map((part) => [part.name, part]));
@@ -72,8 +74,8 @@ const indexes: Check = {
       if (expected && isUnique(expected.definition) && !isUnique(definition))
         findings.push(
           error(
-            `Index ${name} is not unique, and must be.`,
-            `DROP INDEX ${name}; ${building(expected.definition)}`,
+            `Index ${name} is not unique but must be.`,
+            `DROP INDEX ${name}; ${createConcurrently(expected.definition)}`,
           ),
         );
     }
@@ -84,17 +86,18 @@ const indexes: Check = {
 const triggers: Check = {
   name: 'triggers',
   group: 'schema',
-  look: async ({ tx }) => ({
-    findings: compared(expectedShape.triggers, await findTriggers(tx), {
+  run: async ({ tx }) => ({
+    findings: compareParts(expectedShape.triggers, await findTriggers(tx), {
       missing: ({ table_name, name, definition }) =>
         error(
-          `Trigger ${name} on ${table_name} is missing: what others write there is not carried over.`,
+          `Trigger ${name} on ${table_name} is missing: writes of other programs are not propagated.`,
           `${definition};`,
         ),
       broken: ({ table_name, name }) =>
         error(
-          `Trigger ${name} on ${table_name} is switched off: what others write there is not carried over.`,
-          `ALTER TABLE ${table_name} ENABLE TRIGGER ${name}; and look at "flags" again: what happened meanwhile was missed.`,
+          `Trigger ${name} on ${table_name} is disabled: writes of other programs are not propagated.`,
+          `ALTER TABLE ${table_name} ENABLE TRIGGER ${name}; then see the "flags" checks: changes made ` +
+            'meanwhile were missed.',
         ),
     }),
   }),
@@ -103,8 +106,8 @@ const triggers: Check = {
 const constraints: Check = {
   name: 'constraints',
   group: 'schema',
-  look: async ({ tx }) => ({
-    findings: compared(expectedShape.constraints, await findConstraints(tx), {
+  run: async ({ tx }) => ({
+    findings: compareParts(expectedShape.constraints, await findConstraints(tx), {
       missing: ({ table_name, name, definition }) =>
         error(
           `Constraint ${name} of ${table_name} is missing.`,
@@ -112,7 +115,7 @@ const constraints: Check = {
         ),
       broken: ({ table_name, name }) =>
         warning(
-          `Constraint ${name} of ${table_name} was never checked for the rows that were there.`,
+          `Constraint ${name} of ${table_name} was never validated for existing rows.`,
           `ALTER TABLE ${table_name} VALIDATE CONSTRAINT ${name};`,
         ),
     }),
@@ -122,14 +125,14 @@ const constraints: Check = {
 const functions: Check = {
   name: 'functions',
   group: 'schema',
-  look: async ({ tx }) => {
+  run: async ({ tx }) => {
     const found = new Set(await findFunctions(tx));
     const missing = expectedShape.functions.filter((name) => !found.has(name));
     return {
       findings: missing.map((name) =>
         error(
-          `Function ${name} is missing: what calls it fails.`,
-          'Create it again as the migrations of this release do (dist/store/migrations).',
+          `Function ${name} is missing: its callers fail.`,
+          'Recreate it from the migrations of this release (dist/store/migrations).',
         ),
       ),
     };
@@ -140,12 +143,9 @@ const privileges: Check = {
   name: 'privileges',
   group: 'schema',
   anySchema: true,
-  look: async ({ tx }) => ({
+  run: async ({ tx }) => ({
     findings: (await missingPrivileges(tx)).map(({ missing, grantee }) =>
-      error(
-        `User ${grantee}, as whom this process connects, lacks ${missing}.`,
-        `GRANT ${missing} TO ${grantee};`,
-      ),
+      error(`User ${grantee} of this connection lacks ${missing}.`, `GRANT ${missing} TO ${grantee};`),
     ),
   }),
 };

@@ -5,37 +5,39 @@ import { type FeedSequence, feedSequence, isBehind } from '../store/feed-sequenc
 import { expectedShape } from '../store/health/expected.ts';
 import { findIndexes } from '../store/health/shape.ts';
 import {
-  findCrowded,
+  findDuplicatePending,
   findForeignJobs,
   findUnplacedSignals,
   findWronglyBlocked,
   type SampledConnection,
   sampleConnections,
 } from '../store/health/work.ts';
-import { type Check, error, howMany, named, warning } from './check.ts';
+import { type Check, error, formatCount, formatList, warning } from './check.ts';
 
 const guards = ['idx_sync_jobs_running', 'idx_sync_jobs_connection_type_status'];
 
 const singleFlight: Check = {
   name: 'one job at a time',
   group: 'work',
-  look: async ({ tx }) => {
+  run: async ({ tx }) => {
     const isUnique = (definition: string) => definition.startsWith('CREATE UNIQUE');
-    const there = (await findIndexes(tx)).filter(
+    const present = (await findIndexes(tx)).filter(
       ({ name, broken, definition }) => guards.includes(name) && !broken && isUnique(definition),
     );
-    if (there.length === guards.length) return { findings: [], detail: 'kept so by unique indexes' };
-    const crowded = await findCrowded(tx);
+    if (present.length === guards.length) return { findings: [], detail: 'enforced by unique indexes' };
+    const crowded = await findDuplicatePending(tx);
     const lost = expectedShape.indexes.find(
-      ({ name }) => guards.includes(name) && !there.some((one) => one.name === name),
+      ({ name }) => guards.includes(name) && !present.some((index) => index.name === name),
     );
     return {
       findings: crowded.map(({ connection_id, what }) =>
         error(
           what === 'running'
-            ? `Connection ${connection_id} runs two jobs at once: what they store may be doubled, and one cursor overwrites the other.`
-            : `Connection ${connection_id} has two ${what} jobs waiting or running.`,
-          `syncline connections cancel ${connection_id}; then create ${lost?.name ?? 'the unique indexes'} again`,
+            ? `Connection ${connection_id} runs two jobs in parallel: signals may be stored twice, and ` +
+                'one cursor overwrites the other.'
+            : `Connection ${connection_id} has two ${what} jobs queued or running.`,
+          `syncline connections cancel ${connection_id}; then create ` +
+            `${lost?.name ?? 'the unique indexes'} again`,
         ),
       ),
     };
@@ -45,13 +47,14 @@ const singleFlight: Check = {
 const blocked: Check = {
   name: 'flags: blocked',
   group: 'work',
-  look: async ({ tx }) => {
+  run: async ({ tx }) => {
     const ids = await findWronglyBlocked(tx);
     if (ids.length === 0) return { findings: [] };
     return {
       findings: [
         error(
-          `Jobs of ${howMany(ids.length, 'connection')} are marked as blocked though nothing is in their way, so that nobody claims them: ${named(ids)}. Somebody ended a job with triggers switched off.`,
+          `Jobs of ${formatCount(ids.length, 'connection')} are marked as blocked without a blocking ` +
+            `job, so no executor claims them: ${formatList(ids)}. A job was ended with triggers disabled.`,
           `SELECT unblock_siblings(ARRAY[${ids
             .slice(0, 100)
             .map((id) => `'${id}'`)
@@ -65,37 +68,42 @@ const blocked: Check = {
 const owners: Check = {
   name: 'owners of jobs',
   group: 'work',
-  look: async ({ tx }) => {
+  run: async ({ tx }) => {
     const ids = await findForeignJobs(tx);
     if (ids.length === 0) return { findings: [] };
     return {
       findings: [
         warning(
-          `${howMany(ids.length, 'job has', 'jobs have')} a tenant_id or provider_slug that is not that of the connection: ${named(ids)}. The claim that finds such a job sets both to the connection's before it runs.`,
-          'Fix the program that inserts these jobs: tenant_id and provider_slug must be copied from the connection.',
+          `${formatCount(ids.length, 'job has', 'jobs have')} a tenant_id or provider_slug that differs ` +
+            `from the connection's: ${formatList(ids)}. A claim sets both to the connection's values ` +
+            'before the run.',
+          'Fix the program that inserts these jobs: tenant_id and provider_slug must be copied from the ' +
+            'connection.',
         ),
       ],
     };
   },
 };
 
-const looked = ({ connections, isWhole }: Awaited<ReturnType<typeof sampleConnections>>) =>
-  isWhole ? 'all connections were looked at' : `a sample of ${connections.length} connections was looked at`;
+const sampleDetail = ({ connections, isWhole }: Awaited<ReturnType<typeof sampleConnections>>) =>
+  isWhole ? 'all connections checked' : `a sample of ${connections.length} connections checked`;
 
 const waiting: Check = {
   name: 'flags: waits_for_job',
   group: 'work',
-  look: async ({ tx }) => {
+  run: async ({ tx }) => {
     const sample = await sampleConnections(tx);
     const ids = sample.connections.filter(({ waits_in_vain }) => waits_in_vain).map(({ id }) => id);
     return {
-      detail: looked(sample),
+      detail: sampleDetail(sample),
       findings:
         ids.length === 0
           ? []
           : [
               error(
-                `${howMany(ids.length, 'connection waits', 'connections wait', Number.POSITIVE_INFINITY)} for a job that is not there, so that no scheduler places them: ${named(ids, Number.POSITIVE_INFINITY)}.`,
+                `${formatCount(ids.length, 'connection waits', 'connections wait', Number.POSITIVE_INFINITY)} ` +
+                  `for a job that does not exist, so no scheduler places them: ` +
+                  `${formatList(ids, Number.POSITIVE_INFINITY)}.`,
                 `UPDATE connections SET waits_for_job = false WHERE id IN (${ids
                   .slice(0, 100)
                   .map((id) => `'${id}'`)
@@ -109,50 +117,55 @@ const waiting: Check = {
 const metadata: Check = {
   name: 'metadata.sync',
   group: 'work',
-  look: async ({ tx, config }) => {
+  run: async ({ tx, config }) => {
     const sample = await sampleConnections(tx);
-    const wrong = sample.connections.flatMap((connection) => {
-      const fields = wrongFields(connection, config.scheduler);
+    const invalid = sample.connections.flatMap((connection) => {
+      const fields = invalidFields(connection, config.scheduler);
       return fields.length > 0 ? [`${connection.id} (${fields.join(', ')})`] : [];
     });
     return {
-      detail: looked(sample),
+      detail: sampleDetail(sample),
       findings:
-        wrong.length === 0
+        invalid.length === 0
           ? []
           : [
               warning(
-                `${howMany(wrong.length, 'connection has', 'connections have', Number.POSITIVE_INFINITY)} fields in metadata.sync that count as absent: ${named(wrong, Number.POSITIVE_INFINITY)}.`,
-                'They are mended when the connection is next placed. Find out who writes them: `syncline connections show <id>`.',
+                `${formatCount(invalid.length, 'connection has', 'connections have', Number.POSITIVE_INFINITY)} ` +
+                  `fields in metadata.sync that count as absent: ` +
+                  `${formatList(invalid, Number.POSITIVE_INFINITY)}.`,
+                'The next placement corrects them. Find the program that writes them: `syncline ' +
+                  'connections show <id>`.',
               ),
             ],
     };
   },
 };
 
-/** The names of wrong fields. Not their values: anybody may have written anything there. */
-function wrongFields(row: SampledConnection, bounds: Parameters<typeof readSyncMetadata>[1]): string[] {
-  const isWrong = (type: string | null) => type !== null && type !== 'null' && type !== 'object';
-  if (isWrong(row.metadata_type)) return ['metadata'];
-  if (isWrong(row.sync_type)) return ['metadata.sync'];
+/** Names of invalid fields, without their values, which may hold secrets. */
+function invalidFields(row: SampledConnection, bounds: Parameters<typeof readSyncMetadata>[1]): string[] {
+  const isInvalid = (type: string | null) => type !== null && type !== 'null' && type !== 'object';
+  if (isInvalid(row.metadata_type)) return ['metadata'];
+  if (isInvalid(row.sync_type)) return ['metadata.sync'];
   return readSyncMetadata(row.fields ?? {}, bounds).invalid.map(({ field }) => field);
 }
 
-/** `next_run_at` and job times that no rule of the schedule can have written: those connections and jobs do not run. */
+/** `next_run_at` and job times beyond the limits of the schedule: these connections and jobs do not run. */
 const tooFarAhead: Check = {
   name: 'times too far ahead',
   group: 'work',
-  look: async ({ tx, now, config }) => {
+  run: async ({ tx, now, config }) => {
     const limits = aheadLimitsOf(config);
     const connections = await connectionsAhead(tx, now, limits);
     const jobs = await jobsAhead(tx, now, limits);
-    const why = 'a process with a wrong clock wrote them, or they were placed by a longer interval';
+    const why = 'a process with a wrong clock wrote them, or they were placed with a longer interval';
     return {
       findings: [
         ...(connections.count > 0
           ? [
               error(
-                `${ahead(connections, 'active connection has', 'active connections have')} a next_run_at further ahead than their interval and jitter allow, ${until(connections)}: ${why}. No scheduler places them.`,
+                `${countAhead(connections, 'active connection has', 'active connections have')} a ` +
+                  `next_run_at further ahead than their interval and jitter allow, ${until(connections)}: ` +
+                  `${why}. No scheduler places them.`,
                 'syncline schedule repair --dry-run; syncline schedule repair',
               ),
             ]
@@ -160,7 +173,9 @@ const tooFarAhead: Check = {
         ...(jobs.count > 0
           ? [
               error(
-                `${ahead(jobs, 'queued job has', 'queued jobs have')} a scheduled_at or retry_after further ahead than interval, jitter and the longest backoff allow, ${until(jobs)}: ${why}. No executor claims them.`,
+                `${countAhead(jobs, 'queued job has', 'queued jobs have')} a scheduled_at or retry_after ` +
+                  `further ahead than interval, jitter and the longest backoff allow, ${until(jobs)}: ` +
+                  `${why}. No executor claims them.`,
                 'syncline schedule repair --dry-run; syncline schedule repair',
               ),
             ]
@@ -170,8 +185,8 @@ const tooFarAhead: Check = {
   },
 };
 
-const ahead = ({ count, atLeast }: Ahead, one: string, many: string) =>
-  `${atLeast ? 'At least ' : ''}${howMany(count, one, many, Number.POSITIVE_INFINITY)}`;
+const countAhead = ({ count, atLeast }: Ahead, singular: string, plural: string) =>
+  `${atLeast ? 'At least ' : ''}${formatCount(count, singular, plural, Number.POSITIVE_INFINITY)}`;
 
 const until = ({ until: latest, examples }: Ahead) =>
   `${latest ? `up to ${latest.toISOString()} ` : ''}(such as ${examples.join(', ')})`;
@@ -179,19 +194,20 @@ const until = ({ until: latest, examples }: Ahead) =>
 const feed: Check = {
   name: 'feed',
   group: 'work',
-  look: async ({ tx }) => {
+  run: async ({ tx }) => {
     const { looked: newest, unplaced } = await findUnplacedSignals(tx);
     const sequence = await feedSequence(tx);
     return {
-      detail: `the newest ${newest} signals were looked at`,
+      detail: `newest ${newest} signals checked`,
       findings: [
         ...(isBehind(sequence) ? [sequenceBehind(sequence)] : []),
         ...(unplaced === 0
           ? []
           : [
               error(
-                `${unplaced} of the newest ${newest} signals have no place in the feed: no reader of the feed gets them.`,
-                `Look at "triggers" (enter_feed, give_position); then: INSERT INTO feed (batch) SELECT DISTINCT s.batch FROM signals s WHERE NOT EXISTS (SELECT FROM feed f WHERE f.batch = s.batch); UPDATE feed SET position = nextval('feed_position') WHERE position IS NULL;`,
+                `${unplaced} of the newest ${newest} signals have no position in the feed: no feed ` +
+                  'reader receives them.',
+                `See "triggers" (enter_feed, give_position); then: INSERT INTO feed (batch) SELECT DISTINCT s.batch FROM signals s WHERE NOT EXISTS (SELECT FROM feed f WHERE f.batch = s.batch); UPDATE feed SET position = nextval('feed_position') WHERE position IS NULL;`,
               ),
             ]),
       ],
@@ -201,7 +217,8 @@ const feed: Check = {
 
 const sequenceBehind = ({ highest, lastAssigned }: FeedSequence) =>
   error(
-    `The feed sequence is at ${lastAssigned}, behind ${highest}, the highest stored position: the database was restored or copied without its sequences.`,
+    `The feed sequence is at ${lastAssigned}, behind ${highest}, the highest stored position: the ` +
+      'database was restored or copied without its sequences.',
     'syncline doctor --fix',
   );
 

@@ -17,18 +17,16 @@ import { consumerName } from './feed.ts';
 import { placeAtStart } from './proof.ts';
 import type { FeedReader } from './reader.ts';
 
-/** A named reader of the feed, and how far it has come. */
 export interface Consumer {
   name: string;
-  /** Undefined: it is the operator's. */
+  /** Undefined: an operator's consumer. */
   tenantId: string | undefined;
-  /** A cursor of the feed. */
+  /** A feed cursor. */
   after: string;
   createdAt: Date;
   movedAt: Date;
 }
 
-/** The named readers of a tenant's feed, or of the operator's. */
 export function createConsumers({
   db,
   who,
@@ -57,9 +55,9 @@ export function createConsumers({
   return {
     get: existing,
 
-    /** By their names. */
-    async list({ cursor, limit: wanted }: PageRequest = {}): Promise<Page<Consumer>> {
-      const limit = pageLimit(wanted);
+    /** Ordered by name. */
+    async list({ cursor, limit: requestedLimit }: PageRequest = {}): Promise<Page<Consumer>> {
+      const limit = pageLimit(requestedLimit);
       const after = keyOf('consumers', cursor, [/^[^\0]+$/])?.[0];
       const rows = await listConsumers(db, after, limit + 1);
       return mapPage(
@@ -69,10 +67,10 @@ export function createConsumers({
     },
 
     /**
-     * Sets how far a consumer has come, and makes it if it is new. `after` is a cursor of the feed, `beginning` or `latest`.
-     * Only leaps by name are recorded: a reader that acknowledges what it read does so all the time.
+     * `after`: a feed cursor, `beginning` or `latest`. Creates the consumer if needed. Only moves by name are
+     * audited: readers acknowledge cursors continuously.
      */
-    async move(name: string, after: string, doer: AuditNote = {}): Promise<Consumer> {
+    async move(name: string, after: string, auditNote: AuditNote = {}): Promise<Consumer> {
       const cursor = await cursorAt(after);
       const now = await db.now();
       await db.transaction(async (tx) => {
@@ -82,18 +80,18 @@ export function createConsumers({
             tx,
             now,
             { tenantId: who.tenantId ?? null, kind: 'consumer.moved', detail: { consumer: name, after } },
-            doer,
+            auditNote,
           );
       });
       return existing(name);
     },
 
-    async remove(name: string, doer: AuditNote = {}): Promise<void> {
+    async remove(name: string, auditNote: AuditNote = {}): Promise<void> {
       await db.transaction(async (tx) => {
         if (!(await deleteConsumer(tx, key(name)))) throw notFound(`consumer "${name}"`);
         const detail = { consumer: name };
         const tenantId = who.tenantId ?? null;
-        await record(tx, await db.now(), { tenantId, kind: 'consumer.deleted', detail }, doer);
+        await record(tx, await db.now(), { tenantId, kind: 'consumer.deleted', detail }, auditNote);
       });
     },
   };

@@ -15,15 +15,18 @@ import type { FeedItem, FeedReader, Outlook } from './reader.ts';
 import { checkedFilter, type SignalsFilter, type StoredSignal, toSignal } from './signals.ts';
 import type { FeedWatch, Waited } from './watch.ts';
 
-/** A signal of the feed, and the place behind it. */
 export interface FeedSignal extends StoredSignal {
+  /** Continues after this signal. */
   cursor: string;
 }
 
 export interface FeedOptions extends SignalsFilter {
-  /** A cursor of the feed, `beginning` or `latest`; the beginning unless given. A consumer goes on where it stands. */
+  /**
+   * A feed cursor, `beginning` or `latest`. Default: the consumer's cursor, else `beginning`. `feed()`
+   * ignores it for an existing consumer.
+   */
   after?: string | undefined;
-  /** The name under which it is remembered how far has been read. */
+  /** The cursor is stored under this name. */
   consumer?: string | undefined;
   signal?: AbortSignal | undefined;
 }
@@ -31,24 +34,25 @@ export interface FeedOptions extends SignalsFilter {
 export interface FeedRead extends FeedOptions {
   /** 1 to 100. */
   limit?: number | undefined;
-  /** What the page may hold in bytes, up to 8 MB. One signal is always read, however large. */
+  /** Page size limit, up to 8 MB. At least one signal is returned, whatever its size. */
   maxBytes?: number | undefined;
-  /** Whether payloads are read; they are unless this is false. */
+  /** False: omit payloads. */
   payload?: boolean | undefined;
   waitMs?: number | undefined;
 }
 
-/** Runs around every read of a page, for callers that bound how many are in memory at a time. */
-type Look = <Found extends { items: readonly unknown[] }>(advance: () => Promise<Found>) => Promise<Found>;
+/** For callers that bound the pages in memory. */
+type PageReadWrapper = <Found extends { items: readonly unknown[] }>(
+  advance: () => Promise<Found>,
+) => Promise<Found>;
 
-/** How often a feed looks at a transaction that is just committing: milliseconds are enough for one. */
-const committingMs = 20;
-/** The longest that a request waits for signals; longer ones are cut by proxies. */
+/** Poll interval while a transaction is committing. */
+const committingPollMs = 20;
+/** Proxies cut longer requests. */
 const maxWaitMs = 30_000;
-/** Steps of one read: enough to pass 1,000 commits that have nothing for this reader. */
+/** Steps per read; enough to skip 1,000 commits without matching signals. */
 const maxSteps = 20;
-/** How often a reader that waits looks by itself, should it not be woken. */
-const restMs = 10_000;
+const idlePollMs = 10_000;
 
 export interface FeedContext {
   db: Database;
@@ -59,7 +63,6 @@ export interface FeedContext {
   json: ReadJson;
 }
 
-/** Signals in the order of commits, each once. */
 export function createFeed({ db, ports, who, reader, watch, json }: FeedContext) {
   async function placeAfter(after: string | undefined): Promise<FeedPlace> {
     if (after === 'latest') return reader.latest(db);
@@ -74,15 +77,14 @@ export function createFeed({ db, ports, who, reader, watch, json }: FeedContext)
     limit: number;
     payload?: boolean | undefined;
     maxBytes?: number | undefined;
-    /** It was to begin wherever the feed does, and nothing has been handed out yet. */
+    /** Started at `beginning`, and nothing has been delivered yet. */
     fromBeginning: boolean;
   }
 
-  /** Reads on until there is something, the end is reached or as many steps were taken as one read may take. */
-  async function advance(from: FeedPlace, { scope, fromBeginning, payload = true, ...wanted }: Reading) {
+  async function advance(from: FeedPlace, { scope, fromBeginning, payload = true, ...page }: Reading) {
     let place = from;
     for (let steps = 1; ; steps++) {
-      const step = await reader.step(scope, place, { ...wanted, payload }).catch((error: unknown) => {
+      const step = await reader.step(scope, place, { ...page, payload }).catch((error: unknown) => {
         if (fromBeginning && isExpired(error) && steps < maxSteps) return undefined;
         throw error;
       });
@@ -91,38 +93,34 @@ export function createFeed({ db, ports, who, reader, watch, json }: FeedContext)
         place = next;
         if (items.length > 0 || outlook !== 'more' || steps === maxSteps) return { items, place, outlook };
       } else {
-        // The beginning names no place that could have expired: while old signals are deleted, it moves on.
+        // `beginning` cannot expire: follow the start of the feed.
         place = await startPlace();
       }
     }
   }
 
   return {
-    /**
-     * What comes next in the feed: signals in the order in which their transactions committed, each once. Waits up to
-     * `waitMs` if there is nothing yet. `nextCursor` is where to go on, also when nothing came. A consumer's place is
-     * read, not moved: move it when what was read has been dealt with.
-     */
+    /** The next page in commit order. Does not move a consumer: move it after processing the signals. */
     async read(
       options: FeedRead = {},
-      look: Look = (advance) => advance(),
+      wrapRead: PageReadWrapper = (advance) => advance(),
     ): Promise<{ items: FeedSignal[]; nextCursor: string }> {
       const {
         after,
         consumer,
         signal,
-        limit: wanted,
+        limit: requestedLimit,
         waitMs = 0,
         tenantId,
         payload,
         maxBytes,
-        ...given
+        ...filters
       } = options;
       if (maxBytes !== undefined) requireWhole('maxBytes', maxBytes, 1, maxPageBytes);
-      const limit = pageLimit(wanted);
+      const limit = pageLimit(requestedLimit);
       requireWhole('waitMs', waitMs, 0, maxWaitMs);
       const scope = db.scopedTo(tenantId);
-      const filter = checkedFilter(given);
+      const filter = checkedFilter(filters);
       const stored = consumer === undefined ? undefined : await findConsumer(scope, consumerName(consumer));
       const endMs = ports.monotonicMs() + waitMs;
       const start = after ?? stored?.after;
@@ -131,58 +129,61 @@ export function createFeed({ db, ports, who, reader, watch, json }: FeedContext)
       let known = 0;
       for (;;) {
         const from = place;
-        const found = await look(() => advance(from, reading));
+        const found = await wrapRead(() => advance(from, reading));
         place = found.place;
         const leftMs = endMs - ports.monotonicMs();
         if (found.items.length > 0 || leftMs <= 0 || signal?.aborted)
-          return { items: found.items.map((item) => toFed(item, json)), nextCursor: feedCursor(place) };
+          return {
+            items: found.items.map((item) => toFeedSignal(item, json)),
+            nextCursor: feedCursor(place),
+          };
         known = await pause(found.outlook, { beyond: place.position, known }, leftMs, signal);
       }
     },
 
     /**
-     * Every signal in the order of commits, for ever, until the signal aborts or the loop is left. With a consumer it is
-     * remembered how far has been read: a signal counts as dealt with when the next one is asked for, so after a crash
-     * only the one in hand comes again. Whoever begins to read under a name takes it over from who read before.
+     * Yields signals in commit order until `signal` aborts or the loop is left. With a consumer, the cursor
+     * is saved when the next signal is requested, so a crash repeats only the current one. Starting a
+     * consumer under an existing name takes it over.
      */
     async *feed({ tenant, ...options }: FeedOptions & { tenant?: string } = {}): AsyncGenerator<FeedSignal> {
-      const { after, consumer, signal, tenantId = tenant, ...given } = options;
+      const { after, consumer, signal, tenantId = tenant, ...filters } = options;
       const scope = db.scopedTo(tenantId);
-      const filter = checkedFilter(given);
+      const filter = checkedFilter(filters);
       const place = await placeAfter(after);
-      const save = consumer === undefined ? undefined : await savesAs(consumerName(consumer), place);
-      let current = save ? feedPlace(save.after) : place;
-      let fromBeginning = isBeginning(after) && (save?.isNew ?? true);
+      const taken = consumer === undefined ? undefined : await takeOver(consumerName(consumer), place);
+      let current = taken ? feedPlace(taken.after) : place;
+      let fromBeginning = isBeginning(after) && (taken?.isNew ?? true);
       let known = 0;
       while (!signal?.aborted) {
         const reading = { scope, filter, limit: 100, fromBeginning };
         const { items, place: next, outlook } = await advance(current, reading);
         if (items.length > 0 || outlook !== 'committing') fromBeginning = false;
         for (const item of items) {
-          yield toFed(item, json);
-          await save?.to(item.place);
+          yield toFeedSignal(item, json);
+          await taken?.save(item.place);
         }
-        // What came behind the last one, and was for others, is dealt with, too.
+        // Also save positions after the last item that the filter excluded.
         const saved = items.at(-1)?.place ?? current;
-        if (feedCursor(next) !== feedCursor(saved)) await save?.to(next);
+        if (feedCursor(next) !== feedCursor(saved)) await taken?.save(next);
         current = next;
         if (items.length === 0)
-          known = await pause(outlook, { beyond: current.position, known }, restMs, signal);
+          known = await pause(outlook, { beyond: current.position, known }, idlePollMs, signal);
       }
 
-      async function savesAs(name: string, start: FeedPlace) {
+      async function takeOver(name: string, start: FeedPlace) {
         const id = ports.newId();
         const key = { tenantId: tenantId ?? who.tenantId, name };
         const now = () => new Date(ports.now());
         return {
           ...(await takeConsumer(db, now(), key, id, feedCursor(start))),
-          async to(reached: FeedPlace): Promise<void> {
+          async save(reached: FeedPlace): Promise<void> {
             if (!(await advanceConsumer(db, now(), key, id, feedCursor(reached))))
               throw new SynclineError(
                 'CONFLICT',
-                `Consumer "${name}" is read or was moved by somebody else.`,
+                `Consumer "${name}" was taken over by another reader, or was moved.`,
                 {
-                  hint: 'Run one reader under a name at a time.',
+                  hint: 'Run one reader per consumer name.',
                 },
               );
           },
@@ -198,7 +199,7 @@ export function createFeed({ db, ports, who, reader, watch, json }: FeedContext)
     signal: AbortSignal | undefined,
   ): Promise<number> {
     if (outlook === 'end') return watch.wait(waited, ms, signal);
-    if (outlook === 'committing') await ports.sleep(Math.min(ms, committingMs), signal ?? never);
+    if (outlook === 'committing') await ports.sleep(Math.min(ms, committingPollMs), signal ?? never);
     return waited.known;
   }
 }
@@ -215,6 +216,6 @@ export function consumerName(name: string): string {
   return name;
 }
 
-function toFed({ row, place }: FeedItem, json: ReadJson): FeedSignal {
+function toFeedSignal({ row, place }: FeedItem, json: ReadJson): FeedSignal {
   return { ...toSignal(row, json), cursor: feedCursor(place) };
 }

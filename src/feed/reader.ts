@@ -1,34 +1,32 @@
 import type { Database } from '../store/database.ts';
 import {
   type Batch,
-  type FeedLook,
   type FeedPage,
   type FeedPlace,
   type FeedRow,
-  lookAtFeed,
+  type FeedSnapshot,
   positionFromEnd,
+  readFeedSnapshot,
   signalsOfBatches,
   startOfFeed,
 } from '../store/feed.ts';
 import { deleted, placeAtStart, proofOf, verified } from './proof.ts';
 
-/** Batches looked at in one step. */
 const batchesPerStep = 50;
-/** How far `latest` looks back for a transaction that is still committing: they pass in half a second at 2,000 a second. */
-const batchesLookedBack = 1000;
+/** How far `latest` looks back for a committing transaction: half a second at 2,000 commits a second. */
+const latestLookBack = 1000;
 
-/** `more` may be read at once; `committing`: a transaction is just ending, look again in a moment; `end`: wait. */
+/** `more`: read on. `committing`: a gap may still be filled, poll soon. `end`: wait for new positions. */
 export type Outlook = 'more' | 'committing' | 'end';
 
-/** A signal, and the place behind it. */
 export interface FeedItem {
   row: FeedRow;
+  /** Continues after this signal. */
   place: FeedPlace;
 }
 
 export interface Step {
   items: FeedItem[];
-  /** Where the next step goes on. */
   next: FeedPlace;
   outlook: Outlook;
 }
@@ -36,63 +34,60 @@ export interface Step {
 export type FeedReader = ReturnType<typeof createFeedReader>;
 
 /**
- * Reads the feed in the order of commits, and never past a place where something may still appear.
+ * Reads the feed in commit order, and stops at gaps that may still be filled.
  *
- * Positions are given while a transaction commits, so one that is missing belongs to a transaction that is committing at
- * this moment, or to one that failed while it did, or to nobody (Postgres skips some after a crash). It is waited for
- * until every transaction that had begun when it was first missed has ended: if it is not there then, it never will be.
+ * A transaction gets its position while it commits. A missing position belongs to a committing transaction,
+ * to one that failed, or to none (sequences skip values after a crash). The reader waits until all
+ * transactions that were running when the gap was first seen have ended; a gap that remains is permanent.
  */
 export function createFeedReader() {
   /**
-   * By the batch behind some missing positions: everything that had begun when they were missed is below this. Not by position: after a
-   * restore other transactions have the same ones.
+   * Transaction id bound when a gap was first seen, by the batch after it. Not by position: positions are
+   * reused after a restore.
    */
-  const missed = new Map<string, bigint>();
+  const gaps = new Map<string, bigint>();
 
-  function readable(from: number, { batches, begunBelow, allEndedBelow }: FeedLook): Batch[] {
+  function readable(from: number, { batches, begunBelow, allEndedBelow }: FeedSnapshot): Batch[] {
     let expected = from;
     for (const [i, { position, batch }] of batches.entries()) {
       if (position > expected) {
-        const before = missed.get(batch) ?? begunBelow;
-        // Transaction ids start lower on a server that was restored from a dump.
-        const begun = before < begunBelow ? before : begunBelow;
-        missed.set(batch, begun);
+        const firstSeen = gaps.get(batch) ?? begunBelow;
+        // Transaction ids are lower on a server restored from a dump.
+        const begun = firstSeen < begunBelow ? firstSeen : begunBelow;
+        gaps.set(batch, begun);
         if (allEndedBelow < begun) return batches.slice(0, i);
       }
-      // Of batches below the start of the feed none is waited for.
+      // Gaps below the start of the feed do not matter.
       expected = Math.max(expected, position + 1);
     }
     return batches;
   }
 
-  /** Many readers at different places may each have missed some; what is far behind all of them is not needed again. */
-  function forget(): void {
-    if (missed.size <= maxMissed) return;
-    for (const batch of [...missed.keys()].slice(0, missed.size - maxMissed)) missed.delete(batch);
+  /** A dropped gap is only waited for again. */
+  function trimGaps(): void {
+    if (gaps.size <= maxGaps) return;
+    for (const batch of [...gaps.keys()].slice(0, gaps.size - maxGaps)) gaps.delete(batch);
   }
 
   return {
-    /**
-     * Behind what can be seen, but before a transaction that may still commit: whoever begins here is handed some signals that
-     * were there before, rather than none of one that comes later.
-     */
+    /** Before any committing transaction: a reader may get a few earlier signals, but misses no later one. */
     async latest(db: Database): Promise<FeedPlace> {
-      const from = (await positionFromEnd(db, batchesLookedBack)) ?? 0;
-      const look = await lookAtFeed(db, { from, reached: from, limit: batchesLookedBack });
+      const from = (await positionFromEnd(db, latestLookBack)) ?? 0;
+      const look = await readFeedSnapshot(db, { from, reached: from, limit: latestLookBack });
       const { start } = look;
       const last = readable(Math.max(from, start.position + 1), look).at(-1);
-      forget();
+      trimGaps();
       return last && last.position > start.position
         ? { position: last.position, proof: proofOf(last.batch, start.epoch) }
         : placeAtStart(start);
     },
 
-    async step(db: Database, given: FeedPlace, wanted: Omit<FeedPage, 'within'>): Promise<Step> {
-      const from = given.within ? given.position : given.position + 1;
-      const look = await lookAtFeed(db, { from, reached: given.position, limit: batchesPerStep });
-      const place = verified(given, look);
+    async step(db: Database, after: FeedPlace, page: Omit<FeedPage, 'within'>): Promise<Step> {
+      const from = after.within ? after.position : after.position + 1;
+      const look = await readFeedSnapshot(db, { from, reached: after.position, limit: batchesPerStep });
+      const place = verified(after, look);
       const batches = readable(from, look);
-      forget();
+      trimGaps();
       const outlook: Outlook =
         batches.length < look.batches.length
           ? 'committing'
@@ -101,8 +96,8 @@ export function createFeedReader() {
             : 'end';
       const [first, last] = [batches[0], batches.at(-1)];
       if (!first || !last) return { items: [], next: place, outlook };
-      const rows = await signalsOfBatches(db, batches, { ...wanted, within: place.within });
-      // They may have been deleted since they were looked at: then what was just read is not all there was.
+      const rows = await signalsOfBatches(db, batches, { ...page, within: place.within });
+      // The janitor may have deleted some meanwhile.
       if (first.position <= (await startOfFeed(db)).position) throw deleted();
       const { epoch } = look.start;
       const proofs = new Map(batches.map(({ position, batch }) => [position, proofOf(batch, epoch)]));
@@ -115,9 +110,9 @@ export function createFeedReader() {
   };
 }
 
-const maxMissed = 1000;
+const maxGaps = 1000;
 
-/** Within its batch only where more of that follows: whoever has read all of it misses nothing when it is deleted. */
+/** `within` only if more of the batch follows. */
 function placeBehind({ position, next_position, tenant_id: tenantId, id }: FeedRow): FeedPlace {
   return next_position === position ? { position, within: { tenantId, id } } : { position };
 }

@@ -25,20 +25,19 @@ import {
 import { notFound, requireUuid } from '../values/arguments.ts';
 import type { ReadJson } from '../values/stored-json.ts';
 
-/** A signal as it was stored. */
 export interface StoredSignal {
   id: string;
   tenantId: string;
   provider: string;
   connectionId: string;
-  /** What the provider calls its connection. */
+  /** The connection's external id. */
   connectionName: string | undefined;
   /** The job whose run stored it. */
   jobId: string | undefined;
   kind: string;
   occurredAt: Date;
   receivedAt: Date;
-  /** Undefined in lists that were asked for without payloads. */
+  /** Undefined in lists without payloads. */
   payload: unknown;
   dedupeKey: string | undefined;
 }
@@ -52,25 +51,25 @@ export interface SignalsFilter {
 
 export interface ListedSignals extends SignalsFilter, PageRequest {
   jobId?: string | undefined;
-  /** Made (by their ids) at or after, and before. */
+  /** Inclusive; compares the creation time in the id. */
   since?: Date | undefined;
+  /** Exclusive. */
   until?: Date | undefined;
-  /** Whether payloads are wanted; they are unless this is false. */
+  /** False: omit payloads. */
   payload?: boolean | undefined;
 }
 
-/** Signals that are there. Those that come are handed out by the feed. */
 export function createSignals({ db, json }: { db: Database; json: ReadJson }) {
   return {
-    /** The newest first. */
+    /** Newest first. */
     async list({
       cursor,
-      limit: wanted,
+      limit: requestedLimit,
       payload = true,
-      ...given
+      ...filters
     }: ListedSignals = {}): Promise<Page<StoredSignal>> {
-      const limit = pageLimit(wanted);
-      const filter = checkedFilter(given);
+      const limit = pageLimit(requestedLimit);
+      const filter = checkedFilter(filters);
       const page: Page<SignalRow> = await (filter.connectionId === undefined
         ? byId()
         : byConnection(filter.connectionId));
@@ -132,7 +131,6 @@ export function toSignal(row: SignalRow, json: ReadJson): StoredSignal {
   };
 }
 
-/** What a caller asked for, checked. */
 export function checkedFilter({ since, until, ...filter }: Omit<ListedSignals, 'payload'>): SignalFilter {
   if (filter.tenantId !== undefined) requireUuid('tenantId', filter.tenantId);
   if (filter.connectionId !== undefined) requireUuid('connection', filter.connectionId);

@@ -2,17 +2,17 @@ import { OpenAPIHono } from '@hono/zod-openapi';
 import { dashboardRoutes } from './assets.ts';
 import { requireCaller } from './auth.ts';
 import { readBody } from './body.ts';
-import { createRoom } from './body-budget.ts';
+import { createBodyBudget } from './body-budget.ts';
 import { createClientAddress } from './client-address.ts';
 import { callbackPath, consentPath } from './consent-cookies.ts';
 import { type App, type AppOptions, type HttpEnv, limitsOf } from './context.ts';
 import {
-  answerInSlot,
-  locateClient,
   requireHost,
   requireReadableUrl,
   secureAndLocate,
+  setClientAddress,
   shedLoad,
+  withRequestSlot,
 } from './guard.ts';
 import { createCredentials } from './key-cache.ts';
 import { boundResponses } from './large-responses.ts';
@@ -21,7 +21,7 @@ import { loopDelayMs } from './loop-delay.ts';
 import { openApiRoute } from './openapi.ts';
 import { Problem, toProblem } from './problem.ts';
 import { createRefusalPause } from './refusal-pause.ts';
-import { notingRefusals, recordRefusals } from './refusals.ts';
+import { recordingRefusals, recordRefusals } from './refusals.ts';
 import { createSlots } from './request-limit.ts';
 import { createResponseMemory } from './response-memory.ts';
 import { auditRoutes } from './routes/audit.ts';
@@ -49,28 +49,31 @@ import { deliveryRoute, webhookRoutes } from './routes/webhooks.ts';
 import { refuseInvalid } from './validation.ts';
 import { createViews } from './views.ts';
 
-/** The whole service as one app: the API under /v1, what describes it, probes, and the dashboard. */
 export function createApp(options: AppOptions): App {
   const { syncline, log, version, metrics, dashboard, localLogin, signal, authenticate } = options;
   const { access } = syncline;
   const limits = { ...limitsOf(syncline.config.server), ...options.limits };
   const { perAddress } = limits;
-  const inSlot = answerInSlot({
-    callers: createSlots({ total: limits.requests, of: 'requests' }),
-    visitors: createSlots({ total: limits.visitors, perHolder: perAddress, of: 'requests without a key' }),
+  const inSlot = withRequestSlot({
+    callers: createSlots({ total: limits.requests, resource: 'requests' }),
+    visitors: createSlots({
+      total: limits.visitors,
+      perHolder: perAddress,
+      resource: 'requests without a key',
+    }),
   });
   const streams = createSlots({
     total: limits.streams,
     perHolder: limits.streamsPerCaller,
-    of: 'live streams and long polls',
+    resource: 'live streams and long polls',
   });
   const refusals = options.refusals ?? recordRefusals(access, log, signal);
-  const credentials = notingRefusals(createCredentials(access), refusals);
+  const credentials = recordingRefusals(createCredentials(access), refusals);
   const viewOf = createViews(syncline);
   const asCaller = requireCaller({ viewOf, credentials, authenticate });
   const bodies = {
-    room: createRoom(limits.bodiesBytes),
-    slots: createSlots({ total: limits.bodies, perHolder: perAddress, of: 'incomplete bodies' }),
+    budget: createBodyBudget(limits.bodiesBytes),
+    slots: createSlots({ total: limits.bodies, perHolder: perAddress, resource: 'incomplete bodies' }),
   };
   const withBody = readBody({ maxBytes: limits.bodyBytes, maxMs: limits.bodyMs }, bodies);
   const withForm = readBody({ maxBytes: limits.formBytes, maxMs: limits.bodyMs }, bodies);
@@ -85,14 +88,14 @@ export function createApp(options: AppOptions): App {
   app.use('*', secureAndLocate(options.basePath));
   if (options.hosts) app.use('*', requireHost(options.hosts));
   app.use('*', requireReadableUrl(limits));
-  // Before everything that refuses or waits: a probe asks about the process, not for a share of it.
+  // Before all limits: health checks must work under overload.
   healthRoutes(app, syncline);
   app.use('*', shedLoad(options.loopDelayMs ?? loopDelayMs, limits.loopDelayMs));
-  app.use('*', locateClient(createClientAddress(syncline.config.server)));
+  app.use('*', setClientAddress(createClientAddress(syncline.config.server)));
 
   loginRoute(app, { syncline, credentials, version, middleware: [withBody, inSlot] });
   if (localLogin) localLoginRoute(app, { access, credentials, localLogin });
-  // Before the connections by id, of which these are none; a person who gives consent has no key.
+  // Before /v1/connections/{id}, which matches too, and before authentication: account owners have no key.
   app.use(consentPath, withForm, inSlot);
   app.use(callbackPath, inSlot);
   consentRoutes(app, syncline);
@@ -101,7 +104,6 @@ export function createApp(options: AppOptions): App {
   openApiRoute(app, version);
   deliveryRoute(app, syncline, limits);
 
-  // From here on everybody is known, and what they may see is all that the handlers get.
   app.use('/v1/*', asCaller, withBody, inSlot, boundResponses(createResponseMemory(limits.responsesBytes)));
   sessionRoutes(app, access, credentials, version);
   tenantRoutes(app);
@@ -113,7 +115,7 @@ export function createApp(options: AppOptions): App {
   authorizeRoute(app, syncline.config.server);
   credentialRoutes(app);
   jobRoutes(app);
-  // Before the signals by id, of which "feed" is none.
+  // Before /v1/signals/{id}, which matches too.
   feedRoutes(app, streams, signal);
   signalRoutes(app);
   consumerRoutes(app);
@@ -131,16 +133,16 @@ export function createApp(options: AppOptions): App {
   refuseOtherMethods(app);
   app.use('*', inSlot);
   if (dashboard !== undefined) dashboardRoutes(app, dashboard);
-  // A handler of its own rather than notFound, which is not asked where the app is mounted in another.
+  // Hono does not call app.notFound in a mounted app.
   app.all('*', (c) => {
-    throw new Problem('NOT_FOUND', `There is no ${c.req.method} ${c.get('path').slice(0, 200)} here.`, {
-      hint: `Everything there is: ${c.get('base')}/openapi.json`,
+    throw new Problem('NOT_FOUND', `There is no route ${c.req.method} ${c.get('path').slice(0, 200)}.`, {
+      hint: `All routes: ${c.get('base')}/openapi.json`,
     });
   });
   return app;
 }
 
-/** A path that is known with a method that is not: says which are. */
+/** Answers 405 with the allowed methods for known paths. */
 function refuseOtherMethods(app: App): void {
   const methods = new Map<string, string[]>();
   for (const definition of app.openAPIRegistry.definitions) {
@@ -152,7 +154,7 @@ function refuseOtherMethods(app: App): void {
   for (const [path, allowed] of methods)
     app.all(path.replaceAll(/\{(.+?)\}/g, ':$1'), (c) => {
       const allow = allowed.join(', ');
-      throw new Problem('INVALID_ARGUMENT', `${c.req.method} is not possible here, only ${allow}.`, {
+      throw new Problem('INVALID_ARGUMENT', `${c.req.method} is not allowed; use ${allow}.`, {
         status: 405,
         headers: { allow },
       });

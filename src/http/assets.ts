@@ -20,12 +20,10 @@ const contentTypes: Record<string, string> = {
   '.txt': 'text/plain; charset=utf-8',
 };
 
-/** What the dashboard routes by itself. Another path is a page only for a browser that asks for one. */
 const clientRoutes = /^\/((connections|jobs)(\/[^/]+)?|signals|system|audit|keys)?\/?$/;
-/** Vite puts a digest of the content into these names, so that what they hold never changes. */
+/** Vite adds a content hash: cache forever. */
 const hashedName = /^assets\/.+-[\w-]{8,}\.\w+$/;
 
-/** Serves the built dashboard: files by their names, and its one page for every route of its own. */
 export function dashboardRoutes(app: App, folder: string): void {
   const files = fileList(folder);
 
@@ -34,15 +32,15 @@ export function dashboardRoutes(app: App, folder: string): void {
     const path = c.get('path');
     const name = path.slice(1);
     if ((await files()).has(name)) return name.endsWith('.html') ? html(c, name) : file(c, name);
-    if (clientRoutes.test(path) || isVisit(c, path)) return html(c, 'index.html');
+    if (clientRoutes.test(path) || isNavigation(c, path)) return html(c, 'index.html');
     return next();
   });
 
   async function file(c: Context<HttpEnv>, name: string) {
     const type = contentTypes[extname(name).toLowerCase()] ?? 'application/octet-stream';
-    const lifetime = hashedName.test(name) ? 'public, max-age=31536000, immutable' : 'no-cache';
+    const cacheControl = hashedName.test(name) ? 'public, max-age=31536000, immutable' : 'no-cache';
     const content = await readFile(join(folder, name));
-    return c.body(new Uint8Array(content), 200, { 'content-type': type, 'cache-control': lifetime });
+    return c.body(new Uint8Array(content), 200, { 'content-type': type, 'cache-control': cacheControl });
   }
 
   async function html(c: Context<HttpEnv>, name: string) {
@@ -53,10 +51,7 @@ export function dashboardRoutes(app: App, folder: string): void {
   }
 }
 
-/**
- * The names of the files in the folder. Only what is listed here is ever read, so that no path, however it is written,
- * leads out of the folder. Listed once; again while there is nothing, because it may be built meanwhile.
- */
+/** Only listed files are served: no path traversal. An empty list is not cached, since a build may follow. */
 function fileList(folder: string): () => Promise<ReadonlySet<string>> {
   let known: ReadonlySet<string> = new Set();
   return async () => {
@@ -71,8 +66,8 @@ function fileList(folder: string): () => Promise<ReadonlySet<string>> {
   };
 }
 
-/** A person went there: an unknown page of the dashboard says so better than a problem document. */
-function isVisit(c: Context<HttpEnv>, path: string): boolean {
+/** Browsers get the dashboard's 404 page instead of a problem document. */
+function isNavigation(c: Context<HttpEnv>, path: string): boolean {
   return (
     !/^\/(v1(\/|$)|assets\/)/.test(path) &&
     extname(path) === '' &&
@@ -89,8 +84,8 @@ function withBase(text: string, base: string): string {
 
 function notBuilt(c: Context<HttpEnv>) {
   const detail = 'The dashboard has not been built.';
-  const hint = 'Run npm run build in the folder of Syncline, and reload this page. The API works without it.';
+  const hint = "Run npm run build in Syncline's folder and reload this page. The API works without it.";
   if (c.req.header('accept')?.includes('text/html'))
-    return c.html(page('No dashboard here yet', [detail, hint]), 503);
+    return c.html(page('Dashboard not built', [detail, hint]), 503);
   throw new Problem('UNAVAILABLE', detail, { hint });
 }

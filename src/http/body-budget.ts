@@ -1,16 +1,15 @@
 import { Problem } from './problem.ts';
 
-/** Room in memory for what comes in: counted by what has come, not by what was announced. */
-export interface Room {
-  /** What is taken through it is given back together. */
-  open(): { take(bytes: number): void; giveBack(): void };
+/** Memory budget for request bodies, by received bytes. */
+export interface BodyBudget {
+  open(): { take(bytes: number): void; release(): void };
 }
 
-/** Deliveries are a few kilobytes. Anybody can send large ones, slowly: those have half of the room, so that the usual ones get in. */
+/** Bodies above this share half of the budget, so slow senders cannot block typical deliveries (a few KB). */
 const largeBytes = 256 * 1024;
 const sizeIfLarge = (bytes: number) => (bytes > largeBytes ? bytes : 0);
 
-export function createRoom(totalBytes: number): Room {
+export function createBodyBudget(totalBytes: number): BodyBudget {
   let taken = 0;
   let takenByLarge = 0;
   return {
@@ -20,7 +19,7 @@ export function createRoom(totalBytes: number): Room {
         take(bytes) {
           const large = takenByLarge - sizeIfLarge(own) + sizeIfLarge(own + bytes);
           if (taken + bytes > totalBytes || large > totalBytes / 2)
-            throw new Problem('TOO_MANY', 'More is being sent than the service can hold at once.', {
+            throw new Problem('TOO_MANY', 'The memory for request bodies is in use.', {
               status: 503,
               headers: { 'retry-after': '5' },
             });
@@ -28,7 +27,7 @@ export function createRoom(totalBytes: number): Room {
           takenByLarge = large;
           own += bytes;
         },
-        giveBack() {
+        release() {
           taken -= own;
           takenByLarge -= sizeIfLarge(own);
           own = 0;

@@ -1,7 +1,7 @@
 import type { Context } from 'hono';
 import { createMiddleware } from 'hono/factory';
 import { findUnstorable } from '../values/unstorable.ts';
-import type { Room } from './body-budget.ts';
+import type { BodyBudget } from './body-budget.ts';
 import type { HttpEnv } from './context.ts';
 import { holderOf } from './guard.ts';
 import { Problem } from './problem.ts';
@@ -10,83 +10,83 @@ import { cut } from './validation.ts';
 
 export interface BodyLimits {
   maxBytes: number;
-  /** For the whole body, from when it is first read: bytes that come one by one do not extend it. */
+  /** Timeout for the whole body; chunks do not extend it. */
   maxMs: number;
 }
 
 /**
- * Reads the body once, strictly, before anything looks at it: not more than `maxBytes`, valid UTF-8, valid JSON, and
- * nothing in it that Postgres would refuse. No body counts as an empty object, so that what is missing gets named.
+ * Checks size, time, UTF-8, JSON and text that Postgres rejects. An empty body counts as `{}`, so that
+ * validation names the missing fields.
  */
-export function readBody(limits: BodyLimits, { room, slots }: { room: Room; slots: Slots }) {
+export function readBody(limits: BodyLimits, { budget, slots }: { budget: BodyBudget; slots: Slots }) {
   return createMiddleware<HttpEnv>(async (c, next) => {
     if (c.req.method === 'GET' || c.req.method === 'HEAD') return next();
-    const held = room.open();
+    const held = budget.open();
     const release = slots.take(holderOf(c));
     try {
-      const bytes = await bytesOf(c, limits, held.take).finally(release);
+      const bytes = await readBytes(c, limits, held.take).finally(release);
       const text = bytes.length === 0 ? '{}' : utf8(bytes);
       const isJson = /^application\/json\s*(;|$)/i.test(c.req.header('content-type') ?? '');
-      if (isJson) check(text);
-      // The validators read these instead of the stream, which is used up.
+      if (isJson) checkJson(text);
+      // The validators read this cache; the stream is consumed.
       Object.assign(c.req.bodyCache, {
         arrayBuffer: Promise.resolve(bytes.buffer),
         text: Promise.resolve(text),
       });
       await next();
     } finally {
-      held.giveBack();
+      held.release();
     }
   });
 }
 
-/** The whole body. `onBytes` hears of every piece before it is kept, and may refuse it. */
-export async function bytesOf(
+/** `onBytes` is called before each chunk is kept and may throw. */
+export async function readBytes(
   c: Context,
   { maxBytes, maxMs }: BodyLimits,
   onBytes: (length: number) => void,
 ): Promise<Uint8Array<ArrayBuffer>> {
-  // What is announced is refused before it is sent; what is not is counted as it comes in.
+  // Refuse before reading; chunked bodies are counted below.
   if (Number(c.req.header('content-length') ?? 0) > maxBytes) throw tooLarge(maxBytes);
   const chunks: Uint8Array[] = [];
   let length = 0;
   try {
-    for await (const chunk of inTime(c.req.raw.body, maxMs)) {
+    for await (const chunk of chunksUntil(c.req.raw.body, maxMs)) {
       length += chunk.length;
       if (length > maxBytes) throw tooLarge(maxBytes);
       onBytes(chunk.length);
       chunks.push(chunk);
     }
   } catch (error) {
-    // Whoever sends it has left: no fault of ours that would have to be looked into.
+    // The client disconnected; not an internal error.
     throw error instanceof Problem ? error : new Problem('INVALID_ARGUMENT', 'The body did not arrive.');
   }
   const bytes = new Uint8Array(length);
-  let at = 0;
+  let offset = 0;
   for (const chunk of chunks) {
-    bytes.set(chunk, at);
-    at += chunk.length;
+    bytes.set(chunk, offset);
+    offset += chunk.length;
   }
   return bytes;
 }
 
-/** The pieces of a body, until it ends or its time is over. It is not cancelled, which would close the socket without an answer. */
-async function* inTime(
+/** Throws 408 after `maxMs`. Does not cancel the stream, which would close the socket before the response. */
+async function* chunksUntil(
   body: ReadableStream<Uint8Array> | null,
   maxMs: number,
 ): AsyncGenerator<Uint8Array, void> {
   if (!body) return;
   const reader = body.getReader();
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<'late'>((resolve) => {
-    timer = setTimeout(() => resolve('late'), maxMs);
+  const timeout = new Promise<'timeout'>((resolve) => {
+    timer = setTimeout(() => resolve('timeout'), maxMs);
   });
   try {
     for (;;) {
-      const piece = await Promise.race([reader.read(), late]);
-      if (piece === 'late') throw tooSlow(maxMs);
-      if (piece.done) return;
-      yield piece.value;
+      const chunk = await Promise.race([reader.read(), timeout]);
+      if (chunk === 'timeout') throw tooSlow(maxMs);
+      if (chunk.done) return;
+      yield chunk.value;
     }
   } finally {
     clearTimeout(timer);
@@ -101,7 +101,7 @@ function utf8(bytes: Uint8Array): string {
   }
 }
 
-function check(text: string): void {
+function checkJson(text: string): void {
   let value: unknown;
   try {
     value = JSON.parse(text);

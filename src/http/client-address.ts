@@ -4,16 +4,12 @@ import type { Config } from '../config/settings.ts';
 import { proxyList } from '../config/trusted-proxies.ts';
 import type { HttpEnv } from './context.ts';
 
-/** Finds the address that limits are counted by; undefined where the server does not say who is connected. */
+/** Undefined if the runtime does not expose the socket. */
 export type ClientAddress = (c: Context<HttpEnv>) => string | undefined;
 
-/** More hops than this are not believed. */
 const maxHops = 20;
 
-/**
- * The address of the socket. Where that is a trusted proxy's, the last address in the proxy's header that is none: everything
- * before it was written by the client, who may write anything.
- */
+/** Behind trusted proxies, the last untrusted address of the header; clients control the earlier ones. */
 export function createClientAddress({
   trustedProxies,
   forwardedHeader,
@@ -27,7 +23,7 @@ export function createClientAddress({
     let client = socket;
     for (const hop of hopsOf(c.req.header(forwardedHeader) ?? '', forwardedHeader)) {
       const address = plainAddress(hop);
-      // What is no address ("unknown", a name) was not seen by the proxy that wrote it.
+      // "unknown" or an obfuscated name: ignore it and earlier hops.
       if (address === undefined) break;
       client = address;
       if (!isTrusted(address)) break;
@@ -36,21 +32,21 @@ export function createClientAddress({
   };
 }
 
-/** The nearest first. */
+/** Nearest hop first. */
 function hopsOf(header: string, name: Config['server']['forwardedHeader']): string[] {
   const hops = header.split(',').slice(-maxHops).reverse();
   if (name === 'x-forwarded-for') return hops;
   return hops.map((hop) => /(?:^|;)\s*for="?([^";]+)"?/i.exec(hop)?.[1] ?? '');
 }
 
-/** Without port and brackets, and IPv4 as such, however it was written. */
+/** Strips port, brackets and the IPv4-mapped prefix. */
 function plainAddress(text: string): string | undefined {
   const [, bracketed, withPort] = /^\[([^\]]+)\](?::\d+)?$|^([\d.]+):\d+$/.exec(text.trim()) ?? [];
   const address = (bracketed ?? withPort ?? text.trim()).replace(/^::ffff:(?=\d+\.)/i, '');
   return isIP(address) === 0 ? undefined : address;
 }
 
-/** An IPv6 network of 64 bits is one household or one machine: its owner chooses the rest of the address freely. */
+/** IPv6 clients choose the low 64 bits freely, so limits apply per /64. */
 function networkOf(address: string): string {
   if (isIPv4(address)) return address;
   const [head = '', tail] = address.replace(/%.*$/, '').split('::');

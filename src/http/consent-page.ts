@@ -1,12 +1,11 @@
 import type { ConsentRequest } from '../credentials/index.ts';
 import { escapeHtml, shell } from './page.ts';
 
-/** Names come from tenants: long ones are cut, and none changes the direction of the text around it. */
+/** Names come from tenants: truncated, and <bdi> isolates their text direction. */
 const maxName = 200;
 const name = (text: string) =>
   `<bdi>${escapeHtml(text.length > maxName ? `${text.slice(0, maxName)}…` : text)}</bdi>`;
 
-/** Asks a person whether this tenant shall get access, before the provider does. Only its form leads on. */
 export function consentPage(request: ConsentRequest, fields: Record<string, string>): string {
   const { providerName, providerHost, tenantName, tenantId, externalId, connectionId, scopes } = request;
   const tenant = name(tenantName ?? tenantId);
@@ -26,7 +25,8 @@ export function consentPage(request: ConsentRequest, fields: Record<string, stri
 <dl>
 ${rows.map(([term, value]) => `<dt>${term}</dt><dd>${value}</dd>`).join('\n')}
 </dl>
-<p>If you continue, ${provider} asks you to sign in and to approve. What this access can read in the account that you choose there becomes available to ${tenant}.</p>
+<p>If you continue, ${provider} asks you to sign in and approve.
+${tenant} then gets access to the account you choose.</p>
 <form method="post" action="consent">${inputs}
 <button type="submit">Continue to ${provider}</button>
 </form>

@@ -1,7 +1,7 @@
 import type { HttpBindings } from '@hono/node-server';
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import type { Logger } from 'pino';
-import type { View } from '../api/index.ts';
+import type { SynclineApi } from '../api/index.ts';
 import type { Caller } from '../caller/caller.ts';
 import type { Config } from '../config/settings.ts';
 import type { Syncline } from '../syncline.ts';
@@ -10,29 +10,26 @@ import type { LocalLogin } from './local-login.ts';
 import type { Refusals } from './refusals.ts';
 import type { Reservation } from './response-memory.ts';
 
-/** What the service is made from. */
 export interface AppOptions {
   syncline: Syncline;
   log: Logger;
   version: string;
-  /** Says what to serve at /metrics, in the Prometheus text format; without it there is no such page. */
+  /** Renders /metrics. */
   metrics?: (() => Promise<string> | string) | undefined;
-  /** The folder of the built dashboard; without it only the API is served. */
+  /** Folder of the built dashboard. */
   dashboard?: string | undefined;
-  /** The one-time token that opens a session without a key. */
   localLogin?: LocalLogin | undefined;
-  /** Which Host headers are answered; any, where nothing is given. */
+  /** Undefined: any. */
   hosts?: HostRule | undefined;
-  /** Where this is mounted, if that cannot be seen from the routes: behind a proxy that cuts off a prefix. */
+  /** Overrides the mount path, behind a proxy that strips a prefix. */
   basePath?: string | undefined;
-  /** Asks the application that this is mounted in who somebody is. */
   authenticate?: Authenticate | undefined;
-  /** Records refused keys and sessions; by default the app does, and `signal` writes what it has counted. */
+  /** Default: the app creates its own, which flushes when `signal` aborts. */
   refusals?: Refusals | undefined;
-  /** Ends what never ends by itself: live streams and long polls. */
+  /** Ends live streams and long polls. */
   signal?: AbortSignal | undefined;
   limits?: Partial<Limits> | undefined;
-  /** How late the event loop is, in milliseconds; measured unless given. */
+  /** Event loop delay; measured by default. */
   loopDelayMs?: (() => number) | undefined;
   live?: Partial<LiveTimes> | undefined;
 }
@@ -40,38 +37,36 @@ export interface AppOptions {
 export type Authenticate = (request: Request) => Caller | undefined | Promise<Caller | undefined>;
 
 export interface Limits {
-  /** Requests that are being answered in parallel; one caller may have as many as are free. */
+  /** Concurrent requests of callers. */
   requests: number;
-  /** Requests without a caller that are being answered in parallel. */
+  /** Concurrent unauthenticated requests. */
   visitors: number;
-  /** Bodies that are being received in parallel, but those of deliveries. */
+  /** Concurrent body reads, excluding webhook deliveries. */
   bodies: number;
-  /** Requests without a caller, and bodies, of one address; bodies of one caller. */
+  /** Unauthenticated requests and body reads per address; body reads per caller. */
   perAddress: number;
-  /** Deliveries that are being received or dealt with in parallel. */
+  /** Concurrent webhook deliveries. */
   deliveries: number;
-  /** … of one address. */
   deliveriesPerAddress: number;
-  /** How late the event loop may be before requests are refused, in milliseconds. */
+  /** Above this, requests get 503. */
   loopDelayMs: number;
-  /** How long a refusal for one of these limits is held back, in milliseconds. */
+  /** Delay of 429 and 503 responses for these limits. */
   refusalMs: number;
-  /** How long a whole body may take to come in, in milliseconds. */
+  /** Timeout for a whole body. */
   bodyMs: number;
-  /** Live streams and long polls that are open at once. */
+  /** Open live streams and long polls. */
   streams: number;
-  /** … of one key, session or person. */
   streamsPerCaller: number;
   bodyBytes: number;
-  /** Of responses that can be large, while they are built and sent. */
+  /** Memory for large responses. */
   responsesBytes: number;
-  /** Of the form with which a person goes on to a provider. */
+  /** Size of the consent form. */
   formBytes: number;
-  /** Of all bodies that are being read or dealt with, but those of deliveries. */
+  /** Memory for all bodies, excluding webhook deliveries. */
   bodiesBytes: number;
-  /** Of one delivery to a webhook. */
+  /** Size of one webhook delivery. */
   deliveryBytes: number;
-  /** Of all deliveries that are being read or dealt with. */
+  /** Memory for all webhook deliveries. */
   deliveriesBytes: number;
   urlLength: number;
   queryParameters: number;
@@ -79,19 +74,19 @@ export interface Limits {
 
 export const defaultLimits = {
   bodies: 1000,
-  // As many as the server has sockets, and half of them.
+  // As `maxConnections` of the server.
   deliveries: 2000,
   deliveriesPerAddress: 1000,
   bodyMs: 30_000,
   refusalMs: 500,
   bodyBytes: 1024 * 1024,
-  // Eight pages of the largest size.
+  // Eight pages of the maximum size.
   responsesBytes: 64 * 1024 * 1024,
   formBytes: 1000,
   bodiesBytes: 64 * 1024 * 1024,
-  // GitHub sends up to 25 MB, and nothing at all where that would be more.
+  // GitHub's limit.
   deliveryBytes: 25 * 1024 * 1024,
-  // Two of the largest and thousands of the usual size, which is a few kilobytes. They are held twice while they are put together.
+  // Two of the maximum size; assembling a body holds it twice.
   deliveriesBytes: 100 * 1024 * 1024,
   urlLength: 8192,
   queryParameters: 50,
@@ -110,38 +105,34 @@ export function limitsOf(config: Config['server']): Limits {
   };
 }
 
-/** How often a live stream says something when nothing happens. */
 export interface LiveTimes {
   pulseMs: number;
-  /** Also how often it is checked that the caller still may listen. */
+  /** Also re-checks authorization. */
   heartbeatMs: number;
 }
 
-/** Who asks, and how it can be told that they still may. */
 export interface RequestCaller {
   who: Caller;
-  /** The same for every request with the same key, session or person. */
+  /** Identifies the caller for limits. */
   id: string;
   isStillAllowed(): Promise<boolean>;
 }
 
 export interface HttpEnv {
   Variables: {
-    /** The path that this is mounted under: empty, or with a slash in front and none at the end. */
+    /** Mount path without a trailing slash. */
     base: string;
-    /** The rest of the path: always with a slash in front. */
+    /** Path below `base`, with a leading slash. */
     path: string;
     caller: RequestCaller;
-    /** Where the request comes from, as far as that is known: what limits without a caller are counted by. */
+    /** Client address, for the limits of unauthenticated requests. */
     address: string;
-    /** The request holds a slot already. */
     hasSlot: boolean;
-    /** Everything a handler can do. What the caller may not see is not in it. */
-    view: View;
-    /** Of memory for the response. */
+    /** The engine, restricted to what the caller may access. */
+    view: SynclineApi;
     reservation: Reservation;
   };
-  /** The server's own part of a request. Absent where the app runs on something else than Node. */
+  /** Absent on runtimes other than Node. */
   Bindings: Partial<HttpBindings> & { stopping?: AbortSignal };
 }
 

@@ -1,14 +1,14 @@
 import { jsonParts } from './json-parts.ts';
 
-/** One client's stream of server-sent events. What it has not taken yet is bounded. */
+/** One client's stream of server-sent events, with a bounded buffer. */
 export interface EventStream {
   readonly body: ReadableStream<Uint8Array>;
-  /** Sends when there is room, and waits until there is. */
+  /** Waits for buffer space, then sends. */
   send(event: ServerEvent): Promise<void>;
-  /** Sends if there is room now, and says whether there was: for what will soon be out of date. */
-  offer(event: ServerEvent): boolean;
-  /** Something that no client shows, so that nobody between takes the silence for the end. */
-  beat(): boolean;
+  /** Drops the event if the buffer is full. Returns whether it was sent. */
+  trySend(event: ServerEvent): boolean;
+  /** A comment line, against idle timeouts of proxies. */
+  heartbeat(): boolean;
   close(): void;
 }
 
@@ -16,51 +16,51 @@ interface ServerEvent {
   event: string;
   data: unknown;
   id?: string | undefined;
-  /** How long the client is to wait before it comes back, in milliseconds. */
+  /** Reconnection delay in milliseconds. */
   retry?: number;
 }
 
-/** Held for a client that does not read. Beyond it, signals wait in the database. */
+/** Buffer per client; further signals stay in the database. */
 const maxBytes = 256 * 1024;
 
-export function openEventStream(onGone: () => void): EventStream {
+export function openEventStream(onDisconnect: () => void): EventStream {
   const encoder = new TextEncoder();
   let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
-  let roomMade = () => {};
+  let wakeSender = () => {};
   const end = () => {
     controller = undefined;
-    roomMade();
+    wakeSender();
   };
   const body = new ReadableStream<Uint8Array>(
     {
       start: (opened) => {
         controller = opened;
       },
-      pull: () => roomMade(),
+      pull: () => wakeSender(),
       cancel: () => {
         end();
-        onGone();
+        onDisconnect();
       },
     },
     { highWaterMark: maxBytes, size: (chunk) => chunk.byteLength },
   );
-  const hasRoom = () => (controller?.desiredSize ?? 0) > 0;
-  const put = (text: string) => {
-    if (!hasRoom()) return false;
+  const hasSpace = () => (controller?.desiredSize ?? 0) > 0;
+  const tryEnqueue = (text: string) => {
+    if (!hasSpace()) return false;
     controller?.enqueue(encoder.encode(text));
     return true;
   };
   return {
     body,
     async send(event) {
-      while (controller && !hasRoom())
+      while (controller && !hasSpace())
         await new Promise<void>((resolve) => {
-          roomMade = resolve;
+          wakeSender = resolve;
         });
-      put(format(event));
+      tryEnqueue(format(event));
     },
-    offer: (event) => put(format(event)),
-    beat: () => put(':\n\n'),
+    trySend: (event) => tryEnqueue(format(event)),
+    heartbeat: () => tryEnqueue(':\n\n'),
     close() {
       controller?.close();
       end();
@@ -68,7 +68,7 @@ export function openEventStream(onGone: () => void): EventStream {
   };
 }
 
-/** JSON has no line breaks of its own, so one data line is enough. A cursor is checked where it comes in. */
+/** JSON has no line breaks: one data line suffices. */
 function format({ event, data, id, retry }: ServerEvent): string {
   const lines = [
     `event: ${event}`,

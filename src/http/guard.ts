@@ -8,19 +8,17 @@ import { Problem } from './problem.ts';
 import type { Slots } from './request-limit.ts';
 import { securityHeaders } from './security-headers.ts';
 
-/** What every request passes before anything looks at what it asks for. */
-
-/** The first of all, so that refusals by the others carry the headers too. */
-export function secureAndLocate(givenBase: string | undefined) {
-  const given = givenBase === undefined ? undefined : withoutSlash(givenBase);
+/** Must be the first middleware, so that error responses carry the headers too. */
+export function secureAndLocate(configuredBase: string | undefined) {
+  const base = configuredBase === undefined ? undefined : withoutSlash(configuredBase);
   return createMiddleware<HttpEnv>(async (c, next) => {
     const mounted = withoutSlash(basePath(c));
-    c.set('base', given ?? mounted);
+    c.set('base', base ?? mounted);
     c.set('path', c.req.path.slice(mounted.length) || '/');
     await next();
     for (const [name, value] of Object.entries(securityHeaders))
       if (!c.res.headers.has(name)) c.res.headers.set(name, value);
-    // Answers are about now, and some hold secrets. Only the dashboard's files say otherwise.
+    // Responses may contain secrets; only dashboard files are cacheable.
     if (!c.res.headers.has('cache-control')) c.res.headers.set('cache-control', 'no-store');
   });
 }
@@ -28,7 +26,7 @@ export function secureAndLocate(givenBase: string | undefined) {
 export function requireHost(rule: HostRule) {
   return createMiddleware<HttpEnv>(async (c, next) => {
     if (!isAllowedHost(c.req.header('host'), rule))
-      throw new Problem('FORBIDDEN', 'This service does not answer to that host name.', {
+      throw new Problem('FORBIDDEN', 'The Host header is not allowed.', {
         hint: 'Use localhost, or add the name to SYNCLINE_SERVER_HOSTS.',
       });
     await next();
@@ -42,26 +40,25 @@ export function requireReadableUrl({ urlLength, queryParameters }: Limits) {
       throw new Problem('TOO_LARGE', `The URL is longer than ${urlLength} characters.`, { status: 414 });
     const parameters = url.search.split('&');
     if (parameters.length > queryParameters)
-      throw new Problem('INVALID_ARGUMENT', `There are more than ${queryParameters} query parameters.`);
+      throw new Problem('INVALID_ARGUMENT', `The URL has more than ${queryParameters} query parameters.`);
     for (const part of [url.pathname, ...parameters]) {
-      const text = decoded(part);
+      const text = tryDecode(part);
       if (text === undefined)
-        throw new Problem('INVALID_ARGUMENT', 'The URL holds a percent sign that encodes no UTF-8 text.');
-      if (text.includes('\0'))
-        throw new Problem('INVALID_ARGUMENT', 'The URL contains the character NUL, which cannot be stored.');
+        throw new Problem('INVALID_ARGUMENT', 'The URL contains invalid percent-encoding.');
+      if (text.includes('\0')) throw new Problem('INVALID_ARGUMENT', 'The URL contains a NUL character.');
     }
     await next();
   });
 }
 
-/** Open for as long as their readers like: they have a bound of their own. */
+/** Limited separately: long-lived. */
 const streams = ['/v1/live', '/v1/signals/feed'];
-/** Providers send when they like, and much at once: deliveries have bounds of their own, too. */
+/** Limited separately: deliveries come in bursts. */
 const delivery = /^\/v1\/webhooks\/[^/]+\/[^/]+$/;
 
 const isDelivery = (c: Context<HttpEnv>) => c.req.method === 'POST' && delivery.test(c.get('path'));
 
-/** Refuses work while the event loop is late: the engine shares it. Deliveries are cheap, and many senders do not send again. */
+/** The engine shares the event loop. Deliveries are exempt: cheap, and many providers do not retry. */
 export function shedLoad(loopDelayMs: () => number, maxDelayMs: number) {
   return createMiddleware<HttpEnv>(async (c, next) => {
     if (loopDelayMs() > maxDelayMs && !isDelivery(c))
@@ -73,25 +70,24 @@ export function shedLoad(loopDelayMs: () => number, maxDelayMs: number) {
   });
 }
 
-/** Notes what address limits are counted by. */
-export function locateClient(addressOf: ClientAddress) {
+export function setClientAddress(addressOf: ClientAddress) {
   return createMiddleware<HttpEnv>(async (c, next) => {
     c.set('address', addressOf(c) ?? 'unknown');
     await next();
   });
 }
 
-/** Whose share a request counts against: that of its caller, or of its address while it has none. */
+/** Key of the per-holder limits. */
 export const holderOf = (c: Context<HttpEnv>) => c.get('caller')?.id ?? `address ${c.get('address')}`;
 
-export interface AnswerSlots {
+export interface RequestSlots {
   callers: Slots;
-  /** Requests without a caller: they take no slot that a caller could need. */
+  /** Unauthenticated requests; they cannot starve callers. */
   visitors: Slots;
 }
 
-/** Holds a slot while the request is answered: its caller is known by then, and its body has been read. */
-export function answerInSlot({ callers, visitors }: AnswerSlots) {
+/** Runs after authentication and after the body is read. */
+export function withRequestSlot({ callers, visitors }: RequestSlots) {
   return createMiddleware<HttpEnv>(async (c, next) => {
     if (c.get('hasSlot') || streams.includes(c.get('path'))) return next();
     const release = (c.get('caller') ? callers : visitors).take(holderOf(c));
@@ -104,7 +100,7 @@ export function answerInSlot({ callers, visitors }: AnswerSlots) {
   });
 }
 
-function decoded(text: string): string | undefined {
+function tryDecode(text: string): string | undefined {
   try {
     return decodeURIComponent(text);
   } catch {

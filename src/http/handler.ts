@@ -7,29 +7,24 @@ import type { Authenticate } from './context.ts';
 import { dashboardFolder, ownVersion } from './package-info.ts';
 
 export interface HandlerOptions {
-  /**
-   * Where browsers find it. Needed only where that differs from where it is mounted: with `app.mount`, in another
-   * framework, or behind a proxy that cuts off a prefix.
-   */
+  /** Public path, if not the mount path: with `app.mount`, or behind a proxy that strips a prefix. */
   basePath?: string;
-  /** Whether the dashboard is served, too. It is unless this is false. */
+  /** Whether to serve the dashboard (default true). */
   dashboard?: boolean;
   /**
-   * Says who somebody is, by your own means: a session of your application, say. Undefined: nobody you know; then API
-   * keys and sessions of Syncline count, as they do without this. It is not given the body of the request.
-   *
-   * Whoever has no `tenantId` sees and may do everything. As with any session, requests other than GET need the header
-   * `x-syncline-request: 1`, which the dashboard sends.
+   * Authenticates requests with your application's session; they have no body. If it returns undefined,
+   * Syncline's own keys and sessions apply. A caller without `tenantId` is an operator (all tenants).
+   * Requests other than GET need the header `x-syncline-request: 1`, which the dashboard sends.
    */
   authenticate?: Authenticate;
-  /** Ends live streams and long polls when your server stops. */
+  /** Abort it when your server stops: ends live streams and long polls. */
   signal?: AbortSignal;
-  /** Where unexpected errors are written; standard output unless given. */
+  /** Logs unexpected errors; standard output by default. */
   logger?: Logger;
 }
 
 /**
- * The API and the dashboard, to be mounted in a server of your own. It knows by itself under which path.
+ * The API and the dashboard as a Hono app to mount in your own server. It detects its mount path.
  *
  * ```ts
  * import { serve } from '@hono/node-server';
@@ -63,6 +58,6 @@ export function synclineHandler(syncline: Syncline, options: HandlerOptions = {}
     version: ownVersion(),
     dashboard: dashboard ? dashboardFolder : undefined,
   });
-  // Wrapped, so that its routes do not enter an OpenAPI document of the application around it.
+  // Wrapping keeps its routes out of the host's OpenAPI document.
   return new Hono().route('/', app) as unknown as Hono;
 }

@@ -1,15 +1,12 @@
 import { isIP } from 'node:net';
 
-/**
- * Which Host headers are answered. A web page can point a name of its own at this machine and have the visitor's browser
- * ask here; it cannot choose the name that the browser then sends.
- */
+/** Allowed Host headers: the defence against DNS rebinding. */
 export interface HostRule {
   names: readonly string[];
   addresses: 'loopback' | 'any';
 }
 
-/** What fits the address that is listened on, and the names that are configured. Undefined, for `*`: any. */
+/** Undefined allows any host. */
 export function hostRule(listenOn: string, configured: readonly string[] = []): HostRule | undefined {
   if (configured.includes('*')) return undefined;
   const names = ['localhost', listenOn, ...configured].map((name) => name.toLowerCase());
@@ -20,7 +17,7 @@ export function isAllowedHost(header: string | undefined, { names, addresses }: 
   if (header === undefined) return false;
   const name = header.toLowerCase().replace(/:\d+$/, '');
   const address = name.replace(/^\[(.*)\]$/, '$1');
-  // An address in the header is one that was typed in: only names can be pointed elsewhere.
+  // Rebinding needs a DNS name, so a literal IP address is safe.
   if (isIP(address) !== 0) return addresses === 'any' || isLoopback(address) || names.includes(name);
   return names.includes(name) || names.includes(header.toLowerCase()) || name.endsWith('.localhost');
 }

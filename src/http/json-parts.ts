@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { JsonText } from '../values/stored-json.ts';
 
-/** A value as JSON, in parts that belong one behind the other: stored JSON stands in it as it is, neither parsed nor copied. */
+/** Serializes into parts to concatenate; stored JSON is neither parsed nor copied. */
 export function jsonParts(value: unknown): string[] {
   const texts: string[] = [];
   const mark = randomUUID();

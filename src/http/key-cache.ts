@@ -2,58 +2,55 @@ import { createHash } from 'node:crypto';
 import type { Access, Identity } from '../api/index.ts';
 import { systemPorts } from '../platform/ports.ts';
 import { createSemaphore } from '../platform/semaphore.ts';
-import { createAttempts } from './login-throttle.ts';
+import { createLoginThrottle } from './login-throttle.ts';
 import { Problem } from './problem.ts';
 
-/** Who is behind a secret, without asking the database on every request. */
+/** Caches identities, to save a database query per request. */
 export interface Credentials {
-  /** Undefined: unknown, revoked or expired. Refuses to look when this address was wrong too often. */
+  /** Undefined: unknown, revoked or expired. Throws 429 after too many failures from this address. */
   identify(kind: SecretKind, secret: string, address: string): Promise<Identity | undefined>;
-  /** Looks again at once, for everybody: something was revoked. */
-  forget(): void;
+  /** Expires all cached identities, after a revocation. */
+  invalidate(): void;
 }
 
 export type SecretKind = 'key' | 'session';
 
-/**
- * How long a revoked key may still work in another process than the one that revoked it. Monotonic time: a wall clock that
- * steps back would keep the key alive for as long as the step.
- */
+/** A revoked key works this long in other processes. Monotonic: a clock set back would extend it. */
 const freshMs = 3000;
-const maxKnown = 5000;
-/** What was wrong stays wrong: the same again is neither looked up nor counted as another guess. */
+const maxEntries = 5000;
+/** Negative cache: a repeated wrong secret is neither looked up nor counted. */
 const wrongMs = 60_000;
-const maxSecret = 500;
-/** Look-ups of secrets that are not known to be right, in parallel: few, so that they leave database connections to callers. */
-const maxStrangers = 1;
-const maxStrangersWaiting = 200;
+const maxSecretLength = 500;
+/** Low, to keep database connections for known callers. */
+const maxUnverifiedLookups = 1;
+const maxUnverifiedWaiting = 200;
 
-const tooManyStrangers = () =>
-  new Problem('TOO_MANY', 'Too many keys are being checked.', {
+const tooManyLookups = () =>
+  new Problem('TOO_MANY', 'Too many unknown keys are being checked.', {
     status: 503,
     headers: { 'retry-after': '2' },
   });
 
 export function createCredentials(access: Access, monotonicMs = systemPorts.monotonicMs): Credentials {
-  const attempts = createAttempts(monotonicMs);
-  /** By digest, so that no secret stays in memory. In the order of last use. */
+  const throttle = createLoginThrottle(monotonicMs);
+  /** By digest, so that no secret stays in memory; in LRU order. */
   const known = new Map<string, { identity: Identity; freshUntilMs: number }>();
   const wrong = new Map<string, number>();
 
-  const look: Record<SecretKind, (secret: string) => Promise<Identity | undefined>> = {
+  const query: Record<SecretKind, (secret: string) => Promise<Identity | undefined>> = {
     key: async (key) => (key.startsWith('syn_') ? access.authenticate(key) : undefined),
     session: (token) => access.session(token),
   };
 
   const lookups = new Map<string, Promise<Identity | undefined>>();
-  /** Counts calls of `forget`. A look-up that began before one may have read the row before the revocation committed. */
+  /** Incremented by `invalidate`: an older lookup may have read the row before the revocation committed. */
   let generation = 0;
-  const strangers = createSemaphore(maxStrangers, {
-    maxWaiting: maxStrangersWaiting,
-    refusal: tooManyStrangers,
+  const unverified = createSemaphore(maxUnverifiedLookups, {
+    maxWaiting: maxUnverifiedWaiting,
+    refusal: tooManyLookups,
   });
 
-  /** Requests that come with the same secret meanwhile share the look-up. */
+  /** Concurrent requests with the same secret share one lookup. */
   function lookUp(digest: string, work: () => Promise<Identity | undefined>): Promise<Identity | undefined> {
     const pending = lookups.get(digest);
     if (pending) return pending;
@@ -65,26 +62,26 @@ export function createCredentials(access: Access, monotonicMs = systemPorts.mono
   }
 
   async function find(kind: SecretKind, secret: string, digest: string): Promise<Identity | undefined> {
-    const isPossible = secret.length <= maxSecret && !secret.includes('\0');
-    const begunIn = generation;
-    const identity = isPossible ? await look[kind](secret) : undefined;
-    if (begunIn !== generation) return identity;
+    const isPossible = secret.length <= maxSecretLength && !secret.includes('\0');
+    const startGeneration = generation;
+    const identity = isPossible ? await query[kind](secret) : undefined;
+    if (startGeneration !== generation) return identity;
     known.delete(digest);
     if (identity) {
       known.set(digest, { identity, freshUntilMs: monotonicMs() + freshMs });
-      forgetOldest(known);
+      evictOldest(known);
     } else {
       wrong.delete(digest);
       wrong.set(digest, monotonicMs() + wrongMs);
-      forgetOldest(wrong);
+      evictOldest(wrong);
     }
     return identity;
   }
 
-  function requirePatience(address: string): void {
-    const waitSeconds = attempts.waitSeconds(address);
+  function requireNotThrottled(address: string): void {
+    const waitSeconds = throttle.waitSeconds(address);
     if (waitSeconds > 0)
-      throw new Problem('TOO_MANY', 'There were too many wrong keys from this address.', {
+      throw new Problem('TOO_MANY', 'Too many wrong keys from this address.', {
         headers: { 'retry-after': String(waitSeconds) },
       });
   }
@@ -95,21 +92,21 @@ export function createCredentials(access: Access, monotonicMs = systemPorts.mono
       const entry = known.get(digest);
       if (entry && entry.freshUntilMs > monotonicMs()) return entry.identity;
       if ((wrong.get(digest) ?? 0) > monotonicMs()) return undefined;
-      // A key that was valid before bypasses the lock-out of its address, which may be a proxy's, and the queue of unknown keys.
+      // A previously valid key bypasses queue and throttle: its address may be a shared proxy.
       if (entry) return lookUp(digest, () => find(kind, secret, digest));
-      requirePatience(address);
+      requireNotThrottled(address);
       return lookUp(digest, () =>
-        strangers.run(async () => {
-          // Others from there may have been wrong while this one waited.
-          requirePatience(address);
+        unverified.run(async () => {
+          // Others from this address may have failed meanwhile.
+          requireNotThrottled(address);
           const identity = await find(kind, secret, digest);
-          if (!identity) attempts.failed(address);
+          if (!identity) throttle.recordFailure(address);
           return identity;
         }, address),
       );
     },
 
-    forget() {
+    invalidate() {
       generation++;
       lookups.clear();
       for (const entry of known.values()) entry.freshUntilMs = 0;
@@ -117,7 +114,7 @@ export function createCredentials(access: Access, monotonicMs = systemPorts.mono
   };
 }
 
-function forgetOldest(entries: Map<string, unknown>): void {
+function evictOldest(entries: Map<string, unknown>): void {
   const [oldest] = entries.keys();
-  if (entries.size > maxKnown && oldest !== undefined) entries.delete(oldest);
+  if (entries.size > maxEntries && oldest !== undefined) entries.delete(oldest);
 }

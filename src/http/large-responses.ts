@@ -4,15 +4,15 @@ import type { HttpEnv } from './context.ts';
 import { jsonParts } from './json-parts.ts';
 import type { Reservation, ResponseMemory } from './response-memory.ts';
 
-/** Up to here a response is sent in one piece, and counts as no memory. */
+/** Smaller responses are sent in one chunk and need no reservation. */
 const smallBytes = 64 * 1024;
-/** How long a client may take to read a large response. */
+/** Timeout for reading a large response. */
 const sendMs = 60_000;
 
-/** What is never large. The feed reserves by itself, after it has waited for signals. */
+/** Never large; the feed reserves memory itself, after its long poll. */
 const exempt = /^\/v1\/(?:live|me|signals\/feed|stats|system)(?:\/|$)/;
 
-/** Has every response written by `jsonParts`, and those that can be large take memory that is bounded. */
+/** Serializes responses with `jsonParts` and bounds the memory of large ones. */
 export function boundResponses(memory: ResponseMemory) {
   return createMiddleware<HttpEnv>(async (c, next) => {
     const reservation = memory.open(c.get('caller').id);
@@ -38,7 +38,7 @@ export function boundResponses(memory: ResponseMemory) {
   });
 }
 
-/** Encodes a part when the client has taken the one before. The memory is free when the body is sent, or the client is gone. */
+/** Releases the memory when the body is sent or the client disconnects. */
 function streamOf(
   c: Context<HttpEnv>,
   parts: string[],
@@ -48,17 +48,17 @@ function streamOf(
   const encoder = new TextEncoder();
   let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
   const end = () => {
-    clearTimeout(late);
+    clearTimeout(timer);
     parts.length = 0;
     reservation.release();
   };
-  const late = setTimeout(() => {
+  const timer = setTimeout(() => {
     end();
     if (outgoing) outgoing.destroy();
     else controller?.error(new Error(`The response was not read within ${sendMs / 1000} s.`));
   }, sendMs);
-  late.unref();
-  // What was written last is in memory until the server has sent it.
+  timer.unref();
+  // The last chunk stays in memory until the socket has sent it.
   if (outgoing) outgoing.once('close', end);
   else c.req.raw.signal.addEventListener('abort', end, { once: true });
   if (outgoing?.closed || c.req.raw.signal.aborted) end();

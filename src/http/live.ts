@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { View } from '../api/index.ts';
+import type { SynclineApi } from '../api/index.ts';
 import { feedSignalJson } from '../api/index.ts';
 import { describeError, SynclineError } from '../contract/errors.ts';
 import { systemPorts } from '../platform/ports.ts';
@@ -9,10 +9,10 @@ import type { Pulses } from './pulse.ts';
 
 export const defaultLiveTimes: LiveTimes = { pulseMs: 2000, heartbeatMs: 15_000 };
 
-/** How long a read waits for signals before it asks again. */
+/** Long-poll timeout of one feed read. */
 const waitMs = 10_000;
 const pageSize = 100;
-/** What is read for a client at a time: with what its stream holds, the memory of a client that reads slowly. */
+/** With the stream buffer, bounds the memory per client. */
 const maxBytes = 256 * 1024;
 const retryMs = 2000;
 
@@ -24,10 +24,9 @@ interface LiveFilter {
 }
 
 export interface LiveOptions {
-  view: View;
+  view: SynclineApi;
   caller: RequestCaller;
   filter: LiveFilter;
-  /** Aborts when the client has left, or the service stops. */
   signal: AbortSignal;
   end(): void;
   stream: EventStream;
@@ -37,34 +36,32 @@ export interface LiveOptions {
   log: Logger;
 }
 
-/** Where a stream begins, found out before it is opened, so that a wrong cursor is answered with a problem. */
+/** Runs before the stream opens, so that an invalid cursor gets a problem document. */
 export async function startingPoint(
   { view, filter }: Pick<LiveOptions, 'view' | 'filter'>,
   { lastEventId, after }: { lastEventId: string | undefined; after: string },
 ): Promise<{ after: string; gap: boolean }> {
   try {
-    return { after: await checked(lastEventId ?? after), gap: false };
+    return { after: await resolveCursor(lastEventId ?? after), gap: false };
   } catch (error) {
-    // One who comes back too late goes on with what is new, and is told that something is missing: a browser that is
-    // refused does not come back again.
+    // Continue with a gap: EventSource does not reconnect after an error status.
     if (!(error instanceof SynclineError) || error.code !== 'EXPIRED') throw error;
-    return { after: await checked('latest'), gap: true };
+    return { after: await resolveCursor('latest'), gap: true };
   }
 
-  /** `latest` becomes the cursor that it is now. From a cursor nothing is read yet, so that nothing is passed over. */
-  async function checked(from: string): Promise<string> {
+  /** Only `latest` advances; other cursors are just validated, so no signal is skipped. */
+  async function resolveCursor(from: string): Promise<string> {
     const { nextCursor } = await view.signals.read({ ...filter, after: from, limit: 1, payload: false });
     return from === 'latest' ? nextCursor : from;
   }
 }
 
-/** Sends what comes in until the client leaves, the service stops or the caller may listen no more. */
 export async function runLive(options: LiveOptions, start: { after: string; gap: boolean }): Promise<void> {
   const { view, filter, signal, stream, version, log } = options;
   let cursor = start.after;
   const idOf = (text: string) => (text === 'beginning' ? undefined : text);
   const at = new Date(systemPorts.now()).toISOString();
-  stream.offer({
+  stream.trySend({
     event: 'hello',
     id: idOf(cursor),
     retry: retryMs,
@@ -93,34 +90,34 @@ export async function runLive(options: LiveOptions, start: { after: string; gap:
       cursor = page.nextCursor;
     }
   } catch (error) {
-    // The client comes back by itself, and then learns what is wrong.
-    if (!signal.aborted) log.debug(`a live stream ended: ${describeError(error)}`);
+    // The client reconnects and gets the error as a problem document.
+    if (!signal.aborted) log.debug(`live stream ended: ${describeError(error)}`);
   } finally {
     stopPulse();
     stream.close();
   }
 }
 
-/** Says now and then how busy things are, and ends the stream of whoever may not listen any more or does not read. */
+/** Ends the stream if access was revoked, or if the buffer was full at two heartbeats in a row. */
 function keepAlive(
   { view, caller, end, stream, pulses, times }: LiveOptions,
   lastId: () => string | undefined,
 ): () => void {
-  let beatsMissed = 0;
+  let missedHeartbeats = 0;
   const pulse = async () => {
-    const data = await pulses.of(view);
-    // With the place in the feed: where a filter lets nothing through, a client that comes back need not search it again.
-    stream.offer({ event: 'pulse', id: lastId(), data });
+    const data = await pulses.get(view);
+    // The id advances without matches too, so a reconnecting client does not rescan the feed.
+    stream.trySend({ event: 'pulse', id: lastId(), data });
   };
-  const beat = async () => {
-    beatsMissed = stream.beat() ? 0 : beatsMissed + 1;
-    if (beatsMissed >= 2 || !(await caller.isStillAllowed())) end();
+  const heartbeat = async () => {
+    missedHeartbeats = stream.heartbeat() ? 0 : missedHeartbeats + 1;
+    if (missedHeartbeats >= 2 || !(await caller.isStillAllowed())) end();
   };
-  // A database that does not answer is no reason to end: the next pulse may come through.
+  // The next pulse may succeed.
   const ignore = () => {};
   const timers = [
     setInterval(() => void pulse().catch(ignore), times.pulseMs),
-    setInterval(() => void beat().catch(ignore), times.heartbeatMs),
+    setInterval(() => void heartbeat().catch(ignore), times.heartbeatMs),
   ];
   void pulse().catch(ignore);
   return () => {

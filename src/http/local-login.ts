@@ -1,10 +1,10 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { systemPorts } from '../platform/ports.ts';
 
-/** A secret for the person who started the service on their own machine: they need no key to see the dashboard. */
+/** One-time token that replaces an API key for the user who started the service. */
 export interface LocalLogin {
   readonly token: string;
-  /** Whether the token is right. It is so once. */
+  /** True once, for the right token. */
   redeem(token: string): boolean;
 }
 
@@ -17,9 +17,9 @@ export function createLocalLogin(monotonicMs = systemPorts.monotonicMs): LocalLo
   let isUsed = false;
   return {
     token,
-    redeem(given) {
-      // Digests are compared, so that neither the time taken nor a difference in length tells anything.
-      const isRight = timingSafeEqual(digest(given), expected);
+    redeem(candidate) {
+      // Comparing digests hides the length and runs in constant time.
+      const isRight = timingSafeEqual(digest(candidate), expected);
       if (!isRight || isUsed || monotonicMs() > expiresAtMs) return false;
       isUsed = true;
       return true;

@@ -1,16 +1,16 @@
-/** Counts wrong credentials by address, so that guessing is slow and does not cost the database a lookup each. */
-export interface Attempts {
-  /** How many seconds this address has to wait; 0 where it need not. */
+/** Limits wrong credentials per address. */
+export interface LoginThrottle {
+  /** 0 if not throttled. */
   waitSeconds(address: string): number;
-  failed(address: string): void;
+  recordFailure(address: string): void;
 }
 
 const maxFailures = 20;
 const windowMs = 60_000;
-/** Beyond it the oldest are forgotten: memory is bounded, whoever asks from wherever. */
+/** Bounds memory; the oldest entries are evicted. */
 const maxAddresses = 10_000;
 
-export function createAttempts(monotonicMs: () => number): Attempts {
+export function createLoginThrottle(monotonicMs: () => number): LoginThrottle {
   const failures = new Map<string, { count: number; untilMs: number }>();
   const current = (address: string) => {
     const entry = failures.get(address);
@@ -21,7 +21,7 @@ export function createAttempts(monotonicMs: () => number): Attempts {
       const entry = current(address);
       return entry && entry.count >= maxFailures ? Math.ceil((entry.untilMs - monotonicMs()) / 1000) : 0;
     },
-    failed(address) {
+    recordFailure(address) {
       const entry = current(address) ?? { count: 0, untilMs: monotonicMs() + windowMs };
       entry.count++;
       failures.delete(address);

@@ -1,23 +1,19 @@
 import { systemPorts } from '../platform/ports.ts';
 
-/** How often the event loop is sampled. */
 const sampleMs = 20;
-/** The shortest of so many delays counts: one long task is no overload, timers that are never on time are. */
-const samples = 5;
+/** The minimum of this many samples counts: a single long task is not overload. */
+const sampleCount = 5;
 
 let recent: number[] | undefined;
 
-/**
- * How late the timers of this process fire for some time already, in milliseconds. Measuring begins with the first call, once for
- * the whole process: it has one event loop.
- */
+/** Sustained event loop delay; sampling starts with the first call. */
 export function loopDelayMs(): number {
   recent ??= startSampling();
   return Math.min(...recent);
 }
 
 function startSampling(): number[] {
-  const delays = Array<number>(samples).fill(0);
+  const delays = Array<number>(sampleCount).fill(0);
   let lastMs = systemPorts.monotonicMs();
   const sample = () => {
     const nowMs = systemPorts.monotonicMs();

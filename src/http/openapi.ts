@@ -1,33 +1,30 @@
 import type { App } from './context.ts';
 import { sessionCookie } from './session-cookie.ts';
 
-const description = `Everything that Syncline can do, over HTTP.
+const description = `The HTTP API of Syncline.
 
-Lists come in pages: pass \`next_cursor\` as \`cursor\` until it is null. Refusals are problem documents (RFC 9457); match on
-\`code\`. The key of an operator sees everything, that of a tenant only what is the tenant's own.`;
+Lists are paginated: pass \`next_cursor\` as \`cursor\` until it is null. Errors are problem documents
+(RFC 9457); match on \`code\`. An operator key has access to all tenants, a tenant key only to its own.`;
 
 const tags = [
-  { name: 'Session', description: 'Who is asking.' },
-  { name: 'Tenants', description: 'Whose connections there are.' },
-  { name: 'Providers', description: 'What connections are made with.' },
-  { name: 'Connections', description: 'What is kept in sync, and what can be done to it.' },
-  { name: 'Webhooks', description: 'What providers send by themselves.' },
-  {
-    name: 'Credentials',
-    description: 'What opens providers for connections. Secrets go in and never come out.',
-  },
-  { name: 'Jobs', description: 'Runs: waiting, under way and ended.' },
-  { name: 'Signals', description: 'What runs found.' },
-  { name: 'Consumers', description: 'Readers of the feed whose place is remembered.' },
-  { name: 'Statistics', description: 'How things stand, and how they went.' },
-  { name: 'Budgets', description: 'How much may still be asked of providers.' },
-  { name: 'Audit', description: 'Who did what, and why.' },
+  { name: 'Session', description: 'Sign in, sign out, and the current caller.' },
+  { name: 'Tenants', description: 'Owners of connections.' },
+  { name: 'Providers', description: 'External systems.' },
+  { name: 'Connections', description: 'Accounts of tenants at providers, and their syncs.' },
+  { name: 'Webhooks', description: 'Deliveries from providers, and their secrets.' },
+  { name: 'Credentials', description: 'Provider credentials. Secrets are write-only.' },
+  { name: 'Jobs', description: 'Queued, running and finished sync jobs.' },
+  { name: 'Signals', description: 'Normalised events stored by jobs, and the feed.' },
+  { name: 'Consumers', description: 'Feed readers with a stored position.' },
+  { name: 'Statistics', description: 'Current state and history.' },
+  { name: 'Budgets', description: 'Remaining provider rate limits.' },
+  { name: 'Audit', description: 'Audit log.' },
   { name: 'Keys', description: 'API keys.' },
-  { name: 'System', description: 'What runs where.' },
-  { name: 'Health', description: 'For probes and for Prometheus.' },
+  { name: 'System', description: 'Processes, tables and configuration.' },
+  { name: 'Health', description: 'Health checks and Prometheus metrics.' },
 ];
 
-/** Serves the description of every route. It is put together once, when somebody first asks. */
+/** Serves the OpenAPI document, built on the first request. */
 export function openApiRoute(app: App, version: string): void {
   app.openAPIRegistry.registerComponent('securitySchemes', 'bearer', {
     type: 'http',
@@ -39,7 +36,8 @@ export function openApiRoute(app: App, version: string): void {
     in: 'cookie',
     name: sessionCookie,
     description:
-      'A session in a browser. Whatever is not GET also needs the header `x-syncline-request: 1`, and an Origin, if sent, that equals the Host.',
+      'Browser session. Requests other than GET need the header `x-syncline-request: 1`; Origin, if sent, ' +
+      'must match Host.',
   });
   let document: ReturnType<App['getOpenAPI31Document']> | undefined;
   app.get('/openapi.json', (c) => {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** What comes with this package. The paths are right both from its source and from what was built of it. */
+/** The relative paths work from both src and dist. */
 
 export const dashboardFolder = fileURLToPath(new URL('../../dist/dashboard', import.meta.url));
 

@@ -1,16 +1,15 @@
-/** A plain page for a person, where there is no dashboard to show it. */
 export function page(
   title: string,
   paragraphs: readonly string[],
   { link, label }: { link?: string; label?: string } = {},
 ): string {
   const text = paragraphs.map((paragraph) => `<p>${escapeHtml(paragraph)}</p>`).join('\n');
-  const onward =
+  const anchor =
     link === undefined ? '' : `<p><a href="${escapeHtml(link)}">${escapeHtml(label ?? link)}</a></p>`;
-  return shell(title, `${text}\n${onward}`);
+  return shell(title, `${text}\n${anchor}`);
 }
 
-/** A whole document around HTML that is escaped already. Readable in light and dark, without scripts. */
+/** `html` must be escaped already. */
 export function shell(title: string, html: string): string {
   return `<!doctype html>
 <html lang="en">

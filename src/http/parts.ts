@@ -1,9 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import { suggestion } from '../values/suggest.ts';
 
-/** What the descriptions of the routes are built from. */
-
-/** An object in which a name that is not known is refused, with the one that was probably meant. */
+/** Rejects unknown fields and suggests the closest known one. */
 export function strict<Shape extends z.core.$ZodShape>(shape: Shape) {
   const known = Object.keys(shape);
   return z.strictObject(shape, {
@@ -20,22 +18,20 @@ const uuidPattern = /^[\da-fA-F]{8}(-[\da-fA-F]{4}){3}-[\da-fA-F]{12}$/;
 export const id = () =>
   z.string().regex(uuidPattern, 'must be a UUID').openapi({ format: 'uuid', example: exampleId });
 
-export const text = (longest: number) => {
-  const message = `must be text of 1 to ${longest} characters`;
-  return z.string().regex(/\S/, message).max(longest, message);
+export const text = (maxLength: number) => {
+  const message = `must be text of 1 to ${maxLength} characters`;
+  return z.string().regex(/\S/, message).max(maxLength, message);
 };
 
-export const provider = () =>
-  text(200).openapi({ description: 'The slug of a provider.', example: 'github' });
+export const provider = () => text(200).openapi({ description: 'Provider slug.', example: 'github' });
 
 export const reason = () =>
   text(1000).openapi({
-    description: 'Why; kept with what was done.',
+    description: 'Reason, stored in the audit log.',
     example: 'maintenance at the provider',
   });
 
-/** A whole number in a query, where everything is text. */
-export const wholeInQuery = (
+export const intInQuery = (
   min: number,
   max: number,
   about: { default?: number; description?: string } = {},
@@ -60,16 +56,15 @@ export const timeInQuery = (description: string) =>
     .openapi({ type: 'string', format: 'date-time', description, example: '2025-01-01T12:00:00Z' });
 
 export const pageQuery = {
-  limit: wholeInQuery(1, 100, { default: 20, description: 'The most items of a page.' }).optional(),
-  cursor: text(2000).openapi({ description: 'Where the page before ended: its `next_cursor`.' }).optional(),
+  limit: intInQuery(1, 100, { default: 20, description: 'Maximum number of items per page.' }).optional(),
+  cursor: text(2000).openapi({ description: '`next_cursor` of the previous page.' }).optional(),
 };
 
 export const time = () => z.string().openapi({ format: 'date-time', example: '2025-01-01T12:00:00.000Z' });
 
-/** Any JSON value: a connector's cursor, a signal's payload. */
 export const anyJson = (description: string) => z.unknown().openapi({ description });
 
-/** For a named schema. Its own `nullable` would make it nullable wherever else it is used. */
+/** For a named schema: `.nullable()` would change its shared component too. */
 export const orNull = <Schema extends z.ZodType>(schema: Schema) => z.union([schema, z.null()]);
 
 export const listOf = <Item extends z.ZodType>(name: string, item: Item) =>
@@ -78,12 +73,11 @@ export const listOf = <Item extends z.ZodType>(name: string, item: Item) =>
       items: z.array(item),
       next_cursor: z.string().nullable().openapi({
         description:
-          'Where the next page begins; null on the last one. A page may hold few items or none while there is a next one.',
+          'Cursor of the next page; null on the last one. A page may be short or empty and have a next one.',
       }),
     })
     .openapi(`${name}List`);
 
-/** A page of the engine, each item as JSON. */
 export function listJson<Item, Json>(
   page: { items: readonly Item[]; nextCursor: string | undefined },
   toJson: (item: Item) => Json,
@@ -91,8 +85,8 @@ export function listJson<Item, Json>(
   return { items: page.items.map(toJson), next_cursor: page.nextCursor ?? null };
 }
 
-/** The same without what was not given: an argument that is absent is not the same as one that is undefined. */
-export function given<Values extends object>(values: Values) {
+/** For exactOptionalPropertyTypes. */
+export function omitUndefined<Values extends object>(values: Values) {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as {
     [Key in keyof Values]?: Exclude<Values[Key], undefined>;
   };

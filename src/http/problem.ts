@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { describeError, SynclineError, type SynclineErrorCode } from '../contract/errors.ts';
 import { briefError } from '../telemetry/index.ts';
 
-/** Every refusal is a problem document (RFC 9457). Programs match on `code`; the sentences are for people. */
+/** Problem documents (RFC 9457). Clients match on `code`; texts may change. */
 
 export type ProblemCode =
   | 'INVALID_ARGUMENT'
@@ -18,7 +18,6 @@ export type ProblemCode =
   | 'UNAVAILABLE'
   | 'INTERNAL';
 
-/** One wrong field of a request. */
 export interface FieldProblem {
   field: string;
   value?: string;
@@ -50,16 +49,16 @@ const defaultStatus: Record<ProblemCode, number> = {
 };
 
 const titles: Record<ProblemCode, string> = {
-  INVALID_ARGUMENT: 'The request is not valid',
+  INVALID_ARGUMENT: 'Invalid request',
   UNAUTHENTICATED: 'Not signed in',
   FORBIDDEN: 'Not allowed',
   NOT_FOUND: 'Not found',
-  CONFLICT: 'Not possible as things stand',
-  EXPIRED: 'No longer kept',
+  CONFLICT: 'Conflict with the current state',
+  EXPIRED: 'Expired',
   TOO_LARGE: 'Too large',
   TOO_MANY: 'Too many requests',
-  INTERNAL: 'Something went wrong',
-  UNAVAILABLE: 'Not available right now',
+  INTERNAL: 'Internal error',
+  UNAVAILABLE: 'Temporarily unavailable',
 };
 
 interface ProblemDetails {
@@ -70,7 +69,7 @@ interface ProblemDetails {
   headers?: Record<string, string>;
 }
 
-/** Thrown anywhere in a request, it becomes the answer. */
+/** Throw it anywhere in a request. */
 export class Problem extends Error {
   readonly code: ProblemCode;
   readonly status: number;
@@ -114,7 +113,7 @@ const engineCodes: Partial<Record<SynclineErrorCode, ProblemCode>> = {
   EXPIRED: 'EXPIRED',
 };
 
-/** What is wrong with the database is for whoever runs this, not for whoever asks: it names hosts and users. */
+/** 503 without the message, which may name hosts and users; it is logged. */
 const outages: readonly SynclineErrorCode[] = [
   'DATABASE_UNREACHABLE',
   'DATABASE_REFUSED',
@@ -125,30 +124,30 @@ const outages: readonly SynclineErrorCode[] = [
   'SCHEMA_FOREIGN',
 ];
 
-/** Turns whatever was thrown into a problem. What nobody foresaw is logged under an id, and only the id is told. */
+/** Unexpected errors are logged under an id; the response contains only the id. */
 export function toProblem(error: unknown, log: Logger): Problem {
   if (error instanceof Problem) return error;
-  if (error instanceof HTTPException) return ofFramework(error);
+  if (error instanceof HTTPException) return frameworkProblem(error);
   if (error instanceof SynclineError) {
     const code = engineCodes[error.code];
-    if (code) return refusal(code, error);
+    if (code) return engineProblem(code, error);
     if (outages.includes(error.code)) {
-      log.warn(`a request failed: ${describeError(error)}`);
-      return new Problem('UNAVAILABLE', 'The database cannot be used right now.', {
-        hint: 'Try again in a moment. The log of the service says more.',
+      log.warn(`request failed: ${describeError(error)}`);
+      return new Problem('UNAVAILABLE', 'The database is unavailable.', {
+        hint: 'Try again later. See the service log for details.',
         headers: { 'retry-after': '5' },
       });
     }
   }
   const id = randomUUID();
-  log.error({ err: briefError(error), errorId: id }, `a request failed unexpectedly (error ${id})`);
-  return new Problem('INTERNAL', `This should not have happened. It is logged as error ${id}.`, {
+  log.error({ err: briefError(error), errorId: id }, `request failed unexpectedly (error ${id})`);
+  return new Problem('INTERNAL', `Internal error, logged as ${id}.`, {
     instance: `urn:uuid:${id}`,
   });
 }
 
-/** The engine speaks of its own arguments; over HTTP they are named as they were sent, and listed as fields. */
-function refusal(code: ProblemCode, { message, hint }: SynclineError): Problem {
+/** Maps the camelCase argument of an engine message to the request field, and lists it in `errors`. */
+function engineProblem(code: ProblemCode, { message, hint }: SynclineError): Problem {
   const [, name, rule] = /^([a-z]\w*) is .*?; it (.*)\.$/s.exec(message) ?? [];
   if (code !== 'INVALID_ARGUMENT' || name === undefined || rule === undefined)
     return new Problem(code, message, { hint });
@@ -156,12 +155,12 @@ function refusal(code: ProblemCode, { message, hint }: SynclineError): Problem {
   return new Problem(code, `${field} ${rule}.`, { hint, errors: [{ field, message: rule }] });
 }
 
-/** The two refusals that the router and its validators raise themselves. */
-function ofFramework({ status }: HTTPException): Problem {
+/** Hono raises only 415 and 400 (malformed JSON). */
+function frameworkProblem({ status }: HTTPException): Problem {
   if (status === 415)
     return new Problem('INVALID_ARGUMENT', 'The body must be JSON.', {
       status,
-      hint: 'Send it with the header content-type: application/json.',
+      hint: 'Send the header content-type: application/json.',
     });
   return new Problem('INVALID_ARGUMENT', 'The body is not valid JSON.');
 }

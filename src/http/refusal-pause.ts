@@ -1,13 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Problem } from './problem.ts';
 
-/** Refusals that wait at a time; more are answered without a pause. */
+/** Further refusals are sent immediately. */
 const maxWaiting = 1000;
 
-/**
- * Answers 429 and 503 for limits after a pause: clients that ask again as soon as they are refused would otherwise keep the event
- * loop busy with refusals.
- */
+/** Delays 429 and 503 for limits: clients that retry immediately would keep the event loop busy. */
 export function createRefusalPause(pauseMs: number): (problem: Problem) => Promise<void> {
   let waiting = 0;
   return async ({ code }) => {

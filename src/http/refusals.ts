@@ -6,28 +6,26 @@ import type { Credentials } from './key-cache.ts';
 import { Problem } from './problem.ts';
 
 /**
- * Records refused keys and sessions in the audit log, a bounded number of them: per address and prefix at most one event a
- * minute, per address at most `maxPrefixes` prefixes, and at most `maxEvents` a minute in all; further attempts are counted in the next event. Never holds a secret.
+ * Records refused keys and sessions in the audit log, without secrets. Writes one event per minute, address
+ * and key prefix; further attempts are counted in the next event.
  */
 export interface Refusals {
-  note(kind: Refused['kind'], secret: string, address: string): void;
-  /** Writes the counted attempts, and waits for all writes, up to 2 s. */
+  record(kind: Refused['kind'], secret: string, address: string): void;
+  /** Flushes, and waits up to 2 s for pending writes. */
   close(): Promise<void>;
 }
 
 const windowMs = 60_000;
-/** Events of single addresses per minute and process. Attempts beyond it are counted in one more event per kind. */
+/** Per minute; further attempts are counted in one event per kind. */
 const maxEvents = 60;
-/** Prefixes of one address per minute. Keys with further ones are counted without their prefix, so that others have entries left. */
+/** Per address and minute; further keys are counted without prefix. One address cannot use up `maxEvents`. */
 const maxPrefixes = 5;
-/** How long `close` waits for a database that does not answer. */
 const maxCloseMs = 2000;
 
 export interface RefusalOptions {
   write: (refused: Refused) => Promise<void>;
-  /** Where events go that could not be written. */
   onFailure: (error: unknown) => void;
-  /** Writes what has been counted so far. */
+  /** Flushes the counted attempts. */
   signal?: AbortSignal | undefined;
   monotonicMs?: () => number;
 }
@@ -38,7 +36,7 @@ export function createRefusals({
   signal,
   monotonicMs = systemPorts.monotonicMs,
 }: RefusalOptions): Refusals {
-  /** By kind, address and prefix: attempts since the last event of the same. */
+  /** Attempts since the last event, by kind, address and prefix. */
   const counted = new Map<string, Refused>();
   let windowEndsMs = Number.NEGATIVE_INFINITY;
   let timer: NodeJS.Timeout | undefined;
@@ -46,18 +44,18 @@ export function createRefusals({
   signal?.addEventListener('abort', flush, { once: true });
 
   return {
-    note(kind, secret, address) {
+    record(kind, secret, address) {
       if (monotonicMs() >= windowEndsMs) flush();
       if (timer === undefined) startWindow();
       const prefix = kind === 'key' ? countedPrefix(publicPrefix(secret), address) : undefined;
       const key = JSON.stringify([kind, address, prefix]);
       const isFirst = !counted.has(key) && counted.size < maxEvents;
-      const entry = counted.get(key) ?? (isFirst ? { kind, prefix, address, count: 0 } : several(kind));
+      const entry = counted.get(key) ?? (isFirst ? { kind, prefix, address, count: 0 } : overflowEntry(kind));
       entry.count++;
       if (!isFirst) return;
       const hash = hashOf(secret);
       send({ ...entry, hash });
-      // Attempts without a prefix need not be with the same secret: the next event names no key.
+      // Without a prefix, attempts may use different secrets: the next event names no key.
       counted.set(key, { ...entry, hash: prefix === undefined ? undefined : hash, count: 0 });
     },
 
@@ -76,8 +74,8 @@ export function createRefusals({
     return isCounted ? prefix : undefined;
   }
 
-  /** The entry of attempts that have no entry of their own. */
-  function several(kind: Refused['kind']): Refused {
+  /** Counts attempts beyond `maxEvents`. */
+  function overflowEntry(kind: Refused['kind']): Refused {
     const entry = counted.get(kind) ?? { kind, count: 0 };
     counted.set(kind, entry);
     return entry;
@@ -89,47 +87,45 @@ export function createRefusals({
     timer.unref();
   }
 
-  /** Ends the window. Attempts that it counted are written, and count as the first event of the next one. */
+  /** Writes the counts of the window as the first events of the next one. */
   function flush(): void {
     clearTimeout(timer);
     timer = undefined;
-    const open = [...counted].filter(([, { count }]) => count > 0);
+    const unwritten = [...counted].filter(([, { count }]) => count > 0);
     counted.clear();
-    if (open.length === 0) return;
+    if (unwritten.length === 0) return;
     startWindow();
-    for (const [key, entry] of open) {
+    for (const [key, entry] of unwritten) {
       send({ ...entry });
       counted.set(key, { ...entry, count: 0 });
     }
   }
 
   function send(refused: Refused): void {
-    const sent = write(refused)
+    const pending = write(refused)
       .catch(onFailure)
-      .finally(() => writes.delete(sent));
-    writes.add(sent);
+      .finally(() => writes.delete(pending));
+    writes.add(pending);
   }
 }
 
-/** Writes refusals to the audit log. */
 export const recordRefusals = (access: Pick<Access, 'recordRefused'>, log: Logger, signal?: AbortSignal) =>
   createRefusals({
     write: (refused) => access.recordRefused(refused),
-    onFailure: (error) => log.warn(`refused keys were not recorded: ${describeError(error)}`),
+    onFailure: (error) => log.warn(`recording refused keys failed: ${describeError(error)}`),
     signal,
   });
 
-/** The same credentials; attempts that they refuse are noted. */
-export function notingRefusals(credentials: Credentials, refusals: Refusals): Credentials {
+export function recordingRefusals(credentials: Credentials, refusals: Refusals): Credentials {
   return {
     ...credentials,
     async identify(kind, secret, address) {
       try {
         const identity = await credentials.identify(kind, secret, address);
-        if (!identity) refusals.note(kind, secret, address);
+        if (!identity) refusals.record(kind, secret, address);
         return identity;
       } catch (error) {
-        if (error instanceof Problem && error.code === 'TOO_MANY') refusals.note(kind, secret, address);
+        if (error instanceof Problem && error.code === 'TOO_MANY') refusals.record(kind, secret, address);
         throw error;
       }
     },

@@ -1,31 +1,29 @@
 import { Problem } from './problem.ts';
 
-/** A bound on how much happens in parallel. */
+/** Concurrency limit. */
 export interface Slots {
-  /** Takes a slot, or refuses. Call what it returns when done; calling it again does nothing. */
+  /** Returns an idempotent release function; throws 429 or 503. */
   take(holder?: string): () => void;
 }
 
 export interface SlotsOptions {
   total: number;
-  /**
-   * How many one holder may have. Unless given, as many as are free: one holder alone gets half of them, two get a third each,
-   * and as long as there are fewer holders than slots, the next one finds a slot.
-   */
+  /** Default: the free slots. One holder gets half of all, two a third each, and a new one finds a slot. */
   perHolder?: number;
-  of: string;
+  /** Plural noun for error messages. */
+  resource: string;
 }
 
-export function createSlots({ total, perHolder, of }: SlotsOptions): Slots {
+export function createSlots({ total, perHolder, resource }: SlotsOptions): Slots {
   const held = new Map<string, number>();
   let taken = 0;
   return {
     take(holder = '') {
       const own = held.get(holder) ?? 0;
       const free = total - taken;
-      if (free <= 0) throw tooMany(`The service has ${total} ${of} open, which is its limit.`, 503);
+      if (free <= 0) throw tooMany(`The service has reached its limit of ${total} ${resource}.`, 503);
       if (own >= (perHolder ?? free))
-        throw tooMany(`You have ${own} ${of} open, which is your share right now.`, 429);
+        throw tooMany(`The caller has ${own} ${resource} open, its current share.`, 429);
       taken++;
       held.set(holder, own + 1);
       let isReleased = false;

@@ -1,24 +1,23 @@
 import { maxPageBytes } from '../caller/keyset.ts';
 import { Problem } from './problem.ts';
 
-/** Memory for responses that can be large, of one process: from before their rows are read until their bodies are sent. */
+/** Memory budget for large responses, held from before the query until the body is sent. */
 export interface ResponseMemory {
-  /** For one request of a caller. It holds nothing until it reserves. */
   open(holder: string): Reservation;
 }
 
 export interface Reservation {
-  /** Waits until a page has room. Refuses with 503 after a while. */
+  /** Waits for one page; throws 503 after a timeout. */
   reserve(): Promise<void>;
-  /** Keeps what a response really takes. */
+  /** Replaces the reserved size with the actual one. */
   resize(bytes: number): void;
   release(): void;
 }
 
-/** Responses are built in milliseconds; memory that is not free by then is held by clients that read slowly. */
+/** Building takes milliseconds; longer waits are caused by slow clients. */
 const defaultWaitMs = 5000;
 
-interface Waiting {
+interface Waiter {
   holder: string;
   admit: () => void;
 }
@@ -28,10 +27,10 @@ export function createResponseMemory(
   { waitMs = defaultWaitMs }: { waitMs?: number } = {},
 ): ResponseMemory {
   const heldBy = new Map<string, number>();
-  const line = new Set<Waiting>();
+  const queue = new Set<Waiter>();
   let taken = 0;
 
-  /** One page always fits into an empty room. Half of it is the most that one caller gets while others may come. */
+  /** One page always fits an empty budget; a caller gets at most half. */
   function fits(holder: string): boolean {
     const own = heldBy.get(holder) ?? 0;
     const isWithin = (held: number, bytes: number) => held === 0 || held + maxPageBytes <= bytes;
@@ -46,20 +45,20 @@ export function createResponseMemory(
   }
 
   function admitNext(): void {
-    for (const waiting of line) if (fits(waiting.holder)) waiting.admit();
+    for (const waiter of queue) if (fits(waiter.holder)) waiter.admit();
   }
 
-  function room(holder: string): Promise<void> {
-    if (line.size === 0 && fits(holder)) {
+  function waitForPage(holder: string): Promise<void> {
+    if (queue.size === 0 && fits(holder)) {
       take(holder, maxPageBytes);
       return Promise.resolve();
     }
     return new Promise((resolve, reject) => {
       const leave = () => {
-        clearTimeout(late);
-        line.delete(waiting);
+        clearTimeout(timer);
+        queue.delete(waiter);
       };
-      const waiting: Waiting = {
+      const waiter: Waiter = {
         holder,
         admit: () => {
           leave();
@@ -67,11 +66,11 @@ export function createResponseMemory(
           resolve();
         },
       };
-      const late = setTimeout(() => {
+      const timer = setTimeout(() => {
         leave();
-        reject(noRoom(totalBytes));
+        reject(outOfMemory(totalBytes));
       }, waitMs);
-      line.add(waiting);
+      queue.add(waiter);
       admitNext();
     });
   }
@@ -87,7 +86,7 @@ export function createResponseMemory(
       return {
         async reserve() {
           if (own > 0) return;
-          await room(holder);
+          await waitForPage(holder);
           own = maxPageBytes;
         },
         resize,
@@ -97,9 +96,9 @@ export function createResponseMemory(
   };
 }
 
-const noRoom = (bytes: number) =>
-  new Problem('TOO_MANY', `Responses that are being built or sent take ${bytes} bytes, the limit.`, {
+const outOfMemory = (bytes: number) =>
+  new Problem('TOO_MANY', `The memory for responses (${bytes} bytes) is in use.`, {
     status: 503,
-    hint: 'Try again, ask for smaller pages, or read responses faster.',
+    hint: 'Try again, request smaller pages, or read responses faster.',
     headers: { 'retry-after': '2' },
   });

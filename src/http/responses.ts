@@ -1,7 +1,5 @@
 import { z } from '@hono/zod-openapi';
 
-/** How answers are described in the OpenAPI document. */
-
 const problemSchema = z
   .object({
     type: z.string().openapi({ example: 'urn:problem-type:syncline:not-found' }),
@@ -20,35 +18,32 @@ const problemSchema = z
       'UNAVAILABLE',
       'INTERNAL',
     ]),
-    hint: z.string().optional().openapi({ description: 'What to do about it.' }),
-    instance: z
-      .string()
-      .optional()
-      .openapi({ description: 'The id under which an unexpected error is logged.' }),
+    hint: z.string().optional().openapi({ description: 'How to fix it.' }),
+    instance: z.string().optional().openapi({ description: 'Id of an unexpected error in the service log.' }),
     errors: z
       .array(z.object({ field: z.string(), value: z.string().optional(), message: z.string() }))
       .optional()
-      .openapi({ description: 'Every field that is wrong.' }),
+      .openapi({ description: 'All invalid fields.' }),
   })
   .openapi('Problem');
 
 const meanings = {
-  400: 'Something in the request is wrong; `errors` names each field.',
-  401: 'There is no valid API key or session.',
+  400: 'Invalid request; `errors` lists the invalid fields.',
+  401: 'Missing or invalid API key or session.',
   403: 'The caller may not do this.',
-  404: 'There is no such thing, or the caller may not see it.',
-  409: 'Not possible as things stand.',
-  410: 'What the cursor points at is no longer kept.',
+  404: 'Not found, or not visible to the caller.',
+  409: 'Conflict with the current state.',
+  410: 'The cursor or link has expired.',
   413: 'The body is too large.',
   415: 'The body is not JSON.',
-  429: 'Too many at once or too often; `Retry-After` says when to try again.',
-  500: 'Something unexpected; `instance` is the id under which it is logged.',
-  503: 'Too busy, or the database cannot be used; `Retry-After` says when to try again.',
+  429: 'Too many requests; retry after `Retry-After`.',
+  500: 'Internal error; `instance` is its id in the service log.',
+  503: 'Overloaded, or the database is unavailable; retry after `Retry-After`.',
 } as const;
 
 type ProblemStatus = keyof typeof meanings;
 
-/** The problems that a route can answer with: those named, and those that any can. */
+/** `own`, and the error responses common to all routes. */
 export function problems(...own: ProblemStatus[]): Record<never, never> {
   const all = [...new Set<ProblemStatus>([...own, 400, 401, 403, 429, 500, 503])].sort((a, b) => a - b);
   return Object.fromEntries(
@@ -59,7 +54,6 @@ export function problems(...own: ProblemStatus[]): Record<never, never> {
   );
 }
 
-/** … of a route that takes a body. */
 export const bodyProblems = (...own: ProblemStatus[]) => problems(...own, 413, 415);
 
 export function answer<Schema extends z.ZodType>(description: string, schema: Schema) {
@@ -72,5 +66,5 @@ export function body<Schema extends z.ZodType>(schema: Schema, { required = true
   return { required, content: { 'application/json': { schema } } };
 }
 
-/** Every route but those for signing in and for probes. */
+/** For every route except sign-in and probes. */
 export const signedIn = [{ bearer: [] }, { session: [] }];

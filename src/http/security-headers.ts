@@ -1,4 +1,3 @@
-/** On every answer, unless its route sets another: only the consent page does. */
 export const securityHeaders = {
   'content-security-policy':
     "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'self'; form-action 'self'",
@@ -9,9 +8,8 @@ export const securityHeaders = {
 };
 
 /**
- * Of a page whose form leads to a provider. Browsers apply `form-action` to every redirect that follows, through the
- * provider's own pages and back to the customer's product, so it cannot be listed. With `no-referrer` they would send
- * `Origin: null` with the form.
+ * No `form-action`: browsers apply it to all redirects that follow, whose targets are not known.
+ * No `no-referrer`: the form would send `Origin: null`.
  */
 export const consentHeaders = {
   'content-security-policy':

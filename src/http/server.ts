@@ -8,33 +8,30 @@ import { Problem } from './problem.ts';
 import { securityHeaders } from './security-headers.ts';
 
 export interface HttpServer {
-  /** Without a slash at the end. */
   url: string;
-  /** Takes nothing new, ends streams and long polls, and lets the other requests finish, for a while. */
+  /** Ends streams and long polls, and waits up to 5 s for other requests. */
   close(): Promise<void>;
 }
 
 /**
- * A request that has not come in by then is not coming: its socket is wanted for others. The app refuses slow bodies by itself,
- * a little sooner. A socket between two requests is kept for longer than load balancers keep theirs (60 s): where we close
- * first, a request may be on its way, and is lost.
+ * `requestTimeout` is above the app's body timeout (30 s). `keepAliveTimeout` is above the 60 s of common
+ * load balancers: if the server closes first, a request in flight is lost.
  */
 const timeouts = {
   headersTimeout: 10_000,
   requestTimeout: 35_000,
   keepAliveTimeout: 65_000,
-  // Node looks for requests that are over time only this often.
+  // How often Node checks these timeouts.
   connectionsCheckingInterval: 2000,
 };
 const maxHeaderSize = 16 * 1024;
-/** Without a Host, Node would refuse by itself, and not say why: requests are refused here, in the form of all others. */
+/** Node would refuse a missing Host without a body. */
 const parsing = { maxHeaderSize, requireHostHeader: false };
 const maxConnections = 2000;
-/** A connection on which nothing moves in either direction. Streams say something every few seconds, polls end sooner. */
-const silenceMs = 65_000;
-/** Of answers that are given here, where the app has no say. */
+/** Above the pulse of streams (2 s) and long polls (30 s). */
+const idleMs = 65_000;
+/** For responses that bypass the app. */
 const headers = { ...securityHeaders, 'cache-control': 'no-store' };
-/** How long requests under way may take once the server closes. */
 const graceMs = 5000;
 
 export async function startServer({
@@ -51,32 +48,32 @@ export async function startServer({
     (request, env) => app.fetch(request, { ...(env as HttpBindings), stopping: stopping.signal }),
     {
       hostname: host,
-      // The request could not even be understood: a host or a path that is none.
+      // Invalid host or path.
       errorHandler: () =>
-        new Problem('INVALID_ARGUMENT', 'The request cannot be understood.', { headers }).toResponse(),
+        new Problem('INVALID_ARGUMENT', 'The request is malformed.', { headers }).toResponse(),
       overrideGlobalObjects: false,
     },
   );
-  /** How many requests each connection waits for. Browsers open some that they never use. */
+  /** Pending requests; 0 for connections that browsers open in advance. */
   const connections = new Map<Socket, number>();
   const server = createServer({ ...parsing, ...timeouts }, (request, response) => {
     const { socket } = request;
     connections.set(socket, (connections.get(socket) ?? 0) + 1);
     response.once('close', () => {
-      const left = (connections.get(socket) ?? 1) - 1;
-      if (connections.has(socket)) connections.set(socket, left);
-      if (left === 0 && stopping.signal.aborted) socket.end();
+      const pending = (connections.get(socket) ?? 1) - 1;
+      if (connections.has(socket)) connections.set(socket, pending);
+      if (pending === 0 && stopping.signal.aborted) socket.end();
     });
     if (request.headers.host === undefined) refuseHostless(response);
     else void listener(request, response);
   });
   server.maxConnections = maxConnections;
-  server.timeout = silenceMs;
+  server.timeout = idleMs;
   server.on('connection', (socket) => {
     connections.set(socket, 0);
     socket.once('close', () => connections.delete(socket));
   });
-  // Whatever else is expected of us is not done; Node would refuse that, too, without a word.
+  // Ignore unknown Expect headers; Node would answer 417 without a body.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   server.on('clientError', refuse);
   const url = await listenOn(
@@ -88,11 +85,11 @@ export async function startServer({
     url,
     async close() {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      for (const [socket, waiting] of connections) if (waiting === 0) socket.destroy();
+      for (const [socket, pending] of connections) if (pending === 0) socket.destroy();
       stopping.abort();
-      const giveUp = setTimeout(() => server.closeAllConnections(), graceMs);
+      const deadline = setTimeout(() => server.closeAllConnections(), graceMs);
       await closed;
-      clearTimeout(giveUp);
+      clearTimeout(deadline);
     },
   };
 }
@@ -107,7 +104,7 @@ function refuseHostless(response: ServerResponse): void {
   response.end(JSON.stringify(problem.toBody()));
 }
 
-/** Node gives up on a request before the app sees it. The answer is written by hand, in the same form as all others. */
+/** Node rejected the request before the app saw it. */
 function refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
@@ -132,6 +129,6 @@ function problemOf(code: string | undefined): Problem {
   if (code === 'HPE_HEADER_OVERFLOW')
     return new Problem('TOO_LARGE', `The headers are larger than ${maxHeaderSize} bytes.`, { status: 431 });
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
-    return new Problem('INVALID_ARGUMENT', 'The request did not come in, in time.', { status: 408 });
-  return new Problem('INVALID_ARGUMENT', 'The request cannot be understood.');
+    return new Problem('INVALID_ARGUMENT', 'The request did not arrive in time.', { status: 408 });
+  return new Problem('INVALID_ARGUMENT', 'The request is malformed.');
 }

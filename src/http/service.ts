@@ -12,11 +12,10 @@ export interface HttpServiceOptions {
   log: Logger;
   metrics?: (() => Promise<string> | string) | undefined;
   localLogin?: LocalLogin | undefined;
-  /** Another port than the configured one. */
+  /** Overrides `server.port`. */
   port?: number;
 }
 
-/** The API and the dashboard on a server of their own, as configured. */
 export async function startHttpService({
   syncline,
   log,

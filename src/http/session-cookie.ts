@@ -2,7 +2,6 @@ import type { Context } from 'hono';
 import { deleteCookie, setCookie } from 'hono/cookie';
 import type { HttpEnv } from './context.ts';
 
-/** The cookie that stands for a session. Scripts cannot read it, and other sites cannot have it sent. */
 export const sessionCookie = 'syncline_session';
 
 export function setSessionCookie(c: Context<HttpEnv>, session: { token: string; expiresAt: Date }): void {
@@ -14,7 +13,7 @@ export function deleteSessionCookie(c: Context<HttpEnv>): void {
 }
 
 function attributes(c: Context<HttpEnv>) {
-  // Whoever forges this header only makes their own browser stricter.
+  // A forged header only makes the sender's own cookie stricter.
   const isEncrypted =
     new URL(c.req.url).protocol === 'https:' || c.req.header('x-forwarded-proto') === 'https';
   return { path: c.get('base') || '/', httpOnly: true, sameSite: 'Strict', secure: isEncrypted } as const;

@@ -1,30 +1,28 @@
 import { z } from '@hono/zod-openapi';
 import { id, provider, text, time } from './parts.ts';
 
-/** A signal, as lists, the feed and the live stream show it. */
 export const signalSchema = z
   .object({
     id: id(),
     tenant_id: id(),
     provider: z.string().openapi({ example: 'github' }),
     connection_id: id(),
-    connection_name: z.string().nullable().openapi({ description: 'The external id of its connection.' }),
-    job_id: id().nullable().openapi({ description: 'The job whose run stored it.' }),
+    connection_name: z.string().nullable().openapi({ description: 'The external id of the connection.' }),
+    job_id: id().nullable().openapi({ description: 'The job that stored the signal.' }),
     kind: z.string().openapi({ example: 'issue.opened' }),
     occurred_at: time().nullable(),
     received_at: time(),
     dedupe_key: z.string().nullable(),
-    payload: z.any().optional().openapi({ description: 'As its connector gave it.' }),
+    payload: z.any().optional().openapi({ description: 'The payload returned by the connector.' }),
   })
   .openapi('Signal');
 
 export const fedSignalSchema = signalSchema
   .extend({
-    cursor: z.string().openapi({ description: 'Its place in the feed: go on after it with `after`.' }),
+    cursor: z.string().openapi({ description: 'Feed position; pass it as `after` to continue from here.' }),
   })
   .openapi('FedSignal');
 
-/** Which signals are wanted. */
 export const signalFilterQuery = {
   connection_id: id().optional(),
   provider: provider().optional(),

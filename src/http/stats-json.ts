@@ -2,8 +2,6 @@ import type { Attention, Load, Overview, Series, SystemInfo } from '../api/index
 import { iso } from '../api/index.ts';
 import { isoTime } from '../values/time-text.ts';
 
-/** Numbers about the whole, as the API says them. */
-
 type Count = Overview['connections']['total'];
 const countJson = ({ count, atLeast }: Count) => ({ count, at_least: atLeast });
 

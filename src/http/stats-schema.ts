@@ -1,12 +1,10 @@
 import { z } from '@hono/zod-openapi';
 import { orNull, time } from './parts.ts';
 
-/** Numbers about the whole, as the API describes them. */
-
 const count = z
   .object({
     count: z.int(),
-    at_least: z.boolean().openapi({ description: 'There are more; counting stopped here.' }),
+    at_least: z.boolean().openapi({ description: 'True if counting stopped at `count` and there are more.' }),
   })
   .openapi('Count');
 
@@ -27,7 +25,7 @@ export const overviewSchema = z
       paused: count,
       disabled: count,
     }),
-    queue: orNull(queueSchema).openapi({ description: 'Null for a tenant.' }),
+    queue: orNull(queueSchema).openapi({ description: 'Null for tenant keys.' }),
     last_tick_at: time().nullable(),
     executors: z.object({ alive: z.int(), slots: z.int() }).nullable(),
     last_hour: z.object(outcomes),
@@ -75,7 +73,9 @@ export const attentionSchema = z
           filter: z
             .object({ health: z.string().optional(), provider: z.string().optional() })
             .nullable()
-            .openapi({ description: 'The filter of the list of connections that shows them.' }),
+            .openapi({
+              description: 'Filter for `GET /v1/connections` that lists the affected connections.',
+            }),
         })
         .openapi('AttentionItem'),
     ),

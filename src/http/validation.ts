@@ -4,12 +4,11 @@ import { type FieldProblem, Problem } from './problem.ts';
 
 type Issue = z.core.$ZodIssue;
 
-/** Values of these are never repeated: an answer may end up in a log. */
-const secret = /key|token|secret|password|authorization|cookie/i;
+/** Values of these fields are not echoed. */
+const secretName = /key|token|secret|password|authorization|cookie/i;
 const maxShown = 80;
 const maxErrors = 20;
 
-/** Turns what a validator found into one problem that names every wrong field. */
 function validationProblem(target: string, issues: readonly Issue[], data: unknown): Problem {
   const errors = issues.slice(0, maxErrors).flatMap((issue) => fieldProblems(issue, data));
   const [first] = errors;
@@ -23,7 +22,6 @@ function validationProblem(target: string, issues: readonly Issue[], data: unkno
   });
 }
 
-/** The hook of every route: whatever does not fit its schema is refused before the handler runs. */
 export function refuseInvalid(
   result: { target: string; data?: unknown } & (
     | { success: true }
@@ -38,9 +36,9 @@ function fieldProblems(issue: Issue, data: unknown): FieldProblem[] {
   if (issue.code === 'unrecognized_keys')
     return issue.keys.map((key) => ({
       field: cut([...path, key].join('.')),
-      message: `is not known here. ${issue.keys.length === 1 ? issue.message : ''}`.trim().replace(/\.$/, ''),
+      message: `is unknown. ${issue.keys.length === 1 ? issue.message : ''}`.trim().replace(/\.$/, ''),
     }));
-  // Of several allowed shapes, the one that was probably meant is the one with the fewest complaints.
+  // The variant with the fewest issues is probably intended.
   if (issue.code === 'invalid_union' && issue.errors.length > 0) {
     const [closest = []] = [...issue.errors].sort((a, b) => a.length - b.length);
     return closest.flatMap((inner) =>
@@ -49,11 +47,11 @@ function fieldProblems(issue: Issue, data: unknown): FieldProblem[] {
   }
   const field = cut(path.join('.')) || 'body';
   const value = getOwn(data, issue.path);
-  // An object is not shown: it may hold a secret further in.
+  // Objects may contain secrets and are not shown.
   const isShown =
     value !== undefined &&
     (typeof value !== 'object' || value === null) &&
-    !path.some((part) => secret.test(part));
+    !path.some((part) => secretName.test(part));
   return [{ field, ...(isShown && { value: cut(String(value)) }), message: messageOf(issue, value) }];
 }
 
@@ -61,7 +59,7 @@ function messageOf(issue: Issue, value: unknown): string {
   if (value === undefined && (issue.code === 'invalid_type' || issue.code === 'invalid_value'))
     return 'is missing';
   if (Array.isArray(value) && issue.code === 'invalid_type' && issue.expected === 'string')
-    return 'is given more than once';
+    return 'must not be repeated';
   switch (issue.code) {
     case 'invalid_type':
       return `must be ${kinds[issue.expected] ?? issue.expected}`;

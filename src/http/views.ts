@@ -1,24 +1,23 @@
-import type { View } from '../api/index.ts';
+import type { SynclineApi } from '../api/index.ts';
 import type { Caller } from '../caller/caller.ts';
 import type { Syncline } from '../syncline.ts';
 import { keepText } from '../values/stored-json.ts';
 
-/** Callers whose views are kept; the one not used for longest is dropped first. */
-const maxKept = 1000;
+const maxViews = 1000;
 
-/** Builds each caller's view once: it depends on nothing but who the caller is. */
-export function createViews(syncline: Pick<Syncline, 'as'>): (who: Caller) => View {
-  const views = new Map<string, View>();
+/** LRU cache of views per caller. */
+export function createViews(syncline: Pick<Syncline, 'as'>): (who: Caller) => SynclineApi {
+  const views = new Map<string, SynclineApi>();
   return ({ tenantId, actor, keyId }) => {
-    // A field that is missing here would let callers share a view who must not: the compiler asks for all of them.
+    // `satisfies` ensures that the key has all fields: otherwise callers could share a view.
     const who = { tenantId, actor, keyId } satisfies Record<keyof Caller, unknown>;
-    // JSON writes undefined and null alike; only undefined is the operator.
+    // Distinguishes undefined, the operator, from null.
     const key = JSON.stringify(Object.values(who).map((value) => (value === undefined ? [] : [value])));
     const view = views.get(key) ?? syncline.as(who, keepText);
     views.delete(key);
     views.set(key, view);
     const [oldest] = views.keys();
-    if (views.size > maxKept && oldest !== undefined) views.delete(oldest);
+    if (views.size > maxViews && oldest !== undefined) views.delete(oldest);
     return view;
   };
 }

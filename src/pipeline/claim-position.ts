@@ -1,68 +1,63 @@
 import type { Lane, ReadyRow } from '../store/claims.ts';
 
-/** What a claim looked at, and what it found. */
-export interface Look {
-  /** Where it looked; everywhere if undefined. */
+export interface ClaimScan {
+  /** Undefined: a full scan. */
   lanes: readonly Lane[] | undefined;
   rows: readonly ReadyRow[];
-  /** Whether as many were found as were asked for. */
+  /** The scan returned `limit` rows. */
   isFull: boolean;
   tookMs: number;
 }
 
-/** Where to look for jobs without passing again what has been passed before. */
-export interface Lanes {
-  /** Undefined: everywhere. */
-  known(nowMs: number): readonly Lane[] | undefined;
-  learn(look: Look, nowMs: number): void;
+export interface ClaimPosition {
+  /** Undefined: a full scan. */
+  resumeFrom(nowMs: number): readonly Lane[] | undefined;
+  record(scan: ClaimScan, nowMs: number): void;
 }
 
-/** A claim takes a few milliseconds and a little for each job, unless it has to pass what was claimed long ago. */
+/** A scan slower than this has read many dead index entries. */
 const slowMs = 50;
 const slowMsPerJob = 0.5;
-/** Looking everywhere takes this part of the time at most. */
-const share = 1 / 20;
+const maxFullScanShare = 1 / 20;
 
 /**
- * Somebody who looks at an old snapshot (a backup, a report, a forgotten transaction) keeps Postgres from forgetting what was
- * claimed since, and it lies in the index right before what is to be claimed next: after a million jobs every claim would
- * read a million dead entries. So a process whose look took long remembers where the living begin, and looks from there
- * for a while. A job that comes in before that place, or in another lane, waits until the next look everywhere: for twenty
- * times as long as such a look takes.
+ * A long-lived snapshot pins the dead index entries of claimed jobs, and every claim would read them again.
+ * After a slow scan, start at the first live position per lane (provider, priority) until the next full scan,
+ * 20 × its duration later. Jobs before that position, or in new lanes, wait for it.
  */
-export function createLanes(): Lanes {
+export function createClaimPosition(): ClaimPosition {
   let lanes: readonly Lane[] | undefined;
-  let untilMs = 0;
+  let fullScanAtMs = 0;
   return {
-    known: (nowMs) => (nowMs < untilMs ? lanes : undefined),
-    learn: (look, nowMs) => {
-      if (!look.lanes) {
-        lanes = isSlow(look) ? firstOf(look.rows) : undefined;
-        untilMs = nowMs + look.tookMs / share;
-      } else lanes = look.isFull ? moved(look.lanes, firstOf(look.rows)) : undefined;
+    resumeFrom: (nowMs) => (nowMs < fullScanAtMs ? lanes : undefined),
+    record: (scan, nowMs) => {
+      if (!scan.lanes) {
+        lanes = isSlow(scan) ? firstPerLane(scan.rows) : undefined;
+        fullScanAtMs = nowMs + scan.tookMs / maxFullScanShare;
+      } else lanes = scan.isFull ? advance(scan.lanes, firstPerLane(scan.rows)) : undefined;
     },
   };
 }
 
-const isSlow = ({ tookMs, rows }: Look) => tookMs > slowMs + slowMsPerJob * rows.length;
+const isSlow = ({ tookMs, rows }: ClaimScan) => tookMs > slowMs + slowMsPerJob * rows.length;
 
 const keyOf = ({ slug, priority }: Lane) => `${priority} ${slug}`;
 
-/** The first of each lane: rows come in the order of claiming. */
-function firstOf(rows: readonly ReadyRow[]): Lane[] {
+/** Rows are in claim order. */
+function firstPerLane(rows: readonly ReadyRow[]): Lane[] {
   const found = new Map<string, Lane>();
   for (const { provider_slug: slug, priority, scheduled_at: at } of rows) {
-    const lane = { slug, priority, from: placeOf(at) };
+    const lane = { slug, priority, from: lowerBound(at) };
     if (!found.has(keyOf(lane))) found.set(keyOf(lane), lane);
   }
   return [...found.values()];
 }
 
-function moved(lanes: readonly Lane[], first: readonly Lane[]): Lane[] {
+function advance(lanes: readonly Lane[], first: readonly Lane[]): Lane[] {
   const found = new Map(first.map((lane) => [keyOf(lane), lane]));
   return lanes.map((lane) => found.get(keyOf(lane)) ?? lane);
 }
 
-/** Other times than these cannot be written the same way; whatever they are, nothing is before the beginning. */
-const placeOf = (at: Date) =>
+/** `toISOString` cannot express other years in the format Postgres reads. */
+const lowerBound = (at: Date) =>
   at.getUTCFullYear() > 0 && at.getUTCFullYear() < 10_000 ? at.toISOString() : '-infinity';

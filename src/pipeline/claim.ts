@@ -13,10 +13,10 @@ import {
   type ReadyRow,
 } from '../store/claims.ts';
 import { type Database, enableTriggers, type Queryable } from '../store/database.ts';
-import { isLostRace, violatedConstraint } from '../store/database-errors.ts';
+import { isConflict, violatedConstraint } from '../store/database-errors.ts';
 import { wakeExecutors } from '../store/wake.ts';
 import { isObject } from '../values/is-object.ts';
-import type { Lanes } from './claim-position.ts';
+import type { ClaimPosition } from './claim-position.ts';
 import type { RunResources } from './resources.ts';
 
 export interface ExecutorContext {
@@ -24,16 +24,14 @@ export interface ExecutorContext {
   config: Config['executor'];
   rateLimit: Config['rateLimit'];
   ports: Ports;
-  /** What runs use besides their connection. */
   resources: RunResources;
-  /** By the slug of their provider. */
+  /** By provider slug. */
   connectors: ReadonlyMap<string, Connector>;
 }
 
-/** A job that this process runs, as it was when it was claimed. */
 export interface ClaimedJob {
   id: string;
-  /** The claim under which everything that its run finds is written. */
+  /** Fencing token. */
   claimId: string;
   tenantId: string;
   providerSlug: string;
@@ -43,13 +41,12 @@ export interface ClaimedJob {
   attempts: number;
   scheduledAt: Date;
   startedAt: Date;
-  /** When the connection's latest incremental job had ended. */
+  /** Of the connection's latest incremental job. */
   lastEndedAt: Date | undefined;
-  /** It has waited for a budget. When it was due after that is no longer known, as after a failure. */
+  /** It waited for a budget; its due time is not stored. */
   wasParked: boolean;
-  /** EXE-9: processes that ran its connection died several times in a row. */
+  /** EXE-9. */
   isSuspect: boolean;
-  /** The job's own cursor, if it has one. */
   cursor: unknown;
   connection: {
     externalId: string | undefined;
@@ -59,19 +56,18 @@ export interface ClaimedJob {
   };
 }
 
-/** Backoffs ended per transaction, so that each stays short. */
+/** Per transaction; bounds its duration. */
 const maxBackoffsEnded = 1000;
 
-/** A job whose tenant or provider was not that of its connection, as it was before it was corrected. */
+/** EXE-13: as it was before the correction. */
 export type ForeignJob = Pick<ClaimedJob, 'id' | 'connectionId' | 'tenantId' | 'providerSlug'>;
 
 export interface Claim {
   jobs: ClaimedJob[];
-  /** Jobs that were corrected instead of being run. */
   foreign: ForeignJob[];
-  /** Whether as many were met as were asked for, so that there may be more. */
+  /** More jobs may be ready. */
   full: boolean;
-  /** Whether jobs were moved to where a later claim finds them, so that an empty claim is no sign of contention. */
+  /** Jobs were moved for a later claim: an empty claim is not contention. */
   progressed: boolean;
 }
 
@@ -79,23 +75,22 @@ export interface ClaimRequest {
   processId: string;
   claimId: string;
   limit: number;
-  /** Looks in every lane for as many as are wanted: what comes first is held by somebody who does not let go. */
-  thorough: boolean;
-  /** Where the process has found jobs before. */
-  lanes: Lanes;
-  /** Whether a time of backing off may be over. */
+  /** Scan each lane up to `limit`: the first jobs are locked. */
+  scanAll: boolean;
+  position: ClaimPosition;
+  /** A `retry_after` may have passed. */
   endsBackoffs: boolean;
-  /** EXE-9: whether a suspect may be among them; one at most is. */
+  /** EXE-9: allows one suspect. */
   takesSuspect: boolean;
 }
 
-/** Nothing is waited for but an index entry that somebody else is just making. */
-const patienceMs = 1000;
+/** The claim waits only for uncommitted unique index entries. */
+const claimLockTimeoutMs = 1000;
 
-/** EXE-1 to EXE-3: takes up to `limit` due jobs for a process, in order, no two of one connection. */
+/** EXE-1 to EXE-3. */
 export async function claim(
   context: ExecutorContext,
-  { processId, claimId, limit, thorough, lanes, endsBackoffs, takesSuspect }: ClaimRequest,
+  { processId, claimId, limit, scanAll, position, endsBackoffs, takesSuspect }: ClaimRequest,
 ): Promise<Claim> {
   const { db, ports, connectors } = context;
   const providers = [...connectors.keys()];
@@ -103,19 +98,19 @@ export async function claim(
     return await db.transaction(
       async (tx) => {
         const { now } = tx;
-        // EXE-2: the order is known only once every ended backoff is in line, so nothing is claimed before that.
+        // EXE-2: the order is known only after all ended backoffs are queued.
         if (
           endsBackoffs &&
           (await endBackoffs(tx, { now, providers, limit: maxBackoffsEnded })) === maxBackoffsEnded
         )
           return { ...nothing, progressed: true };
         const startedMs = ports.monotonicMs();
-        const known = thorough ? undefined : lanes.known(startedMs);
-        const found = await lockReady(tx, { now, providers, limit, thorough, lanes: known });
+        const lanes = scanAll ? undefined : position.resumeFrom(startedMs);
+        const found = await lockReady(tx, { now, providers, limit, thorough: scanAll, lanes });
         const rows = found.sort(byOrder);
         const isFull = rows.length >= limit;
-        const lookedMs = ports.monotonicMs();
-        lanes.learn({ lanes: known, rows, isFull, tookMs: lookedMs - startedMs }, lookedMs);
+        const scannedMs = ports.monotonicMs();
+        position.record({ lanes, rows, isFull, tookMs: scannedMs - startedMs }, scannedMs);
         const foreign = rows.filter((row) => row.is_foreign);
         await returnToOwners(tx, now, foreign);
         const first = onePerConnection(
@@ -123,7 +118,7 @@ export async function claim(
         );
         const surplus = surplusSuspects(first, takesSuspect);
         const chosen = first.filter((row) => !surplus.has(row)).slice(0, limit);
-        // Who runs keeps the others of its connection back; where there are none, the triggers have nothing to do.
+        // Triggers block siblings of running jobs.
         if (rows.some((row) => row.has_siblings)) await enableTriggers(tx);
         const running = await markRunning(tx, { processId, claimId, ids: chosen.map((row) => row.id) });
         await blockStuck(
@@ -132,35 +127,35 @@ export async function claim(
         );
         await deferJobs(tx, deferrals([...surplus], now));
         const jobs = chosen.filter((row) => running.has(row.id)).map((row) => toJob(row, claimId, now));
-        // Beyond the lanes that are known there may be more, however few there were in them.
+        // A partial scan may have missed jobs.
         const progressed = foreign.length + surplus.size > 0;
-        const full = isFull || known !== undefined || progressed;
+        const full = isFull || lanes !== undefined || progressed;
         return { jobs, full, foreign: foreign.map(foreignJob), progressed };
       },
       {
         timeoutMs: statementTimeoutMs(context.config),
-        lockTimeoutMs: patienceMs,
+        lockTimeoutMs: claimLockTimeoutMs,
         triggers: 'off',
-        // A claim that is undone was never made: its job is in line again, and its run is told by the fence.
+        // If a server crash loses the claim, the fence rejects the run's commit.
         durable: false,
       },
     );
   } catch (error) {
-    // Somebody started a job of one of these connections without locking the connection: look again.
-    if (isLostRace(error) || violatedConstraint(error) === 'idx_sync_jobs_running') return nothing;
+    // Another client started a job without locking its connection; retry.
+    if (isConflict(error) || violatedConstraint(error) === 'idx_sync_jobs_running') return nothing;
     throw error;
   }
 }
 
-/** Looks again, because something was in the way. */
+/** `full`, so that the caller claims again. */
 const nothing: Claim = { jobs: [], foreign: [], full: true, progressed: false };
 
-/** EXE-9: those that would run beside another suspect, so that more would die with it than need be. */
+/** EXE-9: one suspect at a time limits the jobs lost when the process dies. */
 function surplusSuspects(rows: ReadyRow[], takesSuspect: boolean): Set<ReadyRow> {
   return new Set(rows.filter((row) => isSuspect(row.losses)).slice(takesSuspect ? 1 : 0));
 }
 
-/** One after the other, so that they leave the head of their lane, and do not all come back to it together. */
+/** Deferred suspects leave the head of their lane and return one by one. */
 const deferStepMs = 2000;
 const maxDeferMs = 60_000;
 
@@ -173,7 +168,7 @@ function deferrals(rows: ReadyRow[], now: Date) {
 
 type ForeignRow = Pick<ReadyRow, 'id' | 'connection_id' | 'tenant_id' | 'provider_slug'>;
 
-/** EXE-13: in the right lane a later claim finds them, of this process or of one that has their connector. */
+/** EXE-13: a later claim finds them in the right lane. */
 async function returnToOwners(tx: Queryable, now: Date, foreign: ForeignRow[]): Promise<void> {
   if (foreign.length === 0) return;
   await correctOwners(
@@ -185,8 +180,8 @@ async function returnToOwners(tx: Queryable, now: Date, foreign: ForeignRow[]): 
 }
 
 /**
- * EXE-13: corrects jobs that wait under a provider for which this process has no connector. It may be one that no process has a
- * connector for, and then no claim would find them. Returns them as they were.
+ * EXE-13: corrects jobs of providers without a connector here, which possibly no claim finds. Returns the
+ * originals.
  */
 export async function rescueForeign(
   db: Queryable,
@@ -206,7 +201,7 @@ const foreignJob = (row: ForeignRow): ForeignJob => ({
   providerSlug: row.provider_slug,
 });
 
-/** A statement that hangs must be given up long before the lease is, but not because the database is busy. */
+/** Well below the lease, but long enough for a busy database. */
 export function statementTimeoutMs({ leaseSeconds }: Config['executor']): number {
   return Math.min(15_000, Math.max(5000, leaseSeconds * 500));
 }
@@ -215,7 +210,7 @@ function byOrder(a: ReadyRow, b: ReadyRow): number {
   return b.priority - a.priority || a.scheduled_at.getTime() - b.scheduled_at.getTime();
 }
 
-/** EXE-3 within a batch: the first one counts. Marking it blocks the others. */
+/** EXE-3. Marking the first as running blocks the others. */
 function onePerConnection(rows: ReadyRow[]): ReadyRow[] {
   const seen = new Set<string>();
   return rows.filter((row) => !seen.has(row.connection_id) && seen.add(row.connection_id));

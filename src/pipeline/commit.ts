@@ -19,30 +19,24 @@ import type { CheckedSignal } from './result.ts';
 import { measure } from './statistics.ts';
 import { hintPriority } from './trigger.ts';
 
-/** Others hold a connection for milliseconds. One who does not is waited for with that run alone. */
-const patienceMs = 1000;
+/** On timeout the commit queue retries the run alone. */
+const commitLockTimeoutMs = 1000;
 
-/** A run that has ended, and what is to be written for it. */
 export interface Settlement {
   job: ClaimedJob;
   verdict: Verdict;
-  /** What its connector logged. */
   log?: LogLine[] | undefined;
-  /** Keeps the secrets of the run out of what is told of it. */
+  /** Redacts the run's secrets. */
   hide: (text: string) => string;
 }
 
 export interface Committed {
-  /** Runs whose verdict is stored, now or by an earlier try that was not acknowledged; by job. */
+  /** By job; includes earlier, unacknowledged commits. */
   stored: Map<string, { signals: number }>;
-  /** Jobs that follow. */
   followUps: number;
 }
 
-/**
- * EXE-5: everything that these runs found, in one transaction, and only for those that still hold their claim. Whoever is
- * missing in the answer has lost it, and nothing of it was written.
- */
+/** EXE-5: one transaction. Runs that lost their claim write nothing and are missing in `stored`. */
 export async function commit(context: ExecutorContext, settlements: Settlement[]): Promise<Committed> {
   const { db, ports, config } = context;
   return db.transaction(
@@ -51,14 +45,16 @@ export async function commit(context: ExecutorContext, settlements: Settlement[]
       const rows = await lockRunsOf(tx, settlements);
       const claimed = settlements.filter(({ job }) => rows.get(job.id)?.claim_id === job.claimId);
       const holding = claimed.filter(({ job }) => isRunning(rows.get(job.id)));
-      // Settled under its own claim: an earlier try was stored, but nobody told us.
+      // Settled by an earlier, unacknowledged commit.
       const earlier = claimed.filter(({ job }) => !isRunning(rows.get(job.id)));
       const stored = new Map(earlier.map(({ job }) => [job.id, { signals: 0 }]));
       if (holding.length === 0) return { stored, followUps: 0 };
 
       await writeConnections(tx, now, holding.map(connectionWrite));
       const counts = await storeSignals(tx, now, holding, () => ports.newId());
-      const followUps = holding.flatMap((one) => followUpsOf(one, rows.get(one.job.id), () => ports.newId()));
+      const followUps = holding.flatMap((settlement) =>
+        followUpsOf(settlement, rows.get(settlement.job.id), () => ports.newId()),
+      );
       await endJobs(tx, now, { holding, rows, counts, followUps });
       await markUnauthorized(tx, now, holding, () => ports.newId());
       await recordAttempts(tx, now, holding);
@@ -66,14 +62,14 @@ export async function commit(context: ExecutorContext, settlements: Settlement[]
       for (const { job } of holding) stored.set(job.id, { signals: counts.get(job.id) ?? 0 });
       return { stored, followUps: followUps.length };
     },
-    { timeoutMs: statementTimeoutMs(config), lockTimeoutMs: patienceMs, triggers: 'off' },
+    { timeoutMs: statementTimeoutMs(config), lockTimeoutMs: commitLockTimeoutMs, triggers: 'off' },
   );
 }
 
 /** By job. */
 type RunRows = ReadonlyMap<string, RunRow>;
 
-/** The fence: once these are locked, nobody can take a claim away or give it back before the transaction ends. */
+/** The fence: no other transaction can change a locked claim. */
 async function lockRunsOf(tx: Queryable, settlements: Settlement[]): Promise<RunRows> {
   await lockConnections(
     tx,
@@ -88,23 +84,24 @@ async function lockRunsOf(tx: Queryable, settlements: Settlement[]): Promise<Run
 
 const isRunning = (row: RunRow | undefined) => row?.status === 'running';
 
-interface Ends {
+interface JobEnds {
   holding: Settlement[];
   rows: RunRows;
-  /** New signals, by job. */
+  /** New signals by job. */
   counts: ReadonlyMap<string, number>;
   followUps: FollowUp[];
 }
 
-/**
- * Of a job that has ended, with nobody behind it, the triggers would find that all is written already. The others are theirs:
- * what goes back in line or follows may have to wait, and who has waited may now run.
- */
-async function endJobs(tx: Queryable, now: Date, { holding, rows, counts, followUps }: Ends): Promise<void> {
+/** Triggers maintain `blocked`. They stay off for jobs that end without a blocked sibling. */
+async function endJobs(
+  tx: Queryable,
+  now: Date,
+  { holding, rows, counts, followUps }: JobEnds,
+): Promise<void> {
   const isLast = ({ job, verdict }: Settlement) =>
     verdict.outcome !== 'requeued' && !rows.get(job.id)?.blocks_others;
-  const end = (one: Settlement) => jobEnd(one, counts.get(one.job.id) ?? 0);
-  const others = holding.filter((one) => !isLast(one));
+  const end = (settlement: Settlement) => jobEnd(settlement, counts.get(settlement.job.id) ?? 0);
+  const others = holding.filter((settlement) => !isLast(settlement));
   await settleJobs(tx, now, holding.filter(isLast).map(end));
   if (others.length + followUps.length === 0) return;
   await enableTriggers(tx);
@@ -119,7 +116,7 @@ function connectionWrite({ job, verdict }: Settlement) {
 }
 
 const statusOf = { succeeded: 'succeeded', failed: 'failed', requeued: 'queued' } as const;
-/** What the column can hold. */
+/** The range of the `int` column. */
 const maxAttempts = 2 ** 31 - 1;
 
 function jobEnd({ job, verdict }: Settlement, signals: number) {
@@ -135,15 +132,14 @@ function jobEnd({ job, verdict }: Settlement, signals: number) {
   };
 }
 
-/** There was no budget for it, so that nothing has failed. */
 const isParked = ({ error }: Verdict) => error?.parked === true;
 const errorText = ({ error }: Verdict) => (error ? JSON.stringify(error) : null);
 
-/** Transactions that are written at the same time seldom take the same one of these. */
+/** Spreads concurrent transactions over several rows per rollup. */
 const rollupSlots = 8;
 const startOfMinute = (at: Date) => new Date(Math.floor(at.getTime() / 60_000) * 60_000);
 
-/** The last thing of a transaction: until it commits, others wait for these rows. */
+/** Call last in a transaction: its row locks block concurrent commits. */
 export async function addStatistics(
   tx: Queryable,
   now: Date,
@@ -153,22 +149,18 @@ export async function addStatistics(
   await addRollups(tx, startOfMinute(now), Math.floor(random * rollupSlots), rows);
 }
 
-/** After this many failures, each further one has the oldest forgotten. */
-const manyFailures = 100;
+const maxKeptFailures = 100;
 
-/**
- * What the job's own row will not tell: a failure that is followed by another try, and what was logged. A job that was
- * parked tells all of it, and may be parked once an hour for ever.
- */
+/** Records retried failures and connector logs. Parked runs are skipped: parking can repeat indefinitely. */
 async function recordAttempts(tx: Queryable, now: Date, settlements: Settlement[]): Promise<void> {
-  const told = settlements
+  const recorded = settlements
     .filter(({ verdict }) => !isParked(verdict))
     .filter(({ verdict, log }) => verdict.outcome === 'requeued' || log !== undefined);
-  await insertAttempts(tx, now, told.map(attemptOf));
-  const many = told.filter(({ job }) => job.attempts > manyFailures);
+  await insertAttempts(tx, now, recorded.map(attemptOf));
+  const overLimit = recorded.filter(({ job }) => job.attempts > maxKeptFailures);
   await trimAttempts(
     tx,
-    many.map(({ job }) => job.id),
+    overLimit.map(({ job }) => job.id),
   );
 }
 
@@ -184,22 +176,21 @@ function attemptOf({ job, verdict, log }: Settlement): NewAttempt {
   };
 }
 
-/** Signals per statement: enough that the statement costs little per signal, few enough that it is short. */
+/** Bounds the statement's duration. */
 const signalsPerStatement = 2000;
-/** A parameter is held in memory several times on its way; this many bytes of payload at most. */
+/** Bounds memory: the driver copies each parameter several times. */
 const bytesPerStatement = 4 * 1024 * 1024;
 
-/** Signals, and the job that they belong to. */
-interface Found {
+interface JobSignals {
   job: Pick<ClaimedJob, 'id' | 'tenantId' | 'providerSlug' | 'connectionId'>;
   verdict: { signals: readonly CheckedSignal[] };
 }
 
-/** Returns how many were new, by job. */
+/** Returns new signals by job. */
 export async function storeSignals(
   tx: Queryable,
   now: Date,
-  settlements: readonly Found[],
+  settlements: readonly JobSignals[],
   newId: () => string,
 ): Promise<Map<string, number>> {
   const counts = new Map<string, number>();
@@ -225,7 +216,7 @@ export async function storeSignals(
   return counts;
 }
 
-/** EXE-6, and the one more run that was asked for while this one was running: where both are of one type, one job. */
+/** EXE-6 and the requested rerun; one job if both have the same type. */
 function followUpsOf(
   { job, verdict }: Settlement,
   held: RunRow | undefined,
@@ -234,15 +225,15 @@ function followUpsOf(
   const { tenantId, providerSlug, connectionId } = job;
   const common = { tenantId, providerSlug, connectionId };
   const hinted = held?.hinted ?? false;
-  const asked = held?.rerun_priority ?? (hinted ? hintPriority : undefined);
-  const rerun = verdict.outcome === 'requeued' ? undefined : asked;
+  const requested = held?.rerun_priority ?? (hinted ? hintPriority : undefined);
+  const rerun = verdict.outcome === 'requeued' ? undefined : requested;
   const { followUp } = verdict;
   const jobs: FollowUp[] = [];
   if (followUp) {
     const isRerun = rerun !== undefined && followUp.type === job.type;
     const priority = isRerun ? Math.max(job.priority, rerun) : job.priority;
     jobs.push({ id: newId(), ...common, ...followUp, priority, hinted });
-    // A hint stays with the next page: a walk that has begun need not come by what has changed since.
+    // The hint moves to the next page: this walk may have passed the changed record.
     if (isRerun) return jobs;
   }
   if (rerun !== undefined)

@@ -8,10 +8,9 @@ import {
 import { type DuePosition, type DueRow, lockDue } from '../store/connections.ts';
 import type { Queryable } from '../store/database.ts';
 
-/** A connection that is due, locked until the transaction ends, with what its metadata can be believed to say. */
+/** Locked until the transaction ends. */
 export interface DueConnection {
   id: string;
-  /** It should have been placed before this tick began. */
   isOverdue: boolean;
   tenantId: string;
   providerSlug: string;
@@ -30,7 +29,7 @@ export async function takeDue(
     bounds: IntervalBounds;
   },
 ): Promise<{ due: DueConnection[]; last: DuePosition | undefined }> {
-  // SCH-2: one tick ahead, so that a run due before the next tick is placed on time.
+  // SCH-2: look one tick ahead.
   const horizon = new Date(query.nowMs + query.tickIntervalSeconds * 1000);
   const rows = await lockDue(tx, {
     now: new Date(query.nowMs),
@@ -64,7 +63,7 @@ function readRow(row: DueRow, bounds: IntervalBounds): SyncMetadata {
   return shape ? { ...sync, invalid: [shape, ...sync.invalid] } : sync;
 }
 
-/** Text that was cut off is no JSON any more; as a string it is just as wrong as it was whole. */
+/** Truncated JSON is returned as text and fails validation. */
 function fromJson(text: string | null): unknown {
   if (text === null) return undefined;
   try {

@@ -3,7 +3,7 @@ import type { Ports } from '../platform/ports.ts';
 import { formatInstant } from '../schedule/instant.ts';
 import { baseInterval } from '../schedule/interval.ts';
 import { jitterRange, sampleJitter } from '../schedule/jitter.ts';
-import { isCountable, type Placement, place } from '../schedule/placement.ts';
+import { isFiniteInstant, type Placement, place } from '../schedule/placement.ts';
 import { type DuePosition, patchSyncs, setWaiting } from '../store/connections.ts';
 import type { Database, Queryable } from '../store/database.ts';
 import { isLockTimeout } from '../store/database-errors.ts';
@@ -19,7 +19,6 @@ export interface SchedulerContext {
   telemetry: SchedulerEvents;
 }
 
-/** Where a connection's next job goes. */
 interface PlannedJob extends Placement {
   id: string;
   connection: DueConnection;
@@ -28,26 +27,26 @@ interface PlannedJob extends Placement {
 }
 
 export interface BatchResult {
-  /** The last connection taken, if the batch was full and more may be due behind it. */
+  /** Set after a full batch. */
   continueAfter: DuePosition | undefined;
   placed: number;
-  /** Of those placed: they were overdue when the tick began. */
+  /** Of those placed. */
   overdue: number;
   skippedPending: number;
   invalidMetadata: number;
 }
 
 export interface Batch {
-  /** An explicit time in place of the database's. */
+  /** Overrides the database's clock. */
   atMs: number | undefined;
-  /** Where to go on; from the beginning unless given. */
+  /** Undefined: from the first due connection. */
   after: DuePosition | undefined;
   limit: number;
-  /** How long to wait for a writer that is inserting a job for one of these connections. */
+  /** Applies to uncommitted job inserts for one of these connections. */
   lockTimeoutMs: number;
 }
 
-/** SCH-1: one batch in one transaction: the jobs, and the metadata that says when to look again. */
+/** SCH-1: one batch in one transaction. */
 export async function enqueueBatch(context: SchedulerContext, batch: Batch): Promise<BatchResult> {
   const { db, config, ports, telemetry } = context;
   const { atMs, limit, lockTimeoutMs } = batch;
@@ -69,12 +68,12 @@ export async function enqueueBatch(context: SchedulerContext, batch: Batch): Pro
       { lockTimeoutMs, triggers: 'off' },
     )
     .catch((error: unknown) => {
-      // Somebody is inserting a job for this one connection and has not committed: as good as pending.
+      // An uncommitted insert of its job counts as pending.
       if (limit === 1 && isLockTimeout(error)) return { placed: [], blocked: [undefined] };
       throw error;
     });
 
-  // Told only now: a batch that did not commit placed nothing.
+  // Emit after COMMIT; a rolled-back batch placed no jobs.
   for (const job of placed) telemetry.jobPlaced(job, config);
   const invalid = placed.filter((job) => job.connection.sync.invalid.length > 0);
   for (const job of invalid) telemetry.invalidMetadata(job.connection);
@@ -125,7 +124,7 @@ async function writeBatch(
   return { placed, blocked };
 }
 
-/** Executors find everything that is due later than this by looking from time to time. */
+/** Executors find later jobs by polling. */
 const soonMs = 5000;
 
 function newJob({ id, connection, scheduledAtMs }: PlannedJob) {
@@ -147,21 +146,21 @@ function syncPatch(job: PlannedJob, config: Config['scheduler'], nowMs: number) 
       last_jitter_seconds: job.jitterSeconds,
       ...repairs(job.connection, config),
     }),
-    // Due again before the next tick, though its job has only just been placed: set aside now rather than met again.
+    // Due again before the next tick, while its job is pending.
     waitsForJob: job.nextRunAtMs <= horizonMs,
   };
 }
 
-/** SCH-3, DB-3: a wrong field gives way to what was used in its place, so that it is warned about once. */
+/** SCH-3, DB-3: overwrites invalid fields, so they are logged once. */
 function repairs(
   { sync, createdMs }: DueConnection,
   { defaultIntervalSeconds }: Config['scheduler'],
 ): object {
-  const isWrong = (field: string) => sync.invalid.some((one) => one.field === field);
+  const isWrong = (name: string) => sync.invalid.some(({ field }) => field === name);
   return {
     ...(isWrong('interval_seconds') && { interval_seconds: defaultIntervalSeconds }),
     ...(isWrong('first_activated_at') && {
-      first_activated_at: isCountable(createdMs) ? formatInstant(createdMs) : null,
+      first_activated_at: isFiniteInstant(createdMs) ? formatInstant(createdMs) : null,
     }),
   };
 }

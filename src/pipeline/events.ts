@@ -26,7 +26,6 @@ export interface TickFacts {
   durationMs: number;
 }
 
-/** What the scheduler reports; telemetry turns it into logs, spans and metrics. */
 export interface SchedulerEvents {
   jobPlaced(job: PlacedJob, config: Config['scheduler']): void;
   invalidMetadata(connection: ScheduledConnection): void;

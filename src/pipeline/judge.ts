@@ -8,19 +8,18 @@ import type { ClaimedJob } from './claim.ts';
 import type { CheckedSignal, Page } from './result.ts';
 import { effectiveCursor, type RunEnd } from './run.ts';
 
-/** What is to be written for a run that has ended. */
+/** What the commit writes for a run. */
 export interface Verdict {
   outcome: 'succeeded' | 'requeued' | 'failed';
   signals: CheckedSignal[];
-  /** The connection's new cursor, as JSON text; null leaves the one it has. */
+  /** JSON text; null keeps the current one. */
   cursor: string | null;
-  /** A job to follow. */
   followUp?: Pick<FollowUp, 'cursor' | Pause> & { type: 'incremental' | 'full' };
   error?: JobError;
   retryAfter: Date | null;
-  /** The connection needs its user before anything else can run. */
+  /** The connection becomes `needs_auth`. */
   needsAuth: boolean;
-  /** What the connector's author should hear of. */
+  /** Logged for the connector's author. */
   warning?: string;
 }
 
@@ -32,7 +31,7 @@ interface JobError {
   name: string;
   message: string;
   at: string;
-  /** There was no budget for it: it waits, and nothing has failed. */
+  /** The job waits for a budget; not a failure. */
   parked?: true;
 }
 
@@ -40,11 +39,11 @@ interface Circumstances {
   policy: BackoffPolicy;
   nowMs: number;
   random: number;
-  /** Keeps secrets out of what is stored of an error. */
+  /** Redacts secrets. */
   hide: (text: string) => string;
 }
 
-/** EXE-5 to EXE-8: decides. */
+/** EXE-5 to EXE-8. */
 export function judge(job: ClaimedJob, end: RunEnd, circumstances: Circumstances): Verdict {
   return 'page' in end ? judgePage(job, end.page, circumstances) : judgeError(job, end.error, circumstances);
 }
@@ -63,7 +62,7 @@ function judgePage(job: ClaimedJob, page: Page, circumstances: Circumstances): V
   };
 }
 
-/** EXE-7: how long the next page waits where the provider asked for that; one that waits longer already goes on to. */
+/** EXE-7: the provider's pause before the next page; a longer existing one wins. */
 function pauseAfter(
   { retryAfterSeconds }: Page,
   { policy, nowMs, random }: Circumstances,
@@ -74,7 +73,7 @@ function pauseAfter(
   return { retryAfter: until, scheduledAt: until, keepsPause: true };
 }
 
-/** EXE-6: what would come back to the same place for ever. */
+/** EXE-6: detects a walk that would never end. */
 function endlessWalk(job: ClaimedJob, { signals, nextCursor }: Page): string | undefined {
   if (nextCursor === undefined) return 'hasMore without nextCursor: the walk ends here';
   const isUnchanged = isDeepStrictEqual(JSON.parse(nextCursor), effectiveCursor(job));
@@ -101,14 +100,14 @@ function judgeError(job: ClaimedJob, thrown: unknown, circumstances: Circumstanc
     case 'permanent':
       return failed;
     case 'cursor_expired':
-      // There was no cursor that could have expired: starting from nothing once more would be a loop.
+      // Without a cursor, another full sync would loop.
       if (effectiveCursor(job) === undefined) return { ...failed, outcome: 'requeued', retryAfter };
       return {
         ...failed,
         followUp: {
           type: 'full',
           cursor: null,
-          // In the middle of a walk: one that always expires there must not start over and over without a pause.
+          // Mid-walk: back off, because the next full sync may expire again.
           retryAfter: job.cursor === undefined ? null : retryAfter,
           keepsPause: true,
         },
@@ -129,10 +128,11 @@ const noHint: Hint = { hint: undefined, isParked: false };
 
 function hintOf(thrown: RateLimitedError, nowMs: number): Hint {
   try {
-    const said = thrown.retryAfterSeconds;
-    const hint = waitSeconds(said, nowMs);
-    const isUnreadable = typeof said === 'string' && said.trim() !== '' && hint === undefined;
-    const warning = `retryAfterSeconds must be a number of seconds or an HTTP date, got "${said}"; it is ignored`;
+    const value = thrown.retryAfterSeconds;
+    const hint = waitSeconds(value, nowMs);
+    const isUnreadable = typeof value === 'string' && value.trim() !== '' && hint === undefined;
+    const expected = 'a number of seconds or an HTTP date';
+    const warning = `retryAfterSeconds must be ${expected}, got "${value}"; it is ignored`;
     return {
       hint,
       isParked: thrown.parked === true,
@@ -143,10 +143,9 @@ function hintOf(thrown: RateLimitedError, nowMs: number): Hint {
   }
 }
 
-/** Long enough for any message that says something; a whole HTML page does not. */
+/** Truncates messages such as whole HTML pages. */
 const maxMessage = 2000;
 
-/** Whatever was thrown, as something that can be read and stored. */
 function describe(thrown: unknown, nowMs: number, hide: Circumstances['hide']): JobError {
   const at = formatInstant(nowMs);
   try {
@@ -155,16 +154,16 @@ function describe(thrown: unknown, nowMs: number, hide: Circumstances['hide']): 
     return {
       kind: 'transient',
       name: 'Error',
-      message: 'The connector threw something that cannot be read.',
+      message: 'The connector threw a value that cannot be read.',
       at,
     };
   }
 }
 
 function named(thrown: unknown, hide: Circumstances['hide']): Pick<JobError, 'name' | 'message'> {
-  // Hidden first: of a secret that is cut, the rest would no longer be recognised.
+  // Redact before truncating: a truncated secret would not be recognised.
   const storable = (text: unknown, length: number) =>
-    cut(hide(String(text).slice(0, 10 * maxMessage)), length);
+    truncate(hide(String(text).slice(0, 10 * maxMessage)), length);
   if (thrown instanceof Error) {
     const { name, message } = thrown;
     return { name: storable(name, 100), message: storable(message || name, maxMessage) };
@@ -173,6 +172,6 @@ function named(thrown: unknown, hide: Circumstances['hide']): Pick<JobError, 'na
   return { name: 'Error', message: storable(`The connector threw ${shown}.`, maxMessage) };
 }
 
-/** Cut first: a cut can leave half of a surrogate pair, which encoding then replaces. */
-const cut = (text: string, length: number) =>
+/** UTF-8 encoding replaces a lone surrogate left by slice(). */
+const truncate = (text: string, length: number) =>
   Buffer.from(text.slice(0, length)).toString().replaceAll('\0', '\uFFFD');

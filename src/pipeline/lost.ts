@@ -12,17 +12,17 @@ import { addStatistics } from './commit.ts';
 import { measureFailed } from './statistics.ts';
 import { hintPriority } from './trigger.ts';
 
-/** `sync_jobs.error` and `attempts.error` of a job whose process died. */
+/** `sync_jobs.error` and `attempts.error`. */
 interface DeathError {
   kind: 'process_died';
   name: string;
   message: string;
   at: string;
-  /** Where that was: for operators only. */
+  /** Visible to operators only. */
   deaths: Omit<Loss, 'process'>[];
 }
 
-/** A job whose process died several times in a row. */
+/** A job with several consecutive process deaths. */
 export interface PoisonJob {
   jobId: string;
   connectionId: string;
@@ -30,21 +30,21 @@ export interface PoisonJob {
   providerSlug: string;
   type: LostJob['job_type'];
   error: DeathError;
-  /** When it is tried again; undefined if it has failed. */
+  /** Undefined: the job has failed. */
   retryAfter: Date | undefined;
 }
 
 type Context = Pick<ExecutorContext, 'ports' | 'rateLimit'>;
 
-/** Requeues jobs whose process does not run them any more, but lives: nothing is counted. */
+/** Requeues jobs of a live process; not a death. */
 export async function requeueLost(tx: Queryable, now: Date, lost: LostJob[]): Promise<void> {
   await recordAll(tx, now, lost, null);
-  await requeueJobs(tx, now, lost.map(atOnce));
+  await requeueJobs(tx, now, lost.map(requeueNow));
 }
 
 /**
- * EXE-9: requeues jobs whose process died, and counts that. From the second death in a row on they wait like a job that has failed
- * as often; after the fifth they fail. Returns those.
+ * EXE-9: requeues the jobs of a dead process. From the second consecutive death they back off, after the
+ * fifth they fail; both are returned.
  */
 export async function settleDead(
   context: Context,
@@ -75,7 +75,7 @@ export async function settleDead(
   const suspects = poison.filter(({ report }) => report.retryAfter !== undefined);
 
   await requeueJobs(tx, now, [
-    ...ends.filter(({ fate }) => fate === 'requeued').map(({ job }) => atOnce(job)),
+    ...ends.filter(({ fate }) => fate === 'requeued').map(({ job }) => requeueNow(job)),
     ...suspects.map(({ job, until, report }) => ({
       jobId: job.id,
       retryAfter: until,
@@ -90,23 +90,23 @@ export async function settleDead(
   return poison.map(({ report }) => report);
 }
 
-const atOnce = ({ id }: LostJob) => ({ jobId: id, retryAfter: null, error: null });
+const requeueNow = ({ id }: LostJob) => ({ jobId: id, retryAfter: null, error: null });
 
 async function recordAll(tx: Queryable, now: Date, lost: LostJob[], error: string | null): Promise<void> {
   const ids = lost.map((job) => job.id);
   await recordLost(tx, now, ids, error);
-  // A job whose runs all end with their process is charged no attempt, so nothing else bounds these.
+  // Process deaths charge no attempt, so nothing else bounds these rows.
   await trimAttempts(tx, ids);
 }
 
-interface Failed {
+interface FailedJob {
   job: LostJob;
   until: Date;
   report: PoisonJob;
 }
 
-/** As a commit fails a job for good: with its connection, what was asked for meanwhile, the event and the statistics. */
-async function failJobs({ ports }: Context, tx: Queryable, now: Date, failed: Failed[]): Promise<void> {
+/** Writes the same rows as a commit. */
+async function failJobs({ ports }: Context, tx: Queryable, now: Date, failed: FailedJob[]): Promise<void> {
   if (failed.length === 0) return;
   await writeConnections(
     tx,
@@ -134,7 +134,7 @@ async function failJobs({ ports }: Context, tx: Queryable, now: Date, failed: Fa
   await insertFollowUps(
     tx,
     now,
-    failed.flatMap((one) => rerunOf(one, ports.newId())),
+    failed.flatMap((failure) => rerunOf(failure, ports.newId())),
   );
   await insertEvents(
     tx,
@@ -157,8 +157,8 @@ async function failJobs({ ports }: Context, tx: Queryable, now: Date, failed: Fa
   await addStatistics(tx, now, ports.random(), rows);
 }
 
-/** The run that was asked for while it was running. It waits: it may kill its process, too. */
-function rerunOf({ job, until }: Failed, id: string): FollowUp[] {
+/** Backs off: the rerun may kill its process as well. */
+function rerunOf({ job, until }: FailedJob, id: string): FollowUp[] {
   const { tenant_id: tenantId, provider_slug: providerSlug, connection_id: connectionId, hinted } = job;
   const priority = job.rerun_priority ?? (hinted ? hintPriority : undefined);
   if (priority === undefined) return [];

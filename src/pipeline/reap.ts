@@ -12,20 +12,16 @@ import { type PoisonJob, requeueLost, settleDead } from './lost.ts';
 
 type Context = Pick<ExecutorContext, 'db' | 'ports' | 'rateLimit'>;
 
-/** Few enough that a large process is put back in short transactions. */
+/** Jobs per transaction; bounds its duration. */
 const batchSize = 1000;
 
 export interface Reaped {
-  /** Jobs that are queued again, or have failed. */
+  /** Jobs requeued or failed. */
   count: number;
-  /** Those that died with their process several times in a row. */
   poison: PoisonJob[];
 }
 
-/**
- * EXE-9: takes the jobs of a process whose lease has run out from it. They are queued again, no attempt charged, except those whose
- * processes keep dying.
- */
+/** EXE-9: requeues the jobs of an expired process. */
 export async function reap(context: Context, processId: string, timeoutMs?: number): Promise<Reaped> {
   const { db } = context;
   const reaped: Reaped = { count: 0, poison: [] };
@@ -34,7 +30,7 @@ export async function reap(context: Context, processId: string, timeoutMs?: numb
       async (tx) => {
         const process = await lockExpired(tx, processId);
         if (!process) return { count: 0, poison: [] };
-        const batch = await takeBack(context, tx, processId, process);
+        const batch = await requeueBatch(context, tx, processId, process);
         if (batch.count > 0) await wakeExecutors(tx);
         if (batch.count < batchSize) await deleteProcess(tx, processId);
         return batch;
@@ -47,7 +43,7 @@ export async function reap(context: Context, processId: string, timeoutMs?: numb
   }
 }
 
-async function takeBack(
+async function requeueBatch(
   context: Context,
   tx: Transaction,
   processId: string,
@@ -62,16 +58,13 @@ async function takeBack(
   return { count: lost.length, poison };
 }
 
-/**
- * Puts back jobs that nobody runs: those of a claim whose answer never came, or of a process whose row is gone. Returns how
- * many.
- */
+/** Requeues the jobs of an unacknowledged claim, or of a process without a row. */
 export function returnJobs(
   { db }: Pick<Context, 'db'>,
-  of: { processId: string; claimId?: string },
+  claimKey: { processId: string; claimId?: string },
 ): Promise<number> {
   return db.transaction(async (tx) => {
-    const lost = await lockLost(tx, of, batchSize);
+    const lost = await lockLost(tx, claimKey, batchSize);
     if (lost.length === 0) return 0;
     await requeueLost(tx, tx.now, lost);
     await wakeExecutors(tx);
@@ -79,7 +72,7 @@ export function returnJobs(
   });
 }
 
-/** EXE-9: a process that was taken for dead lives: its jobs were not lost by a death. */
+/** EXE-9: removes a counted death of a live process. */
 export async function forgive(db: Database, processId: string, timeoutMs: number): Promise<void> {
   await db.transaction((tx) => forgiveProcess(tx, processId), { timeoutMs });
 }

@@ -7,37 +7,33 @@ import { secondsUntil, type Wait } from '../contract/retry-after.ts';
 import { inSlices } from '../platform/slices.ts';
 import { isCalendarDay } from '../schedule/instant.ts';
 import { isObject } from '../values/is-object.ts';
-import { isDeeperText } from '../values/nesting.ts';
+import { exceedsDepthText } from '../values/nesting.ts';
 import { check } from '../values/standard-schema.ts';
 
-/** Of a cursor or a payload, in levels. */
-export const deepestJson = 500;
+/** Nesting limit of cursors and payloads. */
+export const maxJsonDepth = 500;
 
-/**
- * What one run may bring back. A process holds at most `concurrency` pages at once; these bounds times that number are
- * the memory that results can take.
- */
+/** Per page; a process holds up to `concurrency` pages. */
 const limits = {
   signals: 100_000,
-  /** All signals of a page, as JSON. */
+  /** All payloads of a page, as JSON. */
   pageBytes: 32 * 1024 * 1024,
-  /** One payload, as JSON; a larger one is replaced by a note of its size. */
+  /** One payload, as JSON; a larger one is replaced by `$oversize`. */
   payloadBytes: 1024 * 1024,
   cursorBytes: 256 * 1024,
   kindLength: 200,
-  /** An index entry can hold little more; a longer key is replaced by its hash. */
+  /** Near the limit of an index entry; a longer key is replaced by its hash. */
   dedupeKeyBytes: 1000,
 };
 
-/** A signal that can be stored: its payload is JSON text that Postgres takes. */
 export interface CheckedSignal {
   kind: string;
   occurredAt: string;
+  /** JSON text that `jsonb` accepts. */
   payload: string;
   dedupeKey: string | null;
 }
 
-/** A connector's result, checked. */
 export interface Page {
   signals: CheckedSignal[];
   /** JSON text. */
@@ -45,21 +41,20 @@ export interface Page {
   hasMore: boolean;
   retryAfterSeconds: Wait;
   bytes: number;
-  /** Signals in which something had to be replaced. */
+  /** Signals with replaced data. */
   cleaned: number;
 }
 
-/** The result of a connector is not what it should be. */
 class InvalidResultError extends Error {
   override name = 'InvalidResultError';
 }
 
-/** EXE-8, EXE-11: takes nothing on trust that code outside the engine returned. */
+/** EXE-8, EXE-11. */
 export async function checkResult(result: unknown, connector: Connector): Promise<Page> {
   if (!isObject(result)) throw wrong('the result', result, 'an object { signals, nextCursor, hasMore }');
   const { signals, nextCursor, hasMore, retryAfterSeconds } = result;
   if (!Array.isArray(signals)) throw wrong('signals', signals, 'an array');
-  // Read once: whoever returned it may still be adding to it.
+  // Read once: the connector may still append to the array.
   const count = signals.length;
   if (!(count <= limits.signals))
     throw tooLarge('signals', `${count} signals`, `${limits.signals}`, smallerPages);
@@ -94,15 +89,15 @@ async function checkCursor(
 ): Promise<string | undefined> {
   if (cursor === undefined || cursor === null) return undefined;
   const json = toJson(cursor, 'nextCursor');
-  // Not cleaned as a payload is: a changed cursor would point somewhere else.
-  if (isRefused(json) && JSON.stringify(cleanValue(JSON.parse(json))) !== json)
+  // Rejected, not cleaned: a changed cursor would point elsewhere.
+  if (isRejected(json) && JSON.stringify(cleanValue(JSON.parse(json))) !== json)
     throw new InvalidResultError(
-      'nextCursor holds NUL or half a surrogate pair, which Postgres cannot store.',
+      'nextCursor contains a NUL character or a lone surrogate, which Postgres cannot store.',
     );
   const bytes = Buffer.byteLength(json);
   if (bytes > limits.cursorBytes) throw tooLarge('nextCursor', `${bytes} bytes`, `${limits.cursorBytes}`);
   const problem = schema && (await check(schema, cursor)).problem;
-  if (problem) throw new InvalidResultError(`nextCursor does not fit the cursor schema: ${problem}.`);
+  if (problem) throw new InvalidResultError(`nextCursor does not match the cursor schema: ${problem}.`);
   return json;
 }
 
@@ -128,18 +123,18 @@ function addSignal(page: Page, signal: unknown, at: string): void {
     throw tooLarge('signals', `${page.bytes} bytes`, `${limits.pageBytes}`, smallerPages);
 }
 
-/** EXE-11: NUL and halves of surrogate pairs become U+FFFD; a payload that is too large becomes a note of its size. */
+/** EXE-11: NUL and lone surrogates become U+FFFD; an oversize payload becomes `$oversize` with its size. */
 function cleanJson(payload: unknown, at: string): { text: string; cleaned: boolean } {
   const text = toJson(payload, at);
   const bytes = text.length > limits.payloadBytes / 3 ? Buffer.byteLength(text) : text.length;
   if (bytes > limits.payloadBytes)
     return { text: JSON.stringify({ $oversize: { bytes, limit: limits.payloadBytes } }), cleaned: true };
-  if (!isRefused(text)) return { text, cleaned: false };
+  if (!isRejected(text)) return { text, cleaned: false };
   return { text: JSON.stringify(cleanValue(JSON.parse(text))), cleaned: true };
 }
 
-/** Whether JSON text holds an escape that jsonb refuses. It may be an escaped backslash: then cleaning changes nothing. */
-const isRefused = (json: string) => /\\u(?:0000|d[89a-f])/.test(json);
+/** Detects escapes that `jsonb` rejects. False positives (an escaped backslash) are harmless. */
+const isRejected = (json: string) => /\\u(?:0000|d[89a-f])/.test(json);
 
 function cleanValue(value: unknown): unknown {
   if (typeof value === 'string') return cleanText(value);
@@ -148,7 +143,7 @@ function cleanValue(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [cleanText(key), cleanValue(inner)]));
 }
 
-/** Encoding is what replaces halves of surrogate pairs. */
+/** UTF-8 encoding replaces lone surrogates. */
 const cleanText = (text: string) => Buffer.from(text).toString().replaceAll('\0', '\uFFFD');
 
 function shortKey(key: string): string {
@@ -157,17 +152,17 @@ function shortKey(key: string): string {
   return `sha256:${createHash('sha256').update(key).digest('hex')}`;
 }
 
-/** Days and times without an offset mean another moment on every machine. */
+/** Times need an offset. */
 const isoInstant = /^(\d{4})-(\d\d)-(\d\d)(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d))?$/;
 
-function isInstantText(value: unknown): value is string {
+function isIsoInstant(value: unknown): value is string {
   const match = typeof value === 'string' ? isoInstant.exec(value) : null;
   return match !== null && isCalendarDay(Number(match[1]), Number(match[2]), Number(match[3]));
 }
 
 function toInstant(value: unknown, at: string): string {
-  // Only what is a Date, and not what merely has its prototype.
-  const date = types.isDate(value) || isInstantText(value) ? new Date(value) : undefined;
+  // `instanceof` also accepts objects that merely have Date's prototype.
+  const date = types.isDate(value) || isIsoInstant(value) ? new Date(value) : undefined;
   const year = date?.getUTCFullYear();
   if (!date || !year || year < 1 || year > 9999)
     throw wrong(at, value, 'a Date, or ISO-8601 text such as 2025-01-01T12:00:00Z');
@@ -182,8 +177,8 @@ function toJson(value: unknown, at: string): string {
     throw new InvalidResultError(`${at} cannot be written as JSON: ${describeError(error)}`);
   }
   if (json === undefined) throw wrong(at, value, 'something that can be written as JSON');
-  if (isDeeperText(json, deepestJson))
-    throw new InvalidResultError(`${at} is nested deeper than ${deepestJson} levels.`);
+  if (exceedsDepthText(json, maxJsonDepth))
+    throw new InvalidResultError(`${at} is nested deeper than ${maxJsonDepth} levels.`);
   return json;
 }
 
@@ -191,8 +186,8 @@ function wrong(what: string, value: unknown, expected: string): InvalidResultErr
   return new InvalidResultError(`${what} is ${shown(value)}; it must be ${expected}.`);
 }
 
-function tooLarge(what: string, size: string, most: string, hint = ''): InvalidResultError {
-  return new InvalidResultError(`${what} has ${size}; at most ${most} can be stored at once.${hint}`);
+function tooLarge(what: string, size: string, max: string, hint = ''): InvalidResultError {
+  return new InvalidResultError(`${what} has ${size}; at most ${max} are allowed.${hint}`);
 }
 
 function shown(value: unknown): string {

@@ -4,31 +4,32 @@ import type { Connector, SyncContext } from '../contract/connector.ts';
 import type { Credential, CredentialHandle } from '../contract/credential.ts';
 import { PermanentError } from '../contract/errors.ts';
 import { syncOf } from '../schedule/sync-metadata.ts';
-import { isDeeper } from '../values/nesting.ts';
-import { createSecrecy, type Secrecy, secretsOf, secretTexts } from '../values/redact.ts';
+import { exceedsDepth } from '../values/nesting.ts';
+import { createSecretRedactor, type SecretRedactor, secretsOf, secretTexts } from '../values/redact.ts';
 import { check } from '../values/standard-schema.ts';
 import type { ClaimedJob } from './claim.ts';
 import type { RunResources } from './resources.ts';
-import { checkResult, deepestJson, type Page } from './result.ts';
+import { checkResult, maxJsonDepth, type Page } from './result.ts';
 
-/** How a run ended: with a page, or with whatever was thrown. */
 export type RunEnd = { page: Page } | { error: unknown };
 
 export interface RunOptions {
   abortSignal: AbortSignal;
-  /** Made only when the connector asks for it: most never log, and a child logger costs. */
+  /** Called on first use: few connectors log. */
   log: () => Logger;
   resources: RunResources;
-  /** Learns what the connector gets to know. */
-  secrecy: Secrecy;
+  secrecy: SecretRedactor;
 }
 
-/** What a run is told from the beginning and must not tell, wherever its connector puts it. */
-export function secrecyOf({ connection }: ClaimedJob, { oauth2, webhook }: Connector): Secrecy {
-  return createSecrecy(() => [...secretTexts(connection.config), oauth2?.clientSecret, webhook?.secret]);
+export function redactorFor({ connection }: ClaimedJob, { oauth2, webhook }: Connector): SecretRedactor {
+  return createSecretRedactor(() => [
+    ...secretTexts(connection.config),
+    oauth2?.clientSecret,
+    webhook?.secret,
+  ]);
 }
 
-/** EXE-8: calls the connector and never throws. Ends as soon as the signal aborts, whatever the connector does. */
+/** EXE-8: calls the connector and never rejects. Resolves on abort, even if the connector hangs. */
 export async function run(job: ClaimedJob, connector: Connector, options: RunOptions): Promise<RunEnd> {
   const { abortSignal } = options;
   let stopWaiting = () => {};
@@ -50,7 +51,7 @@ export async function run(job: ClaimedJob, connector: Connector, options: RunOpt
 async function sync(job: ClaimedJob, connector: Connector, options: RunOptions): Promise<Page> {
   const { externalId, config, metadata } = job.connection;
   const { resources } = options;
-  let own: Record<string, unknown> | undefined;
+  let metadataCopy: Record<string, unknown> | undefined;
   let log: Logger | undefined;
   let credentials: CredentialHandle | undefined;
   let budgets: Budgets | undefined;
@@ -60,11 +61,11 @@ async function sync(job: ClaimedJob, connector: Connector, options: RunOptions):
       tenantId: job.tenantId,
       provider: job.providerSlug,
       externalId,
-      config: await fitting(connector.configSchema, config, 'connection.config', 'Correct it.'),
-      // A copy, as the cursor in it is one; made only when the connector asks for it.
+      config: await validate(connector.configSchema, config, 'connection.config', 'Correct it.'),
+      // The connector must not modify the original.
       get metadata() {
-        own ??= structuredClone(metadata);
-        return own;
+        metadataCopy ??= structuredClone(metadata);
+        return metadataCopy;
       },
     },
     cursor: await usableCursor(job, connector),
@@ -75,7 +76,7 @@ async function sync(job: ClaimedJob, connector: Connector, options: RunOptions):
       return log;
     },
     get credentials() {
-      credentials ??= confided(resources.credentials(job, options.abortSignal), options.secrecy);
+      credentials ??= trackSecrets(resources.credentials(job, options.abortSignal), options.secrecy);
       return credentials;
     },
     get budgets() {
@@ -87,17 +88,17 @@ async function sync(job: ClaimedJob, connector: Connector, options: RunOptions):
   return checkResult(await connector.sync(context), connector);
 }
 
-/** The same, and whatever passes through it is remembered as a secret. */
-function confided(handle: CredentialHandle, secrecy: Secrecy): CredentialHandle {
-  const told = async (asked: Promise<Credential>) => {
-    const credential = await asked;
+/** Redacts secrets that pass through the handle. */
+function trackSecrets(handle: CredentialHandle, secrecy: SecretRedactor): CredentialHandle {
+  const tracked = async (pending: Promise<Credential>) => {
+    const credential = await pending;
     secrecy.add(secretsOf(credential));
     return credential;
   };
   return {
     id: handle.id,
-    get: () => told(handle.get()),
-    renew: (refused) => told(handle.renew(refused)),
+    get: () => tracked(handle.get()),
+    renew: (refused) => tracked(handle.renew(refused)),
     save: (fields) => {
       secrecy.add(secretTexts(fields, true));
       return handle.save(fields);
@@ -108,12 +109,12 @@ function confided(handle: CredentialHandle, secrecy: Secrecy): CredentialHandle 
 async function usableCursor(job: ClaimedJob, { cursorSchema }: Connector): Promise<unknown> {
   const cursor = effectiveCursor(job);
   if (cursor === undefined) return undefined;
-  if (isDeeper(cursor, deepestJson))
+  if (exceedsDepth(cursor, maxJsonDepth))
     throw new PermanentError(
-      `The stored cursor is nested deeper than ${deepestJson} levels. Correct it, or trigger a full sync.`,
+      `The stored cursor is nested deeper than ${maxJsonDepth} levels. Correct it, or trigger a full sync.`,
     );
-  // A copy: a connector that moves it on in place must not change what it is compared with afterwards.
-  return fitting(
+  // judge() compares with the original.
+  return validate(
     cursorSchema,
     structuredClone(cursor),
     'The stored cursor',
@@ -121,14 +122,14 @@ async function usableCursor(job: ClaimedJob, { cursorSchema }: Connector): Promi
   );
 }
 
-/** EXE-4: the job's own cursor, else the connection's; a full sync without one starts from nothing. */
+/** EXE-4. */
 export function effectiveCursor({ cursor, type, connection }: ClaimedJob): unknown {
   if (cursor !== undefined || type === 'full') return cursor;
   return syncOf(connection.metadata)['cursor'] ?? undefined;
 }
 
-/** The same stored value will not fit the next time either, so it is a permanent failure. */
-async function fitting(
+/** Permanent: a retry would read the same stored value. */
+async function validate(
   schema: Connector['cursorSchema'],
   value: unknown,
   what: string,
@@ -136,8 +137,9 @@ async function fitting(
 ): Promise<unknown> {
   if (!schema) return value;
   const checked = await check(schema, value);
-  // Schemas may say it in whole sentences.
+  // Schema messages may end with a period.
   const problem = checked.problem?.replace(/\.$/, '');
-  if (problem) throw new PermanentError(`${what} does not fit the connector's schema: ${problem}. ${remedy}`);
+  if (problem)
+    throw new PermanentError(`${what} does not match the connector's schema: ${problem}. ${remedy}`);
   return checked.value;
 }

@@ -4,7 +4,7 @@ import { operatorId } from '../store/scope.ts';
 import type { ClaimedJob } from './claim.ts';
 import type { Settlement } from './commit.ts';
 
-/** What a batch of runs adds to the statistics: of each tenant and provider, and of each provider for everybody together. */
+/** Per tenant and provider, and per provider over all tenants. */
 export function measure(
   settlements: readonly Settlement[],
   stored: ReadonlyMap<string, number>,
@@ -14,7 +14,7 @@ export function measure(
   for (const { job, verdict } of settlements) {
     for (const tenantId of [operatorId, job.tenantId]) {
       const row = rowOf(tenantId, job.providerSlug);
-      // Where there was no budget nothing was tried, and nothing is to be tried again.
+      // A parked run is neither an attempt nor a retry.
       if (verdict.error?.parked !== true) row[outcomeColumn[verdict.outcome]]++;
       row.signals += stored.get(job.id) ?? 0;
       count(row.lag, startLagMs(job), lagEdgesMs);
@@ -24,7 +24,7 @@ export function measure(
   return [...rows()];
 }
 
-/** What signals that came by themselves add to them. Nothing was due, so it says nothing on how late runs start. */
+/** Webhook deliveries have no due time, so no start lag. */
 export function measureReceived(
   jobs: readonly { tenantId: string; providerSlug: string; signals: number }[],
 ): RollupWrite[] {
@@ -39,7 +39,6 @@ export function measureReceived(
   return [...rows()];
 }
 
-/** What jobs add that failed because their processes died: no run of theirs has ended. */
 export function measureFailed(jobs: readonly { tenantId: string; provider: string }[]): RollupWrite[] {
   const { rowOf, rows } = rowsByOwner();
   for (const { tenantId, provider } of jobs)
@@ -47,7 +46,6 @@ export function measureFailed(jobs: readonly { tenantId: string; provider: strin
   return [...rows()];
 }
 
-/** One row for each tenant and provider, made when it is first needed. */
 function rowsByOwner() {
   const rows = new Map<string, RollupWrite>();
   const rowOf = (tenantId: string, provider: string): RollupWrite => {
@@ -73,7 +71,7 @@ function count(histogram: number[], value: number | undefined, edges: Edges): vo
   histogram[bucket] = (histogram[bucket] ?? 0) + 1;
 }
 
-/** When a later try was due is no longer known. */
+/** First attempts only: the due time of a retry is not stored. */
 function startLagMs({
   attempts,
   wasParked,
@@ -86,7 +84,7 @@ function startLagMs({
     : undefined;
 }
 
-/** The later pages of a walk renew what the first one renewed a moment ago. */
+/** First pages only: later pages of a walk would record near-zero ages. */
 function ageSeconds({ type, cursor, lastEndedAt }: ClaimedJob, now: Date): number | undefined {
   if (type !== 'incremental' || cursor !== undefined || lastEndedAt === undefined) return undefined;
   return Math.max(0, now.getTime() - lastEndedAt.getTime()) / 1000;

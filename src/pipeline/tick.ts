@@ -3,35 +3,27 @@ import { isLockTimeout } from '../store/database-errors.ts';
 import { type Batch, enqueueBatch, type SchedulerContext } from './enqueue.ts';
 
 export interface TickResult {
-  /** Jobs placed. */
   scheduled: number;
-  /** Due connections met whose job is still queued or running; they are set aside until it ends. */
+  /** Deferred until their pending job ends. */
   skippedPending: number;
-  /** Placed connections whose metadata had a wrong field. */
   invalidMetadata: number;
-  /** SCH-10: connections overdue and not yet placed when the tick began, counted as it places them. */
+  /** SCH-10: connections overdue and not yet placed when the tick began. */
   backlog: number;
   durationMs: number;
 }
 
-/** Where a lane goes on, with how large a batch, and how patiently. */
+/** Where a worker continues. */
 type Position = Pick<Batch, 'after' | 'limit' | 'lockTimeoutMs'>;
 
-/** Others commit within milliseconds. One that does not must not hold up everybody else's schedule. */
-const patienceMs = 1000;
-/** Once somebody has been waited for in vain, looking for the one that is held must not take long. */
-const impatienceMs = 50;
+/** A long transaction must not block the tick. */
+const firstLockTimeoutMs = 1000;
+/** Lock timeout while bisecting to the locked row. */
+const bisectLockTimeoutMs = 50;
 
-/**
- * Batches under way at once when there is much to do: while Postgres writes one, the next is decided here. More would
- * only take more of the database's cores.
- */
-const lanes = 2;
+/** Parallel batches: one is planned while Postgres writes the other. More only use more database cores. */
+const parallelBatches = 2;
 
-/**
- * One complete tick: batch after batch until nothing is due. Each batch decides by the database's time (DB-6), or by `atMs` if it
- * is given. An aborted signal ends the tick between two batches.
- */
+/** Runs batches until nothing is due. `atMs` overrides the database's clock (DB-6). */
 export async function tick(
   context: SchedulerContext,
   atMs: number | undefined,
@@ -52,9 +44,9 @@ export async function tick(
       const next = { limit: Math.min(config.batchSize, limit * 10), lockTimeoutMs };
       return batch.continueAfter && { after: batch.continueAfter, ...next };
     } catch (error) {
-      // One connection of the batch is held by a writer that does not commit: smaller steps, until it stands alone.
+      // Shrink the batch until the locked row is alone.
       if (!isLockTimeout(error)) throw error;
-      return { ...position, limit: Math.ceil(limit / 10), lockTimeoutMs: impatienceMs };
+      return { ...position, limit: Math.ceil(limit / 10), lockTimeoutMs: bisectLockTimeoutMs };
     }
   }
 
@@ -64,16 +56,16 @@ export async function tick(
   }
 
   async function placeAll(): Promise<void> {
-    const start = { after: undefined, limit: config.batchSize, lockTimeoutMs: patienceMs };
+    const start = { after: undefined, limit: config.batchSize, lockTimeoutMs: firstLockTimeoutMs };
     const first = signal?.aborted ? undefined : await nextBatch(start);
-    const outcomes = await Promise.allSettled(Array.from({ length: lanes }, () => drain(first)));
+    const outcomes = await Promise.allSettled(Array.from({ length: parallelBatches }, () => drain(first)));
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
   }
 
   const failure = await placeAll().then(
     () => undefined,
     async (error: unknown) => {
-      // What could not be placed is no less overdue.
+      // The unplaced rest is still overdue.
       total.backlog += await db
         .transaction((tx) => countOverdue(tx, atMs === undefined ? tx.now : new Date(atMs)))
         .catch(() => 0);

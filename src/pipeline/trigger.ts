@@ -3,20 +3,17 @@ import type { JobType } from '../contract/connector.ts';
 import { SynclineError } from '../contract/errors.ts';
 import type { LockedConnection, Owner } from '../store/connections.ts';
 import type { Queryable } from '../store/database.ts';
-import { askForRerun, bringAllForward, bringForward, markHinted, pendingJobs } from '../store/jobs.ts';
+import { bringAllForward, bringForward, markHinted, pendingJobs, requestRerun } from '../store/jobs.ts';
 import { insertFollowUps } from '../store/settlements.ts';
 import { requireWhole } from '../values/arguments.ts';
 
-/**
- * Of a job that a provider's hint queues: that of all others. Where slots are free it starts at once anyway; where they are
- * not, whoever sends most must not push back everybody else's runs.
- */
+/** Same as scheduled jobs: many hints of one provider must not delay other connections. */
 export const hintPriority = 0;
 
 /** Default priority of a manual trigger: ahead of scheduled jobs (0). */
 export const triggerPriority = 10;
 
-/** Tenants share the executors, so a tenant cannot outrank manual triggers of other tenants. */
+/** Tenants cannot outrank manual triggers of other tenants. */
 export const maxPriorityOf = ({ tenantId }: Caller) => (tenantId === undefined ? 32_767 : triggerPriority);
 
 export function requirePriority(who: Caller, priority: number): void {
@@ -28,11 +25,12 @@ export function requirePriority(who: Caller, priority: number): void {
     });
 }
 
-/** What a trigger did. */
 export interface TriggerResult {
-  /** The job that runs because of it; the running one if another is to follow it. */
+  /** The queued job; with `follows`, the running job. */
   jobId: string;
-  /** `queued` anew, one that waited `brought forward`, or one that `follows` the one that is running. */
+  /**
+   * `queued`: a new job. `brought forward`: the queued job is due now. `follows`: a rerun is queued later.
+   */
   effect: 'queued' | 'brought forward' | 'follows';
 }
 
@@ -42,7 +40,7 @@ export interface Trigger {
   newId: () => string;
 }
 
-/** Has a connection, which is locked, synced now: one that waits is brought forward, one that runs is followed by one more. */
+/** The connection is locked by the caller. */
 export async function syncNow(
   tx: Queryable,
   row: LockedConnection,
@@ -51,7 +49,7 @@ export async function syncNow(
 ): Promise<TriggerResult> {
   const pending = (await pendingJobs(tx, row.id, 'FOR UPDATE')).find((job) => job.job_type === type);
   if (pending?.status === 'running') {
-    await askForRerun(tx, pending.id, priority);
+    await requestRerun(tx, pending.id, priority);
     return { jobId: pending.id, effect: 'follows' };
   }
   if (pending) {
@@ -65,7 +63,7 @@ export async function syncNow(
   return { jobId, effect: 'queued' };
 }
 
-/** The same for many connections, which are locked: an incremental run each, with a fixed number of statements. */
+/** `syncNow` for many connections, with a fixed number of statements. */
 export async function syncAllNow(
   tx: Queryable,
   rows: readonly Owner[],
@@ -78,8 +76,8 @@ export async function syncAllNow(
 }
 
 /**
- * The same where providers ask for it. Then the run that follows begins after the whole walk under way, which need not see what
- * changed; and a job that backs off is left alone, or a provider that wants fewer requests would itself ask for more.
+ * The rerun starts after the current walk, which may miss the change. Jobs that back off keep their pause:
+ * hints must not override a rate limit.
  */
 export async function hintAll(
   tx: Queryable,
@@ -92,7 +90,6 @@ export async function hintAll(
   await insertFirst(tx, rows, now, { pending, priority: hintPriority, newId, hinted: true });
 }
 
-/** Queues an incremental job for each connection that has none pending. */
 async function insertFirst(
   tx: Queryable,
   rows: readonly Owner[],

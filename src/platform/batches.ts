@@ -1,22 +1,19 @@
-/** Collects work, so that many callers share a statement or a transaction. */
+/** Batches concurrent calls into shared statements or transactions. */
 export interface Batches<Item, Result> {
-  /** Resolves with the result of this item once its batch is done. */
   add(item: Item): Promise<Result>;
-  /** Nothing waits and nothing is under way. */
   isIdle(): boolean;
 }
 
 export interface BatchOptions<Item, Result> {
-  /** Returns the result of each item, in their order. */
+  /** Returns one result per item, in order. */
   run: (items: Item[]) => Promise<Result[]>;
   maxItems: number;
-  /** How much of `maxSize` an item takes. A single item may be larger. */
+  /** Share of `maxSize`. A single item may exceed it. */
   sizeOf?: (item: Item) => number;
   maxSize?: number;
-  /** Whether one item may be the reason for a failure: then the batch is split until that one stands alone. */
-  isOfOneItem?: (error: unknown) => boolean;
+  /** Whether a single item may have caused the error: the batch is then bisected to isolate it. */
+  isItemError?: (error: unknown) => boolean;
   maxWaiting: number;
-  /** The error of an item that finds the line full. */
   refusal: () => Error;
 }
 
@@ -26,9 +23,9 @@ interface Waiting<Item, Result> {
   reject: (error: unknown) => void;
 }
 
-/** One batch is under way at a time; all that is added meanwhile goes into the next one, in the order of arrival. */
+/** Runs one batch at a time; items added meanwhile form the next one, in order of arrival. */
 export function createBatches<Item, Result>(options: BatchOptions<Item, Result>): Batches<Item, Result> {
-  const { run, maxItems, sizeOf = () => 0, maxSize = 0, isOfOneItem = () => false } = options;
+  const { run, maxItems, sizeOf = () => 0, maxSize = 0, isItemError = () => false } = options;
   const queue: Waiting<Item, Result>[] = [];
   let isRunning = false;
 
@@ -45,7 +42,7 @@ export function createBatches<Item, Result>(options: BatchOptions<Item, Result>)
 
   async function runAll(): Promise<void> {
     isRunning = true;
-    // What arrives in the same turn of the event loop is done together.
+    // Batch all items of one event loop turn.
     await new Promise((resolve) => setImmediate(resolve));
     while (queue.length > 0) await settle(next());
     isRunning = false;
@@ -58,7 +55,7 @@ export function createBatches<Item, Result>(options: BatchOptions<Item, Result>)
         resolve(results[i] as Result);
       });
     } catch (error) {
-      if (batch.length === 1 || !isOfOneItem(error)) {
+      if (batch.length === 1 || !isItemError(error)) {
         for (const { reject } of batch) reject(error);
         return;
       }

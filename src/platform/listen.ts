@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { SynclineError } from '../contract/errors.ts';
 
-/** Has a server listen, and returns the URL that it answers at, without a slash at the end. */
+/** Starts listening and returns the server's URL, without a trailing slash. */
 export async function listenOn(
   server: Server,
   { host, port }: { host: string; port: number },

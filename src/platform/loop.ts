@@ -2,24 +2,22 @@ import type { Ports } from './ports.ts';
 import { retryDelayMs } from './retry.ts';
 
 export interface Loop {
-  /** Ends the pause under way; a round that is running is followed by another at once. */
+  /** Ends the current pause; a running round is followed by another without a pause. */
   wake(): void;
-  /** Starts nothing new, and resolves when what is under way has ended. */
+  /** Starts no new round; resolves when the current one has ended. */
   stop(): Promise<void>;
 }
 
 export interface LoopOptions {
   ports: Ports;
-  /** One round of work; returns how long to wait before the next. The signal aborts when the loop is to stop. */
+  /** One round of work; returns the delay before the next, in ms. `stop` aborts the signal. */
   runOnce: (signal: AbortSignal) => Promise<number>;
-  /** A round failed and is tried again after `retryMs`. */
   onFailure: (error: unknown, retryMs: number) => void;
 }
 
-/** Without a reason of ours, every abort makes an error with a stack trace. */
+/** An explicit reason avoids the default DOMException with its stack trace. */
 const woken = 'woken';
 
-/** The one loop of the system. */
 export function startLoop({ ports, runOnce, onFailure }: LoopOptions): Loop {
   const stopping = new AbortController();
   let pause = new AbortController();

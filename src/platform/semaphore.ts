@@ -1,18 +1,18 @@
 import type { Ports } from './ports.ts';
 
-/** Bounds how much work runs in parallel. What waits enters round-robin by holder, and in the order of arrival within one. */
+/** Bounds parallel work. Waiters are admitted round-robin by holder, FIFO within a holder. */
 export interface Semaphore {
   isFull(): boolean;
   run<T>(work: () => Promise<T>, holder?: string): Promise<T>;
 }
 
 export interface SemaphoreOptions {
-  /** How many may wait; no limit unless given. */
+  /** Queue limit; default: unlimited. */
   maxWaiting?: number;
-  /** The error of work that finds the line full, or has waited for `maxWait`. */
+  /** Creates the error for a full queue or after `maxWait`. */
   refusal?: () => Error;
   maxWait?: { ms: number; ports: Pick<Ports, 'sleep'> };
-  /** A holder that has a place does not get the last free one, so that another finds it however long the work takes. */
+  /** Reserves the last free slot for holders that have none, however long the work takes. */
   fair?: boolean;
 }
 
@@ -20,26 +20,29 @@ interface Waiter {
   enter: () => void;
 }
 
-/** `most` may change while work is inside: what is above it leaves by itself. */
-export function createSemaphore(most: number | (() => number), options: SemaphoreOptions = {}): Semaphore {
+/** The limit may change at any time; work above a lowered limit finishes. */
+export function createSemaphore(
+  maxParallel: number | (() => number),
+  options: SemaphoreOptions = {},
+): Semaphore {
   const { maxWaiting = Number.POSITIVE_INFINITY, refusal, maxWait, fair = false } = options;
-  const limit = typeof most === 'number' ? () => most : most;
-  const lines = new Map<string, Waiter[]>();
+  const limit = typeof maxParallel === 'number' ? () => maxParallel : maxParallel;
+  const queues = new Map<string, Waiter[]>();
   const held = new Map<string, number>();
   let waiting = 0;
-  let inside = 0;
+  let active = 0;
 
-  const ownOf = (holder: string) => held.get(holder) ?? 0;
-  const mayEnter = (holder: string) => limit() - inside > (fair && ownOf(holder) > 0 ? 1 : 0);
+  const heldBy = (holder: string) => held.get(holder) ?? 0;
+  const mayEnter = (holder: string) => limit() - active > (fair && heldBy(holder) > 0 ? 1 : 0);
 
   function enter(holder: string): void {
-    inside++;
-    held.set(holder, ownOf(holder) + 1);
+    active++;
+    held.set(holder, heldBy(holder) + 1);
   }
 
   function exit(holder: string): void {
-    inside--;
-    if (ownOf(holder) > 1) held.set(holder, ownOf(holder) - 1);
+    active--;
+    if (heldBy(holder) > 1) held.set(holder, heldBy(holder) - 1);
     else held.delete(holder);
   }
 
@@ -53,9 +56,9 @@ export function createSemaphore(most: number | (() => number), options: Semaphor
           resolve();
         },
       };
-      const line = lines.get(holder);
-      if (line) line.push(waiter);
-      else lines.set(holder, [waiter]);
+      const queue = queues.get(holder);
+      if (queue) queue.push(waiter);
+      else queues.set(holder, [waiter]);
       waiting++;
       if (!refusal || !maxWait) return;
       void maxWait.ports.sleep(maxWait.ms, entered.signal).then(() => {
@@ -65,24 +68,23 @@ export function createSemaphore(most: number | (() => number), options: Semaphor
   }
 
   function leave(holder: string, waiter: Waiter): boolean {
-    const line = lines.get(holder);
-    const at = line?.indexOf(waiter) ?? -1;
-    if (!line || at < 0) return false;
-    line.splice(at, 1);
-    if (line.length === 0) lines.delete(holder);
+    const queue = queues.get(holder);
+    const at = queue?.indexOf(waiter) ?? -1;
+    if (!queue || at < 0) return false;
+    queue.splice(at, 1);
+    if (queue.length === 0) queues.delete(holder);
     waiting--;
     return true;
   }
 
-  /** Admits what may enter, one of each holder in turn. */
   function admit(): void {
-    for (const [holder, line] of lines) {
-      if (inside >= limit()) return;
+    for (const [holder, queue] of queues) {
+      if (active >= limit()) return;
       if (!mayEnter(holder)) continue;
-      // Its next turn comes after all others': a key that is set anew is visited last.
-      lines.delete(holder);
-      const waiter = line.shift();
-      if (line.length > 0) lines.set(holder, line);
+      // Deleting and re-adding the key moves the holder to the end of the map's order.
+      queues.delete(holder);
+      const waiter = queue.shift();
+      if (queue.length > 0) queues.set(holder, queue);
       waiting--;
       enter(holder);
       waiter?.enter();
@@ -90,9 +92,9 @@ export function createSemaphore(most: number | (() => number), options: Semaphor
   }
 
   return {
-    isFull: () => inside >= limit(),
+    isFull: () => active >= limit(),
     async run(work, holder = '') {
-      if (!lines.has(holder) && mayEnter(holder)) enter(holder);
+      if (!queues.has(holder) && mayEnter(holder)) enter(holder);
       else await wait(holder);
       try {
         return await work();
@@ -105,12 +107,12 @@ export function createSemaphore(most: number | (() => number), options: Semaphor
 }
 
 /**
- * How many of a process's database connections one kind of work may hold that callers could drive up at will. API requests,
- * deliveries, and renewals while a provider takes its time: together they leave one for runs, from a pool of five on.
+ * Database connections that externally driven work may hold. At least one is left for runs in pools of five
+ * or more.
  */
 export const sharesOfPool = (poolSize: number) => ({
   api: Math.max(1, Math.floor((poolSize * 2) / 5)),
-  // Few, because deliveries that wait share their statements.
+  // Few: waiting deliveries share statements.
   deliveries: Math.max(1, Math.floor(poolSize / 5)),
   renewals: Math.max(1, Math.floor(poolSize / 3)),
 });

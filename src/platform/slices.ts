@@ -1,4 +1,4 @@
-/** Long work on many items is done in slices: between two of them timers and sockets have a turn, so that leases are renewed. */
+/** Yields to the event loop between slices, so that timers and sockets (lease heartbeats) are not starved. */
 const itemsPerSlice = 1000;
 
 export async function inSlices<T>(
@@ -7,9 +7,9 @@ export async function inSlices<T>(
   count = items.length,
 ): Promise<void> {
   for (let i = 0; i < count; i++) {
-    if (i > 0 && i % itemsPerSlice === 0) await turn();
+    if (i > 0 && i % itemsPerSlice === 0) await yieldToLoop();
     work(items[i] as T, i);
   }
 }
 
-const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+const yieldToLoop = () => new Promise<void>((resolve) => setImmediate(resolve));

@@ -19,47 +19,44 @@ import { deleteSignals } from '../store/signals.ts';
 import { recheckRuns } from '../store/wake.ts';
 import { notFound, requireUuid } from '../values/arguments.ts';
 
-/** How far the deletion of a connection has come. */
 export interface Deletion {
   connectionId: string;
   tenantId: string;
   state: 'deleting' | 'deleted';
   deletedSignals: number;
-  /** Exact up to 100,000 when it was requested, an estimate beyond that; never less than `deletedSignals`. */
+  /** Exact up to 100,000 at the time of the request, an estimate beyond; never less than `deletedSignals`. */
   estimatedSignals: number;
-  /** Why its last batch failed; it is retried. A tenant's view has a fixed sentence instead of the database's error. */
+  /** Why the last batch failed; it is retried. Tenants get a fixed text instead of the database's error. */
   error: string | undefined;
   requestedAt: Date;
   updatedAt: Date;
   finishedAt: Date | undefined;
 }
 
-/** Signals, or jobs, that one transaction deletes. A connection with no more is deleted while its caller waits. */
+/** Signals or jobs per transaction. Connections up to this size are deleted synchronously. */
 export const deletionBatch = 5000;
-/** After this time a batch that failed is tried again. */
 const retryMs = 5000;
 const maxErrorLength = 500;
-/** What tenants read instead of the database's error. */
-export const errorForTenants = 'The last batch failed; it is retried.';
+export const errorForTenants = 'The last batch failed and will be retried.';
 
 type Context = { db: Database; ports: Ports };
 export type DeletionStep = 'none' | 'more' | 'finished';
 
-/** The progress of a deletion; it can be read for a week after the connection is gone. */
+/** Readable for a week after the deletion has finished. */
 export async function deletionOf(db: Queryable, id: string, { tenantId }: Caller): Promise<Deletion> {
   requireUuid('connection', id);
   const row = await findDeletion(db, id);
   if (!row) throw notFound(`deletion of connection ${id}`);
   const deletion = toDeletion(row);
-  // The text of Postgres names tables and constraints: it is for operators.
+  // Postgres errors name tables and constraints; only operators see them.
   return tenantId === undefined || deletion.error === undefined
     ? deletion
     : { ...deletion, error: errorForTenants };
 }
 
 /**
- * Deletes one batch of the deletion that has waited longest, or of a certain one, in one transaction. The row of the deletion is
- * locked meanwhile: other processes take other deletions, and when this process dies the next one continues.
+ * Deletes one batch of `connectionId`, or of the oldest deletion. Its row lock makes other processes take
+ * other deletions; if this process dies, another continues.
  */
 export async function deleteBatch(
   { db, ports }: Context,
@@ -86,25 +83,25 @@ export async function deleteBatch(
       { lockTimeoutMs: briefLockMs },
     );
   } catch (error) {
-    // Noted, so that it neither holds up other deletions nor is invisible.
+    // Other deletions go first, and the error is visible.
     if (taken && !isUnreachable(error))
       await failDeletion(db, now, taken.connection_id, describeError(error).slice(0, maxErrorLength));
     throw error;
   }
 }
 
-/** Signals and jobs are gone: the connection follows with its webhook, and its credential if no other connection uses it. */
+/** Also deletes the webhook, and the credential unless used elsewhere. */
 async function finish(tx: Queryable, now: Date, deletion: DeletionRow, ports: Ports): Promise<void> {
   const { connection_id: connectionId, tenant_id: tenantId, provider_slug: provider } = deletion;
   const record = recorder(ports, { actor: deletion.actor, keyId: deletion.key_id ?? undefined });
-  const doer = deletion.reason === null ? {} : { reason: deletion.reason };
+  const auditNote = deletion.reason === null ? {} : { reason: deletion.reason };
   const row = await lockConnection(tx, connectionId);
   if (row) {
     await deleteConnection(tx, connectionId);
     await recheckRuns(tx);
     const detail = { provider, externalId: deletion.external_id };
-    await record(tx, now, { tenantId, connectionId, kind: 'connection.deleted', detail }, doer);
-    if (row.credential_id) await removeUnused({ record, doer }, tx, now, row.credential_id);
+    await record(tx, now, { tenantId, connectionId, kind: 'connection.deleted', detail }, auditNote);
+    if (row.credential_id) await removeUnused({ record, doer: auditNote }, tx, now, row.credential_id);
   }
   await finishDeletion(tx, now, connectionId);
 }

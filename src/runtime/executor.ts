@@ -8,41 +8,39 @@ import {
   rescueForeign,
   statementTimeoutMs,
 } from '../pipeline/claim.ts';
-import { createLanes } from '../pipeline/claim-position.ts';
+import { createClaimPosition } from '../pipeline/claim-position.ts';
 import type { Settlement } from '../pipeline/commit.ts';
 import { judge } from '../pipeline/judge.ts';
-import { type RunEnd, run, secrecyOf } from '../pipeline/run.ts';
+import { type RunEnd, redactorFor, run } from '../pipeline/run.ts';
 import { type Loop, startLoop } from '../platform/loop.ts';
 import { nextDueAt, otherProvidersWaiting } from '../store/claims.ts';
 import type { ReservedConnection } from '../store/reserved.ts';
 import type { WakeReason } from '../store/wake.ts';
 import type { Telemetry } from '../telemetry/index.ts';
 import { createRunLog, type RunLog } from '../telemetry/index.ts';
-import type { Secrecy } from '../values/redact.ts';
+import type { SecretRedactor } from '../values/redact.ts';
 import { createCommitQueue } from './commit-queue.ts';
 import { startLease } from './lease.ts';
 
 export interface ExecutorOptions extends ExecutorContext {
   telemetry: Telemetry;
-  /** Opens the connection for the heartbeat; `onWake` is called whenever executors are told to look. */
+  /** Opens the heartbeat's connection; `onWake` is called for each notification. */
   openReserved: (onWake: (reason: WakeReason) => void) => ReservedConnection;
 }
 
-/** What an executor has done. */
 export interface WorkTotals {
   claimed: number;
   succeeded: number;
   requeued: number;
   failed: number;
-  /** Runs that were taken away: cancelled, or their lease was lost. */
+  /** Runs that were cancelled, or lost their lease. */
   lost: number;
-  /** New signals stored. */
   signals: number;
 }
 
 export interface Executor extends Loop {
   totals(): WorkTotals;
-  /** Resolves as soon as nothing is due and nothing runs. */
+  /** Resolves when nothing is due and nothing runs. */
   drained(): Promise<void>;
 }
 
@@ -53,17 +51,16 @@ interface Run {
   abort: AbortController;
   startedMs: number;
   log: RunLog;
-  secrecy: Secrecy;
-  /** `syncing` until the connector has ended; a lost run is forgotten at once. */
+  secrecy: SecretRedactor;
+  /** `syncing` until the connector returns. */
   state: 'syncing' | 'storing';
 }
 
-/** The pause after a claim that got nothing though something is due, because others hold it; doubles while that lasts. */
-const contendedMs = 20;
-/** The poll where no notifications arrive, as behind a transaction pooler: two look-ups a second by every idle executor. */
-const unheardPollMs = 500;
-/** How often providers without a connector are looked for. */
-const reportMs = 60_000;
+/** Doubles per round with only locked jobs. */
+const contendedPauseMs = 20;
+/** Poll interval without LISTEN/NOTIFY, as behind a transaction pooler. */
+const unnotifiedPollMs = 500;
+const reportIntervalMs = 60_000;
 
 const abortReasons = {
   lost: 'its lease was lost',
@@ -71,40 +68,40 @@ const abortReasons = {
   shutdown: 'the process is shutting down',
 };
 
-const strange = (error: unknown) =>
-  `The connector's answer could not be understood: ${error instanceof Error ? error.message : 'unreadable'}`;
+const unprocessable = (error: unknown) =>
+  `The connector's result could not be processed: ${error instanceof Error ? error.message : 'unreadable'}`;
 
-/** Runs due jobs until stopped. Any number of executors may run at once, in one process or in many. */
+/** Any number of executors may run in parallel. */
 export function startExecutor(options: ExecutorOptions): Executor {
   const { db, config, rateLimit, ports, telemetry, connectors, resources } = options;
   const providers = [...connectors.keys()];
-  const quickly = db.within(statementTimeoutMs(config));
+  const timedDb = db.within(statementTimeoutMs(config));
   const runs = new Map<string, Run>();
-  const lanes = createLanes();
-  const givenUp = new AbortController();
+  const position = createClaimPosition();
+  const shutdownDeadline = new AbortController();
   const totals: WorkTotals = { claimed: 0, succeeded: 0, requeued: 0, failed: 0, lost: 0, signals: 0 };
-  let expectsWork = true;
-  let emptyHanded = 0;
+  let mayHaveWork = true;
+  let contendedRounds = 0;
   let reportedMs = Number.NEGATIVE_INFINITY;
-  /** Until then nothing comes due, and no time of backing off is over: the database said so not long ago. */
-  let quietUntilMs = Number.NEGATIVE_INFINITY;
+  /** As of the last query: no job is due, no backoff ends. */
+  let nothingDueUntilMs = Number.NEGATIVE_INFINITY;
   const onDrained: (() => void)[] = [];
   const onEmpty: (() => void)[] = [];
   let stopped: Promise<void> | undefined;
 
-  const settler = createCommitQueue({
+  const commitQueue = createCommitQueue({
     ...options,
     isHeld: ({ job }) => runs.get(job.id)?.job === job,
-    givenUp: givenUp.signal,
+    shutdownDeadline: shutdownDeadline.signal,
     onStored: (settlement, signals) => {
       finish(settlement, signals);
       claims.wake();
     },
     onLost: ({ job }) => forget(job, 'lost'),
-    onFollowUps: () => lookNow(),
+    onFollowUps: () => claimNow(),
   });
 
-  const reserved = options.openReserved((reason) => (reason === 'runs' ? lease.wake() : lookNow()));
+  const reserved = options.openReserved((reason) => (reason === 'runs' ? lease.wake() : claimNow()));
   const lease = startLease({
     ...options,
     reserved,
@@ -112,7 +109,7 @@ export function startExecutor(options: ExecutorOptions): Executor {
       [...runs.values()]
         .filter(({ state }) => state === 'syncing')
         .map(({ job }) => ({ jobId: job.id, claimId: job.claimId })),
-    onHeld: () => lookNow(),
+    onHeld: () => claimNow(),
     onRunLost: ({ jobId, claimId, status }) => {
       const lost = runs.get(jobId);
       if (lost?.state === 'syncing' && lost.job.claimId === claimId)
@@ -130,77 +127,79 @@ export function startExecutor(options: ExecutorOptions): Executor {
     onFailure: (error, retryMs) => telemetry.roundFailed('executor', error, retryMs),
   });
 
-  const late = startLoop({ ports, runOnce: abortLate, onFailure: () => {} });
+  const runTimeouts = startLoop({ ports, runOnce: abortOverdue, onFailure: () => {} });
 
-  function lookNow(): void {
-    expectsWork = true;
+  function claimNow(): void {
+    mayHaveWork = true;
     claims.wake();
   }
 
-  /** Fills the free slots, or finds out when to look again. While nothing is due that is a single query. */
+  /** Returns the pause until the next round. An idle round is one query. */
   async function claimRound(): Promise<number> {
     const processId = lease.processId();
     const free = Math.min(config.concurrency - runs.size, config.claimBatch);
     if (processId === undefined || free <= 0) return config.pollIntervalMs;
     await reportMissingConnectors();
-    // Asked before the database is: what ends or is put back meanwhile is not in its answer.
-    const isQuiet = runs.size === 0 && lease.isTidy();
-    if (providers.length === 0) return idle(isQuiet);
-    if (!expectsWork) {
-      const dueMs = (await nextDueAt(quickly, providers))?.getTime() ?? Number.POSITIVE_INFINITY;
-      quietUntilMs = Math.min(dueMs, ports.now() + config.pollIntervalMs);
+    // Read before the query, which misses later requeues.
+    const isDrained = runs.size === 0 && !lease.hasPendingReturns();
+    if (providers.length === 0) return idle(isDrained);
+    if (!mayHaveWork) {
+      const dueMs = (await nextDueAt(timedDb, providers))?.getTime() ?? Number.POSITIVE_INFINITY;
+      nothingDueUntilMs = Math.min(dueMs, ports.now() + config.pollIntervalMs);
       const waitMs = dueMs - ports.now();
-      if (waitMs > 0) return idle(isQuiet, waitMs);
+      if (waitMs > 0) return idle(isDrained, waitMs);
     }
-    const wasSure = !expectsWork;
+    const wasDue = !mayHaveWork;
     const claimId = ports.newId();
     const { jobs, foreign, full, progressed } = await claim(options, {
       processId,
       claimId,
       limit: free,
-      thorough: emptyHanded > 0,
-      lanes,
-      endsBackoffs: ports.now() >= quietUntilMs,
+      scanAll: contendedRounds > 0,
+      position,
+      endsBackoffs: ports.now() >= nothingDueUntilMs,
       takesSuspect: ![...runs.values()].some(({ job }) => job.isSuspect),
     }).catch((error: unknown) => {
-      lease.doubt(claimId);
+      lease.markUncertain(claimId);
       throw error;
     });
-    expectsWork = full;
-    // What was deferred may come back before the time that the database last named.
-    if (progressed) quietUntilMs = Number.NEGATIVE_INFINITY;
+    mayHaveWork = full;
+    // Deferred jobs may be due before the time of the last query.
+    if (progressed) nothingDueUntilMs = Number.NEGATIVE_INFINITY;
     telemetry.ownersCorrected(foreign);
     totals.claimed += jobs.length;
-    // Lost while claiming: those jobs are put back with all others of the old lease.
+    // If the lease was lost meanwhile, the reaper requeues these jobs.
     if (lease.holds(processId)) for (const job of jobs) start(job);
     telemetry.jobsClaimed(jobs);
     telemetry.running(runs.size);
-    emptyHanded = jobs.length === 0 && wasSure && !progressed ? emptyHanded + 1 : 0;
-    return emptyHanded === 0 ? 0 : Math.min(contendedMs * 2 ** emptyHanded, config.pollIntervalMs);
+    contendedRounds = jobs.length === 0 && wasDue && !progressed ? contendedRounds + 1 : 0;
+    return contendedRounds === 0
+      ? 0
+      : Math.min(contendedPauseMs * 2 ** contendedRounds, config.pollIntervalMs);
   }
 
-  function idle(isQuiet: boolean, waitMs = Number.POSITIVE_INFINITY): number {
-    if (isQuiet) for (const resolve of onDrained.splice(0)) resolve();
+  function idle(isDrained: boolean, waitMs = Number.POSITIVE_INFINITY): number {
+    if (isDrained) for (const resolve of onDrained.splice(0)) resolve();
     const pollMs = reserved.isListening()
       ? config.pollIntervalMs
-      : Math.min(config.pollIntervalMs, unheardPollMs);
+      : Math.min(config.pollIntervalMs, unnotifiedPollMs);
     return Math.min(waitMs, pollMs);
   }
 
   async function reportMissingConnectors(): Promise<void> {
-    if (ports.monotonicMs() - reportedMs < reportMs) return;
+    if (ports.monotonicMs() - reportedMs < reportIntervalMs) return;
     reportedMs = ports.monotonicMs();
-    const others = await otherProvidersWaiting(quickly, providers);
-    telemetry.ownersCorrected(await rescueForeign(quickly, new Date(ports.now()), others));
+    const others = await otherProvidersWaiting(timedDb, providers);
+    telemetry.ownersCorrected(await rescueForeign(timedDb, new Date(ports.now()), others));
     telemetry.connectorsMissing(others);
   }
 
   function start(job: ClaimedJob): void {
     const connector = connectors.get(job.providerSlug) as Connector;
-    // A run of this job that was taken away, which this process has not noticed yet.
+    // An earlier run lost its claim, unnoticed so far.
     const earlier = runs.get(job.id);
     if (earlier) forget(earlier.job, 'lost');
-    const secrecy = secrecyOf(job, connector);
+    const secrecy = redactorFor(job, connector);
     const current: Run = {
       job,
       abort: new AbortController(),
@@ -210,31 +209,28 @@ export function startExecutor(options: ExecutorOptions): Executor {
       state: 'syncing',
     };
     runs.set(job.id, current);
-    if (runs.size === 1) late.wake();
+    if (runs.size === 1) runTimeouts.wake();
     const { abort, log } = current;
     void run(job, connector, { abortSignal: abort.signal, log: log.logger, resources, secrecy })
       .then((end) => conclude(current, end))
-      // What a connector returned or threw may be stranger than anything that was thought of: then it is a failure too.
-      .catch((error: unknown) => conclude(current, { error: new TransientError(strange(error)) }));
+      // Unforeseen results and thrown values count as failures.
+      .catch((error: unknown) => conclude(current, { error: new TransientError(unprocessable(error)) }));
   }
 
   function conclude(current: Run, end: RunEnd): void {
     const { job, secrecy } = current;
     const { hide } = secrecy;
-    // Lost meanwhile: whatever it found is somebody else's to find.
+    // The run lost its claim: discard the result.
     if (runs.get(job.id) !== current) return;
     const policy = rateLimitOf(rateLimit, job.providerSlug);
     const verdict = judge(job, end, { policy, nowMs: ports.now(), random: ports.random(), hide });
     telemetry.runEnded(job, end, verdict, hide);
     current.state = 'storing';
-    settler.add({ job, verdict, log: current.log.lines(), hide });
+    commitQueue.add({ job, verdict, log: current.log.lines(), hide });
   }
 
-  /**
-   * EXE-9: a run past its time is a failure, whether the connector listens to its signal or not. One loop for all runs: they
-   * are kept in the order in which they started, so the first that is not late says how long to wait.
-   */
-  async function abortLate(): Promise<number> {
+  /** EXE-9. `runs` is in start order, so the first run that is not late determines the wait. */
+  async function abortOverdue(): Promise<number> {
     const maxMs = config.maxRunSeconds * 1000;
     for (const { abort, startedMs, state } of runs.values()) {
       const leftMs = startedMs + maxMs - ports.monotonicMs();
@@ -249,11 +245,11 @@ export function startExecutor(options: ExecutorOptions): Executor {
 
   function finish({ job, verdict }: Settlement, signals: number): void {
     const current = runs.get(job.id);
-    // Given up in the moment in which it was stored after all.
+    // The run was abandoned while its commit succeeded.
     if (current?.job !== job) return;
     const durationMs = Math.max(0, ports.monotonicMs() - current.startedMs);
     remove(job);
-    if (verdict.outcome === 'requeued') quietUntilMs = Number.NEGATIVE_INFINITY;
+    if (verdict.outcome === 'requeued') nothingDueUntilMs = Number.NEGATIVE_INFINITY;
     totals[verdict.outcome]++;
     totals.signals += signals;
     telemetry.jobFinished(job, verdict, { durationMs, signals });
@@ -275,28 +271,28 @@ export function startExecutor(options: ExecutorOptions): Executor {
     if (runs.size === 0) for (const resolve of onEmpty.splice(0)) resolve();
   }
 
-  /** EXE-10: finishes what can be finished within the grace time; the rest goes back as if it had not been claimed. */
+  /** EXE-10. */
   async function shutDown(): Promise<void> {
     await claims.stop();
     const before = { ...totals };
-    const over = new AbortController();
+    const graceTimer = new AbortController();
     const empty = new Promise<void>((resolve) => (runs.size === 0 ? resolve() : onEmpty.push(resolve)));
-    await Promise.race([ports.sleep(config.shutdownGraceSeconds * 1000, over.signal), empty]);
-    over.abort();
-    // What has ended is stored, if that succeeds at once; what has not goes back.
+    await Promise.race([ports.sleep(config.shutdownGraceSeconds * 1000, graceTimer.signal), empty]);
+    graceTimer.abort();
+    // Ended runs get one commit attempt; unfinished runs are requeued.
     for (const { job, state } of [...runs.values()]) if (state === 'syncing') forget(job, 'shutdown');
-    givenUp.abort();
-    await Promise.all([settler.drained(), late.stop()]);
-    const putBack = await lease.stop().catch((error: unknown) => {
+    shutdownDeadline.abort();
+    await Promise.all([commitQueue.drained(), runTimeouts.stop()]);
+    const requeued = await lease.stop().catch((error: unknown) => {
       telemetry.leaseNotReturned(error);
       return 0;
     });
     const finished = ended(totals) - ended(before);
-    telemetry.executorStopped({ finished, putBack });
+    telemetry.executorStopped({ finished, requeued });
   }
 
   return {
-    wake: () => lookNow(),
+    wake: () => claimNow(),
     stop: () => {
       stopped ??= shutDown();
       return stopped;

@@ -17,91 +17,86 @@ import type { Telemetry } from '../telemetry/index.ts';
 
 export interface LeaseOptions extends ExecutorContext {
   telemetry: Telemetry;
-  /** A connection that nobody else uses, so that a busy pool cannot keep a heartbeat waiting. */
+  /** Dedicated to the lease, so a busy pool cannot delay a heartbeat. */
   reserved: ReservedConnection;
-  /** The runs that are under way now. */
   runs: () => ClaimKey[];
-  /** This process may claim, from now on. */
+  /** The lease is held, or jobs were requeued: claim now. */
   onHeld: () => void;
-  /** A run is no longer this process's: its job is now in `status`. */
+  /** The run lost its claim; its job is in `status`. */
   onRunLost: (run: LostRun) => void;
-  /** The lease is gone, and every run with it. */
   onLost: () => void;
 }
 
 export interface Lease {
-  /** Under which id to claim; undefined while the lease is not certain. */
+  /** The id for claims; undefined while the last heartbeat failed or the lease has expired. */
   processId(): string | undefined;
-  /** Whether, as far as is known, no job waits to be put back. */
-  isTidy(): boolean;
-  /** Whether the lease under this id has not been lost, certain or not. */
+  /** Jobs of dead processes or uncertain claims may still have to be requeued. */
+  hasPendingReturns(): boolean;
   holds(processId: string): boolean;
-  /** It is not known whether this claim succeeded: if it did, what it took is put back. */
-  doubt(claimId: string): void;
-  /** Beats now rather than at the next turn. */
+  /** The claim's outcome is unknown; its jobs are requeued if it committed. */
+  markUncertain(claimId: string): void;
+  /** Sends a heartbeat now. */
   wake(): void;
-  /** Gives the lease up and puts back every job that is still under it; returns how many. */
+  /** Returns the number of requeued jobs. */
   stop(): Promise<number>;
 }
 
-/** How often dead processes are looked for, and one's own lease renewed. A fifth of a short lease is enough for it. */
-function beatMs(leaseSeconds: number): number {
+/** At most a fifth of the lease. */
+function heartbeatIntervalMs(leaseSeconds: number): number {
   return Math.min(5000, leaseSeconds * 200);
 }
 
-/** How often jobs are looked for whose process somebody deleted by hand. */
+/** For jobs whose process row was deleted by hand. */
 const sweepMs = 60_000;
-/**
- * The most of the time that this look takes: beside an old snapshot it passes everything that was run since, and what it looks
- * for hardly ever happens.
- */
-const sweepShare = 1 / 100;
-/** A claim of which it is not known whether it succeeded. */
-interface Doubt {
+/** Under an old snapshot the sweep scans many dead rows. */
+const maxSweepShare = 1 / 100;
+
+interface UncertainClaim {
   untilMs: number;
-  /** Whether it has been looked into. */
-  seen: boolean;
+  isChecked: boolean;
 }
 
-/** A commit that was cut off may still be on its way: looked for again and again for this long. */
-const doubtMs = 60_000;
+/** An interrupted COMMIT may still succeed within this time. */
+const uncertainMs = 60_000;
 
 /**
- * EXE-9: this process's lease. Renewed by one statement that also finds dead processes and runs that were taken away.
- * Whatever the database says, after a lease without a renewal the runs count as lost: somebody else may have them by then.
- * A lease once lost is never renewed; the process goes on under a new id.
+ * EXE-9: one statement renews the lease and finds dead processes and lost claims. When the lease expires, the
+ * runs count as lost: another process may have claimed their jobs. A lost lease is never renewed; the process
+ * continues under a new id.
  */
 export function startLease(options: LeaseOptions): Lease {
   const { db, reserved, config, ports, telemetry, runs, onHeld, onRunLost, onLost } = options;
   const leaseMs = config.leaseSeconds * 1000;
   let expired: string[] = [];
   let nextSweepMs = Number.NEGATIVE_INFINITY;
-  let current: { id: string; heldUntilMs: number; beating: boolean; doubts: Map<string, Doubt> } | undefined;
-  /** The lease before this one, until it is known to be over. */
-  let former: string | undefined;
-  /** Leases that were lost while this process lived: what was counted as its death is taken back. */
+  let current:
+    | { id: string; heldUntilMs: number; isRenewed: boolean; uncertain: Map<string, UncertainClaim> }
+    | undefined;
+  /** Lost, not yet released. */
+  let previousId: string | undefined;
+  /** Lost leases that may have been counted as deaths. */
   const survived = new Set<string>();
 
-  /** A beat that was on its way when the watchdog gave up may have renewed it after all: nobody is to wait for that. */
-  async function endFormer(): Promise<void> {
-    if (former === undefined) return;
-    await releaseProcess(reserved, await reserved.now(), former);
-    survived.add(former);
-    former = undefined;
+  /** An in-flight heartbeat may have renewed the abandoned lease; expire it. */
+  async function releasePrevious(): Promise<void> {
+    if (previousId === undefined) return;
+    await releaseProcess(reserved, await reserved.now(), previousId);
+    survived.add(previousId);
+    previousId = undefined;
     reaper.wake();
   }
 
-  /** EXE-9. Another process has counted the death before `endFormer`, or never will. */
-  async function takeBackDeaths(): Promise<void> {
+  /** EXE-9: after `releasePrevious` no process can count that death. */
+  async function forgiveDeaths(): Promise<void> {
     for (const id of survived) {
-      // As long as a reap may take: on a socket that went silent, everything else of the reaper waits behind it.
+      // With a timeout: on a dead socket it would block the rest of the reaper.
       await forgive(db, id, statementTimeoutMs(config));
       survived.delete(id);
     }
   }
 
   async function register(): Promise<void> {
-    await endFormer();
+    await releasePrevious();
     const id = ports.newId();
     const sentMs = ports.monotonicMs();
     const { leaseSeconds, concurrency } = config;
@@ -109,12 +104,12 @@ export function startLease(options: LeaseOptions): Lease {
     const now = await reserved.now();
     const self = { id, host: hostname(), pid: process.pid, concurrency, providers };
     await insertProcess(reserved, now, leaseSeconds, { ...self, clockSkewSeconds: db.clock.skewSeconds() });
-    current = { id, heldUntilMs: sentMs + leaseMs, beating: false, doubts: new Map() };
+    current = { id, heldUntilMs: sentMs + leaseMs, isRenewed: false, uncertain: new Map() };
     watchdog.wake();
   }
 
-  /** By the clock as the beat before has read it: an older time makes the lease shorter, never longer. */
-  async function beatNow(id: string): Promise<Beat> {
+  /** Uses the clock of the previous heartbeat: an older time only shortens the lease. */
+  async function sendHeartbeat(id: string): Promise<Beat> {
     const self = { id, clockSkewSeconds: db.clock.skewSeconds() };
     let answer: Beat | undefined;
     await db.clock.reading(async () => {
@@ -124,29 +119,29 @@ export function startLease(options: LeaseOptions): Lease {
     return answer as Beat;
   }
 
-  async function round(): Promise<number> {
+  async function heartbeat(): Promise<number> {
     if (!current) await register();
     const mine = current;
     if (!mine) return 0;
     const sentMs = ports.monotonicMs();
-    const answer = await beatNow(mine.id);
-    // The watchdog was faster.
+    const answer = await sendHeartbeat(mine.id);
+    // The watchdog abandoned the lease meanwhile.
     if (current !== mine) return 0;
     if (!answer.held) {
       lose();
       return 0;
     }
-    const wasSilent = !mine.beating;
-    Object.assign(mine, { heldUntilMs: sentMs + leaseMs, beating: true });
+    const wasUncertain = !mine.isRenewed;
+    Object.assign(mine, { heldUntilMs: sentMs + leaseMs, isRenewed: true });
     expired = answer.expired;
-    if (wasSilent) onHeld();
+    if (wasUncertain) onHeld();
     for (const run of answer.lost) onRunLost(run);
-    if (expired.length > 0 || mine.doubts.size > 0) reaper.wake();
-    return beatMs(config.leaseSeconds);
+    if (expired.length > 0 || mine.uncertain.size > 0) reaper.wake();
+    return heartbeatIntervalMs(config.leaseSeconds);
   }
 
-  /** A loop of its own, on the pool: neither a busy pool nor what goes wrong here may keep the heartbeat waiting. */
-  async function cleanUp(): Promise<number> {
+  /** A separate loop on the pool, so that it never delays the heartbeat. */
+  async function reapExpired(): Promise<number> {
     const found = expired;
     for (const processId of found) {
       const { count, poison } = await reap(options, processId, statementTimeoutMs(config));
@@ -157,14 +152,14 @@ export function startLease(options: LeaseOptions): Lease {
     if (found.length > 0) onHeld();
     if (ports.monotonicMs() >= nextSweepMs) await sweep();
     const mine = current;
-    for (const [claimId, doubt] of mine?.doubts ?? []) {
+    for (const [claimId, claim] of mine?.uncertain ?? []) {
       await returnJobs({ db }, { processId: mine?.id as string, claimId });
-      if (!doubt.seen) onHeld();
-      doubt.seen = true;
-      if (doubt.untilMs < ports.monotonicMs()) mine?.doubts.delete(claimId);
+      if (!claim.isChecked) onHeld();
+      claim.isChecked = true;
+      if (claim.untilMs < ports.monotonicMs()) mine?.uncertain.delete(claimId);
     }
-    // Last: a connection that another session holds must not keep dead processes from being reaped.
-    await takeBackDeaths();
+    // Last: a locked connection must not delay reaping.
+    await forgiveDeaths();
     return sweepMs;
   }
 
@@ -175,29 +170,29 @@ export function startLease(options: LeaseOptions): Lease {
         telemetry.processReaped(processId, await returnJobs({ db }, { processId }));
     } finally {
       const tookMs = ports.monotonicMs() - startedMs;
-      nextSweepMs = startedMs + Math.max(sweepMs, tookMs / sweepShare);
+      nextSweepMs = startedMs + Math.max(sweepMs, tookMs / maxSweepShare);
     }
   }
 
   function lose(): void {
-    former = current?.id;
+    previousId = current?.id;
     current = undefined;
     onLost();
-    heart.wake();
+    heartbeats.wake();
   }
 
-  const heart = startLoop({
+  const heartbeats = startLoop({
     ports,
-    runOnce: round,
+    runOnce: heartbeat,
     onFailure: (error, retryMs) => {
-      if (current) current.beating = false;
+      if (current) current.isRenewed = false;
       telemetry.roundFailed('heartbeat', error, retryMs);
     },
   });
 
   const reaper = startLoop({
     ports,
-    runOnce: cleanUp,
+    runOnce: reapExpired,
     onFailure: (error, retryMs) => telemetry.roundFailed('reaper', error, retryMs),
   });
 
@@ -213,26 +208,27 @@ export function startLease(options: LeaseOptions): Lease {
   });
 
   return {
-    processId: () => (current?.beating && ports.monotonicMs() < current.heldUntilMs ? current.id : undefined),
-    isTidy: () =>
-      current?.beating === true &&
-      expired.length === 0 &&
-      ![...current.doubts.values()].some(({ seen }) => !seen),
+    processId: () =>
+      current?.isRenewed && ports.monotonicMs() < current.heldUntilMs ? current.id : undefined,
+    hasPendingReturns: () =>
+      current?.isRenewed !== true ||
+      expired.length > 0 ||
+      [...current.uncertain.values()].some(({ isChecked }) => !isChecked),
     holds: (processId) => current?.id === processId,
-    doubt: (claimId) => {
-      current?.doubts.set(claimId, { untilMs: ports.monotonicMs() + doubtMs, seen: false });
-      heart.wake();
+    markUncertain: (claimId) => {
+      current?.uncertain.set(claimId, { untilMs: ports.monotonicMs() + uncertainMs, isChecked: false });
+      heartbeats.wake();
     },
-    wake: () => heart.wake(),
+    wake: () => heartbeats.wake(),
     stop: async () => {
-      await Promise.all([heart.stop(), reaper.stop(), watchdog.stop()]);
+      await Promise.all([heartbeats.stop(), reaper.stop(), watchdog.stop()]);
       const mine = current;
       try {
-        await endFormer();
+        await releasePrevious();
         if (mine) await releaseProcess(reserved, await reserved.now(), mine.id);
         const reaped = mine && (await reap(options, mine.id));
         if (mine) survived.add(mine.id);
-        await takeBackDeaths().catch((error: unknown) => telemetry.roundFailed('reaper', error, 0));
+        await forgiveDeaths().catch((error: unknown) => telemetry.roundFailed('reaper', error, 0));
         return reaped?.count ?? 0;
       } finally {
         await reserved.close();

@@ -11,14 +11,13 @@ import {
 interface Pruned {
   deleted: number;
   isMore: boolean;
-  /** Where to go on: what was deleted before is not passed again. */
+  /** Skips deleted index entries. */
   next: FeedPlace;
 }
 
 /**
- * Deletes up to `limit` of the oldest signals of the feed. A batch may hold any number of them, and goes in as many steps as it
- * takes: with its first signal it lies below the start of the feed, so nobody reads a part of it for the whole; with its last
- * one it leaves the feed.
+ * A large batch takes several rounds: the start of the feed moves past it first, so no reader sees a partial
+ * batch; its row is deleted last.
  */
 export async function pruneSignals(
   tx: Queryable,
@@ -35,7 +34,7 @@ export async function pruneSignals(
   await moveStartOfFeed(tx, cut?.position ?? last.position);
   const deleted = await deleteSignals(tx, signals);
   const isMore = cut !== undefined || batches.length === limit;
-  // Another transaction holds or deletes the others: their batches stay for a later round.
+  // Others are locked: keep their batches for a later round.
   if (deleted < signals.length) return { deleted, isMore: isMore && deleted > 0, next: place };
 
   const done = cut ? batches.filter(({ position }) => position < cut.position) : batches;

@@ -9,7 +9,7 @@ interface SchedulerOptions extends SchedulerContext {
   telemetry: Telemetry;
 }
 
-/** Ticks on the interval until stopped. Any number of schedulers may run at once, in one process or in many. */
+/** Any number of schedulers may run in parallel. */
 export function startScheduler(context: SchedulerOptions): Loop {
   const { db, ports, config, telemetry } = context;
   const self = { id: ports.newId(), host: hostname(), pid: process.pid };
@@ -36,7 +36,7 @@ export function startScheduler(context: SchedulerOptions): Loop {
     wake: loop.wake,
     stop: async () => {
       await loop.stop();
-      // One that cannot say goodbye is forgotten after an hour.
+      // Best effort: stale rows are deleted after an hour.
       await deleteScheduler(db, self.id).catch(() => {});
     },
   };

@@ -7,27 +7,24 @@ export interface ScheduleBounds extends IntervalBounds, JitterBounds {
   tickIntervalSeconds: number;
 }
 
-/**
- * How far ahead of now the engine places anything. A time further ahead was written by a process with a wrong clock, or by the
- * rules of a longer interval.
- */
+/** How far ahead the engine schedules. A later time comes from a wrong clock, or from a longer interval. */
 export interface AheadLimits {
   defaultIntervalSeconds: number;
   minIntervalSeconds: number;
   maxIntervalSeconds: number;
-  /** Of `next_run_at`, in intervals of the connection. */
+  /** For `next_run_at`. */
   nextRunIntervals: number;
-  /** Of `scheduled_at` of a run that a scheduler placed, in intervals of the connection. */
+  /** For `scheduled_at` of scheduled runs. */
   jobIntervals: number;
-  /** Of `retry_after`, and of `scheduled_at` of a job that waits for it. */
+  /** For `retry_after`, and `scheduled_at` of a job that waits for it. */
   pauseSeconds: number;
-  /** Added to each: a scheduler looks one tick ahead. */
+  /** The scheduler looks one tick ahead. */
   slackSeconds: number;
 }
 
 /**
- * SCH-5: a run that ended just now gives `slot = now + base`, so `next_run_at` is up to two intervals ahead; SCH-6 adds jitter to
- * one interval. Jitter is added to both, which costs nothing and covers clocks that differ by a little.
+ * SCH-5: after a run that ended just now, `next_run_at` is two intervals ahead. Jitter in both limits also
+ * covers small clock differences.
  */
 export function aheadLimits(bounds: ScheduleBounds, policies: readonly BackoffPolicy[]): AheadLimits {
   return {
@@ -56,7 +53,7 @@ export interface QueuedJob {
   retryAfterMs: number | undefined;
 }
 
-/** Which of a queued job's times lie too far ahead. Jobs that no scheduler places may wait as long as the longest pause. */
+/** Jobs not placed by a scheduler may wait `pauseSeconds`. */
 export function jobAhead(
   job: QueuedJob,
   baseSeconds: number,
@@ -72,19 +69,19 @@ export function jobAhead(
   };
 }
 
-/** Where a connection whose `next_run_at` or placed job lies too far ahead belongs. Undefined stays as it is. */
-export function backInReach({
+/** Corrected times. Undefined: unchanged. */
+export function correctedTimes({
   isNextRunAhead: isAhead,
-  ...given
+  ...input
 }: RescheduleInput & { isNextRunAhead: boolean }): {
   nextRunAtMs: number | undefined;
   scheduledAtMs: number | undefined;
 } {
-  const { pending, baseSeconds, jitterSeconds, nowMs } = given;
-  // The wrong clock wrote the end of the last run, too.
-  const lastEndedMs = given.lastEndedMs === undefined ? undefined : Math.min(given.lastEndedMs, nowMs);
-  const moved = reschedule({ ...given, lastEndedMs });
-  // SCH-6: without a run that has ended, the first one is due now.
+  const { pending, baseSeconds, jitterSeconds, nowMs } = input;
+  // The wrong clock may also have written this time.
+  const lastEndedMs = input.lastEndedMs === undefined ? undefined : Math.min(input.lastEndedMs, nowMs);
+  const moved = reschedule({ ...input, lastEndedMs });
+  // SCH-6: a connection that has never run is due now.
   const bootstrapMs = pending === 'none' ? nowMs : nowMs + (baseSeconds + jitterSeconds) * 1000;
   return {
     nextRunAtMs: isAhead ? (moved.nextRunAtMs ?? bootstrapMs) : undefined,

@@ -4,45 +4,42 @@ export interface BackoffPolicy {
   jitterFactor: number;
 }
 
-/** A week. A provider that asks for more is asked again after it; a mistaken hint must not park a connection for years. */
+/** A wrong hint must not stop a connection for years. */
 const maxHintSeconds = 7 * 24 * 3600;
 
-/**
- * EXE-7: how long to wait before the next try, after `attempts` earlier failures. Doubles up to the policy's longest pause;
- * a provider that asks for more gets it.
- */
+/** EXE-7. */
 export function backoffSeconds(
   policy: BackoffPolicy,
   attempts: number,
   hintSeconds: number | undefined,
   random: number,
 ): number {
-  // At some hundred failures this is Infinity, which the minimum takes care of.
+  // 2 ** attempts may be Infinity; Math.min handles it.
   const exponential = Math.min(policy.baseSeconds * 2 ** Math.max(0, attempts), policy.maxSeconds);
-  const effective = Math.max(exponential, believable(hintSeconds));
-  return jittered(effective, policy, random);
+  const effective = Math.max(exponential, clampHint(hintSeconds));
+  return withJitter(effective, policy, random);
 }
 
-/** EXE-7: how long the next page waits after one that succeeded. Nothing has failed, so only what the provider asked for counts. */
+/** EXE-7: the provider's pause between pages. */
 export function pageSeconds(policy: BackoffPolicy, hintSeconds: number | undefined, random: number): number {
-  return jittered(believable(hintSeconds), policy, random);
+  return withJitter(clampHint(hintSeconds), policy, random);
 }
 
-/** A second at least: a job that may come back at once would go round and round. */
+/** At least one second, or a parked job would loop. */
 export function parkedSeconds(hintSeconds: number | undefined): number {
-  return Math.max(1, believable(hintSeconds));
+  return Math.max(1, clampHint(hintSeconds));
 }
 
-/** The longest wait that any of the functions above can return. */
+/** Upper bound of the functions above. */
 export function maxPauseSeconds({ maxSeconds, jitterFactor }: BackoffPolicy): number {
   return Math.max(maxSeconds, maxHintSeconds) * (1 + jitterFactor);
 }
 
-function jittered(seconds: number, { jitterFactor }: BackoffPolicy, random: number): number {
+function withJitter(seconds: number, { jitterFactor }: BackoffPolicy, random: number): number {
   return seconds + random * jitterFactor * seconds;
 }
 
-function believable(hintSeconds: number | undefined): number {
+function clampHint(hintSeconds: number | undefined): number {
   if (typeof hintSeconds !== 'number' || !(hintSeconds > 0)) return 0;
   return Math.min(hintSeconds, maxHintSeconds);
 }

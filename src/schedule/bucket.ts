@@ -1,6 +1,5 @@
 /**
- * A bucket of the fleet, as it is in its row, and everything that can happen to it. Pure: the row is locked, decided about
- * here and written back. Why no window of the provider ever sees more than its limit:
+ * A row of `budgets` and its pure state transitions. Why no provider window exceeds its limit:
  * docs/decisions/0011-budgets-are-windows-in-blocks.md.
  */
 export interface Bucket {
@@ -13,39 +12,38 @@ export interface Bucket {
   leased: number;
   carried: number;
   openedAtMs: number;
-  /** Until then its tokens may be spent: the window of the provider lasts at least so long. */
+  /** The provider's window does not end earlier. */
   resetsAtMs: number;
-  /** From then on the next window may begin: that of the provider is certainly over. */
+  /** The provider's window is certainly over. */
   opensAtMs: number;
   learnedAtMs: number | undefined;
 }
 
-/** What a process says of the tokens that it took in one window. */
+/** A process's report on one window. Times are by the database's clock. */
 export interface Return {
   windowNumber: number;
-  /** When that window was to end, as far as the process knew, by the clock of the database. */
+  /** End of the window as the process knew it. */
   endsAtMs: number;
-  /** When the first one was answered, by the same clock. */
   firstAnsweredAtMs: number | undefined;
-  /** Spent, and answered before that window was to end. */
+  /** Spent, response before the window's end. */
   answered: number;
-  /** Spent, and answered afterwards: the provider may have counted it in the next one. */
+  /** Response after the end: the provider may have counted them in the next window. */
   late: number;
   /** Not spent, or not counted by the provider. */
   unused: number;
 }
 
-/** What the provider's answers to a process said, put together. */
+/** The provider's rate limit headers, merged over a process's responses. */
 export interface Observation {
   windowNumber: number;
   limit: number | undefined;
-  /** The most that the provider said to have counted. */
+  /** Highest count that the provider reported. */
   used: number | undefined;
-  /** The least that it had counted beyond what was known to be spent when the request was sent. */
+  /** Lowest excess of that count over the known spending. */
   beyond: number | undefined;
-  /** When its window ends, by the clock of the database: too late by as long as the answer was under way. */
+  /** Too late by the response's latency. */
   resetsAtMs: number | undefined;
-  /** The same less as long as the request was under way altogether: it ends no sooner. */
+  /** Lower bound: `resetsAtMs` less the request's whole duration. */
   resetsAtLeastMs: number | undefined;
 }
 
@@ -54,31 +52,28 @@ export interface Exchange {
   periodSeconds: number;
   returns: readonly Return[];
   observed: Observation | undefined;
-  /** What is waited for; none if nobody waits. */
+  /** Tokens that callers wait for. */
   demand: number;
 }
 
-/** How long after its end a window may be thought to go on: providers write the end in whole seconds, so does `Date`. */
+/** Uncertainty of a window's end: providers and the `Date` header use whole seconds. */
 export const graceMs = (periodSeconds: number) => Math.min(2000, periodSeconds * 100);
-/**
- * Ends that lie closer together than this are the same end: rounded differently, or told by an answer that took long and so
- * seems later than it is. The ends of two windows are a whole period apart.
- */
-export const apartMs = (periodSeconds: number) => periodSeconds * 500;
-/** A block is used within this time or given back: nothing that a process does not know by then can be of consequence. */
+/** Reported ends closer than this are of the same window (rounding, latency): windows end a period apart. */
+export const sameWindowMs = (periodSeconds: number) => periodSeconds * 500;
+/** Validity of a block of tokens; unspent ones are returned. */
 export const blockMs = 30_000;
-/** A request that has been under way for so long has been counted by now, and a process silent for so long is dead. */
+/** After this time a request has been counted, and a silent process is dead. */
 const carriedMs = 2 * blockMs;
-/** A mistaken header must not close a budget for years. */
+/** A wrong header must not close a budget for years. */
 const maxWindowMs = 7 * 24 * 3600 * 1000;
 
 export function newBucket(stated: number, periodSeconds: number, nowMs: number): Bucket {
   const counts = { spent: 0, drift: 0, leased: 0, carried: 0 };
-  const times = { ...timesOf(nowMs, periodSeconds), learnedAtMs: undefined };
+  const times = { ...windowTimes(nowMs, periodSeconds), learnedAtMs: undefined };
   return { most: stated, stated, periodSeconds, windowNumber: 1, ...counts, ...times };
 }
 
-const timesOf = (openedAtMs: number, periodSeconds: number) => ({
+const windowTimes = (openedAtMs: number, periodSeconds: number) => ({
   openedAtMs,
   ...endingAt(openedAtMs + periodSeconds * 1000, periodSeconds),
 });
@@ -88,7 +83,7 @@ const endingAt = (resetsAtMs: number, periodSeconds: number) => ({
   opensAtMs: resetsAtMs + graceMs(periodSeconds),
 });
 
-/** What may still be given out. Between the end of one window and the next nothing is: nobody knows where it would count. */
+/** Tokens left to lease. None between two windows: the provider could count them in either. */
 export function availableIn(bucket: Bucket, nowMs: number): number {
   const { most, spent, drift, leased, carried } = bucket;
   if (nowMs >= bucket.resetsAtMs) return 0;
@@ -99,7 +94,7 @@ export const isOver = ({ opensAtMs }: Bucket, nowMs: number) => nowMs >= opensAt
 const isLearned = ({ learnedAtMs, openedAtMs }: Bucket) =>
   learnedAtMs !== undefined && learnedAtMs >= openedAtMs;
 
-/** Takes in what a process brings, and gives it tokens if it waits for some. */
+/** Applies a process's report and leases it tokens for its demand. */
 export function exchange(
   before: Bucket,
   { stated, periodSeconds, returns, observed, demand }: Exchange,
@@ -107,15 +102,15 @@ export function exchange(
 ): { bucket: Bucket; granted: number } {
   let bucket = onThisClock(restated(before, stated, periodSeconds), nowMs);
   if (isOver(bucket, nowMs)) bucket = nextWindow(bucket, nowMs);
-  // Whoever has not come back by now will not.
+  // A process that has not reported by now is dead.
   if (nowMs >= bucket.openedAtMs + carriedMs) bucket = { ...bucket, carried: 0 };
-  for (const one of returns) bucket = returned(bucket, one);
-  if (observed) bucket = informed(bucket, observed, nowMs);
-  const granted = demand > 0 ? blockOf(bucket, demand, nowMs) : 0;
+  for (const report of returns) bucket = applyReturn(bucket, report);
+  if (observed) bucket = applyObservation(bucket, observed, nowMs);
+  const granted = demand > 0 ? blockSize(bucket, demand, nowMs) : 0;
   return { bucket: { ...bucket, leased: bucket.leased + granted }, granted };
 }
 
-/** The connector's own word counts until the provider has spoken. */
+/** The connector's limit applies until the provider reports one. */
 function restated(bucket: Bucket, stated: number, periodSeconds: number): Bucket {
   if (bucket.stated === stated && bucket.periodSeconds === periodSeconds) return bucket;
   const most = bucket.learnedAtMs === undefined ? stated : bucket.most;
@@ -123,8 +118,8 @@ function restated(bucket: Bucket, stated: number, periodSeconds: number): Bucket
 }
 
 /**
- * A window that opens in the future was opened by a clock that has been set back since, or by that of another server. It
- * lasts no longer for that: else a budget that is used up would stay closed for as long as the clock was wrong.
+ * A window opened in the future comes from another clock. Shift it to now, or an exhausted budget would stay
+ * closed until then.
  */
 function onThisClock(bucket: Bucket, nowMs: number): Bucket {
   const aheadMs = bucket.openedAtMs - nowMs;
@@ -139,33 +134,33 @@ function onThisClock(bucket: Bucket, nowMs: number): Bucket {
   };
 }
 
-/** What is leased goes on to count, until those who hold it say that it is of no consequence. */
+/** Leased tokens are carried over until their holders report them. */
 function nextWindow(bucket: Bucket, nowMs: number): Bucket {
   const carried = nowMs >= bucket.resetsAtMs + carriedMs ? 0 : bucket.leased;
-  const times = timesOf(nowMs, bucket.periodSeconds);
+  const times = windowTimes(nowMs, bucket.periodSeconds);
   const windowNumber = bucket.windowNumber + 1;
   return { ...bucket, ...times, windowNumber, spent: 0, drift: 0, leased: 0, carried };
 }
 
-function returned(bucket: Bucket, told: Return): Bucket {
-  const { windowNumber, endsAtMs, answered, late, unused } = told;
+function applyReturn(bucket: Bucket, report: Return): Bucket {
+  const { windowNumber, endsAtMs, answered, late, unused } = report;
   const all = answered + late + unused;
   if (windowNumber === bucket.windowNumber)
     return {
       ...bucket,
       leased: Math.max(0, bucket.leased - all),
       spent: bucket.spent + answered + late,
-      opensAtMs: opensAfter(bucket, told.firstAnsweredAtMs),
+      opensAtMs: opensAfter(bucket, report.firstAnsweredAtMs),
     };
   if (windowNumber !== bucket.windowNumber - 1) return bucket;
-  // Where the window ended sooner than the process knew, what it took to be in time may have been late.
+  // The window ended earlier than the process knew: `answered` tokens may have been late.
   const counted = endsAtMs > bucket.openedAtMs ? late + answered : late;
   return { ...bucket, carried: Math.max(0, bucket.carried - all), spent: bucket.spent + counted };
 }
 
 /**
- * A provider that does not say when its window ends is taken to begin it with the first request, which had arrived when it
- * was answered. Of several processes, the first answer counts.
+ * Unless the provider reports its end, a window is assumed to start with the first request, at the latest
+ * with its response.
  */
 function opensAfter(bucket: Bucket, firstAnsweredAtMs: number | undefined): number {
   const { spent, periodSeconds, opensAtMs } = bucket;
@@ -174,60 +169,58 @@ function opensAfter(bucket: Bucket, firstAnsweredAtMs: number | undefined): numb
   return spent === 0 ? Math.max(opensAtMs, afterMs) : Math.min(opensAtMs, afterMs);
 }
 
-/** Adopts what the provider said, unless it said it of a window that is over. */
-function informed(bucket: Bucket, told: Observation, nowMs: number): Bucket {
+function applyObservation(bucket: Bucket, reported: Observation, nowMs: number): Bucket {
   const isFirst = !isLearned(bucket);
-  const observed = asOfThisWindow(bucket, told, isFirst);
+  const observed = asOfThisWindow(bucket, reported, isFirst);
   if (!observed) return bucket;
   const toMs = Math.min(observed.resetsAtMs ?? bucket.resetsAtMs, nowMs + maxWindowMs);
   if (toMs <= nowMs) return bucket;
   const laterMs = toMs - bucket.resetsAtMs;
-  const isApart = Math.abs(laterMs) > apartMs(bucket.periodSeconds);
-  // Once the provider has said when its window ends, a much earlier end is that of the window before.
-  if (isApart && laterMs < 0 && !isFirst) return bucket;
-  const isNew = isFirst || isApart;
+  const isOtherWindow = Math.abs(laterMs) > sameWindowMs(bucket.periodSeconds);
+  // A much earlier end belongs to the previous window.
+  if (isOtherWindow && laterMs < 0 && !isFirst) return bucket;
+  const isNew = isFirst || isOtherWindow;
   return {
     ...bucket,
     most: observed.limit ?? bucket.most,
     ...endingAt(isNew ? toMs : Math.min(bucket.resetsAtMs, toMs), bucket.periodSeconds),
     drift: driftOf(bucket, observed, isNew),
-    carried: observed === told ? bucket.carried : 0,
+    carried: observed === reported ? bucket.carried : 0,
     learnedAtMs: nowMs,
   };
 }
 
 /**
- * What was said to a request of the window before is of this one only if the provider's window certainly went on when this
- * one was opened: nobody had known its end. All that the provider has counted then counts here, and all that is carried
- * over, whatever its processes will say of it.
+ * An observation of the previous window applies only if the provider's window certainly continued when this
+ * one was opened. Then everything the provider counted, and everything carried over, counts here.
  */
-function asOfThisWindow(bucket: Bucket, told: Observation, isFirst: boolean): Observation | undefined {
-  if (told.windowNumber === bucket.windowNumber) return told;
-  const wentOn = (told.resetsAtLeastMs ?? 0) > bucket.openedAtMs;
-  const isBefore = told.windowNumber === bucket.windowNumber - 1;
-  if (!isFirst || !wentOn || !isBefore || told.used === undefined) return undefined;
-  return { ...told, beyond: told.used + bucket.carried };
+function asOfThisWindow(bucket: Bucket, reported: Observation, isFirst: boolean): Observation | undefined {
+  if (reported.windowNumber === bucket.windowNumber) return reported;
+  const hasContinued = (reported.resetsAtLeastMs ?? 0) > bucket.openedAtMs;
+  const isPrevious = reported.windowNumber === bucket.windowNumber - 1;
+  if (!isFirst || !hasContinued || !isPrevious || reported.used === undefined) return undefined;
+  return { ...reported, beyond: reported.used + bucket.carried };
 }
 
 /**
- * The provider counts at most `beyond` more than is known to be spent, and at least `used` less everything of ours that it
- * can have counted. What is believed stays where it is between the two; a new window begins with the most.
+ * Usage by other clients: at most `beyond`, at least `used` less all our tokens that may have been counted. A
+ * new window starts at the upper bound.
  */
 function driftOf(bucket: Bucket, { used, beyond }: Observation, isNew: boolean): number {
   if (used === undefined || beyond === undefined) return bucket.drift;
   if (isNew) return beyond;
-  const least = used - bucket.spent - bucket.leased - bucket.carried;
-  return Math.min(Math.max(bucket.drift, least), beyond);
+  const min = used - bucket.spent - bucket.leased - bucket.carried;
+  return Math.min(Math.max(bucket.drift, min), beyond);
 }
 
-/** Statements per request stay few, and what a process that dies takes with it stays little. */
-const blocksOfABucket = 50;
-const maxInABlock = 100;
-/** What little is left is given in small blocks, so that it does not lie with one while another waits. */
-const shareOfTheRest = 4;
+/** Few statements, and few tokens lost with a process. */
+const blocksPerBucket = 50;
+const maxBlockTokens = 100;
+/** Blocks shrink with the tokens left, so none are held idle. */
+const availableShare = 4;
 
-function blockOf(bucket: Bucket, demand: number, nowMs: number): number {
+function blockSize(bucket: Bucket, demand: number, nowMs: number): number {
   const available = availableIn(bucket, nowMs);
-  const usual = Math.min(maxInABlock, Math.ceil(bucket.most / blocksOfABucket));
-  return Math.min(available, Math.max(demand, Math.min(usual, Math.ceil(available / shareOfTheRest))));
+  const standard = Math.min(maxBlockTokens, Math.ceil(bucket.most / blocksPerBucket));
+  return Math.min(available, Math.max(demand, Math.min(standard, Math.ceil(available / availableShare))));
 }

@@ -1,10 +1,10 @@
 import { nextSlot } from './slot.ts';
 
-/** What decides when a connection runs next. Times are milliseconds since 1970. */
+/** Times are milliseconds since 1970. */
 export interface PlacementInput {
-  /** When its latest incremental job ended; undefined if none ever has. */
+  /** Of the latest incremental job. */
   lastEndedMs: number | undefined;
-  /** When it first became active, as its metadata says; undefined if it does not. */
+  /** `first_activated_at`. */
   activatedMs: number | undefined;
   createdMs: number;
   baseSeconds: number;
@@ -12,7 +12,6 @@ export interface PlacementInput {
   nowMs: number;
 }
 
-/** Where the next run is placed, and when the scheduler looks at the connection again. */
 export interface Placement {
   /** The nominal time of the run, before jitter. */
   slotMs: number;
@@ -25,12 +24,12 @@ export function place(input: PlacementInput): Placement {
   return lastEndedMs === undefined ? placeFirst(input) : placeNext({ ...input, lastEndedMs });
 }
 
-/** Postgres knows `infinity`, and years that no ISO-8601 date can name: those are no times to count from. */
-export function isCountable(ms: number): boolean {
+/** Postgres allows `infinity` and years that ISO-8601 cannot express. */
+export function isFiniteInstant(ms: number): boolean {
   return Math.abs(ms) < Date.UTC(9999, 11, 31);
 }
 
-/** SCH-6: a new customer does not wait. */
+/** SCH-6: the first run is due immediately. */
 function placeFirst(input: PlacementInput): Placement {
   const { baseSeconds, jitterSeconds, nowMs } = input;
   return {
@@ -40,13 +39,13 @@ function placeFirst(input: PlacementInput): Placement {
   };
 }
 
-/** A time ahead of now was written by a wrong clock and counts as absent: counted from, it would delay the second run. */
+/** A future time (a wrong clock) counts as absent: it would delay the second run. */
 function activationOf({ activatedMs, createdMs, nowMs }: PlacementInput): number {
-  const isUsable = (ms: number | undefined) => ms !== undefined && isCountable(ms) && ms <= nowMs;
+  const isUsable = (ms: number | undefined) => ms !== undefined && isFiniteInstant(ms) && ms <= nowMs;
   return [activatedMs, createdMs].find(isUsable) ?? nowMs;
 }
 
-/** SCH-5: the run after one that ended. */
+/** SCH-5. */
 export function placeNext({
   lastEndedMs,
   baseSeconds,

@@ -2,7 +2,7 @@ import { isObject } from '../values/is-object.ts';
 import { parseInstant } from './instant.ts';
 import { type IntervalBounds, isAllowedInterval, minIntervalSeconds } from './interval.ts';
 
-/** The keys of `metadata.sync` that the scheduler owns, as found: anybody may have written them. */
+/** Unvalidated: other writers may have set these keys. */
 export interface RawSync {
   interval_seconds?: unknown;
   next_run_at?: unknown;
@@ -10,21 +10,21 @@ export interface RawSync {
   last_jitter_seconds?: unknown;
 }
 
-/** `metadata.sync`, or nothing where there is no such object. */
+/** `metadata.sync`, or `{}` if it is not an object. */
 export function syncOf(metadata: unknown): Record<string, unknown> {
   const sync = isObject(metadata) ? metadata['sync'] : undefined;
   return isObject(sync) ? sync : {};
 }
 
-/** A field that is there and wrong: it counts as absent. */
+/** An invalid field; it counts as absent. */
 export interface InvalidField {
   field: string;
-  /** The value as found, cut to a length that fits a log line. */
+  /** As JSON, truncated for the log. */
   value: string;
   expected: string;
 }
 
-/** What `metadata.sync` says, as far as it can be believed. Times are milliseconds since 1970. */
+/** The valid fields of `metadata.sync`. Times are milliseconds since 1970. */
 export interface SyncMetadata {
   intervalSeconds: number | undefined;
   nextRunAtMs: number | undefined;
@@ -35,7 +35,7 @@ export interface SyncMetadata {
 
 const instantExpected = 'an ISO-8601 UTC instant such as 2025-01-01T12:00:00Z';
 
-/** DB-3: reads what is right and lists what is wrong; never throws. */
+/** DB-3: never throws. */
 export function readSyncMetadata(sync: RawSync, bounds: IntervalBounds): SyncMetadata {
   const invalid: InvalidField[] = [];
   const read = <T>(
@@ -44,7 +44,7 @@ export function readSyncMetadata(sync: RawSync, bounds: IntervalBounds): SyncMet
     expected: string,
   ): T | undefined => {
     const value = sync[field];
-    // JSON null is how many writers say "not set".
+    // Many writers use JSON null for "not set".
     if (value === undefined || value === null) return undefined;
     const parsed = parse(value);
     if (parsed === undefined) invalid.push(invalidField(field, value, expected));

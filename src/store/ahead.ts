@@ -1,9 +1,8 @@
 import type { Queryable } from './database.ts';
 
-/** Rows that a count reads at most. */
 const maxCounted = 10_000;
 
-/** How far ahead of now the schedule allows a time to be; `schedule/ahead.ts` says why. */
+/** See schedule/ahead.ts. */
 export interface AheadLimits {
   defaultIntervalSeconds: number;
   minIntervalSeconds: number;
@@ -18,18 +17,18 @@ const limits = `l AS MATERIALIZED (
   SELECT $1::timestamptz AS now, $2::numeric AS default_seconds, $3::numeric AS min_seconds, $4::numeric AS max_seconds,
     $5::numeric AS run_intervals, $6::numeric AS job_intervals, $7::numeric AS pause_seconds, $8::numeric AS slack_seconds)`;
 
-const limitValues = (now: Date, given: AheadLimits): unknown[] => [
+const limitValues = (now: Date, aheadLimits: AheadLimits): unknown[] => [
   now,
-  given.defaultIntervalSeconds,
-  given.minIntervalSeconds,
-  given.maxIntervalSeconds,
-  given.nextRunIntervals,
-  given.jobIntervals,
-  given.pauseSeconds,
-  given.slackSeconds,
+  aheadLimits.defaultIntervalSeconds,
+  aheadLimits.minIntervalSeconds,
+  aheadLimits.maxIntervalSeconds,
+  aheadLimits.nextRunIntervals,
+  aheadLimits.jobIntervals,
+  aheadLimits.pauseSeconds,
+  aheadLimits.slackSeconds,
 ];
 
-/** SCH-3, of `own`: the interval as metadata has it, which may be any JSON. */
+/** SCH-3. `own` is the metadata value, which may be any JSON. */
 const base = `CASE jsonb_typeof(own) WHEN 'number' THEN
     CASE WHEN own::numeric BETWEEN l.min_seconds AND l.max_seconds AND trunc(own::numeric) = own::numeric
       THEN own::numeric ELSE l.default_seconds END
@@ -37,17 +36,17 @@ const base = `CASE jsonb_typeof(own) WHEN 'number' THEN
 const runLimit = `l.now + ((${base}) * l.run_intervals + l.slack_seconds)::float8 * interval '1 second'`;
 const slotLimit = `l.now + ((${base}) * l.job_intervals + l.slack_seconds)::float8 * interval '1 second'`;
 const pauseLimit = `l.now + (l.pause_seconds + l.slack_seconds)::float8 * interval '1 second'`;
-/** The limits of the shortest interval: what is nearer needs no look at its connection. */
+/** Limits for the minimum interval; nearer times need no check of the connection's interval. */
 const minRunLimit = `(SELECT l.now + (l.min_seconds * l.run_intervals + l.slack_seconds)::float8 * interval '1 second' FROM l)`;
 const minSlotLimit = `(SELECT l.now + (l.min_seconds * l.job_intervals + l.slack_seconds)::float8 * interval '1 second' FROM l)`;
 
 const isJobAhead = `(j.retry_after > ${pauseLimit} OR j.scheduled_at > CASE
   WHEN j.job_type = 'incremental' AND j.retry_after IS NULL THEN ${slotLimit} ELSE greatest(${slotLimit}, ${pauseLimit}) END)`;
 
-/** Times that lie too far ahead: how many, up to a cap, the furthest of them, and whose. */
+/** Times too far ahead: a capped count, the latest, and example ids. */
 export interface Ahead {
   count: number;
-  /** There may be more: counting stopped at the cap. */
+  /** Counting stopped at the cap. */
   atLeast: boolean;
   until: Date | null;
   examples: string[];
@@ -67,22 +66,19 @@ const toAhead = (row: AheadRow | undefined): Ahead => ({
   examples: row?.examples ?? [],
 });
 
-const examples = 3;
+const maxExamples = 3;
 
-/**
- * Active connections whose `next_run_at` lies too far ahead. The due index is read from its far end, `maxCounted` entries at
- * most, so the cost has a bound whatever exists.
- */
-export async function connectionsAhead(db: Queryable, now: Date, given: AheadLimits): Promise<Ahead> {
+/** Scans the due index backwards, at most `maxCounted` entries, so the cost is bounded. */
+export async function connectionsAhead(db: Queryable, now: Date, aheadLimits: AheadLimits): Promise<Ahead> {
   const [row] = await db.query<AheadRow>(
     `WITH ${limits}, farthest AS MATERIALIZED (
        SELECT c.id, c.due_at, c.metadata #> '{sync,interval_seconds}' AS own FROM ${db.schema}.connections c
        WHERE c.status = 'active' AND NOT c.waits_for_job AND c.due_at > ${minRunLimit}
        ORDER BY c.due_at DESC, c.id DESC LIMIT ${maxCounted + 1})
      SELECT (SELECT count(*) FROM farthest)::int AS looked, count(*)::int AS found, max(due_at) AS until,
-       to_json((array_agg(id::text ORDER BY due_at DESC, id DESC))[1:${examples}]) AS examples
+       to_json((array_agg(id::text ORDER BY due_at DESC, id DESC))[1:${maxExamples}]) AS examples
      FROM farthest CROSS JOIN l WHERE due_at > ${runLimit}`,
-    limitValues(now, given),
+    limitValues(now, aheadLimits),
   );
   return toAhead(row);
 }
@@ -92,10 +88,10 @@ const ready = `status = 'queued' AND NOT blocked AND retry_after IS NULL`;
 const backingOff = `status = 'queued' AND NOT blocked AND retry_after IS NOT NULL`;
 
 /**
- * Queued jobs whose `scheduled_at` or `retry_after` lies too far ahead. Each lane (provider and priority) of the claim indexes is
- * read from its far end, `maxCounted` entries at most. Blocked jobs are in neither index: they count once nothing blocks them.
+ * Scans each (provider, priority) of the claim indexes backwards, at most `maxCounted` entries. Blocked jobs
+ * are in neither index and count once unblocked.
  */
-export async function jobsAhead(db: Queryable, now: Date, given: AheadLimits): Promise<Ahead> {
+export async function jobsAhead(db: Queryable, now: Date, aheadLimits: AheadLimits): Promise<Ahead> {
   const [row] = await db.query<AheadRow>(
     `WITH RECURSIVE ${limits}, provider AS MATERIALIZED (SELECT slug FROM ${db.schema}.providers ORDER BY slug LIMIT 1000),
      lane AS (
@@ -127,14 +123,14 @@ export async function jobsAhead(db: Queryable, now: Date, given: AheadLimits): P
        SELECT id, retry_after FROM backing
      )
      SELECT greatest((SELECT count(*) FROM waiting), (SELECT count(*) FROM backing), count(*))::int AS looked,
-       count(*)::int AS found, max(at) AS until, to_json((array_agg(id::text ORDER BY at DESC))[1:${examples}]) AS examples
+       count(*)::int AS found, max(at) AS until, to_json((array_agg(id::text ORDER BY at DESC))[1:${maxExamples}]) AS examples
      FROM ahead`,
-    limitValues(now, given),
+    limitValues(now, aheadLimits),
   );
   return toAhead(row);
 }
 
-/** Active connections of a part of the list, in the order of ids, with what of them lies too far ahead. */
+/** A page of active connections with their times too far ahead. */
 const judgedPage = (db: Queryable) => `${limits}, page AS MATERIALIZED (
     SELECT c.id, c.status, c.due_at, c.metadata #> '{sync,interval_seconds}' AS own FROM ${db.tables.connections} c
     WHERE $9::uuid IS NULL OR c.id > $9 ORDER BY c.id LIMIT $10
@@ -145,11 +141,11 @@ const judgedPage = (db: Queryable) => `${limits}, page AS MATERIALIZED (
     FROM page p CROSS JOIN l WHERE p.status = 'active'
   )`;
 
-/** The same as the two above for one tenant, of its first `maxCounted` connections: no index has them by time. */
-export async function ownAhead(
+/** Over the tenant's first `maxCounted` connections: no index orders them by time. */
+export async function tenantAhead(
   db: Queryable,
   now: Date,
-  given: AheadLimits,
+  aheadLimits: AheadLimits,
 ): Promise<{ connections: Ahead; jobs: Ahead }> {
   const [row] = await db.query<{
     looked: number;
@@ -162,10 +158,10 @@ export async function ownAhead(
     `WITH ${judgedPage(db)}
      SELECT (SELECT count(*) FROM page)::int AS looked, count(run_at)::int AS connections,
        coalesce(sum(cardinality(jobs)), 0)::int AS jobs, max(run_at) AS until,
-       to_json((array_agg(id::text) FILTER (WHERE run_at IS NOT NULL))[1:${examples}]) AS connection_ids,
-       to_json((array_agg(jobs[1]) FILTER (WHERE jobs <> '{}'))[1:${examples}]) AS job_ids
+       to_json((array_agg(id::text) FILTER (WHERE run_at IS NOT NULL))[1:${maxExamples}]) AS connection_ids,
+       to_json((array_agg(jobs[1]) FILTER (WHERE jobs <> '{}'))[1:${maxExamples}]) AS job_ids
      FROM judged`,
-    [...limitValues(now, given), null, maxCounted + 1],
+    [...limitValues(now, aheadLimits), null, maxCounted + 1],
   );
   const looked = row?.looked ?? 0;
   return {
@@ -176,11 +172,10 @@ export async function ownAhead(
   };
 }
 
-/** The next connections in the order of ids of which something lies too far ahead, of `scan` that are looked at. */
 export async function findAhead(
   db: Queryable,
   now: Date,
-  given: AheadLimits,
+  aheadLimits: AheadLimits,
   { after, limit, scan }: { after: string | undefined; limit: number; scan: number },
 ): Promise<{ ids: string[]; last: string | undefined; isEnd: boolean }> {
   const [row] = await db.query<{ looked: number; last: string | null; ids: string[] | null }>(
@@ -188,7 +183,7 @@ export async function findAhead(
        SELECT id FROM judged WHERE run_at IS NOT NULL OR jobs <> '{}' ORDER BY id LIMIT $11)
      SELECT (SELECT count(*) FROM page)::int AS looked, (SELECT id FROM page ORDER BY id DESC LIMIT 1) AS last,
        (SELECT json_agg(id) FROM wrong) AS ids`,
-    [...limitValues(now, given), after, scan, limit],
+    [...limitValues(now, aheadLimits), after, scan, limit],
   );
   const ids = row?.ids ?? [];
   return {
@@ -198,18 +193,17 @@ export async function findAhead(
   };
 }
 
-/** A connection whose times may have to move, locked for this transaction. */
 export interface MovableConnection {
   id: string;
   tenant_id: string;
   provider_slug: string;
   due_ms: number;
   last_ended_ms: number | null;
-  /** JSON text, cut to a bounded length. */
+  /** JSON text, truncated. */
   interval: string | null;
 }
 
-/** In the order of ids, as all writers lock them; what another transaction holds is left out. */
+/** Lock order: by id; skips locked rows. */
 export function lockMovable(tx: Queryable, ids: readonly string[]): Promise<MovableConnection[]> {
   return tx.query<MovableConnection>(
     `SELECT c.id, c.tenant_id, c.provider_slug, extract(epoch FROM c.due_at)::float8 * 1000 AS due_ms,
@@ -228,11 +222,11 @@ export interface MovableJob {
   attempts: number;
   scheduled_ms: number;
   retry_ms: number | null;
-  /** As a scheduler places it: no failure, no cursor of its own, nothing that brought it forward. */
+  /** Unchanged since a scheduler placed it. */
   is_placed: boolean;
 }
 
-/** The queued jobs of locked connections. A claim locks jobs first, so one that it holds is not waited for. */
+/** SKIP LOCKED: claims lock jobs first, so waiting could deadlock. */
 export function lockMovableJobs(tx: Queryable, connectionIds: readonly string[]): Promise<MovableJob[]> {
   return tx.query<MovableJob>(
     `SELECT j.id, j.connection_id, j.job_type, j.attempts, extract(epoch FROM j.scheduled_at)::float8 * 1000 AS scheduled_ms,
@@ -244,7 +238,6 @@ export function lockMovableJobs(tx: Queryable, connectionIds: readonly string[])
   );
 }
 
-/** Connections that have an incremental job which waits or runs. */
 export async function withPendingJob(
   tx: Queryable,
   connectionIds: readonly string[],

@@ -1,6 +1,6 @@
 /**
- * A list as the text of a Postgres array. The driver can do that too, but takes every element through two regular expressions
- * and every time through its own formatter: a fifth of what a placement costs here. Whatever is not simple is left to it.
+ * Formats a Postgres array literal; the driver's own formatter takes a fifth of the time of a placement.
+ * Arrays with other element types are left to the driver.
  */
 export function arrayText(values: readonly unknown[]): string | readonly unknown[] {
   let text = '{';
@@ -19,13 +19,13 @@ function elementText(value: unknown): string | undefined {
   return value instanceof Date ? instantText(value) : undefined;
 }
 
-/** Most are ids, which need no quotes; a word may, as NULL is one. */
+/** Ids need no quotes; words do, because of NULL. */
 const plain = /^\d[\w-]*$/;
 const special = /["\\]/g;
 
 const quoted = (text: string) => (plain.test(text) ? text : `"${text.replace(special, '\\$&')}"`);
 
-/** Other years have more digits than four, or come before the first. */
+/** Other years need more than four digits, or are BC. */
 function instantText(at: Date): string | undefined {
   const year = at.getUTCFullYear();
   return year >= 1 && year <= 9999 ? `"${at.toISOString()}"` : undefined;

@@ -2,7 +2,6 @@ import type { Queryable } from './database.ts';
 import { withinBytes } from './page-bytes.ts';
 import { indexLookup } from './plans.ts';
 
-/** A line that a connector logged during a run. */
 export interface LogLine {
   at: string;
   level: string;
@@ -22,7 +21,7 @@ export interface NewAttempt {
   log: string | null;
 }
 
-/** The newest attempts of a job that are kept: a job that fails for months must not grow for months. */
+/** Bounds jobs that fail for months. */
 const maxAttempts = 100;
 
 export async function insertAttempts(tx: Queryable, now: Date, attempts: NewAttempt[]): Promise<void> {
@@ -44,7 +43,6 @@ export async function insertAttempts(tx: Queryable, now: Date, attempts: NewAtte
   );
 }
 
-/** Forgets the oldest attempts of jobs that have had very many. */
 export async function trimAttempts(tx: Queryable, jobIds: string[]): Promise<void> {
   if (jobIds.length === 0) return;
   await tx.query(
@@ -56,7 +54,7 @@ export async function trimAttempts(tx: Queryable, jobIds: string[]): Promise<voi
   );
 }
 
-/** Notes the runs of these jobs that ended with their process, before the jobs are put back; `error`, as JSON text, says how. */
+/** Call before the jobs are requeued. `error` is JSON text. */
 export async function recordLost(
   tx: Queryable,
   now: Date,
@@ -73,7 +71,7 @@ export async function recordLost(
 }
 
 export interface AttemptRow {
-  /** Counts all that are kept, from the oldest on. */
+  /** 1 is the oldest kept attempt. */
   number: number;
   claim_id: string;
   outcome: 'succeeded' | 'failed' | 'retried' | 'lost';
@@ -84,7 +82,7 @@ export interface AttemptRow {
   log: LogLine[] | null;
 }
 
-/** What is known of a job's runs, oldest first. Where their errors and logs are more than a page holds, the oldest are left out. */
+/** Oldest first. If errors and logs exceed a page, the oldest are omitted. */
 export function findAttempts(db: Queryable, jobId: string): Promise<AttemptRow[]> {
   const page = `SELECT a.*, row_number() OVER (ORDER BY a.ended_at, a.claim_id)::int AS number
      FROM (SELECT * FROM ${db.schema}.attempts WHERE job_id = $1 ORDER BY ended_at DESC LIMIT $2) a

@@ -1,15 +1,15 @@
 import type { Queryable } from './database.ts';
 import type { Sealed } from './sealed.ts';
 
-/** A consent that was asked for and is not finished. */
+/** A pending OAuth authorization. */
 export interface AuthorizationRow {
-  /** The hash of the link. */
+  /** Hash of the link. */
   state: Buffer;
   connection_id: string;
   tenant_id: string;
   key_id: string;
   sealed: Buffer;
-  /** The hash of the secret of the browser that continued to the provider. */
+  /** Hash of the browser's secret. */
   browser: Buffer | null;
   expires_at: Date;
 }
@@ -17,14 +17,14 @@ export interface AuthorizationRow {
 const columns = 'state, connection_id, tenant_id, key_id, sealed, browser, expires_at';
 
 export interface NewAuthorization extends Sealed {
-  /** The hash of the link. */
+  /** Hash of the link. */
   link: Buffer;
   connectionId: string;
   tenantId: string;
   expiresAt: Date;
 }
 
-/** Keeps the latest of a connection and no others. Whoever calls holds the connection, so that the bound holds. */
+/** Keeps the latest `max` per connection; the caller holds the connection lock. */
 export async function insertAuthorization(
   tx: Queryable,
   now: Date,
@@ -43,7 +43,6 @@ export async function insertAuthorization(
   );
 }
 
-/** By its link. */
 export async function findAuthorization(
   db: Queryable,
   link: Buffer,
@@ -72,7 +71,7 @@ export async function startAuthorization(tx: Queryable, started: StartedAuthoriz
   );
 }
 
-/** Deletes and returns it, so that exactly one caller gets it; nothing unless it was started in this browser. */
+/** DELETE … RETURNING: exactly one caller gets it, and only from the browser that started. */
 export async function takeAuthorization(
   db: Queryable,
   providerState: Buffer,
@@ -85,7 +84,7 @@ export async function takeAuthorization(
   return row;
 }
 
-/** Whether this state is on its way, in whichever browser. */
+/** Whether this state is pending, in any browser. */
 export async function isAuthorizationStarted(
   db: Queryable,
   now: Date,
@@ -98,7 +97,6 @@ export async function isAuthorizationStarted(
   return rows.length > 0;
 }
 
-/** Deletes some of those who never came back, and returns how many. */
 export async function deleteAuthorizations(db: Queryable, now: Date, limit: number): Promise<number> {
   const rows = await db.query(
     `DELETE FROM ${db.schema}.authorizations WHERE state = ANY (ARRAY(

@@ -3,10 +3,9 @@ import type { Queryable } from './database.ts';
 import { type Listed, withinBytes } from './page-bytes.ts';
 import { indexLookup } from './plans.ts';
 
-/** Whose budget it is. */
 interface BudgetPlace {
   key: string;
-  /** None: shared by all tenants. */
+  /** undefined: shared by all tenants. */
   tenantId: string | undefined;
   provider: string;
   credentialId: string | undefined;
@@ -19,11 +18,11 @@ export interface NewBudget extends BudgetPlace {
 }
 
 /**
- * Makes those that are not there. A statement of its own, before any row is locked: whoever waits here for somebody who is
- * making the same one must hold nothing that the other waits for.
+ * A separate statement before any row lock: an insert waits for a concurrent insert of the same key, and must
+ * hold no lock that the other needs.
  */
 export async function ensureBudgets(db: Queryable, time: Date | null, budgets: NewBudget[]): Promise<void> {
-  const made = budgets.map(({ stated, periodSeconds }) => newBucket(stated, periodSeconds, 0));
+  const buckets = budgets.map(({ stated, periodSeconds }) => newBucket(stated, periodSeconds, 0));
   await db.query(
     `INSERT INTO ${db.schema}.budgets
        (key, tenant_id, provider_slug, credential_id, name, most, stated, period_seconds, opened_at, resets_at, opens_at)
@@ -43,8 +42,8 @@ export async function ensureBudgets(db: Queryable, time: Date | null, budgets: N
       budgets.map((budget) => budget.name),
       budgets.map((budget) => budget.stated),
       budgets.map((budget) => budget.periodSeconds),
-      made.map((bucket) => bucket.resetsAtMs),
-      made.map((bucket) => bucket.opensAtMs),
+      buckets.map((bucket) => bucket.resetsAtMs),
+      buckets.map((bucket) => bucket.opensAtMs),
     ],
   );
 }
@@ -71,11 +70,11 @@ const counts =
 export interface LockedBudget {
   key: string;
   bucket: Bucket;
-  /** By the one clock that all processes share. */
+  /** The database clock. */
   nowMs: number;
 }
 
-/** Locks these, in the order of their keys, as everybody does. */
+/** Lock order: by key. */
 export async function lockBudgets(tx: Queryable, time: Date | null, keys: string[]): Promise<LockedBudget[]> {
   const rows = await tx.query<CountRow & { now: Date }>(
     `SELECT ${counts}, coalesce($1::timestamptz, clock_timestamp()) AS now
@@ -142,7 +141,7 @@ export interface BudgetFilter {
   credentialId?: string | undefined;
 }
 
-/** By their keys, which begin with the provider: so every filter is a range of an index. */
+/** Keys begin with the provider, so every filter is an index range. */
 export async function listBudgets(
   db: Queryable,
   { provider, credentialId }: BudgetFilter,
@@ -163,7 +162,7 @@ export async function listBudgets(
       }
   >(
     `SELECT ${counts}, tenant_id, provider_slug, credential_id, name, followed FROM ${withinBytes(page, cut)} b ORDER BY key`,
-    // What follows the slash in the order of bytes is the zero.
+    // '0' follows '/' in byte order.
     [after, provider && `${provider}/`, provider && `${provider}0`, credentialId, limit],
   );
   return rows.map((row) => ({
@@ -177,7 +176,7 @@ export async function listBudgets(
   }));
 }
 
-/** Those whose last window has been over since before `cutoff`: nobody has taken from them since. */
+/** Budgets whose last window ended before `cutoff`. */
 export async function deleteBudgets(db: Queryable, cutoff: Date, limit: number): Promise<number> {
   const rows = await db.query(
     `DELETE FROM ${db.schema}.budgets WHERE key = ANY (ARRAY(

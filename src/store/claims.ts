@@ -1,7 +1,7 @@
 import type { Queryable, Transaction } from './database.ts';
 import { indexLookup } from './plans.ts';
 
-/** A queued job and its connection, both locked until the transaction ends. */
+/** Job and connection are locked until the transaction ends. */
 export interface ReadyRow {
   id: string;
   tenant_id: string;
@@ -13,17 +13,17 @@ export interface ReadyRow {
   scheduled_at: Date;
   cursor: unknown;
   connection_status: string;
-  /** Its tenant or provider is not that of its connection: another writer wrote it so. */
+  /** Tenant or provider differs from the connection's. */
   is_foreign: boolean;
   external_id: string | null;
   credential_id: string | null;
   was_parked: boolean;
-  /** Other jobs of its connection wait or run. */
+  /** Other pending jobs of the connection. */
   has_siblings: boolean;
   config: unknown;
   metadata: unknown;
   last_incremental_ended_at: Date | null;
-  /** Of its connection; see schedule/losses.ts. */
+  /** The connection's; see schedule/losses.ts. */
   losses: unknown;
 }
 
@@ -32,20 +32,19 @@ const ready = `status = 'queued' AND NOT blocked AND retry_after IS NULL`;
 /** Exactly the predicate of idx_sync_jobs_retry. */
 const backingOff = `status = 'queued' AND NOT blocked AND retry_after IS NOT NULL`;
 
-/** Where the first job of a provider and priority is found that can be claimed. */
+/** Claim position of one provider and priority. */
 export interface Lane {
   slug: string;
   priority: number;
-  /** It is due no earlier; as Postgres reads it. */
+  /** Scan from this `scheduled_at`, as timestamptz text. */
   from: string;
 }
 
 /**
- * The lanes that have something queued: each provider of $1 with each priority, and the time of its first job. Found by jumping
- * from one priority to the next in the index, so jobs that are not due yet are not read, however many there are. What is dead
- * but cannot be forgotten, because somebody still looks at an old snapshot, lies before the first one: it is passed here, once.
+ * Skip scan: each (provider, priority) with its first job's time, without reading future jobs. Dead index
+ * entries pinned by an old snapshot precede the first live one; the scan walks them once.
  */
-const foundLanes = (schema: string) => `
+const scannedLanes = (schema: string) => `
   lane AS (
     SELECT p.slug, first.priority, first.scheduled_at
     FROM unnest($1::text[]) AS p (slug) CROSS JOIN LATERAL (
@@ -59,24 +58,23 @@ const foundLanes = (schema: string) => `
       ORDER BY j.provider_slug, j.priority, j.scheduled_at LIMIT 1) next
   )`;
 
-const givenLanes = `
+const resumedLanes = `
   lane AS (SELECT * FROM unnest($1::text[], $5::smallint[], $6::timestamptz[]) AS l (slug, priority, scheduled_at))`;
 
 export interface ReadyRequest {
   now: Date;
   providers: readonly string[];
   limit: number;
-  /** Looks in every lane for as many as are wanted: what comes first is held by somebody who does not let go. */
+  /** Scan `limit` jobs per lane: other transactions hold the first ones. */
   thorough?: boolean;
-  /** Looks only here. */
+  /** Resume here instead of scanning for lanes. */
   lanes?: readonly Lane[] | undefined;
 }
 
 /**
- * EXE-1, EXE-2: locks the jobs that come first, with their connections; what another process holds is passed over. How
- * many of each lane belong to the first is counted before anything is locked, so that no more than `limit` are, unless
- * `thorough`: then as many of each lane, for when the first ones are all held. EXE-3 is not decided here: what ended or began
- * while a lock was being taken is only seen by the next statement.
+ * EXE-1, EXE-2: locks jobs and connections with SKIP LOCKED. Counts each lane's share first, so at most
+ * `limit` rows are locked (`thorough`: `limit` per lane). The next statement checks EXE-3, with a snapshot
+ * taken after the locks.
  */
 export function lockReady(
   tx: Queryable,
@@ -85,7 +83,7 @@ export function lockReady(
   const due = `${ready} AND provider_slug = l.slug AND priority = l.priority AND scheduled_at BETWEEN l.scheduled_at AND $2`;
   const positions = lanes && [lanes.map(({ priority }) => priority), lanes.map(({ from }) => from)];
   return tx.query<ReadyRow>(
-    `WITH RECURSIVE ${lanes ? givenLanes : foundLanes(tx.schema)}, share AS MATERIALIZED (
+    `WITH RECURSIVE ${lanes ? resumedLanes : scannedLanes(tx.schema)}, share AS MATERIALIZED (
        SELECT slug, priority, since, count(*) AS jobs FROM (
          SELECT l.slug, l.priority, l.scheduled_at AS since FROM lane l CROSS JOIN LATERAL (
            SELECT scheduled_at FROM ${tx.schema}.sync_jobs WHERE ${due}
@@ -111,9 +109,8 @@ export function lockReady(
 }
 
 /**
- * EXE-3: marks the jobs as running, except those whose connection runs another, and returns which were. Their connections
- * are locked, and everybody who starts a job locks them, so nothing can begin beside this; the unique index has the last
- * word. Nothing is claimed for a process whose lease is gone.
+ * EXE-3: skips jobs whose connection already runs one. The caller holds the connection locks that every claim
+ * takes; the unique index is the backstop. Claims nothing if the lease has expired.
  */
 export async function markRunning(
   tx: Transaction,
@@ -137,10 +134,7 @@ export async function markRunning(
   return new Set(rows.map((row) => row.id));
 }
 
-/**
- * Jobs that seemed ready and were not: where their connection is busy or not active they are taken out of what is claimed
- * from, or every claim would meet them again. The triggers bring them back.
- */
+/** Blocks jobs of busy or inactive connections, so later claims skip them. Triggers unblock them. */
 export async function blockStuck(
   tx: Queryable,
   jobs: Pick<ReadyRow, 'id' | 'connection_id'>[],
@@ -152,7 +146,6 @@ export async function blockStuck(
   ]);
 }
 
-/** Has queued jobs wait until a time of their own. */
 export async function deferJobs(tx: Queryable, jobs: { id: string; until: Date }[]): Promise<void> {
   if (jobs.length === 0) return;
   await tx.query(
@@ -163,10 +156,10 @@ export async function deferJobs(tx: Queryable, jobs: { id: string; until: Date }
   );
 }
 
-/** Jobs read per look for foreign ones, in the order of claiming. */
-const maxLookedAt = 1000;
+/** Per provider, in claim order. */
+const maxScanned = 1000;
 
-/** EXE-13: jobs that could run, under one of these providers, and whose tenant or provider is not their connection's. */
+/** EXE-13: claimable jobs whose tenant or provider is not their connection's. */
 export function findForeign(
   db: Queryable,
   providers: readonly string[],
@@ -174,7 +167,7 @@ export function findForeign(
   return db.query(
     `SELECT j.id, j.connection_id, j.tenant_id, j.provider_slug FROM unnest($1::text[]) AS p (slug) CROSS JOIN LATERAL (
        SELECT id, connection_id, tenant_id, provider_slug FROM ${db.schema}.sync_jobs WHERE ${ready} AND provider_slug = p.slug
-       ORDER BY provider_slug, priority, scheduled_at LIMIT ${maxLookedAt}) j
+       ORDER BY provider_slug, priority, scheduled_at LIMIT ${maxScanned}) j
      WHERE (SELECT c.id FROM ${db.schema}.connections c
             WHERE c.id = j.connection_id AND c.tenant_id = j.tenant_id AND c.provider_slug = j.provider_slug) IS NULL
      LIMIT 1000`,
@@ -182,7 +175,7 @@ export function findForeign(
   );
 }
 
-/** EXE-13: a job belongs to its connection. Moves jobs to the tenant and provider of theirs. */
+/** EXE-13: copies tenant and provider from the connection. */
 export async function correctOwners(tx: Queryable, now: Date, jobIds: string[]): Promise<void> {
   await tx.query(
     `UPDATE ${tx.schema}.sync_jobs j SET tenant_id = c.tenant_id, provider_slug = c.provider_slug, updated_at = $1
@@ -192,7 +185,7 @@ export async function correctOwners(tx: Queryable, now: Date, jobIds: string[]):
   );
 }
 
-/** Clears `retry_after` of up to `limit` jobs where it has passed, so that they compete by priority and scheduled_at; returns how many. */
+/** Clears elapsed `retry_after`, so those jobs compete by priority and scheduled_at; returns the count. */
 export async function endBackoffs(
   tx: Queryable,
   { now, providers, limit }: { now: Date; providers: readonly string[]; limit: number },
@@ -212,10 +205,10 @@ export async function endBackoffs(
   return rows.length;
 }
 
-/** When the next of these providers' jobs is or was due; undefined if none is queued. */
+/** undefined if nothing is queued. */
 export async function nextDueAt(db: Queryable, providers: readonly string[]): Promise<Date | undefined> {
   const [row] = await db.query<{ at: Date | null }>(
-    `WITH RECURSIVE ${foundLanes(db.schema)}
+    `WITH RECURSIVE ${scannedLanes(db.schema)}
      SELECT least(
        (SELECT min(scheduled_at) FROM lane),
        (SELECT min((
@@ -227,10 +220,7 @@ export async function nextDueAt(db: Queryable, providers: readonly string[]): Pr
   return row?.at ?? undefined;
 }
 
-/**
- * Providers that have a job in line, apart from those given: found by jumping from one provider to the next in the index.
- * With `dueBefore`, only those where one of ordinary priority has been due since then.
- */
+/** Skip scan. With `dueBefore`, only providers with a job of priority 0 due by then. */
 export async function otherProvidersWaiting(
   db: Queryable,
   providers: readonly string[],

@@ -1,26 +1,24 @@
 import type { Ports } from '../platform/ports.ts';
 
-/** DB-6: the database's clock, as this process last read it. */
+/** DB-6: the database clock, extrapolated between readings. */
 export interface DatabaseClock {
-  /** Milliseconds since 1970; carried forward from the last reading by the monotonic clock. */
+  /** Last reading plus elapsed monotonic time. */
   nowMs(): number;
-  /** Whether the last reading is recent enough to be carried forward. */
   isFresh(): boolean;
-  /** Runs a query that reads the clock, and returns its reading. A virtual clock in `ports` takes its place. */
+  /** Runs a query that reads the clock; a virtual clock in `ports` overrides the result. */
   reading(query: () => Promise<number>): Promise<Date>;
-  /** How far this process's clock is ahead of the database's, by the last reading; negative: behind. */
+  /** Positive: the process clock is ahead. */
   skewSeconds(): number;
 }
 
-/** Longer, and a step of the database's clock would go unnoticed for too long. */
-const maxCarriedMs = 60_000;
-/** NTP keeps clocks within milliseconds; half a minute is a broken one. */
+/** Bounds how long a step of the database clock goes unnoticed. */
+const maxReadingAgeMs = 60_000;
+/** NTP keeps clocks within milliseconds; 30 s means a broken clock. */
 export const maxSkewMs = 30_000;
-const maxStored = 2 ** 31 - 1;
-/** A clock that stays wrong is logged again after this long. */
-const skewLoggedEveryMs = 600_000;
+const maxInt32 = 2 ** 31 - 1;
+const skewLogIntervalMs = 600_000;
 
-/** For a SELECT that reads the clock: a number, so that no DateStyle matters, and qualified, so that no search_path does. */
+/** Numeric, so independent of DateStyle; qualified, so independent of search_path. */
 export const clockColumn =
   "pg_catalog.floor(pg_catalog.date_part('epoch', pg_catalog.clock_timestamp()) OPERATOR(pg_catalog.*) 1000) AS now_ms";
 
@@ -28,13 +26,12 @@ export interface ClockRow {
   now_ms: number;
 }
 
-/** Sends a statement, at the moment in which it really goes out. */
-export type Sending = (send: () => Promise<ClockRow[]>) => Promise<ClockRow[]>;
+export type AroundSend = (send: () => Promise<ClockRow[]>) => Promise<ClockRow[]>;
 
-/** The time by a statement that selects `clockColumn`. `run` sends it through the function that it is given. */
+/** The statement selects `clockColumn`; `run` sends it through `aroundSend`. */
 export async function readClock(
   clock: DatabaseClock,
-  run: (sending: Sending) => Promise<unknown>,
+  run: (aroundSend: AroundSend) => Promise<unknown>,
 ): Promise<Date> {
   let now = new Date(Number.NaN);
   await run(async (send) => {
@@ -54,15 +51,15 @@ export function createDatabaseClock(
 ): DatabaseClock {
   let last: { timeMs: number; monotonicMs: number } | undefined;
   let skewMs = 0;
-  let loggedMs = Number.NEGATIVE_INFINITY;
+  let lastLoggedMs = Number.NEGATIVE_INFINITY;
 
-  function compare(timeMs: number, before: number, after: number): void {
-    // Only what the round trip cannot explain: the database read its clock between the two.
+  function recordSkew(timeMs: number, before: number, after: number): void {
+    // The database read its clock between `before` and `after`: only the excess is skew.
     skewMs = Math.round(before > timeMs ? before - timeMs : Math.min(0, after - timeMs));
     if (Math.abs(skewMs) <= maxSkewMs) {
-      loggedMs = Number.NEGATIVE_INFINITY;
-    } else if (ports.monotonicMs() - loggedMs >= skewLoggedEveryMs) {
-      loggedMs = ports.monotonicMs();
+      lastLoggedMs = Number.NEGATIVE_INFINITY;
+    } else if (ports.monotonicMs() - lastLoggedMs >= skewLogIntervalMs) {
+      lastLoggedMs = ports.monotonicMs();
       onSkew(skewMs);
     }
   }
@@ -71,23 +68,23 @@ export function createDatabaseClock(
     nowMs: () => {
       const virtual = ports.databaseTime();
       if (virtual) return virtual.getTime();
-      // Before the first reading, which `ready` and `start` make.
+      // Before the first reading, made by `ready` and `start`.
       return last ? Math.floor(last.timeMs + ports.monotonicMs() - last.monotonicMs) : ports.now();
     },
     isFresh: () =>
       ports.databaseTime() !== null ||
-      (last !== undefined && ports.monotonicMs() - last.monotonicMs < maxCarriedMs),
+      (last !== undefined && ports.monotonicMs() - last.monotonicMs < maxReadingAgeMs),
     reading: async (query) => {
       const virtual = ports.databaseTime();
       const before = ports.now();
       const timeMs = virtual?.getTime() ?? (await query());
       if (virtual) await query();
-      // From the answer on: behind by the way of the answer, never ahead, however long the database took.
+      // Behind by the response latency, never ahead.
       else last = { timeMs, monotonicMs: ports.monotonicMs() };
-      compare(timeMs, before, ports.now());
+      recordSkew(timeMs, before, ports.now());
       return new Date(timeMs);
     },
-    // Whole seconds that a 32-bit column can hold.
-    skewSeconds: () => Math.max(-maxStored, Math.min(maxStored, Math.trunc(skewMs / 1000))),
+    // The column is int4.
+    skewSeconds: () => Math.max(-maxInt32, Math.min(maxInt32, Math.trunc(skewMs / 1000))),
   };
 }

@@ -12,23 +12,22 @@ export interface ConnectionFilter {
   provider?: string | undefined;
   status?: ConnectionStatus | undefined;
   health?: ConnectionHealth | undefined;
-  /** An id, or how an external id begins. */
+  /** An id, or a prefix of external_id. */
   search?: string | undefined;
 }
 
 interface Walk {
-  /** Goes on after this connection. */
   after: string | undefined;
   limit: number;
 }
 
-/** Conditions that an index answers: what they let through is read in the order of ids. */
+/** Index conditions. */
 const indexed = `($1::uuid IS NULL OR c.tenant_id = $1) AND ($2::text IS NULL OR c.status = $2 AND c.status <> 'active')
   AND (NOT $3::boolean OR c.failing_since IS NOT NULL) AND ($4::text IS NULL OR c.external_id LIKE $4) AND ($5::uuid IS NULL OR c.id = $5)
   AND ($6::uuid IS NULL OR c.id > $6)`;
 
-/** The rest, looked at row by row. */
-const looked = `($7::text IS NULL OR c.provider_slug = $7) AND ($8::text IS NULL OR c.status = $8)
+/** Row filters. */
+const filtered = `($7::text IS NULL OR c.provider_slug = $7) AND ($8::text IS NULL OR c.status = $8)
   AND ($9::text IS NULL OR c.status = $9) AND ($10::boolean IS NULL OR (c.failing_since IS NOT NULL) = $10)`;
 
 function filterValues(
@@ -38,7 +37,7 @@ function filterValues(
   const isFailing = { ok: false, failing: true }[health as string];
   const healthStatus = isFailing === undefined ? health : 'active';
   const isId = search !== undefined && /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(search);
-  const inactive = [status, healthStatus].find((one) => one !== undefined && one !== 'active');
+  const inactive = [status, healthStatus].find((value) => value !== undefined && value !== 'active');
   return {
     indexed: [
       tenantId,
@@ -48,11 +47,11 @@ function filterValues(
       isId ? search : null,
       after,
     ],
-    looked: [provider, status, healthStatus, isFailing],
+    filtered: [provider, status, healthStatus, isFailing],
   };
 }
 
-/** Connections in the order of their ids, of a bounded number that is looked at. */
+/** Reads at most `scan` rows. */
 export function listConnections(
   db: Queryable,
   filter: ConnectionFilter,
@@ -60,16 +59,16 @@ export function listConnections(
 ): Promise<(ConnectionRow & Listed)[]> {
   const values = filterValues(filter, after);
   const page = `SELECT * FROM (SELECT * FROM ${db.tables.connections} c WHERE ${indexed} ORDER BY c.id LIMIT $11) c
-     WHERE ${looked} ORDER BY c.id LIMIT $12`;
+     WHERE ${filtered} ORDER BY c.id LIMIT $12`;
   const columns = ['metadata', 'config', 'external_id', 'failure'];
   const cut = { columns, order: 'p.id', above: '$12' } as const;
   return db.query<ConnectionRow & Listed>(
     `SELECT ${connectionColumns(db)}, c.followed FROM ${withinBytes(page, cut)} c ORDER BY c.id`,
-    [...values.indexed, ...values.looked, scan, limit],
+    [...values.indexed, ...values.filtered, scan, limit],
   );
 }
 
-/** The last of the connections that such a list looked at; undefined if it came to the end. */
+/** The last row scanned; undefined at the end. */
 export async function lastListed(
   db: Queryable,
   filter: ConnectionFilter,
@@ -92,8 +91,7 @@ interface RecentRun {
   signal_count: number;
 }
 
-/** The last runs of each of some connections, newest first. */
-export function recentRuns(db: Queryable, ids: string[], each: number): Promise<RecentRun[]> {
+export function recentRuns(db: Queryable, ids: string[], perConnection: number): Promise<RecentRun[]> {
   return db.query<RecentRun>(
     `SELECT r.* FROM unnest($1::uuid[]) WITH ORDINALITY AS c (id, n) CROSS JOIN LATERAL (
        SELECT j.connection_id, j.id, j.status, coalesce(j.finished_at, j.updated_at) AS ended_at, j.started_at, j.finished_at, j.signal_count
@@ -101,6 +99,6 @@ export function recentRuns(db: Queryable, ids: string[], each: number): Promise<
        WHERE j.connection_id = c.id AND j.status IN ('succeeded', 'failed', 'cancelled', 'completed')
        ORDER BY coalesce(j.finished_at, j.updated_at) DESC LIMIT $2) r
      ORDER BY c.n, r.ended_at DESC`,
-    [ids, each],
+    [ids, perConnection],
   );
 }

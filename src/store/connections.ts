@@ -4,7 +4,7 @@ import { violatedConstraint } from './database-errors.ts';
 import { maxNameLength } from './page-bytes.ts';
 import { indexLookup } from './plans.ts';
 
-/** A connection that is due, locked for this transaction. The sync fields are JSON text, cut to a bounded length. */
+/** Locked until the transaction ends. Sync fields are JSON text, truncated. */
 export interface DueRow {
   id: string;
   due_at: string;
@@ -21,17 +21,16 @@ export interface DueRow {
   last_jitter_seconds: string | null;
 }
 
-/** Long enough for every right value; a wrong one may be a megabyte. */
+/** An invalid value may be a megabyte. */
 const fieldLength = 80;
 const syncField = (name: string) => `left((metadata #> '{sync,${name}}')::text, ${fieldLength}) AS ${name}`;
 const epochMs = (column: string) => `extract(epoch FROM ${column})::float8 * 1000`;
 
-/** A place in the order in which connections come due. */
 export type DuePosition = Pick<DueRow, 'due_at' | 'id'>;
 
 /**
- * SCH-1, SCH-2: locks the connections that come due first, after a position. A weaker lock than FOR UPDATE, so that a
- * job can be inserted for a connection meanwhile; another scheduler skips what is locked here.
+ * SCH-1, SCH-2. NO KEY UPDATE, so that job inserts (foreign key) do not wait; other schedulers skip locked
+ * rows.
  */
 export function lockDue(
   tx: Queryable,
@@ -57,7 +56,7 @@ export function lockDue(
   );
 }
 
-/** SCH-10: connections that are overdue and have no job yet. */
+/** SCH-10: overdue connections without a pending job. */
 export async function countOverdue(db: Queryable, now: Date): Promise<number> {
   const [row] = await db.query<{ overdue: number }>(
     `SELECT count(*)::int AS overdue
@@ -74,12 +73,12 @@ export async function countOverdue(db: Queryable, now: Date): Promise<number> {
 
 export interface SyncPatch {
   connectionId: string;
-  /** The keys of metadata.sync to set, as JSON text. */
+  /** Keys of metadata.sync to set, as JSON text. */
   patch: string;
   waitsForJob: boolean;
 }
 
-/** Writes what a placement decided. An end that a broken clock put after now is put right: ends only move forward. */
+/** Clamps a future `last_incremental_ended_at`, which otherwise only moves forward. */
 export async function patchSyncs(tx: Queryable, now: Date, patches: SyncPatch[]): Promise<void> {
   await tx.query(
     `UPDATE ${tx.schema}.connections c
@@ -91,7 +90,7 @@ export async function patchSyncs(tx: Queryable, now: Date, patches: SyncPatch[])
   );
 }
 
-/** Takes connections whose job is still pending out of the due index until that job ends. */
+/** Removes connections from the due index until their pending job ends. */
 export async function setWaiting(tx: Queryable, ids: string[]): Promise<void> {
   await tx.query(`UPDATE ${tx.schema}.connections SET waits_for_job = true WHERE id = ANY ($1::uuid[])`, [
     ids,
@@ -100,7 +99,6 @@ export async function setWaiting(tx: Queryable, ids: string[]): Promise<void> {
 
 export type ConnectionStatus = 'active' | 'paused' | 'needs_auth' | 'disabled';
 
-/** A connection as stored. */
 export interface ConnectionRow {
   id: string;
   tenant_id: string;
@@ -115,11 +113,10 @@ export interface ConnectionRow {
   last_incremental_ended_at: Date | null;
   failing_since: Date | null;
   failure: string | null;
-  /** Set while it is being deleted. */
   deleting_since: Date | null;
   tenant_name: string | null;
   provider_name: string | null;
-  /** When the first of its jobs that wait or run is, or was, to start. */
+  /** Earliest start of its pending jobs. */
   pending_at: Date | null;
 }
 
@@ -140,10 +137,8 @@ export async function findConnection(db: Queryable, id: string): Promise<Connect
   return row;
 }
 
-/** A connection without what others know of it. */
 export type LockedConnection = Omit<ConnectionRow, 'tenant_name' | 'provider_name' | 'pending_at'>;
 
-/** Reads a connection and keeps everybody else from changing it until the transaction ends. */
 export async function lockConnection(tx: Queryable, id: string): Promise<LockedConnection | undefined> {
   const [row] = await tx.query<LockedConnection>(
     `SELECT ${ownColumns} FROM ${tx.tables.connections} c WHERE c.id = $1 FOR NO KEY UPDATE OF c`,
@@ -152,10 +147,10 @@ export async function lockConnection(tx: Queryable, id: string): Promise<LockedC
   return row;
 }
 
-/** What is needed to queue a job for a connection. */
+/** Columns that a new job copies. */
 export type Owner = Pick<ConnectionRow, 'id' | 'tenant_id' | 'provider_slug'>;
 
-/** Locks connections in the order of their ids, with `skip` only those that no other transaction holds. */
+/** Lock order: by id. */
 export async function lockActive(
   tx: Queryable,
   ids: readonly string[],
@@ -169,7 +164,7 @@ export async function lockActive(
   const active = rows.filter(({ status }) => status === 'active');
   return {
     active: new Map(active.map((row) => [row.id, row])),
-    // Where locks are waited for, what is missing is gone.
+    // With `wait`, a missing row was deleted.
     locked: new Set(locking === 'skip' ? rows.map(({ id }) => id) : ids),
   };
 }
@@ -216,7 +211,7 @@ export async function insertConnection(db: Queryable, now: Date, connection: New
     throw new SynclineError('NOT_FOUND', `There is no tenant ${tenantId}.`, { hint: 'Create it first.' });
 }
 
-/** Sets metadata.sync.cursor, or removes it. */
+/** null or undefined removes the cursor. */
 export async function writeCursor(tx: Queryable, now: Date, id: string, cursor: unknown): Promise<void> {
   const isSet = cursor !== undefined && cursor !== null;
   await tx.query(
@@ -228,12 +223,12 @@ export async function writeCursor(tx: Queryable, now: Date, id: string, cursor: 
   );
 }
 
-/** Deletes a connection, and with it its jobs and signals. */
+/** Cascades to jobs and signals. */
 export async function deleteConnection(tx: Queryable, id: string): Promise<void> {
   await tx.query(`DELETE FROM ${tx.schema}.connections WHERE id = $1`, [id]);
 }
 
-/** Sets keys of metadata.sync and removes one. Every other key stays as it is at this moment. */
+/** Other keys of metadata.sync stay. */
 export async function writeSync(
   tx: Queryable,
   now: Date,
@@ -249,7 +244,7 @@ export async function writeSync(
   );
 }
 
-/** Makes connections active. The time of the first time is kept: it is written only where none can be read. */
+/** Sets `first_activated_at` only if missing or unparsable. */
 export async function activateConnections(
   db: Queryable,
   now: Date,
@@ -267,7 +262,7 @@ export async function activateConnections(
   );
 }
 
-/** Changes the status of the connections that have a certain one, and returns which did. */
+/** Returns the connections that were in `from`. */
 export async function setConnectionStatus(
   tx: Queryable,
   now: Date,
@@ -284,7 +279,6 @@ export async function setConnectionStatus(
   return new Set(rows.map((row) => row.id));
 }
 
-/** How a connection is doing: its status, and for active ones whether their runs fail. */
 export type ConnectionHealth = 'ok' | 'failing' | Exclude<ConnectionStatus, 'active'>;
 
 export async function writeConfig(

@@ -38,7 +38,7 @@ interface ConsumerKey {
   name: string;
 }
 
-/** Sets where a consumer stands; whoever reads under its name at this moment is told at its next step. */
+/** Clears the reader, whose next advance fails with CONFLICT. */
 export async function moveConsumer(
   tx: Queryable,
   now: Date,
@@ -52,7 +52,7 @@ export async function moveConsumer(
   );
 }
 
-/** Makes somebody the reader of a consumer, which begins at `after` if it is new; returns where it stands, and whether it is. */
+/** Replaces the reader; a new consumer starts at `after`. */
 export async function takeConsumer(
   db: Queryable,
   now: Date,
@@ -61,7 +61,7 @@ export async function takeConsumer(
   after: string,
 ): Promise<{ after: string; isNew: boolean }> {
   const [row] = await db.query<{ after: string; is_new: boolean }>(
-    // A row that was there is locked by who updates it, which its xmax tells; a new one has none.
+    // xmax is 0 for an inserted row, and set by the lock on an existing one.
     `INSERT INTO ${db.schema}.consumers AS c (tenant_id, name, after, reader, created_at, moved_at) VALUES ($1, $2, $3, $4, $5, $5)
      ON CONFLICT (tenant_id, name) DO UPDATE SET reader = excluded.reader
      RETURNING c.after, c.xmax = 0 AS is_new`,
@@ -70,7 +70,7 @@ export async function takeConsumer(
   return { after: row?.after ?? after, isNew: row?.is_new ?? true };
 }
 
-/** Remembers how far a reader has come; false if it is not the reader any more. */
+/** false if another reader has taken over. */
 export async function advanceConsumer(
   db: Queryable,
   now: Date,

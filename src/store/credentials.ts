@@ -4,7 +4,7 @@ import type { Sealed } from './sealed.ts';
 
 type CredentialKind = 'api_key' | 'basic' | 'oauth2' | 'custom';
 
-/** A credential without its secret. */
+/** Without the secret. */
 export interface CredentialRow {
   id: string;
   tenant_id: string;
@@ -18,11 +18,10 @@ export interface CredentialRow {
   refreshed_at: Date | null;
   created_at: Date;
   updated_at: Date;
-  /** How many connections use it, as far as they are counted. */
+  /** Capped at `maxCounted`. */
   connections: number;
 }
 
-/** A credential as runs read it. */
 export interface SealedRow extends Omit<CredentialRow, 'name' | 'created_at' | 'connections'> {
   key_id: string;
   sealed: Buffer;
@@ -33,7 +32,6 @@ export const sealedOf = ({ key_id: keyId, sealed }: { key_id: string; sealed: Bu
   sealed,
 });
 
-/** Enough to say "many"; a count must not read them all. */
 const maxCounted = 1000;
 
 const columns = (db: Queryable) =>
@@ -61,7 +59,7 @@ export interface CredentialFilter {
   provider?: string | undefined;
 }
 
-/** Of a bounded number that is looked at, in the order of their ids. */
+/** Reads at most `scan` rows. */
 export function listCredentials(
   db: Queryable,
   { tenantId, provider }: CredentialFilter,
@@ -78,7 +76,7 @@ export function listCredentials(
 
 const indexed = '($1::uuid IS NULL OR c.tenant_id = $1) AND ($2::uuid IS NULL OR c.id > $2)';
 
-/** The last of those that such a list looked at; undefined if it came to the end. */
+/** The last row scanned; undefined at the end. */
 export async function lastCredentialListed(
   db: Queryable,
   { tenantId }: CredentialFilter,
@@ -100,7 +98,7 @@ export interface NewCredential extends Sealed {
   expiresAt: Date | null;
 }
 
-/** Whether there is such a tenant, as far as the caller may see. */
+/** false if the caller sees no such tenant. */
 export async function insertCredential(
   tx: Queryable,
   now: Date,
@@ -116,7 +114,7 @@ export async function insertCredential(
   return rows.length > 0;
 }
 
-/** Puts another secret in its place: whatever was said of the one before holds no more. */
+/** Clears refusal and refresh state. */
 export async function replaceSecret(
   tx: Queryable,
   now: Date,
@@ -135,7 +133,7 @@ export async function deleteCredential(tx: Queryable, id: string): Promise<void>
   await tx.query(`DELETE FROM ${tx.schema}.credentials WHERE id = $1`, [id]);
 }
 
-/** What a run reads: one statement. The tenant is part of it, though no connection can have another's. */
+/** A foreign key already ties connection and credential to one tenant; checked again here. */
 export async function readSealed(
   db: Queryable,
   { tenantId, id }: { tenantId: string; id: string },
@@ -148,7 +146,7 @@ export async function readSealed(
   return row;
 }
 
-/** Stores what was renewed, unless somebody else has changed the row since it was read. */
+/** Compare-and-set on `generation`. */
 export async function storeRenewed(
   tx: Queryable,
   now: Date,
@@ -171,7 +169,7 @@ export async function storeRenewed(
   return row;
 }
 
-/** Nobody need ask the provider again until it is replaced. */
+/** No refresh until the credential is replaced. */
 export async function markRefused(tx: Queryable, now: Date, id: string, reason: string): Promise<void> {
   await tx.query(
     `UPDATE ${tx.schema}.credentials SET refused_at = $2, refused_reason = $3, updated_at = $2 WHERE id = $1`,
@@ -179,7 +177,7 @@ export async function markRefused(tx: Queryable, now: Date, id: string, reason: 
   );
 }
 
-/** Gives a connection a credential, or takes the one it has. */
+/** null detaches the credential. */
 export async function writeConnectionCredential(
   tx: Queryable,
   now: Date,
@@ -193,7 +191,6 @@ export async function writeConnectionCredential(
   ]);
 }
 
-/** A connection that runs again, or now, because of its credential. */
 export interface WaitingConnection {
   id: string;
   tenant_id: string;
@@ -201,7 +198,7 @@ export interface WaitingConnection {
   status: string;
 }
 
-/** Locks connections that wait for another credential, and the named one if it is active, in the order of ids. */
+/** The credential's `needs_auth` connections, and `connectionId` if active. Lock order: by id. */
 export function lockRefusedConnections(
   tx: Queryable,
   credentialId: string,

@@ -2,69 +2,66 @@ import pg from 'pg';
 import { maskUrl } from '../config/mask-url.ts';
 import { SynclineError } from '../contract/errors.ts';
 
-/** SQLSTATEs that mean: no connection to be had, now. */
+/** SQLSTATEs: no connection available. */
 const unreachable = /^(08|53300|57P0[1-5])/;
-/** SQLSTATEs after which the same work may succeed: also lack of room, a read-only server, lost races. */
-const passing = /^(08|53|57P0[1-5]|57014|40001|40P01|55P03|25006)/;
+/** SQLSTATEs worth a retry: also full disk, read-only server, serialization failure, deadlock, timeouts. */
+const transient = /^(08|53|57P0[1-5]|57014|40001|40P01|55P03|25006)/;
 
-/** Whether trying again later can help. What is not Postgres's own word comes from the connection to it, or is a bug. */
-export function isPassing(error: unknown): boolean {
+/** Whether a retry can help. An error not sent by Postgres comes from the connection, or is a bug. */
+export function isTransient(error: unknown): boolean {
   if (error instanceof SynclineError) return error.code === 'DATABASE_UNREACHABLE';
-  if (error instanceof pg.DatabaseError) return passing.test(error.code ?? '');
+  if (error instanceof pg.DatabaseError) return transient.test(error.code ?? '');
   return error instanceof Error && !isMissingPassword(error) && isConnectionError(error);
 }
 
-/** SQLSTATEs that stay until an operator acts: login, database, schema, privileges, tables, columns, functions. */
+/** SQLSTATEs that need an operator: login, database, schema, privileges, tables, columns, functions. */
 const permanent = /^(28|3D|3F|42)/;
 
-/** Whether trying again cannot help, whatever the data. */
 export function isPermanent(error: unknown): boolean {
   if (error instanceof pg.DatabaseError) return permanent.test(error.code ?? '');
   return error instanceof Error && isMissingPassword(error);
 }
 
-/** Whether the connection is what failed: whatever else is asked now will fail as well. */
+/** The connection failed; other statements will fail too. */
 export function isUnreachable(error: unknown): boolean {
-  return error instanceof pg.DatabaseError ? unreachable.test(error.code ?? '') : isPassing(error);
+  return error instanceof pg.DatabaseError ? unreachable.test(error.code ?? '') : isTransient(error);
 }
 
-/** Whether two transactions got in each other's way and this one was sent back: nothing is wrong, run it again. */
-export function isLostRace(error: unknown): boolean {
+/** Serialization failure or deadlock: rolled back, safe to retry. */
+export function isConflict(error: unknown): boolean {
   return error instanceof pg.DatabaseError && (error.code === '40001' || error.code === '40P01');
 }
 
-/** Whether somebody else kept a lock for longer than we wait for one. */
 export function isLockTimeout(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '55P03';
 }
 
-/** SQLSTATEs that speak of the data: values, constraints, limits of the program, a trigger's own words. */
-const ofTheData = /^(0A|21|22|23|54|P0)/;
-/** SQLSTATEs of a server, a login or a pooler in trouble, or of another transaction, whatever the statement. */
-const ofTheServer = /^(0[38]|25|28|3D|40|42501|53[134]|55P03|57P|58|F0|HV|XX)/;
+/** SQLSTATEs of the data: values, constraints, program limits, errors raised by triggers. */
+const dataErrors = /^(0A|21|22|23|54|P0)/;
+/** SQLSTATEs of the server, login, pooler or another transaction, whatever the statement. */
+const serverErrors = /^(0[38]|25|28|3D|40|42501|53[134]|55P03|57P|58|F0|HV|XX)/;
 
 /**
- * Whether Postgres refuses what was written: said at once, or (`tried`) after having said the same often. So does what cannot even be
- * sent to it: no wait makes a value of it that can.
+ * Whether Postgres rejects the data: by SQLSTATE, or because the error persists across retries. Also values
+ * that the driver cannot serialize.
  */
-export function isRefusal(error: unknown, tried: boolean): boolean {
-  if (error instanceof TypeError || error instanceof RangeError) return tried;
+export function isRejection(error: unknown, isRepeated: boolean): boolean {
+  if (error instanceof TypeError || error instanceof RangeError) return isRepeated;
   if (!(error instanceof pg.DatabaseError)) return false;
   const code = error.code ?? '';
-  return ofTheData.test(code) || (tried && !ofTheServer.test(code));
+  return dataErrors.test(code) || (isRepeated && !serverErrors.test(code));
 }
 
-/** The name of the constraint that refused a row, if one did. */
 export function violatedConstraint(error: unknown): string | undefined {
   return error instanceof pg.DatabaseError ? error.constraint : undefined;
 }
 
-/** What to tell a person: where it happened, what is wrong and what to do; never a password. */
+/** Names server, cause and fix; never a password. */
 export function explainDatabaseError(error: unknown, url: string | undefined): unknown {
   if (error instanceof SynclineError || !(error instanceof Error)) return error;
   const where = `Postgres at ${serverOf(url)}`;
   if (isMissingPassword(error) || (error instanceof pg.DatabaseError && /^28/.test(error.code ?? ''))) {
-    return refused(
+    return refusedError(
       `${where} refused the login of user "${userOf(url)}".`,
       error,
       'Check user and password in SYNCLINE_DATABASE_URL.',
@@ -72,48 +69,48 @@ export function explainDatabaseError(error: unknown, url: string | undefined): u
   }
   if (error instanceof pg.DatabaseError) {
     if (error.code === '3D000') {
-      return refused(
+      return refusedError(
         `${where} has no database "${databaseOf(url)}".`,
         error,
         'Create it, or correct SYNCLINE_DATABASE_URL.',
       );
     }
     if (error.code === '42501') {
-      return refused(
+      return refusedError(
         `${where} refused: ${error.message}.`,
         error,
-        `Grant it to user "${userOf(url)}", or use another user.`,
+        `Grant the privilege to user "${userOf(url)}", or connect as another user.`,
       );
     }
   }
   if (isUnreachable(error)) {
     return new SynclineError('DATABASE_UNREACHABLE', `${where} cannot be reached (${reasonOf(error)}).`, {
-      hint: 'Is it running, and is SYNCLINE_DATABASE_URL right?',
+      hint: 'Is it running, and is SYNCLINE_DATABASE_URL correct?',
       cause: error,
     });
   }
-  if (isPassing(error)) {
-    return refused(
-      `${where} refused for now: ${error.message}.`,
+  if (isTransient(error)) {
+    return refusedError(
+      `${where} temporarily refused: ${error.message}.`,
       error,
-      'Try again. If it stays so: is it out of room, read-only, or does somebody keep a lock?',
+      'Retry. If this persists, check for a full disk, a read-only server or a long-held lock.',
     );
   }
   return error;
 }
 
-function refused(message: string, cause: Error, hint: string): SynclineError {
+function refusedError(message: string, cause: Error, hint: string): SynclineError {
   return new SynclineError('DATABASE_REFUSED', message, { hint, cause });
 }
 
-/** A system error has a code; the client's own ("Connection terminated", "timeout expired") are plain Errors without one. */
+/** pg's own errors ("Connection terminated", "timeout expired") are plain Errors without a code. */
 function isConnectionError(error: Error): boolean {
   return (
     (error as NodeJS.ErrnoException).code !== undefined || Object.getPrototypeOf(error) === Error.prototype
   );
 }
 
-/** Thrown by the client, without a code, when the server asks for a password and none was given. */
+/** pg throws this without a code if a password is required and none is set. */
 function isMissingPassword(error: Error): boolean {
   return error.message.startsWith('SASL');
 }
@@ -122,19 +119,19 @@ function reasonOf(error: Error): string {
   return (error as NodeJS.ErrnoException).code ?? error.message;
 }
 
-function parsed(url: string | undefined): URL | undefined {
+function parseUrl(url: string | undefined): URL | undefined {
   return url !== undefined && URL.canParse(url) ? new URL(url) : undefined;
 }
 
 function serverOf(url: string | undefined): string {
-  const { hostname, port } = parsed(url) ?? {};
+  const { hostname, port } = parseUrl(url) ?? {};
   return hostname ? `${decodeURIComponent(hostname)}:${port || 5432}` : maskUrl(url);
 }
 
 function userOf(url: string | undefined): string {
-  return decodeURIComponent(parsed(url)?.username ?? '');
+  return decodeURIComponent(parseUrl(url)?.username ?? '');
 }
 
 function databaseOf(url: string | undefined): string {
-  return decodeURIComponent(parsed(url)?.pathname.slice(1) ?? '');
+  return decodeURIComponent(parseUrl(url)?.pathname.slice(1) ?? '');
 }

@@ -4,59 +4,53 @@ import { SynclineError } from '../contract/errors.ts';
 import type { Ports } from '../platform/ports.ts';
 import { arrayText } from './arrays.ts';
 import { clockColumn, createDatabaseClock, type DatabaseClock, readClock } from './clock.ts';
-import { retryLostRaces } from './lost-races.ts';
+import { retryConflicts } from './conflicts.ts';
 import { pinnedPlans } from './plans.ts';
 import { type Tables, tablesOf } from './scope.ts';
 import { beginText, isShared, openSession } from './session.ts';
 import { types } from './types.ts';
 
-/** Something that runs SQL. */
 export interface Queryable {
-  /** The quoted schema name, ready to stand in a statement: every row there is. What people ask for is read from `tables`. */
+  /** Quoted. Unscoped: reads on behalf of a caller use `tables`. */
   readonly schema: string;
   readonly tables: Tables;
   query<Row extends object>(text: string, values?: unknown[]): Promise<Row[]>;
 }
 
-/** What a transaction runs SQL with. */
 export interface Transaction extends Queryable {
-  /** DB-6: the database's time when the transaction began. */
+  /** DB-6: the database clock at BEGIN. */
   readonly now: Date;
 }
 
 interface TransactionOptions {
-  /** How long a statement waits for a lock. */
   lockTimeoutMs?: number;
-  /** How long a statement may take in all, judged at both ends. */
+  /** Enforced by server and client. */
   timeoutMs?: number;
-  /** `off` where everything that the triggers on sync_jobs would do is done by the work itself; `enableTriggers` ends that. */
+  /** `off`: the work itself does what the sync_jobs triggers would do. */
   triggers?: 'on' | 'off';
-  /** False where a crash of the server may undo what it has acknowledged: nobody waits for the disk then. */
+  /** false: `synchronous_commit = off`; a server crash may lose the commit. */
   durable?: boolean;
-  /** Postgres itself refuses every write. */
   readOnly?: boolean;
 }
 
 export interface Database extends Queryable {
-  /** The same database as one tenant may see it. A view for one tenant cannot become one for another. */
+  /** A scoped database cannot switch to another tenant. */
   scopedTo(tenantId: string | undefined): Database;
-  /** For single statements that must not take longer than this. */
   within(timeoutMs: number): Queryable;
-  /** Commits what `work` wrote, or nothing of it. `work` runs again where its transaction lost a race. */
+  /** Retries `work` on serialization failure or deadlock. */
   transaction<T>(work: (tx: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T>;
   readonly clock: DatabaseClock;
-  /** DB-6: the database's time, for single statements; costs a statement only where no transaction has read it lately. */
+  /** DB-6: queries only if the last reading is stale. */
   now(): Promise<Date>;
   close(): Promise<void>;
 }
 
-/** Runs a statement on one connection. */
 type Run = <Row extends object>(
   text: string,
   values: unknown[] | undefined,
   timeoutMs: number,
-  /** Wraps the sending, which `ports.query` may delay. */
-  sending?: (send: () => Promise<Row[]>) => Promise<Row[]>,
+  /** Wraps the actual send, which `ports.query` may delay. */
+  aroundSend?: (send: () => Promise<Row[]>) => Promise<Row[]>,
 ) => Promise<Row[]>;
 
 interface Connection {
@@ -67,15 +61,15 @@ interface Connection {
 interface OpenOptions {
   ports: Pick<Ports, 'query' | 'sleep' | 'random' | 'now' | 'monotonicMs' | 'databaseTime'>;
   onConnectionLost: (error: Error) => void;
-  /** The process's clock is this far ahead of the database's; negative: behind. */
+  /** Positive: the process clock is ahead. */
   onSkew: (skewMs: number) => void;
 }
 
-/** A statement of ours is bounded work; one that takes longer than this hangs on a lock or a dead socket. */
+/** Statements do bounded work; a longer one waits for a lock or a dead socket. */
 const queryTimeoutMs = 60_000;
 const connectTimeoutMs = 10_000;
 
-const usually: Required<TransactionOptions> = {
+const defaultOptions: Required<TransactionOptions> = {
   lockTimeoutMs: 10_000,
   timeoutMs: queryTimeoutMs,
   triggers: 'on',
@@ -83,8 +77,8 @@ const usually: Required<TransactionOptions> = {
   readOnly: false,
 };
 
-/** What sessions keep: they hold for single statements, and a transaction states only what differs. */
-const sessionSettings = settingsOf(usually);
+/** Set once per session; a transaction sets only what differs. */
+const sessionSettings = settingsOf(defaultOptions);
 
 export function openDatabase(
   config: Config['database'],
@@ -95,34 +89,31 @@ export function openDatabase(
   let pool = openPool(config, onConnectionLost);
   const onReplaced = new Set<() => void>();
 
-  /**
-   * An answer that did not come, or a socket that broke, says something about all of them: those that are idle are given
-   * up together, rather than found dead one after the other, a timeout each.
-   */
+  /** After a timeout or socket error, drop all idle connections instead of timing out on each. */
   function replacePool(suspect: pg.Pool): void {
     if (pool !== suspect || suspect.ending) return;
     pool = openPool(config, onConnectionLost);
     void suspect.end().catch(() => {});
-    for (const goOn of onReplaced) goOn();
+    for (const notify of onReplaced) notify();
   }
 
-  /** A pool that was given up serves nobody who still waits for it: they go over to the next one. */
+  /** Waiters of a replaced pool switch to the new one. */
   async function takeClient(): Promise<{ client: pg.PoolClient; from: pg.Pool }> {
     const first = pool;
-    const taken = first.connect();
-    let goOn = () => {};
+    const connecting = first.connect();
+    let notify = () => {};
     const replaced = new Promise<undefined>((resolve) => {
-      goOn = () => resolve(undefined);
-      onReplaced.add(goOn);
+      notify = () => resolve(undefined);
+      onReplaced.add(notify);
     });
     try {
-      const client = await Promise.race([taken, replaced]);
+      const client = await Promise.race([connecting, replaced]);
       if (client) return { client, from: first };
     } finally {
-      onReplaced.delete(goOn);
+      onReplaced.delete(notify);
     }
-    // It may come all the same, if it was being opened.
-    taken.then(
+    // The connect may still succeed.
+    connecting.then(
       (client) => client.release(true),
       () => {},
     );
@@ -130,23 +121,23 @@ export function openDatabase(
     return { client: await next.connect(), from: next };
   }
 
-  /** One connection for as long as `work` takes; every statement goes through here. */
+  /** Every statement passes through here. */
   async function withClient<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
-    // A pool that is merely busy fails here, and is none the worse for it.
+    // A connect timeout of a busy pool does not replace it.
     const { client, from } = await takeClient();
     let broken: Error | undefined;
     const run: Run = <Row extends object>(
       text: string,
       values: unknown[] | undefined,
       timeoutMs: number,
-      sending = (send: () => Promise<Row[]>) => send(),
+      aroundSend = (send: () => Promise<Row[]>) => send(),
     ) => {
       if (broken) return Promise.reject(broken);
-      const send = async () => rowsOf(await client.query<Row>(timed(text, values, timeoutMs)));
+      const send = async () => rowsOf(await client.query<Row>(withTimeout(text, values, timeoutMs)));
       return ports
-        .query(text, () => sending(send))
+        .query(text, () => aroundSend(send))
         .catch((error: unknown) => {
-          // Anything but Postgres's own word leaves the state of the connection unknown.
+          // Not sent by Postgres: the connection state is unknown.
           if (!(error instanceof pg.DatabaseError)) {
             broken = error instanceof Error ? error : new Error(String(error));
             replacePool(from);
@@ -166,35 +157,35 @@ export function openDatabase(
     const single = <Row extends object>(text: string, values: unknown[] | undefined, timeoutMs: number) =>
       withClient((connection) =>
         isShared(connection.client)
-          ? inTransaction({ names, clock, ...connection }, { ...usually, timeoutMs }, (tx) =>
+          ? inTransaction({ names, clock, ...connection }, { ...defaultOptions, timeoutMs }, (tx) =>
               tx.query<Row>(text, values),
             )
           : connection.run<Row>(text, values, timeoutMs),
       );
     const within = (timeoutMs: number): Queryable => ({
       ...names,
-      query: (text, values) => retryLostRaces(ports, () => single(text, values, timeoutMs)),
+      query: (text, values) => retryConflicts(ports, () => single(text, values, timeoutMs)),
     });
     return {
       ...within(queryTimeoutMs),
       within,
-      scopedTo: (narrower) => {
-        if (tenantId !== undefined && narrower !== undefined && narrower !== tenantId)
+      scopedTo: (requestedId) => {
+        if (tenantId !== undefined && requestedId !== undefined && requestedId !== tenantId)
           throw new SynclineError('FORBIDDEN', 'This key is for another tenant.');
-        return open(tenantId ?? narrower);
+        return open(tenantId ?? requestedId);
       },
       clock,
       now: async () => {
         if (clock.isFresh()) return new Date(clock.nowMs());
         const text = `SELECT ${clockColumn}`;
         return withClient(({ run }) =>
-          readClock(clock, (sending) => run(text, undefined, queryTimeoutMs, sending)),
+          readClock(clock, (aroundSend) => run(text, undefined, queryTimeoutMs, aroundSend)),
         );
       },
       transaction: (work, options) =>
-        retryLostRaces(ports, () =>
+        retryConflicts(ports, () =>
           withClient((connection) =>
-            inTransaction({ names, clock, ...connection }, { ...usually, ...options }, work),
+            inTransaction({ names, clock, ...connection }, { ...defaultOptions, ...options }, work),
           ),
         ),
       close: () => pool.end(),
@@ -214,22 +205,22 @@ function openPool(config: Config['database'], onConnectionLost: (error: Error) =
     query_timeout: queryTimeoutMs,
     keepAlive: true,
     onConnect: (client) => {
-      // Without a listener the error would end the process; the statement under way rejects as well. Attached here, because a server
-      // that shuts down may close the socket right after the login.
+      // A checked-out client also emits `error`; its query already rejects. Attach on connect: the server may
+      // close the socket right after authentication.
       client.on('error', () => {});
       return openSession(client, sessionSettings, connectTimeoutMs);
     },
   });
-  // An idle connection that breaks is replaced by the pool at the next use; unheard, its error would end the process.
+  // Unhandled, the `error` of an idle connection would end the process.
   pool.on('error', onConnectionLost);
   return pool;
 }
 
-/** The time limits hold on the server too: a process that is frozen or cut off must not keep its locks. */
+/** Timeouts on the server, too: a frozen or partitioned process must not keep its locks. */
 function settingsOf({ lockTimeoutMs, timeoutMs, triggers, durable }: Required<TransactionOptions>) {
   return {
     ...pinnedPlans,
-    // Otherwise whatever the server is set to: it may wait for replicas, too.
+    // Otherwise the server's setting, which may include replicas.
     ...(!durable && { synchronous_commit: 'off' }),
     'syncline.triggers': triggers,
     lock_timeout: lockTimeoutMs,
@@ -238,10 +229,10 @@ function settingsOf({ lockTimeoutMs, timeoutMs, triggers, durable }: Required<Tr
   };
 }
 
-const beginning = (client: pg.PoolClient, options: Required<TransactionOptions>) =>
+const beginStatement = (client: pg.PoolClient, options: Required<TransactionOptions>) =>
   beginText(client, options.readOnly, settingsOf(options), [clockColumn]);
 
-/** From here on the triggers do their part again, until the transaction ends. */
+/** For the rest of the transaction. */
 export async function enableTriggers(tx: Queryable): Promise<void> {
   await tx.query(`SELECT set_config('syncline.triggers', 'on', true)`);
 }
@@ -259,8 +250,8 @@ async function inTransaction<T>(
   const query = <Row extends object>(text: string, values?: unknown[]) =>
     run<Row>(text, values, options.timeoutMs);
   try {
-    const now = await readClock(clock, (sending) =>
-      run(beginning(client, options), undefined, options.timeoutMs, sending),
+    const now = await readClock(clock, (aroundSend) =>
+      run(beginStatement(client, options), undefined, options.timeoutMs, aroundSend),
     );
     const result = await work({ ...names, query, now });
     await query('COMMIT');
@@ -271,16 +262,16 @@ async function inTransaction<T>(
   }
 }
 
-/** Of several commands in one message, the driver returns a result for each. */
+/** A multi-statement query returns an array. */
 function rowsOf<Row extends object>(result: pg.QueryResult<Row> | pg.QueryResult<Row>[]): Row[] {
   return Array.isArray(result) ? (result.at(-1)?.rows ?? []) : result.rows;
 }
 
-/** A server that still answers says first that a statement took too long, and the connection can be kept. */
+/** The server's timeout fires first, so the connection stays usable. */
 const serverLeadMs = 500;
 
-/** `query_timeout` is what the client itself waits; the types of the package know it only for all queries of a client. */
-function timed(text: string, values: unknown[] | undefined, timeoutMs: number): pg.QueryConfig {
+/** @types/pg declares `query_timeout` only per client. */
+function withTimeout(text: string, values: unknown[] | undefined, timeoutMs: number): pg.QueryConfig {
   const query: pg.QueryConfig & { query_timeout: number } = {
     text,
     query_timeout: timeoutMs + serverLeadMs,

@@ -1,6 +1,5 @@
 import type { Queryable } from './database.ts';
 
-/** The deletion of a connection, requested, under way or finished. */
 export interface DeletionRow {
   connection_id: string;
   tenant_id: string;
@@ -57,8 +56,8 @@ export async function findDeletion(db: Queryable, connectionId: string): Promise
 }
 
 /**
- * Locks the deletion that has waited longest, or a certain one, and skips those that another process works on. One whose last
- * batch failed after `failedBefore` is left alone, unless it is asked for.
+ * Least recently updated first, SKIP LOCKED. Without `connectionId`, a deletion that failed after
+ * `failedBefore` backs off.
  */
 export async function takeDeletion(
   tx: Queryable,
@@ -99,7 +98,6 @@ export async function finishDeletion(tx: Queryable, now: Date, id: string): Prom
   );
 }
 
-/** Deletes some of the deletions that finished before `cutoff`, and returns how many. */
 export async function deleteDeletions(tx: Queryable, cutoff: Date, limit: number): Promise<number> {
   const rows = await tx.query(
     `DELETE FROM ${tx.schema}.deletions WHERE connection_id = ANY (ARRAY(
@@ -110,7 +108,6 @@ export async function deleteDeletions(tx: Queryable, cutoff: Date, limit: number
   return rows.length;
 }
 
-/** A connection that is being deleted is not scheduled, run or changed any more. */
 export async function markDeleting(tx: Queryable, now: Date, id: string): Promise<void> {
   await tx.query(
     `UPDATE ${tx.schema}.connections SET status = 'disabled', deleting_since = $2, updated_at = $2 WHERE id = $1`,
@@ -118,10 +115,9 @@ export async function markDeleting(tx: Queryable, now: Date, id: string): Promis
   );
 }
 
-/** How far signals are counted before the planner's estimate has to do. */
+/** Exact up to here, then the planner's estimate. */
 const maxCounted = 100_000;
 
-/** How many signals a connection has: exactly up to 100,000, beyond that as Postgres's statistics say. */
 export async function estimateSignals(tx: Queryable, connectionId: string): Promise<number> {
   const [row] = await tx.query<{ counted: number }>(
     `SELECT count(*)::int AS counted FROM (SELECT FROM ${tx.schema}.signals WHERE connection_id = $1 LIMIT $2) s`,
@@ -136,7 +132,6 @@ export async function estimateSignals(tx: Queryable, connectionId: string): Prom
   return Math.max(counted, plan?.['QUERY PLAN'][0].Plan['Plan Rows'] ?? 0);
 }
 
-/** Deletes some of a connection's jobs, and returns how many. */
 export async function deleteJobs(tx: Queryable, connectionId: string, limit: number): Promise<number> {
   const rows = await tx.query(
     `DELETE FROM ${tx.schema}.sync_jobs WHERE id = ANY (ARRAY(

@@ -12,7 +12,7 @@ export type EventKind =
   | `webhook.${'created' | 'deleted'}`
   | `consumer.${'moved' | 'deleted'}`;
 
-/** Something that was done, by whom, and why. */
+/** An audit log entry. */
 export interface NewEvent {
   id: string;
   tenantId: string | null;
@@ -20,10 +20,9 @@ export interface NewEvent {
   jobId: string | null;
   kind: EventKind;
   actor: string;
-  /** The API key that was used. */
   keyId: string | null;
   reason: string | null;
-  /** What the other fields cannot say, such as the cursor before. */
+  /** Such as the previous cursor. */
   detail: object | null;
 }
 
@@ -47,7 +46,6 @@ export async function insertEvents(tx: Queryable, now: Date, events: NewEvent[])
   );
 }
 
-/** … as it is kept, without its detail. */
 export interface EventRow {
   id: string;
   tenant_id: string | null;
@@ -60,14 +58,13 @@ export interface EventRow {
   created_at: Date;
 }
 
-/** … with its detail, as JSON text. */
+/** `detail` is JSON text. */
 export interface EventWithDetail extends EventRow {
   detail: string | null;
 }
 
 const eventColumns = 'id, tenant_id, connection_id, job_id, kind, actor, key_id, reason, created_at';
 
-/** What happened to a connection last, newest first. */
 export function latestEvents(db: Queryable, connectionId: string, limit: number): Promise<EventRow[]> {
   return db.query<EventRow>(
     `SELECT ${eventColumns} FROM ${db.tables.events} e
@@ -76,7 +73,6 @@ export function latestEvents(db: Queryable, connectionId: string, limit: number)
   );
 }
 
-/** Deletes some of the events from before `cutoff`, oldest first, and returns how many. */
 export async function deleteEvents(db: Queryable, cutoff: Date, limit: number): Promise<number> {
   const rows = await db.query(
     `DELETE FROM ${db.schema}.events
@@ -95,7 +91,7 @@ export interface EventFilter {
   kind?: string | undefined;
 }
 
-/** Events, the newest first, of a bounded number that is looked at. */
+/** Newest first; reads at most `scan` rows. */
 export function listEvents(
   db: Queryable,
   { tenantId, connectionId, keyId, kind }: EventFilter,
@@ -113,7 +109,7 @@ export function listEvents(
 const indexed = `($1::uuid IS NULL OR e.tenant_id = $1) AND ($2::uuid IS NULL OR e.connection_id = $2) AND ($3::uuid IS NULL OR e.id < $3)
   AND ($4::uuid IS NULL OR e.key_id = $4)`;
 
-/** The last of the events that such a list looked at; undefined if it came to the end. */
+/** The last row scanned; undefined at the end. */
 export async function lastEventListed(
   db: Queryable,
   { tenantId, connectionId, keyId }: EventFilter,

@@ -1,14 +1,12 @@
 import type { Queryable } from './database.ts';
 
 export interface FeedSequence {
-  /** The highest position that is stored, or was before it was deleted. */
+  /** Including deleted batches. */
   highest: number;
   lastAssigned: number;
 }
 
-/**
- * The sequence is read after the snapshot is taken, so it is behind only if it went back: a restore or a copy did not carry it.
- */
+/** Sequences ignore snapshots, so this one is behind only after a restore or copy without it. */
 export async function feedSequence(db: Queryable): Promise<FeedSequence> {
   const [row] = await db.query<FeedSequence>(
     `SELECT coalesce((SELECT f.position FROM ${db.schema}.feed f WHERE f.position > s.position
@@ -23,8 +21,8 @@ export async function feedSequence(db: Queryable): Promise<FeedSequence> {
 export const isBehind = ({ highest, lastAssigned }: FeedSequence) => lastAssigned < highest;
 
 /**
- * Moves a sequence that is behind to the highest stored position, and raises the epoch of the feed. Returns where it was, or undefined if
- * there was nothing to repair, or another process was faster.
+ * Increments the feed epoch. Returns the previous state; undefined if no repair was needed or another process
+ * did it.
  */
 export async function repairFeed(db: Queryable): Promise<FeedSequence | undefined> {
   const found = await feedSequence(db);

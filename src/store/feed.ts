@@ -4,27 +4,26 @@ import { indexLookup } from './plans.ts';
 import { operatorId } from './scope.ts';
 import { largeColumns, type SignalFilter, type SignalRow, signalColumns } from './signals.ts';
 
-/** The signals of one transaction, at its place in the order of commits. */
+/** The signals of one transaction, in commit order. */
 export interface Batch {
   position: number;
   batch: string;
 }
 
-export interface FeedLook {
-  /** From the position asked for on, in order; positions may be missing in between. */
+export interface FeedSnapshot {
+  /** In order; positions may have gaps. */
   batches: Batch[];
-  /** Every transaction below this has ended, and if it committed, can be seen. */
+  /** Snapshot xmin: transactions below it have ended, and are visible if committed. */
   allEndedBelow: bigint;
-  /** Every transaction that had begun when this was read is below this. */
+  /** Next transaction id: transactions that have begun are below it. */
   begunBelow: bigint;
   start: FeedStart;
-  /** The last batch up to the place that is read from, unless it lies below the start. */
+  /** The last batch at or before the reader's position, if after the start. */
   reached: Batch | undefined;
-  /** The last position that the sequence has assigned. */
   lastAssigned: number;
 }
 
-/** Up to its position the feed has been deleted; its batch is kept, unless no batch was known there. The epoch counts repairs of the sequence. */
+/** Deleted up to `position`; `batch` is the one there, if known. `epoch` counts sequence repairs. */
 export interface FeedStart {
   position: number;
   batch: string | null;
@@ -32,15 +31,13 @@ export interface FeedStart {
 }
 
 /**
- * Reads what can be seen and what it can be known of what cannot, in one statement: both belong to one moment.
- *
- * A snapshot's xmax is one past the last transaction that has *ended*; those that have begun since are not below it. `age`
- * counts on from there to the next transaction that will begin.
+ * One statement, so batches and bounds come from one snapshot. Its xmax is one past the last *ended*
+ * transaction; adding `age(xmax)` gives the next transaction id.
  */
-export async function lookAtFeed(
+export async function readFeedSnapshot(
   db: Queryable,
   { from, reached, limit }: { from: number; reached: number; limit: number },
-): Promise<FeedLook> {
+): Promise<FeedSnapshot> {
   const rows = await db.query<{
     xmin: string;
     next: string;
@@ -81,7 +78,7 @@ export async function lookAtFeed(
   };
 }
 
-/** The position of one of the last batches that can be seen, counted from the end; undefined if there are fewer. */
+/** undefined if there are fewer visible batches. */
 export async function positionFromEnd(db: Queryable, count: number): Promise<number | undefined> {
   const [row] = await db.query<{ position: number }>(
     `SELECT position::float8 FROM ${db.schema}.feed WHERE position IS NOT NULL ORDER BY position DESC OFFSET $1 LIMIT 1`,
@@ -90,7 +87,7 @@ export async function positionFromEnd(db: Queryable, count: number): Promise<num
   return row?.position;
 }
 
-/** The last position that was given to anybody, committed or not: what has it may not be there yet. */
+/** The last assigned position; its transaction may not have committed yet. */
 export async function lastPosition(db: Queryable): Promise<number> {
   const [row] = await db.query<{ position: number }>(
     `SELECT CASE WHEN is_called THEN last_value ELSE 0 END::float8 AS position FROM ${db.schema}.feed_position`,
@@ -108,56 +105,54 @@ export async function startOfFeed(db: Queryable): Promise<FeedStart> {
 
 export interface FeedRow extends SignalRow, Listed {
   position: number;
-  /** That of the signal behind it, also where this is the last one of a page. */
+  /** Position of the next signal, also beyond the page. */
   next_position: number | null;
 }
 
-/** A place within a batch. */
 export interface WithinBatch {
   tenantId: string;
   id: string;
 }
 
-/** A place in the feed: behind everything up to a position, or within the batch at that position. */
+/** After everything up to `position`, or within the batch there. */
 export interface FeedPlace {
   position: number;
   within?: WithinBatch | undefined;
-  /** Absent in cursors of earlier releases. */
+  /** Absent in cursors from earlier releases. */
   proof?: FeedProof | undefined;
 }
 
-/** Ties a place to the history that it is a place of. */
+/** Detects cursors from before a restore. */
 export interface FeedProof {
   epoch: number;
-  /** A short hash of the batch at the position; empty where no batch is known, as at position 0. */
+  /** Short hash of the batch; empty if unknown, as at position 0. */
   mark: string;
 }
 
 /**
- * The places that batches are read from, tenants and ids: in the first one after a place, in others from the beginning. As values
- * for an index, not as a condition that may hold or not: that would pass all of a batch to find the place in it.
+ * Start keys per batch: `within` for the first. Index keys, because an optional condition would scan the
+ * batch up to the start.
  */
-export function beginnings(batches: Batch[], within: WithinBatch | undefined): [string[], string[]] {
-  const places = batches.map((_, i) => (i === 0 && within) || beforeAll);
-  return [places.map(({ tenantId }) => tenantId), places.map(({ id }) => id)];
+export function batchStarts(batches: Batch[], within: WithinBatch | undefined): [string[], string[]] {
+  const starts = batches.map((_, i) => (i === 0 && within) || batchBeginning);
+  return [starts.map(({ tenantId }) => tenantId), starts.map(({ id }) => id)];
 }
 
-/** No signal is of that tenant. */
-const beforeAll: WithinBatch = { tenantId: operatorId, id: operatorId };
+/** No tenant has this id. */
+const batchBeginning: WithinBatch = { tenantId: operatorId, id: operatorId };
 
 export interface FeedPage {
   within: WithinBatch | undefined;
   filter: SignalFilter;
   limit: number;
   payload: boolean;
-  /** A smaller bound than that of all pages. */
+  /** Default: `maxPageBytes`. */
   maxBytes?: number | undefined;
 }
 
 /**
- * The signals of these batches in order, of the first one those after a place in it. Order and comparison start with the batch, so
- * that only the index on (batch, tenant_id, id) fits: with statistics of one batch, or of an empty table, the planner read all
- * signals of a tenant for each batch.
+ * ORDER BY and comparison start with the batch, so only the index on (batch, tenant_id, id) fits: with
+ * statistics of one batch or an empty table, the planner read all signals of a tenant per batch.
  */
 export function signalsOfBatches(
   db: Queryable,
@@ -181,9 +176,9 @@ export function signalsOfBatches(
     `SELECT ${signalColumns(db, payload)}, s.position, s.next_position, s.followed
      FROM ${withinBytes(page, cut)} s ORDER BY s.n, s.tenant_id, s.id`,
     [
-      batches.map((one) => one.batch),
-      batches.map((one) => one.position),
-      ...beginnings(batches, within),
+      batches.map(({ batch }) => batch),
+      batches.map(({ position }) => position),
+      ...batchStarts(batches, within),
       connectionId,
       provider,
       kind,

@@ -1,9 +1,8 @@
 import type { Database, Queryable } from './database.ts';
 
-/** Runs work when its turn has come. */
 type Enter = <T>(work: () => Promise<T>) => Promise<T>;
 
-/** The same database for callers that may hold only a part of its connections: every statement and transaction waits for its turn. */
+/** Every statement and transaction passes a semaphore, so callers cannot exhaust the pool. */
 export function gated(db: Database, enter: Enter): Database {
   const queryable = (inner: Queryable): Queryable => ({
     ...inner,

@@ -4,24 +4,24 @@ import { type Listed, withinBytes } from './page-bytes.ts';
 
 type ListedJob = JobWithCursors & Listed;
 
-/** What can be large in a job. */
-const large = ['cursor', 'next_cursor', 'error'];
+/** Columns that count towards the page size. */
+const largeColumns = ['cursor', 'next_cursor', 'error'];
 
 export interface JobFilter {
   tenantId?: string | undefined;
   status?: JobStatus | undefined;
   provider?: string | undefined;
   type?: string | undefined;
-  /** Ids from this one on, and before that one: ids are in the order of time. */
+  /** Id range [from, until); ids are ordered by time. */
   from?: string | undefined;
   until?: string | undefined;
 }
 
-/** Conditions that an index answers: what they let through is read by ids, newest first. */
+/** Index conditions. */
 const indexed = `($1::uuid IS NULL OR j.tenant_id = $1) AND (NOT $2::boolean OR j.status = 'failed')
   AND ($3::uuid IS NULL OR j.id >= $3) AND ($4::uuid IS NULL OR j.id < $4) AND ($5::uuid IS NULL OR j.id < $5)`;
-/** The rest, looked at row by row. */
-const looked = (
+/** Row filters. */
+const filtered = (
   from: number,
 ) => `($${from}::text IS NULL OR j.status = $${from} OR $${from} = 'succeeded' AND j.status = 'completed')
   AND ($${from + 1}::text IS NULL OR j.provider_slug = $${from + 1}) AND ($${from + 2}::text IS NULL OR j.job_type = $${from + 2})`;
@@ -34,22 +34,22 @@ const indexedValues = ({ tenantId, status, from, until }: JobFilter, before: str
   before,
 ];
 
-/** Jobs of all connections, newest first, of a bounded number that is looked at. */
+/** Newest first; reads at most `scan` rows. */
 export function listJobs(
   db: Queryable,
   filter: JobFilter,
   { before, limit, scan }: { before: string | undefined; limit: number; scan: number },
 ): Promise<ListedJob[]> {
   const page = `SELECT * FROM (SELECT * FROM ${db.tables.jobs} j WHERE ${indexed} ORDER BY j.id DESC LIMIT $9) j
-     WHERE ${looked(6)} ORDER BY j.id DESC LIMIT $10`;
-  const cut = { columns: large, order: 'p.id DESC', above: '$10' } as const;
+     WHERE ${filtered(6)} ORDER BY j.id DESC LIMIT $10`;
+  const cut = { columns: largeColumns, order: 'p.id DESC', above: '$10' } as const;
   return db.query<ListedJob>(
     `SELECT ${jobColumnsWithCursors(db)}, j.followed FROM ${withinBytes(page, cut)} j ORDER BY j.id DESC`,
     [...indexedValues(filter, before), filter.status, filter.provider, filter.type, scan, limit],
   );
 }
 
-/** The last of the jobs that such a list looked at; undefined if it came to the end. */
+/** The last row scanned; undefined at the end. */
 export async function lastJobListed(
   db: Queryable,
   filter: JobFilter,
@@ -62,7 +62,6 @@ export async function lastJobListed(
   return row?.id;
 }
 
-/** A place in the history of a connection. */
 export interface HistoryKey {
   ended: string;
   id: string;
@@ -74,7 +73,7 @@ const historyBefore = `j.connection_id = $1 AND ($2::timestamptz IS NULL OR coal
 const historyOrder = 'coalesce(j.finished_at, j.updated_at) DESC, j.id DESC';
 const orderOfPage = 'coalesce(p.finished_at, p.updated_at) DESC, p.id DESC';
 
-/** The jobs of a connection by when they last changed, newest first. */
+/** By end or last update, newest first. */
 export function listHistory(
   db: Queryable,
   connectionId: string,
@@ -82,10 +81,10 @@ export function listHistory(
   { before, limit }: { before: HistoryKey | undefined; limit: number },
 ): Promise<(ListedJob & HistoryKey)[]> {
   const page = `SELECT * FROM ${db.tables.jobs} j
-     WHERE ${historyBefore} AND ${looked(4)} AND ($7::uuid IS NULL OR j.id >= $7) AND ($8::uuid IS NULL OR j.id < $8)
+     WHERE ${historyBefore} AND ${filtered(4)} AND ($7::uuid IS NULL OR j.id >= $7) AND ($8::uuid IS NULL OR j.id < $8)
        AND ($9::uuid IS NULL OR j.tenant_id = $9)
      ORDER BY ${historyOrder} LIMIT $10`;
-  const cut = { columns: large, order: orderOfPage, above: '$10' } as const;
+  const cut = { columns: largeColumns, order: orderOfPage, above: '$10' } as const;
   return db.query<ListedJob & HistoryKey>(
     `SELECT ${jobColumnsWithCursors(db)}, ${endedText}, j.followed FROM ${withinBytes(page, cut)} j ORDER BY ${historyOrder}`,
     [connectionId, before?.ended, before?.id, status, provider, type, from, until, tenantId, limit],
@@ -96,11 +95,10 @@ export interface StoredCursor extends HistoryKey, Listed {
   at: Date;
   /** JSON text. */
   next_cursor: string;
-  /** Whether the connection stands there now. */
+  /** The connection's current cursor. */
   current: boolean;
 }
 
-/** The cursors that a connection's jobs stored, newest first. */
 export function listCursors(
   db: Queryable,
   connectionId: string,

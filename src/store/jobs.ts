@@ -10,11 +10,9 @@ export interface NewJob {
 }
 
 /**
- * SCH-7: queues an incremental job for each connection that has none, and returns the connections that got one. The
- * check comes before the unique index has its say because the index would wait for a transaction that is ending the
- * pending job, and that one may be waiting for the connection we hold. It is a look-up per row rather than NOT EXISTS, which
- * becomes a join that reads every pending job there is. The connections are locked and active: only a job that runs can
- * be in the way of a new one.
+ * SCH-7. Checks before ON CONFLICT, because the unique index would wait for a transaction that ends the
+ * pending job, which may wait for a connection locked here. A subquery per row: NOT EXISTS becomes a join
+ * over all pending jobs. The connections are locked and active, so only a running job can block the new one.
  */
 export async function insertIncrementalJobs(tx: Queryable, now: Date, jobs: NewJob[]): Promise<Set<string>> {
   const rows = await tx.query<{ connection_id: string }>(
@@ -43,9 +41,8 @@ export async function insertIncrementalJobs(tx: Queryable, now: Date, jobs: NewJ
 }
 
 /**
- * Deletes some of the jobs that ended before `cutoff`, oldest first, and returns how many. `from` is where to begin, as text, and
- * `last` where the next call may: what was deleted stays in the index while somebody holds an old snapshot, and is not to be
- * passed again by every batch.
+ * Pass `last` as the next `from` (timestamptz text): deleted entries stay in the index while an old snapshot
+ * is open, and every batch would walk them.
  */
 export async function deleteEndedJobs(
   db: Queryable,
@@ -79,13 +76,12 @@ const pendingIncremental = (schema: string) =>
   `SELECT id, status, attempts, scheduled_at FROM ${schema}.sync_jobs
    WHERE connection_id = $1 AND job_type = 'incremental' AND status IN ('queued', 'running')`;
 
-/** The incremental job of a connection that is queued or running, if there is one. */
 export async function findPendingJob(db: Queryable, connectionId: string): Promise<PendingJob | undefined> {
   const [row] = await db.query<PendingJob>(pendingIncremental(db.schema), [connectionId]);
   return row;
 }
 
-/** Locks the job, unless somebody is at work on it: then it is not ours to move, and waiting for it could deadlock. */
+/** SKIP LOCKED: waiting for a claim could deadlock. */
 export async function lockWaitingJob(tx: Queryable, connectionId: string): Promise<PendingJob | undefined> {
   const [row] = await tx.query<PendingJob>(
     `${pendingIncremental(tx.schema)} AND status = 'queued' AND attempts = 0 FOR UPDATE SKIP LOCKED`,
@@ -104,7 +100,6 @@ export async function moveJob(tx: Queryable, now: Date, id: string, scheduledAt:
 
 export type JobStatus = 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled' | 'completed';
 
-/** A job as stored. */
 export interface JobRow {
   id: string;
   tenant_id: string;
@@ -125,11 +120,10 @@ export interface JobRow {
   claim_id: string | null;
   blocked: boolean;
   signal_count: number;
-  /** The external id of its connection. */
   connection_name: string | null;
 }
 
-/** … with its cursors, as JSON text. */
+/** Cursors are JSON text. */
 export interface JobWithCursors extends JobRow {
   cursor: string | null;
   next_cursor: string | null;
@@ -158,7 +152,7 @@ export async function findJob(
   return row;
 }
 
-/** Every job of a connection that is queued or running: at most one of each type. */
+/** At most one per type. */
 export function pendingJobs(db: Queryable, connectionId: string, lock: JobLock = ''): Promise<JobRow[]> {
   return db.query<JobRow>(
     `SELECT ${jobColumns(db)} FROM ${db.tables.jobs} j
@@ -168,7 +162,6 @@ export function pendingJobs(db: Queryable, connectionId: string, lock: JobLock =
   );
 }
 
-/** The jobs of a connection that ended last, newest first. */
 export function endedJobs(db: Queryable, connectionId: string, limit: number): Promise<JobRow[]> {
   return db.query<JobRow>(
     `SELECT ${jobColumns(db)} FROM ${db.tables.jobs} j
@@ -178,7 +171,6 @@ export function endedJobs(db: Queryable, connectionId: string, limit: number): P
   );
 }
 
-/** The cursor that a job of this connection stored, if it did. */
 export async function findStoredCursor(
   tx: Queryable,
   connectionId: string,
@@ -192,8 +184,8 @@ export async function findStoredCursor(
   return row;
 }
 
-/** Puts jobs back as if they had not begun, without a cursor of their own: what a run of theirs still finds is refused. */
-export async function sendBack(tx: Queryable, now: Date, ids: string[]): Promise<void> {
+/** Requeues without cursor and claim; a run in progress fails its claim check at commit. */
+export async function requeueFromStart(tx: Queryable, now: Date, ids: string[]): Promise<void> {
   await tx.query(
     `UPDATE ${tx.schema}.sync_jobs
      SET status = 'queued', cursor = NULL, process_id = NULL, claim_id = NULL, updated_at = $1,
@@ -203,7 +195,7 @@ export async function sendBack(tx: Queryable, now: Date, ids: string[]): Promise
   );
 }
 
-/** Ends a job that is queued or running. Without its claim, whatever its run still finds is refused. */
+/** Clears the claim, so a run in progress cannot commit. */
 export async function cancelJob(tx: Queryable, now: Date, id: string): Promise<void> {
   await tx.query(
     `UPDATE ${tx.schema}.sync_jobs
@@ -213,7 +205,6 @@ export async function cancelJob(tx: Queryable, now: Date, id: string): Promise<v
   );
 }
 
-/** Makes a queued job due now, and at least as important. */
 export async function bringForward(tx: Queryable, now: Date, id: string, priority: number): Promise<void> {
   await tx.query(
     `UPDATE ${tx.schema}.sync_jobs
@@ -223,10 +214,7 @@ export async function bringForward(tx: Queryable, now: Date, id: string, priorit
   );
 }
 
-/**
- * Makes the queued incremental jobs of connections due now, and has running ones followed by another. Returns the
- * connections that had one.
- */
+/** Queued jobs become due now, running ones rerun. Returns the connections that had one. */
 export async function bringAllForward(
   tx: Queryable,
   now: Date,
@@ -248,8 +236,8 @@ export async function bringAllForward(
 }
 
 /**
- * Records that a provider announced changes: a run that starts from the connection's cursor follows, also after a walk that is
- * under way. Queued ones become due now, unless they back off. Returns the connections that had one.
+ * A run from the connection's cursor follows, also after a walk in progress. Queued jobs become due now
+ * unless they back off. Returns the connections that had one.
  */
 export async function markHinted(
   tx: Queryable,
@@ -272,10 +260,7 @@ export async function markHinted(
   return new Set(rows.map((row) => row.connection_id));
 }
 
-/**
- * The connections of which an incremental run that begins after this moment is certain by an earlier hint: its job is due, backs
- * off, or follows the one that is running.
- */
+/** An earlier hint already guarantees a run that starts after `now`. */
 export async function hintedConnections(
   db: Queryable,
   connectionIds: readonly string[],
@@ -290,17 +275,16 @@ export async function hintedConnections(
   return new Set(rows.map((row) => row.connection_id));
 }
 
-/** A job that is over as soon as it is known: what it is about came by itself. */
+/** A webhook delivery. */
 export interface ReceivedJob {
   id: string;
   tenantId: string;
   providerSlug: string;
   connectionId: string;
-  /** New signals that came with it. */
   signals: number;
 }
 
-/** They end as they are inserted, so no trigger acts on them and no index of pending jobs holds them. */
+/** Inserted as succeeded: triggers and indexes of pending jobs ignore them. */
 export async function insertReceivedJobs(
   tx: Queryable,
   now: Date,
@@ -323,8 +307,8 @@ export async function insertReceivedJobs(
   );
 }
 
-/** Has a running job followed by another of its type. However often it is asked for, one follows. */
-export async function askForRerun(tx: Queryable, id: string, priority: number): Promise<void> {
+/** Repeated requests only raise the priority. */
+export async function requestRerun(tx: Queryable, id: string, priority: number): Promise<void> {
   await tx.query(
     `UPDATE ${tx.schema}.sync_jobs SET rerun_priority = greatest(rerun_priority, $2::smallint) WHERE id = $1`,
     [id, priority],

@@ -10,7 +10,7 @@ export interface KeyRow {
   prefix: string;
   created_at: Date;
   created_by: string;
-  /** The key that it was created with. */
+  /** The key used to create it. */
   parent_id: string | null;
   last_used_at: Date | null;
   revoked_at: Date | null;
@@ -62,7 +62,7 @@ export async function findKey(
   return row;
 }
 
-/** Whether a key is valid; it cannot be revoked before the transaction ends. */
+/** Locks the key against revocation until the transaction ends. */
 export async function holdValidKey(tx: Queryable, id: string): Promise<boolean> {
   const rows = await tx.query(
     `SELECT FROM ${tx.schema}.api_keys WHERE id = $1 AND revoked_at IS NULL FOR SHARE`,
@@ -71,7 +71,7 @@ export async function holdValidKey(tx: Queryable, id: string): Promise<boolean> 
   return rows.length > 0;
 }
 
-/** The valid keys created with a key, with those keys, and so on: at most `limit`. Also below one that was revoked. */
+/** Transitive, also below revoked keys. */
 export async function findDescendants(db: Queryable, id: string, limit: number): Promise<string[]> {
   const rows = await db.query<{ id: string }>(
     `WITH RECURSIVE below AS (
@@ -84,7 +84,7 @@ export async function findDescendants(db: Queryable, id: string, limit: number):
   return rows.map((row) => row.id);
 }
 
-/** Revokes keys and deletes the sessions that were opened with them. Returns those that were valid. */
+/** Returns the keys that were valid. */
 export async function revokeKeys(tx: Queryable, now: Date, ids: string[]): Promise<KeyRow[]> {
   const rows = await tx.query<KeyRow>(
     `UPDATE ${tx.schema}.api_keys SET revoked_at = $2 WHERE id = ANY ($1::uuid[]) AND revoked_at IS NULL RETURNING ${columns}`,
@@ -94,7 +94,7 @@ export async function revokeKeys(tx: Queryable, now: Date, ids: string[]): Promi
   return rows;
 }
 
-/** The key with this hash, also a revoked one. */
+/** Includes revoked keys. */
 export async function findRefusedKey(db: Queryable, hash: Buffer): Promise<KeyRow | undefined> {
   const [row] = await db.query<KeyRow>(`SELECT ${columns} FROM ${db.schema}.api_keys WHERE hash = $1`, [
     hash,
@@ -102,7 +102,7 @@ export async function findRefusedKey(db: Queryable, hash: Buffer): Promise<KeyRo
   return row;
 }
 
-/** The key of the session with this hash, also of one that has expired. */
+/** Includes expired sessions. */
 export async function findRefusedSession(db: Queryable, hash: Buffer): Promise<KeyRow | undefined> {
   const [row] = await db.query<KeyRow>(
     `SELECT ${columns} FROM ${db.schema}.api_keys WHERE id = (SELECT s.key_id FROM ${db.schema}.sessions s WHERE s.hash = $1)`,
@@ -111,17 +111,16 @@ export async function findRefusedSession(db: Queryable, hash: Buffer): Promise<K
   return row;
 }
 
-/** How exactly it is known when a key was last used: a write per request would be too much. */
-const usedEverySeconds = 300;
+/** Avoids a write per request. */
+const lastUsedGranularitySeconds = 300;
 
-/** The key with this hash, unless it was revoked; notes that it was used. */
 export async function useKey(db: Queryable, now: Date, hash: Buffer): Promise<KeyRow | undefined> {
   const [row] = await db.query<KeyRow>(
     `SELECT ${columns} FROM ${db.schema}.api_keys WHERE hash = $1 AND revoked_at IS NULL`,
     [hash],
   );
-  if (row && (row.last_used_at?.getTime() ?? 0) < now.getTime() - usedEverySeconds * 1000)
-    // Skipped while another transaction locks the row: authentication must not wait for locks.
+  if (row && (row.last_used_at?.getTime() ?? 0) < now.getTime() - lastUsedGranularitySeconds * 1000)
+    // SKIP LOCKED: authentication must not wait for locks.
     await db.query(
       `UPDATE ${db.schema}.api_keys SET last_used_at = $2
        WHERE id = (SELECT id FROM ${db.schema}.api_keys WHERE id = $1 FOR NO KEY UPDATE SKIP LOCKED)`,
@@ -157,7 +156,6 @@ export async function findSession(db: Queryable, now: Date, hash: Buffer): Promi
   return row;
 }
 
-/** Deletes a session, and returns whose it was. */
 export async function deleteSession(
   db: Queryable,
   hash: Buffer,
@@ -170,7 +168,6 @@ export async function deleteSession(
   return row;
 }
 
-/** Deletes some of the sessions that are over, and returns how many. */
 export async function deleteSessions(db: Queryable, now: Date, limit: number): Promise<number> {
   const rows = await db.query(
     `DELETE FROM ${db.schema}.sessions WHERE hash = ANY (ARRAY(

@@ -5,7 +5,7 @@ import { type WakeReason, wakeChannel } from './wake.ts';
 
 type OnWake = (reason: WakeReason) => void;
 
-/** Hears notifications on `client`. Not on a session that others share: it would stay there, and hear nothing for us. */
+/** Not on a shared session: the LISTEN would leak and deliver nothing. */
 export async function listenOn(client: pg.Client, schema: string, onWake: OnWake): Promise<boolean> {
   if (isShared(client)) return false;
   client.on('notification', ({ payload }) => onWake(payload as WakeReason));
@@ -14,14 +14,13 @@ export async function listenOn(client: pg.Client, schema: string, onWake: OnWake
 }
 
 export interface Listener {
-  /** Whether notifications arrive. */
   isListening(): boolean;
-  /** Connects where there is no connection, and looks whether the one that there is still answers. */
-  keep(): void;
+  /** Connects, or pings the connection. */
+  ensure(): void;
   close(): Promise<void>;
 }
 
-/** A connection that only listens, to where notifications arrive (`database.notifyUrl`). */
+/** A dedicated LISTEN connection (`database.notifyUrl`). */
 export function openListener(
   config: Config['database'],
   { timeoutMs, onWake }: { timeoutMs: number; onWake: OnWake },
@@ -35,7 +34,7 @@ export function openListener(
     fresh.on('end', () => drop(fresh));
     if (isClosed || !(await listenOn(fresh, config.schema, onWake))) return drop(fresh);
     client = fresh;
-    // What was sent before is lost.
+    // Notifications sent before LISTEN are lost.
     onWake('jobs');
     onWake('runs');
   }
@@ -53,7 +52,7 @@ export function openListener(
 
   return {
     isListening: () => client !== undefined,
-    keep: () => {
+    ensure: () => {
       if (isBusy || isClosed) return;
       isBusy = true;
       void check()
@@ -90,7 +89,6 @@ async function connectForNotifications(config: Config['database'], timeoutMs: nu
   }
 }
 
-/** Whether notifications would arrive at an executor with this configuration. */
 export async function canListen(config: Config['database'], timeoutMs: number): Promise<boolean> {
   const client = await connectForNotifications(config, timeoutMs);
   const isDirect = !isShared(client);

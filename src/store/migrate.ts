@@ -5,7 +5,7 @@ import { SynclineError } from '../contract/errors.ts';
 import type { Ports } from '../platform/ports.ts';
 import { retryDelayMs } from '../platform/retry.ts';
 import type { Queryable } from './database.ts';
-import { isLockTimeout, isLostRace } from './database-errors.ts';
+import { isConflict, isLockTimeout } from './database-errors.ts';
 import { beginText, openSession } from './session.ts';
 import { requireSuitable } from './suitable.ts';
 
@@ -17,12 +17,12 @@ interface Migration {
 
 export interface MigrationResult {
   schema: string;
-  /** The names of the migrations that this call applied, in order. */
+  /** In order. */
   applied: string[];
   version: number;
 }
 
-/** The migrations that this release knows, oldest first. */
+/** Oldest first. */
 function knownMigrations(): Migration[] {
   const folder = new URL('./migrations/', import.meta.url);
   return readdirSync(folder)
@@ -37,7 +37,6 @@ function knownMigrations(): Migration[] {
 
 const latestVersion = (migrations: Migration[]) => migrations.at(-1)?.version ?? 0;
 
-/** The tables that migrations make. */
 const tableNames = (migrations: Migration[]) => [
   'schema_migrations',
   ...migrations.flatMap(({ sql }) =>
@@ -47,45 +46,45 @@ const tableNames = (migrations: Migration[]) => [
 
 export interface MigrateOptions {
   ports: Pick<Ports, 'sleep' | 'random'>;
-  /** A try waited for a lock in vain and is made again. */
+  /** Called after a lock timeout. */
   onBlocked: (message: string) => void;
-  /** How long a try waits for a lock. Writers that come after it wait behind it for as long. */
+  /** Later writers queue behind the waiting lock request for as long. */
   lockTimeoutMs?: number;
 }
 
 const connectTimeoutMs = 10_000;
 const defaultLockTimeoutMs = 5000;
-/** About four minutes. */
+/** About four minutes in total. */
 const maxTries = 30;
 
 /**
- * Brings the schema to this release's version: all of it or nothing, in one transaction under an advisory lock that ends
- * with the transaction. So any number of processes may call it at once, also through a transaction pooler. A transaction that waits
- * for a table lock keeps every later writer of that table waiting too: after `lockTimeoutMs` it gives way and tries again.
+ * One transaction under an advisory transaction lock, so concurrent calls are safe, also through a
+ * transaction pooler. A pending table lock blocks later writers, so after `lockTimeoutMs` the migration rolls
+ * back and retries.
  */
 export async function migrate(config: Config['database'], options: MigrateOptions): Promise<MigrationResult> {
   const { ports, onBlocked, lockTimeoutMs = defaultLockTimeoutMs } = options;
   for (let tries = 1; ; tries++) {
-    const outcome = await inMigration(config, lockTimeoutMs);
+    const outcome = await tryMigrate(config, lockTimeoutMs);
     if (!('holders' in outcome)) return outcome;
-    const holders = outcome.holders.join(', ') || 'a session that has ended meanwhile';
+    const holders = outcome.holders.join(', ') || 'a session that has since ended';
     const blocked = `The migration of schema "${config.schema}" waited ${lockTimeoutMs / 1000} s for a lock held by ${holders}.`;
     if (tries === maxTries) {
       throw new SynclineError('DATABASE_REFUSED', blocked, {
-        hint: `Nothing was changed after ${maxTries} tries. End that transaction, then run \`syncline migrate\` again.`,
+        hint: `Nothing changed in ${maxTries} attempts. End that transaction, then rerun \`syncline migrate\`.`,
       });
     }
-    onBlocked(`${blocked} Trying again (${tries} of ${maxTries}).`);
+    onBlocked(`${blocked} Retrying (${tries} of ${maxTries}).`);
     await ports.sleep(retryDelayMs(tries, ports.random()), new AbortController().signal);
   }
 }
 
-/** One try, or which sessions kept it from a lock. */
-async function inMigration(
+/** Returns the lock holders after a lock timeout. */
+async function tryMigrate(
   config: Config['database'],
   lockTimeoutMs: number,
 ): Promise<MigrationResult | { holders: string[] }> {
-  // A connection of its own: a migration may rightly take longer than any other statement is allowed to.
+  // Not pooled: a migration may exceed the statement timeout.
   const client = new pg.Client({
     connectionString: config.url,
     application_name: 'syncline migrate',
@@ -97,7 +96,7 @@ async function inMigration(
     const unlimited = { lock_timeout: 0, statement_timeout: 0, idle_in_transaction_session_timeout: 0 };
     await openSession(client, unlimited, connectTimeoutMs);
     await client.query(beginText(client, false, unlimited));
-    // Another migration is waited for as long as it takes: nothing queues behind this lock.
+    // No lock timeout: only migrations queue behind this lock.
     await client.query('SELECT pg_advisory_xact_lock(hashtext($1), hashtext($2))', [
       'syncline migrate',
       config.schema,
@@ -107,16 +106,15 @@ async function inMigration(
     await client.query('COMMIT');
     return result;
   } catch (error) {
-    if (!isLockTimeout(error) && !isLostRace(error)) throw error;
+    if (!isLockTimeout(error) && !isConflict(error)) throw error;
     await client.query('ROLLBACK');
     return { holders: await findHolders(client, config.schema) };
   } finally {
-    // Ending the session rolls back what was not committed.
+    // Ending the session rolls back.
     await client.end().catch(() => {});
   }
 }
 
-/** Who holds locks on tables of the schema now, by table. */
 async function findHolders(client: pg.Client, schema: string): Promise<string[]> {
   const { rows } = await client.query<{ holder: string }>(
     `SELECT format('session %s (%s) on %s', l.pid, coalesce(nullif(a.application_name, ''), a.usename, '?'),
@@ -150,7 +148,7 @@ async function applyPending(client: pg.Client, schema: string): Promise<Migratio
 
 async function enterSchema(client: pg.Client, schema: string): Promise<void> {
   const quoted = pg.escapeIdentifier(schema);
-  // Asked first: CREATE SCHEMA IF NOT EXISTS wants the right to create one even when there is nothing to create.
+  // CREATE SCHEMA IF NOT EXISTS requires the CREATE privilege even if the schema exists.
   const { rows } = await client.query('SELECT FROM pg_namespace WHERE nspname = $1', [schema]);
   if (rows.length === 0) await client.query(`CREATE SCHEMA ${quoted}`);
   await client.query(`SET LOCAL search_path TO ${quoted}, pg_temp`);
@@ -170,7 +168,7 @@ async function currentVersion(client: pg.Client): Promise<number> {
   return rows[0]?.version ?? 0;
 }
 
-/** Refuses to run on a schema that this release does not know exactly; returns its version. */
+/** Throws unless the schema is at this release's version. */
 export async function checkSchema(db: Queryable, schema: string): Promise<number> {
   const migrations = knownMigrations();
   if (!(await requireSuitable(db.query, schema, tableNames(migrations)))) {
@@ -190,7 +188,6 @@ export async function checkSchema(db: Queryable, schema: string): Promise<number
   return current;
 }
 
-/** The version that the schema is at. */
 export async function appliedVersion(db: Queryable): Promise<number> {
   const [row] = await db.query<{ version: number }>(
     `SELECT coalesce(max(version), 0) AS version FROM ${db.schema}.schema_migrations`,
@@ -201,7 +198,7 @@ export async function appliedVersion(db: Queryable): Promise<number> {
 function newerSchema(schema: string, current: number, known: number): SynclineError {
   return new SynclineError(
     'SCHEMA_NEWER',
-    `The schema "${schema}" is at version ${current}, newer than version ${known}, the last that this release knows.`,
+    `The schema "${schema}" is at version ${current}; this release supports versions up to ${known}.`,
     { hint: 'Upgrade Syncline; nothing was changed.' },
   );
 }

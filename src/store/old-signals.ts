@@ -1,10 +1,10 @@
 import type { Queryable } from './database.ts';
-import { type Batch, beginnings, type WithinBatch } from './feed.ts';
+import { type Batch, batchStarts, type WithinBatch } from './feed.ts';
 import { indexLookup } from './plans.ts';
 
 /**
- * The first batches from a position on, in order, up to the first that is to be kept: a search by age would read all of the
- * feed to find nothing, and none that is kept may lie below where the feed begins.
+ * Stops at the first batch to keep: a search by age would scan the whole feed, and no kept batch may precede
+ * the feed start.
  */
 export async function oldBatches(
   tx: Queryable,
@@ -15,8 +15,8 @@ export async function oldBatches(
      WHERE f.position IS NOT NULL AND f.position >= $1 ORDER BY f.position LIMIT $2`,
     [from, limit],
   );
-  const kept = batches.findIndex((one) => one.created_at >= cutoff);
-  return kept < 0 ? batches : batches.slice(0, kept);
+  const firstKept = batches.findIndex((batch) => batch.created_at >= cutoff);
+  return firstKept < 0 ? batches : batches.slice(0, firstKept);
 }
 
 export interface OldSignal {
@@ -26,14 +26,14 @@ export interface OldSignal {
   id: string;
 }
 
-/** The first signals of these batches in order, of the first batch those after a place in it. */
+/** In feed order, starting after `within` in the first batch. */
 export function firstSignals(
   tx: Queryable,
   batches: Batch[],
   { within, limit }: { within: WithinBatch | undefined; limit: number },
 ): Promise<OldSignal[]> {
   return tx.query<OldSignal>(
-    // A nested loop takes the batches one after the other and ends at the limit; asked to sort, it would read all of them first.
+    // No ORDER BY: a nested loop stops at the limit; a sort would read all batches.
     `SELECT b.position, b.batch, s.tenant_id, s.id
      FROM unnest($1::uuid[], $2::float8[], $3::uuid[], $4::uuid[]) AS b (batch, position, after_tenant_id, after_id)
      CROSS JOIN LATERAL (
@@ -43,17 +43,17 @@ export function firstSignals(
        ORDER BY s.batch, s.tenant_id, s.id LIMIT $5) s
      LIMIT $5`,
     [
-      batches.map((one) => one.batch),
-      batches.map((one) => one.position),
-      ...beginnings(batches, within),
+      batches.map(({ batch }) => batch),
+      batches.map(({ position }) => position),
+      ...batchStarts(batches, within),
       limit,
     ],
   );
 }
 
 /**
- * Returns the number of deleted signals; signals locked by another transaction are skipped. Every index with an id in it finds a
- * signal by all three columns: by id alone, statistics of an empty table let the planner scan an index that ends with the id.
+ * Skips locked signals. Joins on all three columns: by id alone, with statistics of an empty table, the
+ * planner scans an index whose last column is the id.
  */
 export async function deleteSignals(tx: Queryable, signals: OldSignal[]): Promise<number> {
   const [row] = await tx.query<{ deleted: number }>(
@@ -67,7 +67,11 @@ export async function deleteSignals(tx: Queryable, signals: OldSignal[]): Promis
        DELETE FROM ${tx.schema}.signals s USING held WHERE ${indexLookup('s.batch', 'held.batch')}
          AND ${indexLookup('s.tenant_id', 'held.tenant_id')} AND ${indexLookup('s.id', 'held.id')} RETURNING 1)
      SELECT count(*)::int AS deleted FROM gone`,
-    [signals.map((one) => one.batch), signals.map((one) => one.tenant_id), signals.map((one) => one.id)],
+    [
+      signals.map((signal) => signal.batch),
+      signals.map((signal) => signal.tenant_id),
+      signals.map((signal) => signal.id),
+    ],
   );
   return row?.deleted ?? 0;
 }
@@ -75,11 +79,11 @@ export async function deleteSignals(tx: Queryable, signals: OldSignal[]): Promis
 export async function deleteBatches(tx: Queryable, batches: Batch[]): Promise<void> {
   await tx.query(
     `DELETE FROM ${tx.schema}.feed f USING unnest($1::uuid[]) AS given (batch) WHERE ${indexLookup('f.batch', 'given.batch')}`,
-    [batches.map((one) => one.batch)],
+    [batches.map(({ batch }) => batch)],
   );
 }
 
-/** Has readers know that up to here not everything is there any more. */
+/** Readers before this position get EXPIRED. */
 export async function moveStartOfFeed(tx: Queryable, position: number): Promise<void> {
   await tx.query(`UPDATE ${tx.schema}.feed_start SET position = $1 WHERE position < $1`, [position]);
 }

@@ -10,7 +10,7 @@ export interface NewProcess {
   pid: number;
   concurrency: number;
   providers: string[];
-  /** How far its clock is ahead of the database's. */
+  /** Positive: its clock is ahead. */
   clockSkewSeconds: number;
 }
 
@@ -28,13 +28,12 @@ export async function insertProcess(
 }
 
 export interface Beat {
-  /** Whether the lease was still there to be renewed. */
+  /** The lease was valid and is renewed. */
   held: boolean;
-  /** Processes whose lease has run out. */
+  /** Other processes, for the caller to reap. */
   expired: string[];
-  /** The database's time, which `clockColumn` reads. */
   now_ms: number;
-  /** Of the runs given, those that are no longer this process's, and what their jobs are now. */
+  /** Runs whose claim is no longer valid. */
   lost: LostRun[];
 }
 
@@ -42,13 +41,12 @@ export interface LostRun extends ClaimKey {
   status: string;
 }
 
-/** A claim that a run believes to hold. */
 export interface ClaimKey {
   jobId: string;
   claimId: string;
 }
 
-/** EXE-9: the heartbeat, the look for dead processes and the look after the own runs in one statement. */
+/** EXE-9: lease renewal, expired processes and own claims in one statement. */
 export async function beat(
   db: Queryable,
   now: Date,
@@ -83,7 +81,7 @@ export async function beat(
   return row ?? { held: false, expired: [], lost: [], now_ms: now.getTime() };
 }
 
-/** Ends a process's own lease, so that its jobs are requeued now. EXE-9: the process lives, so they are not counted as lost with it. */
+/** Jobs are requeued now. EXE-9: a released lease does not count as a crash. */
 export async function releaseProcess(db: Queryable, now: Date, id: string): Promise<void> {
   await db.query(
     `UPDATE ${db.schema}.processes SET expires_at = least(expires_at, $1), released = true WHERE id = $2`,
@@ -95,11 +93,10 @@ export interface ExpiredProcess {
   host: string;
   pid: number;
   expires_at: Date;
-  /** The process gave the lease up itself. */
   released: boolean;
 }
 
-/** Locks the process if its lease has expired: until COMMIT no heartbeat renews it and no other process reaps it. */
+/** Until COMMIT no heartbeat renews the lease and no other process reaps it. */
 export async function lockExpired(tx: Transaction, id: string): Promise<ExpiredProcess | undefined> {
   const [row] = await tx.query<ExpiredProcess>(
     `SELECT host, pid, expires_at, released FROM ${tx.schema}.processes
@@ -109,11 +106,11 @@ export async function lockExpired(tx: Transaction, id: string): Promise<ExpiredP
   return row;
 }
 
-/** A running job whose process does not run it any more, locked with its connection. */
+/** Locked with its connection. */
 export interface LostJob {
   id: string;
   connection_id: string;
-  /** Those of its connection. */
+  /** From the connection. */
   tenant_id: string;
   provider_slug: string;
   job_type: 'incremental' | 'full' | 'webhook';
@@ -124,13 +121,10 @@ export interface LostJob {
   losses: unknown;
 }
 
-/**
- * Locks the running jobs of a process, or those of one claim. Skips jobs whose connection another transaction has locked: no lock is
- * waited for, so the order does not matter.
- */
+/** SKIP LOCKED never waits, so lock order does not matter. */
 export function lockLost(
   tx: Queryable,
-  of: { processId: string; claimId?: string },
+  owner: { processId: string; claimId?: string },
   limit: number,
 ): Promise<LostJob[]> {
   return tx.query<LostJob>(
@@ -139,18 +133,18 @@ export function lockLost(
      WHERE j.status = 'running' AND j.process_id = $1 AND ($2::uuid IS NULL OR j.claim_id = $2)
      LIMIT $3
      FOR NO KEY UPDATE OF c, j SKIP LOCKED`,
-    [of.processId, of.claimId, limit],
+    [owner.processId, owner.claimId, limit],
   );
 }
 
 export interface Requeued {
   jobId: string;
   retryAfter: Date | null;
-  /** JSON text; null leaves the one it has. */
+  /** JSON text; null keeps the stored one. */
   error: string | null;
 }
 
-/** Puts jobs back into the queue as if they had not been claimed, no attempt charged. */
+/** `attempts` does not change. */
 export async function requeueJobs(tx: Queryable, now: Date, jobs: Requeued[]): Promise<void> {
   if (jobs.length === 0) return;
   await tx.query(
@@ -169,7 +163,7 @@ export interface LossesWrite {
   losses: string;
 }
 
-/** EXE-9: counts a death with the connections whose jobs the process ran. */
+/** EXE-9: records a crash on the connections whose jobs the process ran. */
 export async function writeLosses(tx: Queryable, writes: LossesWrite[]): Promise<void> {
   if (writes.length === 0) return;
   await tx.query(
@@ -179,7 +173,7 @@ export async function writeLosses(tx: Queryable, writes: LossesWrite[]): Promise
   );
 }
 
-/** EXE-9: takes back what was counted as the death of a process that turned out to live. */
+/** EXE-9: removes the crash of a process that turned out to be alive. */
 export async function forgiveProcess(tx: Queryable, id: string): Promise<void> {
   await tx.query(
     `UPDATE ${tx.schema}.connections c
@@ -190,7 +184,7 @@ export async function forgiveProcess(tx: Queryable, id: string): Promise<void> {
   );
 }
 
-/** Processes that are named by running jobs and are not there: somebody deleted their rows. */
+/** Processes of running jobs whose row was deleted externally. */
 export async function missingProcesses(db: Queryable): Promise<string[]> {
   const rows = await db.query<{ id: string }>(
     `SELECT DISTINCT j.process_id AS id FROM ${db.schema}.sync_jobs j
@@ -201,7 +195,7 @@ export async function missingProcesses(db: Queryable): Promise<string[]> {
   return rows.map((row) => row.id);
 }
 
-/** Forgets a process that has no job any more. */
+/** Only without running jobs. */
 export async function deleteProcess(tx: Queryable, id: string): Promise<void> {
   await tx.query(
     `DELETE FROM ${tx.schema}.processes WHERE id = $1
@@ -212,7 +206,7 @@ export async function deleteProcess(tx: Queryable, id: string): Promise<void> {
 
 export interface ProcessRow {
   id: string;
-  /** Unknown to those whom it does not concern. */
+  /** null for tenants. */
   host: string | null;
   pid: number | null;
   concurrency: number;
@@ -220,11 +214,10 @@ export interface ProcessRow {
   started_at: Date;
   expires_at: Date;
   clock_skew_seconds: number;
-  /** Whether its lease has not run out. */
   alive: boolean;
 }
 
-/** Every process that has a lease, or had one until just now. */
+/** Includes expired ones not reaped yet. */
 export function findProcesses(db: Queryable, now: Date): Promise<ProcessRow[]> {
   return db.query<ProcessRow>(
     `SELECT id, host, pid, concurrency, providers, started_at, expires_at, clock_skew_seconds, expires_at > $1 AS alive

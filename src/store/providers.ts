@@ -1,7 +1,7 @@
 import type { Queryable } from './database.ts';
 import { type Listed, withinBytes } from './page-bytes.ts';
 
-/** Makes a provider known, or updates what is known of it; what is not given stays, and what is no news is not written. */
+/** null fields keep their stored value. */
 export async function upsertProvider(
   db: Queryable,
   now: Date,
@@ -14,7 +14,7 @@ export async function upsertProvider(
        display_name = coalesce(excluded.display_name, p.display_name),
        auth_type = coalesce(excluded.auth_type, p.auth_type),
        updated_at = excluded.updated_at
-     -- Nothing is written where nothing changes: providers are everybody's, and what one tenant does is none of the others' business.
+     -- Skip no-op updates: providers are shared, and updated_at must not reveal one tenant's calls to others.
      WHERE coalesce(excluded.display_name, p.display_name) IS DISTINCT FROM p.display_name
        OR coalesce(excluded.auth_type, p.auth_type) IS DISTINCT FROM p.auth_type`,
     [provider.slug, provider.displayName, provider.authType, now],
@@ -39,7 +39,7 @@ export async function findProvider(db: Queryable, slug: string): Promise<Provide
   return row;
 }
 
-/** Providers are the product's, not a tenant's: everybody may see them. */
+/** Shared by all tenants, so unscoped. */
 export function listProviders(
   db: Queryable,
   after: string | undefined,

@@ -4,18 +4,17 @@ import { openSingle, type SingleConnection, type SingleOptions } from './single.
 import type { WakeReason } from './wake.ts';
 
 export interface ReservedConnection extends SingleConnection {
-  /** Whether notifications arrive: otherwise only polling finds what there is to do. */
+  /** If not, executors rely on polling. */
   isListening(): boolean;
 }
 
 export interface ReservedOptions extends Omit<SingleOptions, 'name' | 'onConnect'> {
-  /** Something was said on the channel that wakes executors. */
   onWake: (reason: WakeReason) => void;
 }
 
 /**
- * A heartbeat never waits for a pool that is busy: it has a connection outside of it. It also listens, unless there is a connection
- * of its own for that (`database.notifyUrl`), or a transaction pooler, behind which polling has to do.
+ * Outside the pool, so that the heartbeat never waits for a busy pool. Also listens for wake-ups, unless
+ * `database.notifyUrl` is set or a transaction pooler prevents it.
  */
 export function openReserved({ onWake, ...options }: ReservedOptions): ReservedConnection {
   const { config, timeoutMs } = options;
@@ -35,7 +34,7 @@ export function openReserved({ onWake, ...options }: ReservedOptions): ReservedC
   return {
     ...single,
     query: (text, values) => {
-      listener?.keep();
+      listener?.ensure();
       return single.query(text, values);
     },
     isListening: () => (listener ? listener.isListening() : listening !== undefined),

@@ -1,9 +1,9 @@
-/** Upper ends of a histogram's buckets; one more bucket holds whatever is above. */
+/** Upper bounds; one more bucket holds larger values. */
 export type Edges = readonly number[];
 
-/** How late runs start, in milliseconds. */
+/** Start lag. */
 export const lagEdgesMs: Edges = [50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000, 300_000];
-/** How old a connection's data was when it was renewed, in seconds. */
+/** Age of a connection's data at its next sync. */
 export const ageEdgesSeconds: Edges = [60, 90, 120, 300, 600, 900, 1200, 1800, 3600, 14_400, 86_400];
 
 export function bucketOf(value: number, edges: Edges): number {
@@ -11,10 +11,7 @@ export function bucketOf(value: number, edges: Edges): number {
   return i === -1 ? edges.length : i;
 }
 
-/**
- * The value below which a share of everything lies, as far as the buckets tell: evenly spread within its bucket. Above the
- * last edge nothing is known but that, so the last edge is given.
- */
+/** Interpolates within a bucket; above the last edge it returns that edge. */
 export function percentile(counts: readonly number[], edges: Edges, share: number): number | undefined {
   const total = counts.reduce((sum, count) => sum + count, 0);
   if (total === 0) return undefined;

@@ -6,16 +6,16 @@ const ageColumns = Array.from({ length: ageEdgesSeconds.length + 1 }, (_, i) => 
 const counters = ['succeeded', 'failed', 'retried', 'signals'] as const;
 const columns = [...counters, ...lagColumns, ...ageColumns];
 
-const addUp = columns.map((column) => `${column} = r.${column} + excluded.${column}`).join(', ');
+const addCounts = columns.map((column) => `${column} = r.${column} + excluded.${column}`).join(', ');
 
 export interface Counts {
   succeeded: number;
   failed: number;
   retried: number;
   signals: number;
-  /** By the buckets of `lagEdgesMs`. */
+  /** Buckets: `lagEdgesMs`. */
   lag: number[];
-  /** By the buckets of `ageEdgesSeconds`. */
+  /** Buckets: `ageEdgesSeconds`. */
   age: number[];
 }
 
@@ -33,7 +33,7 @@ const values = ({ succeeded, failed, retried, signals, lag, age }: Counts) => [
   ...age,
 ];
 
-/** Adds counts to a minute. Rows are written in one order by everybody, so nobody waits in a circle. */
+/** Rows are sorted: one lock order, no deadlocks. */
 export async function addRollups(
   tx: Queryable,
   minute: Date,
@@ -49,7 +49,7 @@ export async function addRollups(
     `INSERT INTO ${tx.schema}.rollups AS r (minute, slot, tenant_id, provider_slug, ${columns.join(', ')})
      SELECT $1, $2::smallint, n.* FROM unnest($3::uuid[], $4::text[], ${parameters}) AS n
      ON CONFLICT (tenant_id, minute, provider_slug, slot) DO UPDATE
-     SET ${addUp}`,
+     SET ${addCounts}`,
     [
       minute,
       slot,
@@ -60,7 +60,7 @@ export async function addRollups(
   );
 }
 
-/** Counts of a stretch of time, by steps that begin at `from`; steps in which nothing ended are missing. */
+/** Steps without ended jobs are missing. */
 export async function sumRollups(
   db: Queryable,
   {
@@ -89,7 +89,7 @@ export async function sumRollups(
   }));
 }
 
-/** Makes hours of some of the minutes before `cutoff`, oldest first, and returns how many rows became fewer. */
+/** Merges minutes into hours, oldest first; returns the number of rows merged. */
 export async function mergeRollups(tx: Queryable, cutoff: Date, limit: number): Promise<number> {
   const [row] = await tx.query<{ merged: number }>(
     `WITH fine AS (
@@ -101,7 +101,7 @@ export async function mergeRollups(tx: Queryable, cutoff: Date, limit: number): 
        INSERT INTO ${tx.schema}.rollups AS r (tenant_id, minute, provider_slug, slot, ${columns.join(', ')})
        SELECT tenant_id, date_bin('1 hour', minute, '2000-01-01Z'), provider_slug, -1, ${columns.map((column) => `sum(${column})`).join(', ')}
        FROM fine GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
-       ON CONFLICT (tenant_id, minute, provider_slug, slot) DO UPDATE SET ${addUp}
+       ON CONFLICT (tenant_id, minute, provider_slug, slot) DO UPDATE SET ${addCounts}
      )
      SELECT count(*)::int AS merged FROM fine`,
     [cutoff, limit],
@@ -109,7 +109,6 @@ export async function mergeRollups(tx: Queryable, cutoff: Date, limit: number): 
   return row?.merged ?? 0;
 }
 
-/** Deletes some of the hours before `cutoff`, oldest first, and returns how many rows. */
 export async function deleteRollups(db: Queryable, cutoff: Date, limit: number): Promise<number> {
   const rows = await db.query(
     `DELETE FROM ${db.schema}.rollups

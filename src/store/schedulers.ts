@@ -8,17 +8,17 @@ export interface SchedulerRow {
   ticked_at: Date;
   tick_ms: number;
   scheduled: number;
-  /** How far its clock is ahead of the database's. */
+  /** Positive: its clock is ahead. */
   clock_skew_seconds: number;
 }
 
-/** A scheduler that has not ticked for this long is gone; the longest tick interval is five minutes. */
-const forgottenAfterSeconds = 3600;
+/** The maximum tick interval is five minutes. */
+const staleAfterSeconds = 3600;
 
-/** Notes that a scheduler has ticked, and forgets those that are long gone. */
+/** Also deletes stale schedulers. */
 export async function recordTick(db: Queryable, row: SchedulerRow): Promise<void> {
   await db.query(
-    `WITH gone AS (DELETE FROM ${db.schema}.schedulers WHERE ticked_at < $5::timestamptz - interval '${forgottenAfterSeconds} seconds')
+    `WITH gone AS (DELETE FROM ${db.schema}.schedulers WHERE ticked_at < $5::timestamptz - interval '${staleAfterSeconds} seconds')
      INSERT INTO ${db.schema}.schedulers (id, host, pid, started_at, ticked_at, tick_ms, scheduled, clock_skew_seconds)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
      ON CONFLICT (id) DO UPDATE SET ticked_at = excluded.ticked_at, tick_ms = excluded.tick_ms, scheduled = excluded.scheduled,
@@ -42,7 +42,6 @@ export function findSchedulers(db: Queryable): Promise<SchedulerRow[]> {
   );
 }
 
-/** When any scheduler last ticked. */
 export async function lastTickAt(db: Queryable): Promise<Date | undefined> {
   const [row] = await db.query<{ at: Date | null }>(
     `SELECT max(ticked_at) AS at FROM ${db.schema}.schedulers`,

@@ -1,9 +1,8 @@
 import { requireUuid } from '../values/arguments.ts';
 
 /**
- * What a statement may see, ready to stand in FROM with an alias. The one place where a tenant's limits enter SQL: of
- * everything that belongs to tenants, a view for one tenant has that tenant's rows and no others, whatever the statement
- * around it asks for. Rows that have no tenant of their own (attempts, feed) are only looked up by rows found here.
+ * Relations for FROM, with an alias. The only place where tenant isolation enters SQL. Tables without a
+ * tenant column (attempts, feed) are read only via rows found here.
  */
 export interface Tables {
   tenants: string;
@@ -15,20 +14,20 @@ export interface Tables {
   webhooks: string;
   credentials: string;
   deletions: string;
-  /** The tenant's own, or the operator's. */
+  /** The tenant's, or the operator's. */
   consumers: string;
-  /** The tenant's own, or everybody's together. */
+  /** The tenant's, or the totals of all tenants. */
   rollups: string;
-  /** The tenant's own; those of a whole app are the operator's. */
+  /** The tenant's; shared budgets are the operator's. */
   budgets: string;
-  /** Where executors run is the operator's business: a tenant sees that they are there. */
+  /** Host and pid for the operator only. */
   processes: string;
 }
 
-/** Stands for the operator where a row needs a tenant. */
+/** tenant_id of the operator's rows. */
 export const operatorId = '00000000-0000-0000-0000-000000000000';
 
-/** EXE-13: a job that names this tenant but belongs to another one's connection is not this tenant's. */
+/** EXE-13: not jobs whose connection belongs to another tenant. */
 const jobsOf = (schema: string, id: string) =>
   `(SELECT * FROM ${schema}.sync_jobs o WHERE o.tenant_id = '${id}'
     AND (SELECT c.tenant_id FROM ${schema}.connections c WHERE c.id = o.connection_id) = '${id}')`;

@@ -1,19 +1,19 @@
 import type { Queryable } from './database.ts';
 
-/** An encrypted value as it is stored: the key, and nonce, text and tag in one. */
+/** `sealed` is nonce, ciphertext and tag. */
 export interface Sealed {
   keyId: string;
   sealed: Buffer;
 }
 
-/** Everything that is encrypted: by table, what names a row there. */
-const names = { credentials: 'id', authorizations: 'state', webhooks: 'connection_id' } as const;
+/** Tables with encrypted rows, and their key columns. */
+const keyColumns = { credentials: 'id', authorizations: 'state', webhooks: 'connection_id' } as const;
 
-export type SealedTable = keyof typeof names;
-export const sealedTables = Object.keys(names) as SealedTable[];
+export type SealedTable = keyof typeof keyColumns;
+export const sealedTables = Object.keys(keyColumns) as SealedTable[];
 
 export interface SealedEntry {
-  /** As text: bytes in hexadecimal. */
+  /** Key as text; bytea as hex. */
   name: string;
   tenant_id: string;
   key_id: string;
@@ -24,13 +24,13 @@ const asText = (column: string) => (column === 'state' ? `encode(state, 'hex')` 
 const fromText = (column: string, text: string) =>
   column === 'state' ? `decode(${text}, 'hex')` : `${text}::uuid`;
 
-/** Locks some that are under another key, after a name, in the order of names. */
+/** Rows encrypted under another key. */
 export function lockSealed(
   tx: Queryable,
   table: SealedTable,
   { keyId, after, limit, skip }: { keyId: string; after: string | undefined; limit: number; skip: boolean },
 ): Promise<SealedEntry[]> {
-  const column = names[table];
+  const column = keyColumns[table];
   return tx.query<SealedEntry>(
     `SELECT ${asText(column)} AS name, tenant_id, key_id, sealed FROM ${tx.schema}.${table}
      WHERE key_id <> $1 AND ($2::text IS NULL OR ${column} > ${fromText(column, '$2')})
@@ -39,14 +39,14 @@ export function lockSealed(
   );
 }
 
-/** Only how it is encrypted changes: neither its generation nor when it was changed. */
+/** `generation` and `updated_at` stay. */
 export async function writeSealed(
   tx: Queryable,
   table: SealedTable,
   rows: ({ name: string } & Sealed)[],
 ): Promise<void> {
   if (rows.length === 0) return;
-  const column = names[table];
+  const column = keyColumns[table];
   await tx.query(
     `UPDATE ${tx.schema}.${table} t SET key_id = n.key_id, sealed = n.sealed
      FROM unnest($1::text[], $2::text[], $3::bytea[]) AS n (name, key_id, sealed)
@@ -55,9 +55,8 @@ export async function writeSealed(
   );
 }
 
-/** Some of what is encrypted, from the end of the table's key. */
 export function sampleSealed(tx: Queryable, table: SealedTable, limit: number): Promise<SealedEntry[]> {
-  const column = names[table];
+  const column = keyColumns[table];
   return tx.query<SealedEntry>(
     `SELECT ${asText(column)} AS name, tenant_id, key_id, sealed FROM ${tx.schema}.${table} ORDER BY ${column} DESC LIMIT $1`,
     [limit],

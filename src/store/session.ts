@@ -1,85 +1,81 @@
 import type pg from 'pg';
 
 /**
- * DB-5: every setting that a database or a role may carry (`ALTER DATABASE … SET`, `ALTER ROLE … SET`) and that would change
- * what a statement of the engine means, returns or waits for. Not stated, because they are the operator's decisions:
- * `synchronous_commit` (reported by doctor), `role`, `row_security`, tablespaces, memory, costs, logging.
+ * DB-5: settings of a database or role that would change what a statement means, returns or waits for. Left
+ * to the operator: `synchronous_commit` (reported by doctor), `role`, `row_security`, tablespaces, memory,
+ * costs, logging.
  */
 const sessionSettings = {
-  // The driver reads and writes UTF-8.
   client_encoding: 'UTF8',
-  // The driver reads times as text and knows one format; a zone that had odd offsets long ago makes text that it misreads.
+  // The driver parses one format, and misreads zones with historical sub-minute offsets.
   DateStyle: 'ISO, YMD',
   TimeZone: 'UTC',
   IntervalStyle: 'postgres',
   bytea_output: 'hex',
-  // Fewer digits would round positions of the feed.
+  // Fewer digits would round feed positions.
   extra_float_digits: 1,
-  // How the text of statements and of array parameters is read.
+  // Parsing of statements and array parameters.
   standard_conforming_strings: 'on',
   array_nulls: 'on',
   transform_null_equals: 'off',
   quote_all_identifiers: 'off',
-  // Functions and operators of another schema could shadow those of Postgres. Tables are always qualified.
+  // Another schema could shadow built-ins. Table names are always qualified.
   search_path: 'pg_catalog, pg_temp',
-  // Locks and retries are written for READ COMMITTED: a statement that waited for a row sees what the other one committed.
+  // Locking assumes that a statement which waited for a row sees the committed version.
   default_transaction_isolation: 'read committed',
   default_transaction_deferrable: 'off',
-  // An error would end the session.
   exit_on_error: 'off',
-  // An idle connection belongs to the pool, which closes it.
+  // The pool closes idle connections.
   idle_session_timeout: 0,
-  // Statements find their rows by index, planned for the values at hand.
+  // Index access, planned for the actual parameter values.
   plan_cache_mode: 'auto',
   enable_indexscan: 'on',
   enable_indexonlyscan: 'on',
   enable_nestloop: 'on',
-  // Of the engine itself: whether its triggers act, and the batch of the transaction under way.
+  // Syncline's own: whether triggers fire, and the feed batch of the transaction.
   'syncline.triggers': 'on',
   'syncline.batch': '',
 };
 
-/** Of a session beside those above, or of one transaction. */
 type Settings = Record<string, string | number>;
 
-/** Qualified: until `search_path` is set, a schema of the role's path could hold another `set_config`. */
+/** Qualified: the role's search_path could contain another `set_config`. */
 function setConfigs(settings: Settings, isLocal: boolean): string[] {
   return Object.entries(settings).map(
     ([name, value]) => `pg_catalog.set_config('${name}', '${value}', ${isLocal})`,
   );
 }
 
-/** Added by Postgres 17; unknown names are refused. */
+/** Since Postgres 17; earlier versions reject the name. */
 const transactionTimeout = (isLocal: boolean) =>
   `CASE WHEN pg_catalog.current_setting('server_version_num')::pg_catalog.int4 OPERATOR(pg_catalog.>=) 170000
      THEN pg_catalog.set_config('transaction_timeout', '0', ${isLocal}) END`;
 
-/** What a session is like, as its set-up found it. */
 interface SessionKind {
-  /** Another client may use it between two transactions of ours, as behind a transaction pooler. */
+  /** Other clients may use it between transactions (transaction pooler). */
   isShared: boolean;
   /**
-   * The role or the database makes transactions read-only. Where the server does (maintenance, a disk that is nearly full) or the
-   * URL, the engine stays read-only, and reports it.
+   * The role or database sets read-only. If the server (maintenance, disk almost full) or the URL does, the
+   * engine stays read-only and reports it.
    */
   overridesReadOnly: boolean;
-  /** What the session keeps stated; nothing where it is shared. */
+  /** Set for the session; empty if shared. */
   settings: Settings;
 }
 
-const kinds = new WeakMap<pg.ClientBase, SessionKind>();
+const sessionKinds = new WeakMap<pg.ClientBase, SessionKind>();
 const kindOf = (client: pg.ClientBase): SessionKind =>
-  kinds.get(client) ?? { isShared: true, overridesReadOnly: false, settings: {} };
+  sessionKinds.get(client) ?? { isShared: true, overridesReadOnly: false, settings: {} };
 
-/** Nothing may be left behind on a shared session: every statement states its settings in a transaction. */
+/** A shared session must keep no state: statements apply their settings in a transaction. */
 export const isShared = (client: pg.ClientBase): boolean => kindOf(client).isShared;
 
 /**
- * States the settings once for a session that is this client's alone. A pooler gives every client a key of its own, so that
- * the process id that it names is not that of the server process; then the statement changes nothing.
+ * Applies the settings unless the session is shared: a pooler assigns its own backend keys, so the client's
+ * process id differs from pg_backend_pid().
  */
-export async function openSession(client: pg.ClientBase, own: Settings, timeoutMs: number): Promise<void> {
-  const settings = { ...sessionSettings, ...own };
+export async function openSession(client: pg.ClientBase, extra: Settings, timeoutMs: number): Promise<void> {
+  const settings = { ...sessionSettings, ...extra };
   const { processID } = client as unknown as { processID: number | null };
   const statement: pg.QueryConfig & { query_timeout: number } = {
     text: `SELECT NOT is_own AS "isShared", overrides AS "overridesReadOnly",
@@ -92,22 +88,22 @@ export async function openSession(client: pg.ClientBase, own: Settings, timeoutM
   };
   const { rows } = await client.query<Omit<SessionKind, 'settings'>>(statement);
   const [kind] = rows;
-  if (kind) kinds.set(client, { ...kind, settings: kind.isShared ? {} : settings });
+  if (kind) sessionKinds.set(client, { ...kind, settings: kind.isShared ? {} : settings });
 }
 
-/** Opens a transaction that relies on no setting of its session, and returns a row with the columns. */
+/** BEGIN with its settings; returns one row with `columns`. */
 export function beginText(
   client: pg.ClientBase,
   isReadOnly: boolean,
   settings: Settings,
   columns: readonly string[] = [],
 ): string {
-  const { isShared, overridesReadOnly, settings: stated } = kindOf(client);
+  const { isShared, overridesReadOnly, settings: applied } = kindOf(client);
   const access = isReadOnly ? ', READ ONLY' : overridesReadOnly ? ', READ WRITE' : '';
   const begin = `BEGIN ISOLATION LEVEL READ COMMITTED${access}, NOT DEFERRABLE`;
   const writable = overridesReadOnly ? { default_transaction_read_only: 'off' } : {};
-  const wanted: Settings = isShared ? { ...sessionSettings, ...writable, ...settings } : settings;
-  const changed = Object.entries(wanted).filter(([name, value]) => stated[name] !== value);
+  const required: Settings = isShared ? { ...sessionSettings, ...writable, ...settings } : settings;
+  const changed = Object.entries(required).filter(([name, value]) => applied[name] !== value);
   const timeout = isShared ? [transactionTimeout(true)] : [];
   const selected = [...setConfigs(Object.fromEntries(changed), true), ...timeout, ...columns];
   return `${begin}; SELECT ${selected.join(', ')}`;

@@ -1,10 +1,7 @@
 import type { Queryable } from './database.ts';
 import { indexLookup } from './plans.ts';
 
-/**
- * Everybody who starts or ends a job locks its connection first, in the order of ids: so nobody waits in a circle, and what
- * is read afterwards stays as it is.
- */
+/** Lock order: connections by id, then jobs. Prevents deadlocks, and the jobs' state stays as read. */
 export async function lockConnections(tx: Queryable, ids: string[]): Promise<void> {
   await tx.query(
     `SELECT count(*) FROM (
@@ -13,18 +10,18 @@ export async function lockConnections(tx: Queryable, ids: string[]): Promise<voi
   );
 }
 
-/** A job that was claimed, as it is now. */
+/** A claimed job, re-read under lock. */
 export interface RunRow {
   id: string;
   claim_id: string | null;
   status: string;
   rerun_priority: number | null;
   hinted: boolean;
-  /** Other jobs of its connection wait until it has ended. */
+  /** Other jobs of the connection wait for it. */
   blocks_others: boolean;
 }
 
-/** Locks jobs. By their ids alone: an index of what runs is small, and reading all of it for each job would seem cheap. */
+/** By id only: with a status condition the planner may scan the small index of running jobs per row. */
 export function lockRuns(tx: Queryable, jobIds: string[]): Promise<RunRow[]> {
   return tx.query<RunRow>(
     `SELECT j.id, j.claim_id, j.status, j.rerun_priority, j.hinted,
@@ -38,15 +35,14 @@ export function lockRuns(tx: Queryable, jobIds: string[]): Promise<RunRow[]> {
 
 export interface ConnectionWrite {
   connectionId: string;
-  /** The new cursor, as JSON text; the old one stays where there is none. */
+  /** JSON text; null keeps the stored cursor. */
   cursor: string | null;
-  /** Whether its incremental job has ended. */
   ended: boolean;
-  /** The kind of failure that the run ended with; null if it succeeded. */
+  /** Failure kind; null on success. */
   failure: string | null;
 }
 
-/** Writes what the triggers would write when the job ends, together with the cursor: one new row instead of two. */
+/** Includes what the triggers would write: one row version instead of two. */
 export async function writeConnections(tx: Queryable, now: Date, writes: ConnectionWrite[]): Promise<void> {
   if (writes.length === 0) return;
   await tx.query(
@@ -56,14 +52,14 @@ export async function writeConnections(tx: Queryable, now: Date, writes: Connect
          last_incremental_ended_at =
            CASE WHEN w.ended THEN greatest(c.last_incremental_ended_at, $1) ELSE c.last_incremental_ended_at END,
          waits_for_job = c.waits_for_job AND NOT w.ended,
-         -- Being told to come back later is no failure, and no success either.
+         -- Rate limiting counts neither as failure nor as success.
          failing_since = CASE WHEN w.failure IS NULL THEN NULL WHEN w.failure = 'rate_limited' THEN c.failing_since
            ELSE coalesce(c.failing_since, $1) END,
          failure = CASE WHEN w.failure = 'rate_limited' THEN c.failure ELSE w.failure END,
-         -- EXE-9: a run that has ended did not kill its process.
+         -- EXE-9: a run that ended did not crash its process.
          losses = NULL, updated_at = $1
      FROM unnest($2::uuid[], $3::jsonb[], $4::boolean[], $5::text[]) AS w (id, cursor, ended, failure)
-     -- A run that changes nothing here is not written, unless it is the success that others have waited for.
+     -- Skip no-op updates, except a success that clears failure state.
      WHERE ${indexLookup('c.id', 'w.id')} AND (w.ended OR w.cursor IS NOT NULL OR w.failure IS NOT NULL OR c.failing_since IS NOT NULL
        OR c.losses IS NOT NULL)`,
     [
@@ -76,7 +72,6 @@ export async function writeConnections(tx: Queryable, now: Date, writes: Connect
   );
 }
 
-/** A run that its provider refused, and what it was refused with. */
 export interface RefusedRun {
   connectionId: string;
   credentialId: string | null;
@@ -84,9 +79,9 @@ export interface RefusedRun {
 }
 
 /**
- * Has connections wait for another credential, and returns which do. Not one whose credential somebody replaced while the
- * run was under way: what was refused is the old one, and nobody would come again to give another. Renewals, and what runs
- * save themselves, are no such replacement.
+ * Returns the connections now in `needs_auth`. Skips those whose credential a user replaced during the run:
+ * the provider refused the old one, and the user would not return. Token refreshes and credentials saved by
+ * runs are no replacement.
  */
 export async function refuseConnections(tx: Queryable, now: Date, runs: RefusedRun[]): Promise<Set<string>> {
   const rows = await tx.query<{ id: string }>(
@@ -113,13 +108,12 @@ export interface JobEnd {
   retryAfter: Date | null;
   /** JSON text. */
   error: string | null;
-  /** New signals that it stored. */
   signals: number;
-  /** The cursor that it stored, as JSON text. */
+  /** JSON text. */
   nextCursor: string | null;
 }
 
-/** Ends jobs, or puts them back. The claim stays with the row, so that a settlement can be recognised as one's own. */
+/** Keeps `claim_id`, so a retried commit recognises its own result. */
 export async function settleJobs(tx: Queryable, now: Date, ends: JobEnd[]): Promise<void> {
   if (ends.length === 0) return;
   await tx.query(
@@ -152,20 +146,20 @@ export interface FollowUp {
   connectionId: string;
   type: 'incremental' | 'full' | 'webhook';
   priority: number;
-  /** JSON text; null leaves the cursor to the connection. */
+  /** JSON text; null: the connection's cursor. */
   cursor: string | null;
   retryAfter: Date | null;
-  /** When it is to run, where that is not now. Its pause is forgotten once it is over, and what is later than this is a delay. */
+  /** Default: now. Start lag counts from here, as `retry_after` is cleared. */
   scheduledAt?: Date | undefined;
-  /** Whether one of its type that already waits is left to its pause, should that be longer; otherwise it becomes due as this one. */
+  /** Keep the later `retry_after` of a queued job. */
   keepsPause?: boolean | undefined;
-  /** Whether one more run is to follow the walk that this goes on with. */
+  /** Another run must follow the walk. */
   hinted?: boolean | undefined;
 }
 
 /**
- * EXE-6: queues a job, due now; one of its type that already waits takes over the cursor and becomes due instead. EXE-7: unless nobody
- * asked for that, and a provider may have said when it is to come back.
+ * EXE-6: a queued job of the same type takes over the cursor and becomes due. EXE-7: with `keepsPause`, the
+ * later `retry_after` wins.
  */
 export async function insertFollowUps(tx: Queryable, now: Date, jobs: FollowUp[]): Promise<void> {
   if (jobs.length === 0) return;

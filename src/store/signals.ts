@@ -1,7 +1,7 @@
 import type { Queryable } from './database.ts';
 import { type Listed, maxNameLength, withinBytes } from './page-bytes.ts';
 
-/** A signal as it is written: checked, and its payload as JSON text that Postgres takes. */
+/** Validated; the payload is JSON text. */
 export interface NewSignal {
   id: string;
   tenantId: string;
@@ -15,7 +15,7 @@ export interface NewSignal {
   dedupeKey: string | null;
 }
 
-/** Stores signals, as one batch of the feed, and returns how many of each job were new; one whose key the connection already has is absorbed. */
+/** One feed batch. Returns the number of new signals per job; ON CONFLICT drops duplicates. */
 export async function insertSignals(
   tx: Queryable,
   now: Date,
@@ -50,7 +50,6 @@ export async function insertSignals(
   return new Map(rows.map((row) => [row.job_id, row.stored]));
 }
 
-/** Deletes some of a connection's signals, and returns how many. */
 export async function deleteSignals(db: Queryable, connectionId: string, limit: number): Promise<number> {
   const rows = await db.query(
     `DELETE FROM ${db.schema}.signals WHERE id = ANY (ARRAY(
@@ -61,7 +60,6 @@ export async function deleteSignals(db: Queryable, connectionId: string, limit: 
   return rows.length;
 }
 
-/** A signal as stored. */
 export interface SignalRow {
   id: string;
   tenant_id: string;
@@ -72,20 +70,18 @@ export interface SignalRow {
   kind: string;
   occurred_at: Date;
   received_at: Date;
-  /** JSON text, where it was requested. */
+  /** JSON text, if requested. */
   payload?: string;
   dedupe_key: string | null;
 }
 
-/** What the provider calls the connection of a signal. */
 const connectionName = (db: Queryable) =>
   `(SELECT left(c.external_id, ${maxNameLength}) FROM ${db.schema}.connections c WHERE c.id = s.connection_id) AS connection_name`;
 
-/** Without payloads a list of many is quick to send and to show. */
 export const signalColumns = (db: Queryable, payload: boolean) =>
   `${connectionName(db)}, s.id, s.tenant_id, s.provider_slug, s.connection_id, s.job_id, s.kind, s.occurred_at, s.received_at, s.dedupe_key${payload ? ', s.payload::text AS payload' : ''}`;
 
-/** What can be large in a signal, of what is read. */
+/** Columns that count towards the page size. */
 export const largeColumns = (payload: boolean) => ['kind', 'dedupe_key', ...(payload ? ['payload'] : [])];
 
 export interface SignalFilter {
@@ -94,12 +90,12 @@ export interface SignalFilter {
   provider?: string | undefined;
   kind?: string | undefined;
   jobId?: string | undefined;
-  /** Ids from this one on, and before that one: ids are in the order of time. */
+  /** Id range [from, until); ids are ordered by time. */
   from?: string | undefined;
   until?: string | undefined;
 }
 
-/** Conditions that an index answers, looked through by ids. */
+/** Index conditions. */
 const indexed = `($1::uuid IS NULL OR s.tenant_id = $1) AND ($2::uuid IS NULL OR s.id >= $2)
   AND ($3::uuid IS NULL OR s.id < $3) AND ($4::uuid IS NULL OR s.id < $4)`;
 const indexedValues = ({ tenantId, from, until }: SignalFilter, before: string | undefined) => [
@@ -115,7 +111,7 @@ interface SignalWalk<Key> {
   payload: boolean;
 }
 
-/** Signals of all connections, newest first, of a bounded number that is looked at. */
+/** Newest first; reads at most `scan` rows. */
 export function listSignals(
   db: Queryable,
   filter: SignalFilter,
@@ -131,7 +127,7 @@ export function listSignals(
   );
 }
 
-/** The last of the signals that such a list looked at; undefined if it came to the end. */
+/** The last row scanned; undefined at the end. */
 export async function lastSignalListed(
   db: Queryable,
   filter: SignalFilter,
@@ -144,13 +140,12 @@ export async function lastSignalListed(
   return row?.id;
 }
 
-/** A place among the signals of a connection. */
 export interface ReceivedKey {
   received: string;
   id: string;
 }
 
-/** Signals of a connection by when they were received, newest first, of a bounded number that is looked at. */
+/** Newest first; reads at most `scan` rows. */
 export function listReceived(
   db: Queryable,
   connectionId: string,
@@ -174,7 +169,7 @@ const receivedBefore = `s.connection_id = $1 AND ($2::timestamptz IS NULL OR s.r
   AND ($2::timestamptz IS NULL OR (s.received_at, s.id) < ($2, $3::uuid))`;
 const receivedOrder = 's.received_at DESC, s.id DESC';
 
-/** The last of the signals that such a list looked at; undefined if it came to the end. */
+/** The last row scanned; undefined at the end. */
 export async function lastReceivedListed(
   db: Queryable,
   connectionId: string,

@@ -3,14 +3,14 @@ import type { Config } from '../config/settings.ts';
 import { SynclineError } from '../contract/errors.ts';
 import type { Ports } from '../platform/ports.ts';
 import { type ClockRow, clockColumn, type DatabaseClock, readClock } from './clock.ts';
+import { retryConflicts } from './conflicts.ts';
 import type { Queryable } from './database.ts';
-import { retryLostRaces } from './lost-races.ts';
 import { tablesOf } from './scope.ts';
 import { beginText, isShared, openSession } from './session.ts';
 import { types } from './types.ts';
 
 export interface SingleConnection extends Queryable {
-  /** DB-6: the database's time. */
+  /** DB-6: the database clock. */
   now(): Promise<Date>;
   close(): Promise<void>;
 }
@@ -19,17 +19,17 @@ export interface SingleOptions {
   config: Config['database'];
   ports: Pick<Ports, 'query' | 'sleep' | 'random'>;
   clock: DatabaseClock;
-  /** Shown by Postgres in pg_stat_activity. */
+  /** application_name in pg_stat_activity. */
   name: string;
-  /** How long connecting or a statement may take; after that the socket counts as dead and is replaced. */
+  /** For connecting and each statement; on timeout the socket is dropped. */
   timeoutMs: number;
-  /** Runs on each new connection before its first statement. */
+  /** Before the first statement. */
   onConnect?: (client: pg.Client) => Promise<void>;
 }
 
 /**
- * One connection outside the pool, for statements that must not wait for a pool that is busy. It is opened by the first
- * statement. A socket that breaks, or on which an answer does not come in time, is dropped, and the next statement opens another.
+ * For statements that must not wait for a busy pool. Connects on the first statement, and again after a
+ * socket error or timeout.
  */
 export function openSingle({
   config,
@@ -41,7 +41,7 @@ export function openSingle({
 }: SingleOptions): SingleConnection {
   const limits = { statement_timeout: timeoutMs, lock_timeout: timeoutMs };
   let current: Promise<pg.Client> | undefined;
-  let turn: Promise<unknown> = Promise.resolve();
+  let queue: Promise<unknown> = Promise.resolve();
   let isClosed = false;
 
   function connected(): Promise<pg.Client> {
@@ -75,11 +75,11 @@ export function openSingle({
     return opened;
   }
 
-  /** One after the other: a transaction is three statements. */
-  function inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const mine = turn.then(work);
-    turn = mine.catch(() => {});
-    return mine;
+  /** A transaction is three statements. */
+  function serialize<T>(work: () => Promise<T>): Promise<T> {
+    const result = queue.then(work);
+    queue = result.catch(() => {});
+    return result;
   }
 
   async function send<Row extends object>(text: string, values?: unknown[]): Promise<Row[]> {
@@ -87,9 +87,9 @@ export function openSingle({
     const client = await opened;
     try {
       if (!isShared(client)) return (await client.query<Row>(text, values)).rows;
-      return await inTurn(async () => {
+      return await serialize(async () => {
         await client.query(beginText(client, false, limits));
-        // After an error COMMIT rolls back.
+        // COMMIT of a failed transaction rolls back.
         const { rows } = await client.query<Row>(text, values).finally(() => client.query('COMMIT'));
         return rows;
       });
@@ -108,9 +108,11 @@ export function openSingle({
     schema,
     tables: tablesOf(schema),
     query: <Row extends object>(text: string, values?: unknown[]) =>
-      retryLostRaces(ports, () => ports.query(text, () => send<Row>(text, values))),
+      retryConflicts(ports, () => ports.query(text, () => send<Row>(text, values))),
     now: () =>
-      readClock(clock, (sending) => ports.query(clockText, () => sending(() => send<ClockRow>(clockText)))),
+      readClock(clock, (aroundSend) =>
+        ports.query(clockText, () => aroundSend(() => send<ClockRow>(clockText))),
+      ),
     close: async () => {
       isClosed = true;
       const last = current;

@@ -1,9 +1,9 @@
 import type { Queryable } from './database.ts';
 
-/** Rows that a count reads at most. Counting on would cost in proportion to what exists, for a number nobody reads. */
+/** Caps the cost of a count. */
 export const maxCounted = 10_000;
 
-/** A count; `atLeast` says that there are more. */
+/** `atLeast`: the count reached the cap. */
 export interface Count {
   count: number;
   atLeast: boolean;
@@ -27,7 +27,7 @@ export type ConnectionCounts = Record<
   Count
 >;
 
-/** Connections by how they do: exact while there are few, and by the indexes over those that are not well beyond that. */
+/** Exact up to the cap; beyond it, unhealthy ones are counted by partial indexes. */
 export async function countConnections(db: Queryable): Promise<ConnectionCounts> {
   const rows = await db.query<{ health: keyof ConnectionCounts; connections: number }>(
     `SELECT CASE WHEN status <> 'active' THEN status WHEN failing THEN 'failing' ELSE 'ok' END AS health, count(*)::int AS connections
@@ -66,7 +66,7 @@ export async function countConnections(db: Queryable): Promise<ConnectionCounts>
 
 export type QueueCounts = Record<'due' | 'backing_off' | 'blocked' | 'running', Count>;
 
-/** Everybody's jobs that wait or run. */
+/** Of all tenants. */
 export async function countQueue(db: Queryable, now: Date): Promise<QueueCounts> {
   const jobs = `FROM ${db.schema}.sync_jobs WHERE`;
   return {
@@ -89,7 +89,6 @@ export interface TroubleRow {
   example: string;
 }
 
-/** Connections that fail, by provider and kind of failure. */
 export function failingGroups(db: Queryable): Promise<TroubleRow[]> {
   return db.query<TroubleRow>(
     `SELECT provider_slug, failure, count(*)::int AS connections, min(failing_since) AS since, max(id::text)::uuid AS example
@@ -99,7 +98,7 @@ export function failingGroups(db: Queryable): Promise<TroubleRow[]> {
   );
 }
 
-/** Connections that need their user, by provider: their credentials are refused, or they never had one. */
+/** Credential refused, or none yet. */
 export function refusedGroups(db: Queryable): Promise<TroubleRow[]> {
   return db.query<TroubleRow>(
     `SELECT provider_slug, CASE WHEN is_new THEN 'no_credential' ELSE 'unauthorized' END AS failure,
@@ -110,7 +109,7 @@ export function refusedGroups(db: Queryable): Promise<TroubleRow[]> {
   );
 }
 
-/** Connections that no scheduler has placed though their time has come; one that was just made or resumed is not late. */
+/** Recently created or resumed connections do not count. */
 export async function overdueConnections(
   db: Queryable,
   before: Date,
@@ -124,7 +123,6 @@ export async function overdueConnections(
   return { ...capped(row?.connections ?? 0), since: row?.since ?? null };
 }
 
-/** The last error of each of some connections, whether it is being tried again or was given up. */
 export async function lastErrors(db: Queryable, connectionIds: string[]): Promise<Map<string, string>> {
   const rows = await db.query<{ id: string; message: string }>(
     `SELECT c.id, j.error ->> 'message' AS message FROM unnest($1::uuid[]) AS c (id) CROSS JOIN LATERAL (
@@ -135,27 +133,27 @@ export async function lastErrors(db: Queryable, connectionIds: string[]): Promis
   return new Map(rows.map((row) => [row.id, row.message]));
 }
 
-/** Beyond this many connections a sample of them is counted. */
-const sampled = 20_000;
+/** With more connections, a sample is counted. */
+const sampleSize = 20_000;
 
 export interface DueGroup {
   at: Date;
-  /** As metadata has it: JSON text that may be anything. */
+  /** JSON text, unvalidated. */
   interval: string | null;
   connections: number;
 }
 
-/** Active connections by when they come due next and by their interval; `share` is how many of all were looked at. */
+/** By due minute and interval; `share` is the sampled fraction. */
 export async function dueGroups(
   db: Queryable,
   { from, to, isWhole }: { from: Date; to: Date; isWhole: boolean },
 ): Promise<{ groups: DueGroup[]; share: number }> {
   const estimate = isWhole ? await estimatedRows(db, 'connections') : 0;
-  const share = Math.min(1, sampled / Math.max(1, estimate));
+  const share = Math.min(1, sampleSize / Math.max(1, estimate));
   const source =
     share < 1
       ? `${db.schema}.connections c TABLESAMPLE SYSTEM (${100 * share})`
-      : `(SELECT * FROM ${db.tables.connections} c ORDER BY id LIMIT ${sampled}) c`;
+      : `(SELECT * FROM ${db.tables.connections} c ORDER BY id LIMIT ${sampleSize}) c`;
   const groups = await db.query<DueGroup>(
     `SELECT date_bin('1 minute', greatest(due_at, $1), $1) AS at, left((metadata #> '{sync,interval_seconds}')::text, 20) AS interval,
        count(*)::int AS connections
@@ -165,7 +163,6 @@ export async function dueGroups(
   return { groups, share };
 }
 
-/** As Postgres itself last counted them. */
 export async function estimatedRows(db: Queryable, table: string): Promise<number> {
   const [row] = await db.query<{ rows: number }>(
     `SELECT greatest(reltuples, 0)::float8 AS rows FROM pg_class WHERE oid = $1::regclass`,
@@ -182,7 +179,6 @@ export interface TableRow {
   last_vacuum_at: Date | null;
 }
 
-/** The tables of the schema, largest first, as far as Postgres itself keeps count. */
 export function tableSizes(db: Queryable): Promise<TableRow[]> {
   return db.query<TableRow>(
     `SELECT c.relname AS name, pg_total_relation_size(c.oid)::float8 AS bytes, greatest(c.reltuples, 0)::float8 AS rows_estimate,
@@ -200,7 +196,6 @@ export async function databaseBytes(db: Queryable): Promise<number> {
   return row?.bytes ?? 0;
 }
 
-/** Running jobs by the process that runs them. */
 export async function runningByProcess(db: Queryable): Promise<Map<string, number>> {
   const rows = await db.query<{ id: string; running: number }>(
     `SELECT process_id AS id, count(*)::int AS running

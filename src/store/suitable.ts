@@ -2,25 +2,25 @@ import { SynclineError } from '../contract/errors.ts';
 
 type Query = <Row extends object>(text: string, values?: unknown[]) => Promise<Row[]>;
 
-interface Found {
+interface DatabaseTraits {
   encoding: string;
   replication_role: string;
-  /** Whether its `schema_migrations` is the one that `migrate` makes. */
+  /** `schema_migrations` has the expected columns. */
   is_ours: boolean;
-  /** Names in the schema that tables of the engine have. */
+  /** Existing tables with names that Syncline uses. */
   taken: string[];
 }
 
 /**
- * DB-5: refuses a database that the engine cannot work in. Returns whether the schema holds the engine's tables. A schema with other
- * tables of the same names is not the engine's, whether or not another program keeps a `schema_migrations` there, too.
+ * DB-5: throws if the database is unusable; returns whether the tables are Syncline's. Another program's
+ * `schema_migrations` does not make them so.
  */
 export async function requireSuitable(
   query: Query,
   schema: string,
   tableNames: readonly string[],
 ): Promise<boolean> {
-  const [found] = await query<Found>(
+  const [found] = await query<DatabaseTraits>(
     `SELECT current_setting('server_encoding') AS encoding, current_setting('session_replication_role') AS replication_role,
        (SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_attribute a ON a.attrelid = c.oid
         WHERE n.nspname = $1 AND c.relname = 'schema_migrations' AND c.relkind = 'r'
@@ -29,25 +29,25 @@ export async function requireSuitable(
              WHERE n.nspname = $1 AND c.relname = ANY ($2::text[]) ORDER BY 1) AS taken`,
     [schema, tableNames],
   );
-  const { encoding, replication_role, is_ours, taken } = found as Found;
+  const { encoding, replication_role, is_ours, taken } = found as DatabaseTraits;
   if (encoding !== 'UTF8') {
     throw new SynclineError(
       'DATABASE_UNSUITABLE',
-      `The database has the encoding ${encoding}; Syncline needs UTF8.`,
+      `The database encoding is ${encoding}; Syncline requires UTF8.`,
       { hint: "Create one with: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0. Nothing was changed." },
     );
   }
   if (replication_role !== 'origin') {
     throw new SynclineError(
       'DATABASE_UNSUITABLE',
-      `session_replication_role is ${replication_role} for this role or database, which disables the triggers that Syncline relies on.`,
-      { hint: 'ALTER ROLE … RESET session_replication_role, or the same for the database.' },
+      `session_replication_role is ${replication_role} for this role or database, which disables Syncline's triggers.`,
+      { hint: 'Run ALTER ROLE … RESET session_replication_role, or ALTER DATABASE … RESET.' },
     );
   }
   if (!is_ours && taken.length > 0) {
     throw new SynclineError(
       'SCHEMA_FOREIGN',
-      `The schema "${schema}" holds tables of another program that have names of Syncline's: ${taken.join(', ')}.`,
+      `The schema "${schema}" contains another program's tables named like Syncline's: ${taken.join(', ')}.`,
       { hint: 'Set SYNCLINE_DATABASE_SCHEMA to another schema. Nothing was changed.' },
     );
   }

@@ -23,7 +23,7 @@ export async function findTenant(db: Queryable, id: string): Promise<TenantRow |
   return row;
 }
 
-/** Tenants in the order of their ids; with a search those whose name begins with it, whatever its case. */
+/** `search` is a case-insensitive name prefix. */
 export function listTenants(
   db: Queryable,
   { search, after, limit }: { search: string | undefined; after: string | undefined; limit: number },

@@ -2,26 +2,26 @@ import pg from 'pg';
 import { parseStored } from '../values/stored-json.ts';
 
 const { TIMESTAMPTZ, JSON: JSON_TEXT, JSONB } = pg.types.builtins;
-/** The first and the last moment that a Date can be. */
+/** Range of Date. */
 const latestMs = 8.64e15;
-const extremes: Readonly<Record<string, number>> = { '-infinity': -latestMs, infinity: latestMs };
+const infinities: Readonly<Record<string, number>> = { '-infinity': -latestMs, infinity: latestMs };
 
 /**
- * Postgres knows times that JavaScript does not, and JSON that it cannot walk through, and anybody may write them. As Dates those
- * sort and compare like all others; the driver would make them numbers, or Dates that are none, which no code expects.
+ * Other writers may store timestamps outside the range of Date, and JSON nested too deep to traverse.
+ * Timestamps are clamped so that they compare; the driver would return numbers or invalid Dates.
  */
 export const types: pg.CustomTypesConfig = {
   getTypeParser: (oid, format) => {
-    const usual = pg.types.getTypeParser(oid, format) as (text: string) => unknown;
+    const parse = pg.types.getTypeParser(oid, format) as (text: string) => unknown;
     if (oid === JSON_TEXT || oid === JSONB) return parseStored;
-    return oid === TIMESTAMPTZ ? (text: string) => instant(text, usual) : usual;
+    return oid === TIMESTAMPTZ ? (text: string) => parseTimestamp(text, parse) : parse;
   },
 };
 
-function instant(text: string, usual: (text: string) => unknown): Date {
-  const extreme = extremes[text];
-  if (extreme !== undefined) return new Date(extreme);
-  const at = usual(text) as Date;
-  // Postgres goes on for 18,516 years after the last moment of a Date.
+function parseTimestamp(text: string, parse: (text: string) => unknown): Date {
+  const infinityMs = infinities[text];
+  if (infinityMs !== undefined) return new Date(infinityMs);
+  const at = parse(text) as Date;
+  // timestamptz ends 18,516 years after Date.
   return Number.isNaN(at.getTime()) ? new Date(latestMs) : at;
 }

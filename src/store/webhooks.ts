@@ -7,7 +7,6 @@ export interface WebhookRow {
   last_received_at: Date | null;
 }
 
-/** Whether a connection has one, and since when. */
 export async function findWebhook(db: Queryable, connectionId: string): Promise<WebhookRow | undefined> {
   const [row] = await db.query<WebhookRow>(
     `SELECT w.connection_id, w.created_at, w.last_received_at FROM ${db.tables.webhooks} w WHERE w.connection_id = $1`,
@@ -23,7 +22,7 @@ export interface NewWebhook {
   sealed: Buffer;
 }
 
-/** One that is there already gets another secret. */
+/** Replaces the secret of an existing webhook. */
 export async function upsertWebhook(tx: Queryable, now: Date, webhook: NewWebhook): Promise<void> {
   await tx.query(
     `INSERT INTO ${tx.schema}.webhooks (connection_id, tenant_id, key_id, sealed, created_at)
@@ -40,7 +39,7 @@ export async function deleteWebhook(tx: Queryable, connectionId: string): Promis
   return rows.length > 0;
 }
 
-/** What a delivery is judged by: the connection that it is for, and its secret where it has one of its own. */
+/** The secret is null unless the connection has its own. */
 export interface RecipientRow {
   id: string;
   tenant_id: string;
@@ -52,7 +51,7 @@ export interface RecipientRow {
   last_received_at: Date | null;
 }
 
-/** Whoever delivers is no caller: the signature says whether they may, and this is what it is checked with. */
+/** Unscoped: deliveries are authenticated by signature. */
 export function findRecipients(db: Queryable, connectionIds: readonly string[]): Promise<RecipientRow[]> {
   return db.query<RecipientRow>(
     `SELECT c.id, c.tenant_id, c.provider_slug, c.status, c.config, w.key_id, w.sealed, w.last_received_at
@@ -62,12 +61,12 @@ export function findRecipients(db: Queryable, connectionIds: readonly string[]):
   );
 }
 
-/** Notes that something came, unless that was noted since `unlessSince` or another transaction is about to note it. */
+/** Only rows not updated since `olderThan`; skips locked ones. */
 export async function noteReceived(
   db: Queryable,
   now: Date,
   connectionIds: readonly string[],
-  unlessSince: Date,
+  olderThan: Date,
 ): Promise<void> {
   await db.query(
     `UPDATE ${db.schema}.webhooks SET last_received_at = $2
@@ -75,6 +74,6 @@ export async function noteReceived(
        SELECT connection_id FROM ${db.schema}.webhooks
        WHERE connection_id = ANY ($1::uuid[]) AND (last_received_at IS NULL OR last_received_at < $3)
        ORDER BY connection_id FOR NO KEY UPDATE SKIP LOCKED))`,
-    [connectionIds, now, unlessSince],
+    [connectionIds, now, olderThan],
   );
 }

@@ -7,19 +7,19 @@ import type { PoisonJob } from '../pipeline/lost.ts';
 import type { RunEnd } from '../pipeline/run.ts';
 import { briefError } from './log.ts';
 
-/** A year: a job that was scheduled at the beginning of time would spoil every sum. */
+/** An arbitrarily old `scheduled_at` would distort the sum. */
 const maxLagMs = 365 * 86_400_000;
 
-/** EXE-12: what executors do, told as logs and metrics. */
+/** EXE-12: executor logs and metrics. */
 export function executorTelemetry(log: Logger, meter: Meter, explain: (error: unknown) => unknown) {
   const claimed = meter.createCounter('sync_executor_jobs_claimed_total', {
     description: 'Jobs claimed by this process',
   });
   const finished = meter.createCounter('sync_executor_jobs_finished_total', {
-    description: 'Runs whose outcome was stored',
+    description: 'Runs with a stored outcome',
   });
   const duration = meter.createHistogram('sync_executor_job_duration_ms', {
-    description: 'Time from the start of a run until its outcome was stored',
+    description: 'Time from the start of a run to the commit of its outcome',
     advice: {
       explicitBucketBoundaries: [
         5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000, 300_000,
@@ -27,17 +27,17 @@ export function executorTelemetry(log: Logger, meter: Meter, explain: (error: un
     },
   });
   const signalsStored = meter.createCounter('sync_executor_signals_total', {
-    description: 'New signals stored; those that were absorbed are not counted',
+    description: 'New signals stored, without duplicates',
   });
   const backoff = meter.createHistogram('sync_executor_backoff_seconds', {
-    description: 'Pauses before a failed job is tried again',
+    description: 'Backoff before a failed job is retried',
     advice: { explicitBucketBoundaries: [5, 10, 20, 40, 80, 160, 320, 640, 900, 1800, 3600, 21_600, 86_400] },
   });
   const runningNow = meter.createGauge('sync_executor_running_gauge', {
-    description: 'Jobs that this process is running',
+    description: 'Jobs this process is running',
   });
   const startLag = meter.createHistogram('sync_executor_start_lag_ms', {
-    description: 'Time from when a job was due until it started; first tries only',
+    description: 'Time from a job being due to its start, first attempts only',
     advice: {
       explicitBucketBoundaries: [
         5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000, 300_000, 900_000,
@@ -45,7 +45,7 @@ export function executorTelemetry(log: Logger, meter: Meter, explain: (error: un
     },
   });
   const leasesLost = meter.createCounter('sync_executor_leases_lost_total', {
-    description: 'Runs whose lease was lost while they were under way',
+    description: 'Runs that lost their lease',
   });
   let missing = '';
 
@@ -53,18 +53,19 @@ export function executorTelemetry(log: Logger, meter: Meter, explain: (error: un
     jobsClaimed(jobs: ClaimedJob[]): void {
       if (jobs.length === 0) return;
       claimed.add(jobs.length);
-      // When a later try was due is no longer known: the end of its pause is forgotten when it is over.
+      // The due time of a retry is not stored.
       for (const { attempts, wasParked, isSuspect, scheduledAt, startedAt } of jobs)
         if (attempts === 0 && !wasParked && !isSuspect)
           startLag.record(Math.min(maxLagMs, Math.max(0, startedAt.getTime() - scheduledAt.getTime())));
     },
 
-    /** EXE-13. Once per job, because the claim that found it has corrected it. */
+    /** EXE-13: logged once per job, because the claim corrects it. */
     ownersCorrected(jobs: ForeignJob[]): void {
       for (const { id, connectionId, tenantId, providerSlug } of jobs)
         log.warn(
           { job_id: id, connection_id: connectionId, tenant_id: tenantId, provider_slug: providerSlug },
-          `job ${id} had tenant_id ${tenantId} and provider_slug "${providerSlug}", which are not those of its connection; both were set to the connection's. Fix the program that inserts it.`,
+          `job ${id} had tenant_id ${tenantId} and provider_slug "${providerSlug}", unlike its connection; ` +
+            'both were corrected. Fix the program that inserts such jobs.',
         );
     },
 
@@ -72,24 +73,26 @@ export function executorTelemetry(log: Logger, meter: Meter, explain: (error: un
       runningNow.record(count);
     },
 
-    /** A logger for one run. */
-    runLogger: (job: ClaimedJob): Logger => log.child(facts(job)),
+    runLogger: (job: ClaimedJob): Logger => log.child(logFields(job)),
 
-    /** Told before it is stored: what a connector did wrong is true whether or not the store succeeds. */
+    /** Logged before the commit: connector mistakes are reported even if the commit fails. */
     runEnded(
       job: ClaimedJob,
       end: RunEnd,
       { error, warning }: Verdict,
       hide: (text: string) => string,
     ): void {
-      if (warning) log.warn(facts(job), `${which(job)}: ${warning}`);
+      if (warning) log.warn(logFields(job), `${jobLabel(job)}: ${warning}`);
       if ('page' in end && end.page.cleaned > 0)
         log.warn(
-          { ...facts(job), cleaned: end.page.cleaned },
-          `${which(job)}: ${end.page.cleaned} signals held what Postgres cannot store; it was replaced`,
+          { ...logFields(job), cleaned: end.page.cleaned },
+          `${jobLabel(job)}: ${end.page.cleaned} signals contained data that Postgres cannot store; replaced`,
         );
       if (error && 'error' in end)
-        log.debug({ ...facts(job), err: briefError(end.error, hide) }, `${which(job)}: ${error.message}`);
+        log.debug(
+          { ...logFields(job), err: briefError(end.error, hide) },
+          `${jobLabel(job)}: ${error.message}`,
+        );
     },
 
     jobFinished(
@@ -107,51 +110,53 @@ export function executorTelemetry(log: Logger, meter: Meter, explain: (error: un
       if (outcome === 'succeeded') {
         if (log.isLevelEnabled('debug'))
           log.debug(
-            { ...facts(job), outcome, signals, duration_ms: Math.round(durationMs) },
+            { ...logFields(job), outcome, signals, duration_ms: Math.round(durationMs) },
             synced(job, verdict, signals, durationMs),
           );
         return;
       }
       if (isParked) {
-        // A budget that is used up parks thousands of jobs, and each says the same.
+        // Debug level: an exhausted budget parks thousands of jobs.
         log.debug(
-          { ...facts(job), outcome, error: verdict.error, retry_after: verdict.retryAfter },
-          `${which(job)}: ${verdict.error?.message} Parked for ${Math.round(pauseSeconds(verdict))} s.`,
+          { ...logFields(job), outcome, error: verdict.error, retry_after: verdict.retryAfter },
+          `${jobLabel(job)}: ${verdict.error?.message} Parked for ${Math.round(pauseSeconds(verdict))} s.`,
         );
         return;
       }
       const next =
         outcome === 'failed'
           ? 'the job has failed'
-          : `trying again in ${Math.round(pauseSeconds(verdict))} s (failure ${job.attempts + 1})`;
+          : `retrying in ${Math.round(pauseSeconds(verdict))} s (failure ${job.attempts + 1})`;
+      const message = verdict.error?.message.replaceAll(/\s*\n\s*/g, ' ');
+      const needsAuth = verdict.needsAuth ? '; the connection needs new credentials' : '';
       log.warn(
-        { ...facts(job), outcome, error: verdict.error, retry_after: verdict.retryAfter },
-        `${which(job)}: ${verdict.error?.message.replaceAll(/\s*\n\s*/g, ' ')} ${capital(next)}${verdict.needsAuth ? '; the connection needs new credentials' : ''}.`,
+        { ...logFields(job), outcome, error: verdict.error, retry_after: verdict.retryAfter },
+        `${jobLabel(job)}: ${message} ${capitalize(next)}${needsAuth}.`,
       );
     },
 
     runLost(job: ClaimedJob, why: 'lost' | 'cancelled' | 'shutdown'): void {
       if (why === 'lost') leasesLost.add(1);
       const sentence = {
-        lost: 'its lease was lost; nothing of it is stored',
-        cancelled: 'cancelled while it was running; nothing of it is stored',
-        shutdown: 'not finished in time; it goes back into the queue',
+        lost: 'lost its lease; nothing was stored',
+        cancelled: 'cancelled while running; nothing was stored',
+        shutdown: 'not finished within the grace time; requeued',
       }[why];
-      log.warn(facts(job), `${which(job)}: ${sentence}`);
+      log.warn(logFields(job), `${jobLabel(job)}: ${sentence}`);
     },
 
     leaseLost(runs: number): void {
-      log.error({ runs }, `this process lost its lease, and with it ${runs} runs; going on under a new one`);
+      log.error({ runs }, `this process lost its lease and ${runs} runs; continuing under a new lease`);
     },
 
     processReaped(processId: string, requeued: number): void {
       log.warn(
         { process_id: processId, requeued },
-        `put ${requeued} ${requeued === 1 ? 'job' : 'jobs'} of a process that no longer lives back into the queue`,
+        `requeued ${requeued} ${requeued === 1 ? 'job' : 'jobs'} of a dead process`,
       );
     },
 
-    /** EXE-9: jobs whose processes keep dying. */
+    /** EXE-9. */
     jobsPoisoned(jobs: PoisonJob[]): void {
       for (const { jobId, connectionId, tenantId, providerSlug, type, error, retryAfter } of jobs) {
         const details = {
@@ -165,7 +170,7 @@ export function executorTelemetry(log: Logger, meter: Meter, explain: (error: un
         };
         const where = error.deaths.map(({ host, pid }) => `${pid} on ${host}`).join(', ');
         const next = retryAfter
-          ? `It runs alone, not before ${retryAfter.toISOString()}.`
+          ? `It runs without other suspects, not before ${retryAfter.toISOString()}.`
           : 'The job has failed.';
         log[retryAfter ? 'warn' : 'error'](
           details,
@@ -175,33 +180,33 @@ export function executorTelemetry(log: Logger, meter: Meter, explain: (error: un
       }
     },
 
-    /** Said once, and again when it changes. */
+    /** Logged when the list changes. */
     connectorsMissing(providers: string[]): void {
       const now = providers.join(', ');
       if (now !== '' && now !== missing)
         log.warn(
           { providers },
-          `jobs wait for connectors that this process does not have: ${now}. Add them to "connectors", or run them elsewhere.`,
+          `jobs are queued for providers without a connector in this process: ${now}. ` +
+            'Add their connectors to "connectors", or run them in another process.',
         );
       missing = now;
     },
 
     leaseNotReturned(error: unknown): void {
-      log.warn(
-        `the lease could not be given back: ${describeError(explain(error))}; its jobs go back when it ends`,
-      );
+      const reason = describeError(explain(error));
+      log.warn(`the lease could not be released: ${reason}; its jobs are requeued when it expires`);
     },
 
-    executorStopped({ finished: done, putBack }: { finished: number; putBack: number }): void {
+    executorStopped({ finished: done, requeued }: { finished: number; requeued: number }): void {
       log.info(
-        { event: 'executor_stopped', finished: done, put_back: putBack },
-        `executor stopped: ${done} runs finished, ${putBack} jobs put back`,
+        { event: 'executor_stopped', finished: done, put_back: requeued },
+        `executor stopped: ${done} runs finished, ${requeued} jobs requeued`,
       );
     },
   };
 }
 
-function facts(job: ClaimedJob) {
+function logFields(job: ClaimedJob) {
   return {
     job_id: job.id,
     connection_id: job.connectionId,
@@ -212,15 +217,17 @@ function facts(job: ClaimedJob) {
   };
 }
 
-const which = ({ providerSlug, connectionId }: ClaimedJob) => `${providerSlug} …${connectionId.slice(-6)}`;
-const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+const jobLabel = ({ providerSlug, connectionId }: ClaimedJob) => `${providerSlug} …${connectionId.slice(-6)}`;
+const capitalize = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
 function pauseSeconds({ retryAfter, error }: Verdict): number {
   return retryAfter && error ? (retryAfter.getTime() - Date.parse(error.at)) / 1000 : 0;
 }
 
 function synced(job: ClaimedJob, verdict: Verdict, signals: number, durationMs: number): string {
-  const known = verdict.signals.length - signals;
-  const found = `${signals} new ${signals === 1 ? 'signal' : 'signals'}${known > 0 ? ` (${known} known)` : ''}`;
-  return `synced ${which(job)}: ${found}${verdict.followUp ? ', more to come' : ''} (${Math.round(durationMs)} ms)`;
+  const duplicates = verdict.signals.length - signals;
+  const known = duplicates > 0 ? ` (${duplicates} known)` : '';
+  const found = `${signals} new ${signals === 1 ? 'signal' : 'signals'}${known}`;
+  const more = verdict.followUp ? ', more to come' : '';
+  return `synced ${jobLabel(job)}: ${found}${more} (${Math.round(durationMs)} ms)`;
 }

@@ -4,9 +4,9 @@ import { plain } from '../values/terminal-text.ts';
 
 export interface LogOptions {
   level: string;
-  /** Lines for people rather than JSON. */
+  /** Readable lines instead of JSON. */
   readable: boolean;
-  /** Standard output, or standard error where output is a command's answer. */
+  /** `stderr` where stdout is a command's output. */
   to: 'stdout' | 'stderr';
 }
 
@@ -20,7 +20,6 @@ export function createLogger({ level, readable, to }: LogOptions): Logger {
   );
 }
 
-/** Lines for people: the time, the level and the sentence; the fields behind it are for machines. */
 function readableLines(to: LogOptions['to']): DestinationStream {
   return pretty({
     destination: fileDescriptors[to],
@@ -29,17 +28,17 @@ function readableLines(to: LogOptions['to']): DestinationStream {
     translateTime: 'SYS:HH:MM:ss',
     ignore: 'pid,hostname',
     hideObject: true,
-    // Messages of connectors are others' text.
+    // Connector messages may contain terminal escapes.
     messageFormat: (line, key) => plain(String(line[key] ?? '')),
   });
 }
 
-/** What helps to find a cause. Whole error objects can carry rows, or a connection's settings, with them. */
+/** Name, message, code and stack. Whole error objects may contain rows or connection settings. */
 export function briefError(error: unknown, hide = (text: string) => text): unknown {
   try {
     return brief(error, hide);
   } catch {
-    // Anything can be thrown, also what cannot be read.
+    // A thrown value may have throwing getters.
     return 'an error that cannot be read';
   }
 }

@@ -7,12 +7,11 @@ import { listenOn } from '../platform/listen.ts';
 export interface MetricsServer {
   meterProvider: MeterProvider;
   url: string;
-  /** What it serves, for whoever serves it elsewhere too. */
+  /** The text of /metrics, for servers that expose it elsewhere. */
   text(): Promise<string>;
   close(): Promise<void>;
 }
 
-/** Serves what a meter provider of its own collects at /metrics, in the Prometheus text format. */
 export async function startMetricsServer(listen: { host: string; port: number }): Promise<MetricsServer> {
   const exporter = new PrometheusExporter({
     preventServerStart: true,

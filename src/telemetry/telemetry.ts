@@ -7,7 +7,7 @@ import { formatInstant } from '../schedule/instant.ts';
 import { executorTelemetry } from './executor.ts';
 import { briefError } from './log.ts';
 
-/** Where metrics and spans go; the process-wide providers unless given. */
+/** Defaults: the providers registered with OpenTelemetry. */
 export interface TelemetryProviders {
   meterProvider?: MeterProvider | undefined;
   tracerProvider?: TracerProvider | undefined;
@@ -15,7 +15,6 @@ export interface TelemetryProviders {
 
 export type Telemetry = ReturnType<typeof createTelemetry>;
 
-/** What happens in the engine, told as logs, spans and metrics. */
 export function createTelemetry(
   log: Logger,
   { tenantLabel }: Config['metrics'],
@@ -52,7 +51,7 @@ export function createTelemetry(
       );
       jitterSeconds.record(job.jitterSeconds);
       const span = tracer.startSpan('sync_scheduler.place_job');
-      // Nobody watching is the usual case, and a catch-up places hundreds of thousands.
+      // A catch-up places hundreds of thousands of jobs.
       if (span.isRecording() || log.isLevelEnabled('debug')) {
         const details = placedDetails(job, config);
         span.setAttributes(details);
@@ -62,9 +61,12 @@ export function createTelemetry(
     },
 
     invalidMetadata({ id, tenantId, providerSlug, sync }: ScheduledConnection): void {
+      const problems = sync.invalid.map(
+        ({ field, value, expected }) => `${field} is ${value}, expected ${expected}`,
+      );
       log.warn(
         { connection_id: id, tenant_id: tenantId, provider_slug: providerSlug, invalid: sync.invalid },
-        `metadata validation failed: ${sync.invalid.map(({ field, value, expected }) => `${field} is ${value}, expected ${expected}`).join('; ')}; counted as absent`,
+        `metadata validation failed: ${problems.join('; ')}; ignored`,
       );
     },
 
@@ -89,7 +91,7 @@ export function createTelemetry(
       const seconds = (retryMs / 1000).toFixed(1);
       log.error(
         { role, err: briefError(error) },
-        `${role} failed: ${describeError(explain(error))}; trying again in ${seconds} s`,
+        `${role} failed: ${describeError(explain(error))}; retrying in ${seconds} s`,
       );
     },
   };
@@ -119,12 +121,13 @@ function placedSentence({
   baseSeconds,
 }: PlacedJob): string {
   const clock = (ms: number) => formatInstant(ms).slice(11, 19);
-  const which = `${connection.providerSlug} …${connection.id.slice(-6)}`;
-  return `placed ${which} for ${clock(scheduledAtMs)} (every ${baseSeconds} s, jitter ${jitterSeconds} s), next ${clock(nextRunAtMs)} UTC`;
+  const label = `${connection.providerSlug} …${connection.id.slice(-6)}`;
+  const interval = `every ${baseSeconds} s, jitter ${jitterSeconds} s`;
+  return `placed ${label} for ${clock(scheduledAtMs)} (${interval}), next ${clock(nextRunAtMs)} UTC`;
 }
 
 function tickSentence({ scheduled, skippedPending, durationMs }: TickFacts): string {
   const placed = scheduled === 0 ? 'nothing due' : `placed ${scheduled} ${scheduled === 1 ? 'job' : 'jobs'}`;
-  const waiting = skippedPending === 0 ? '' : `, set ${skippedPending} aside until their job ends`;
-  return `tick: ${placed}${waiting} (${Math.round(durationMs)} ms)`;
+  const deferred = skippedPending === 0 ? '' : `, deferred ${skippedPending} until their current job ends`;
+  return `tick: ${placed}${deferred} (${Math.round(durationMs)} ms)`;
 }

@@ -12,9 +12,9 @@ export interface ContextOptions {
   externalId?: string | undefined;
   config?: unknown;
   metadata?: Record<string, unknown> | undefined;
-  /** What opens the provider, in the clear: it is only in memory. */
+  /** Plaintext credential, kept in memory. */
   credential?: Secret | undefined;
-  /** What takes the place of a credential that the provider refuses; without it there is no other. */
+  /** Returns a new credential when the provider rejects the current one. Default: renewal fails. */
   renew?: ((refused: Secret) => Secret | Promise<Secret>) | undefined;
   cursor?: unknown;
   type?: JobType | undefined;
@@ -26,7 +26,7 @@ export interface ContextOptions {
   budgets?: Budgets | undefined;
 }
 
-/** What a connector is called with, without an engine around it. */
+/** The context of a connector run, without an engine. */
 export function memoryContext(options: ContextOptions = {}): SyncContext {
   return {
     connection: {
@@ -70,7 +70,7 @@ function memoryCredential({ credential, renew }: ContextOptions): CredentialHand
     get,
     renew: async (refused) => {
       if (!secret || !renew) throw new UnauthorizedError('The provider refuses the credential.');
-      // Somebody else was quicker: what there is now is another one already.
+      // If generations differ, a concurrent caller has already renewed it.
       if (refused.generation === generation) {
         secret = await renew(secret);
         generation++;

@@ -1,6 +1,5 @@
 import type { MemorySignal } from './memory.ts';
 
-/** How often each signal is there, by what it says. */
 export function countOf(signals: readonly MemorySignal[]): Map<string, number> {
   const counts = new Map<string, number>();
   for (const { kind, payload } of signals) {
@@ -15,17 +14,16 @@ export interface Difference {
   doubled: string[];
 }
 
-export function differenceOf(wanted: Map<string, number>, found: Map<string, number>): Difference {
+export function differenceOf(expected: Map<string, number>, found: Map<string, number>): Difference {
   const missing = (from: Map<string, number>, to: Map<string, number>) =>
     [...from].filter(([shown, n]) => (to.get(shown) ?? 0) < n).map(([shown]) => shown);
-  return { lost: missing(wanted, found), doubled: missing(found, wanted) };
+  return { lost: missing(expected, found), doubled: missing(found, expected) };
 }
 
-/** In words; nothing where there is no difference. */
-export function sayDifference({ lost, doubled }: Difference): string | undefined {
+export function formatDifference({ lost, doubled }: Difference): string | undefined {
   const parts = [
     lost.length > 0 && `${signals(lost.length)} lost, such as ${sample(lost)}`,
-    doubled.length > 0 && `${signals(doubled.length)} doubled or unexpected, such as ${sample(doubled)}`,
+    doubled.length > 0 && `${signals(doubled.length)} duplicated or unexpected, such as ${sample(doubled)}`,
   ].filter(Boolean);
   return parts.length === 0 ? undefined : parts.join('; ');
 }
@@ -35,5 +33,5 @@ const signals = (n: number) => `${n} ${n === 1 ? 'signal' : 'signals'}`;
 const sample = (shown: string[]) =>
   shown
     .slice(0, 3)
-    .map((one) => (one.length > 200 ? `${one.slice(0, 200)}…` : one))
+    .map((text) => (text.length > 200 ? `${text.slice(0, 200)}…` : text))
     .join(', ');

@@ -1,64 +1,62 @@
 export interface CrashReport {
-  /** Requests and pages of an undisturbed sync. No requests: the connector does not use `context.fetch`. */
+  /** Requests and pages of the baseline sync. 0 requests: the connector does not use `context.fetch`. */
   requests: number;
   pages: number;
-  /** How often it was stopped: before and after every request, and before storing every page. */
+  /** Crashes: before and after every request, and before every page is stored. */
   crashes: number;
   signals: number;
-  /** Wrong answers that were given. */
+  /** Faulty responses injected. */
   faults: number;
-  /** Rounds that were stopped a second time. */
+  /** Rounds with a second crash. */
   secondCrashes: number;
-  /** Rounds that ended before they came to where they were to be disturbed. */
+  /** Rounds that ended before their crash or fault. */
   unreached: number;
-  /** Rounds that were left out because there would be too many. */
+  /** Rounds skipped because of `maxRounds`. */
   left: number;
   seed: number;
-  /** What was lost or doubled, and where; always empty unless `keepGoing` is given, because the first is thrown. */
+  /** Lost or duplicated signals. Empty unless `keepGoing` is set, because the first problem throws. */
   problems: CrashProblem[];
 }
 
 export interface CrashProblem {
-  /** The name of the round, for `only`. */
+  /** Round name, for `only`. */
   round: string;
   problem: string;
   seed: number;
 }
 
-/** What went wrong, where, and how to see it again. */
 export function formatProblem({ round, problem, seed }: CrashProblem): string {
-  return `${capital(round)}: ${problem}. To see it again: only: '${round}', seed: ${seed}.`.replace(
+  return `${capitalize(round)}: ${problem}. To reproduce: only: '${round}', seed: ${seed}.`.replace(
     '?.',
     '?',
   );
 }
 
-/** For a terminal. */
 export function formatCrashReport(report: CrashReport): string {
   const { requests, pages, signals, crashes, faults, secondCrashes, unreached, left, seed } = report;
   const lines = [
-    `An undisturbed sync: ${many(signals, 'signal')}, ${many(pages, 'page')}, ${many(requests, 'request')}.`,
+    `Baseline sync: ${plural(signals, 'signal')}, ${plural(pages, 'page')}, ${plural(requests, 'request')}.`,
     ...(requests === 0
-      ? [
-          'The connector does not use context.fetch: it was stopped between pages only, and given no wrong answers.',
-        ]
+      ? ['The connector does not use context.fetch: it was stopped only between pages, without faults.']
       : []),
-    `Disturbed: ${many(crashes, 'crash', 'crashes')}, ${many(faults, 'wrong answer')}, ${many(secondCrashes, 'second crash', 'second crashes')}; seed ${seed}.`,
+    `Injected: ${plural(crashes, 'crash', 'crashes')}, ${plural(faults, 'fault')}, ` +
+      `${plural(secondCrashes, 'second crash', 'second crashes')}; seed ${seed}.`,
     ...(unreached > 0
       ? [
-          `${many(unreached, 'round')} ended before the place where they were to be disturbed: the provider does not answer each round the same.`,
+          `${plural(unreached, 'round')} ended before their crash or fault: ` +
+            'the provider does not respond the same in each round.',
         ]
       : []),
-    ...(left > 0 ? [`${many(left, 'round')} were left out: raise maxRounds to play them.`] : []),
+    ...(left > 0 ? [`${plural(left, 'round')} were skipped: raise maxRounds to run them.`] : []),
   ];
   const verdict =
     report.problems.length === 0
-      ? ['Nothing was lost, nothing was doubled.']
-      : report.problems.map((one) => `✗ ${formatProblem(one)}`);
+      ? ['No signals lost, none duplicated.']
+      : report.problems.map((problem) => `✗ ${formatProblem(problem)}`);
   return [...lines, ...verdict].join('\n');
 }
 
-const many = (n: number, one: string, more = `${one}s`) =>
-  `${n.toLocaleString('en')} ${n === 1 ? one : more}`;
+const plural = (n: number, singular: string, pluralForm = `${singular}s`) =>
+  `${n.toLocaleString('en')} ${n === 1 ? singular : pluralForm}`;
 
-const capital = (text: string) => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
+const capitalize = (text: string) => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;

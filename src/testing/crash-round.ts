@@ -3,19 +3,18 @@ import { systemPorts } from '../platform/ports.ts';
 import { type FaultKind, faulty, mayEndRun } from './faults.ts';
 import { connectInMemory, type MemoryConnection, type MemoryOptions, type MemoryRun } from './memory.ts';
 
-/** Where a process dies: counted from the start, or from the crash before. */
+/** A crash point, counted from the start or from the previous crash. */
 export interface Stop {
   at: 'before request' | 'after request' | 'before storing page';
   n: number;
 }
 
-/** What happens to one sync. */
 export interface Plan {
   stops: readonly Stop[];
   fault?: { kind: FaultKind; request: number };
 }
 
-/** Called anew whenever a process would have started: what the connector kept in memory is gone with the old one. */
+/** Called for each simulated process, which starts without the memory of the previous one. */
 export type ConnectorSource = () => Connector | Promise<Connector>;
 
 export interface RoundOptions extends MemoryOptions {
@@ -27,59 +26,59 @@ export interface Round {
   connection: MemoryConnection;
   requests: number;
   pages: number;
-  /** Stops and faults of the plan that were come to. */
-  struck: number;
-  /** What went wrong on the way, other than signals. */
+  /** Planned crashes and faults that occurred. */
+  hits: number;
+  /** A problem other than missing or duplicate signals. */
   problem: string | undefined;
-  /** Goes on with the same connection, undisturbed: the next sync. */
+  /** Runs the next sync of the same connection, without faults. */
   again(): Promise<string | undefined>;
 }
 
-/** A walk that has not ended after so many runs is taken for one that never ends. */
+/** Longer walks count as endless. */
 const maxRuns = 10_000;
-/** One fault is injected; a sync that fails more often than this has not recovered from it. */
+/** One fault is injected; more failures mean that the sync does not recover. */
 const maxFailures = 10;
 
-/** One sync from the beginning to its end, disturbed as planned and continued as the engine would. */
+/** Runs one sync with the planned crashes and faults, resumed as the engine would. */
 export async function playRound(make: ConnectorSource, options: RoundOptions, plan: Plan): Promise<Round> {
   await options.reset?.();
   const send = options.fetch ?? systemPorts.fetch;
   const stops = [...plan.stops];
   const { fault } = plan;
   let connector = await make();
-  let [requests, pages, struck] = [0, 0, 0];
+  let [requests, pages, hits] = [0, 0, 0];
   let sinceStop = { requests: 0, pages: 0 };
-  let dies = new AbortController();
+  let lifetime = new AbortController();
 
-  const isNext = (at: Stop['at'], n: number) => stops[0]?.at === at && stops[0].n === n;
-  const die = () => {
-    struck++;
+  const isNextStop = (at: Stop['at'], n: number) => stops[0]?.at === at && stops[0].n === n;
+  const crash = () => {
+    hits++;
     stops.shift();
     sinceStop = { requests: 0, pages: 0 };
-    dies.abort(new Error('The process died.'));
+    lifetime.abort(new Error('The process died.'));
   };
-  const connection = connectInMemory(shell(connector), options);
+  const connection = connectInMemory(wrap(connector), options);
 
-  /** The connection outlives processes; its connector does not. */
-  function shell(first: Connector): Connector {
-    const sync: Connector['sync'] = (context) => connector.sync({ ...context, fetch: fetchOf(dies) });
+  /** The connection survives a crash; the connector does not. */
+  function wrap(first: Connector): Connector {
+    const sync: Connector['sync'] = (context) => connector.sync({ ...context, fetch: fetchOf(lifetime) });
     return Object.assign(Object.create(first) as Connector, { sync });
   }
 
-  /** What the connector asks the provider with, in one life of its process. */
-  function fetchOf(life: AbortController): typeof fetch {
+  /** The connector's fetch during one process lifetime. */
+  function fetchOf(processLifetime: AbortController): typeof fetch {
     const stopAt = (at: Stop['at'], n: number) => {
-      if (!life.signal.aborted && isNext(at, n)) die();
-      // A connector may go on although its process is dead; nothing of that may reach the provider, or come back.
-      if (life.signal.aborted) throw life.signal.reason;
+      if (!processLifetime.signal.aborted && isNextStop(at, n)) crash();
+      // After a crash, connector code may still run; block its requests and responses.
+      if (processLifetime.signal.aborted) throw processLifetime.signal.reason;
     };
     return async (...request) => {
-      if (life.signal.aborted) throw life.signal.reason;
+      if (processLifetime.signal.aborted) throw processLifetime.signal.reason;
       const ofRound = ++requests;
       const n = ++sinceStop.requests;
       stopAt('before request', n);
       const kind = fault?.request === ofRound ? fault.kind : undefined;
-      if (kind) struck++;
+      if (kind) hits++;
       const response = kind ? await faulty(kind, () => send(...request)) : await send(...request);
       await options.meanwhile?.(ofRound);
       stopAt('after request', n);
@@ -90,12 +89,12 @@ export async function playRound(make: ConnectorSource, options: RoundOptions, pl
   async function walk(): Promise<string | undefined> {
     let failures = 0;
     for (let left = maxRuns; left > 0; left--) {
-      dies = new AbortController();
-      const isLostPage = isNext('before storing page', sinceStop.pages + 1);
-      const ended = await connection.run({ abortSignal: dies.signal, lost: isLostPage });
-      if (isLostPage) die();
-      // The engine puts the job back, nothing of the run is there, and another process takes it.
-      if (dies.signal.aborted) {
+      lifetime = new AbortController();
+      const isLostPage = isNextStop('before storing page', sinceStop.pages + 1);
+      const ended = await connection.run({ abortSignal: lifetime.signal, lost: isLostPage });
+      if (isLostPage) crash();
+      // The engine requeues the job with nothing stored, and another process claims it.
+      if (lifetime.signal.aborted) {
         connector = await make();
         continue;
       }
@@ -112,16 +111,17 @@ export async function playRound(make: ConnectorSource, options: RoundOptions, pl
   }
 
   let problem = await walk();
-  // What such an answer ended may be one list of several: the run ends well, and that list is read again at its next interval.
+  // The fault may have failed one stream of several: the run succeeds, and that stream is read at the next
+  // interval.
   if (problem === undefined && fault && mayEndRun.has(fault.kind)) problem = await walk();
-  return { connection, requests, pages, struck, problem, again: walk };
+  return { connection, requests, pages, hits, problem, again: walk };
 }
 
-/** What is wrong with a run that failed; nothing where it may, and the sync goes on. */
+/** Undefined if the failure is expected and the sync continues. */
 function failureOf({ outcome, error, hasMore }: MemoryRun, { fault }: Plan, failures: number) {
-  const said = `${error?.kind}: ${error?.message}`;
-  if (failures > maxFailures) return `the sync did not recover within ${maxFailures} failures (${said})`;
+  const reason = `${error?.kind}: ${error?.message}`;
+  if (failures > maxFailures) return `the sync did not recover within ${maxFailures} failures (${reason})`;
   if (outcome === 'requeued' || hasMore) return undefined;
   if (fault && mayEndRun.has(fault.kind)) return undefined;
-  return `the sync failed, and would not be tried again before its next interval (${said})`;
+  return `the sync failed and is not retried before its next interval (${reason})`;
 }

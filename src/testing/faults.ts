@@ -1,4 +1,4 @@
-/** What a provider, or the network before it, may answer instead. */
+/** Faults of a provider or the network. */
 export const faultKinds = [
   'answered with 500',
   'answered with 429',
@@ -9,10 +9,10 @@ export const faultKinds = [
 ] as const;
 export type FaultKind = (typeof faultKinds)[number];
 
-/** Faults after which a run may end for good: the others pass by themselves, and the engine must be told so. */
+/** Faults that may fail a run permanently; the connector must report all others as transient. */
 export const mayEndRun: ReadonlySet<FaultKind> = new Set(['answered with 401', 'answered with 410']);
 
-/** Answers a request as the fault wants it. What is lost on the way back has been sent; what is refused has not. */
+/** Injects a fault. Lost responses still reach the provider; rejected requests do not. */
 export async function faulty(kind: FaultKind, send: () => Promise<Response>): Promise<Response> {
   switch (kind) {
     case 'answered with 500':
@@ -37,18 +37,18 @@ const refusal = (status: number, message: string, headers: Record<string, string
     headers: { 'content-type': 'application/json', ...headers },
   });
 
-/** As the platform's fetch says it. */
+/** As Node's fetch throws it. */
 function connectionReset(): TypeError {
   const cause = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
   return new TypeError('fetch failed', { cause });
 }
 
 async function halfOf(response: Response): Promise<Response> {
-  const whole = new Uint8Array(await response.arrayBuffer());
-  // There is nothing that could be cut off: the connection ends before the answer does.
-  if (whole.length === 0) throw connectionReset();
+  const bytes = new Uint8Array(await response.arrayBuffer());
+  // An empty body cannot be truncated: reset the connection instead.
+  if (bytes.length === 0) throw connectionReset();
   const half = new ReadableStream<Uint8Array>({
-    start: (controller) => controller.enqueue(whole.slice(0, Math.floor(whole.length / 2))),
+    start: (controller) => controller.enqueue(bytes.slice(0, Math.floor(bytes.length / 2))),
     pull: (controller) => controller.error(new TypeError('terminated')),
   });
   return new Response(half, { status: response.status, headers: [...response.headers] });

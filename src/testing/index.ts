@@ -1,4 +1,4 @@
-/** `syncline/testing`: what a connector is tested with. */
+/** Entry point of `syncline/testing`. */
 export { type ContextOptions, memoryContext } from './context.ts';
 export { type CrashProgress, type CrashTestOptions, crashTest } from './crash.ts';
 export { type CrashProblem, type CrashReport, formatCrashReport } from './crash-report.ts';

@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import type { Connector, JobType, Signal } from '../contract/connector.ts';
 import type { ClaimedJob } from '../pipeline/claim.ts';
 import { judge, type Verdict } from '../pipeline/judge.ts';
-import { run, secrecyOf } from '../pipeline/run.ts';
+import { redactorFor, run } from '../pipeline/run.ts';
 import { systemPorts } from '../platform/ports.ts';
 import { syncOf } from '../schedule/sync-metadata.ts';
 import { type ContextOptions, memoryContext } from './context.ts';
@@ -22,57 +22,55 @@ export interface MemoryOptions
     | 'fetch'
     | 'budgets'
   > {
-  /** Aborts the run under way, as a lost lease does. */
+  /** Aborts the current run, as a lost lease does. */
   abortSignal?: AbortSignal | undefined;
-  /** The time of day, in milliseconds since 1970. */
+  /** Current time in milliseconds since 1970. */
   now?: (() => number) | undefined;
 }
 
-/** How one run ended. */
 export interface MemoryRun {
-  /** The job that was run; it keeps its id while it is tried again. */
+  /** The job; retries keep its id. */
   job: { id: string; type: JobType; attempts: number };
   outcome: Verdict['outcome'];
-  /** Signals that were new. */
   stored: number;
-  /** Signals that were there already, by their dedupe keys. */
+  /** Signals deduplicated by key. */
   absorbed: number;
   error: Verdict['error'];
-  /** The job is not tried before this time. */
+  /** Earliest time of the retry. */
   retryAfter: Date | undefined;
   warning: string | undefined;
-  /** Whether a job follows. */
+  /** Whether a follow-up job is queued. */
   hasMore: boolean;
-  /** The job that follows, and the time before which it is not run where it has to wait. */
+  /** The next job, and its earliest time if delayed. */
   next: { type: JobType; notBefore: Date | undefined } | undefined;
 }
 
-/** A signal as it would be read from the database. */
+/** A signal as stored. */
 export interface MemorySignal extends Omit<Signal, 'occurredAt' | 'dedupeKey'> {
   occurredAt: string;
   dedupeKey: string | null;
 }
 
-/** A connection that lives in memory: the engine's own rules, without a database. */
+/** A connection in memory: the engine's rules without a database. */
 export interface MemoryConnection {
   readonly signals: readonly MemorySignal[];
   readonly cursor: unknown;
   readonly status: 'active' | 'needs_auth';
-  /** Whether a job waits: one that follows, or one that is tried again. */
+  /** Whether a follow-up or retry is queued. */
   readonly isWaiting: boolean;
   /**
-   * Runs the job that waits, or one of this type where none does. Nothing is waited for: a job that backs off runs now, and
-   * a connection that needs its user counts as resumed.
+   * Runs the queued job, or a new one of this type. Ignores delays: a job in backoff runs immediately, and a
+   * `needs_auth` connection is resumed.
    */
   run(options?: RunChoice): Promise<MemoryRun>;
-  /** Runs jobs until nothing follows; the runs in order. It ends with the first that fails. */
+  /** Runs jobs until no follow-up is queued or one fails; returns the runs in order. */
   sync(options?: { type?: JobType; maxRuns?: number }): Promise<MemoryRun[]>;
 }
 
 export interface RunChoice {
   type?: JobType;
   abortSignal?: AbortSignal;
-  /** The process dies before anything of the run is stored: the job goes back as it was, and no failure is counted. */
+  /** Simulates a crash before the commit: the job is requeued unchanged, without counting a failure. */
   lost?: boolean;
 }
 
@@ -84,9 +82,9 @@ interface WaitingJob {
   scheduledAt: Date;
 }
 
-/** The engine's own defaults, without its randomness. */
+/** The engine's defaults, without jitter. */
 const policy = { baseSeconds: 5, maxSeconds: 900, jitterFactor: 0 };
-/** Longer than any walk of a test; one that does not end must not run for ever. */
+/** Bounds endless walks. */
 const defaultRuns = 10_000;
 
 export function connectInMemory(connector: Connector, options: MemoryOptions = {}): MemoryConnection {
@@ -100,7 +98,7 @@ export function connectInMemory(connector: Connector, options: MemoryOptions = {
   let waiting: WaitingJob | undefined;
   const { credentials, budgets, fetch } = memoryContext(options);
 
-  const jobOf = (type: JobType, own?: unknown): WaitingJob => ({
+  const createJob = (type: JobType, own?: unknown): WaitingJob => ({
     id: randomUUID(),
     type,
     cursor: own,
@@ -109,11 +107,11 @@ export function connectInMemory(connector: Connector, options: MemoryOptions = {
   });
 
   async function runJob(type: JobType, abortSignal: AbortSignal, lost: boolean): Promise<MemoryRun> {
-    const current = waiting ?? jobOf(type);
+    const current = waiting ?? createJob(type);
     waiting = undefined;
     status = 'active';
-    const job = claimed(current);
-    const secrecy = secrecyOf(job, connector);
+    const job = claimedJob(current);
+    const secrecy = redactorFor(job, connector);
     const end = await run(job, connector, {
       abortSignal,
       log: () => options.log ?? pino({ level: 'silent' }),
@@ -121,13 +119,13 @@ export function connectInMemory(connector: Connector, options: MemoryOptions = {
       secrecy,
     });
     const verdict = judge(job, end, { policy, nowMs: now(), random: 0, hide: secrecy.hide });
-    // An aborted run has lost its job, as has one whose process died.
+    // Aborted and crashed runs have lost their job.
     if (!lost && !abortSignal.aborted) return store(current, verdict);
     waiting = current;
     return { ...reportOf(current, verdict), stored: 0, absorbed: 0 };
   }
 
-  function claimed({ id, type, cursor: own, attempts, scheduledAt }: WaitingJob): ClaimedJob {
+  function claimedJob({ id, type, cursor: own, attempts, scheduledAt }: WaitingJob): ClaimedJob {
     const sync = { ...syncOf(options.metadata ?? {}), ...(cursor !== undefined && { cursor }) };
     return {
       id,
@@ -153,7 +151,6 @@ export function connectInMemory(connector: Connector, options: MemoryOptions = {
     };
   }
 
-  /** What `commit` does, in memory: all of it, or nothing. */
   function store(current: WaitingJob, verdict: Verdict): MemoryRun {
     const fresh = verdict.signals.filter(
       ({ dedupeKey }) => dedupeKey === null || (!keys.has(dedupeKey) && keys.add(dedupeKey)),
@@ -164,7 +161,7 @@ export function connectInMemory(connector: Connector, options: MemoryOptions = {
     if (verdict.needsAuth) status = 'needs_auth';
     const { followUp } = verdict;
     if (verdict.outcome === 'requeued') waiting = { ...current, attempts: current.attempts + 1 };
-    else if (followUp) waiting = jobOf(followUp.type, parsed(followUp.cursor));
+    else if (followUp) waiting = createJob(followUp.type, parseColumn(followUp.cursor));
     return {
       ...reportOf(current, verdict),
       stored: fresh.length,
@@ -173,7 +170,7 @@ export function connectInMemory(connector: Connector, options: MemoryOptions = {
   }
 
   const never = new AbortController().signal;
-  const start = ({
+  const runNext = ({
     type = 'incremental',
     abortSignal = options.abortSignal ?? never,
     lost = false,
@@ -189,11 +186,11 @@ export function connectInMemory(connector: Connector, options: MemoryOptions = {
     get isWaiting() {
       return waiting !== undefined;
     },
-    run: start,
+    run: runNext,
     async sync({ type = 'incremental', maxRuns = defaultRuns } = {}) {
       const runs: MemoryRun[] = [];
       for (let left = maxRuns; left > 0; left--) {
-        const ended = await start({ type });
+        const ended = await runNext({ type });
         runs.push(ended);
         if (ended.outcome !== 'succeeded' || !ended.hasMore) return runs;
       }
@@ -202,8 +199,7 @@ export function connectInMemory(connector: Connector, options: MemoryOptions = {
   };
 }
 
-/** As a column of the database gives it: one that holds null holds nothing. */
-const parsed = (json: string | null): unknown => (json === null ? undefined : JSON.parse(json));
+const parseColumn = (json: string | null): unknown => (json === null ? undefined : JSON.parse(json));
 
 function reportOf(
   { id, type, attempts }: WaitingJob,

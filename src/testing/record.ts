@@ -1,29 +1,29 @@
 import { appendFileSync, writeFileSync } from 'node:fs';
 import { describeError, SynclineError } from '../contract/errors.ts';
 import { systemPorts } from '../platform/ports.ts';
-import { createHider, recordedRequest } from './hide.ts';
-import { askedRequest, type Exchange } from './traffic.ts';
+import { createRedactor, recordedRequest } from './redact.ts';
+import { captureRequest, type Exchange } from './traffic.ts';
 
 export interface RecordOptions {
-  /** What really asks the provider; the engine's own unless given. */
+  /** Sends the requests. Default: the engine's fetch. */
   fetch?: typeof fetch | undefined;
-  /** Values that must not be in the file, whatever they are called where they occur. */
+  /** Values to redact, in addition to known secret fields. */
   secrets?: readonly string[] | undefined;
 }
 
-/** A recording is looked through by people and kept with the tests; nobody wants more than this in a repository. */
+/** Recordings are reviewed and committed with the tests. */
 const maxBytes = 50 * 1024 * 1024;
 
-/** Headers that no longer fit a body that was decoded and read to its end. */
-const ofTransport = new Set(['content-encoding', 'content-length', 'transfer-encoding', 'connection']);
+/** Invalid after the body was decoded. */
+const transportHeaders = new Set(['content-encoding', 'content-length', 'transfer-encoding', 'connection']);
 
 /**
- * A fetch that writes everything that goes through it to a new file, one line of JSON for each exchange, secrets hidden.
- * Look through the file before you commit it: what is a secret only by its meaning cannot be known here.
+ * A fetch that records exchanges to a new file, secrets redacted. Review it before committing: secrets
+ * without a telling name are not detected.
  */
 export function recordTraffic(file: string, options: RecordOptions = {}): typeof fetch {
   const send = options.fetch ?? systemPorts.fetch;
-  const hider = createHider(options.secrets ?? []);
+  const redactor = createRedactor(options.secrets ?? []);
   let bytes = 0;
   writeFileSync(file, '', { mode: 0o600 });
 
@@ -42,27 +42,27 @@ export function recordTraffic(file: string, options: RecordOptions = {}): typeof
   }
 
   return async (...request) => {
-    const asked = await askedRequest(...request);
-    hider.learn(asked);
-    const recorded = recordedRequest(asked, hider);
+    const captured = await captureRequest(...request);
+    redactor.learn(captured);
+    const recorded = recordedRequest(captured, redactor);
     const response = await send(...request).catch((error: unknown) => {
-      write({ request: recorded, error: hider.text(reasonOf(error)) });
+      write({ request: recorded, error: redactor.text(causeText(error)) });
       throw error;
     });
     const body = new Uint8Array(await response.arrayBuffer());
-    const headers = new Headers([...response.headers].filter(([name]) => !ofTransport.has(name)));
+    const headers = new Headers([...response.headers].filter(([name]) => !transportHeaders.has(name)));
     const read = body.length === 0 ? undefined : body;
     write({
       request: recorded,
       response: {
         status: response.status,
-        headers: hider.headers(headers),
-        ...hider.body(read, headers.get('content-type')),
+        headers: redactor.headers(headers),
+        ...redactor.body(read, headers.get('content-type')),
       },
     });
     return new Response(read ?? null, { status: response.status, headers });
   };
 }
 
-const reasonOf = (error: unknown) =>
+const causeText = (error: unknown) =>
   describeError(error instanceof Error && error.cause !== undefined ? error.cause : error);

@@ -1,38 +1,33 @@
 import { readFileSync } from 'node:fs';
 import { distance } from 'fastest-levenshtein';
 import { describeError, PermanentError, SynclineError } from '../contract/errors.ts';
-import { createHider, recordedRequest } from './hide.ts';
+import { createRedactor, recordedRequest } from './redact.ts';
 import {
-  type AskedRequest,
-  askedRequest,
+  type CapturedRequest,
+  captureRequest,
   type Exchange,
   type RecordedRequest,
   responseOf,
 } from './traffic.ts';
 
 export interface ReplayOptions {
-  /** A request that comes more often than it was recorded gets its last answer again; unless given it is refused. */
+  /** Repeat the last response when a request occurs more often than recorded. Default: throw. */
   repeat?: boolean | undefined;
-  /** Values that were hidden by `secrets` of the recording, or what stands for them now. */
+  /** The values of `secrets` in the recording, or their current replacements. */
   secrets?: readonly string[] | undefined;
 }
 
-/** A fetch that answers from a recording, and never asks anybody else. */
+/** A fetch that answers from a recording, without network access. */
 export interface Replay {
   (...request: Parameters<typeof fetch>): Promise<Response>;
-  /** What was recorded and has not been asked for, such as `GET https://…`. */
+  /** Recorded requests not made yet, such as `GET https://…`. */
   unused(): string[];
-  /** Starts from the beginning. */
   reset(): void;
 }
 
-/** How many recorded requests are named beside one that was not recorded. */
 const maxNamed = 3;
 
-/**
- * Requests are matched by method, address and body, without what is secret; what was asked several times is answered in
- * the order of the recording.
- */
+/** Matches requests by method, URL and body, ignoring secrets; repeated requests in recorded order. */
 export function replayTraffic(file: string, { repeat = false, secrets = [] }: ReplayOptions = {}): Replay {
   const exchanges = readExchanges(file).map((exchange) => ({
     exchange,
@@ -41,26 +36,26 @@ export function replayTraffic(file: string, { repeat = false, secrets = [] }: Re
   }));
 
   const replay = async (...request: Parameters<typeof fetch>): Promise<Response> => {
-    const identity = identityOf(hiddenRequest(await askedRequest(...request), secrets));
-    const same = exchanges.filter((one) => one.identity === identity);
-    const match = same.find((one) => !one.isUsed) ?? (repeat ? same.at(-1) : undefined);
+    const identity = identityOf(redactedRequest(await captureRequest(...request), secrets));
+    const same = exchanges.filter((entry) => entry.identity === identity);
+    const match = same.find((entry) => !entry.isUsed) ?? (repeat ? same.at(-1) : undefined);
     if (!match)
-      throw unexpected(
+      throw unmatchedError(
         file,
         identity,
         same.length,
-        exchanges.map((one) => one.identity),
+        exchanges.map((entry) => entry.identity),
       );
     match.isUsed = true;
     const { response, error } = match.exchange;
     if (!response)
-      throw new TypeError('fetch failed', { cause: new Error(error ?? 'no answer was recorded') });
+      throw new TypeError('fetch failed', { cause: new Error(error ?? 'no response was recorded') });
     return responseOf(response);
   };
   return Object.assign(replay, {
-    unused: () => exchanges.filter((one) => !one.isUsed).map(({ identity }) => identity),
+    unused: () => exchanges.filter((entry) => !entry.isUsed).map(({ identity }) => identity),
     reset: () => {
-      for (const one of exchanges) one.isUsed = false;
+      for (const entry of exchanges) entry.isUsed = false;
     },
   });
 }
@@ -80,7 +75,7 @@ function readText(file: string): string {
       'INVALID_ARGUMENT',
       `The recording ${file} cannot be read: ${describeError(error)}.`,
       {
-        hint: 'Make one with recordTraffic, or with `syncline connector run --record`.',
+        hint: 'Create one with recordTraffic, or with `syncline connector run --record`.',
       },
     );
   }
@@ -91,21 +86,19 @@ function exchangeOf(line: string, at: string): Exchange {
     const exchange = JSON.parse(line) as Exchange;
     if (URL.canParse(exchange.request.url) && (exchange.response || exchange.error)) return exchange;
   } catch {
-    // Said below.
+    // Falls through to the error below.
   }
-  throw new SynclineError('INVALID_ARGUMENT', `${at} is no recorded exchange.`, {
+  throw new SynclineError('INVALID_ARGUMENT', `${at} is not a recorded exchange.`, {
     hint: 'Each line is JSON such as {"request":{"method":"GET","url":"https://…","headers":{}},"response":{"status":200,"headers":{},"json":[]}}.',
   });
 }
 
-/** As it would have been recorded. */
-function hiddenRequest(asked: AskedRequest, secrets: readonly string[]): RecordedRequest {
-  const hider = createHider(secrets);
-  hider.learn(asked);
-  return recordedRequest(asked, hider);
+function redactedRequest(request: CapturedRequest, secrets: readonly string[]): RecordedRequest {
+  const redactor = createRedactor(secrets);
+  redactor.learn(request);
+  return recordedRequest(request, redactor);
 }
 
-/** What two requests have in common that are the same, but for their secrets. */
 function identityOf({ method, url, json, text, base64 }: RecordedRequest): string {
   const sorted = new URL(url);
   sorted.searchParams.sort();
@@ -121,18 +114,18 @@ function decoded(url: string): string {
   }
 }
 
-/** Permanent: the recording will not have it the next time either. */
-function unexpected(file: string, asked: string, recorded: number, all: string[]): PermanentError {
+/** Permanent: a retry would not match either. */
+function unmatchedError(file: string, request: string, recorded: number, all: string[]): PermanentError {
   if (recorded > 0)
     return new PermanentError(
-      `${short(asked)} was asked for more often than it is recorded in ${file}, which is ${recorded} times.`,
+      `${truncate(request)} was requested more often than it is recorded in ${file} (${recorded} times).`,
     );
   const nearest = [...new Set(all)]
-    .sort((a, b) => distance(a, asked) - distance(b, asked))
+    .sort((a, b) => distance(a, request) - distance(b, request))
     .slice(0, maxNamed)
-    .map(short);
-  const known = nearest.length === 0 ? 'It is empty.' : `The nearest there: ${nearest.join(' · ')}`;
-  return new PermanentError(`${short(asked)} is not recorded in ${file}. ${known}`);
+    .map(truncate);
+  const hint = nearest.length === 0 ? 'The recording is empty.' : `Nearest matches: ${nearest.join(' · ')}`;
+  return new PermanentError(`${truncate(request)} is not recorded in ${file}. ${hint}`);
 }
 
-const short = (text: string) => (text.length > 300 ? `${text.slice(0, 300)}…` : text);
+const truncate = (text: string) => (text.length > 300 ? `${text.slice(0, 300)}…` : text);

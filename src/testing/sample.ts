@@ -1,4 +1,4 @@
-/** Numbers in [0, 1) that are the same for the same seed, so that what a sample found can be found again. */
+/** Deterministic pseudo-random numbers in [0, 1). */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -9,13 +9,13 @@ export function seededRandom(seed: number): () => number {
   };
 }
 
-/** So many of these, in their order; all where there are no more. */
-export function sampleOf<T>(all: readonly T[], most: number, random: () => number): T[] {
-  if (all.length <= most) return [...all];
-  let wanted = most;
+/** Random sample of up to `max` items, in order. */
+export function sampleOf<T>(all: readonly T[], max: number, random: () => number): T[] {
+  if (all.length <= max) return [...all];
+  let remaining = max;
   return all.filter((_, i) => {
-    const isTaken = random() < wanted / (all.length - i);
-    if (isTaken) wanted--;
+    const isTaken = random() < remaining / (all.length - i);
+    if (isTaken) remaining--;
     return isTaken;
   });
 }

@@ -1,8 +1,7 @@
-/** One request and what came of it, as it is written to a file: one line of JSON each. */
+/** A request and its response, one JSON line in the file. */
 export interface Exchange {
   request: RecordedRequest;
   response?: RecordedResponse;
-  /** Where no answer came: what fetch threw. */
   error?: string;
 }
 
@@ -17,42 +16,41 @@ export interface RecordedResponse extends RecordedBody {
   headers: Record<string, string>;
 }
 
-/** As readable as it can be: JSON as such, else text, else base64. */
+/** JSON if possible, else text, else base64. */
 export interface RecordedBody {
   json?: unknown;
   text?: string;
   base64?: string;
 }
 
-/** A request as fetch was called with it. */
-export interface AskedRequest {
+export interface CapturedRequest {
   method: string;
   url: string;
   headers: Headers;
   body: Uint8Array | undefined;
 }
 
-export async function askedRequest(...[input, init]: Parameters<typeof fetch>): Promise<AskedRequest> {
-  const given = typeof input === 'object' && 'method' in input ? input : undefined;
-  const url = given ? given.url : String(input);
+export async function captureRequest(...[input, init]: Parameters<typeof fetch>): Promise<CapturedRequest> {
+  const inputRequest = typeof input === 'object' && 'method' in input ? input : undefined;
+  const url = inputRequest ? inputRequest.url : String(input);
   const request = new Request(url, {
     method: 'POST',
     body: (init?.body ?? null) as NonNullable<RequestInit['body']> | null,
   });
-  const own = given && init?.body === undefined ? given.clone() : request;
-  const headers = new Headers((init?.headers ?? given?.headers) as RequestInit['headers']);
+  const source = inputRequest && init?.body === undefined ? inputRequest.clone() : request;
+  const headers = new Headers((init?.headers ?? inputRequest?.headers) as RequestInit['headers']);
   const type = request.headers.get('content-type');
   if (type !== null && !headers.has('content-type')) headers.set('content-type', type);
-  const bytes = new Uint8Array(await own.arrayBuffer());
+  const bytes = new Uint8Array(await source.arrayBuffer());
   return {
-    method: (init?.method ?? given?.method ?? 'GET').toUpperCase(),
+    method: (init?.method ?? inputRequest?.method ?? 'GET').toUpperCase(),
     url: new URL(url).href,
     headers,
     body: bytes.length === 0 ? undefined : bytes,
   };
 }
 
-/** Answers without a body, which the platform insists on. */
+/** Statuses for which `Response` rejects a body. */
 const bodiless = new Set([101, 103, 204, 205, 304]);
 
 export function responseOf({ status, headers, ...body }: RecordedResponse): Response {

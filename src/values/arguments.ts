@@ -2,7 +2,7 @@ import { describeError, SynclineError } from '../contract/errors.ts';
 import { suggestion } from './suggest.ts';
 import { findUnstorable } from './unstorable.ts';
 
-/** Checks of what callers pass in. Each error names the argument, its value and what is allowed. */
+/** Argument checks. Each error names the argument, its value and what is allowed. */
 
 export function invalid(message: string, hint?: string): SynclineError {
   return new SynclineError('INVALID_ARGUMENT', message, hint === undefined ? {} : { hint });
@@ -17,34 +17,34 @@ export function requireUuid(name: string, value: unknown): void {
     typeof value !== 'string' ||
     !/^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i.test(value)
   ) {
-    throw invalid(`${name} is ${shown(value)}; it must be a UUID.`);
+    throw invalid(`${name} is ${show(value)}; it must be a UUID.`);
   }
 }
 
 export function requireWhole(name: string, value: unknown, min: number, max: number): void {
   if (!Number.isInteger(value) || (value as number) < min || (value as number) > max)
-    throw invalid(`${name} is ${shown(value)}; it must be a whole number from ${min} to ${max}.`);
+    throw invalid(`${name} is ${show(value)}; it must be a whole number from ${min} to ${max}.`);
 }
 
 export function requireOneOf(name: string, value: unknown, allowed: readonly string[]): void {
   if (typeof value !== 'string' || !allowed.includes(value))
     throw invalid(
-      `${name} is ${shown(value)}; it must be one of ${allowed.join(', ')}.`,
+      `${name} is ${show(value)}; it must be one of ${allowed.join(', ')}.`,
       typeof value === 'string' ? suggestion(value, allowed) : undefined,
     );
 }
 
-export function requireText(name: string, value: unknown, longest: number): void {
-  const isText = typeof value === 'string' && value.trim() !== '' && value.length <= longest;
+export function requireText(name: string, value: unknown, maxLength: number): void {
+  const isText = typeof value === 'string' && value.trim() !== '' && value.length <= maxLength;
   if (!isText || /[\0\p{Surrogate}]/u.test(value))
-    throw invalid(`${name} is ${shown(value)}; it must be text of 1 to ${longest} characters.`);
+    throw invalid(`${name} is ${show(value)}; it must be text of 1 to ${maxLength} characters.`);
 }
 
-function shown(value: unknown): string | undefined {
+function show(value: unknown): string | undefined {
   return (typeof value === 'string' ? JSON.stringify(value) : String(value)).slice(0, 80);
 }
 
-/** What is listed a hundred at a time must not be large: an answer is built in memory. Postgres does not take all of JSON. */
+/** Bounds values that list pages hold in memory, and rejects JSON that Postgres cannot store. */
 export function requireSmall(name: string, value: unknown, maxBytes: number): void {
   const json = jsonOf(name, value);
   if (json === undefined) return;

@@ -1,4 +1,4 @@
-/** An object with named fields: neither an array nor null. */
+/** Neither an array nor null. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,10 +1,9 @@
-/** How deeply JSON is nested. A few levels are usual; thousands exhaust the stack of whoever walks through them. */
+/** Nesting depth of JSON. Thousands of levels overflow the stack of recursive readers. */
 
 const [quote, backslash, openList, closeList, openObject, closeObject] = [34, 92, 91, 93, 123, 125];
 
-/** Whether JSON text has more levels than that. */
-export function isDeeperText(json: string, levels: number): boolean {
-  // Every level takes two characters.
+export function exceedsDepthText(json: string, levels: number): boolean {
+  // Each level takes two characters.
   if (json.length <= 2 * levels) return false;
   let depth = 0;
   let isInText = false;
@@ -21,13 +20,13 @@ export function isDeeperText(json: string, levels: number): boolean {
   return false;
 }
 
-/** The same of a value that came from JSON. */
-export function isDeeper(value: unknown, levels: number): boolean {
+/** The same for a parsed value. */
+export function exceedsDepth(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return false;
-  return levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1));
+  return levels === 0 || Object.values(value).some((inner) => exceedsDepth(inner, levels - 1));
 }
 
-/** The value with a note in place of whatever is nested more deeply. */
+/** Replaces values nested deeper than `levels` by a note. */
 export function cutDeeper(value: unknown, levels: number, note: string): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (levels === 0) return note;

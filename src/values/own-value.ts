@@ -1,4 +1,4 @@
-/** What stands at a place that a check names, or undefined. Own properties only: no input leads to a prototype. */
+/** The value at a path, or undefined. Own properties only, so that input cannot reach a prototype. */
 export function getOwn(value: unknown, path: readonly PropertyKey[]): unknown {
   return path.reduce<unknown>(
     (found, step) =>

@@ -1,13 +1,11 @@
 import type { Credential } from '../contract/credential.ts';
 
-/** Names of fields whose values nobody should read, wherever an author put them. */
 export const secretName = /token|secret|passw|authorization|cookie|credential|api[_-]?key|private[_-]?key/i;
 
 export const isSecretName = (name: string) => secretName.test(name);
 
 const hidden = '[hidden]';
 
-/** As JSON, with what looks like a secret by its name replaced. */
 export function jsonWithoutSecrets(value: unknown): string {
   return (
     JSON.stringify(value, (key, inner: unknown) =>
@@ -16,7 +14,7 @@ export function jsonWithoutSecrets(value: unknown): string {
   );
 }
 
-/** The name of a field that holds what is shown in place of a secret: somebody wrote back what they had read. */
+/** A secret field that holds the placeholder: the caller wrote back what it had read. */
 export function hiddenField(value: unknown): string | undefined {
   let found: string | undefined;
   JSON.stringify(value, (key, inner: unknown) => {
@@ -26,15 +24,14 @@ export function hiddenField(value: unknown): string | undefined {
   return found;
 }
 
-/** Every text in a value, or only those that are called like a secret, or lie within what is. */
+/** Strings in fields with secret names, including nested ones; with `isSecret`, all strings. */
 export function secretTexts(value: unknown, isSecret = false): string[] {
   if (typeof value === 'string') return isSecret ? [value] : [];
   if (typeof value !== 'object' || value === null) return [];
-  if (Array.isArray(value)) return value.flatMap((one) => secretTexts(one, isSecret));
+  if (Array.isArray(value)) return value.flatMap((item) => secretTexts(item, isSecret));
   return Object.entries(value).flatMap(([name, inner]) => secretTexts(inner, isSecret || isSecretName(name)));
 }
 
-/** Every text in a credential that must not be seen anywhere. */
 export function secretsOf(credential: Credential): string[] {
   switch (credential.type) {
     case 'api_key':
@@ -50,14 +47,14 @@ export function secretsOf(credential: Credential): string[] {
   }
 }
 
-/** Shorter ones would be found everywhere, and are no secrets. */
+/** Shorter strings occur in ordinary text. */
 const minSecret = 6;
 
-/** The text without any of the secrets, however they are written in it: as they are, or as JSON, URLs and headers write them. */
+/** Replaces secrets in all their encodings: plain, JSON, URL, base64 and hex. */
 export function withoutSecrets(text: string, secrets: Iterable<string>): string {
   const isLong = (form: string) => form.length >= minSecret;
   const forms = [...secrets].filter(isLong).flatMap(formsOf).filter(isLong);
-  // The longest first: one may be a part of another.
+  // Longest first: one may contain another.
   const ordered = [...new Set(forms)].sort((a, b) => b.length - a.length);
   return ordered.reduce((cleaned, form) => cleaned.replaceAll(form, hidden), text);
 }
@@ -71,29 +68,29 @@ function formsOf(secret: string): string[] {
     encodeURIComponent(wellFormed),
     new URL(`http://host/${secret}`).pathname.slice(1),
     new URLSearchParams({ a: secret }).toString().slice(2),
-    // Padding is left out by some.
+    // Some encoders omit the padding.
     bytes.toString('base64').replace(/=+$/, ''),
     bytes.toString('base64url'),
     bytes.toString('hex'),
   ];
 }
 
-/** What somebody was told in confidence, kept out of what they tell. */
-export interface Secrecy {
+/** Redacts the secrets a run has seen from its errors and logs. */
+export interface SecretRedactor {
   add(secrets: readonly string[]): void;
   hide(text: string): string;
 }
 
-/** `known` is asked when there is something to hide: most runs tell nothing. */
-export function createSecrecy(known: () => readonly (string | undefined)[]): Secrecy {
-  const told = new Set<string>();
+/** `known` is evaluated only on output: most runs log nothing. */
+export function createSecretRedactor(known: () => readonly (string | undefined)[]): SecretRedactor {
+  const seen = new Set<string>();
   return {
     add: (secrets) => {
-      for (const secret of secrets) told.add(secret);
+      for (const secret of secrets) seen.add(secret);
     },
     hide: (text) => {
-      const before = known().filter((secret) => secret !== undefined);
-      return withoutSecrets(text, [...before, ...told]);
+      const configured = known().filter((secret) => secret !== undefined);
+      return withoutSecrets(text, [...configured, ...seen]);
     },
   };
 }

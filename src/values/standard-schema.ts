@@ -1,6 +1,5 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 
-/** Checks a value against a Standard Schema. */
 export async function check(
   schema: StandardSchemaV1,
   value: unknown,
@@ -8,7 +7,7 @@ export async function check(
   const result = await schema['~standard'].validate(value);
   if (!result.issues) return { value: result.value };
   const problems = result.issues.map(({ message: text, path = [] }) => {
-    // It becomes part of a sentence that ends elsewhere.
+    // The caller ends the sentence.
     const message = text.replace(/\.$/, '');
     const where = path.map((part) => (typeof part === 'object' ? part.key : part)).join('.');
     return where ? `${where}: ${message}` : message;

@@ -1,26 +1,26 @@
-import { cutDeeper, isDeeperText } from './nesting.ts';
+import { cutDeeper, exceedsDepthText } from './nesting.ts';
 
-/** Postgres takes ten times as much, and no reader could walk through it. */
+/** Postgres stores deeper JSON, but recursive readers would overflow the stack. */
 const maxDepth = 1000;
 
-/** Stored JSON as a value. What is nested too deeply is replaced by a note. */
+/** Parses stored JSON. Values nested too deeply are replaced by a note. */
 export function parseStored(text: string): unknown {
   const value: unknown = JSON.parse(text);
-  return isDeeperText(text, maxDepth) ? cutDeeper(value, maxDepth, tooDeep) : value;
+  return exceedsDepthText(text, maxDepth) ? cutDeeper(value, maxDepth, tooDeep) : value;
 }
 
 const tooDeep = `(nested deeper than ${maxDepth} levels)`;
 
-/** Stored JSON that goes into a response as it is, without being parsed. Only `jsonParts` can write it. */
+/** Stored JSON that goes into a response without being parsed. Only `jsonParts` can write it. */
 export class JsonText {
   readonly text: string;
 
   constructor(text: string) {
-    this.text = isDeeperText(text, maxDepth) ? JSON.stringify(parseStored(text)) : text;
+    this.text = exceedsDepthText(text, maxDepth) ? JSON.stringify(parseStored(text)) : text;
   }
 }
 
-/** What a view makes of stored JSON: a value for a program, text for a response. */
+/** Converts stored JSON to a value (library) or to text (HTTP response). */
 export type ReadJson = (text: string) => unknown;
 
 export const keepText: ReadJson = (text) => new JsonText(text);

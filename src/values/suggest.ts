@@ -1,22 +1,22 @@
 import { distance } from 'fastest-levenshtein';
 
-/** The known name that was probably meant: mistyped, written in another style, or cut short (a unit left out). */
+/** The known name closest to `name`: a typo, another case style, or a prefix (without the unit). */
 export function nearest(name: string, known: readonly string[]): string | undefined {
-  const plain = (text: string) => text.toLowerCase().replaceAll(/[_-]/g, '');
-  const wanted = plain(name);
-  const cutShort = known.filter((one) => plain(one).startsWith(wanted));
-  if (cutShort.length === 1) return cutShort[0];
+  const normalize = (text: string) => text.toLowerCase().replaceAll(/[_-]/g, '');
+  const normalized = normalize(name);
+  const completions = known.filter((candidate) => normalize(candidate).startsWith(normalized));
+  if (completions.length === 1) return completions[0];
 
-  const farthest = Math.max(2, Math.floor(wanted.length / 4));
+  const maxDistance = Math.max(2, Math.floor(normalized.length / 4));
   const [best] = known
-    .map((one) => ({ one, far: distance(wanted, plain(one)) }))
-    .filter(({ far }) => far <= farthest)
-    .sort((a, b) => a.far - b.far);
-  return best?.one;
+    .map((candidate) => ({ candidate, edits: distance(normalized, normalize(candidate)) }))
+    .filter(({ edits }) => edits <= maxDistance)
+    .sort((a, b) => a.edits - b.edits);
+  return best?.candidate;
 }
 
-/** A sentence that helps on: the name that was probably meant, or all there are. */
+/** A hint: the closest name, or all known names. */
 export function suggestion(name: string, known: readonly string[]): string {
-  const meant = nearest(name, known);
-  return meant ? `Did you mean ${meant}?` : `Known: ${known.join(', ')}.`;
+  const closest = nearest(name, known);
+  return closest ? `Did you mean ${closest}?` : `Known: ${known.join(', ')}.`;
 }

@@ -1,16 +1,16 @@
 const lineBreaks = /[\t\n\v\f\r\u0085\u2028\u2029]+/g;
-/** Control characters, among them what begins an escape sequence, and marks that turn the direction of writing. */
+/** Control characters, including ESC, and bidirectional marks. */
 const controls = /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
 
-/** Text that others wrote, as one line that cannot do anything to a terminal. */
+/** Untrusted text as one line without terminal control characters. */
 export function plain(text: string): string {
-  return escaped(text.replaceAll(lineBreaks, ' '));
+  return escapeControls(text.replaceAll(lineBreaks, ' '));
 }
 
-/** JSON that says the same and cannot do anything to a terminal: JSON itself escapes only the older half of the controls. */
+/** Terminal-safe JSON. JSON itself escapes only the C0 controls. */
 export function plainJson(value: unknown): string {
-  return escaped(JSON.stringify(value));
+  return escapeControls(JSON.stringify(value));
 }
 
-const escaped = (text: string) =>
-  text.replaceAll(controls, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
+const escapeControls = (text: string) =>
+  text.replaceAll(controls, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);

@@ -1,4 +1,4 @@
-/** For JSON. Postgres knows times that no Date can be, such as `infinity`; those count as absent. */
+/** ISO-8601, or null for times that a Date cannot represent, such as `infinity`. */
 export function isoTime(at: Date | undefined): string | null {
   return isTime(at) ? at.toISOString() : null;
 }

@@ -1,31 +1,31 @@
 import { type Batches, createBatches } from '../platform/batches.ts';
 import { createSemaphore, type Semaphore } from '../platform/semaphore.ts';
-import { isPassing, isPermanent } from '../store/database-errors.ts';
+import { isPermanent, isTransient } from '../store/database-errors.ts';
 
-/** What a write leaves undone because another transaction holds the connection. */
+/** The item was not written: another transaction locks its connection. */
 export const held = Symbol('held');
 
-/** Whether connections that another transaction holds are passed over, or waited for. */
+/** For connections that another transaction locks. */
 export type Locking = 'skip' | 'wait';
 
 export interface LockedBatchOptions<Item, Result> {
-  /** One transaction. The result of each item, in their order; with `skip`, `held` where its connection could not be locked. */
+  /** One transaction. Results in item order; with `skip`, `held` if a connection is locked. */
   write: (items: Item[], locking: Locking) => Promise<(Result | typeof held)[]>;
   sizeOf?: (item: Item) => number;
   gate: Semaphore;
-  /** How many transactions may wait for a held connection each. */
+  /** Transactions waiting for a locked connection. */
   maxHeld: number;
   maxWaiting: number;
   refusal: () => Error;
 }
 
-/** Items per transaction: enough that a commit costs little per item, few enough that locks are short. */
+/** Per transaction; amortises the commit and bounds lock time. */
 const maxItems = 200;
 const maxSize = 16 * 1024 * 1024;
 
 /**
- * Writes items of many connections in one transaction at a time. Items of a connection that another transaction holds go into
- * transactions of their own, one per connection at a time, which wait for it; so do those that arrive meanwhile, in order.
+ * One transaction at a time for items of many connections. Items of a locked connection wait, in order, in
+ * separate transactions, one per connection at a time.
  */
 export function createLockedBatches<Item extends { connectionId: string }, Result>(
   options: LockedBatchOptions<Item, Result>,
@@ -38,24 +38,24 @@ export function createLockedBatches<Item extends { connectionId: string }, Resul
     maxWaiting,
     refusal,
     ...(sizeOf && { sizeOf }),
-    isOfOneItem: (error: unknown) => !isPassing(error) && !isPermanent(error),
+    isItemError: (error: unknown) => !isTransient(error) && !isPermanent(error),
   };
   const together = createBatches<Item, Result | typeof held>({
     ...common,
     run: (items) => gate.run(() => write(items, 'skip')),
   });
-  /** By connection; only those that are held. */
+  /** By connection; locked ones only. */
   const alone = new Map<string, Batches<Item, Result | typeof held>>();
 
   function aloneFor(connectionId: string): Batches<Item, Result | typeof held> {
-    const known = alone.get(connectionId);
-    if (known) return known;
-    const made = createBatches<Item, Result | typeof held>({
+    const existing = alone.get(connectionId);
+    if (existing) return existing;
+    const created = createBatches<Item, Result | typeof held>({
       ...common,
       run: (items) => waitingForLocks.run(() => gate.run(() => write(items, 'wait'))),
     });
-    alone.set(connectionId, made);
-    return made;
+    alone.set(connectionId, created);
+    return created;
   }
 
   async function addAlone(item: Item): Promise<Result> {

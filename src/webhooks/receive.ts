@@ -10,7 +10,7 @@ import { createBatches } from '../platform/batches.ts';
 import type { Ports } from '../platform/ports.ts';
 import type { Semaphore } from '../platform/semaphore.ts';
 import type { Database } from '../store/database.ts';
-import { isPassing, isPermanent } from '../store/database-errors.ts';
+import { isPermanent, isTransient } from '../store/database-errors.ts';
 import type { Sealed } from '../store/sealed.ts';
 import { findRecipients, noteReceived, type RecipientRow } from '../store/webhooks.ts';
 import { secretTexts, withoutSecrets } from '../values/redact.ts';
@@ -25,53 +25,51 @@ export interface ReceiverContext {
   log: Logger;
   connectors: ReadonlyMap<string, Connector>;
   vault: Vault;
-  /** What deliveries pass before they use a database connection. */
+  /** Bounds the pool connections that deliveries use. */
   gate: Semaphore;
-  /** How many transactions of deliveries may wait for a connection that another transaction holds; one less than the gate lets in. */
+  /** One less than the gate's size. */
   maxHeld: number;
 }
 
-/** Whether a delivery is the provider's own, and what to answer. */
 type Receipt = { verified: false } | { verified: true; reply?: unknown };
 
 export type Receive = (provider: string, connectionId: string, delivery: Delivery) => Promise<Receipt>;
 
 const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
-/** Looked for where something was asked for that cannot be there, so that it takes as long. */
+/** Looked up for malformed ids, so that they take the same time. */
 const noConnection = '00000000-0000-0000-0000-000000000000';
-const lookMs = 5000;
-/** Deliveries that may wait: more would be answered after their sender's timeout. */
+const queryTimeoutMs = 5000;
+/** More would be answered after their sender's timeout. */
 const maxWaiting = 5000;
-/** Rows per look-up, and per update of `last_received_at`. */
-const maxTogether = 500;
-/** Slack waits for three seconds. */
-const reactionMs = 2000;
-const notedEveryMs = 60_000;
-/** A failure of one delivery repeats with thousands: log it once per minute and provider. */
-const loggedEveryMs = 60_000;
+const maxBatchItems = 500;
+/** Slack times out after three seconds. */
+const reactionTimeoutMs = 2000;
+const noteIntervalMs = 60_000;
+/** Per provider: one failure repeats with thousands of deliveries. */
+const logIntervalMs = 60_000;
 
 const tooMany = () =>
-  new SynclineError('DATABASE_UNREACHABLE', `${maxWaiting} deliveries are waiting already.`, {
-    hint: 'They come in faster than the database takes them.',
+  new SynclineError('DATABASE_UNREACHABLE', `The queue of ${maxWaiting} webhook deliveries is full.`, {
+    hint: 'Deliveries arrive faster than the database stores them.',
   });
 
-/** Nothing is wrong with the delivery: the provider has to send it again once the key is back. */
+/** A server error, so that the provider retries. */
 const unreadableSecret = () =>
   new SynclineError('CONFIG_INVALID', 'The secret of this webhook cannot be decrypted.', {
     hint: 'Add its key to SYNCLINE_CREDENTIALS_KEYS, or create the webhook again.',
   });
 
 /**
- * Takes what providers send. Whatever is wrong with who sends it, to whom and how it is signed comes to the same, and by the
- * same steps: one look-up, one decryption, one check against a secret, if need be one that nobody knows.
+ * Every rejection costs one lookup, one decryption and one HMAC (against a decoy), so timing does not reveal
+ * the cause.
  */
 export function createReceiver(context: ReceiverContext): Receive {
   const { db, ports, log, connectors, vault } = context;
-  const line = { maxWaiting, refusal: tooMany };
-  const recipients = createBatches({ ...line, maxItems: maxTogether, run: findAll });
-  const notes = createBatches({ ...line, maxItems: maxTogether, run: noteAll });
+  const limits = { maxWaiting, refusal: tooMany };
+  const recipients = createBatches({ ...limits, maxItems: maxBatchItems, run: findAll });
+  const notes = createBatches({ ...limits, maxItems: maxBatchItems, run: noteAll });
   const take = createLockedBatches<Taken, undefined>({
-    ...line,
+    ...limits,
     gate: context.gate,
     maxHeld: context.maxHeld,
     write: (taken, locking) => takeAll({ db, ports }, taken, locking),
@@ -87,10 +85,9 @@ export function createReceiver(context: ReceiverContext): Receive {
     try {
       return await receive(provider, connectionId, delivery);
     } catch (error) {
-      if (error instanceof SynclineError || !isPassing(error)) throw error;
-      throw new SynclineError('DATABASE_UNREACHABLE', `A delivery was not taken: ${describeError(error)}`, {
-        cause: error,
-      });
+      if (error instanceof SynclineError || !isTransient(error)) throw error;
+      const message = `The webhook delivery could not be stored: ${describeError(error)}`;
+      throw new SynclineError('DATABASE_UNREACHABLE', message, { cause: error });
     }
   };
 
@@ -109,12 +106,11 @@ export function createReceiver(context: ReceiverContext): Receive {
   }
 
   async function findAll(ids: string[]): Promise<(RecipientRow | undefined)[]> {
-    const rows = await context.gate.run(() => findRecipients(db.within(lookMs), ids));
+    const rows = await context.gate.run(() => findRecipients(db.within(queryTimeoutMs), ids));
     const byId = new Map(rows.map((row) => [row.id, row]));
     return ids.map((id) => byId.get(id));
   }
 
-  /** The connection's own, or else the app's. */
   function secretOf(row: RecipientRow | undefined, webhook: Webhook | undefined): string | undefined {
     const own = row && sealedOf(row);
     try {
@@ -134,34 +130,31 @@ export function createReceiver(context: ReceiverContext): Receive {
       warn(
         'verify',
         { provider_slug: provider },
-        `a delivery could not be verified: ${reasonOf(error, [secret, webhook.secret])}`,
+        `a webhook delivery could not be verified: ${reasonOf(error, [secret, webhook.secret])}`,
       );
       return false;
     }
   }
 
-  /** Its own failures are no reason to refuse what the provider has told: that there is something new. */
+  /** If the connector's `react` fails, the delivery still counts as a hint. */
   async function react(connector: Connector, row: RecipientRow, delivery: Delivery): Promise<Reaction> {
     const { webhook, configSchema } = connector;
     if (!webhook?.react) return {};
-    const over = new AbortController();
+    const timer = new AbortController();
     try {
       const config = configSchema ? await check(configSchema, row.config) : { value: row.config };
-      if (config.problem) throw new Error(`connection.config does not fit: ${config.problem}`);
+      if (config.problem) throw new Error(`connection.config does not match the schema: ${config.problem}`);
       const reacted = Promise.resolve(webhook.react(delivery, { id: row.id, config: config.value }));
-      const late = ports.sleep(reactionMs, over.signal).then(() => 'late' as const);
+      const late = ports.sleep(reactionTimeoutMs, timer.signal).then(() => 'late' as const);
       const reaction: unknown = await Promise.race([reacted, late]);
-      if (reaction === 'late') throw new Error(`it took longer than ${reactionMs} ms`);
+      if (reaction === 'late') throw new Error(`it took longer than ${reactionTimeoutMs} ms`);
       return checkedReaction(reaction);
     } catch (error) {
-      warn(
-        'react',
-        row,
-        `the connector could not react to a delivery, which counts as a hint: ${reasonOf(error, [...secretTexts(row.config), webhook.secret])}`,
-      );
+      const reason = reasonOf(error, [...secretTexts(row.config), webhook.secret]);
+      warn('react', row, `the connector's webhook.react failed, the delivery counts as a hint: ${reason}`);
       return {};
     } finally {
-      over.abort();
+      timer.abort();
     }
   }
 
@@ -172,13 +165,13 @@ export function createReceiver(context: ReceiverContext): Receive {
       const { signals } = await checkResult({ signals: reaction.signals ?? [] }, connector);
       if (signals.length > 0 || isHint) await take({ connectionId, signals, isHint });
     } catch (error) {
-      // A missing grant or table says nothing about the signals: the provider sends them again.
-      if (error instanceof SynclineError || isPassing(error) || isPermanent(error)) throw error;
-      // The signals are no good, or Postgres does not take them. Sent again they would be no better.
+      // Not the delivery's fault: the provider retries.
+      if (error instanceof SynclineError || isTransient(error) || isPermanent(error)) throw error;
+      // The signals are invalid; a retry would not help.
       warn(
         'store',
         row,
-        `signals of a delivery were not stored, a sync has to find them: ${reasonOf(error)}`,
+        `signals of a webhook delivery were not stored, a sync is queued to find them: ${reasonOf(error)}`,
       );
       await take({ connectionId, signals: [], isHint: true });
     }
@@ -186,24 +179,24 @@ export function createReceiver(context: ReceiverContext): Receive {
 
   /** Updates `last_received_at`, at most once a minute per connection. */
   async function note(row: RecipientRow): Promise<void> {
-    const isRecent = (row.last_received_at?.getTime() ?? 0) > ports.now() - notedEveryMs;
+    const isRecent = (row.last_received_at?.getTime() ?? 0) > ports.now() - noteIntervalMs;
     if (row.sealed === null || isRecent || beingNoted.has(row.id)) return;
     beingNoted.add(row.id);
     await notes.add(row.id).finally(() => beingNoted.delete(row.id));
   }
 
   async function noteAll(ids: string[]): Promise<undefined[]> {
-    const [now, since] = [new Date(ports.now()), new Date(ports.now() - notedEveryMs)];
-    await context.gate.run(() => noteReceived(db.within(lookMs), now, ids, since));
+    const [now, since] = [new Date(ports.now()), new Date(ports.now() - noteIntervalMs)];
+    await context.gate.run(() => noteReceived(db.within(queryTimeoutMs), now, ids, since));
     return ids.map(() => undefined);
   }
 
   function warn(what: string, row: Partial<RecipientRow> | undefined, message: string): void {
     const { id, provider_slug: provider = '' } = row ?? {};
-    // Only providers that have a connector come here, so there are few.
+    // Only providers with a connector get here, so the map stays small.
     const key = `${what} ${provider}`;
     const nowMs = ports.monotonicMs();
-    if (nowMs - (loggedAtMs.get(key) ?? Number.NEGATIVE_INFINITY) < loggedEveryMs) return;
+    if (nowMs - (loggedAtMs.get(key) ?? Number.NEGATIVE_INFINITY) < logIntervalMs) return;
     loggedAtMs.set(key, nowMs);
     log.warn({ event: 'webhook', provider, ...(id && { connection_id: id }) }, message);
   }
@@ -211,7 +204,7 @@ export function createReceiver(context: ReceiverContext): Receive {
 
 const decoyContext = 'webhooks/none/none';
 
-/** Without a key there are no secrets of connections either, and nothing that would have to look alike. */
+/** Without a key no connection has a secret, so no decoy is needed. */
 function sealedDecoy(vault: Vault, secret: string): Sealed | undefined {
   try {
     return vault.seal(decoyContext, secret);
@@ -225,14 +218,14 @@ function sealedOf(row: RecipientRow): (Sealed & { tenantId: string; connectionId
   return keyId === null || sealed === null ? undefined : { connectionId, tenantId, keyId, sealed };
 }
 
-function checkedReaction(given: unknown): Reaction {
-  if (given === undefined || given === null) return {};
-  const { sync, signals, reply } = given as Reaction;
+function checkedReaction(reaction: unknown): Reaction {
+  if (reaction === undefined || reaction === null) return {};
+  const { sync, signals, reply } = reaction as Reaction;
   if (signals !== undefined && !Array.isArray(signals)) throw new Error('signals must be an array.');
   return { sync, signals, reply: sendable(reply) };
 }
 
-/** Written here, where it can still be said that it cannot be, and once: the next time it might say something else. */
+/** Serialised here, where a failure is still reported. */
 function sendable(reply: unknown): unknown {
   if (reply === undefined) return undefined;
   const json = JSON.stringify(reply);
@@ -240,7 +233,6 @@ function sendable(reply: unknown): unknown {
   return JSON.parse(json);
 }
 
-/** The start of an error's text, for the log, without secrets. */
 const reasonOf = (error: unknown, secrets: readonly (string | undefined)[] = []) =>
   withoutSecrets(
     describeError(error).slice(0, 10_000),

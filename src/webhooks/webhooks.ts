@@ -9,29 +9,28 @@ import type { Database, Queryable } from '../store/database.ts';
 import { deleteWebhook, findWebhook, upsertWebhook } from '../store/webhooks.ts';
 import { invalid } from '../values/arguments.ts';
 
-/** Where a provider sends what concerns a connection, and whether there is a secret to sign it with. */
 export interface ConnectionWebhook {
   connectionId: string;
-  /** To be put behind the address of the service. */
+  /** Relative to the service's URL. */
   path: string;
-  /** Whether the connection has a secret of its own. */
+  /** The connection has its own secret. */
   exists: boolean;
   createdAt: Date | undefined;
-  /** To within a minute. Only deliveries whose signature was right count. */
+  /** Last delivery with a valid signature, to within a minute. */
   lastReceivedAt: Date | undefined;
 }
 
 export interface NewConnectionWebhook extends ConnectionWebhook {
-  /** What the provider is to sign with. This is the only time that it is shown. */
+  /** The signing secret for the provider; returned only here. */
   secret: string;
 }
 
-/** What a secret is sealed for: in another connection's row it opens nothing. */
-export const webhookContext = (of: { tenantId: string; connectionId: string }) =>
-  `webhooks/${of.tenantId}/${of.connectionId}`;
+/** Encryption context: a secret works only in its own row. */
+export const webhookContext = (owner: { tenantId: string; connectionId: string }) =>
+  `webhooks/${owner.tenantId}/${owner.connectionId}`;
 
-/** Shorter ones can be guessed from one signature. */
-const secretLength = { least: 16, most: 500 };
+/** Shorter secrets can be brute-forced from one signature. */
+const secretLength = { min: 16, max: 500 };
 
 export function createWebhooks({
   db,
@@ -45,34 +44,33 @@ export function createWebhooks({
   record: Recorder;
 }) {
   return {
-    /** Gives a connection a secret, a random one unless given. One that it has already is replaced, and stops working. */
+    /** Default: a random secret. The previous one stops working. */
     async create(
       connectionId: string,
       options: { secret?: string | undefined } & AuditNote = {},
     ): Promise<NewConnectionWebhook> {
-      const { secret = randomBytes(32).toString('hex'), ...doer } = options;
+      const { secret = randomBytes(32).toString('hex'), ...auditNote } = options;
       requireSecret(secret);
       return changeConnection({ db }, connectionId, async (tx, row, now) => {
-        requireTaker(connectors, row.provider_slug);
-        const of = { connectionId: row.id, tenantId: row.tenant_id };
-        await upsertWebhook(tx, now, { ...of, ...vault.seal(webhookContext(of), secret) });
-        await record(tx, now, { ...of, kind: 'webhook.created' }, doer);
+        requireWebhookSupport(connectors, row.provider_slug);
+        const owner = { connectionId: row.id, tenantId: row.tenant_id };
+        await upsertWebhook(tx, now, { ...owner, ...vault.seal(webhookContext(owner), secret) });
+        await record(tx, now, { ...owner, kind: 'webhook.created' }, auditNote);
         return { ...(await read(tx, row)), secret };
       });
     },
 
-    /** Whether it has one, and when something last came. */
     async get(connectionId: string): Promise<ConnectionWebhook> {
       return read(db, await existingConnection(db, connectionId));
     },
 
-    /** Forgets the secret: what is signed with it is refused from now on. */
-    async remove(connectionId: string, doer: AuditNote = {}): Promise<void> {
+    /** Deletes the secret; deliveries signed with it are rejected. */
+    async remove(connectionId: string, auditNote: AuditNote = {}): Promise<void> {
       await changeConnection({ db }, connectionId, async (tx, row, now) => {
         if (!(await deleteWebhook(tx, row.id)))
           throw new SynclineError('NOT_FOUND', `Connection ${row.id} has no webhook.`);
-        const of = { connectionId: row.id, tenantId: row.tenant_id };
-        await record(tx, now, { ...of, kind: 'webhook.deleted' }, doer);
+        const owner = { connectionId: row.id, tenantId: row.tenant_id };
+        await record(tx, now, { ...owner, kind: 'webhook.deleted' }, auditNote);
       });
     },
   };
@@ -89,21 +87,20 @@ export function createWebhooks({
   }
 }
 
-/** Its value is not shown. */
+/** The error does not contain the value. */
 function requireSecret(secret: unknown): void {
-  const { least, most } = secretLength;
-  const isGood = typeof secret === 'string' && secret.length >= least && secret.length <= most;
-  if (!isGood || /[\0\p{Surrogate}]/u.test(secret))
-    throw invalid(
-      `secret is ${typeof secret === 'string' ? `text of ${secret.length} characters` : typeof secret}; it must be text of ${least} to ${most} characters.`,
-    );
+  const { min, max } = secretLength;
+  const isValid = typeof secret === 'string' && secret.length >= min && secret.length <= max;
+  const shown = typeof secret === 'string' ? `text of ${secret.length} characters` : typeof secret;
+  if (!isValid || /[\0\p{Surrogate}]/u.test(secret))
+    throw invalid(`secret is ${shown}; it must be text of ${min} to ${max} characters.`);
 }
 
-/** Where this process knows better. A connector that it does not have may well be there where deliveries arrive. */
-function requireTaker(connectors: ReadonlyMap<string, Connector>, provider: string): void {
+/** Unknown connectors pass: the process that receives deliveries may have them. */
+function requireWebhookSupport(connectors: ReadonlyMap<string, Connector>, provider: string): void {
   const connector = connectors.get(provider);
   if (connector && !connector.webhook)
-    throw new SynclineError('CONFLICT', `The connector for provider "${provider}" takes no webhooks.`, {
-      hint: 'Give it a `webhook` that says how its provider signs.',
+    throw new SynclineError('CONFLICT', `The connector for "${provider}" does not support webhooks.`, {
+      hint: 'Define `webhook` in the connector, with the verification of its signature.',
     });
 }

@@ -6,7 +6,7 @@ import { tenant, useDatabase } from '../support/database.ts';
 const database = useDatabase();
 const { sql } = database;
 const otherTenant = '00000000-0000-4000-8000-000000000002';
-const nowhere = '00000000-0000-4000-8000-00000000dead';
+const unknownId = '00000000-0000-4000-8000-00000000dead';
 const noon = new Date('2025-01-01T12:00:00Z');
 const hourMs = 3600_000;
 
@@ -24,11 +24,10 @@ function engineAtNoon() {
 /** Logs in with a key, as the dashboard does. */
 async function logIn(engine: Syncline, key: string): Promise<string> {
   const identity = await engine.access.authenticate(key);
-  if (!identity) throw new Error('the key opens nothing');
+  if (!identity) throw new Error('the key is not valid');
   return (await engine.access.openSession(identity)).token;
 }
 
-/** Everything that the database holds, as text. */
 async function dump(): Promise<string> {
   const tables = await sql<{ name: string }>(
     `SELECT quote_ident(tablename) AS name FROM pg_tables WHERE schemaname = 'syncline'`,
@@ -42,8 +41,8 @@ async function dump(): Promise<string> {
     .join('\n');
 }
 
-describe('a key', () => {
-  it('of the operator opens everything, one of a tenant what is the tenant’s; both say who is there', async () => {
+describe('keys', () => {
+  it('keys: authenticate() returns the identity of an operator key and of a tenant key', async () => {
     const { engine } = engineAtNoon();
     const [operators, tenants] = [
       await engine.keys.create({ name: 'on call' }),
@@ -73,7 +72,7 @@ describe('a key', () => {
     expect(operators.key).not.toBe(tenants.key);
   });
 
-  it('is stored as a hash only: neither it nor the token of a session is anywhere in the database', async () => {
+  it('keys: keys and session tokens are stored only as hashes', async () => {
     const { engine } = engineAtNoon();
     const { key, prefix } = await engine.keys.create({ name: 'secret', tenantId: tenant });
     const token = await logIn(engine, key);
@@ -87,7 +86,7 @@ describe('a key', () => {
     }
   });
 
-  it('that there is not opens nothing', async () => {
+  it('keys: an unknown or malformed key does not authenticate', async () => {
     const { engine } = engineAtNoon();
     const { key, prefix } = await engine.keys.create({ name: 'one' });
     for (const wrong of [
@@ -106,7 +105,7 @@ describe('a key', () => {
       expect(await engine.access.authenticate(wrong)).toBeUndefined();
   });
 
-  it('when it was last used is known to within five minutes', async () => {
+  it('keys: lastUsedAt is written at most every five minutes', async () => {
     const { engine, ports } = engineAtNoon();
     const { key } = await engine.keys.create({ name: 'one' });
     const lastUsed = async () => (await engine.keys.list()).items[0]?.lastUsedAt;
@@ -121,7 +120,7 @@ describe('a key', () => {
     expect(await lastUsed()).toEqual(new Date(noon.getTime() + 301_000));
   });
 
-  it('that was revoked opens nothing any more, and neither do the sessions that it opened', async () => {
+  it('keys: revoking a key invalidates it and its sessions', async () => {
     const { engine } = engineAtNoon();
     const [revoked, other] = [
       await engine.keys.create({ name: 'old' }),
@@ -133,15 +132,15 @@ describe('a key', () => {
     expect(await engine.access.authenticate(revoked.key)).toBeUndefined();
     expect(await engine.access.session(token)).toBeUndefined();
     expect(await sql('SELECT FROM sessions WHERE key_id = $1', [revoked.id])).toHaveLength(0);
-    // Somebody who had just been let in when the key was revoked.
-    if (!identity) throw new Error('it was good');
+    // A caller authenticated just before the key was revoked.
+    if (!identity) throw new Error('the key is not valid');
     const late = await engine.access.openSession(identity);
     expect(await engine.access.session(late.token)).toBeUndefined();
     expect(await engine.access.authenticate(other.key)).toMatchObject({ keyId: other.id });
     expect(await engine.access.session(otherToken)).toMatchObject({ keyId: other.id });
   });
 
-  it('stays in the list when it is revoked; revoking it once more changes nothing', async () => {
+  it('keys: a revoked key stays in the list; revoking it again changes nothing', async () => {
     const { engine, ports } = engineAtNoon();
     const { id } = await engine.keys.create({ name: 'old' });
     await engine.keys.revoke(id);
@@ -152,7 +151,7 @@ describe('a key', () => {
     expect(items.map(({ kind }) => kind)).toEqual(['key.revoked', 'key.created']);
   });
 
-  it('is made and revoked on record, by name and how it begins', async () => {
+  it('audit: creating and revoking a key is recorded with its name and prefix', async () => {
     const { engine } = engineAtNoon();
     const view = engine.as({ actor: 'anna' });
     const { id, prefix } = await view.keys.create({ name: 'their backend', tenantId: tenant });
@@ -165,32 +164,34 @@ describe('a key', () => {
     expect((await engine.keys.list()).items[0]?.createdBy).toBe('anna');
   });
 
-  it('goes with its tenant', async () => {
+  it('keys: deleting a tenant invalidates its keys and sessions', async () => {
     const { engine } = engineAtNoon();
-    const made = await engine.tenants.create({ name: 'short-lived' });
-    const { key } = await engine.keys.create({ name: 'theirs', tenantId: made.id });
+    const created = await engine.tenants.create({ name: 'short-lived' });
+    const { key } = await engine.keys.create({ name: 'theirs', tenantId: created.id });
     const token = await logIn(engine, key);
-    await sql('DELETE FROM tenants WHERE id = $1', [made.id]);
+    await sql('DELETE FROM tenants WHERE id = $1', [created.id]);
     expect(await engine.access.authenticate(key)).toBeUndefined();
     expect(await engine.access.session(token)).toBeUndefined();
   });
 
-  it('is refused without a name, and for a tenant that there is not', async () => {
+  it('keys: rejects an invalid name and an unknown tenant', async () => {
     const { keys } = engineAtNoon().engine;
     await expect(keys.create({ name: ' ' })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
     await expect(keys.create({ name: 'x'.repeat(101) })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
     await expect(keys.create({ name: 'a', tenantId: 'b' })).rejects.toThrow(
       'tenantId is "b"; it must be a UUID.',
     );
-    await expect(keys.create({ name: 'a', tenantId: nowhere })).rejects.toMatchObject({ code: 'NOT_FOUND' });
-    await expect(keys.revoke(nowhere)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    await expect(keys.create({ name: 'a', tenantId: unknownId })).rejects.toMatchObject({
+      code: 'NOT_FOUND',
+    });
+    await expect(keys.revoke(unknownId)).rejects.toMatchObject({ code: 'NOT_FOUND' });
     await expect(keys.revoke('b')).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
     expect((await keys.list()).items).toEqual([]);
   });
 });
 
 describe("a tenant's view of keys", () => {
-  it("makes and shows the tenant's own, and finds no others to revoke", async () => {
+  it('keys: a tenant creates, lists and revokes only its own keys', async () => {
     const { engine } = engineAtNoon();
     const view = engine.as({ tenantId: tenant, actor: 'key:ours' });
     const others = [
@@ -208,7 +209,7 @@ describe("a tenant's view of keys", () => {
     expect(await engine.access.authenticate(own.key)).toBeUndefined();
   });
 
-  it('cannot make a key for another tenant', async () => {
+  it('keys: a tenant cannot create a key for another tenant', async () => {
     const view = engineAtNoon().engine.as({ tenantId: tenant, actor: 'key:ours' });
     await expect(view.keys.create({ name: 'grab', tenantId: otherTenant })).rejects.toMatchObject({
       code: 'NOT_FOUND',
@@ -218,12 +219,12 @@ describe("a tenant's view of keys", () => {
   });
 });
 
-describe('a session', () => {
-  it('is who opened it, for sixteen hours', async () => {
+describe('sessions', () => {
+  it('sessions: a session has the identity of its key for sixteen hours', async () => {
     const { engine, ports } = engineAtNoon();
     const { key, id } = await engine.keys.create({ name: 'ours', tenantId: tenant });
     const identity = await engine.access.authenticate(key);
-    if (!identity) throw new Error('it was good');
+    if (!identity) throw new Error('the key is not valid');
     const { token, expiresAt } = await engine.access.openSession(identity);
     expect(expiresAt).toEqual(new Date(noon.getTime() + 16 * hourMs));
     expect(await engine.access.session(token)).toEqual({
@@ -238,7 +239,7 @@ describe('a session', () => {
     expect(await engine.access.session(token)).toBeUndefined();
   });
 
-  it('can be opened without a key, by who was let in otherwise', async () => {
+  it('sessions: a session can be opened without a key', async () => {
     const { engine } = engineAtNoon();
     const { token } = await engine.access.openSession({
       tenantId: undefined,
@@ -254,13 +255,13 @@ describe('a session', () => {
     });
   });
 
-  it('ends when it is closed, and no other with it', async () => {
+  it('sessions: closing a session ends no other', async () => {
     const { engine } = engineAtNoon();
     const { key } = await engine.keys.create({ name: 'one' });
-    const [one, other] = [await logIn(engine, key), await logIn(engine, key)];
-    await engine.access.closeSession(one);
+    const [closed, other] = [await logIn(engine, key), await logIn(engine, key)];
+    await engine.access.closeSession(closed);
     await engine.access.closeSession('never opened');
-    expect(await engine.access.session(one)).toBeUndefined();
+    expect(await engine.access.session(closed)).toBeUndefined();
     expect(await engine.access.session(other)).toBeDefined();
     expect(await engine.access.session('')).toBeUndefined();
     expect(await engine.access.session(key)).toBeUndefined();

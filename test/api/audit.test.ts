@@ -12,7 +12,6 @@ beforeEach(async () => {
   await sql(`INSERT INTO tenants (id, name) VALUES ($1, 'another') ON CONFLICT DO NOTHING`, [otherTenant]);
 });
 
-/** The view that a caller with this key gets. */
 async function withKey(engine: Syncline, key: string) {
   const identity = await engine.access.authenticate(key);
   if (!identity) throw new Error('the key was refused');
@@ -25,8 +24,8 @@ const isValid = async (engine: Syncline, { key }: { key: string }) =>
 describe('audit: the key that acted', () => {
   it('audit: an event holds the id of the key, also when the key acts through a session', async () => {
     const engine = database.engine();
-    const made = await engine.keys.create({ name: 'ours', tenantId: tenant });
-    const { identity, view } = await withKey(engine, made.key);
+    const created = await engine.keys.create({ name: 'ours', tenantId: tenant });
+    const { identity, view } = await withKey(engine, created.key);
     const id = await connect();
     await view.connections.pause(id, { reason: 'by key' });
     const { token } = await engine.access.openSession(identity);
@@ -37,25 +36,25 @@ describe('audit: the key that acted', () => {
     const { items } = await engine.audit.list({ connectionId: id });
     expect(items.map(({ reason, keyId }) => [reason, keyId])).toEqual([
       ['by library', undefined],
-      ['by session', made.id],
-      ['by key', made.id],
+      ['by session', created.id],
+      ['by key', created.id],
     ]);
     expect((await engine.connections.events(id)).map(({ keyId }) => keyId)).toEqual([
       undefined,
-      made.id,
-      made.id,
+      created.id,
+      created.id,
     ]);
   });
 
   it('audit: events can be filtered by key, within the scope of the caller', async () => {
     const engine = database.engine();
-    const made = await engine.keys.create({ name: 'ours', tenantId: tenant });
-    const { view } = await withKey(engine, made.key);
+    const created = await engine.keys.create({ name: 'ours', tenantId: tenant });
+    const { view } = await withKey(engine, created.key);
     const id = await connect();
     await view.connections.pause(id);
     await engine.connections.resume(id);
     const kinds = async (by: Syncline | typeof view) =>
-      (await by.audit.list({ keyId: made.id })).items.map(({ kind }) => kind);
+      (await by.audit.list({ keyId: created.id })).items.map(({ kind }) => kind);
     expect(await kinds(engine)).toEqual(['connection.paused']);
     expect(await kinds(view)).toEqual(['connection.paused']);
     expect(await kinds(engine.as({ tenantId: otherTenant, actor: 'stranger' }))).toEqual([]);
@@ -64,8 +63,8 @@ describe('audit: the key that acted', () => {
 
   it('audit: logins and logouts are recorded with the key, the tenant and the address', async () => {
     const engine = database.engine();
-    const made = await engine.keys.create({ name: 'ours', tenantId: tenant });
-    const { identity } = await withKey(engine, made.key);
+    const created = await engine.keys.create({ name: 'ours', tenantId: tenant });
+    const { identity } = await withKey(engine, created.key);
     const { token } = await engine.access.openSession(identity, { address: '192.0.2.7' });
     await engine.access.closeSession(token);
     await engine.access.closeSession(token);
@@ -83,13 +82,13 @@ describe('audit: the key that acted', () => {
       expect.objectContaining({
         kind: 'session.closed',
         actor: 'key:ours',
-        keyId: made.id,
+        keyId: created.id,
         tenantId: tenant,
       }),
       expect.objectContaining({
         kind: 'session.opened',
         actor: 'key:ours',
-        keyId: made.id,
+        keyId: created.id,
         tenantId: tenant,
         detail: { by: 'key', address: '192.0.2.7' },
       }),
@@ -119,15 +118,15 @@ describe('keys: names', () => {
     expect(await sql(`SELECT FROM events WHERE kind = 'key.created'`)).toHaveLength(4);
   });
 
-  it('keys: of requests that create the same name concurrently, one succeeds', async () => {
+  it('keys: of concurrent requests for the same name, one succeeds', async () => {
     const { keys } = database.engine();
-    const made = await Promise.allSettled([1, 2, 3, 4].map(() => keys.create({ name: 'deploy' })));
-    expect(made.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
-    for (const one of made)
-      if (one.status === 'rejected') expect(one.reason).toMatchObject({ code: 'CONFLICT' });
+    const created = await Promise.allSettled([1, 2, 3, 4].map(() => keys.create({ name: 'deploy' })));
+    expect(created.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    for (const result of created)
+      if (result.status === 'rejected') expect(result.reason).toMatchObject({ code: 'CONFLICT' });
   });
 
-  it('migrate: duplicate names of an older database get a suffix; the oldest key keeps its name', async () => {
+  it('migrate: duplicate key names get a suffix; the oldest key keeps its name', async () => {
     const upgraded = database.engine({ database: { url: database.url, schema: 'upgraded' } });
     await upgraded.migrate();
     await sql(`
@@ -159,7 +158,7 @@ describe('keys: names', () => {
 });
 
 describe('keys: descendants', () => {
-  /** root → child → grandchild, and a key of a tenant made with the child. */
+  /** root → child → grandchild, and a tenant key created with the child. */
   async function family(engine: Syncline) {
     const root = await engine.keys.create({ name: 'root' });
     const child = await (await withKey(engine, root.key)).view.keys.create({ name: 'child' });
@@ -170,7 +169,7 @@ describe('keys: descendants', () => {
     return { root, child, grandchild, tenants, other };
   }
 
-  it('keys: a key knows the key that it was created with, and how many descendants it has', async () => {
+  it('keys: a key has the id of its parent and the number of its descendants', async () => {
     const engine = database.engine();
     const { root, child, grandchild, tenants, other } = await family(engine);
     expect([root, child, grandchild, tenants, other].map(({ parentId }) => parentId)).toEqual([
@@ -186,7 +185,7 @@ describe('keys: descendants', () => {
     ]);
   });
 
-  it('keys: revoking with descendants ends all of them and their sessions, and no other key', async () => {
+  it('keys: revoking with descendants revokes all of them and their sessions', async () => {
     const engine = database.engine();
     const { root, child, grandchild, tenants, other } = await family(engine);
     const sessions = await Promise.all(
@@ -200,7 +199,7 @@ describe('keys: descendants', () => {
     for (const key of [root, child, grandchild, tenants]) expect(await isValid(engine, key)).toBe(false);
     expect(await isValid(engine, other)).toBe(true);
     const open = await Promise.all(sessions.map((token) => engine.access.session(token)));
-    expect(open.map((one) => one?.keyId)).toEqual([undefined, undefined, other.id]);
+    expect(open.map((session) => session?.keyId)).toEqual([undefined, undefined, other.id]);
     const { items } = await engine.audit.list({ kind: 'key.revoked' });
     expect(items.map(({ actor, detail }) => [actor, detail])).toEqual(
       expect.arrayContaining([
@@ -221,7 +220,7 @@ describe('keys: descendants', () => {
     expect(await isValid(engine, grandchild)).toBe(false);
   });
 
-  it('keys: a key that is being created while its parent is revoked does not survive', async () => {
+  it('keys: a key created while its parent is revoked is revoked too', async () => {
     const engine = database.engine();
     const root = await engine.keys.create({ name: 'root' });
     let insert = () => {};
@@ -253,7 +252,7 @@ describe('keys: descendants', () => {
     expect(await isValid(engine, child)).toBe(false);
   });
 
-  it('keys: a key that was revoked creates no more keys, also while a process still accepts it', async () => {
+  it('keys: a revoked key cannot create keys, also while a process still accepts it', async () => {
     const engine = database.engine();
     const root = await engine.keys.create({ name: 'root' });
     const { view } = await withKey(engine, root.key);

@@ -10,14 +10,14 @@ const mb = 1024 * 1024;
 
 beforeEach(() => database.empty());
 
-/** Mostly small, some of megabytes, now and then one that is larger than a page. */
+/** Mostly small, some of megabytes, a few larger than a page. */
 const size = fc.oneof(
   { weight: 10, arbitrary: fc.nat(2000) },
   { weight: 9, arbitrary: fc.nat(3 * mb) },
   { weight: 1, arbitrary: fc.nat(10 * mb) },
 );
 const sizesOf = (count: number) => fc.sample(size, count);
-/** Text of which every other row can be compressed to almost nothing. */
+/** Every other row is highly compressible. */
 const text = `CASE WHEN n % 2 = 0 THEN repeat('x', size)
   ELSE (SELECT left(string_agg(md5(n::text || i::text), ''), size) FROM generate_series(0, size / 32) i) END`;
 
@@ -30,7 +30,7 @@ async function storeSignals(connection: string, sizes: number[]): Promise<void> 
   );
 }
 
-/** Reads a list to its end; every page but one of a single row is within the bound. */
+/** Reads a list to its end; pages of more than one row must be within the limit. */
 async function readAll<Item>(
   read: (request: PageRequest) => Promise<Page<Item>>,
   jsonOf: (item: Item) => unknown,
@@ -48,7 +48,7 @@ async function readAll<Item>(
 }
 
 describe('lists are bounded by bytes', () => {
-  it('signals: pages of any sizes join without gap or repeat, in both orders', async () => {
+  it('signals: pages of any size join without gaps or duplicates, in both orders', async () => {
     const connection = await database.connect();
     for (let batch = 0; batch < 3; batch++) await storeSignals(connection, sizesOf(12));
     const syncline = database.engine();
@@ -63,7 +63,7 @@ describe('lists are bounded by bytes', () => {
     expect(byConnection.items.map(({ id }) => id)).toEqual(received.map(({ id }) => id));
   });
 
-  it('the feed: a cut within a batch goes on within that batch', async () => {
+  it('FEED-1: a page that ends within a batch continues within that batch', async () => {
     const connection = await database.connect();
     for (let batch = 0; batch < 4; batch++) await storeSignals(connection, sizesOf(10));
     const syncline = database.engine();
@@ -77,7 +77,7 @@ describe('lists are bounded by bytes', () => {
       if (items.length === 0) break;
       const bytes = items.map(({ payload }) => Buffer.byteLength(JSON.stringify(payload)));
       if (items.length > 1) expect(bytes.reduce((a, b) => a + b)).toBeLessThanOrEqual(maxPageBytes);
-      // The place behind any signal of the page is as good as the page's own.
+      // The cursor of any signal continues like that of the page.
       const stop = Math.floor((items.length * share) / 100);
       seen.push(...items.slice(0, stop + 1).map(({ id }) => id));
       after = stop === items.length - 1 ? nextCursor : (items[stop]?.cursor ?? '');
@@ -85,7 +85,7 @@ describe('lists are bounded by bytes', () => {
     expect(seen).toEqual(expected.map(({ id }) => id));
   });
 
-  it('jobs, cursors, events, connections and attempts: pages of any sizes join without gap or repeat', async () => {
+  it('lists: pages of jobs, cursors, events and connections join without gaps or duplicates', async () => {
     const connection = await database.connect();
     await sql(
       `INSERT INTO sync_jobs (tenant_id, provider_slug, connection_id, job_type, status, finished_at, cursor, next_cursor)
@@ -116,11 +116,13 @@ describe('lists are bounded by bytes', () => {
 
     const jobs = await readAll(syncline.jobs.list, cursorsOf);
     expect(jobs.items.map(({ id }) => id)).toEqual(await ids('SELECT id FROM sync_jobs ORDER BY id DESC'));
-    const ofOne = await readAll(
+    const jobsOfConnection = await readAll(
       (request) => syncline.jobs.list({ ...request, connectionId: connection }),
       cursorsOf,
     );
-    expect(ofOne.items.map(({ id }) => id)).toEqual(await ids(`SELECT id FROM sync_jobs ${history}`));
+    expect(jobsOfConnection.items.map(({ id }) => id)).toEqual(
+      await ids(`SELECT id FROM sync_jobs ${history}`),
+    );
     const cursors = await readAll(
       (request) => syncline.connections.cursors(connection, request),
       ({ cursor }) => cursor,
@@ -134,7 +136,7 @@ describe('lists are bounded by bytes', () => {
     );
   });
 
-  it('a row larger than a page comes alone', async () => {
+  it('lists: a row larger than a page is returned alone', async () => {
     const connection = await database.connect();
     for (const sizes of [[10], [9 * mb], [10, 10]]) await storeSignals(connection, sizes);
     const syncline = database.engine();
@@ -149,7 +151,7 @@ describe('lists are bounded by bytes', () => {
     expect(pages).toEqual([1, 1, 2]);
   });
 
-  it('Postgres sends no row that is cut', async () => {
+  it('lists: a page contains only whole rows within its byte limit', async () => {
     const connection = await database.connect();
     await storeSignals(
       connection,
@@ -165,7 +167,7 @@ describe('lists are bounded by bytes', () => {
     expect(bare[0]).toMatchObject({ kind: 'opened', payload: undefined });
   });
 
-  it('a job shows the newest attempts that fit, with their numbers', async () => {
+  it('jobs: shows the newest attempts within the byte limit, with their numbers', async () => {
     const connection = await database.connect();
     const job = await database.job(connection, { status: 'queued' });
     await sql(

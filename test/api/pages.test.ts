@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { View } from '../../src/api/index.ts';
+import type { SynclineApi } from '../../src/api/index.ts';
 import type { Page, PageRequest } from '../../src/caller/keyset.ts';
 import { systemPorts } from '../../src/index.ts';
 import { tenant, useDatabase } from '../support/database.ts';
@@ -10,7 +10,7 @@ const { sql } = database;
 const count = 23;
 let connection: string;
 
-/** Every row of a list has the same times, so that nothing but the key of the list can tell them apart. */
+/** All rows of a list have the same times, so that only the key orders them. */
 beforeAll(async () => {
   const at = '2025-01-01T12:00:00.123456Z';
   const rows = (text: string, ...values: unknown[]) =>
@@ -23,8 +23,8 @@ beforeAll(async () => {
     `INSERT INTO connections (tenant_id, provider_slug, created_at, updated_at) SELECT $1, 'provider 1', '${at}', '${at}'`,
     tenant,
   );
-  const [one] = await sql<{ id: string }>('SELECT id FROM connections LIMIT 1');
-  connection = (one as { id: string }).id;
+  const [row] = await sql<{ id: string }>('SELECT id FROM connections LIMIT 1');
+  connection = (row as { id: string }).id;
   await rows(
     `INSERT INTO sync_jobs (tenant_id, provider_slug, connection_id, job_type, status, created_at, updated_at, finished_at)
      SELECT $1, 'provider 1', $2, 'incremental', 'succeeded', '${at}', '${at}', '${at}'`,
@@ -57,7 +57,7 @@ beforeAll(async () => {
   );
 });
 
-type List = (view: View) => (request?: PageRequest) => Promise<Page<object>>;
+type List = (view: SynclineApi) => (request?: PageRequest) => Promise<Page<object>>;
 const lists: Record<string, List> = {
   tenants: ({ tenants }) => tenants.list,
   providers: ({ providers }) => providers.list,
@@ -78,7 +78,7 @@ const lists: Record<string, List> = {
   budgets: ({ budgets }) => budgets.list,
 };
 const names = Object.keys(lists);
-const listOf = (name: string, view: View = database.engine()) => (lists[name] as List)(view);
+const listOf = (name: string, view: SynclineApi = database.engine()) => (lists[name] as List)(view);
 
 const identity = (item: object) =>
   String(
@@ -97,7 +97,7 @@ async function walk(list: ReturnType<List>, limit: number): Promise<string[][]> 
 }
 
 describe('pages', () => {
-  it.each(names)('of %s walk through everything once, whatever their size', async (name) => {
+  it.each(names)('pages: pages of %s return every item once, for any page size', async (name) => {
     const list = listOf(name);
     const [whole, ...rest] = await walk(list, 100);
     expect(rest).toEqual([]);
@@ -109,13 +109,13 @@ describe('pages', () => {
     }
   });
 
-  it.each(names)("of %s in a tenant's view, too", async (name) => {
+  it.each(names)("pages: pages of %s in a tenant's view return every item once", async (name) => {
     const view = database.engine().as({ tenantId: tenant, actor: 'key:theirs' });
     const [whole] = await walk(listOf(name, view), 100);
     expect((await walk(listOf(name, view), 4)).flat()).toEqual(whole);
   });
 
-  it.each(names)('of %s have twenty items unless told otherwise, and 1 to 100 of them', async (name) => {
+  it.each(names)('pages: pages of %s have 20 items by default, and 1 to 100', async (name) => {
     const list = listOf(name);
     expect((await list()).items).toHaveLength(20);
     for (const limit of [0, 101, -1, 1.5, Number.NaN, '5' as unknown as number])
@@ -125,12 +125,12 @@ describe('pages', () => {
       });
   });
 
-  it('of one list go on in no other list', async () => {
+  it('pages: a cursor of one list is rejected by all others', async () => {
     const engine = database.engine();
     for (const name of names) {
       const { nextCursor } = await listOf(name, engine)({ limit: 1 });
       expect(nextCursor).toBeDefined();
-      for (const other of names.filter((one) => one !== name))
+      for (const other of names.filter((candidate) => candidate !== name))
         await expect(listOf(other, engine)({ cursor: nextCursor })).rejects.toMatchObject({
           code: 'INVALID_ARGUMENT',
           message: expect.stringContaining('it is none of this list'),
@@ -141,17 +141,17 @@ describe('pages', () => {
 
   const encoded = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
   it.each([
-    ['nothing', ''],
-    ['what is no base64', '§§§'],
-    ['what is no JSON', Buffer.from('{').toString('base64url')],
-    ['no list', encoded({ list: 'jobs' })],
+    ['an empty string', ''],
+    ['invalid base64', '§§§'],
+    ['invalid JSON', Buffer.from('{').toString('base64url')],
+    ['an object', encoded({ list: 'jobs' })],
     ['a null', encoded(null)],
     ['too few parts', encoded(['jobs'])],
     ['too many parts', encoded(['jobs', tenant, tenant])],
-    ['what is no id', encoded(['jobs', "' OR true --"])],
+    ['an invalid id', encoded(['jobs', "' OR true --"])],
     ['a number', encoded(['jobs', 7])],
     ['an id in a list', encoded(['jobs', [tenant]])],
-  ])('a cursor made of %s is refused', async (_name, cursor) => {
+  ])('pages: a cursor with %s is rejected', async (_name, cursor) => {
     await expect(database.engine().jobs.list({ cursor })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
   });
 
@@ -164,15 +164,15 @@ describe('pages', () => {
     '2025-01-01 00:00:00+99',
     '0000-01-01 00:00:00+00',
     '999999-01-01 00:00:00+00',
-  ])('a cursor to a time that there is not is refused: %s', async (at) => {
+  ])('pages: a cursor with an invalid time is rejected: %s', async (at) => {
     const { jobs, signals } = database.engine();
     const refused = { code: 'INVALID_ARGUMENT' };
-    const asked = (list: string) => ({ cursor: encoded([list, at, tenant]), connectionId: connection });
-    await expect(jobs.list(asked('history'))).rejects.toMatchObject(refused);
-    await expect(signals.list(asked('received'))).rejects.toMatchObject(refused);
+    const requestOf = (list: string) => ({ cursor: encoded([list, at, tenant]), connectionId: connection });
+    await expect(jobs.list(requestOf('history'))).rejects.toMatchObject(refused);
+    await expect(signals.list(requestOf('received'))).rejects.toMatchObject(refused);
   });
 
-  it('a cursor to any time that there is goes on from there', async () => {
+  it('pages: a cursor with any valid time continues from it', async () => {
     const { jobs } = database.engine();
     for (const [at, found] of [
       ['infinity', count],
@@ -190,7 +190,7 @@ describe('pages', () => {
     }
   });
 
-  it('a tenant and a connection of another tenant have nothing in common', async () => {
+  it('pages: the filter by tenant and a connection of another tenant returns nothing', async () => {
     const engine = database.engine();
     const filter = { connectionId: connection, tenantId: '00000000-0000-4000-8000-000000000002' };
     expect((await engine.jobs.list(filter)).items).toEqual([]);
@@ -199,7 +199,7 @@ describe('pages', () => {
     expect((await engine.signals.list({ ...filter, tenantId: tenant })).items).toHaveLength(20);
   });
 
-  it('a cursor stays good when what it points at is gone', async () => {
+  it('pages: a cursor stays valid when its row is deleted', async () => {
     const engine = database.engine();
     const { items, nextCursor } = await engine.keys.list({ limit: 10 });
     await sql('DELETE FROM api_keys WHERE id = $1', [items.at(-1)?.id]);
@@ -210,7 +210,7 @@ describe('pages', () => {
     );
   });
 
-  it('lists: a page without a filter is one query, the last one too', async () => {
+  it('pages: a page without a filter is one query, also the last one', async () => {
     const statements: string[] = [];
     const ports = { ...systemPorts };
     ports.query = (statement, send) => {

@@ -6,7 +6,7 @@ const database = useDatabase();
 const { sql, connect } = database;
 let connection: string;
 
-/** Two and a half times as many rows as one page looks at, and the one that is looked for is the last of them. */
+/** 2.5 times the rows that one page scans; the matching row is the last. */
 const rows = 2.5 * maxScanned;
 const id = (n: string) => `('00000000-0000-4000-8000-' || lpad(to_hex(${n}), 12, '0'))::uuid`;
 
@@ -20,7 +20,7 @@ beforeAll(async () => {
   );
   await insert(
     `INSERT INTO signals (id, tenant_id, provider_slug, connection_id, kind, occurred_at, received_at, payload)
-     SELECT ${id('n')}, $1, 'github', $2, CASE n WHEN 1 THEN 'rare' ELSE 'usual' END, now(), '2025-01-01T00:00:00Z', 'null'`,
+     SELECT ${id('n')}, $1, 'github', $2, CASE n WHEN 1 THEN 'rare' ELSE 'common' END, now(), '2025-01-01T00:00:00Z', 'null'`,
   );
   await insert(
     `INSERT INTO events (id, tenant_id, connection_id, kind, actor, created_at)
@@ -43,9 +43,9 @@ const searches: Record<string, (request: PageRequest) => Promise<Page<{ id: stri
   connections: (request) => database.engine().connections.list({ ...request, provider: 'rare' }),
 };
 
-describe('a page looks at a bounded number of rows', () => {
+describe('lists: a page scans a bounded number of rows', () => {
   it.each(Object.keys(searches))(
-    'a rare one among %s comes after empty pages that each say where to go on',
+    'lists: a rare match in %s follows empty pages with a next cursor',
     async (name) => {
       const search = searches[name] as (typeof searches)[string];
       const found: number[] = [];
@@ -59,7 +59,7 @@ describe('a page looks at a bounded number of rows', () => {
     },
   );
 
-  it('what an index finds comes at once', async () => {
+  it('lists: a filter with an index finds a rare match on the first page', async () => {
     await sql(`UPDATE sync_jobs SET status = 'failed' WHERE id = ${id('1')}`);
     await sql(`UPDATE connections SET status = 'paused' WHERE id = ${id(String(rows))}`);
     await sql(`UPDATE connections SET failing_since = now() WHERE id = ${id(String(rows - 1))}`);

@@ -24,7 +24,7 @@ beforeEach(async () => {
   await sql(`INSERT INTO providers (slug) VALUES ('slack') ON CONFLICT DO NOTHING`);
 });
 
-/** Placed after anything here, so that nothing is overdue unless it is meant to be, and within what its interval allows. */
+/** Next run after all times used here, within its interval, so that nothing is overdue. */
 const placed = { metadata: { sync: { next_run_at: '2025-01-03T00:00:00Z', interval_seconds: 86_400 } } };
 
 async function connectFor(tenantId: string, provider = 'github', columns: object = placed): Promise<string> {
@@ -48,9 +48,9 @@ function engineAt(start: string, connectors: Connector[] = []) {
 const tenantView = { tenantId: tenant, actor: 'key:ours' };
 const otherView = { tenantId: otherTenant, actor: 'key:theirs' };
 
-describe('what ran is counted', () => {
-  /** What a connection's config says happens. */
-  const obedient = (provider: string) =>
+describe('rollups', () => {
+  /** A connector whose runs end as the connection's config says. */
+  const scripted = (provider: string) =>
     connector(({ connection }) => {
       const { end, signals = 0 } = connection.config as { end?: string; signals?: number };
       if (end === 'failed') throw new PermanentError('never');
@@ -64,8 +64,8 @@ describe('what ran is counted', () => {
     await jobFor(id, tenantId, provider);
   }
 
-  it('for its tenant, for everybody together and by provider, with the signals that were new', async () => {
-    const { engine } = engineAt('2025-01-01T12:00:30Z', [obedient('github'), obedient('slack')]);
+  it('stats: runs are counted per tenant, in total and per provider, with new signals', async () => {
+    const { engine } = engineAt('2025-01-01T12:00:30Z', [scripted('github'), scripted('slack')]);
     for (const signals of [0, 2, 5]) await add(tenant, 'github', { signals });
     await add(tenant, 'github', { end: 'failed' });
     await add(tenant, 'slack', { end: 'retried' });
@@ -88,8 +88,8 @@ describe('what ran is counted', () => {
     });
   });
 
-  it("everybody's rows are the sum of the tenants', however many transactions wrote them", async () => {
-    const { engine, ports } = engineAt('2025-01-01T12:00:30Z', [obedient('github'), obedient('slack')]);
+  it('stats: the operator rows equal the sum of the tenant rows', async () => {
+    const { engine, ports } = engineAt('2025-01-01T12:00:30Z', [scripted('github'), scripted('slack')]);
     const totals = { succeeded: 0, failed: 0, requeued: 0, signals: 0 };
     for (let round = 0; round < 6; round++) {
       for (let i = 0; i < 10; i++)
@@ -99,7 +99,7 @@ describe('what ran is counted', () => {
         });
       const ran = await engine.drain();
       for (const key of ['succeeded', 'failed', 'requeued', 'signals'] as const) totals[key] += ran[key];
-      // Further than the pauses after failures, so that nothing of the last round is tried again in this one.
+      // No retries of this round in the next one.
       await sql(`DELETE FROM sync_jobs WHERE status = 'queued'`);
       ports.advance(minuteMs);
     }
@@ -110,7 +110,7 @@ describe('what ran is counted', () => {
     expect(await sql(`SELECT DISTINCT minute FROM rollups ORDER BY minute`)).toHaveLength(6);
   });
 
-  it('a run that was taken away is not counted', async () => {
+  it('stats: a run that lost its lease is not counted', async () => {
     const { engine } = engineAt('2025-01-01T12:00:30Z', [
       connector(async () => {
         await sql('UPDATE sync_jobs SET claim_id = gen_random_uuid(), process_id = gen_random_uuid()');
@@ -122,7 +122,7 @@ describe('what ran is counted', () => {
     expect(await sql('SELECT FROM rollups')).toHaveLength(0);
   });
 
-  it('how late first tries start is counted by buckets, and that of later tries is not', async () => {
+  it('stats: the start lag is counted in buckets for first attempts only', async () => {
     const { engine } = engineAt('2025-01-01T12:00:30Z', [connector()]);
     await job(await connect(placed), { scheduled_at: '2025-01-01T12:00:27Z' });
     await job(await connect(placed), { scheduled_at: '2025-01-01T12:00:30Z' });
@@ -133,7 +133,7 @@ describe('what ran is counted', () => {
       [operatorId],
     );
     const counted = Object.entries(row ?? {}).filter(([, count]) => count > 0);
-    // Three seconds are between 2.5 and 5.
+    // 3 s is between 2.5 and 5 s.
     expect(counted).toEqual([
       ['lag_0', 1],
       ['lag_6', 1],
@@ -143,7 +143,7 @@ describe('what ran is counted', () => {
     expect(point?.lagP95Ms).toBe(2500 + 0.9 * 2500);
   });
 
-  it('how old data had become is counted for the first page of an incremental run that succeeded', async () => {
+  it('stats: freshness is counted for the first page of a successful incremental run', async () => {
     const { engine } = engineAt('2025-01-01T12:00:30Z', [
       connector(({ cursor, connection }) => {
         if ((connection.config as { fails?: boolean }).fails) throw new PermanentError('never');
@@ -170,7 +170,7 @@ describe('what ran is counted', () => {
       `SELECT ${Array.from({ length: 12 }, (_, i) => `sum(age_${i})::int AS age_${i}`).join(', ')} FROM rollups WHERE tenant_id = $1`,
       [operatorId],
     );
-    // 200 s are between 120 and 300.
+    // 200 s is between 120 and 300 s.
     expect(Object.entries(row ?? {}).filter(([, count]) => count > 0)).toEqual([['age_3', 1]]);
     expect((await engine.stats.series()).points.at(-1)?.freshnessP50Seconds).toBe(210);
   });
@@ -185,7 +185,7 @@ describe('stats.series', () => {
       succeeded,
     ]);
 
-  it('has a point for every step, the last of which is under way', async () => {
+  it('stats: series() has a point per step; the last step is the current one', async () => {
     await count('2025-01-01T12:00:00Z', 1);
     await count('2025-01-01T12:00:00Z', 2, operatorId, 1);
     await count('2025-01-01T11:57:00Z', 4);
@@ -211,7 +211,7 @@ describe('stats.series', () => {
     expect(theirs.points.map(({ succeeded }) => succeeded)).toEqual([0, 0, 0, 0, 16]);
   });
 
-  it('has what ended in this very minute, from its first millisecond on', async () => {
+  it('stats: series() includes the current minute from its first millisecond', async () => {
     await count('2025-01-01T12:00:00Z', 1);
     const { engine } = engineAt('2025-01-01T12:00:00.000Z');
     expect((await engine.stats.series({ minutes: 5 })).points.map(({ succeeded }) => succeeded)).toEqual([
@@ -227,7 +227,7 @@ describe('stats.series', () => {
     [24 * 60, 900, 96],
     [48 * 60, 3600, 48],
     [7 * 24 * 60, 7200, 84],
-  ])('%i minutes are shown by steps of %i s', async (minutes, stepSeconds, points) => {
+  ])('stats: a series of %i minutes has steps of %i s', async (minutes, stepSeconds, points) => {
     const { engine } = engineAt('2025-01-08T12:34:56Z');
     const series = await engine.stats.series({ minutes });
     expect(series.stepSeconds).toBe(stepSeconds);
@@ -236,7 +236,7 @@ describe('stats.series', () => {
     expect(series.to.getTime()).toBeGreaterThan(Date.parse('2025-01-08T12:34:56Z'));
   });
 
-  it('counts of a minute are in the step that it belongs to, whatever the step', async () => {
+  it('stats: each minute is counted in its step, for every step size', async () => {
     for (let i = 0; i < 24 * 60; i += 7)
       await count(new Date(Date.parse('2025-01-01T00:00:00Z') + i * minuteMs).toISOString(), 1);
     const { engine } = engineAt('2025-01-01T23:59:30Z');
@@ -254,14 +254,14 @@ describe('stats.series', () => {
     }
   });
 
-  it.each([[4], [7 * 24 * 60 + 1], [5.5]])('refuses %s minutes', async (minutes) => {
+  it.each([[4], [7 * 24 * 60 + 1], [5.5]])('stats: series() rejects %s minutes', async (minutes) => {
     const { engine } = engineAt('2025-01-01T12:00:30Z');
     await expect(engine.stats.series({ minutes })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
   });
 });
 
 describe('stats.overview', () => {
-  it('counts connections by how they do, of everybody or of a tenant', async () => {
+  it('stats: overview() counts connections by health, in total or per tenant', async () => {
     const since = '2025-01-01T00:00:00Z';
     for (const [tenantId, status, failing] of [
       [tenant, 'active', null],
@@ -290,7 +290,7 @@ describe('stats.overview', () => {
     );
   });
 
-  it('beyond ten thousand says that there are at least so many, and still counts the few that are not well', async () => {
+  it('stats: counts above 10,000 are lower bounds; unhealthy connections are counted exactly', async () => {
     await sql(
       `INSERT INTO connections (tenant_id, provider_slug, status, failing_since)
        SELECT $1, 'github', CASE n WHEN 10500 THEN 'paused' ELSE 'active' END, CASE n WHEN 10499 THEN now() END
@@ -308,7 +308,7 @@ describe('stats.overview', () => {
       });
   });
 
-  it('shows the queue and who works to the operator only', async () => {
+  it('stats: only operators see the queue and the executors', async () => {
     await job(await connect(placed));
     await job(await connect(placed), { scheduled_at: '2025-01-01T12:00:31Z' });
     await job(await connect(placed), { retry_after: '2025-01-01T13:00:00Z', attempts: 1 });
@@ -338,7 +338,7 @@ describe('stats.overview', () => {
     });
   });
 
-  it('the last hour is sixty minutes and the one under way', async () => {
+  it('stats: lastHour covers sixty minutes, including the current one', async () => {
     for (const [at, succeeded] of [
       ['2025-01-01T11:00:00Z', 1],
       ['2025-01-01T11:01:00Z', 2],
@@ -365,10 +365,10 @@ describe('stats.load', () => {
     metadata: { sync: { next_run_at: at, interval_seconds: interval } },
   });
 
-  it('repeats every run at its interval and its usual jitter', async () => {
+  it('stats: load() repeats every run at its interval plus mean jitter', async () => {
     const { engine } = engineAt('2025-01-01T12:00:00Z');
     await connect(due('2025-01-01T12:10:20Z', 1200));
-    // Every 1200 s, and a tenth more: 22 minutes.
+    // 1200 s plus 10 %: every 22 minutes.
     expect(await runsOf(engine)).toEqual([
       [10, 1],
       [32, 1],
@@ -384,7 +384,7 @@ describe('stats.load', () => {
     ]);
   });
 
-  it('what is overdue or never ran comes first, and a wrong interval counts as the default', async () => {
+  it('stats: load() starts with overdue and new connections; invalid intervals use the default', async () => {
     const { engine } = engineAt('2025-01-01T12:00:00Z');
     await connect(due('2024-01-01T00:00:00Z', 3600));
     await connect(due(undefined, 'often'));
@@ -397,7 +397,7 @@ describe('stats.load', () => {
     ]);
   });
 
-  it("counts active connections only, in a tenant's view the tenant's", async () => {
+  it('stats: load() counts active connections of the scope only', async () => {
     const { engine } = engineAt('2025-01-01T12:00:00Z');
     await connect({ ...due('2025-01-01T12:01:00Z', 86_400), status: 'paused' });
     await connectFor(tenant, 'github', due('2025-01-01T12:02:00Z', 86_400));
@@ -409,7 +409,7 @@ describe('stats.load', () => {
     expect(await runsOf(engine.as(otherView))).toEqual([[3, 1]]);
   });
 
-  it('of very many connections is worked out from a sample', async () => {
+  it('stats: load() of 60,000 connections is estimated from a sample', async () => {
     await sql(
       `INSERT INTO connections (tenant_id, provider_slug, metadata)
        SELECT $1, 'github', jsonb_build_object('sync', jsonb_build_object('interval_seconds', 86400, 'next_run_at', '2025-01-01T12:' || lpad((n % 60)::text, 2, '0') || ':00Z'))
@@ -431,14 +431,14 @@ describe('stats.load', () => {
 describe('stats.attention', () => {
   const at = '2025-01-01T12:00:30Z';
 
-  it('is nothing while all is well', async () => {
+  it('stats: attention() is empty without problems', async () => {
     const { engine } = engineAt(at, [connector()]);
     await job(await connect(placed));
     await engine.drain();
     expect(await engine.stats.attention()).toEqual([]);
   });
 
-  it('groups connections that fail by provider and kind, with the last error of one of them', async () => {
+  it('stats: attention() groups failing connections by provider and kind, with an error', async () => {
     const ends: Record<string, Error> = {
       refused: new UnauthorizedError('token revoked'),
       broken: new PermanentError('no such repository'),
@@ -498,7 +498,7 @@ describe('stats.attention', () => {
       expect((await engine.connections.list(filter)).items).toHaveLength(count);
   });
 
-  it('tells of connections that no scheduler has placed for three ticks', async () => {
+  it('stats: attention() reports connections that were not placed for three ticks', async () => {
     const { engine, ports } = engineAt(at);
     const due = (minute: number) => ({
       metadata: { sync: { next_run_at: `2025-01-01T11:${minute}:00Z` } },
@@ -520,7 +520,7 @@ describe('stats.attention', () => {
     expect((await engine.stats.attention()).map(({ cause }) => cause)).not.toContain('overdue');
   });
 
-  it('does not call late what was made or resumed a moment ago', async () => {
+  it('stats: attention() does not report connections just created or resumed as overdue', async () => {
     const { engine, ports } = engineAt(at);
     const { id } = await engine.connections.create({ tenantId: tenant, provider: 'github' });
     expect(await engine.stats.attention()).toEqual([]);
@@ -531,7 +531,7 @@ describe('stats.attention', () => {
     expect(await engine.stats.attention()).toEqual([]);
   });
 
-  it('tells the operator of due jobs that no running executor has a connector for', async () => {
+  it('stats: attention() reports due jobs without an executor to operators', async () => {
     const { engine } = engineAt(at);
     const id = await connectFor(tenant, 'slack');
     await jobFor(id, tenant, 'slack', { scheduled_at: '2025-01-01T11:59:30Z' });

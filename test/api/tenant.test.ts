@@ -8,7 +8,7 @@ import { tenant, useDatabase } from '../support/database.ts';
 const database = useDatabase();
 const { sql, connect, job } = database;
 const otherTenant = '00000000-0000-4000-8000-000000000002';
-const nowhere = '00000000-0000-4000-8000-00000000dead';
+const unknownId = '00000000-0000-4000-8000-00000000dead';
 
 beforeEach(async () => {
   await database.empty();
@@ -21,7 +21,7 @@ beforeEach(async () => {
 const ours = { tenantId: tenant, actor: 'key:ours' };
 const theirs = { tenantId: otherTenant, actor: 'key:theirs' };
 
-describe('a database as one tenant may see it', () => {
+describe('a database scoped to a tenant', () => {
   const open = () =>
     openDatabase(loadConfig({ options: { database: database.url } }).config.database, {
       ports: systemPorts,
@@ -29,7 +29,7 @@ describe('a database as one tenant may see it', () => {
       onSkew: () => {},
     });
 
-  it('cannot become one for another tenant, and stays what it is when it is asked for the same or for none', async () => {
+  it('isolation: a scoped database rejects another tenant and keeps its own scope', async () => {
     const db = open();
     const scoped = db.scopedTo(tenant);
     expect(() => scoped.scopedTo(otherTenant)).toThrow(
@@ -46,7 +46,7 @@ describe('a database as one tenant may see it', () => {
     await db.close();
   });
 
-  it('is for an id and nothing else: it stands in statements', async () => {
+  it('isolation: the scope must be a UUID, because it is part of statements', async () => {
     const db = open();
     expect(() => db.scopedTo("x' OR true --")).toThrow('tenantId is "x\' OR true --"; it must be a UUID.');
     expect(() => database.engine().as({ tenantId: '', actor: 'a' })).toThrow('it must be a UUID');
@@ -55,7 +55,7 @@ describe('a database as one tenant may see it', () => {
 });
 
 describe("a tenant's view", () => {
-  it("shows the tenant's and nothing of another's, in every list and by every id", async () => {
+  it('isolation: lists and ids of a tenant return nothing of another tenant', async () => {
     const mine = await connect();
     await sql('UPDATE connections SET tenant_id = $1', [otherTenant]);
     const id = await connect();
@@ -113,7 +113,7 @@ describe("a tenant's view", () => {
     expect((await engine.connections.get(id)).status).toBe('paused');
   });
 
-  it('cannot do what concerns everybody', async () => {
+  it('isolation: a tenant cannot use operator functions', async () => {
     const view = database.engine().as(theirs);
     for (const refused of [
       () => view.system(),
@@ -125,7 +125,7 @@ describe("a tenant's view", () => {
     expect((await view.providers.list()).items.map(({ slug }) => slug)).toEqual(['github']);
   });
 
-  it('has consumers of its own: the same name is another reader for each', async () => {
+  it('isolation: consumers of different tenants may have the same name', async () => {
     const engine = database.engine();
     await engine.consumers.move('reader', 'latest');
     const { after } = await engine.as(theirs).consumers.move('reader', 'beginning');
@@ -137,10 +137,10 @@ describe("a tenant's view", () => {
 });
 
 describe('tenants and providers', () => {
-  it('are made on record, and found again', async () => {
+  it('tenants: creating tenants and registering providers is recorded', async () => {
     const engine = database.engine().as({ actor: 'anna' });
-    const made = await engine.tenants.create({ name: 'Northwind' });
-    expect(await engine.tenants.get(made.id)).toEqual(made);
+    const created = await engine.tenants.create({ name: 'Northwind' });
+    expect(await engine.tenants.get(created.id)).toEqual(created);
     const registered = await engine.providers.register({
       slug: 'slack',
       displayName: 'Slack',
@@ -157,13 +157,13 @@ describe('tenants and providers', () => {
       expect.objectContaining({
         kind: 'tenant.created',
         actor: 'anna',
-        tenantId: made.id,
+        tenantId: created.id,
         detail: { name: 'Northwind' },
       }),
     ]);
   });
 
-  it('registering a provider again changes what is given and keeps what is not', async () => {
+  it('providers: registering again changes only the fields passed', async () => {
     const { providers } = database.engine();
     await providers.register({ slug: 'slack', displayName: 'Slack', authType: 'oauth2' });
     expect(await providers.register({ slug: 'slack', displayName: 'Slack, Inc.' })).toMatchObject({
@@ -173,7 +173,7 @@ describe('tenants and providers', () => {
     expect((await providers.list()).items.map(({ slug }) => slug)).toEqual(['github', 'slack']);
   });
 
-  it('a tenant is found by how its name begins, whatever its case, and no character stands for others', async () => {
+  it('tenants: search matches a prefix case-insensitively, without wildcards', async () => {
     const { tenants } = database.engine();
     for (const name of ['Northwind', 'northern', '100% Ltd', '100 Ltd', 'a_b', 'axb'])
       await tenants.create({ name });
@@ -185,16 +185,16 @@ describe('tenants and providers', () => {
     expect(await found('wind')).toEqual([]);
   });
 
-  it('a tenant is found by its own name, whatever the locale of the database makes of its letters', async () => {
+  it('tenants: search finds a non-ASCII name in any database locale', async () => {
     const { tenants } = database.engine();
     await tenants.create({ name: 'Ölwerk' });
     expect((await tenants.list({ search: 'Ölwerk' })).items.map(({ name }) => name)).toEqual(['Ölwerk']);
   });
 
-  it('wrong ones are refused', async () => {
+  it('tenants: rejects invalid tenants and providers', async () => {
     const { tenants, providers } = database.engine();
     await expect(tenants.create({ name: '' })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
-    await expect(tenants.get(nowhere)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    await expect(tenants.get(unknownId)).rejects.toMatchObject({ code: 'NOT_FOUND' });
     await expect(tenants.get('x')).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
     await expect(tenants.list({ search: '' })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
     await expect(providers.register({ slug: 'a\0' })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
@@ -205,27 +205,27 @@ describe('tenants and providers', () => {
 });
 
 describe('the audit', () => {
-  it('has every change, the newest first, by tenant, connection and kind', async () => {
+  it('audit: lists changes newest first, filtered by tenant, connection and kind', async () => {
     const engine = database.engine();
-    const [one, other] = [await connect(), await connect()];
+    const [id, other] = [await connect(), await connect()];
     await sql('UPDATE connections SET tenant_id = $2 WHERE id = $1', [other, otherTenant]);
-    await engine.connections.pause(one, { actor: 'anna', reason: 'holidays' });
+    await engine.connections.pause(id, { actor: 'anna', reason: 'holidays' });
     await engine.connections.pause(other);
-    const { jobId } = await engine.connections.resume(one).then(() => engine.connections.trigger(one));
+    const { jobId } = await engine.connections.resume(id).then(() => engine.connections.trigger(id));
     const kinds = async (filter: Parameters<typeof engine.audit.list>[0]) =>
       (await engine.audit.list(filter)).items.map(({ kind, connectionId }) => [kind, connectionId]);
     const all = [
-      ['connection.triggered', one],
-      ['connection.resumed', one],
+      ['connection.triggered', id],
+      ['connection.resumed', id],
       ['connection.paused', other],
-      ['connection.paused', one],
+      ['connection.paused', id],
     ];
     expect(await kinds({})).toEqual(all);
     expect(await kinds({ tenantId: otherTenant })).toEqual([all[2]]);
-    expect(await kinds({ connectionId: one })).toEqual([all[0], all[1], all[3]]);
+    expect(await kinds({ connectionId: id })).toEqual([all[0], all[1], all[3]]);
     expect(await kinds({ kind: 'connection.paused' })).toEqual([all[2], all[3]]);
-    expect(await kinds({ kind: 'connection.paused', tenantId: otherTenant, connectionId: one })).toEqual([]);
-    expect((await engine.audit.list({ connectionId: one, limit: 1 })).items).toEqual([
+    expect(await kinds({ kind: 'connection.paused', tenantId: otherTenant, connectionId: id })).toEqual([]);
+    expect((await engine.audit.list({ connectionId: id, limit: 1 })).items).toEqual([
       {
         id: expect.any(String),
         at: expect.any(Date),
@@ -233,7 +233,7 @@ describe('the audit', () => {
         actor: 'api',
         reason: undefined,
         tenantId: tenant,
-        connectionId: one,
+        connectionId: id,
         jobId,
         detail: undefined,
       },
@@ -244,7 +244,7 @@ describe('the audit', () => {
 });
 
 describe('the system', () => {
-  it('shows what is in force without the password of the database', async () => {
+  it('system: shows the configuration without the database password', async () => {
     const url = new URL(database.url);
     url.password ||= 's3cret-password';
     const engine = database.engine({ database: url.href, retention: { statsDays: 30 } });
@@ -257,9 +257,9 @@ describe('the system', () => {
     expect(seen).toMatchObject({ node: process.version, schema: 'syncline', retention: { statsDays: 30 } });
   });
 
-  it('shows processes, what they run, and how large the tables are', async () => {
+  it('system: shows processes, their running jobs and table sizes', async () => {
     const at = '2025-01-01T12:00:00Z';
-    const [alive, dead, scheduler] = [tenant, otherTenant, nowhere];
+    const [alive, dead, scheduler] = [tenant, otherTenant, unknownId];
     await sql(
       `INSERT INTO processes (id, host, pid, concurrency, providers, started_at, expires_at)
        VALUES ($1, 'one', 11, 5, '{github}', $3, now() + interval '1 hour'), ($2, 'two', 12, 7, '{}', $3::timestamptz + interval '1 second', now() - interval '1 hour')`,
@@ -297,7 +297,7 @@ describe('the system', () => {
     expect(schemaVersion).toBe((await engine.status()).schemaVersion);
   });
 
-  it('a scheduler that has not ticked for three intervals counts as gone', async () => {
+  it('system: a scheduler that has not ticked for three intervals is not alive', async () => {
     await sql(
       `INSERT INTO schedulers VALUES ($1, 'quiet', 13, now(), now() - interval '181 seconds', 5, 0), ($2, 'busy', 14, now(), now() - interval '100 seconds', 5, 0)`,
       [tenant, otherTenant],

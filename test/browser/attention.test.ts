@@ -3,7 +3,7 @@ import { createLocalLogin } from '../../src/http/local-login.ts';
 import { startService } from '../http/service.ts';
 import { useDatabase } from '../support/database.ts';
 import { until } from '../support/until.ts';
-import { expectAccessible, expectNoOverflow, launch, listen, picture } from './browser.ts';
+import { collectConsoleErrors, expectAccessible, expectNoOverflow, launch, screenshot } from './browser.ts';
 
 const database = useDatabase();
 const dashboard = new URL('../../dist/dashboard', import.meta.url).pathname;
@@ -13,7 +13,7 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => browser?.close());
 
-it('DB-6: the attention list repairs times that lie too far ahead, after a confirmation', async () => {
+it('DB-6: the attention list repairs run times too far in the future after a confirmation', async () => {
   const localLogin = createLocalLogin();
   const { url, syncline } = await startService(database, { dashboard, localLogin });
   const next_run_at = new Date(Date.now() + 400 * 24 * 3600 * 1000).toISOString();
@@ -21,7 +21,7 @@ it('DB-6: the attention list repairs times that lie too far ahead, after a confi
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, bypassCSP: true });
   const page = await context.newPage();
   page.setDefaultTimeout(20_000);
-  const complaints = listen(page);
+  const consoleErrors = collectConsoleErrors(page);
   await page.goto(`${url}/login?token=${localLogin.token}`);
   const item = page.locator('.attention li', { hasText: 'too far ahead' });
   await item.waitFor();
@@ -31,21 +31,21 @@ it('DB-6: the attention list repairs times that lie too far ahead, after a confi
       await page.setViewportSize({ width, height: 900 });
       await expectNoOverflow(page);
       await expectAccessible(page);
-      await picture(page, `attention-${colorScheme}-${name}`);
+      await screenshot(page, `attention-${colorScheme}-${name}`);
     }
   }
   await item.getByRole('button', { name: 'Repair' }).click();
   const dialog = page.getByRole('dialog', { name: 'Repair the schedule?' });
   await dialog.waitFor();
   await expectAccessible(page);
-  await picture(page, 'attention-repair');
+  await screenshot(page, 'attention-repair');
   expect((await syncline.stats.attention()).map(({ cause }) => cause)).toEqual(['too_far_ahead']);
   await dialog.getByLabel('Reason').fill('a wrong clock');
   await dialog.getByRole('button', { name: 'Repair' }).click();
-  await page.getByText('Re-placed 3 connections and 0 jobs.').waitFor();
+  await page.getByText('Rescheduled 3 connections and 0 jobs.').waitFor();
   await until('the list is empty', async () => (await item.count()) === 0);
   const { items } = await syncline.audit.list({ kind: 'connection.schedule_repaired' });
   expect(items.map(({ reason }) => reason)).toEqual(Array(3).fill('a wrong clock'));
-  expect(complaints).toEqual([]);
+  expect(consoleErrors).toEqual([]);
   await context.close();
 });

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Running, startProcess } from '../support/process.ts';
+import { isFullSize } from '../support/size.ts';
 import { until } from '../support/until.ts';
-import { expectAccessible, expectNoOverflow, launch, listen, picture } from './browser.ts';
+import { collectConsoleErrors, expectAccessible, expectNoOverflow, launch, screenshot } from './browser.ts';
 
 const cli = new URL('../../dist/cli/main.js', import.meta.url).pathname;
 const desktop = { width: 1280, height: 900 };
@@ -19,9 +20,9 @@ let base: string;
 let browser: Browser;
 let context: BrowserContext;
 let page: Page;
-let complaints: string[];
+let consoleErrors: string[];
 
-/** The demo, as `npm start` runs it, and a browser that is opened at the printed address. */
+/** Starts the demo as `npm start` does and opens the printed login URL. */
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'syncline-browser-'));
   service = startProcess(process.execPath, [cli, 'dev'], {
@@ -30,14 +31,14 @@ beforeAll(async () => {
     env: { SYNCLINE_SERVER_PORT: '0', SYNCLINE_METRICS_PORT: '0' },
   });
   const output = await service.output(/login\?token=\S+\n/);
-  dataFolder = /its data in (\S+)/.exec(output)?.[1];
+  dataFolder = /data in (\S+)/.exec(output)?.[1];
   loginUrl = /http:\S+login\?token=\S+/.exec(output)?.[0] as string;
   base = new URL('/', loginUrl).href;
   browser = await launch();
   context = await browser.newContext({ viewport: desktop, colorScheme: 'light', bypassCSP: true });
   page = await context.newPage();
   page.setDefaultTimeout(20_000);
-  complaints = listen(page);
+  consoleErrors = collectConsoleErrors(page);
   await page.goto(loginUrl);
 }, 120_000);
 
@@ -45,12 +46,12 @@ afterAll(async () => {
   await browser?.close();
   service?.process.kill('SIGTERM');
   await service?.finished;
-  for (const made of [folder, dataFolder]) if (made) rmSync(made, { recursive: true, force: true });
+  for (const path of [folder, dataFolder]) if (path) rmSync(path, { recursive: true, force: true });
 }, 60_000);
 
 const heading = (name: string | RegExp) => page.getByRole('heading', { level: 1, name });
 
-/** Goes to a page by the navigation, as people do. */
+/** Opens a page through the navigation. */
 async function visit(name: string): Promise<void> {
   await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name, exact: true }).click();
   await heading(name).waitFor();
@@ -63,9 +64,9 @@ async function openConnection(name: string): Promise<void> {
   await heading(new RegExp(name)).waitFor();
 }
 
-describe('the dashboard', () => {
-  it('opens from the printed address, which works once', async () => {
-    await heading('Pulse').waitFor();
+describe('dashboard', () => {
+  it('dashboard: the printed login URL works once', async () => {
+    await heading('Overview').waitFor();
     expect(page.url()).toBe(base);
     const other = await browser.newContext();
     const answer = await (await other.newPage()).goto(loginUrl);
@@ -73,7 +74,7 @@ describe('the dashboard', () => {
     await other.close();
   });
 
-  it('shows a sync that arrives, without being loaded again', async () => {
+  it('dashboard: shows new signals without a reload', async () => {
     await visit('Signals');
     await page.evaluate('window.loadedOnce = true');
     await page.mouse.move(5, 5);
@@ -85,7 +86,7 @@ describe('the dashboard', () => {
     expect(service.process.exitCode).toBeNull();
   });
 
-  it('shows the payload of a signal on request', async () => {
+  it('dashboard: shows the payload of a selected signal', async () => {
     await page.getByRole('button', { name: 'Pause', exact: true }).click();
     await page.locator('.signal-line').first().press('Enter');
     await page
@@ -96,7 +97,7 @@ describe('the dashboard', () => {
     await page.locator('.signal-line').first().press('Enter');
   });
 
-  it('filters the connections, and keeps the filter in the address', async () => {
+  it('dashboard: filters connections and keeps the filter in the URL', async () => {
     await visit('Connections');
     await until('all are shown', async () => (await page.locator('tbody tr').count()) > 10);
     await page.getByLabel('Health').selectOption('paused');
@@ -108,43 +109,43 @@ describe('the dashboard', () => {
     await until('all are back', async () => (await page.locator('tbody tr').count()) > 10);
   });
 
-  it('pauses a connection with a reason, tells it, and resumes it', async () => {
+  it('dashboard: pauses a connection, shows the reason and resumes it', async () => {
     await openConnection('northwind/website');
     await page.getByRole('button', { name: 'Pause', exact: true }).click();
     await page.getByLabel('Reason').fill('the customer moves house');
     await page.getByRole('dialog').getByRole('button', { name: 'Pause' }).click();
-    await page.getByText(/It was paused by local .*: the customer moves house\./).waitFor();
+    await page.getByText(/Paused by local .*: the customer moves house\./).waitFor();
     await page.getByRole('button', { name: 'Resume' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Resume' }).click();
     await page.getByText('Resumed.', { exact: true }).waitFor();
   });
 
-  it('says what is wrong with an interval, where it is wrong', async () => {
+  it('dashboard: shows the validation error of an interval in its form', async () => {
     await page.getByRole('button', { name: 'Interval' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Seconds between runs').fill('5');
     await dialog.getByRole('button', { name: 'Change' }).click();
     await dialog.getByText('must be 60 or more').first().waitFor();
     await dialog.getByRole('button', { name: 'Back' }).click();
-    // The browser itself reports the answer 400; that is how it should be.
-    const expected = complaints.findIndex((text) => text.includes('status of 400'));
+    // The browser logs every 400 response.
+    const expected = consoleErrors.findIndex((text) => text.includes('status of 400'));
     expect(expected).toBeGreaterThanOrEqual(0);
-    complaints.splice(expected, 1);
+    consoleErrors.splice(expected, 1);
   });
 
-  it('syncs now, and the run shows', async () => {
+  it('dashboard: "Sync now" confirms that a run is queued', async () => {
     await page.getByRole('button', { name: 'Sync now' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Sync now' }).click();
-    await page.getByText(/Queued\.|brought forward|another follows/).waitFor();
+    await page.getByText(/Queued\.|brought forward|queued after it/).waitFor();
   });
 
-  it('rewinds to an earlier cursor', async () => {
+  it('dashboard: rewinds to an earlier cursor', async () => {
     const panel = page
       .getByRole('region', { name: 'Cursor' })
-      .or(page.locator('section', { hasText: 'From the beginning' }));
-    // Asked of the API: a page that is loaded anew again and again may never come to show anything.
+      .or(page.locator('section', { hasText: 'Restart from the beginning' }));
+    // Poll the API: a page that reloads repeatedly may never finish rendering.
     const cursors = new URL(`v1/${new URL(page.url()).pathname.slice(1)}/cursors`, base).href;
-    // The providers of the demo have bad moments, after which a run is tried again within a minute or two.
+    // Demo providers fail at random; retries take up to two minutes.
     await until(
       'there is a cursor to go back to',
       async () => {
@@ -163,7 +164,7 @@ describe('the dashboard', () => {
     await page.getByText('a gap in the data').first().waitFor();
   }, 600_000);
 
-  it('acts on everything that matches, and shows how far it is', async () => {
+  it('dashboard: applies a bulk action to all matching connections and shows its progress', async () => {
     await visit('Connections');
     await page.getByLabel('Search', { exact: true }).fill('northwind/');
     await until('some match', async () => {
@@ -184,7 +185,7 @@ describe('the dashboard', () => {
     await page.keyboard.press('Escape');
   });
 
-  it('audit: revokes a key with the keys created with it, and shows which key acted', async () => {
+  it('audit: revokes a key and its descendants, and filters the audit log by key', async () => {
     const create = async (name: string, headers: Record<string, string>) => {
       const answer = await page.request.post(new URL('v1/keys', base).href, { data: { name }, headers });
       return (await answer.json()) as { id: string; key: string };
@@ -198,9 +199,9 @@ describe('the dashboard', () => {
     for (const colorScheme of ['dark', 'light'] as const) {
       await page.emulateMedia({ colorScheme });
       await page.setViewportSize(phone);
-      await picture(page, `revoke-${colorScheme}-phone`);
+      await screenshot(page, `revoke-${colorScheme}-phone`);
       await page.setViewportSize(desktop);
-      await picture(page, `revoke-${colorScheme}`);
+      await screenshot(page, `revoke-${colorScheme}`);
       await expectAccessible(page);
     }
     await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
@@ -215,7 +216,7 @@ describe('the dashboard', () => {
     expect(new URL(page.url()).searchParams.get('key_id')).toBe(root.id);
   });
 
-  it('looks right on every screen, light and dark, wide and narrow, and axe finds nothing serious', async () => {
+  it('dashboard: no screen overflows or has a serious axe violation, in any scheme or size', async () => {
     const job = await page.request.get(new URL('v1/jobs?status=succeeded&limit=1', base).href);
     const connection = await page.request.get(new URL('v1/connections?search=acme&limit=1', base).href);
     const any = await page.request.get(new URL('v1/connections?limit=1', base).href);
@@ -233,8 +234,10 @@ describe('the dashboard', () => {
       keys: 'keys',
       docs: 'docs',
     };
-    for (const [name, path] of Object.entries(screens))
+    for (const [i, [name, path]] of Object.entries(screens).entries())
       for (const colorScheme of ['light', 'dark'] as const) {
+        // At reduced size, each screen is tested in one scheme.
+        if (!isFullSize && i % 2 === (colorScheme === 'dark' ? 1 : 0)) continue;
         await page.emulateMedia({ colorScheme });
         await page.setViewportSize(desktop);
         await page.goto(new URL(path, base).href);
@@ -244,25 +247,25 @@ describe('the dashboard', () => {
           .first()
           .waitFor({ state: 'detached' })
           .catch(() => {});
-        // Charts are drawn after what they show has come.
+        // Charts render after their data arrives.
         await page.waitForTimeout(300);
-        await picture(page, `${name}-${colorScheme}`);
+        await screenshot(page, `${name}-${colorScheme}`);
         await expectAccessible(page);
         await expectNoOverflow(page);
         await page.setViewportSize(phone);
         await expectNoOverflow(page);
-        await picture(page, `${name}-${colorScheme}-phone`);
+        await screenshot(page, `${name}-${colorScheme}-phone`);
       }
     await page.setViewportSize(desktop);
   }, 600_000);
 
-  it('logs out, and then nothing is shown without a key', async () => {
+  it('dashboard: after logout, pages require a key', async () => {
     await page.goto(base);
-    await heading('Pulse').waitFor();
-    expect(complaints).toEqual([]);
+    await heading('Overview').waitFor();
+    expect(consoleErrors).toEqual([]);
     await page.getByRole('button', { name: 'Log out' }).click();
     await page.getByLabel('API key').waitFor();
-    await picture(page, 'login-dark');
+    await screenshot(page, 'login-dark');
     await page.goto(new URL('connections', base).href);
     await page.getByLabel('API key').waitFor();
     await page.getByLabel('API key').fill('syn_wrong');

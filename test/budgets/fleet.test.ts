@@ -13,7 +13,7 @@ interface SpenderOptions {
   limit: number;
   perSeconds: number;
   credentialId: string;
-  until: 'empty' | 'told';
+  until: 'empty' | 'sigterm';
   lanes?: number;
 }
 
@@ -26,39 +26,35 @@ function start(options: SpenderOptions): Running {
   ]);
 }
 
-interface Told {
+interface SpenderResult {
   requests: number;
   refused: number;
   statements: number;
 }
 
-async function end(spenders: Running[]): Promise<Told> {
+async function end(spenders: Running[]): Promise<SpenderResult> {
   for (const { process: child } of spenders) child.kill('SIGTERM');
-  const told = await Promise.all(
+  const results = await Promise.all(
     spenders.map(async ({ finished }) => {
       const { stdout, stderr } = await finished;
       const line = /^done (.*)$/m.exec(stdout)?.[1];
-      if (line === undefined) throw new Error(`it did not end well: ${stdout}${stderr}`);
-      return JSON.parse(line) as Told;
+      if (line === undefined) throw new Error(`no result: ${stdout}${stderr}`);
+      return JSON.parse(line) as SpenderResult;
     }),
   );
-  const sum = (pick: (one: Told) => number) => told.reduce((all, one) => all + pick(one), 0);
-  return {
-    requests: sum((one) => one.requests),
-    refused: sum((one) => one.refused),
-    statements: sum((one) => one.statements),
-  };
+  const sum = (key: keyof SpenderResult) => results.reduce((total, result) => total + result[key], 0);
+  return { requests: sum('requests'), refused: sum('refused'), statements: sum('statements') };
 }
 
-const four = (options: SpenderOptions) => Array.from({ length: 4 }, () => start(options));
+const startFour = (options: SpenderOptions) => Array.from({ length: 4 }, () => start(options));
 const hour = { limit: 5000, perSeconds: 3600 };
 
-describe('budgets: a fleet shares one', () => {
-  it('budgets: four processes use a credential with 5,000 requests an hour up, and never exceed it', async () => {
-    const provider = await limitedProvider({ limit: 5000, periodMs: 3_600_000, tells: 'epoch' });
+describe('budgets: several processes share a budget', () => {
+  it('budgets: four processes use up 5,000 requests per hour without exceeding them', async () => {
+    const provider = await limitedProvider({ limit: 5000, periodMs: 3_600_000, reports: 'epoch' });
     const credentialId = '00000000-0000-4000-8000-0000000000a1';
-    const spenders = four({ provider: provider.url, ...hour, credentialId, until: 'empty' });
-    await Promise.all(spenders.map((one) => one.output(/^empty$/m)));
+    const spenders = startFour({ provider: provider.url, ...hour, credentialId, until: 'empty' });
+    await Promise.all(spenders.map((spender) => spender.output(/^empty$/m)));
     const { requests, refused, statements } = await end(spenders);
     expect(refused).toBe(0);
     expect(provider.windows).toEqual([requests]);
@@ -67,18 +63,18 @@ describe('budgets: a fleet shares one', () => {
     expect(statements / requests).toBeLessThan(0.1);
   });
 
-  it('budgets: what somebody else has used, and when the window ends, is learned from the answers', async () => {
+  it("budgets: learns other clients' use and the end of the window from responses", async () => {
     const alignedToMs = Date.now() - 1_234_567;
     const provider = await limitedProvider({
       limit: 5000,
       periodMs: 3_600_000,
       alignedToMs,
       usedByOthers: 1500,
-      tells: 'epoch',
+      reports: 'epoch',
     });
     const credentialId = '00000000-0000-4000-8000-0000000000a2';
-    const spenders = four({ provider: provider.url, ...hour, credentialId, until: 'empty' });
-    await Promise.all(spenders.map((one) => one.output(/^empty$/m)));
+    const spenders = startFour({ provider: provider.url, ...hour, credentialId, until: 'empty' });
+    await Promise.all(spenders.map((spender) => spender.output(/^empty$/m)));
     const { requests, refused } = await end(spenders);
     expect(refused).toBe(0);
     expect(provider.windows).toEqual([1500 + requests]);
@@ -92,45 +88,45 @@ describe('budgets: a fleet shares one', () => {
     expect(Math.abs((row?.resets_at.getTime() ?? 0) - endsAtMs)).toBeLessThan(3000);
   });
 
-  /** Several windows of a provider, used up by four processes. */
-  async function useWindows(told: Pick<ProviderOptions, 'tells' | 'alignedToMs'>, credentialId: string) {
-    // A request may take half a window to arrive: less than this would be too little for a machine that is busy.
+  /** Four processes use up several windows of a provider. */
+  async function useWindows(windows: Pick<ProviderOptions, 'reports' | 'alignedToMs'>, credentialId: string) {
+    // Long enough that on a busy machine no request takes half a window to arrive.
     const periodMs = 6000;
-    const provider = await limitedProvider({ limit: 300, periodMs, ...told });
+    const provider = await limitedProvider({ limit: 300, periodMs, ...windows });
     const options = { provider: provider.url, limit: 300, perSeconds: periodMs / 1000, credentialId };
-    const spenders = four({ ...options, until: 'told' });
-    await until('three windows are over', () => provider.windows.length > 3, 50_000);
+    const spenders = startFour({ ...options, until: 'sigterm' });
+    await until('three windows have ended', () => provider.windows.length > 3, 50_000);
     const { refused } = await end(spenders);
-    return { most: Math.max(...provider.windows), refused };
+    return { maxRequests: Math.max(...provider.windows), refused };
   }
 
   it.each([
-    ['begin with a request', undefined, 'b1'],
-    ['begin when the provider likes', 1_234_567_890_123, 'b2'],
-  ])('budgets: no window ever has more than its limit, where they %s', async (_where, alignedToMs, id) => {
-    const told = { tells: 'after', ...(alignedToMs !== undefined && { alignedToMs }) } as const;
-    const { most, refused } = await useWindows(told, `00000000-0000-4000-8000-0000000000${id}`);
-    expect(most).toBeLessThanOrEqual(300);
+    ['that start with a request', undefined, 'b1'],
+    ['that start at fixed times', 1_234_567_890_123, 'b2'],
+  ])('budgets: no request exceeds the limit of windows %s', async (_name, alignedToMs, id) => {
+    const windows = { reports: 'after', ...(alignedToMs !== undefined && { alignedToMs }) } as const;
+    const { maxRequests, refused } = await useWindows(windows, `00000000-0000-4000-8000-0000000000${id}`);
+    expect(maxRequests).toBeLessThanOrEqual(300);
     expect(refused).toBe(0);
   });
 
-  it('budgets: a provider that does not tell when its windows end sees twice its limit at most', async () => {
-    const { most } = await useWindows({ tells: 'nothing' }, '00000000-0000-4000-8000-0000000000c1');
-    expect(most).toBeLessThanOrEqual(600);
+  it('budgets: a provider that does not report its windows gets at most twice its limit', async () => {
+    const { maxRequests } = await useWindows({ reports: 'nothing' }, '00000000-0000-4000-8000-0000000000c1');
+    expect(maxRequests).toBeLessThanOrEqual(600);
   });
 
-  it('budgets: a process that is killed takes its block with it, and no more', async () => {
-    const provider = await limitedProvider({ limit: 1000, periodMs: 3_600_000, tells: 'epoch' });
+  it('budgets: a killed process loses at most its leased block', async () => {
+    const provider = await limitedProvider({ limit: 1000, periodMs: 3_600_000, reports: 'epoch' });
     const credentialId = '00000000-0000-4000-8000-0000000000d1';
     const options = { provider: provider.url, limit: 1000, perSeconds: 3600, credentialId };
-    const killed = start({ ...options, until: 'told', lanes: 1 });
+    const killed = start({ ...options, until: 'sigterm', lanes: 1 });
     await until('it has tokens', () => (provider.windows[0] ?? 0) > 3);
     killed.process.kill('SIGKILL');
     await killed.finished;
     const other = start({ ...options, until: 'empty' });
     await other.output(/^empty$/m);
     expect((await end([other])).refused).toBe(0);
-    // A fiftieth of the limit, and the request whose answer it did not live to see.
+    // A block is a fiftieth of the limit; one more request was in flight.
     expect(provider.windows[0]).toBeGreaterThanOrEqual(1000 - 21);
     expect(provider.windows[0]).toBeLessThanOrEqual(1000);
   });

@@ -28,11 +28,11 @@ interface Process {
   keeper: BudgetKeeper;
   budgets: Budgets;
   statements: string[];
-  /** Statements are lost from now on. */
+  /** From now on every statement fails. */
   cutOff(): void;
 }
 
-/** A process as far as budgets are concerned, on a clock that several may share. */
+/** The budget keeper of one process; processes may share a clock. */
 function startProcess(clock = testPorts()): Process {
   const statements: string[] = [];
   let isCutOff = false;
@@ -67,8 +67,8 @@ async function spend(budgets: Budgets, count: number, budget = core): Promise<vo
   for (let i = 0; i < count; i++) (await budgets.take([{ budget }])).settle();
 }
 
-describe('budgets: a process keeps a share', () => {
-  it('budgets: those of one credential are one bucket, those of an app another', async () => {
+describe('budgets: a process leases blocks of tokens', () => {
+  it('budgets: keeps one bucket per credential and one per app', async () => {
     const { budgets } = startProcess();
     await budgets.take([{ budget: core }, { budget: { ...core, name: 'app', per: 'app' } }]);
     expect(
@@ -84,7 +84,7 @@ describe('budgets: a process keeps a share', () => {
     ]);
   });
 
-  it('budgets: without a credential it is the connection that counts', async () => {
+  it('budgets: without a credential the bucket belongs to the connection', async () => {
     const { keeper } = startProcess();
     await keeper
       .forRun({ ...job, connection: { ...job.connection, credentialId: undefined } })
@@ -92,7 +92,7 @@ describe('budgets: a process keeps a share', () => {
     expect(await sql('SELECT key FROM budgets')).toEqual([{ key: `github/core/${job.connectionId}` }]);
   });
 
-  it('budgets: a block is taken with one transaction, whoever waits for it', async () => {
+  it('budgets: 20 concurrent callers lease one block in one transaction', async () => {
     const { budgets, statements } = startProcess();
     await Promise.all(Array.from({ length: 20 }, () => budgets.take([{ budget: core }])));
     const first = statements.length;
@@ -100,18 +100,18 @@ describe('budgets: a process keeps a share', () => {
     expect(first).toBe(5);
     expect(await rowOf('core')).toMatchObject({ leased: 20, spent: 0 });
     await spend(budgets, 20);
-    // One more block, of a fiftieth.
+    // One more block, a fiftieth of the limit.
     expect(statements).toHaveLength(first + 4);
   });
 
-  it('budgets: many that are asked for at once are asked for together', async () => {
+  it('budgets: concurrent requests for 50 budgets share one transaction', async () => {
     const { budgets, statements } = startProcess();
     const names = Array.from({ length: 50 }, (_, i) => ({ ...core, name: `endpoint ${i}` }));
     await Promise.all(names.map((budget) => budgets.take([{ budget }])));
     expect(statements).toHaveLength(5);
   });
 
-  it('budgets: of several each is taken or none', async () => {
+  it('budgets: a request for several budgets takes all or none', async () => {
     const { budgets, keeper } = startProcess();
     for (let i = 0; i < 3; i++)
       (await budgets.take([{ budget: core, weight: 5 }, { budget: search }])).settle();
@@ -124,14 +124,14 @@ describe('budgets: a process keeps a share', () => {
     expect(await rowOf('search')).toMatchObject({ spent: 3, leased: 0 });
   });
 
-  it('budgets: weights add up, also of one that is named twice', async () => {
+  it('budgets: weights add up, also of a budget listed twice', async () => {
     const { budgets, keeper } = startProcess();
     (await budgets.take([{ budget: core, weight: 7 }, { budget: core }])).settle();
     await keeper.stop();
     expect(await rowOf('core')).toMatchObject({ spent: 8, leased: 0 });
   });
 
-  it('budgets: what the provider did not count is given back', async () => {
+  it('budgets: settle({ free: true }) returns the tokens', async () => {
     const { budgets, keeper } = startProcess();
     for (let i = 0; i < 50; i++) (await budgets.take([{ budget: search }])).settle({ free: true });
     const taken = await budgets.take([{ budget: search }]);
@@ -141,7 +141,7 @@ describe('budgets: a process keeps a share', () => {
     expect(await rowOf('search')).toMatchObject({ spent: 1, leased: 0 });
   });
 
-  it('budgets: what is left goes back when nobody has taken for a second, and then nothing is asked', async () => {
+  it('budgets: unused tokens are returned after an idle second, and then no statement is sent', async () => {
     const clock = testPorts();
     const { budgets, statements } = startProcess(clock);
     const asleep = clock.asleep();
@@ -150,28 +150,28 @@ describe('budgets: a process keeps a share', () => {
     expect(await rowOf('core')).toMatchObject({ leased: 20, spent: 0 });
     clock.advance(1000);
     clock.wake();
-    await until('it is given back', async () => (await rowOf('core'))?.['leased'] === 0);
+    await until('the tokens are returned', async () => (await rowOf('core'))?.['leased'] === 0);
     expect(await rowOf('core')).toMatchObject({ spent: 3 });
-    const told = statements.length;
+    const sentBefore = statements.length;
     clock.advance(100_000);
     clock.wake();
     await new Promise(setImmediate);
-    expect(statements).toHaveLength(told);
+    expect(statements).toHaveLength(sentBefore);
   });
 
-  it('budgets: what comes back to one that was used up is noticed within seconds', async () => {
+  it('budgets: tokens returned to an exhausted budget are usable after 5 s', async () => {
     const clock = testPorts();
-    const [one, other] = [startProcess(clock), startProcess(clock)];
-    const held = await one.budgets.take([{ budget: search, weight: 3 }]);
+    const [holder, other] = [startProcess(clock), startProcess(clock)];
+    const held = await holder.budgets.take([{ budget: search, weight: 3 }]);
     await expect(other.budgets.take([{ budget: search }])).rejects.toMatchObject({ parked: true });
     held.settle({ free: true });
-    await one.keeper.stop();
+    await holder.keeper.stop();
     await expect(other.budgets.take([{ budget: search }])).rejects.toMatchObject({ parked: true });
     clock.advance(5000);
     await spend(other.budgets, 3, search);
   });
 
-  it('budgets: a limit that was raised is noticed within seconds', async () => {
+  it('budgets: a raised limit takes effect after 5 s', async () => {
     const clock = testPorts();
     const { budgets } = startProcess(clock);
     await spend(budgets, 3, search);
@@ -180,7 +180,7 @@ describe('budgets: a process keeps a share', () => {
     await spend(budgets, 2, { ...search, limit: 5 });
   });
 
-  it('budgets: the provider may still count what was under way when a window ended', async () => {
+  it('budgets: requests in flight at the end of a window count in the next one', async () => {
     const clock = testPorts();
     const { budgets } = startProcess(clock);
     const slow = await budgets.take([{ budget: search, weight: 2 }]);
@@ -193,18 +193,18 @@ describe('budgets: a process keeps a share', () => {
     expect(await rowOf('search')).toMatchObject({ window: 2, spent: 3, carried: 0 });
   });
 
-  it('budgets: tokens of a process that died are there again a minute after the reset', async () => {
+  it('budgets: tokens of a dead process are available again one window after the reset', async () => {
     const clock = testPorts();
-    const [dead, living] = [startProcess(clock), startProcess(clock)];
+    const [dead, live] = [startProcess(clock), startProcess(clock)];
     await dead.budgets.take([{ budget: search, weight: 3 }]);
     dead.cutOff();
     clock.advance(62_000);
-    await expect(living.budgets.take([{ budget: search }])).rejects.toMatchObject({ parked: true });
+    await expect(live.budgets.take([{ budget: search }])).rejects.toMatchObject({ parked: true });
     clock.advance(62_000);
-    await spend(living.budgets, 3, search);
+    await spend(live.budgets, 3, search);
   });
 
-  it('budgets: nothing is taken between the end of a window and the next', async () => {
+  it('budgets: grants no tokens in the 2 s between two windows', async () => {
     const clock = testPorts();
     const { budgets } = startProcess(clock);
     await spend(budgets, 1, search);
@@ -217,11 +217,11 @@ describe('budgets: a process keeps a share', () => {
     await spend(budgets, 3, search);
   });
 
-  it('budgets: a clock that is set back closes a budget for no longer than its window lasts', async () => {
+  it('budgets: a clock that is set back blocks a budget for at most one window', async () => {
     const before = startProcess();
     await spend(before.budgets, 3, search);
     await before.keeper.stop();
-    // By the clock of another server, which has taken over.
+    // The clock of another server after a failover.
     const clock = testPorts('2024-01-01T12:00:00Z');
     const { budgets } = startProcess(clock);
     await expect(budgets.take([{ budget: search }])).rejects.toMatchObject({
@@ -232,24 +232,24 @@ describe('budgets: a process keeps a share', () => {
     await spend(budgets, 3, search);
   });
 
-  it('budgets: without a database nothing is asked of the provider', async () => {
+  it('budgets: without a database take() fails with a TransientError', async () => {
     const { budgets, cutOff } = startProcess();
     cutOff();
     await expect(budgets.take([{ budget: core }])).rejects.toMatchObject({
       name: 'TransientError',
-      message: 'The budgets cannot be asked: cut off',
+      message: 'Budgets are unavailable: cut off',
     });
   });
 });
 
-describe('budgets: a process learns what the provider says', () => {
-  it('budgets: its limit, its count and its window are adopted', async () => {
+describe('budgets: a process learns from provider responses', () => {
+  it('budgets: adopts the limit, count and window of the provider', async () => {
     const { budgets, keeper } = startProcess();
     const taken = await budgets.take([{ budget: core }]);
     taken.settle();
     budgets.learn(core, { limit: 5000, remaining: 3999, resetsInSeconds: 600 });
     await keeper.stop();
-    // A thousand and one are counted there, and one is known here.
+    // The provider counts 1,001 requests; this bucket has spent one.
     expect(await rowOf('core')).toMatchObject({
       most: 5000,
       spent: 1,
@@ -259,7 +259,7 @@ describe('budgets: a process learns what the provider says', () => {
     });
   });
 
-  it('budgets: what others use is believed less the more is known of what is our own', async () => {
+  it('budgets: drift excludes the requests of this process', async () => {
     const { budgets, keeper } = startProcess();
     await spend(budgets, 1);
     budgets.learn(core, { remaining: 899, resetsInSeconds: 3600 });
@@ -267,14 +267,14 @@ describe('budgets: a process learns what the provider says', () => {
     await spend(budgets, 1);
     budgets.learn(core, { remaining: 878, resetsInSeconds: 3600 });
     await keeper.stop();
-    // 122 are counted there, 22 are ours; the one that was under way when it said so may count twice.
+    // The provider counts 122, of which 22 are ours; the request in flight may count twice.
     expect(await rowOf('core')).toMatchObject({
       spent: 22,
       drift: expect.toSatisfy((n: number) => n >= 100 && n <= 102),
     });
   });
 
-  it('budgets: an answer to a request of a window that is over changes nothing', async () => {
+  it('budgets: a response from an earlier window changes nothing', async () => {
     const clock = testPorts();
     const { budgets, keeper } = startProcess(clock);
     const old = await budgets.take([{ budget: search }]);
@@ -287,7 +287,7 @@ describe('budgets: a process learns what the provider says', () => {
     expect(await rowOf('search')).toMatchObject({ window: 2, drift: 0, resets_at: new Date(noon + 122_000) });
   });
 
-  it('budgets: nonsense in an answer is passed over', async () => {
+  it('budgets: invalid values in a response are ignored', async () => {
     const { budgets, keeper } = startProcess();
     await spend(budgets, 1);
     budgets.learn(core, { limit: Number.NaN, remaining: -5, resetsInSeconds: Number.POSITIVE_INFINITY });
@@ -300,7 +300,7 @@ describe('budgets: a process learns what the provider says', () => {
     });
   });
 
-  it('budgets: a provider that has none left is not asked again, whatever was taken before', async () => {
+  it('budgets: remaining 0 blocks requests also while tokens are leased', async () => {
     const clock = testPorts();
     const { budgets } = startProcess(clock);
     await spend(budgets, 1);

@@ -4,26 +4,25 @@ import { onTestFinished } from 'vitest';
 
 export interface LimitedProvider {
   url: string;
-  /** What was counted in each window, with what others had used; the window under way is the last. */
+  /** Requests per window, including those of others; the last is the current window. */
   windows: number[];
-  /** Requests beyond the limit. */
   refused(): number;
 }
 
 export interface ProviderOptions {
   limit: number;
   periodMs: number;
-  /** When a window of it began; windows begin with the first request unless given. */
+  /** The start of a window; by default, a window starts with the first request. */
   alignedToMs?: number;
-  /** What somebody else uses of the first window. */
+  /** Requests of other clients in the first window. */
   usedByOthers?: number;
-  /** How it says when its window ends, if at all. */
-  tells: 'epoch' | 'after' | 'nothing';
+  /** Which header reports the end of a window. */
+  reports: 'epoch' | 'after' | 'nothing';
 }
 
-/** A provider that counts as providers do, and knows afterwards whether anybody exceeded its limit. */
+/** A rate-limited provider that counts requests per window. */
 export async function limitedProvider(options: ProviderOptions): Promise<LimitedProvider> {
-  const { limit, periodMs, alignedToMs, usedByOthers = 0, tells } = options;
+  const { limit, periodMs, alignedToMs, usedByOthers = 0, reports } = options;
   const windows: number[] = [];
   let endsAtMs = 0;
   let used = 0;
@@ -39,14 +38,14 @@ export async function limitedProvider(options: ProviderOptions): Promise<Limited
     used++;
     windows[windows.length - 1] = used;
     if (used > limit) refused++;
-    const told = {
+    const headers = {
       'x-ratelimit-limit': limit,
       'x-ratelimit-remaining': Math.max(0, limit - used),
-      ...(tells === 'epoch'
+      ...(reports === 'epoch'
         ? { 'x-ratelimit-reset': Math.floor(endsAtMs / 1000) }
         : { 'x-ratelimit-reset-after': (endsAtMs - nowMs) / 1000 }),
     };
-    response.writeHead(used > limit ? 429 : 200, tells === 'nothing' ? {} : told);
+    response.writeHead(used > limit ? 429 : 200, reports === 'nothing' ? {} : headers);
     response.end('{}');
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -44,8 +44,8 @@ beforeAll(async () => {
 const engine = () => database.engine({ ports: testPorts() });
 const ours = `github/core/${credentials.ours}`;
 
-describe('budgets: what can be seen of them', () => {
-  it('budgets: how much is left is what nobody has spent or holds', async () => {
+describe('budgets: list', () => {
+  it('budgets: `left` is the limit minus spent and leased tokens', async () => {
     const { items } = await engine().budgets.list({ credentialId: credentials.ours, provider: 'github' });
     expect(items).toEqual([
       {
@@ -64,12 +64,12 @@ describe('budgets: what can be seen of them', () => {
     ]);
   });
 
-  it('budgets: one whose window is over is full', async () => {
+  it('budgets: a budget whose window has ended is full', async () => {
     const { items } = await engine().budgets.list({ provider: 'slack' });
     expect(items).toMatchObject([{ left: 5000, leased: 0, resetsAt: undefined }]);
   });
 
-  it('budgets: a provider is not taken for another whose name begins the same', async () => {
+  it('budgets: the provider filter does not match a longer name', async () => {
     const keys = async (filter: object) => (await engine().budgets.list(filter)).items.map(({ key }) => key);
     expect(await keys({ provider: 'github' })).toEqual([
       ours,
@@ -80,7 +80,7 @@ describe('budgets: what can be seen of them', () => {
     expect(await keys({ credentialId: credentials.theirs })).toEqual([`github/core/${credentials.theirs}`]);
   });
 
-  it('budgets: a tenant sees its own, and none that is shared', async () => {
+  it('budgets: a tenant sees only its own budgets, no shared ones', async () => {
     const view = engine().as({ tenantId: tenant, actor: 'key:theirs' });
     const { items } = await view.budgets.list();
     expect(items.map(({ key }) => key)).toEqual([
@@ -91,13 +91,13 @@ describe('budgets: what can be seen of them', () => {
     expect((await view.budgets.list({ credentialId: credentials.theirs })).items).toEqual([]);
   });
 
-  it('budgets: wrong filters are refused', async () => {
+  it('budgets: rejects invalid filters', async () => {
     const { budgets } = engine();
     await expect(budgets.list({ provider: '' })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
     await expect(budgets.list({ credentialId: 'x' })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
   });
 
-  it('budgets: the API lists them in pages', async () => {
+  it('budgets: the API lists budgets in pages', async () => {
     const { call } = await startService(database);
     const first = await call('/v1/budgets?provider=github&limit=1');
     expect(first.status).toBe(200);
@@ -112,7 +112,7 @@ describe('budgets: what can be seen of them', () => {
     expect(next.body).toMatchObject({ items: [{ key: `github/core/${credentials.theirs}` }] });
   });
 
-  it('budgets: the command line shows them as a table, and as JSON', async () => {
+  it('budgets: the CLI prints budgets as a table and as JSON', async () => {
     const { stdout, code } = await cli.run('budgets', '--credential', credentials.ours);
     expect(code).toBe(0);
     expect(stdout.split('\n')[0]).toMatch(/^key +limit +left +leased +resets +learned$/);
@@ -123,7 +123,7 @@ describe('budgets: what can be seen of them', () => {
     ]);
   });
 
-  it('budgets: one that nobody has used for a week is forgotten', async () => {
+  it('budgets: the janitor deletes a budget unused for a week', async () => {
     const ports = testPorts('2025-01-08T12:29:59Z');
     const janitor = database.engine({ ports });
     const asleep = ports.asleep();

@@ -1,25 +1,25 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createHolding, type Holding, type Outgoing, onItsClock } from '../../src/budgets/holding.ts';
+import { createHolding, type Holding, type Outgoing, onDatabaseClock } from '../../src/budgets/holding.ts';
 import { systemPorts } from '../../src/platform/ports.ts';
 import { availableIn, type Bucket, exchange, newBucket } from '../../src/schedule/bucket.ts';
 
-interface World {
+interface Scenario {
   seed: number;
   limit: number;
   periodSeconds: number;
   processes: number;
-  /** How far behind the begin of a window of the provider everything begins; windows begin with a request if undefined. */
+  /** Offset of the start within the provider's window; undefined: a window starts with the first request. */
   alignedByMs: number | undefined;
-  /** How many requests are tried in a window, for each that it allows. */
+  /** Attempted requests per allowed request. */
   eagerness: number;
-  /** Of a hundred processes that do something, how many die of it. */
+  /** Deaths per 10,000 turns. */
   deaths: number;
-  /** Of a hundred answers of the bucket, how many are lost. */
+  /** Percentage of lost bucket responses. */
   losses: number;
 }
 
-const worlds: fc.Arbitrary<World> = fc.record({
+const scenarios: fc.Arbitrary<Scenario> = fc.record({
   seed: fc.integer(),
   limit: fc.integer({ min: 1, max: 400 }),
   periodSeconds: fc.constantFrom(1, 10, 60, 600),
@@ -30,7 +30,6 @@ const worlds: fc.Arbitrary<World> = fc.record({
   losses: fc.constantFrom(0, 2),
 });
 
-/** Numbers from a seed. */
 function randomOf(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -41,64 +40,65 @@ function randomOf(seed: number): () => number {
   };
 }
 
-/** The fleet, the bucket and the provider in one: everything takes a random time, and anything may overtake anything. */
-function simulate(world: World): number[] {
-  const random = randomOf(world.seed);
-  const periodMs = world.periodSeconds * 1000;
-  /** What is under way may take this long; a request that needs a whole window to arrive is nobody's to account for. */
+/** Simulates processes, bucket and provider with random latencies; returns the requests per window. */
+function simulate(scenario: Scenario): number[] {
+  const random = randomOf(scenario.seed);
+  const periodMs = scenario.periodSeconds * 1000;
+  /** Maximum latency. A request that takes a whole window to arrive cannot be accounted for. */
   const slowMs = periodMs / 8;
   let nowMs = 1_700_000_000_000;
   const startMs = nowMs;
   const events: { atMs: number; run: () => void }[] = [];
   const after = (ms: number, run: () => void) => void events.push({ atMs: nowMs + ms, run });
-  const soon = (run: () => void) => after(random() ** 4 * slowMs, run);
+  const afterLatency = (run: () => void) => after(random() ** 4 * slowMs, run);
 
   const windows: number[] = [];
   let endsAtMs = 0;
-  /** As a client reads it: the end in whole seconds less the date of the answer, where a window is long enough for that. */
+  /** As a client computes it from headers in whole seconds; exact for short windows. */
   const resetsInSeconds = () =>
-    world.periodSeconds < 60
+    scenario.periodSeconds < 60
       ? (endsAtMs - nowMs) / 1000
       : Math.floor(endsAtMs / 1000) - Math.floor(nowMs / 1000);
   function provider() {
     if (nowMs >= endsAtMs) {
-      const sinceMs = world.alignedByMs === undefined ? 0 : (nowMs - startMs + world.alignedByMs) % periodMs;
+      const sinceMs =
+        scenario.alignedByMs === undefined ? 0 : (nowMs - startMs + scenario.alignedByMs) % periodMs;
       endsAtMs = nowMs - sinceMs + periodMs;
       windows.push(0);
     }
     const used = (windows.pop() as number) + 1;
     windows.push(used);
     return {
-      limit: world.limit,
-      remaining: Math.max(0, world.limit - used),
+      limit: scenario.limit,
+      remaining: Math.max(0, scenario.limit - used),
       resetsInSeconds: resetsInSeconds(),
     };
   }
 
-  let bucket: Bucket = newBucket(world.limit, world.periodSeconds, nowMs);
+  let bucket: Bucket = newBucket(scenario.limit, scenario.periodSeconds, nowMs);
   const budget = {
     key: 'p/b/c',
     tenantId: 't',
     provider: 'p',
     credentialId: 'c',
     name: 'b',
-    stated: world.limit,
-    periodSeconds: world.periodSeconds,
+    stated: scenario.limit,
+    periodSeconds: scenario.periodSeconds,
   };
-  /** Each has a clock of its own. */
+  /** Each process has its own monotonic clock. */
   const portsOf = (offsetMs: number) => ({ ...systemPorts, monotonicMs: () => nowMs - startMs + offsetMs });
 
-  function live(): void {
+  function startProcess(): void {
     const ports = portsOf(random() * 1e6);
     const holding: Holding = createHolding(budget, ports);
     let isAlive = true;
-    let isAsking = false;
+    let isExchanging = false;
 
-    function ask(givesBack: boolean): void {
-      if (isAsking) return;
-      isAsking = true;
+    function exchangeTokens(givesBack: boolean): void {
+      if (isExchanging) return;
+      isExchanging = true;
       const outgoing = holding.pack(givesBack);
-      soon(() => {
+      afterLatency(() => {
         const granted = decide(outgoing);
         const dbNowMs = nowMs;
         const { windowNumber, spent, most } = bucket;
@@ -111,17 +111,17 @@ function simulate(world: World): number[] {
           granted,
         };
         const times = { resetsInMs: bucket.resetsAtMs - dbNowMs, opensInMs: bucket.opensAtMs - dbNowMs };
-        soon(() => {
-          isAsking = false;
+        afterLatency(() => {
+          isExchanging = false;
           if (!isAlive) return;
-          if (random() * 100 < world.losses) holding.unpack(outgoing, false);
+          if (random() * 100 < scenario.losses) holding.unpack(outgoing, false);
           else holding.receive({ ...facts, ...times }, outgoing.sentAtMs);
         });
       });
     }
 
     function decide(outgoing: Outgoing): number {
-      const { granted, ...decided } = exchange(bucket, onItsClock(outgoing, nowMs), nowMs);
+      const { granted, ...decided } = exchange(bucket, onDatabaseClock(outgoing, nowMs), nowMs);
       bucket = decided.bucket;
       return granted;
     }
@@ -130,17 +130,17 @@ function simulate(world: World): number[] {
       if (!isAlive) return;
       if (holding.spendable() < 1) {
         if (holding.isShortOf(1)) return;
-        holding.wants(1);
-        ask(false);
+        holding.addDemand(1);
+        exchangeTokens(false);
         return;
       }
       const spending = holding.spend(1);
-      soon(() => {
-        const news = provider();
-        soon(() => {
+      afterLatency(() => {
+        const limits = provider();
+        afterLatency(() => {
           if (!isAlive) return;
           holding.settle(spending, false);
-          holding.learn(news);
+          holding.learn(limits);
         });
       });
     }
@@ -148,20 +148,19 @@ function simulate(world: World): number[] {
     function turn(): void {
       if (!isAlive) return;
       request();
-      if (holding.tellsInMs() === 0) ask(holding.isIdle());
-      if (random() * 10_000 < world.deaths) {
+      if (holding.nextReportInMs() === 0) exchangeTokens(holding.isIdle());
+      if (random() * 10_000 < scenario.deaths) {
         isAlive = false;
-        live();
+        startProcess();
         return;
       }
-      // Now busy, now idle.
-      const pauseMs = (2 * random() * periodMs * world.processes) / (world.limit * world.eagerness);
+      const pauseMs = (2 * random() * periodMs * scenario.processes) / (scenario.limit * scenario.eagerness);
       after(random() < 0.02 ? pauseMs * 30 : pauseMs, turn);
     }
     turn();
   }
 
-  for (let i = 0; i < world.processes; i++) live();
+  for (let i = 0; i < scenario.processes; i++) startProcess();
   while (nowMs < startMs + 6 * periodMs) {
     let first = 0;
     for (let i = 1; i < events.length; i++)
@@ -174,12 +173,12 @@ function simulate(world: World): number[] {
   return windows;
 }
 
-describe('budgets: whatever happens in whatever order', () => {
-  it('budgets: no window of the provider sees more than its limit', () => {
-    // The same worlds every time: change the seed, and raise the number, to look for others.
+describe('budgets: random scenarios', () => {
+  it('budgets: no window of the provider exceeds its limit', () => {
+    // A fixed seed; change it, or raise numRuns, to search further.
     fc.assert(
-      fc.property(worlds, (world) => {
-        expect(Math.max(...simulate(world))).toBeLessThanOrEqual(world.limit);
+      fc.property(scenarios, (scenario) => {
+        expect(Math.max(...simulate(scenario))).toBeLessThanOrEqual(scenario.limit);
       }),
       { numRuns: 300, seed: 20_250_101 },
     );

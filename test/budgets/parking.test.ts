@@ -16,28 +16,27 @@ beforeEach(async () => {
 const core: Budget = { name: 'core', per: 'app', limit: 2, perSeconds: 600 };
 const noon = Date.parse('2025-01-01T12:00:00Z');
 
-/** Time stands still, for buckets as well. */
-function stillPorts(): TestPorts {
+/** A stopped clock, also for buckets. */
+function stoppedClock(): TestPorts {
   const ports = testPorts(undefined, () => 0.5);
   return { ...ports, sleeps: ports.sleeps };
 }
 
-/** A connector whose runs ask once. */
-const asking = (uses: readonly BudgetUse[] = [{ budget: core }]): Connector =>
+const takingConnector = (uses: readonly BudgetUse[] = [{ budget: core }]): Connector =>
   connector(async ({ budgets }) => {
     const taken = await budgets.take(uses);
     taken.settle();
     return { signals: [] };
   });
 
-async function drain(ports: TestPorts, one: Connector, options: SynclineOptions = {}) {
+async function drain(ports: TestPorts, only: Connector, options: SynclineOptions = {}) {
   const { log, lines } = recordingLogger('info');
   const statements: string[] = [];
   const query: TestPorts['query'] = (statement, send) => {
     statements.push(statement);
     return send();
   };
-  const engine = database.engine({ ports: { ...ports, query }, connectors: [one], logger: log, ...options });
+  const engine = database.engine({ ports: { ...ports, query }, connectors: [only], logger: log, ...options });
   await engine.drain();
   await engine.stop();
   return { lines, statements };
@@ -49,14 +48,14 @@ const jobs = () =>
   );
 const statuses = async () => (await jobs()).map(({ status }) => status);
 
-describe('budgets: a run without one parks its job', () => {
-  it('budgets: the job waits until the next window, as if it had not run, and then runs', async () => {
-    const ports = stillPorts();
+describe('budgets: a run without tokens parks its job', () => {
+  it('budgets: a parked job waits for the next window without counting as a run', async () => {
+    const ports = stoppedClock();
     for (let i = 0; i < 5; i++) await job(await connect());
-    await drain(ports, asking());
+    await drain(ports, takingConnector());
     expect(await statuses()).toEqual(['queued', 'queued', 'queued', 'succeeded', 'succeeded']);
     const [parked] = await jobs();
-    // Its end, two seconds more, and half of the minute over which those who were parked come back.
+    // The end of the window, plus 2 s, plus half of the minute over which parked jobs return.
     expect(parked).toEqual({
       status: 'queued',
       attempts: 0,
@@ -71,20 +70,20 @@ describe('budgets: a run without one parks its job', () => {
     expect(await sql('SELECT FROM connections WHERE failing_since IS NOT NULL')).toEqual([]);
 
     ports.advance(600_000 + 32_000);
-    await drain(ports, asking());
+    await drain(ports, takingConnector());
     expect(await statuses()).toEqual(['queued', 'succeeded', 'succeeded', 'succeeded', 'succeeded']);
     ports.advance(600_000 + 32_000);
-    await drain(ports, asking());
+    await drain(ports, takingConnector());
     expect(new Set(await statuses())).toEqual(new Set(['succeeded']));
   });
 
-  it('budgets: in the statistics a parked job is neither tried again nor late', async () => {
+  it('budgets: statistics count a parked job neither as retried nor as late', async () => {
     await sql('TRUNCATE rollups');
-    const ports = stillPorts();
+    const ports = stoppedClock();
     for (let i = 0; i < 4; i++) await job(await connect(), { scheduled_at: '2025-01-01T12:00:00Z' });
-    await drain(ports, asking());
+    await drain(ports, takingConnector());
     ports.advance(600_000 + 32_000);
-    await drain(ports, asking());
+    await drain(ports, takingConnector());
     expect(new Set(await statuses())).toEqual(new Set(['succeeded']));
     const rows = await sql<{ succeeded: string; retried: string; late: string }>(
       `SELECT sum(succeeded)::int AS succeeded, sum(retried)::int AS retried,
@@ -94,10 +93,10 @@ describe('budgets: a run without one parks its job', () => {
     expect(rows).toEqual([{ succeeded: 4, retried: 0, late: 0 }]);
   });
 
-  it('budgets: people are told that it waits and for what, and nobody is woken', async () => {
-    const ports = stillPorts();
+  it('budgets: the explanation names the budget, and no warning is logged', async () => {
+    const ports = stoppedClock();
     for (let i = 0; i < 3; i++) await job(await connect());
-    const { lines } = await drain(ports, asking());
+    const { lines } = await drain(ports, takingConnector());
     expect(lines.filter(({ level }) => level === 'warn')).toEqual([]);
     const [waiting] = await sql<{ id: string; connection_id: string }>(
       `SELECT id, connection_id FROM sync_jobs WHERE status = 'queued'`,
@@ -107,41 +106,41 @@ describe('budgets: a run without one parks its job', () => {
     expect(why).toMatchObject({
       state: 'backing_off',
       sentence:
-        'It waits: The budget github/core of the app is used up until 12:10:00Z. The next try is in 11 min (2025-01-01T12:10:32.000Z).',
+        'Waiting: The budget github/core of the app is used up until 12:10:00Z. Next try in 11 min (2025-01-01T12:10:32.000Z).',
     });
     expect((await engine.jobs.get(waiting?.id ?? ''))?.verdict).toBe(
-      'It waits: The budget github/core of the app is used up until 12:10:00Z. It is tried again in 11 min.',
+      'Waiting: The budget github/core of the app is used up until 12:10:00Z. Next try in 11 min.',
     );
   });
 
-  it('budgets: earlier failures of a job that is parked are neither added to nor forgotten', async () => {
-    const ports = stillPorts();
+  it('budgets: parking keeps the attempts of a job', async () => {
+    const ports = stoppedClock();
     await job(await connect(), { attempts: 3 });
-    await drain(ports, asking([{ budget: core, weight: 2 }]));
+    await drain(ports, takingConnector([{ budget: core, weight: 2 }]));
     await job(await connect(), { attempts: 3 });
-    await drain(ports, asking());
+    await drain(ports, takingConnector());
     expect((await jobs())[0]).toMatchObject({ status: 'queued', attempts: 3 });
   });
 
-  it('budgets: once it is known to be used up, runs cost no statement for it', async () => {
-    const ports = stillPorts();
+  it('budgets: runs that find a budget exhausted send no statement', async () => {
+    const ports = stoppedClock();
     for (let i = 0; i < 40; i++) await job(await connect());
-    const { statements } = await drain(ports, asking());
+    const { statements } = await drain(ports, takingConnector());
     expect(await statuses()).toHaveLength(40);
-    const about = statements.filter((statement) => statement.includes('.budgets'));
-    expect(about.length).toBeLessThanOrEqual(8);
+    const budgetStatements = statements.filter((statement) => statement.includes('.budgets'));
+    expect(budgetStatements.length).toBeLessThanOrEqual(8);
   });
 
-  it('budgets: a request that costs more than there ever is fails for good, and says so', async () => {
-    const ports = stillPorts();
+  it('budgets: a weight above the limit fails permanently with the reason', async () => {
+    const ports = stoppedClock();
     await job(await connect());
-    await drain(ports, asking([{ budget: core, weight: 3 }]));
+    await drain(ports, takingConnector([{ budget: core, weight: 3 }]));
     expect((await jobs())[0]).toMatchObject({
       status: 'failed',
       error: {
         kind: 'permanent',
         message:
-          "A request that costs 3 is more than the budget github/core ever has, which is 2. Ask for less at once, or correct the budget's limit.",
+          "weight must be at most 2, the limit of the budget github/core, got 3. Split the request, or correct the budget's limit.",
       },
     });
   });
@@ -155,9 +154,9 @@ describe('budgets: a run without one parks its job', () => {
     [{ name: 'half a \uD83D' }, /^A budget's name is "half a /],
     [{ name: '' }, /^A budget's name is ""; it must be text of 1 to 200 characters/],
     [{ per: 'tenant' as 'app' }, /^A budget's per is "tenant"; it must be "credential" or "app"/],
-  ])('budgets: one that is none is named: %o', async (wrong, message) => {
+  ])('budgets: rejects an invalid budget: %o', async (wrong, message) => {
     await job(await connect());
-    await drain(stillPorts(), asking([{ budget: { ...core, ...wrong } }]));
+    await drain(stoppedClock(), takingConnector([{ budget: { ...core, ...wrong } }]));
     expect((await jobs())[0]).toMatchObject({
       status: 'failed',
       error: { kind: 'permanent', message: expect.stringMatching(message) },

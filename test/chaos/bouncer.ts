@@ -7,22 +7,20 @@ import { unprivilegedAccount } from '../../src/dev/binaries.ts';
 import { freePort } from '../../src/dev/postgres.ts';
 import { until } from '../support/until.ts';
 
-/** PgBouncer in transaction mode, in front of the run's Postgres. */
 export interface Bouncer {
   url: string;
-  /** Kills it, and starts it again after `awayMs`. */
+  /** Kills it, and starts it again when `away` resolves. */
   restart(away: () => Promise<void>): Promise<void>;
   stop(): void;
 }
 
-/** Where Debian puts it, besides the search path. */
-const places = () => [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin'];
+/** PATH, and where Debian installs it. */
+const folders = () => [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin'];
 export const findBouncer = () =>
-  places()
-    .map((place) => join(place, 'pgbouncer'))
+  folders()
+    .map((folder) => join(folder, 'pgbouncer'))
     .find(existsSync);
 
-/** Undefined where there is none on this machine. */
 export async function startBouncer(databaseUrl: string): Promise<Bouncer | undefined> {
   const program = findBouncer();
   if (program === undefined) return undefined;
@@ -60,7 +58,7 @@ ignore_startup_parameters = extra_float_digits,options
   };
   const kill = async () => {
     child?.kill('SIGKILL');
-    await until('PgBouncer is gone', () => child?.exitCode !== null || child?.signalCode !== null);
+    await until('PgBouncer has exited', () => child?.exitCode !== null || child?.signalCode !== null);
   };
   await launch();
   process.once('exit', () => child?.kill('SIGKILL'));

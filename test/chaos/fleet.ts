@@ -1,11 +1,9 @@
 import type { Chance } from '../http/random.ts';
 import { createMember, type Member } from './member.ts';
 
-/** Where each process of the fleet finds its database. */
 interface Routes {
-  /** By way of the network that fails. */
   network: string;
-  /** By way of the transaction pooler, if there is one. */
+  /** Through the transaction pooler, if there is one. */
   pooler: string;
   direct: string;
 }
@@ -14,29 +12,26 @@ export interface FleetOptions {
   routes: Routes;
   providerUrl: string;
   serverPort: number;
-  /** What should not have happened. */
-  onProblem: (what: string) => void;
+  onProblem: (problem: string) => void;
 }
 
 export interface Fleet {
   members: Member[];
   executors: Member[];
-  /** A member that nobody else does anything to meanwhile; waits for one. */
+  /** Runs `work` with exclusive use of a free member; false if none is free. */
   borrow(chance: Chance, from: Member[], work: (member: Member) => Promise<void>): Promise<boolean>;
-  /** How often something was said, by all together. */
-  heard(pattern: RegExp): number;
-  /** Ends all of them in order. */
+  logCount(pattern: RegExp): number;
   stop(): Promise<void>;
   kill(): void;
 }
 
-/** What the fleet says of its troubles, so that it can be told that they reached it. */
-export const troubles = {
+/** Log lines that prove that a fault reached the fleet. */
+export const logPatterns = {
   'disk full': /No space left on device/,
   'read-only': /read-only transaction/,
   'no connection left': /too many clients|remaining connection slots/,
   'lease lost': /this process lost its lease/,
-  'jobs of the dead put back': /of a process that no longer lives/,
+  'jobs of dead processes requeued': /jobs? of a dead process/,
 };
 
 export function startFleet({ routes, providerUrl, serverPort, onProblem }: FleetOptions): Fleet {
@@ -45,16 +40,16 @@ export function startFleet({ routes, providerUrl, serverPort, onProblem }: Fleet
     SYNCLINE_SERVER_PORT: String(serverPort),
     CHAOS_PROVIDER_URL: providerUrl,
   });
-  let isOver = false;
+  let isStopping = false;
   const add = (name: string, roles: string, database: string): Member => {
     const member = createMember({
       name,
       args: ['start', '--roles', roles],
       env: env(database),
-      watchFor: Object.values(troubles),
-      onUnexpectedEnd: (how) => {
-        if (isOver) return;
-        onProblem(how);
+      countedPatterns: Object.values(logPatterns),
+      onUnexpectedEnd: (description) => {
+        if (isStopping) return;
+        onProblem(description);
         member.start();
       },
     });
@@ -91,21 +86,20 @@ export function startFleet({ routes, providerUrl, serverPort, onProblem }: Fleet
       }
       return true;
     },
-    heard: (pattern) => members.reduce((sum, member) => sum + member.heard(pattern), 0),
+    logCount: (pattern) => members.reduce((sum, member) => sum + member.logCount(pattern), 0),
     stop: async () => {
-      isOver = true;
+      isStopping = true;
       await Promise.all(
         members.map(async (member) => {
-          const how = await member.end('SIGTERM');
-          if (how !== '0')
-            onProblem(`${member.name} was told to end and ended with ${how}: ${member.output()}`);
+          const exit = await member.end('SIGTERM');
+          if (exit !== '0') onProblem(`${member.name} exited with ${exit} after SIGTERM: ${member.output()}`);
         }),
       );
-      for (const { name, complaints } of members)
-        if (complaints() !== '') onProblem(`${name} complained: ${complaints()}`);
+      for (const { name, standardError } of members)
+        if (standardError() !== '') onProblem(`${name} wrote to standard error: ${standardError()}`);
     },
     kill: () => {
-      isOver = true;
+      isStopping = true;
       for (const member of members) member.signal('SIGKILL');
     },
   };

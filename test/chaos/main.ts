@@ -8,13 +8,13 @@ const kinds = faults.map(({ kind }) => kind);
 
 const help = `Usage: npm run chaos -- [--minutes <n>] [--seed <n>] [--only <kinds>] [--connections <n>]
 
-A fleet of real processes on a Postgres of its own, faults of every kind, and then: is anything missing or doubled?
-Exits with 0 if not, with 1 if so, and says with which seed it can be repeated.
+Runs a fleet of real processes on a Postgres of its own, injects faults, and then checks that no signal is
+missing or duplicated. Exits with 0 on success and 1 on failure, and prints the seed that repeats the faults.
 
-  --minutes <n>      how long there are faults (2); every kind comes at least once, however short that is
-  --seed <n>         which faults come when; a new one unless given
-  --only <kinds>     of these: ${kinds.join(', ')}
-  --connections <n>  how many there are (300)
+  --minutes <n>      how long to inject faults (default 2); every kind occurs at least once
+  --seed <n>         determines the faults and their times (default random)
+  --only <kinds>     comma-separated list of: ${kinds.join(', ')}
+  --connections <n>  number of connections (default 300)
 
 Examples:
   $ npm run chaos -- --minutes 60
@@ -42,13 +42,14 @@ const unknown = only?.filter((kind) => !kinds.includes(kind)) ?? [];
 const minutes = Number(values.minutes);
 const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31));
 const connections = Number(values.connections);
-if (unknown.length > 0) refuse(`There is no kind of fault called ${unknown.join(', ')}.`);
+if (unknown.length > 0)
+  refuse(`--only: unknown kind of fault ${unknown.join(', ')}; --help lists all kinds.`);
 if (!(minutes > 0)) refuse(`--minutes is "${values.minutes}"; it must be a number above 0.`);
 if (!Number.isInteger(seed)) refuse(`--seed is "${values.seed}"; it must be a whole number.`);
 if (!Number.isInteger(connections) || connections < 1)
   refuse(`--connections is "${values.connections}"; it must be a whole number above 0.`);
 
-// What was started ends with this process.
+// Child processes end when this process exits.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 
 const startedAt = Date.now();
@@ -58,12 +59,12 @@ const report = await runChaos({
   only,
   connections,
   maxPauseMs: 6000,
-  say: (line) => print(`${String(Math.round((Date.now() - startedAt) / 1000)).padStart(5)} s  ${line}`),
+  log: (line) => print(`${String(Math.round((Date.now() - startedAt) / 1000)).padStart(5)} s  ${line}`),
 });
 print(`\n${reportText(report)}`);
 process.exit(report.problems.length === 0 ? 0 : 1);
 
-function refuse(why: string): never {
-  process.stderr.write(`error: ${why}\n`);
+function refuse(message: string): never {
+  process.stderr.write(`error: ${message}\n`);
   process.exit(1);
 }

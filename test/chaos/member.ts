@@ -7,55 +7,54 @@ const config = fileURLToPath(new URL('../support/fixtures/chaos.config.mjs', imp
 
 export interface MemberOptions {
   name: string;
-  /** Arguments of the command line. */
   args: string[];
   env: Record<string, string>;
-  /** Of what it says, these are counted. */
-  watchFor?: readonly RegExp[];
-  /** It ended, and nobody had told it to. */
-  onUnexpectedEnd: (how: string) => void;
+  countedPatterns?: readonly RegExp[];
+  onUnexpectedEnd: (description: string) => void;
 }
 
-/** A process of the fleet: the command line as built. */
+/** A process of the fleet: the built CLI. */
 export interface Member {
   name: string;
   pid(): number;
   start(): void;
-  /** Resolves when it has said something: from then on it ends in order when it is told to. */
+  /** After the first output, SIGTERM causes a graceful stop. */
   ready(): Promise<void>;
   signal(signal: NodeJS.Signals): void;
-  /** Has it end, and waits until it has; what it ended with. */
+  /** Returns the exit code or signal. */
   end(signal: 'SIGKILL' | 'SIGTERM', maxMs?: number): Promise<string>;
-  /** Resolves when it ends by itself, as is expected of it: with what code, and what it had said. */
   ended(): Promise<{ code: number | null; output: string }>;
-  /** The end of what it said. */
   output(): string;
-  /** What all of its lives said on standard error, where nothing belongs while a service runs; the beginning of it. */
-  complaints(): string;
-  /** How many of the lines of all of its lives match one of the patterns that are watched for. */
-  heard(pattern: RegExp): number;
+  /** Over all restarts; must be empty. */
+  standardError(): string;
+  logCount(pattern: RegExp): number;
 }
 
-const keptCharacters = 6000;
+const maxOutputLength = 6000;
 
-export function createMember({ name, args, env, watchFor = [], onUnexpectedEnd }: MemberOptions): Member {
+export function createMember({
+  name,
+  args,
+  env,
+  countedPatterns = [],
+  onUnexpectedEnd,
+}: MemberOptions): Member {
   let child: ChildProcess | undefined;
   let output = '';
   let isExpectedToEnd = false;
   let hasEnded: Promise<number | null> = Promise.resolve(null);
-  let complaints = '';
-  const heard = new Map<RegExp, number>();
+  let standardError = '';
+  const counts = new Map<RegExp, number>();
 
-  /** A line that has not ended yet. */
-  let begun = '';
+  let partialLine = '';
 
-  function hear(text: string): void {
-    output = (output + text).slice(-keptCharacters);
-    const lines = (begun + text).split('\n');
-    begun = lines.pop() ?? '';
+  function onOutput(text: string): void {
+    output = (output + text).slice(-maxOutputLength);
+    const lines = (partialLine + text).split('\n');
+    partialLine = lines.pop() ?? '';
     for (const line of lines)
-      for (const pattern of watchFor)
-        if (pattern.test(line)) heard.set(pattern, (heard.get(pattern) ?? 0) + 1);
+      for (const pattern of countedPatterns)
+        if (pattern.test(line)) counts.set(pattern, (counts.get(pattern) ?? 0) + 1);
   }
 
   function start(): void {
@@ -64,44 +63,44 @@ export function createMember({ name, args, env, watchFor = [], onUnexpectedEnd }
     );
     const current = spawn(process.execPath, [cli, ...args, '--config', config], {
       env: { ...Object.fromEntries(environment), SYNCLINE_METRICS_PORT: '0', ...env },
-      // Its input ends when this process does, and it with it.
+      // The child exits when this process does, because its standard input closes.
       stdio: ['pipe', 'pipe', 'pipe'],
     });
     child = current;
     output = '';
     isExpectedToEnd = false;
     current.stdin?.on('error', () => {});
-    current.stdout?.setEncoding('utf8').on('data', hear);
+    current.stdout?.setEncoding('utf8').on('data', onOutput);
     current.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      hear(text);
-      complaints = (complaints + text).slice(0, keptCharacters);
+      onOutput(text);
+      standardError = (standardError + text).slice(0, maxOutputLength);
     });
     hasEnded = new Promise((resolve) => {
       current.once('close', (code, signal) => {
         resolve(code);
         if (!isExpectedToEnd)
-          onUnexpectedEnd(`${name} ended with ${signal ?? code}, untold. Its last words:\n${output}`);
+          onUnexpectedEnd(`${name} exited unexpectedly with ${signal ?? code}. Last output:\n${output}`);
       });
     });
   }
 
   const running = () => {
-    if (!child?.pid) throw new Error(`${name} does not run`);
+    if (!child?.pid) throw new Error(`${name} is not running`);
     return child;
   };
-  const isGone = () => child?.exitCode !== null || child.signalCode !== null;
+  const hasExited = () => child?.exitCode !== null || child.signalCode !== null;
 
   return {
     name,
     start,
     pid: () => running().pid as number,
-    ready: () => until(`${name} says something`, () => output !== '' || isGone(), 60_000),
+    ready: () => until(`${name} has written output`, () => output !== '' || hasExited(), 60_000),
     signal: (signal) => void running().kill(signal),
     end: async (signal, maxMs = 90_000) => {
       const current = running();
       isExpectedToEnd = true;
       current.kill(signal);
-      await until(`${name} has ended after ${signal}; it last said:\n${output}`, isGone, maxMs);
+      await until(`${name} has exited after ${signal}; last output:\n${output}`, hasExited, maxMs);
       return String(current.signalCode ?? current.exitCode);
     },
     ended: async () => {
@@ -109,7 +108,7 @@ export function createMember({ name, args, env, watchFor = [], onUnexpectedEnd }
       return { code: await hasEnded, output };
     },
     output: () => output,
-    complaints: () => complaints,
-    heard: (pattern) => heard.get(pattern) ?? 0,
+    standardError: () => standardError,
+    logCount: (pattern) => counts.get(pattern) ?? 0,
   };
 }

@@ -1,13 +1,12 @@
 import type { Chance } from '../http/random.ts';
+import type { Fault } from './fault.ts';
 import { networkFaults } from './faults/network.ts';
 import { postgresFaults } from './faults/postgres.ts';
 import { processFaults } from './faults/processes.ts';
 import { providerFaults } from './faults/provider.ts';
 import { sessionFaults } from './faults/sessions.ts';
 import { upgradeFaults } from './faults/upgrade.ts';
-import type { Fault } from './world.ts';
 
-/** Every kind there is. */
 export const faults: readonly Fault[] = [
   ...processFaults,
   ...upgradeFaults,
@@ -17,7 +16,7 @@ export const faults: readonly Fault[] = [
   ...providerFaults,
 ];
 
-/** One lane's faults in the order in which they come: first each of them once, then rounds without end. */
+/** The faults of one lane in order: first each once, then endless random rounds. */
 export function* planOf(
   kinds: readonly Fault[],
   chance: Chance,
@@ -25,12 +24,12 @@ export function* planOf(
   const first = shuffled(kinds, chance).sort((a, b) => (b.lingersSeconds ?? 0) - (a.lingersSeconds ?? 0));
   for (const fault of first) yield { fault, isFirst: true };
   while (kinds.length > 0) {
-    const round = kinds.flatMap((fault) => Array.from({ length: fault.often ?? 1 }, () => fault));
+    const round = kinds.flatMap((fault) => Array.from({ length: fault.perRound ?? 1 }, () => fault));
     for (const fault of shuffled(round, chance)) yield { fault, isFirst: false };
   }
 }
 
 function shuffled<T>(all: readonly T[], chance: Chance): T[] {
-  const left = [...all];
-  return all.map(() => left.splice(chance.below(left.length), 1)[0] as T);
+  const remaining = [...all];
+  return all.map(() => remaining.splice(chance.below(remaining.length), 1)[0] as T);
 }

@@ -9,27 +9,25 @@ export type Sql = <Row extends object = Record<string, unknown>>(
   values?: unknown[],
 ) => Promise<Row[]>;
 
-/** The Postgres of the run. It is killed and comes back, always at the same address. */
+/** The Postgres of the run. It restarts on the same port. */
 export interface ChaosPostgres {
   url: string;
-  /** Past every network. Fails while Postgres is away. */
+  /** Bypasses network and pooler. Fails while Postgres is down. */
   sql: Sql;
-  /** A session of its own. */
   session(): Promise<pg.Client>;
-  /** Has the server end, however told, and waits until it is gone. */
   end(signal: 'SIGKILL' | 'SIGQUIT' | 'SIGINT'): Promise<void>;
-  /** Starts it if it does not run, and returns when it is there: its own time. */
+  /** Returns the time of the server once it accepts connections. */
   start(): Promise<Date>;
   stop(): Promise<void>;
 }
 
 const settings = {
-  // The fleet takes at most 40 of them.
+  // The fleet uses at most 40.
   max_connections: '60',
-  // What one kind of fault waits for, and how soon a commit was after another.
+  // Measures the first commit after a restart.
   track_commit_timestamp: 'on',
   shared_buffers: '64MB',
-  // A disk in memory.
+  // The data folder is in memory.
   max_wal_size: '128MB',
   min_wal_size: '32MB',
 };
@@ -40,19 +38,19 @@ export async function openPostgres(disk: Disk): Promise<ChaosPostgres> {
   const launch = () => startEmbeddedPostgres({ folder, keep: true, port, settings });
   let server: EmbeddedPostgres = await launch();
   const { url } = server;
-  // Its sessions have no name: by that the checker knows that somebody else than the engine writes.
+  // No application_name: the checker treats these writes as foreign.
   const pool = new pg.Pool({
     connectionString: url,
     max: 4,
     connectionTimeoutMillis: 5000,
     query_timeout: 15_000,
-    // What is found out about a server that is read-only must not itself be refused.
+    // This pool must be able to write during the read-only fault.
     options: '-c default_transaction_read_only=off',
   });
   pool.on('error', () => {});
   const sql: Sql = async <Row extends object>(text: string, values?: unknown[]) =>
     (await pool.query<Row>(text, values)).rows;
-  const isThere = () =>
+  const isReachable = () =>
     sql('SELECT').then(
       () => true,
       () => false,
@@ -69,15 +67,15 @@ export async function openPostgres(disk: Disk): Promise<ChaosPostgres> {
     },
     end: async (signal) => {
       if (isAlive(server.pid)) process.kill(server.pid, signal);
-      await until('Postgres is gone', () => !isAlive(server.pid));
+      await until('Postgres has exited', () => !isAlive(server.pid));
       await server.stop();
     },
     start: async () => {
-      // Children outlive a postmaster that was killed by a moment; until then its data folder is taken.
+      // Backends outlive a killed postmaster for a moment and keep its data folder locked.
       await until(
-        'Postgres is back',
+        'Postgres accepts connections',
         async () => {
-          if (isAlive(server.pid) && (await isThere())) return true;
+          if (isAlive(server.pid) && (await isReachable())) return true;
           if (!isAlive(server.pid)) server = await launch().catch(() => server);
           return false;
         },

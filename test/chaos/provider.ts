@@ -3,40 +3,36 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Chance } from '../http/random.ts';
 
-/** What a provider in trouble does instead of answering. */
-export type Trouble = 'error' | 'reset' | 'stall' | 'limit';
+export type ProviderFault = 'error' | 'reset' | 'stall' | 'limit';
 
-/** A provider whose accounts have items that only ever become more. It knows what every connection must end up with. */
+/** A provider with a known set of items per account. Items are only added. */
 export interface Provider {
   url: string;
-  /** Gives so many of the accounts, chosen by chance, a few more items. */
-  grow(accounts: number): void;
-  /** Every item of an account, from the first. */
+  grow(accountCount: number): void;
   itemsOf(account: string): string[];
-  /** Of so many requests in a hundred, from now on; undefined ends it. */
-  trouble: { kind: Trouble; percent: number } | undefined;
-  /** Requests that met trouble, so far. */
-  troubled(): number;
+  /** Affects `percent` of the requests; undefined ends it. */
+  fault: { kind: ProviderFault; percent: number } | undefined;
+  faultCount(): number;
   close(): void;
 }
 
-const itemsAtFirst = 15;
-const maxAtOnce = 15;
+const initialItems = 15;
+const maxItemsAdded = 15;
 const pageSize = 10;
-const slowestMs = 150;
+const maxLatencyMs = 150;
 
 export async function startProvider(accounts: string[], chance: Chance): Promise<Provider> {
   const counts = new Map<string, number>();
-  const countOf = (account: string) => counts.get(account) ?? itemsAtFirst;
-  let troubled = 0;
+  const countOf = (account: string) => counts.get(account) ?? initialItems;
+  let faultCount = 0;
   const item = (account: string, n: number) => `${account}/${n}`;
 
   async function answer(address: URL, response: ServerResponse): Promise<void> {
-    const { trouble } = provider;
-    await delay(chance.below(slowestMs));
-    if (trouble && chance.percent(trouble.percent)) {
-      troubled++;
-      return misbehave(trouble.kind, response);
+    const { fault } = provider;
+    await delay(chance.below(maxLatencyMs));
+    if (fault && chance.percent(fault.percent)) {
+      faultCount++;
+      return respondWithFault(fault.kind, response);
     }
     const account = address.pathname.slice(1);
     const after = Number(address.searchParams.get('after'));
@@ -53,15 +49,15 @@ export async function startProvider(accounts: string[], chance: Chance): Promise
 
   const provider: Provider = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    grow: (many) => {
-      for (let i = 0; i < many; i++) {
+    grow: (accountCount) => {
+      for (let i = 0; i < accountCount; i++) {
         const account = chance.pick(accounts);
-        counts.set(account, countOf(account) + 1 + chance.below(maxAtOnce));
+        counts.set(account, countOf(account) + 1 + chance.below(maxItemsAdded));
       }
     },
     itemsOf: (account) => Array.from({ length: countOf(account) }, (_, i) => item(account, i + 1)),
-    trouble: undefined,
-    troubled: () => troubled,
+    fault: undefined,
+    faultCount: () => faultCount,
     close: () => {
       server.close();
       server.closeAllConnections();
@@ -70,9 +66,9 @@ export async function startProvider(accounts: string[], chance: Chance): Promise
   return provider;
 }
 
-function misbehave(kind: Trouble, response: ServerResponse): void {
-  if (kind === 'error') response.writeHead(500).end('trouble');
+function respondWithFault(kind: ProviderFault, response: ServerResponse): void {
+  if (kind === 'error') response.writeHead(500).end('error');
   if (kind === 'limit') response.writeHead(429, { 'retry-after': '1' }).end();
   if (kind === 'reset') response.socket?.resetAndDestroy();
-  // A stall is no answer at all: whoever asked gives up.
+  // A stall sends no response; the client times out.
 }

@@ -1,72 +1,69 @@
 import { availableParallelism, loadavg } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { until } from '../support/until.ts';
+import { leaseSeconds } from './fault.ts';
 import type { ChaosPostgres } from './postgres.ts';
-import { leaseSeconds } from './world.ts';
 
-/** How long recoveries took, in milliseconds. */
 export interface Recoveries {
   'job of a dead process runs again': number[];
   'Postgres is back, first commit': number[];
 }
 
 export interface Recovery {
-  took: Recoveries;
+  durations: Recoveries;
   /** Resolves when every executor has a lease. */
-  fleetIsThere(): Promise<void>;
-  /** While this lasts, and for a moment after, jobs cannot be expected to go on. */
-  during<T>(trouble: () => Promise<T>): Promise<T>;
-  /**
-   * Waits until the database is in no trouble and the fleet is there, and keeps further trouble waiting meanwhile. On a machine
-   * that is too busy for that, it happens without.
-   */
-  calmly<T>(work: (isCalm: boolean) => Promise<T>): Promise<T>;
-  /** Follows the jobs that a process held when it was killed. Only what happens calmly is measured; the rest has its bound, too. */
-  followDead(processIds: string[], isCalm: boolean): Promise<void>;
-  /** Waits for the first run that is stored after Postgres came back. */
-  firstCommit(backAt: Date): Promise<void>;
-  /** Resolves when everything that is followed has been seen again. */
-  followed(): Promise<void>;
+  fleetReady(): Promise<void>;
+  /** Recovery times exclude the time of the fault. */
+  duringFault<T>(fault: () => Promise<T>): Promise<T>;
+  /** Delays database faults during `work`. `isCalm` is false if the fleet was not ready in time. */
+  withoutFaults<T>(work: (isCalm: boolean) => Promise<T>): Promise<T>;
+  /** Tracks the jobs of killed processes until they run again; measures the time only if `isCalm`. */
+  trackKilled(processIds: string[], isCalm: boolean): Promise<void>;
+  awaitFirstCommit(backAt: Date): Promise<void>;
+  allRecovered(): Promise<void>;
 }
 
-/** A fifth of the lease: how often processes look for dead ones. */
+/** A fifth of the lease. */
 const sweepMs = leaseSeconds * 200;
-const promisedMs: Record<keyof Recoveries, number> = {
+const limitMs: Record<keyof Recoveries, number> = {
   'job of a dead process runs again': leaseSeconds * 1000 + sweepMs + 5000,
   'Postgres is back, first commit': 5000,
 };
-/** Everybody tries again within four seconds of the database's return. */
-const afterTroubleMs = 5000;
+/** Every process reconnects within four seconds after a fault. */
+const afterFaultMs = 5000;
 
 export interface RecoveryOptions {
   postgres: ChaosPostgres;
   executors: number;
-  /** How many times as long as promised it may take; more where more waits for a core than there are. */
-  patience: number;
-  onProblem: (what: string) => void;
+  /** Multiplies the time limits; an overloaded machine multiplies them further. */
+  limitFactor: number;
+  onProblem: (problem: string) => void;
 }
 
 export function createRecovery(options: RecoveryOptions): Recovery {
-  const { patience, onProblem } = options;
+  const { limitFactor, onProblem } = options;
   const { sql } = options.postgres;
-  const took: Recoveries = { 'job of a dead process runs again': [], 'Postgres is back, first commit': [] };
-  const troubles: { fromMs: number; toMs: number }[] = [];
-  const following: Promise<void>[] = [];
-  let calm: Promise<unknown> = Promise.resolve();
+  const durations: Recoveries = {
+    'job of a dead process runs again': [],
+    'Postgres is back, first commit': [],
+  };
+  const faults: { fromMs: number; toMs: number }[] = [];
+  const tracking: Promise<void>[] = [];
+  let calmPhase: Promise<unknown> = Promise.resolve();
 
   function judge(what: keyof Recoveries, ms: number): void {
-    const scale = Math.max(patience, (loadavg()[0] ?? 0) / availableParallelism());
-    if (ms <= promisedMs[what] * scale) return;
-    const promised = `promised within ${promisedMs[what]} ms (times ${scale.toFixed(1)})`;
-    onProblem(`${what}: after ${Math.round(ms)} ms, ${promised}`);
+    const scale = Math.max(limitFactor, (loadavg()[0] ?? 0) / availableParallelism());
+    if (ms <= limitMs[what] * scale) return;
+    const limit = `limit ${limitMs[what]} ms (times ${scale.toFixed(1)})`;
+    onProblem(`${what}: after ${Math.round(ms)} ms, ${limit}`);
   }
 
-  /** How much of that time the database could not be expected to answer. */
-  function troubledMs(fromMs: number, toMs: number): number {
+  /** The part of this period during database faults. */
+  function faultyMs(fromMs: number, toMs: number): number {
     let [sum, countedUntil] = [0, fromMs];
-    for (const trouble of troubles) {
-      const from = Math.max(trouble.fromMs, countedUntil);
-      const to = Math.min(trouble.toMs + afterTroubleMs, toMs);
+    for (const fault of faults) {
+      const from = Math.max(fault.fromMs, countedUntil);
+      const to = Math.min(fault.toMs + afterFaultMs, toMs);
       if (to <= from) continue;
       sum += to - from;
       countedUntil = to;
@@ -74,7 +71,7 @@ export function createRecovery(options: RecoveryOptions): Recovery {
     return sum;
   }
 
-  async function follow(processIds: string[], isCalm: boolean): Promise<void> {
+  async function track(processIds: string[], isCalm: boolean): Promise<void> {
     const held = await sql<{ id: string; claim_id: string; at: Date }>(
       `SELECT id, claim_id, clock_timestamp() AS at FROM syncline.sync_jobs WHERE status = 'running' AND process_id = ANY ($1)`,
       [processIds],
@@ -92,8 +89,8 @@ export function createRecovery(options: RecoveryOptions): Recovery {
           const row = now.get(id);
           if (!row?.claim_id || row.claim_id === claim_id) return true;
           const [fromMs, toMs] = [at.getTime(), row.started_at.getTime()];
-          if (isCalm) took['job of a dead process runs again'].push(toMs - fromMs);
-          judge('job of a dead process runs again', toMs - fromMs - troubledMs(fromMs, toMs));
+          if (isCalm) durations['job of a dead process runs again'].push(toMs - fromMs);
+          judge('job of a dead process runs again', toMs - fromMs - faultyMs(fromMs, toMs));
           return false;
         });
         await delay(200);
@@ -103,8 +100,8 @@ export function createRecovery(options: RecoveryOptions): Recovery {
     );
   }
 
-  async function isFleetThere(): Promise<boolean> {
-    if (troubles.some(({ toMs }) => toMs === Number.POSITIVE_INFINITY)) return delay(50, false);
+  async function isFleetReady(): Promise<boolean> {
+    if (faults.some(({ toMs }) => toMs === Number.POSITIVE_INFINITY)) return delay(50, false);
     const [row] = await sql<{ live: number }>(
       'SELECT count(*)::int AS live FROM syncline.processes WHERE expires_at > clock_timestamp()',
     ).catch(() => []);
@@ -113,42 +110,42 @@ export function createRecovery(options: RecoveryOptions): Recovery {
   }
 
   return {
-    took,
-    fleetIsThere: () => until('every executor has a lease', isFleetThere, 120_000),
-    during: async (work) => {
-      await calm;
-      const trouble = { fromMs: Date.now(), toMs: Number.POSITIVE_INFINITY };
-      troubles.push(trouble);
+    durations,
+    fleetReady: () => until('every executor has a lease', isFleetReady, 120_000),
+    duringFault: async (work) => {
+      await calmPhase;
+      const fault = { fromMs: Date.now(), toMs: Number.POSITIVE_INFINITY };
+      faults.push(fault);
       try {
         return await work();
       } finally {
-        trouble.toMs = Date.now();
+        fault.toMs = Date.now();
       }
     },
-    calmly: async (work) => {
-      let over = () => {};
-      calm = new Promise<void>((resolve) => (over = resolve));
+    withoutFaults: async (work) => {
+      let endCalmPhase = () => {};
+      calmPhase = new Promise<void>((resolve) => (endCalmPhase = resolve));
       try {
-        const isCalm = await until('every executor has a lease', isFleetThere, 15_000).then(
+        const isCalm = await until('every executor has a lease', isFleetReady, 15_000).then(
           () => true,
           () => false,
         );
         return await work(isCalm);
       } finally {
-        over();
+        endCalmPhase();
       }
     },
-    followDead: async (processIds, isCalm) => {
-      const followed = follow(processIds, isCalm).catch((error: Error) => onProblem(error.message));
-      following.push(followed);
-      if (isCalm) await followed;
+    trackKilled: async (processIds, isCalm) => {
+      const recovered = track(processIds, isCalm).catch((error: Error) => onProblem(error.message));
+      tracking.push(recovered);
+      if (isCalm) await recovered;
     },
-    firstCommit: async (backAt) => {
-      // Ids hold the time: without that every look would read all jobs of the run.
+    awaitFirstCommit: async (backAt) => {
+      // UUIDv7 ids contain the time: the condition avoids reading all jobs.
       const recent = `lpad(to_hex(floor(extract(epoch FROM $1::timestamptz - interval '2 minutes') * 1000)::bigint), 12, '0')`;
       let first: Date | undefined;
       await until(
-        'a run is stored after Postgres came back',
+        'a run is committed after the restart of Postgres',
         async () => {
           const [row] = await sql<{ at: Date | null }>(
             `SELECT min(pg_xact_commit_timestamp(xmin)) AS at FROM syncline.sync_jobs
@@ -162,9 +159,9 @@ export function createRecovery(options: RecoveryOptions): Recovery {
         120_000,
       );
       const ms = Math.max(0, (first as unknown as Date).getTime() - backAt.getTime());
-      took['Postgres is back, first commit'].push(ms);
+      durations['Postgres is back, first commit'].push(ms);
       judge('Postgres is back, first commit', ms);
     },
-    followed: async () => void (await Promise.all(following)),
+    allRecovered: async () => void (await Promise.all(tracking)),
   };
 }

@@ -1,16 +1,15 @@
 import type { ChaosReport } from './run.ts';
 
-/** What came of it, for people. */
 export function reportText({
   seed,
   kinds,
   recoveries,
-  heard,
-  answers,
+  logCounts,
+  responses,
   stored,
   problems,
 }: ChaosReport): string {
-  const told = (counts: Record<string, number>) =>
+  const formatCounts = (counts: Record<string, number>) =>
     Object.entries(counts)
       .map(([what, count]) => `${what} ${count}`)
       .join(', ');
@@ -18,24 +17,24 @@ export function reportText({
     `Seed ${seed}: ${stored.connections} connections, ${stored.jobs} jobs, ${stored.signals} signals.`,
     '',
     ...columns(
-      ['fault', 'times'],
-      kinds.map(({ kind, count, impossible }) => [
+      ['fault', 'count'],
+      kinds.map(({ kind, count, skipReason }) => [
         kind,
-        impossible ? `skipped: ${impossible}` : String(count),
+        skipReason ? `skipped: ${skipReason}` : String(count),
       ]),
     ),
     '',
     ...columns(
-      ['recovery (ms)', 'of', 'p50', 'p95', 'p99', 'most'],
+      ['recovery (ms)', 'count', 'p50', 'p95', 'p99', 'max'],
       Object.entries(recoveries).map(([what, all]) => [what, String(all.length), ...percentiles(all)]),
     ),
     '',
-    `The fleet said: ${told(heard)}.`,
-    `The API answered: ${told(answers)} (0: nobody was there).`,
+    `Log lines of the fleet: ${formatCounts(logCounts)}.`,
+    `API responses by status: ${formatCounts(responses)} (0: no response).`,
     '',
     ...(problems.length === 0
-      ? ['Nothing is missing, nothing doubled, nothing violated.']
-      : problems.map((what) => `PROBLEM: ${what}`)),
+      ? ['No signal is missing or duplicated, and no invariant was violated.']
+      : problems.map((problem) => `PROBLEM: ${problem}`)),
   ].join('\n');
 }
 

@@ -1,21 +1,21 @@
 import { check } from '../checker/check.ts';
+import type { ChaosEnvironment } from './environment.ts';
 import type { ChaosReport } from './run.ts';
-import type { Setting } from './setting.ts';
 
 /** As set in test/support/fixtures/chaos.config.mjs. */
 const schedule = { tickIntervalSeconds: 10, defaultIntervalSeconds: 3600, jitterPctMax: 0 };
 
-/** The checker knows processes by their sessions, and behind a pooler those belong to nobody. That a run ends under its claim is checked all the same. */
-const bySessions = 'a run is settled by the process that holds its claim';
+/** Does not hold behind a pooler, which shares sessions between processes. */
+const sessionInvariant = 'the process that holds the claim stores the result of the run';
 
-/** What is stored against what the provider has, and what the history of every row says of how it came about. */
+/** Compares stored items with the provider's, and checks the history. */
 export async function judgeEnd({
   postgres,
   bouncer,
   provider,
   connections,
   onProblem,
-}: Setting): Promise<ChaosReport['stored']> {
+}: ChaosEnvironment): Promise<ChaosReport['stored']> {
   const { sql } = postgres;
   const truth = connections.map(({ id, account }) => ({
     connectionId: id,
@@ -23,9 +23,9 @@ export async function judgeEnd({
     keyOf: (payload: unknown) => (payload as { item: string }).item,
   }));
   const found = await check(sql, { truth, schedule, quiet: true });
-  const violations = found.filter(({ invariant }) => !(bouncer && invariant === bySessions));
+  const violations = found.filter(({ invariant }) => !(bouncer && invariant === sessionInvariant));
   for (const { invariant, detail, ...where } of violations)
-    onProblem(`not so: ${invariant}. ${detail} ${JSON.stringify(where)}`);
+    onProblem(`violated: ${invariant}. ${detail} ${JSON.stringify(where)}`);
   const [row] = await sql<{ jobs: number; signals: number }>(
     `SELECT (SELECT count(*)::int FROM syncline.sync_jobs) AS jobs, (SELECT count(*)::int FROM syncline.signals) AS signals`,
   );

@@ -1,40 +1,37 @@
+import type { Change, Commit } from './database-state.ts';
 import { isEnded, isRunning, type Job } from './rows.ts';
-import type { Change, Commit } from './world.ts';
 
-/** A run that ended, or was put back into the queue. */
-export interface Left {
+export interface EndedRun {
   before: Job;
   after: Job;
 }
 
-const leftRunning = ({ before, after }: Change<Job>): boolean =>
+const isReleased = ({ before, after }: Change<Job>): boolean =>
   isRunning(before) && after !== undefined && !isRunning(after);
 
-/** The runs that this transaction ended or put back. */
-export const runsLeft = (commit: Commit): Left[] => commit.jobs.filter(leftRunning) as Left[];
+export const runsReleased = (commit: Commit): EndedRun[] => commit.jobs.filter(isReleased) as EndedRun[];
 
-/** Those whose own result was written: it succeeded, failed for good, or failed and is tried again. */
-export const runsSettled = (commit: Commit): Left[] =>
-  runsLeft(commit).filter(
+/** Runs whose own result was stored. */
+export const runsSettled = (commit: Commit): EndedRun[] =>
+  runsReleased(commit).filter(
     ({ after }) =>
-      !hasDied(after) && (['succeeded', 'failed'].includes(after.status) || wasTriedAgain(after)),
+      !failedByDeaths(after) && (['succeeded', 'failed'].includes(after.status) || isRetry(after)),
   );
 
-/** Its processes died too often: no run of it has ended. */
-const hasDied = (after: Job) => after.status === 'failed' && after.error?.kind === 'process_died';
+/** Failed by the reaper after too many process deaths. */
+const failedByDeaths = (after: Job) => after.status === 'failed' && after.error?.kind === 'process_died';
 
-/** Those that were failed by another process, because theirs died too often. */
-export const runsDied = (commit: Commit): Left[] => runsLeft(commit).filter(({ after }) => hasDied(after));
+export const runsFailedByDeaths = (commit: Commit): EndedRun[] =>
+  runsReleased(commit).filter(({ after }) => failedByDeaths(after));
 
-/** A failure keeps the claim under which it happened; a job that is put back has none. */
-const wasTriedAgain = (after: Job) => after.status === 'queued' && after.claim_id !== null;
+/** A retry keeps the claim id of the failed run; a requeued job has none. */
+const isRetry = (after: Job) => after.status === 'queued' && after.claim_id !== null;
 
-/** Those that were taken from whoever ran them, as if they had never been claimed. */
-export const runsPutBack = (commit: Commit): Left[] =>
-  runsLeft(commit).filter(({ after }) => after.status === 'queued' && after.claim_id === null);
+/** Runs that were requeued as if never claimed. */
+export const runsRequeued = (commit: Commit): EndedRun[] =>
+  runsReleased(commit).filter(({ after }) => after.status === 'queued' && after.claim_id === null);
 
-/** The jobs that began to run. */
-export const runsBegun = (commit: Commit): { before: Job | undefined; after: Job }[] =>
+export const runsStarted = (commit: Commit): { before: Job | undefined; after: Job }[] =>
   commit.jobs.flatMap(({ before, after }) =>
     !isRunning(before) && isRunning(after) ? [{ before, after }] : [],
   );
@@ -42,19 +39,18 @@ export const runsBegun = (commit: Commit): { before: Job | undefined; after: Job
 export const hasEvent = (commit: Commit, connectionId: string, ...kinds: string[]): boolean =>
   commit.events.some((event) => event.connection_id === connectionId && kinds.includes(event.kind));
 
-export type Cause = 'follows' | 'asked for' | 'hinted' | 'received' | 'placed' | 'none';
+export type Cause = 'follow-up' | 'requested' | 'hinted' | 'received' | 'scheduled' | 'none';
 
-/** Why the engine made a job. */
 export function causeOf(commit: Commit, job: Job): Cause {
-  const ofConnection = runsLeft(commit).filter(({ after }) => after.connection_id === job.connection_id);
-  if (ofConnection.some(({ after }) => isEnded(after))) return 'follows';
-  const asked = ['connection.triggered', 'connection.resumed', 'job.retried'];
-  if (hasEvent(commit, job.connection_id, ...asked)) return 'asked for';
+  const released = runsReleased(commit).filter(({ after }) => after.connection_id === job.connection_id);
+  if (released.some(({ after }) => isEnded(after))) return 'follow-up';
+  const requests = ['connection.triggered', 'connection.resumed', 'job.retried'];
+  if (hasEvent(commit, job.connection_id, ...requests)) return 'requested';
   if (job.hinted) return 'hinted';
   if (job.job_type === 'webhook' && job.status === 'succeeded') return 'received';
-  if (job.job_type === 'incremental' && job.cursor === null) return 'placed';
+  if (job.job_type === 'incremental' && job.cursor === null) return 'scheduled';
   return 'none';
 }
 
-export const jobsMade = (commit: Commit): Job[] =>
+export const jobsCreated = (commit: Commit): Job[] =>
   commit.jobs.flatMap(({ before, after }) => (before === undefined && after ? [after] : []));

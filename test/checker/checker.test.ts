@@ -11,9 +11,9 @@ import {
   TransientError,
   UnauthorizedError,
 } from '../../src/index.ts';
+import { startBlockingEngine } from '../support/blocking-engine.ts';
 import { connector, signal } from '../support/connector.ts';
 import { tenant, useDatabase } from '../support/database.ts';
-import { held } from '../support/held.ts';
 import { until } from '../support/until.ts';
 import { check, invariants, type Truth } from './check.ts';
 import { forgetHistory, keepHistory, readHistory } from './history.ts';
@@ -21,24 +21,24 @@ import { forgetHistory, keepHistory, readHistory } from './history.ts';
 const database = useDatabase();
 const { sql } = database;
 
-/** A provider with twelve items in pages of five. Every connection begins with another trouble. */
+/** Twelve items in pages of five. Every connection gets another kind of error. */
 const items = Array.from({ length: 12 }, (_, i) => `item-${i}`);
-const troubles: (() => Error | undefined)[] = [
+const errors: (() => Error | undefined)[] = [
   () => undefined,
   () => new TransientError('try again'),
   () => new RateLimitedError({ retryAfterSeconds: 60 }),
   () => new PermanentError('never'),
-  () => new UnauthorizedError('who are you'),
+  () => new UnauthorizedError('bad credentials'),
   () => new CursorExpiredError('too old'),
 ];
 
-function troubledConnector() {
+function failingConnector() {
   const calls = new Map<string, number>();
   return connector(({ connection, cursor }: SyncContext): SyncResult => {
     const call = (calls.get(connection.id) ?? 0) + 1;
     calls.set(connection.id, call);
-    const trouble = troubles[Number(connection.externalId)]?.();
-    if (trouble && call % 3 === 2 && call < 10) throw trouble;
+    const error = errors[Number(connection.externalId)]?.();
+    if (error && call % 3 === 2 && call < 10) throw error;
     const after = (cursor as number | undefined) ?? 0;
     const page = items.slice(after, after + 5);
     return {
@@ -55,7 +55,7 @@ function troubledConnector() {
 }
 
 describe('the checker', () => {
-  it('imports nothing of the engine', () => {
+  it('imports nothing from the engine', () => {
     const folder = fileURLToPath(new URL('.', import.meta.url));
     const files = readdirSync(folder, { recursive: true }).map(String);
     const checked = files.filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'));
@@ -71,26 +71,26 @@ describe('the checker', () => {
     }
   });
 
-  it('has a name for everything that must hold, and no name twice', () => {
+  it('has a unique name for every invariant', () => {
     expect(invariants.length).toBeGreaterThan(40);
     expect(new Set(invariants).size).toBe(invariants.length);
   });
 
-  it('finds nothing wrong with engines that schedule, run, fail, and are told what to do', async () => {
+  it('finds no violation when engines schedule, run, fail and execute operator actions', async () => {
     await keepHistory(sql);
     await database.empty();
     await forgetHistory(sql);
     let nowMs = Date.parse('2025-01-01T12:00:00Z');
     const ports = { ...systemPorts, now: () => nowMs, databaseTime: () => new Date(nowMs) };
-    const source = troubledConnector();
+    const source = failingConnector();
     const engines = [1, 2].map(() =>
       database.engine({ ports, connectors: [source], executor: { concurrency: 3 } }),
     );
     const [engine] = engines;
     if (!engine) throw new Error('no engine');
     const { connections, jobs } = engine;
-    const made = await Promise.all(
-      troubles.map((_, i) =>
+    const created = await Promise.all(
+      errors.map((_, i) =>
         connections.create({
           tenantId: tenant,
           provider: 'github',
@@ -99,10 +99,10 @@ describe('the checker', () => {
         }),
       ),
     );
-    const [first, second, third] = made.map(({ id }) => id) as [string, string, string];
+    const [first, second, third] = created.map(({ id }) => id) as [string, string, string];
     const round = async (minutes: number) => {
-      await Promise.all(engines.map((one) => one.tick()));
-      await Promise.all(engines.map((one) => one.drain()));
+      await Promise.all(engines.map((candidate) => candidate.tick()));
+      await Promise.all(engines.map((candidate) => candidate.drain()));
       nowMs += minutes * 60_000;
     };
     await round(1);
@@ -131,7 +131,7 @@ describe('the checker', () => {
     }
     await round(0);
 
-    const truth: Truth[] = made
+    const truth: Truth[] = created
       .filter(({ id }) => id !== first)
       .map(({ id }) => ({
         connectionId: id,
@@ -146,53 +146,53 @@ describe('the checker', () => {
     expect(await check(sql, { truth, quiet: true, now })).toEqual([]);
   });
 
-  it('finds nothing wrong with runs that are taken away from their process', async () => {
+  it('finds no violation when running jobs are rewound and cancelled', async () => {
     await keepHistory(sql);
     await database.empty();
     const connection = await database.connect();
     await forgetHistory(sql);
-    const { engine, hasBegun, letGo } = held(database, (run) => run);
+    const { engine, untilStarted, release } = startBlockingEngine(database, (run) => run);
     await engine.start();
-    await hasBegun(1);
+    await untilStarted(1);
     await engine.connections.trigger(connection);
     await engine.connections.rewind(connection, { cursor: 7 });
-    await hasBegun(2);
+    await untilStarted(2);
     await engine.connections.cancel(connection);
-    letGo();
+    release();
     await engine.connections.trigger(connection);
-    await hasBegun(3);
-    letGo();
+    await untilStarted(3);
+    release();
     await engine.stop();
     expect(await check(sql)).toEqual([]);
   });
 
-  it('finds nothing wrong when a run ends whose job was given to another process meanwhile', async () => {
+  it('finds no violation when a run ends after its job was reassigned to another process', async () => {
     await keepHistory(sql);
     await database.empty();
     const job = await database.job(await database.connect());
     await forgetHistory(sql);
-    const letGo: (() => void)[] = [];
+    const releases: (() => void)[] = [];
     const start = async () => {
       const runs = connector(async () => {
-        await new Promise<void>((resolve) => letGo.push(resolve));
-        return { signals: [signal('found')], nextCursor: letGo.length };
+        await new Promise<void>((resolve) => releases.push(resolve));
+        return { signals: [signal('found')], nextCursor: releases.length };
       });
       const engine = database.engine({ connectors: [runs], executor: { concurrency: 1 } });
       await engine.start({ roles: ['executor'] });
       return engine;
     };
-    const hasBegun = (runs: number) => until(`run ${runs} has begun`, () => letGo.length === runs);
+    const untilStarted = (runs: number) => until(`run ${runs} has started`, () => releases.length === runs);
     const first = await start();
-    await hasBegun(1);
+    await untilStarted(1);
     await start();
     await sql(`UPDATE sync_jobs SET status = 'queued', process_id = NULL, claim_id = NULL WHERE id = $1`, [
       job,
     ]);
     await sql(`SELECT wake_executors('jobs')`);
-    await hasBegun(2);
-    letGo[0]?.();
+    await untilStarted(2);
+    releases[0]?.();
     await first.stop();
-    letGo[1]?.();
+    releases[1]?.();
     await until(
       'it has succeeded',
       async () => (await sql(`SELECT FROM sync_jobs WHERE status = 'succeeded'`)).length > 0,
@@ -218,7 +218,7 @@ describe('the history', () => {
   };
   const rename = 'UPDATE syncline.connections SET external_id = $2 WHERE id = $1';
 
-  it('is in the order of commits, not of writes', async () => {
+  it('is in commit order, not write order', async () => {
     const [one, two] = await begin();
     const [a, b] = [await database.session(), await database.session()];
     await a.query('BEGIN');
@@ -230,7 +230,7 @@ describe('the history', () => {
     expect(await positions()).toEqual(['wrote second', 'wrote first']);
   });
 
-  it('is in the order of commits when many commit at once', async () => {
+  it('is in commit order under concurrent commits', async () => {
     const [one, two] = await begin();
     const bump = `UPDATE syncline.connections SET metadata = jsonb_set(metadata, '{n}', to_jsonb(coalesce((metadata ->> 'n')::int, 0) + 1)) WHERE id = $1`;
     const sessions = await Promise.all([1, 2, 3, 4].map(() => database.session()));
@@ -240,7 +240,7 @@ describe('the history', () => {
         for (let n = 0; n < each; n++) await session.query(bump, [i % 2 ? one : two]);
       }),
     );
-    // Whoever waits for a row's lock commits after the one that held it: so each row tells the order.
+    // Row locks order the commits of each row.
     const counts = new Map<string, number>();
     for await (const { versions } of readHistory(sql))
       for (const { operation, after } of versions) {
@@ -257,9 +257,9 @@ describe('the history', () => {
     );
   });
 
-  it('is in the order of commits though one takes long to commit after it was given its position', async () => {
+  it('is in commit order if a commit is slow after its position was assigned', async () => {
     const [one, two] = await begin();
-    // Fires behind the trigger that gives positions, and waits there for whoever holds this lock.
+    // Fires after the trigger that assigns positions, and waits for an advisory lock.
     await sql(`CREATE FUNCTION wait_at_the_gate() RETURNS trigger LANGUAGE plpgsql AS
       'BEGIN PERFORM pg_advisory_xact_lock(42); RETURN NULL; END'`);
     await sql(`CREATE CONSTRAINT TRIGGER gate AFTER UPDATE ON connections DEFERRABLE INITIALLY DEFERRED
@@ -282,10 +282,10 @@ describe('the history', () => {
     await quick.query('BEGIN');
     await quick.query(rename, [two, 'quick']);
     const first = commit(slow, 'slow');
-    await until('the slow one stands at the gate', async () => (await waiting()) === 1);
+    await until('the slow commit waits at the gate', async () => (await waiting()) === 1);
     const second = commit(quick, 'quick');
     await until(
-      'the other waits for it, or has passed it',
+      'the other commit waits for it, or has overtaken it',
       async () => (await waiting()) === 2 || committed.length > 0,
     );
     expect(committed).toEqual([]);
@@ -295,7 +295,7 @@ describe('the history', () => {
     expect(await positions()).toEqual(['first', 'slow', 'quick']);
   });
 
-  it('has nothing of what was rolled back', async () => {
+  it('does not contain rolled-back writes', async () => {
     const [one, two] = await begin();
     const session = await database.session();
     await session.query('BEGIN');
@@ -310,7 +310,7 @@ describe('the history', () => {
     expect(await positions()).toEqual(['kept']);
   });
 
-  it('lets a transaction that writes much and one that is impatient commit beside each other', async () => {
+  it('allows a large transaction and one with a short lock timeout to commit concurrently', async () => {
     const [one] = await begin();
     const [a, b] = [await database.session(), await database.session()];
     await a.query('BEGIN');

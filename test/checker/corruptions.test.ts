@@ -8,24 +8,24 @@ import { forgetHistory, keepHistory } from './history.ts';
 const database = useDatabase();
 const { sql } = database;
 
-/** One connection that last ran at noon, and what a corruption may be done to. */
+/** The rows that corruptions change. Both connections last ran at noon. */
 interface Scene {
   connection: string;
-  /** Runs under `process` and `claim`. */
+  /** A job that runs under `process` and `claim`. */
   running: string;
   process: string;
   claim: string;
-  /** Its full job has succeeded. */
+  /** A full job of `other` that has succeeded. */
   ended: string;
-  /** Of another connection: queued, and due. */
+  /** A due job of `other`. */
   queued: string;
   other: string;
 }
 
-/** Runs SQL in one session that says that it is the engine's; several statements are one transaction. */
+/** A session with the engine's application_name. */
 let engine: pg.Client;
 const write = (text: string, values?: unknown[]) => engine.query(text, values);
-async function together(...statements: [text: string, values?: unknown[]][]): Promise<void> {
+async function inTransaction(...statements: [text: string, values?: unknown[]][]): Promise<void> {
   await engine.query('BEGIN');
   for (const [text, values] of statements) await engine.query(text, values);
   await engine.query('COMMIT');
@@ -55,12 +55,12 @@ interface Placement {
   jitter?: number;
 }
 
-/** What a scheduler writes for the other connection, which last ran at noon and is due at 12:15; right unless told otherwise. */
+/** What a scheduler writes for `other`, due at 12:15; correct by default. */
 async function place({ other, queued }: Scene, placement: Placement = {}): Promise<void> {
   const { tick = '12:15:00', scheduled = '12:15:30', nextRun = '12:30:00', jitter = 30 } = placement;
   const at = (time: string) => `2025-01-01T${time}.000Z`;
   await sql('DELETE FROM sync_jobs WHERE id = $1', [queued]);
-  await together(
+  await inTransaction(
     [making(', scheduled_at, created_at', ', $3, $4'), [tenant, other, at(scheduled), at(tick)]],
     [
       `UPDATE syncline.connections SET metadata = syncline.patch_sync(metadata, $2), updated_at = $3 WHERE id = $1`,
@@ -69,13 +69,13 @@ async function place({ other, queued }: Scene, placement: Placement = {}): Promi
   );
 }
 
-const without = async (what: string, again: string, work: () => Promise<unknown>) => {
-  await sql(what);
+const withoutGuard = async (remove: string, restore: string, work: () => Promise<unknown>) => {
+  await sql(remove);
   try {
     await work();
   } finally {
     await database.empty();
-    await sql(again);
+    await sql(restore);
   }
 };
 
@@ -86,16 +86,16 @@ const truth = (items: string[]): CheckOptions => ({
 interface Corruption {
   commit: (scene: Scene) => Promise<unknown>;
   options?: CheckOptions;
-  /** What has to be put away so that it can be committed at all, and how it comes back. */
-  without?: [what: string, again: string];
+  /** Removes and restores the guard that would prevent the corruption. */
+  guard?: [remove: string, restore: string];
 }
 
 const quiet: CheckOptions = { quiet: true, now: '2025-01-01T12:10:00Z' };
 
-/** For each invariant one transaction that breaks it, and it alone. */
+/** For each invariant, a transaction that violates only this one. */
 const corruptions: Record<string, Corruption> = {
   'at most one job of a connection is running': {
-    without: [
+    guard: [
       'DROP INDEX idx_sync_jobs_running',
       `CREATE UNIQUE INDEX idx_sync_jobs_running ON sync_jobs (connection_id) WHERE status = 'running'`,
     ],
@@ -105,30 +105,30 @@ const corruptions: Record<string, Corruption> = {
     },
   },
   'at most one job of a connection and type is queued or running': {
-    without: [
+    guard: [
       'DROP INDEX idx_sync_jobs_connection_type_status',
       `CREATE UNIQUE INDEX idx_sync_jobs_connection_type_status ON sync_jobs (connection_id, job_type) WHERE status IN ('queued','running')`,
     ],
-    commit: ({ other }) => together(triggered(other), [making(), [tenant, other]]),
+    commit: ({ other }) => inTransaction(triggered(other), [making(), [tenant, other]]),
   },
-  "a job's status moves only along the allowed edges": {
+  "a job's status changes only along the allowed transitions": {
     commit: ({ ended }) =>
       write(`UPDATE syncline.sync_jobs SET status = 'queued', finished_at = NULL WHERE id = $1`, [ended]),
   },
   'an ended job never changes': {
     commit: ({ ended }) => write(`UPDATE syncline.sync_jobs SET signal_count = 7 WHERE id = $1`, [ended]),
   },
-  'a running job has a claim, a process and a start': {
+  'a running job has a claim, a process and a start time': {
     commit: ({ running }) => write('UPDATE syncline.sync_jobs SET claim_id = NULL WHERE id = $1', [running]),
   },
-  'an ended job has a finish, and no process': {
+  'an ended job has an end time and no process': {
     commit: ({ running, process }) =>
       write(ending(`, process_id = '${process}'`).replace('process_id = NULL ,', ''), [running]),
   },
   'a job is deleted only when it has ended, or with its connection': {
     commit: ({ queued }) => write('DELETE FROM syncline.sync_jobs WHERE id = $1', [queued]),
   },
-  'every job that is queued has a cause': {
+  'every new job has a cause': {
     commit: ({ other }) => write(making().replace('incremental', 'full'), [tenant, other]),
   },
   'a job starts only when it is due': {
@@ -143,7 +143,7 @@ const corruptions: Record<string, Corruption> = {
   'a job starts only under a process that has a lease': {
     commit: ({ queued }) => write(starting(), [queued, randomUUID()]),
   },
-  'a claim is made once': {
+  'a claim id is used once': {
     commit: ({ queued, process, claim }) =>
       write(starting().replace('gen_random_uuid()', `'${claim}'`), [queued, process]),
   },
@@ -151,16 +151,16 @@ const corruptions: Record<string, Corruption> = {
     commit: ({ running }) =>
       write('UPDATE syncline.sync_jobs SET claim_id = gen_random_uuid() WHERE id = $1', [running]),
   },
-  'a run ends under the claim that it was given': {
+  'a run ends under its own claim': {
     commit: ({ running }) => write(ending(', claim_id = gen_random_uuid()'), [running]),
   },
-  'a run is settled by the process that holds its claim': {
+  'the process that holds the claim stores the result of the run': {
     commit: async ({ queued, running }) => {
       await write(starting(), [queued, await anotherProcess()]);
       await write(ending(), [running]);
     },
   },
-  'a job is taken from another process only when its lease is over': {
+  'a job is taken from another process only after its lease expired': {
     commit: async ({ queued, running, process }) => {
       await sql('DELETE FROM processes WHERE id = $1', [process]);
       await sql(registering, [process]);
@@ -171,7 +171,7 @@ const corruptions: Record<string, Corruption> = {
       );
     },
   },
-  'a job that is put back is as it was before it was claimed': {
+  'a requeued job is as it was before its claim': {
     commit: ({ running }) =>
       write(
         `UPDATE syncline.sync_jobs SET status = 'queued', claim_id = NULL, process_id = NULL, attempts = 1 WHERE id = $1`,
@@ -181,13 +181,13 @@ const corruptions: Record<string, Corruption> = {
   'no job is blocked without a reason': {
     commit: ({ queued }) => write('UPDATE syncline.sync_jobs SET blocked = true WHERE id = $1', [queued]),
   },
-  'a job fails by deaths of its process only after five in a row': {
+  'a job fails because of process deaths only after five in a row': {
     commit: ({ running }) =>
       write(ending(`, attempts = 1, error = '{"kind": "process_died"}'`).replace('succeeded', 'failed'), [
         running,
       ]),
   },
-  'a run that ends leaves no deaths counted for its connection': {
+  'the end of a run resets the death count of its connection': {
     commit: async ({ connection, running }) => {
       await sql(losing, [connection, 1]);
       await write(ending(), [running]);
@@ -197,11 +197,11 @@ const corruptions: Record<string, Corruption> = {
     commit: async ({ other, queued, process }) => {
       const third = await database.connect();
       const job = await database.job(third);
-      for (const one of [other, third]) await sql(losing, [one, 2]);
-      await together([starting(), [queued, process]], [starting(), [job, process]]);
+      for (const id of [other, third]) await sql(losing, [id, 2]);
+      await inTransaction([starting(), [queued, process]], [starting(), [job, process]]);
     },
   },
-  'a death is counted only of a process that did not give its lease up': {
+  'a death is counted only if the process did not release its lease': {
     commit: async ({ other, process }) => {
       await sql('UPDATE processes SET released = true WHERE id = $1', [process]);
       await write(
@@ -210,38 +210,38 @@ const corruptions: Record<string, Corruption> = {
       );
     },
   },
-  'attempts count the runs that failed, one by one': {
+  'attempts increase by one per failed run': {
     commit: ({ queued }) => write('UPDATE syncline.sync_jobs SET attempts = 5 WHERE id = $1', [queued]),
   },
-  'a run that failed says why, and when it is tried again': {
+  'a failed run has an error and a retry time': {
     commit: ({ running }) => write(ending(`, attempts = 1`).replace('succeeded', 'failed'), [running]),
   },
-  'a connection needs its user only after a run was refused': {
+  'a connection becomes needs_auth only after an unauthorized run': {
     commit: ({ other }) =>
       write(`UPDATE syncline.connections SET status = 'needs_auth' WHERE id = $1`, [other]),
   },
-  "a connection's cursor moves only with the end of a run, or by a rewind": {
+  "a connection's cursor changes only with the end of a run or by a rewind": {
     commit: ({ other }) =>
       write(
         `UPDATE syncline.connections SET metadata = syncline.patch_sync(metadata, '{"cursor": 1}') WHERE id = $1`,
         [other],
       ),
   },
-  'the cursor that a run found is stored with its end': {
+  'the next cursor of a run is stored when the run ends': {
     commit: ({ running }) => write(ending(`, next_cursor = '1'`), [running]),
   },
-  'a job goes on from the cursor that the run before it stored': {
+  'a follow-up job starts at the cursor that the previous run stored': {
     commit: ({ connection, running }) =>
-      together([ending(), [running]], [making(', cursor', `, '9'`), [tenant, connection]]),
+      inTransaction([ending(), [running]], [making(', cursor', `, '9'`), [tenant, connection]]),
   },
-  'signals are stored by the transaction in which their run succeeds': {
+  'signals are stored in the transaction in which their run succeeds': {
     commit: ({ connection, running }) => write(signalling(', job_id', ', $2'), [connection, running]),
   },
-  'a job counts the signals that it stored': {
+  'signal_count is the number of signals that the job stored': {
     commit: ({ running }) => write(ending(', signal_count = 3'), [running]),
   },
   'a dedupe key is stored once per connection': {
-    without: [
+    guard: [
       'DROP INDEX idx_signals_dedupe',
       'CREATE UNIQUE INDEX idx_signals_dedupe ON signals (connection_id, dedupe_key) WHERE dedupe_key IS NOT NULL',
     ],
@@ -256,20 +256,20 @@ const corruptions: Record<string, Corruption> = {
       await write(`UPDATE syncline.signals SET kind = 'another'`);
     },
   },
-  'every signal has a place in the feed': {
-    without: [
+  'every signal has a position in the feed': {
+    guard: [
       'ALTER TABLE signals DISABLE TRIGGER enter_feed',
       'ALTER TABLE signals ENABLE TRIGGER enter_feed',
     ],
     commit: ({ other }) => write(signalling(), [other]),
   },
-  'no signal joins a batch that had its place before': {
+  'no signal is added to a batch that already has a position': {
     commit: async ({ other }) => {
       await sql(signalling(), [other]);
       await write(signalling(', batch', ', (SELECT batch FROM syncline.signals)'), [other]);
     },
   },
-  'a place in the feed is given once, and to one batch': {
+  'a feed position is assigned once, to one batch': {
     commit: async ({ other }) => {
       await sql(signalling(), [other]);
       await write(
@@ -277,21 +277,21 @@ const corruptions: Record<string, Corruption> = {
       );
     },
   },
-  'a job is placed at its slot, plus its jitter': {
+  'a job is scheduled at its slot plus its jitter': {
     commit: (scene) => place(scene, { scheduled: '12:15:31' }),
   },
   'the next run is one interval after the slot': { commit: (scene) => place(scene, { nextRun: '12:31:00' }) },
   'jitter is a whole number of seconds within its bounds': {
     commit: (scene) => place(scene, { scheduled: '12:18:01', jitter: 181 }),
   },
-  'no slot of a connection is placed twice': {
+  'no slot of a connection is scheduled twice': {
     commit: async (scene) => {
       await place(scene);
       await sql(`DELETE FROM sync_jobs WHERE connection_id = $1`, [scene.other]);
       await place(scene, { tick: '12:29:10' });
     },
   },
-  'a connection is placed only when it is due': {
+  'a connection is scheduled only when it is due': {
     commit: async (scene) => {
       await sql(
         `UPDATE connections SET metadata = patch_sync(metadata, '{"next_run_at": "2025-01-01T12:16:01Z"}') WHERE id = $1`,
@@ -300,13 +300,13 @@ const corruptions: Record<string, Corruption> = {
       await place(scene);
     },
   },
-  'a connection is placed only while it is active': {
+  'a connection is scheduled only while it is active': {
     commit: async (scene) => {
       await sql(`UPDATE connections SET status = 'paused' WHERE id = $1`, [scene.other]);
       await place(scene);
     },
   },
-  'next_run_at moves only with a placement, or when the interval is changed or the schedule repaired': {
+  'next_run_at changes only with a new job, a changed interval or a schedule repair': {
     commit: ({ other }) =>
       write(
         `UPDATE syncline.connections SET metadata = syncline.patch_sync(metadata, '{"next_run_at": "2025-01-01T12:45:00Z"}') WHERE id = $1`,
@@ -316,28 +316,28 @@ const corruptions: Record<string, Corruption> = {
   'jobs and signals belong to the tenant and provider of their connection': {
     commit: ({ other }) => write(signalling().replace("'github'", "'linear'"), [other]),
   },
-  'the time of the last run never goes back': {
+  'the time of the last run never decreases': {
     commit: ({ other }) =>
       write(
         `UPDATE syncline.connections SET last_incremental_ended_at = '2025-01-01T11:00:00Z', updated_at = now() WHERE id = $1`,
         [other],
       ),
   },
-  'the end of an incremental job is remembered by its connection': {
+  'the end of an incremental job is recorded in its connection': {
     commit: ({ running }) =>
-      together([`SELECT set_config('syncline.triggers', 'off', true)`], [ending(), [running]]),
+      inTransaction([`SELECT set_config('syncline.triggers', 'off', true)`], [ending(), [running]]),
   },
-  'keys of metadata that the engine does not own survive': {
+  'metadata keys that the engine does not own are preserved': {
     commit: ({ other }) =>
       write(`UPDATE syncline.connections SET metadata = metadata - 'theirs' WHERE id = $1`, [other]),
   },
-  'no connection waits for a job that is not there': {
+  'no connection waits for a job that does not exist': {
     commit: async ({ other, queued }) => {
       await sql('DELETE FROM sync_jobs WHERE id = $1', [queued]);
       await write('UPDATE syncline.connections SET waits_for_job = true WHERE id = $1', [other]);
     },
   },
-  'a lease that has run out is not renewed': {
+  'an expired lease is not renewed': {
     commit: async () => {
       const id = await anotherProcess();
       await write(
@@ -346,10 +346,10 @@ const corruptions: Record<string, Corruption> = {
       );
     },
   },
-  'a process is forgotten only when no job runs under it': {
+  'a process row is deleted only when it has no running job': {
     commit: ({ process }) => write('DELETE FROM syncline.processes WHERE id = $1', [process]),
   },
-  'at rest, nothing is running': {
+  'at rest, no job is running': {
     options: quiet,
     commit: async (scene) => {
       await settle(scene);
@@ -357,7 +357,7 @@ const corruptions: Record<string, Corruption> = {
       await write(starting(), [id, scene.process]);
     },
   },
-  'at rest, nothing that could run is left waiting': {
+  'at rest, no due job is queued': {
     options: quiet,
     commit: async (scene) => {
       await settle(scene);
@@ -378,17 +378,17 @@ const corruptions: Record<string, Corruption> = {
     commit: async (scene) => {
       await settle(scene);
       await sql(`UPDATE connections SET status = 'paused' WHERE id = $1`, [scene.other]);
-      await together([`SELECT set_config('syncline.triggers', 'off', true)`], triggered(scene.other), [
+      await inTransaction([`SELECT set_config('syncline.triggers', 'off', true)`], triggered(scene.other), [
         making(),
         [tenant, scene.other],
       ]);
     },
   },
-  'at rest, the tables are what their history says': {
+  'at rest, the tables match their history': {
     options: quiet,
     commit: async (scene) => {
       await settle(scene);
-      await together(
+      await inTransaction(
         ['SET LOCAL session_replication_role = replica'],
         [`UPDATE syncline.connections SET external_id = 'behind its back'`],
       );
@@ -405,7 +405,7 @@ const corruptions: Record<string, Corruption> = {
       await write(signalling(), [other]);
     },
   },
-  'nothing is stored that the provider does not have': {
+  'every stored item exists at the provider': {
     options: truth([]),
     commit: ({ other }) => write(signalling(), [other]),
   },
@@ -420,7 +420,6 @@ async function anotherProcess(): Promise<string> {
   return id;
 }
 
-/** Ends what is running, and takes away what is queued. */
 async function settle({ running, queued }: Scene): Promise<void> {
   await write(ending(), [running]);
   await sql('DELETE FROM sync_jobs WHERE id = $1', [queued]);
@@ -456,7 +455,7 @@ async function scene(): Promise<Scene> {
   return { connection, running, process, claim, ended, queued, other };
 }
 
-describe('every invariant', () => {
+describe('checker: every invariant', () => {
   beforeAll(async () => {
     await keepHistory(sql);
     const session = new (await import('pg')).default.Client({
@@ -468,29 +467,29 @@ describe('every invariant', () => {
   });
   afterAll(() => engine?.end());
 
-  it('can be broken, and nothing is broken that is no invariant', () => {
+  it('has exactly one corruption', () => {
     expect(Object.keys(corruptions).sort()).toEqual([...invariants].sort());
   });
 
-  it('holds for the scene that the others begin with', async () => {
-    const begun = await scene();
-    await place(begun);
-    await write(ending(), [begun.running]);
+  it('holds for the initial scene', async () => {
+    const initial = await scene();
+    await place(initial);
+    await write(ending(), [initial.running]);
     expect(await check(sql, { quiet: true, now: '2025-01-01T12:10:00Z' })).toEqual([]);
   });
 
-  for (const [invariant, { commit, options = {}, without: away }] of Object.entries(corruptions))
-    it(`is reported, and it alone, when broken: ${invariant}`, async () => {
-      const begun = await scene();
-      const broken = async () => {
-        await commit(begun);
+  for (const [invariant, { commit, options = {}, guard }] of Object.entries(corruptions))
+    it(`is reported alone when violated: ${invariant}`, async () => {
+      const initial = await scene();
+      const violate = async () => {
+        await commit(initial);
         const withTruth = options.truth && {
-          truth: options.truth.map((one) => ({ ...one, connectionId: begun.other })),
+          truth: options.truth.map((expected) => ({ ...expected, connectionId: initial.other })),
         };
         const violations = await check(sql, { ...options, ...withTruth });
         expect(violations).not.toEqual([]);
         expect([...new Set(violations.map((violation) => violation.invariant))]).toEqual([invariant]);
       };
-      await (away ? without(...away, broken) : broken());
+      await (guard ? withoutGuard(...guard, violate) : violate());
     });
 });

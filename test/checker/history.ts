@@ -1,7 +1,7 @@
-/** Runs one statement. Everything here is written for it alone, so that nothing of the engine is needed. */
+/** The checker depends only on this, not on the engine. */
 export type Sql = <Row extends object>(text: string, values?: unknown[]) => Promise<Row[]>;
 
-/** What is written down, and where its rows have their id. */
+/** Recorded tables and their id columns. */
 export const watchedTables = {
   connections: 'id',
   sync_jobs: 'id',
@@ -15,18 +15,19 @@ export type WatchedTable = keyof typeof watchedTables;
 const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`;
 const namesOf = (schema: string) => ({ engine: quoted(schema), history: quoted(`${schema}_history`) });
 
-/** A stored payload says nothing about when and by whom; without it the history stays small. */
+/** Without the payload, to keep the history small. */
 const shown = (row: string) => `to_jsonb(${row}) - 'payload'`;
 
 /**
- * From now on every version of every row is written down, by triggers, whoever writes it. Does nothing where that is so already.
+ * Installs triggers that record every version of every row, for all writers. Idempotent.
  *
- * The order is that of commits: the first version of a transaction enters it in `commits`, and a deferred trigger on that row, fired
- * while the transaction commits, takes a lock and then draws the position. Postgres gives the lock back only after everybody can see
- * what was committed. So whoever has the higher position committed later, and whoever sees a position sees all that are lower.
+ * Positions are in commit order: the first version of a transaction inserts a row into `commits`; a deferred
+ * trigger on that row runs during COMMIT, takes a lock and draws the position. Postgres releases the lock
+ * only after the commit is visible, so a higher position committed later, and a reader that sees a position
+ * sees all lower ones.
  *
- * Nobody can wait in a circle for that lock: it is the last that a transaction takes. What fires behind it (the feed gives its
- * position in the same way) writes rows of its own transaction.
+ * The lock cannot deadlock: it is the last one that a transaction takes. Triggers that fire after it (such as
+ * that of the feed's position) write only rows of their own transaction.
  */
 export async function keepHistory(sql: Sql, schema = 'syncline'): Promise<void> {
   const { engine, history } = namesOf(schema);
@@ -44,7 +45,7 @@ export async function keepHistory(sql: Sql, schema = 'syncline'): Promise<void> 
         seq bigint GENERATED ALWAYS AS IDENTITY,
         xid xid8 NOT NULL DEFAULT pg_current_xact_id(),
         at timestamptz NOT NULL DEFAULT clock_timestamp(),
-        -- Who wrote it: the session's name for itself, and what tells one session from another.
+        -- The application_name of the session, and an identifier of the session.
         writer text NOT NULL DEFAULT current_setting('application_name'),
         session text NOT NULL DEFAULT pg_backend_pid() || ' ' || coalesce(inet_client_port(), 0),
         relation text NOT NULL,
@@ -63,7 +64,7 @@ export async function keepHistory(sql: Sql, schema = 'syncline'): Promise<void> 
         RETURN NULL;
       END $body$;
 
-      -- However impatient the transaction is: this wait is none of its own.
+      -- This wait must not count towards the lock_timeout of the transaction.
       CREATE FUNCTION ${history}.give_position() RETURNS trigger LANGUAGE plpgsql SET lock_timeout = 0 AS $body$
       BEGIN
         PERFORM pg_advisory_xact_lock(hashtext('${history.replaceAll("'", "''")}'), 2);
@@ -98,24 +99,22 @@ export async function keepHistory(sql: Sql, schema = 'syncline'): Promise<void> 
     END $install$`);
 }
 
-/** Begins anew: what is there now is where the history starts. */
 export async function forgetHistory(sql: Sql, schema = 'syncline'): Promise<void> {
   await sql(`SELECT ${namesOf(schema).history}.forget()`);
 }
 
-/** One version of a row. */
 export interface Version {
   table: WatchedTable;
-  /** `START`: it was there when the history began. */
+  /** `START`: existed when the history began. */
   operation: 'START' | 'INSERT' | 'UPDATE' | 'DELETE';
   before: unknown;
   after: unknown;
 }
 
-/** Everything that one transaction wrote, in the order in which it did. */
+/** The writes of one transaction, in order. */
 export interface Written {
   position: string;
-  /** When it committed, by the clock of the database. */
+  /** Commit time, by the database's clock. */
   atMs: number;
   writer: string;
   session: string;
@@ -135,7 +134,6 @@ interface StoredVersion {
   new: string | null;
 }
 
-/** The history, one committed transaction after the other. */
 export async function* readHistory(sql: Sql, schema = 'syncline'): AsyncGenerator<Written> {
   const { history } = namesOf(schema);
   const fromJson = (text: string | null): unknown => (text === null ? undefined : JSON.parse(text));
@@ -164,7 +162,6 @@ export async function* readHistory(sql: Sql, schema = 'syncline'): AsyncGenerato
   }
 }
 
-/** The rows of a table as they are now, in the form in which the history has them. */
 export async function readTable(sql: Sql, table: WatchedTable, schema = 'syncline'): Promise<unknown[]> {
   const rows = await sql<{ row: string }>(
     `SELECT (${shown('t')})::text AS row FROM ${namesOf(schema).engine}.${table} t`,

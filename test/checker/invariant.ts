@@ -1,13 +1,11 @@
-import type { Commit, World } from './world.ts';
+import type { Commit, DatabaseState } from './database-state.ts';
 
-/** How something is not as it should be. */
 export interface Finding {
   connectionId?: string | undefined;
   jobId?: string | undefined;
   detail: string;
 }
 
-/** How the scheduler under test is set up. */
 export interface Schedule {
   tickIntervalSeconds: number;
   defaultIntervalSeconds: number;
@@ -16,25 +14,24 @@ export interface Schedule {
   jitterPctMax: number;
 }
 
-/** Holds whenever a transaction has committed. Looks at what it wrote, and at the world as it then is. */
+/** Holds after every commit. */
 export interface Always {
   name: string;
-  look: (commit: Commit, world: World, schedule: Schedule) => Iterable<Finding>;
+  check: (commit: Commit, state: DatabaseState, schedule: Schedule) => Iterable<Finding>;
 }
 
-/** Holds once everything should have finished. */
 export interface AtRest {
   name: string;
-  look: (world: World, circumstances: { nowMs: number; schedule: Schedule }) => Iterable<Finding>;
+  check: (state: DatabaseState, circumstances: { nowMs: number; schedule: Schedule }) => Iterable<Finding>;
 }
 
-/** About what everybody may see, whoever wrote it. */
-export const always = (name: string, look: Always['look']): Always => ({ name, look });
+/** Applies to the writes of every session. */
+export const always = (name: string, check: Always['check']): Always => ({ name, check });
 
-/** About what the engine does. Other writers may do more: tables are a public contract. */
-export const ofTheEngine = (name: string, look: Always['look']): Always => ({
+/** Other writers may do more: the tables are a public contract. */
+export const engineOnly = (name: string, check: Always['check']): Always => ({
   name,
-  look: (commit, world, schedule) => (commit.isStrange ? [] : look(commit, world, schedule)),
+  check: (commit, state, schedule) => (commit.isForeign ? [] : check(commit, state, schedule)),
 });
 
-export const atRest = (name: string, look: AtRest['look']): AtRest => ({ name, look });
+export const atRest = (name: string, check: AtRest['check']): AtRest => ({ name, check });

@@ -1,4 +1,4 @@
-/** Rows as the history has them: JSON, with times as text. Only the columns that something is said about. */
+/** Rows of the history: only columns that invariants use. */
 export interface Connection {
   id: string;
   tenant_id: string;
@@ -52,17 +52,15 @@ export interface Process {
   pid: number;
   started_at: string;
   expires_at: string;
-  /** The process gave the lease up itself. */
   released: boolean;
 }
 
-/** The signals of one transaction, and their place in the feed. */
+/** The signals of one transaction and their feed position. */
 export interface Batch {
   batch: string;
   position: number | null;
 }
 
-/** Something that was done, by the engine or a person. */
 export interface Event {
   id: string;
   kind: string;
@@ -81,12 +79,12 @@ type JsonObject = Record<string, unknown>;
 export const asObject = (value: unknown): JsonObject | undefined =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined;
 
-/** `metadata.sync`, or nothing where there is no such object. */
+/** `metadata.sync`, or an empty object. */
 export const syncOf = ({ metadata }: Connection): JsonObject => asObject(asObject(metadata)?.['sync']) ?? {};
 
-/** The processes that died in a row while they ran the connection. */
+/** Consecutive process deaths during runs of the connection. */
 export const lossesOf = (connection: Connection | undefined): { process: string }[] =>
   Array.isArray(connection?.losses) ? connection.losses : [];
 
-/** JSON null and nothing at all are the same here. */
+/** JSON null and an absent cursor are equal. */
 export const cursorOf = (connection: Connection): unknown => syncOf(connection)['cursor'] ?? null;

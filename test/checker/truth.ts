@@ -1,19 +1,17 @@
 import type { Violation } from './check.ts';
 import type { Sql } from './history.ts';
 
-/** What a provider has for a connection: each item must be stored, once, and nothing else. */
+/** The items of a provider for a connection: exactly these must be stored, each once. */
 export interface Truth {
   connectionId: string;
-  /** The keys of its items. */
   items: readonly string[];
-  /** Which item a stored payload is of. */
   keyOf: (payload: unknown) => string;
 }
 
 export const truthNames = {
   missing: 'every item of the provider is stored',
   doubled: 'no item of the provider is stored twice',
-  unknown: 'nothing is stored that the provider does not have',
+  unknown: 'every stored item exists at the provider',
 };
 
 export async function compareWithTruth(sql: Sql, schema: string, truth: Truth): Promise<Violation[]> {
@@ -30,9 +28,9 @@ export async function compareWithTruth(sql: Sql, schema: string, truth: Truth): 
     if (count === undefined) unknown.push(key);
     else counts.set(key, count + 1);
   }
-  const keysWith = (isSo: (count: number) => boolean) =>
-    [...counts].filter(([, count]) => isSo(count)).map(([key]) => key);
-  const told = (invariant: string, keys: string[]): Violation[] =>
+  const keysWith = (matches: (count: number) => boolean) =>
+    [...counts].filter(([, count]) => matches(count)).map(([key]) => key);
+  const toViolations = (invariant: string, keys: string[]): Violation[] =>
     keys.length === 0
       ? []
       : [
@@ -43,14 +41,14 @@ export async function compareWithTruth(sql: Sql, schema: string, truth: Truth): 
           },
         ];
   return [
-    ...told(
+    ...toViolations(
       truthNames.missing,
       keysWith((count) => count === 0),
     ),
-    ...told(
+    ...toViolations(
       truthNames.doubled,
       keysWith((count) => count > 1),
     ),
-    ...told(truthNames.unknown, unknown),
+    ...toViolations(truthNames.unknown, unknown),
   ];
 }

@@ -20,7 +20,7 @@ const onDatabase = (env: NodeJS.ProcessEnv = {}) => ({
 const run = (...args: string[]) => runCli(args, onDatabase());
 
 describe('syncline migrate', () => {
-  it('creates the tables, and says that they are there the second time', async () => {
+  it('applies all migrations; a second run reports the schema as up to date', async () => {
     const env = { SYNCLINE_DATABASE_SCHEMA: 'by_cli' };
     const first = await runCli(['migrate', '--json'], onDatabase(env));
     expect(JSON.parse(first.stdout)).toEqual({
@@ -45,7 +45,7 @@ describe('syncline migrate', () => {
 });
 
 describe('syncline tick', () => {
-  it('SCH-1: prints one object with a number for each result', async () => {
+  it('SCH-1: --json prints one object with all counters', async () => {
     await connect({ metadata: { sync: { interval_seconds: 'often' } } });
     const { code, stdout } = await run('tick', '--json');
     expect(code).toBe(0);
@@ -58,7 +58,7 @@ describe('syncline tick', () => {
     });
   });
 
-  it('SCH-5: ticks as of the time it is given', async () => {
+  it('SCH-5: --at sets the time of the tick', async () => {
     const id = await connect({ metadata: { sync: { next_run_at: '2025-01-01T10:15:00Z' } } });
     await ended(id, '2025-01-01T10:00:00Z');
     await run('tick', '--at', '2025-01-01T10:50:00Z');
@@ -68,18 +68,18 @@ describe('syncline tick', () => {
     expect(row?.next).toBe('2025-01-01T11:00:00.000Z');
   });
 
-  it('tells a person what it did', async () => {
+  it('prints a summary without --json', async () => {
     await connect();
     expect((await run('tick')).stdout).toMatch(
-      /^Placed 1 job in \d+ ms\. At the start 1 connection was overdue\.\n$/,
+      /^Queued 1 job in \d+ ms\. 1 connection was overdue at the start\.\n$/,
     );
   });
 
-  it.each(['tomorrow', '2025-02-30T00:00:00Z', '12:00'])('refuses --at %s', async (time) => {
+  it.each(['tomorrow', '2025-02-30T00:00:00Z', '12:00'])('rejects --at %s', async (time) => {
     expectFailure(await run('tick', '--at', time), /--at is ".*"; it must be an ISO-8601 time/);
   });
 
-  it('SCH-3: a validation warning goes to standard error, so that standard output is the answer', async () => {
+  it('SCH-3: writes validation warnings to stderr and only the result to stdout', async () => {
     await connect({ metadata: { sync: { interval_seconds: 99_999_999 } } });
     const { stdout, stderr } = await run('tick', '--json');
     expect(stdout.trim().split('\n')).toHaveLength(1);
@@ -91,7 +91,7 @@ describe('syncline tick', () => {
 });
 
 describe('syncline schedule preview', () => {
-  it('shows the next runs to a person', async () => {
+  it('prints the next runs as text', async () => {
     const id = await connect({ metadata: { sync: { interval_seconds: 300 } } });
     const { code, stdout } = await run('schedule', 'preview', id, '--runs', '3');
     expect(code).toBe(0);
@@ -99,7 +99,7 @@ describe('syncline schedule preview', () => {
     expect(stdout.split('\n').filter((line) => /^\d/.test(line))).toHaveLength(3);
   });
 
-  it('prints them as JSON', async () => {
+  it('prints the next runs as JSON', async () => {
     const id = await connect();
     const { stdout } = await run('schedule', 'preview', id, '--json');
     expect(JSON.parse(stdout)).toMatchObject({
@@ -112,7 +112,7 @@ describe('syncline schedule preview', () => {
     expect(JSON.parse(stdout).runs).toHaveLength(5);
   });
 
-  it('refuses what is no connection', async () => {
+  it('rejects an invalid or unknown connection ID', async () => {
     expectFailure(await run('schedule', 'preview', 'mine'), /connection is "mine"; it must be a UUID/);
     expectFailure(
       await run('schedule', 'preview', '00000000-0000-4000-8000-00000000dead'),
@@ -122,7 +122,7 @@ describe('syncline schedule preview', () => {
 });
 
 describe('syncline config', () => {
-  it('prints each value and where it came from, secrets masked', async () => {
+  it('prints each value with its source and masks secrets', async () => {
     writeFileSync(join(emptyFolder, 'own.config.ts'), 'export default { scheduler: { batchSize: 50 } }');
     const env = {
       DATABASE_URL: 'postgres://me:s3cret@localhost/db',
@@ -133,7 +133,7 @@ describe('syncline config', () => {
     const line = (setting: string) =>
       stdout
         .split('\n')
-        .find((one) => one.startsWith(setting))
+        .find((text) => text.startsWith(setting))
         ?.replaceAll(/ {2,}/g, ' | ');
     expect(line('database.url')).toBe('database.url | postgres://me:***@localhost/db | DATABASE_URL');
     expect(line('scheduler.jitterPctMax')).toBe(
@@ -145,7 +145,7 @@ describe('syncline config', () => {
     expect(line('scheduler.tickIntervalSeconds')).toBe('scheduler.tickIntervalSeconds | 60 | default');
   });
 
-  it('prints JSON for machines, secrets masked', async () => {
+  it('prints JSON with secrets masked', async () => {
     const { stdout } = await runCli(['config', '--json'], {
       cwd: emptyFolder,
       env: { DATABASE_URL: 'postgres://me:s3cret@localhost/db' },
@@ -161,7 +161,7 @@ describe('syncline config', () => {
 
 describe('syncline start', () => {
   it.each(['SIGTERM', 'SIGINT'] as const)(
-    'SCH-9: on %s it shuts down in order and exits with 0',
+    'SCH-9: %s shuts down gracefully with exit code 0',
     async (signal) => {
       await connect();
       const service = startCli(['start', '--roles', 'scheduler'], onDatabase({ SYNCLINE_METRICS_PORT: '0' }));
@@ -177,14 +177,14 @@ describe('syncline start', () => {
     },
   );
 
-  it('SCH-9: told to end as soon as it has said something, it ends in order', async () => {
+  it('SCH-9: SIGTERM right after the first output shuts down gracefully', async () => {
     const service = startCli(['start', '--roles', 'scheduler'], onDatabase({ SYNCLINE_METRICS_PORT: '0' }));
     await service.output(/metrics at/);
     service.process.kill('SIGTERM');
     expect(await service.finished).toMatchObject({ code: 0, signal: null });
   });
 
-  it('SCH-10: serves the metrics of its ticks', async () => {
+  it('SCH-10: serves tick metrics', async () => {
     await connect();
     const service = startCli(
       ['start'],
@@ -197,7 +197,7 @@ describe('syncline start', () => {
     expect((await fetch(url.replace('/metrics', '/'))).status).toBe(404);
   });
 
-  it('refuses an unknown role with a suggestion', async () => {
+  it('rejects an unknown role with a suggestion', async () => {
     const { code, stderr } = await runCli(
       ['start', '--roles', 'sheduler'],
       onDatabase({ SYNCLINE_METRICS_PORT: '0' }),
@@ -208,7 +208,7 @@ describe('syncline start', () => {
     });
   });
 
-  it('refuses a metrics port that is taken and was asked for', async () => {
+  it('fails if the configured metrics port is in use', async () => {
     const { port } = new URL(database.url);
     const { code, stderr } = await runCli(['start'], onDatabase({ SYNCLINE_METRICS_PORT: port }));
     expect(code).toBe(1);
@@ -219,9 +219,9 @@ describe('syncline start', () => {
     );
   });
 
-  it('refuses to serve elsewhere than people look for it', async () => {
+  it('fails if the default HTTP port is in use', async () => {
     const defaultPort = 4400;
-    // Whoever has it: it is taken.
+    // An error means that another process already occupies the port.
     const holder = createServer().on('error', () => {});
     await new Promise((resolve) =>
       holder.once('error', resolve).listen(defaultPort, '127.0.0.1', () => resolve(0)),
@@ -235,15 +235,15 @@ describe('syncline start', () => {
   });
 });
 
-describe('what is wrong is said in one line', () => {
-  it('no database', async () => {
+describe('errors are printed in one line', () => {
+  it('no database is configured', async () => {
     expectFailure(
       await runCli(['tick'], { cwd: emptyFolder }),
       /No database is configured\. Set SYNCLINE_DATABASE_URL/,
     );
   });
 
-  it('a wrong setting', async () => {
+  it('a setting is invalid', async () => {
     expectFailure(
       await runCli(['tick'], onDatabase({ SYNCLINE_SCHEDULER_TICK_INTERVAL_SECONDS: '5' })),
       /SYNCLINE_SCHEDULER_TICK_INTERVAL_SECONDS is 5; it must be a whole number of seconds from 10 to 300/,
@@ -251,19 +251,19 @@ describe('what is wrong is said in one line', () => {
   });
 
   it.each(['tick', 'migrate'])(
-    'an unreachable database is tried again, said so, and given up: %s',
+    '%s retries an unreachable database, logs each retry, then fails',
     async (command) => {
       const result = await runCli([command], {
         cwd: emptyFolder,
         env: { SYNCLINE_DATABASE_URL: 'postgres://me:s3cret@127.0.0.1:1/db' },
       });
       expectFailure(result, /Postgres at 127\.0\.0\.1:1 cannot be reached \(ECONNREFUSED\)\. Is it running/);
-      expect(result.stderr.match(/Trying again in/g)).toHaveLength(4);
+      expect(result.stderr.match(/Retrying in/g)).toHaveLength(4);
       expect(result.stderr).not.toContain('s3cret');
     },
   );
 
-  it('a wrong password', async () => {
+  it('the password is wrong', async () => {
     const url = new URL(database.url);
     url.password = 's3cret-but-wrong';
     const result = await runCli(['tick'], { cwd: emptyFolder, env: { SYNCLINE_DATABASE_URL: url.href } });
@@ -274,7 +274,7 @@ describe('what is wrong is said in one line', () => {
     expect(result.stderr).not.toContain('s3cret');
   });
 
-  it.each(['tick', 'migrate'])('no password where one is needed: %s', async (command) => {
+  it.each(['tick', 'migrate'])('%s without a required password', async (command) => {
     const url = new URL(database.url);
     url.password = '';
     expectFailure(
@@ -283,7 +283,7 @@ describe('what is wrong is said in one line', () => {
     );
   });
 
-  it('a database that does not exist', async () => {
+  it('the database does not exist', async () => {
     const url = new URL(database.url);
     url.pathname = '/nowhere';
     expectFailure(
@@ -292,14 +292,14 @@ describe('what is wrong is said in one line', () => {
     );
   });
 
-  it('a schema that does not exist', async () => {
+  it('the schema does not exist', async () => {
     expectFailure(
       await runCli(['tick'], onDatabase({ SYNCLINE_DATABASE_SCHEMA: 'nowhere' })),
       /no Syncline schema "nowhere" yet\. Run `syncline migrate` first/,
     );
   });
 
-  it('an unknown command and an unknown option', async () => {
+  it('the command or an option is unknown', async () => {
     expect(await run('tik')).toMatchObject({
       code: 1,
       stderr: expect.stringContaining("unknown command 'tik'"),

@@ -17,7 +17,7 @@ async function connectionWith(signals: number): Promise<string> {
   return id;
 }
 
-it('deletion: `connections delete` waits until a large connection is deleted, and shows the progress', async () => {
+it('deletion: `connections delete` waits for a large deletion and prints progress', async () => {
   const id = await connectionWith(12_000);
   const { code, stdout, stderr } = await run('connections', 'delete', id, '--reason', 'left');
   expect([code, stdout]).toEqual([0, `Connection ${id} is deleted.\n`]);
@@ -28,7 +28,7 @@ it('deletion: `connections delete` waits until a large connection is deleted, an
   ]);
 });
 
-it('deletion: `connections delete --no-wait` returns with the progress and leaves the rest to others', async () => {
+it('deletion: `connections delete --no-wait` returns the progress without waiting', async () => {
   const id = await connectionWith(12_000);
   expect(await json('connections', 'delete', id, '--no-wait')).toMatchObject({
     connection_id: id,

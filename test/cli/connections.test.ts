@@ -24,11 +24,11 @@ const add = (externalId?: string) =>
   });
 const isoTime = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 const nowhere = '00000000-0000-4000-8000-00000000dead';
-/** What would clear a terminal. */
+/** Contains an escape sequence that clears the terminal. */
 const hostile = 'acme\u001b[2J\nsecond line';
 
 describe('syncline connections add', () => {
-  it('makes a new tenant, registers the provider of a connector, and prints the connection', async () => {
+  it('creates the tenant, registers the provider of a connector and prints the connection', async () => {
     const added = await json(
       ...['connections', 'add', '--provider', 'notion', '--tenant-name', 'Northwind'],
       ...['--external-id', 'acme', '--interval', '300', '--config-json', '{"token":"s3cret"}'],
@@ -66,34 +66,34 @@ describe('syncline connections add', () => {
     ).toEqual([{ name: 'Northwind', display_name: 'Notion', config: { token: 's3cret' } }]);
   });
 
-  it('suggests --register where a provider has no connector, and goes on with the tenant it made', async () => {
+  it('suggests --register for a provider without a connector and names the created tenant', async () => {
     const refused = await run('connections', 'add', '--provider', 'slack', '--tenant-name', 'Umbra');
-    expectFailure(refused, /There is no provider "slack"\. Add --register to register it/);
+    expectFailure(refused, /There is no provider "slack"\. Pass --register to register it/);
     const made = /--tenant (\S+)/.exec(refused.stderr)?.[1] as string;
     const { code, stdout } = await run(
       ...['connections', 'add', '--provider', 'slack', '--register', '--tenant', made],
     );
     expect(code).toBe(0);
     expect(stdout).toMatch(/provider +slack\n/);
-    expect(stdout).toMatch(/interval +900 s \(the default\)\n/);
+    expect(stdout).toMatch(/interval +900 s \(default\)\n/);
     expect(await sql(`SELECT FROM tenants WHERE name = 'Umbra'`)).toHaveLength(1);
   });
 
-  it('a config that the connector would refuse is refused at once', async () => {
+  it('rejects a config that does not match the configSchema before writing anything', async () => {
     const before = await sql('SELECT id FROM tenants');
-    const picky = ['connections', 'add', '--provider', 'picky', '--tenant-name', 'Nobody'];
+    const picky = ['connections', 'add', '--provider', 'picky', '--tenant-name', 'Initech'];
     expectFailure(
       await run(...picky, '--config-json', '{"token":"s3cret"}'),
-      /--config-json is not what the connector of picky wants: repository: is missing\. Correct it\.$/,
+      /--config-json is invalid for connector "picky": repository: is missing\. Correct the listed fields\.$/,
     );
     expect(await sql('SELECT id FROM tenants')).toEqual(before);
     await json(...picky, '--config-json', '{"repository":"acme/app"}');
   });
 
-  it('refuses what is wrong before it writes anything', async () => {
+  it('rejects invalid arguments before writing anything', async () => {
     const before = await sql('SELECT id FROM tenants');
     const attempt = (...args: string[]) => run('connections', 'add', ...args);
-    const toNew = ['--provider', 'github', '--tenant-name', 'Nobody'];
+    const toNew = ['--provider', 'github', '--tenant-name', 'Initech'];
     const [none, both, unknown, interval, list, broken] = await Promise.all([
       attempt('--provider', 'github'),
       attempt(...toNew, '--tenant', tenant),
@@ -102,7 +102,7 @@ describe('syncline connections add', () => {
       attempt(...toNew, '--config-json', '["s3cret"]'),
       attempt(...toNew, '--config-json', '{"token":"s3cret"'),
     ]);
-    expectFailure(none, /Neither --tenant nor --tenant-name is given\. Give --tenant <id>, or/);
+    expectFailure(none, /Either --tenant or --tenant-name is required\. Pass --tenant <id>, or/);
     expectFailure(both, /'--tenant-name <name>' cannot be used with option '--tenant <id>'/);
     expectFailure(unknown, new RegExp(`There is no tenant ${nowhere}`));
     expectFailure(interval, /--interval is "5m"; it must be a whole number from 60 to 86400/);
@@ -115,7 +115,7 @@ describe('syncline connections add', () => {
 });
 
 describe('syncline connections list', () => {
-  it('goes through all of them page by page, and ends', async () => {
+  it('pages through all connections; the last page has no cursor', async () => {
     const ids = [];
     for (let i = 0; i < 4; i++) ids.push((await add()).id);
     const seen: string[] = [];
@@ -131,7 +131,7 @@ describe('syncline connections list', () => {
     expect(seen).toEqual([...ids].sort());
   });
 
-  it('shows those that were asked for to a person, whatever is written in them', async () => {
+  it('applies filters and escapes control characters in the table', async () => {
     const { id } = await add(hostile);
     await database.connect({ status: 'paused' });
     const filters = ['--tenant', tenant, '--provider', 'github', '--status', 'active'];
@@ -144,13 +144,13 @@ describe('syncline connections list', () => {
       ...['id', 'tenant', 'provider', 'external id', 'status', 'interval', 'next run', 'last ended'],
     ]);
     expect(rows).toEqual([
-      [id, tenant, 'github', 'acme\\u001b[2J second line', 'active', '900 s', 'at the next tick', '-'],
+      [id, tenant, 'github', 'acme\\u001b[2J second line', 'active', '900 s', 'next tick', '-'],
     ]);
     const { connections } = await json<{ connections: unknown[] }>('connections', 'list', ...filters);
     expect(connections).toEqual([expect.objectContaining({ id, external_id: hostile })]);
   });
 
-  it('refuses wrong filters, and says when there is nothing', async () => {
+  it('rejects invalid filters and reports an empty list', async () => {
     const [limit, tenantId, none] = await Promise.all([
       run('connections', 'list', '--limit', '0'),
       run('connections', 'list', '--tenant', 'Northwind'),
@@ -158,22 +158,17 @@ describe('syncline connections list', () => {
     ]);
     expectFailure(limit, /--limit is 0; it must be a whole number from 1 to 1000/);
     expectFailure(tenantId, /--tenant is "Northwind"; it must be a UUID/);
-    expect(none).toMatchObject({ code: 0, stdout: 'There are no such connections.\n' });
+    expect(none).toMatchObject({ code: 0, stdout: 'No connections found.\n' });
   });
 });
 
 describe('syncline connections pause, resume, trigger, why, show', () => {
-  it('pauses and resumes in the name of the user, and keeps who and why', async () => {
+  it('pause and resume record actor and reason', async () => {
     const { id } = await add();
     expect((await run('connections', 'pause', id, '--reason', 'maintenance')).stdout).toMatch(
-      new RegExp(
-        `^Connection ${id} is paused\\. It was paused by cli:${userInfo().username} .*: maintenance\\.`,
-      ),
+      new RegExp(`^Connection ${id} is paused\\. Paused by cli:${userInfo().username} .*: maintenance\\.`),
     );
-    expectFailure(
-      await run('connections', 'trigger', id),
-      /is paused, so nothing of it runs\. Resume it first/,
-    );
+    expectFailure(await run('connections', 'trigger', id), /is paused and cannot run\. Resume it first/);
     expect(await json('connections', 'resume', id, '--actor', 'ada')).toMatchObject({ id, status: 'active' });
     expect(await database.engine().connections.events(id)).toMatchObject([
       { kind: 'connection.resumed', actor: 'ada', reason: undefined },
@@ -182,7 +177,7 @@ describe('syncline connections pause, resume, trigger, why, show', () => {
     ]);
   });
 
-  it('triggers a job once, and brings forward the one that waits', async () => {
+  it('trigger queues one job; a second trigger brings it forward', async () => {
     const { id } = await add();
     const first = await json('connections', 'trigger', id, '--type', 'full', '--priority', '-3');
     expect(first).toEqual({ connection_id: id, job_id: expect.any(String), effect: 'queued' });
@@ -198,16 +193,18 @@ describe('syncline connections pause, resume, trigger, why, show', () => {
     );
   });
 
-  it('says why a connection is not syncing', async () => {
+  it('why explains why a connection is not syncing', async () => {
     const { id } = await add();
     expect(await json('connections', 'why', id)).toEqual({
       state: 'unplaced',
-      sentence: expect.stringMatching(/^It is due; it has never run; a scheduler places its run within 60 s/),
+      sentence: expect.stringMatching(
+        /^Due now\. No runs yet\. The next scheduler tick \(within 60 s\) will queue it\.$/,
+      ),
       next_run_at: null,
     });
   });
 
-  it('shows everything about a connection, the reason first, and does nothing to the terminal', async () => {
+  it('show prints the explanation first and escapes control characters', async () => {
     const { id } = await add(hostile);
     const { connections } = database.engine();
     const { jobId } = await connections.trigger(id, { reason: hostile });
@@ -216,9 +213,9 @@ describe('syncline connections pause, resume, trigger, why, show', () => {
       run('connections', 'show', id),
       json('connections', 'show', id),
     ]);
-    const sentence = /^It was paused by ada .* Nothing runs until it is resumed\.$/;
+    const sentence = /^Paused by ada .* No jobs run until it is resumed\.$/;
     expect(stdout.split('\n')[0]).toMatch(sentence);
-    expect(stdout).toMatch(new RegExp(`Latest jobs:\n.*\n${jobId} +incremental +queued, must wait`));
+    expect(stdout).toMatch(new RegExp(`Recent jobs:\n.*\n${jobId} +incremental +queued, blocked`));
     expect(stdout).toMatch(/triggered +api +\S+ +acme\\u001b\[2J second line\n/);
     expect(stdout).not.toContain('\u001b');
     expect(shown).toMatchObject({
@@ -233,7 +230,7 @@ describe('syncline connections pause, resume, trigger, why, show', () => {
     });
   });
 
-  it('refuses what is no connection, and what no option can be', async () => {
+  it('rejects an unknown connection and invalid options', async () => {
     const { id } = await add();
     const [missing, priority, reason] = await Promise.all([
       run('connections', 'show', nowhere),
@@ -247,7 +244,7 @@ describe('syncline connections pause, resume, trigger, why, show', () => {
 });
 
 describe('syncline connections config', () => {
-  it('replaces what the connector is told', async () => {
+  it('replaces the connector configuration', async () => {
     const { id } = await add();
     const changed = await cli.start([
       'connections',
@@ -266,38 +263,38 @@ describe('syncline connections config', () => {
 });
 
 describe('syncline connections webhook', () => {
-  it('prints where the provider is to send, with the public address where there is one, and a secret', async () => {
+  it('prints the webhook URL, with the public address if configured, and a secret', async () => {
     const { id } = await add();
     const env = { SYNCLINE_CREDENTIALS_KEYS: newKey() };
     const made = await cli.start(['connections', 'webhook', id], env).finished;
     expect(made.stdout).toMatch(
       new RegExp(
-        `^Have the provider send to /v1/webhooks/github/${id}, behind the address of this service\\.$`,
+        `^Configure the provider to send to /v1/webhooks/github/${id} on the public address of this service\\.$`,
         'm',
       ),
     );
-    expect(made.stdout).toMatch(/^It is to sign with this secret: \S{20,}$/m);
+    expect(made.stdout).toMatch(/^Signing secret: \S{20,}$/m);
     const publicUrl = { ...env, SYNCLINE_SERVER_PUBLIC_URL: 'https://sync.example.com/' };
     expect((await cli.start(['connections', 'webhook', id], publicUrl).finished).stdout).toContain(
-      `Have the provider send to https://sync.example.com/v1/webhooks/github/${id}.\n`,
+      `Configure the provider to send to https://sync.example.com/v1/webhooks/github/${id}.\n`,
     );
   });
 
-  it('looks without a new secret, which only --rotate makes', async () => {
+  it('prints no new secret for an existing webhook without --rotate', async () => {
     const { id } = await add();
     const env = { SYNCLINE_CREDENTIALS_KEYS: newKey() };
     const webhook = (...args: string[]) => cli.start(['connections', 'webhook', id, ...args], env).finished;
-    const secretIn = ({ stdout }: { stdout: string }) => /with this secret: (\S+)/.exec(stdout)?.[1];
+    const secretIn = ({ stdout }: { stdout: string }) => /^Signing secret: (\S+)$/m.exec(stdout)?.[1];
     const first = secretIn(await webhook());
     const again = await webhook();
     expect([secretIn(again), again.stdout]).toEqual([
       undefined,
-      expect.stringContaining('has sent nothing yet'),
+      expect.stringContaining('No deliveries yet'),
     ]);
     expect(secretIn(await webhook('--rotate'))).not.toBe(first);
     expectFailure(
       await webhook('--rotate', '--remove'),
-      /Give one of --secret-from-env, --rotate and --remove/,
+      /Pass only one of --secret-from-env, --rotate and --remove/,
     );
   });
 });

@@ -15,7 +15,7 @@ const cwd = () => project.folder;
 const variables = { MY_TOKEN: 'sekret-token-1', NO_COLOR: '1' };
 const asProcess = (...args: string[]) => runCli(['connector', ...args], { cwd: cwd(), env: variables });
 
-/** The same without a process of its own, of which there would be dozens here. */
+/** In-process: dozens of CLI processes would be slow. */
 async function run(...args: string[]): Promise<Finished> {
   const program = new Command('syncline').exitOverride();
   addConnector(program);
@@ -54,14 +54,14 @@ const read = (file: string) => readFileSync(join(cwd(), file), 'utf8');
 let provider: Server;
 let config: string;
 let status = 200;
-let etc: Record<string, string> = {};
+let extraHeaders: Record<string, string> = {};
 
-/** Two pages of two items; or whatever status it is told to answer with. */
+/** Serves two pages of two items, with the current `status` and `extraHeaders`. */
 beforeAll(async () => {
   provider = createServer((request, response) => {
     const after = Number(new URL(request.url ?? '', 'http://provider').searchParams.get('after') ?? 0);
     const items = [1, 2, 3, 4].filter((id) => id > after).slice(0, 2);
-    response.writeHead(status, { 'content-type': 'application/json', ...etc });
+    response.writeHead(status, { 'content-type': 'application/json', ...extraHeaders });
     response.end(JSON.stringify({ items, seen: request.headers.authorization ?? null }));
   });
   await new Promise<void>((resolve) => provider.listen(0, '127.0.0.1', resolve));
@@ -93,7 +93,7 @@ export const items = defineConnector({
 });
 `;
 
-/** A provider as the described starter wants it. */
+/** A provider that matches the YAML template. */
 async function startItems(): Promise<string> {
   const items = [1, 2, 3].map((id) => ({ id, updated_at: `2025-01-01T00:00:0${id}Z` }));
   const server = createServer(({ url = '' }, response) => {
@@ -114,7 +114,7 @@ describe('connector new', () => {
     ['http', 'ts'],
     ['code', 'ts'],
     ['yaml', 'yaml'],
-  ])('connector new: a connector of kind %s passes its own test and the types', async (kind, extension) => {
+  ])('connector new: the %s template passes its own test and type-checks', async (kind, extension) => {
     const { code, stdout } = await run('new', `issue-${kind}`, '--kind', kind, '--dir', `new-${kind}`);
     expect(code).toBe(0);
     expect(stdout).toContain(
@@ -143,7 +143,7 @@ describe('connector new', () => {
     expect(typed).toMatchObject({ code: 0, stdout: '' });
   });
 
-  it('connector new --yaml: what it writes runs as it stands, at a provider of its shape', async () => {
+  it('connector new --yaml: the template runs unchanged against a matching provider', async () => {
     await run('new', 'described', '--yaml', '--dir', 'described');
     const provider = await startItems();
     const file = read('described/described.yaml').replace('https://api.described.example', provider);
@@ -160,16 +160,16 @@ describe('connector new', () => {
     });
     expectFailure(
       await run('run', './described/described.yaml', '--config', '{"project":"../x"}'),
-      /configSchema wants: project: /,
+      /configSchema: project: /,
     );
   });
 
-  it('connector new: nothing is overwritten, and a wrong name is refused', async () => {
+  it('connector new: overwrites no file and rejects an invalid name', async () => {
     mkdirSync(join(cwd(), 'mine'));
     write('mine/taken.test.ts', '// mine');
     expectFailure(
       await run('new', 'taken', '--dir', 'mine'),
-      /mine\/taken\.test\.ts exists already, and is not overwritten\. Remove it/,
+      /mine\/taken\.test\.ts already exists and is not overwritten\. Remove it/,
     );
     expect(existsSync(join(cwd(), 'mine/taken.ts'))).toBe(false);
     expect(read('mine/taken.test.ts')).toBe('// mine');
@@ -178,7 +178,7 @@ describe('connector new', () => {
 });
 
 describe('connector run', () => {
-  it('connector run: shows pages and signals, the cursor and what the engine would do next', async () => {
+  it('connector run: prints pages, signals, the cursor and what the engine would do next', async () => {
     const { code, stdout, stderr } = await asProcess('run', './items.ts', '--config', config);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout.trimEnd().split('\n')).toEqual([
@@ -193,11 +193,11 @@ describe('connector run', () => {
       'page 3: 0 new signals',
       '4 signals in 3 runs of items.',
       'Cursor: {"after":4}',
-      'In an engine the next run would come after its interval, from this cursor.',
+      'The engine would run it again after its interval, from this cursor.',
     ]);
   });
 
-  it('connector run: a cursor file is gone on from and written, --full and --limit are heeded, requests are shown', async () => {
+  it('connector run: uses the cursor file, --full and --limit, and logs requests', async () => {
     write('cursor.json', '{"after":2}');
     const first = await asProcess(
       'run',
@@ -238,23 +238,23 @@ describe('connector run', () => {
   });
 
   it.each([
-    [429, { 'retry-after': '60' }, /^In an engine it would be tried again in 60 s: rate limited$/m],
-    [401, {}, /^In an engine the connection would need its user now \(needs_auth\)/m],
-    [404, {}, /^In an engine the job would have failed; the next run would come at its usual time\.$/m],
-    [410, {}, /^In an engine it would be tried again in 5 s: The provider no longer accepts the cursor/m],
+    [429, { 'retry-after': '60' }, /^The engine would retry in 60 s: rate limited$/m],
+    [401, {}, /^The engine would set the connection to needs_auth/m],
+    [404, {}, /^The engine would fail the job; the next run starts at its regular time\.$/m],
+    [410, {}, /^The engine would retry in 5 s: The provider no longer accepts the cursor/m],
   ])(
-    'connector run: after a %i it fails, and tells what the engine would do',
+    'connector run: on HTTP %i it exits with 1 and prints what the engine would do',
     async (answer, headers, next) => {
-      [status, etc] = [answer, headers as Record<string, string>];
+      [status, extraHeaders] = [answer, headers as Record<string, string>];
       const { code, stdout } = await run('run', './items.ts', '--config', config).finally(() => {
-        [status, etc] = [200, {}];
+        [status, extraHeaders] = [200, {}];
       });
       expect(code).toBe(1);
       expect(stdout).toMatch(next);
     },
   );
 
-  it('connector run: where the next page has to wait, it ends, and tells for how long', async () => {
+  it('connector run: stops if the next page must wait, and prints the delay', async () => {
     write(
       'patient.ts',
       `import { defineConnector } from 'syncline';
@@ -263,23 +263,23 @@ describe('connector run', () => {
     );
     const { code, stdout } = await run('run', './patient.ts');
     expect(code).toBe(0);
-    expect(stdout).toContain('In an engine the next page would follow in 60 s, as the provider asks.');
+    expect(stdout).toContain('The engine would run the next page in 60 s, as the connector requests.');
   });
 
-  it('connector run: where a credential is missing, it says how to give one', async () => {
+  it('connector run: explains how to pass a credential if none was passed', async () => {
     write('locked.ts', itemsConnector.replace('optional(bearer())', 'bearer()'));
-    const remedy = /^Give it a credential with --credential-from-env <name> or --credential-file <file>\.$/m;
-    expect((await run('run', './locked.ts', '--config', config)).stdout).toMatch(remedy);
+    const hint = /^Pass a credential with --credential-from-env <name> or --credential-file <file>\.$/m;
+    expect((await run('run', './locked.ts', '--config', config)).stdout).toMatch(hint);
     status = 401;
     const refused = await run(
       ...['run', './locked.ts', '--config', config, '--credential-from-env', 'MY_TOKEN'],
     ).finally(() => {
       status = 200;
     });
-    expect(refused.stdout).not.toMatch(remedy);
+    expect(refused.stdout).not.toMatch(hint);
   });
 
-  it('connector run: what is recorded holds no token, and is replayed without the provider', async () => {
+  it('connector run: a recording contains no token and replays without the provider', async () => {
     const recorded = await run(
       'run',
       './items.ts',
@@ -290,7 +290,7 @@ describe('connector run', () => {
       '--record',
       'items.jsonl',
     );
-    expect(recorded.stdout).toContain('Recorded in items.jsonl.');
+    expect(recorded.stdout).toContain('Recorded to items.jsonl.');
     expect(read('items.jsonl')).not.toContain('sekret-token-1');
     status = 500;
     const replayed = await run(
@@ -315,31 +315,31 @@ describe('connector run', () => {
     );
     expect(elsewhere.code).toBe(1);
     expect(elsewhere.stdout).toMatch(
-      /GET http:\/\/elsewhere\.example\/items\?after=0 is not recorded in items\.jsonl\. The nearest there: GET/,
+      /GET http:\/\/elsewhere\.example\/items\?after=0 is not recorded in items\.jsonl\. Nearest matches: GET/,
     );
   });
 
-  it('connector run --watch: what it imports is saved, and it shows what is new, until it is told to end', async () => {
+  it('connector run --watch: reruns when the file or an import changes, until SIGINT', async () => {
     write('watched-signal.ts', signalOf('first'));
     write('watched.ts', itemsConnector.replace('./signal-of.ts', './watched-signal.ts'));
     const watching = startCli(['connector', 'run', './watched.ts', '--config', config, '--watch'], {
       cwd: cwd(),
     });
-    await watching.output(/Waiting for changes of 2 files/);
+    await watching.output(/Watching 2 files for changes/);
     write('watched-signal.ts', 'this is no program');
     await watching.output(/error: .*watched\.ts could not be loaded/);
     write('watched-signal.ts', signalOf('second'));
     await watching.output(/second {2}1 /);
-    await watching.output(/Waiting[\s\S]*Waiting[\s\S]*Waiting/);
+    await watching.output(/Watching[\s\S]*Watching[\s\S]*Watching/);
     write('watched.ts', `${itemsConnector.replace('./signal-of.ts', './watched-signal.ts')}\n// saved\n`);
-    await watching.output(/2 new signals \(2 as before\)/);
+    await watching.output(/2 new signals \(2 unchanged\)/);
     watching.process.kill('SIGINT');
     expect((await watching.finished).code).toBe(0);
   });
 });
 
 describe('connector test', () => {
-  it('connector test: a right connector passes, with chaos too', async () => {
+  it('connector test: a correct connector passes, also with --chaos', async () => {
     const { code, stdout } = await run(
       'test',
       './items.ts',
@@ -353,12 +353,12 @@ describe('connector test', () => {
       '--seed',
       '1',
     );
-    expect(stdout).toMatch(/^✓ Synced 4 signals; a second sync found none of them again\.$/m);
-    expect(stdout).toMatch(/^Nothing was lost, nothing was doubled\.$/m);
+    expect(stdout).toMatch(/^✓ Synced 4 signals; the second sync found no duplicates\.$/m);
+    expect(stdout).toMatch(/^No signals lost, none duplicated\.$/m);
     expect(code).toBe(0);
   });
 
-  it('connector test --chaos: what it warns of while it is disturbed is not shown', async () => {
+  it('connector test --chaos: hides warnings of the connector during fault injection', async () => {
     write(
       'warning.ts',
       itemsConnector.replace(
@@ -378,7 +378,7 @@ describe('connector test', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   });
 
-  it('connector test: a wrong connector fails, and says why', async () => {
+  it('connector test: a connector that stores duplicates fails with the reason', async () => {
     write(
       'keyless.ts',
       itemsConnector
@@ -403,8 +403,8 @@ describe('connector test', () => {
     });
   });
 
-  it('connector test --chaos: state in a variable of the module dies with the process, and is missed', async () => {
-    // It forgets its place when the process dies, and what it shows again has no key.
+  it('connector test --chaos: detects state kept in a module variable', async () => {
+    // A restart resets its position, and the repeated signals have no dedupe key.
     write(
       'forgetful.ts',
       `let next = 0;
@@ -417,11 +417,11 @@ export default { provider: 'forgetful', name: 'Forgetful', sync: async () => {
     const { code, stdout } = await run('test', './forgetful.ts', '--chaos', '--seed', '1');
     expect(code).toBe(1);
     expect(stdout).toMatch(
-      /^✗ Stopped before storing page 2: 1 signal doubled or unexpected.*only: 'stopped before storing page 2', seed: 1\.$/m,
+      /^✗ Stopped before storing page 2: 1 signal duplicated or unexpected.*only: 'stopped before storing page 2', seed: 1\.$/m,
     );
   });
 
-  it('connector test: a recording that lacks the second sync is told apart from a failure', async () => {
+  it('connector test: a recording without the second sync is a warning, not a failure', async () => {
     await run('run', './items.ts', '--config', config, '--record', 'once.jsonl');
     const { code, stdout } = await run('test', './items.ts', '--config', config, '--replay', 'once.jsonl');
     expect(stdout).toMatch(
@@ -431,66 +431,62 @@ export default { provider: 'forgetful', name: 'Forgetful', sync: async () => {
   });
 });
 
-describe('wrong inputs', () => {
+describe('invalid inputs', () => {
   const cases: [string, string[], RegExp][] = [
     [
-      'a file that is not there',
+      'a missing file',
       ['./none.ts'],
-      /The connector file \.\/none\.ts does not exist\. Name an existing file, or make one with/,
+      /The connector file \.\/none\.ts does not exist\. Pass an existing file, or create one with/,
     ],
     [
       'a file without a connector',
       ['./signal-of.ts'],
-      /signal-of\.ts exports no connector; it exports signalOf\. Export what defineConnector returns/,
+      /signal-of\.ts exports no connector; it exports signalOf\. Export the result of defineConnector/,
     ],
     [
       'two connectors',
       ['./two.ts'],
-      /two\.ts exports 2 connectors: one, two\. Export the one to run as default/,
+      /two\.ts exports 2 connectors: one, two\. Make the one to run the default export/,
     ],
-    ['a program that is none', ['./broken.ts'], /broken\.ts could not be loaded/],
+    ['a file with a syntax error', ['./broken.ts'], /broken\.ts could not be loaded/],
     [
-      'a config that is not JSON',
+      'a config that is not valid JSON',
       ['./items.ts', '--config', '{nope'],
       /--config is not valid JSON; it must be a JSON object/,
     ],
     [
-      'a config that the schema refuses',
+      'a config that does not match the schema',
       ['./items.ts', '--config', '{"baseUrl":7}'],
-      /--config is not what the connector's configSchema wants: baseUrl: .*expected string/,
+      /--config does not match the connector's configSchema: baseUrl: .*expected string/,
     ],
-    ['no config where one is wanted', ['./items.ts'], /configSchema wants: baseUrl: .*Give it with --config/],
+    ['a missing config', ['./items.ts'], /configSchema: baseUrl: .*Pass it with --config/],
     [
-      'a config file that is not there',
+      'a missing config file',
       ['./items.ts', '--config-file', 'none.json'],
-      /--config-file is none\.json, which cannot be read: ENOENT/,
+      /Cannot read none\.json \(--config-file\): ENOENT/,
     ],
     [
-      'a variable that is not set',
-      ['./items.ts', '--config', '{"baseUrl":"http://x.example"}', '--credential-from-env', 'NOBODY'],
-      /--credential-from-env names NOBODY, which is not set\. Set it first/,
+      'an unset environment variable',
+      ['./items.ts', '--config', '{"baseUrl":"http://x.example"}', '--credential-from-env', 'UNSET'],
+      /Environment variable UNSET \(--credential-from-env\) is not set\. Set it: export/,
     ],
     [
-      'a credential of no type',
+      'a credential of an unknown type',
       ['./items.ts', '--config', '{"baseUrl":"http://x.example"}', '--credential-file', 'credential.json'],
-      /The credential has a type that does not exist, or none\. It must be/,
+      /The credential type is unknown or missing\. It must be/,
     ],
+    ['an invalid limit', ['./items.ts', '--limit', '0'], /--limit is 0; it must be a whole number from 1 to/],
     [
-      'a limit that is none',
-      ['./items.ts', '--limit', '0'],
-      /--limit is 0; it must be a whole number from 1 to/,
-    ],
-    [
-      'a recording that is not there',
+      'a missing recording',
       ['./items.ts', '--config', '{"baseUrl":"http://x.example"}', '--replay', 'none.jsonl'],
       /The recording none\.jsonl cannot be read/,
     ],
     [
-      'a cursor that is not JSON',
+      'a cursor file that is not valid JSON',
       ['./items.ts', '--config', '{"baseUrl":"http://x.example"}', '--cursor-file', 'broken.ts'],
-      /--cursor-file is broken\.ts, which is not valid JSON/,
+      /broken\.ts \(--cursor-file\) is not valid JSON/,
     ],
-    ['YAML that is no connector', ['./items.yaml'], /items\.yaml could not be loaded: .*baseUrl is missing/],
+    ['YAML without a connector', ['./items.yaml'], /items\.yaml could not be loaded: .*baseUrl is missing/],
   ];
   beforeAll(() => {
     const made = (name: string) =>
@@ -500,13 +496,13 @@ describe('wrong inputs', () => {
     write('items.yaml', 'provider: items');
     write('credential.json', '{"type":"magic","word":"sekret-word-1"}');
   });
-  it.each(cases)('connector run: %s is refused with a remedy', async (_name, args, reason) => {
+  it.each(cases)('connector run: rejects %s and names the fix', async (_name, args, reason) => {
     const ended = await run('run', ...args);
     expectFailure(ended, reason);
     expect(ended.stderr).not.toContain('sekret-word-1');
   });
 
-  it('connector run: a default export comes first, and a function may make the connector', async () => {
+  it('connector run: prefers the default export and accepts a factory function', async () => {
     const made = (kind: string) =>
       `() => ({ provider: 'made', name: 'Made', sync: async () => ({ signals: [{ kind: '${kind}', occurredAt: new Date(0), payload: 1 }] }) })`;
     write('made.ts', `export const other = ${made('other')};\nexport default ${made('meant')};\n`);

@@ -10,7 +10,7 @@ const { run } = useCli(database);
 const keys = [newKey()];
 beforeEach(() => database.empty());
 
-interface Told {
+interface CredentialJson {
   id: string;
   kind: string;
   generation: number;
@@ -25,7 +25,11 @@ const env = (more: NodeJS.ProcessEnv = {}) => ({
 const withKeys = (args: string[], more: NodeJS.ProcessEnv = {}, input?: string) =>
   runCli(args, { env: env(more), ...(input !== undefined && { input }) });
 
-async function json<T = Told>(args: string[], more: NodeJS.ProcessEnv = {}, input?: string): Promise<T> {
+async function json<T = CredentialJson>(
+  args: string[],
+  more: NodeJS.ProcessEnv = {},
+  input?: string,
+): Promise<T> {
   const { code, stdout, stderr } = await withKeys([...args, '--json'], more, input);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   return JSON.parse(stdout) as T;
@@ -34,18 +38,18 @@ async function json<T = Told>(args: string[], more: NodeJS.ProcessEnv = {}, inpu
 const add = ['credentials', 'add', '--tenant', tenant, '--provider', 'github'];
 
 describe('syncline credentials', () => {
-  it('keygen makes a key, another one each time, and the setting takes it', async () => {
-    const [one, two] = [await run('credentials', 'keygen'), await run('credentials', 'keygen')];
-    expect(one.stdout).toMatch(/^k[\da-f]{8}:[\w+/]{43}=\n$/);
-    expect(one.stdout).not.toBe(two.stdout);
-    const key = one.stdout.trim();
+  it('keygen prints a new valid key each time', async () => {
+    const [first, second] = [await run('credentials', 'keygen'), await run('credentials', 'keygen')];
+    expect(first.stdout).toMatch(/^k[\da-f]{8}:[\w+/]{43}=\n$/);
+    expect(first.stdout).not.toBe(second.stdout);
+    const key = first.stdout.trim();
     const shown = await runCli(['config', '--json'], { env: { SYNCLINE_CREDENTIALS_KEYS: key } });
     const lines = await runCli(['config'], { env: { SYNCLINE_CREDENTIALS_KEYS: key } });
     expect(shown.stdout).toContain(`${key.split(':')[0]}:***`);
     expect(shown.stdout + lines.stdout + shown.stderr).not.toContain(key.split(':')[1]);
   });
 
-  it('add reads the secret from standard input or a variable, by kind, and no answer holds it', async () => {
+  it('add reads secrets of each kind from stdin or a variable, and no output contains one', async () => {
     const made = await json(add, {}, 'hush-key\n');
     expect(made).toMatchObject({ kind: 'api_key', generation: 1, connections: 0 });
     const kinds: [string, string, object][] = [
@@ -67,18 +71,18 @@ describe('syncline credentials', () => {
     const { stdout } = await withKeys(['credentials', 'list']);
     expect(stdout.trim().split('\n')).toHaveLength(6);
     const shown = await withKeys(['credentials', 'show', made.id]);
-    expect(shown.stdout).toMatch(/^state +good$/m);
+    expect(shown.stdout).toMatch(/^state +valid$/m);
     expect(stdout + shown.stdout + JSON.stringify(made)).not.toContain('hush');
   });
 
-  it('what is wrong is said in a line, and the secret is not repeated', async () => {
+  it('rejects invalid input in one line without echoing the secret', async () => {
     expectFailure(
       await runCli(add, { env: env({ SYNCLINE_CREDENTIALS_KEYS: '' }), input: 'hush' }),
       /syncline credentials keygen/,
     );
     for (const [args, input, reason] of [
       [add, '', /The secret is empty/],
-      [[...add, '--from-env', 'NOT_SET'], undefined, /The variable NOT_SET/],
+      [[...add, '--from-env', 'NOT_SET'], undefined, /Environment variable NOT_SET/],
       [[...add, '--kind', 'basic'], 'hush', /user:password/],
       [[...add, '--kind', 'custom'], 'hush', /must be a JSON object/],
       [[...add, '--kind', 'oauth2'], '{"token":"hush"}', /secret.accessToken is missing/],
@@ -90,27 +94,30 @@ describe('syncline credentials', () => {
     }
   });
 
-  it('add --tenant-name makes the tenant, and where that was all that could be done, says whose id to give', async () => {
+  it('add --tenant-name creates the tenant; if the rest fails, the error contains its ID', async () => {
     const named = ['credentials', 'add', '--tenant-name', 'Umbra', '--provider'];
-    const made = await json<Told & { tenant_id: string }>([...named, 'github'], {}, 'hush');
+    const made = await json<CredentialJson & { tenant_id: string }>([...named, 'github'], {}, 'hush');
     expect(await sql('SELECT name FROM tenants WHERE id = $1', [made.tenant_id])).toEqual([
       { name: 'Umbra' },
     ]);
-    const refused = await withKeys([...named, 'nobody'], {}, 'hush');
-    expectFailure(refused, /There is no provider "nobody"\. Add a connector for it .* The tenant was made/);
-    const [, id] = /--tenant (\S+) in place/.exec(refused.stderr) ?? [];
+    const refused = await withKeys([...named, 'unknown'], {}, 'hush');
+    expectFailure(
+      refused,
+      /There is no provider "unknown"\. Add a connector for it .* The tenant was created/,
+    );
+    const [, id] = /--tenant (\S+) instead/.exec(refused.stderr) ?? [];
     expect(await sql('SELECT FROM tenants WHERE id = $1', [id])).toHaveLength(1);
     expectFailure(
       await withKeys(['credentials', 'add', '--provider', 'github'], {}, 'hush'),
-      /Neither --tenant nor --tenant-name is given/,
+      /Either --tenant or --tenant-name is required/,
     );
   });
 
-  it('connections credential gives a connection one and takes it away, and one that needed it runs again', async () => {
+  it('connections credential assigns or removes a credential and reactivates a connection', async () => {
     const { id } = await json(add, {}, 'hush');
     const connection = await database.connect({ status: 'needs_auth' });
-    const given = await withKeys(['connections', 'credential', connection, id, '--reason', 'found it']);
-    expect(given.stdout).toMatch(new RegExp(`^Connection ${connection} has the credential ${id}\\. `));
+    const assigned = await withKeys(['connections', 'credential', connection, id, '--reason', 'found it']);
+    expect(assigned.stdout).toMatch(new RegExp(`^Connection ${connection} now uses credential ${id}\\. `));
     expect(await sql('SELECT status, credential_id FROM connections')).toEqual([
       { status: 'active', credential_id: id },
     ]);
@@ -125,7 +132,7 @@ describe('syncline credentials', () => {
     for (const args of [[connection], [connection, id, '--remove']])
       expectFailure(
         await withKeys(['connections', 'credential', ...args]),
-        /either given or taken away\. Give the id of a credential, or --remove/,
+        /Exactly one of \[credential\] and --remove is required\. Pass a credential ID/,
       );
     expectFailure(
       await withKeys(['connections', 'credential', connection, 'mine']),
@@ -133,7 +140,7 @@ describe('syncline credentials', () => {
     );
   });
 
-  it('replace, remove and connections add --credential do what they say', async () => {
+  it('replace, remove and connections add --credential change the credential', async () => {
     const { id } = await json(add, {}, 'first');
     const connection = await json<{ id: string; credential_id: string }>([
       'connections',
@@ -155,7 +162,7 @@ describe('syncline credentials', () => {
         '--credential',
         id,
       ]),
-      /one of a tenant that is there already\. Leave out --tenant-name/,
+      /--credential belongs to an existing tenant\. Remove --tenant-name/,
     );
     expect(await json(['credentials', 'replace', id, '--reason', 'leaked'], {}, 'second')).toMatchObject({
       generation: 2,
@@ -169,7 +176,7 @@ describe('syncline credentials', () => {
     ]);
   });
 
-  it('rotate tells how much it did, and fails where something could not be opened', async () => {
+  it('rotate prints counts and exits with 1 if a secret cannot be decrypted', async () => {
     await json(add, {}, 'one');
     await json(add, {}, 'two');
     const young = newKey('young');
@@ -179,6 +186,6 @@ describe('syncline credentials', () => {
     expect([done.code, JSON.parse(done.stdout)]).toEqual([0, { rotated: 2, unopened: 0 }]);
     const again = await rotate(newKey('third'));
     expect([again.code, JSON.parse(again.stdout)]).toEqual([1, { rotated: 0, unopened: 2 }]);
-    expect(again.stderr).toContain('2 secrets could not be opened');
+    expect(again.stderr).toContain('2 secrets could not be decrypted');
   });
 });

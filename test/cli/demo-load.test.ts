@@ -19,18 +19,18 @@ const countLoad = async () => {
 };
 
 describe('syncline demo load', () => {
-  it('refuses a database that has no demo, whatever else it has', async () => {
+  it('rejects a database without demo data', async () => {
     await database.connect({ metadata: { demo: 'no' } });
-    expectFailure(await cli.run('demo', 'load'), /There is no demo in this database.*npm start/);
+    expectFailure(await cli.run('demo', 'load'), /There is no demo in this database.*syncline dev/);
     expect(await countLoad()).toBe(0);
   });
 
-  it('refuses numbers that make no sense', async () => {
+  it('rejects numbers out of range', async () => {
     expectFailure(await cli.run('demo', 'load', '--connections', '0'), /--connections is 0/);
     expectFailure(await cli.run('demo', 'load', '--interval', '59'), /--interval is 59/);
   });
 
-  it('adds connections over all tenants and providers, due one after the other, and says how far it is', async () => {
+  it('spreads connections over all tenants, providers and the interval, and prints progress', async () => {
     await database.sql('TRUNCATE tenants CASCADE');
     await makeDemo(database.engine({ credentials }), Date.now());
     const before = Date.now();
@@ -43,8 +43,10 @@ describe('syncline demo load', () => {
       '120',
     );
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^Added 1,200 connections, each synced every 120 s: about 10 runs a second\.$/m);
-    expect(stdout).toMatch(/To remove them again: npx syncline demo unload/);
+    expect(stdout).toMatch(
+      /^Added 1,200 connections with an interval of 120 s: about 10 runs per second\.$/m,
+    );
+    expect(stdout).toMatch(/To remove them: npx syncline demo unload/);
     expect(stderr.trim().split('\n')).toEqual([
       '… 500 of 1,200 connections added',
       '… 1000 of 1,200 connections added',
@@ -55,11 +57,11 @@ describe('syncline demo load', () => {
        FROM connections WHERE external_id LIKE 'load-%' GROUP BY tenant_id, provider_slug`,
     );
     expect(groups).toHaveLength(20);
-    const [shared] = await database.sql<{ most: number }>(
-      `SELECT max(n)::int AS most FROM (SELECT count(*) AS n FROM connections WHERE external_id LIKE 'load-%' GROUP BY credential_id) AS uses`,
+    const [shared] = await database.sql<{ max: number }>(
+      `SELECT max(n)::int AS max FROM (SELECT count(*) AS n FROM connections WHERE external_id LIKE 'load-%' GROUP BY credential_id) AS uses`,
     );
-    // Slack allows fifty requests a minute.
-    expect(shared?.most).toBe(25);
+    // Slack allows 50 requests per minute.
+    expect(shared?.max).toBe(25);
     for (const { n, names, first, last } of groups) {
       expect({ n, names }).toEqual({ n: 60, names: 60 });
       expect(first.getTime()).toBeGreaterThanOrEqual(before);
@@ -67,7 +69,7 @@ describe('syncline demo load', () => {
     }
   });
 
-  it('what it adds is synced by the connectors of the demo as it stands', async () => {
+  it('the demo connectors sync the added connections', async () => {
     providers.nowMs = Date.now();
     const { url } = await providers.start();
     const engine = database.engine({ connectors: demoConnectors(url), credentials });
@@ -82,7 +84,7 @@ describe('syncline demo load', () => {
     expect(synced).toHaveLength(4);
   });
 
-  it('goes on counting where an earlier load ended', async () => {
+  it('continues numbering after an earlier load', async () => {
     expect(await cli.json('demo', 'load', '--connections', '3')).toEqual({ added: 3, interval_seconds: 60 });
     const names = await database.sql<{ external_id: string }>(
       `SELECT external_id FROM connections WHERE external_id LIKE 'load-120_' ORDER BY external_id`,
@@ -90,7 +92,7 @@ describe('syncline demo load', () => {
     expect(names.map((row) => row.external_id)).toEqual(['load-1200', 'load-1201', 'load-1202', 'load-1203']);
   });
 
-  it('unload removes what load made, with its jobs and signals, and nothing else', async () => {
+  it('unload removes only the connections added by load, with their jobs and signals', async () => {
     await database.sql(`INSERT INTO tenants (id, name) VALUES ($1, 'a tenant')`, [tenant]);
     await database.sql(
       `INSERT INTO connections (tenant_id, provider_slug, external_id) VALUES ($1, 'github', 'load-balancer')`,

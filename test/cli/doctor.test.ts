@@ -15,7 +15,7 @@ import { until } from '../support/until.ts';
 const key = `main:${randomBytes(32).toString('base64')}`;
 const hour = 3600_000;
 
-describe('syncline doctor, on a healthy fleet', () => {
+describe('syncline doctor on a healthy fleet', () => {
   let server: EmbeddedPostgres;
   let fleet: Syncline;
   const doctor = (...args: string[]) =>
@@ -29,7 +29,7 @@ describe('syncline doctor, on a healthy fleet', () => {
   };
 
   beforeAll(async () => {
-    // Of its own, because the others' does not wait for its disk.
+    // A separate server: the shared one is not durable, which doctor reports.
     server = await startEmbeddedPostgres({
       folder: mkdtempSync(join(tmpdir(), 'syncline-doctor-')),
       keep: false,
@@ -55,7 +55,7 @@ describe('syncline doctor, on a healthy fleet', () => {
     await server?.stop();
   });
 
-  it('says that all is well, and exits with 0', async () => {
+  it('reports no problems and exits with 0', async () => {
     const { code, stdout, stderr } = await doctor();
     expect({ code, stderr, bad: stdout.split('\n').filter((line) => /^ +[^✓ ]/.test(line)) }).toEqual({
       code: 0,
@@ -63,10 +63,10 @@ describe('syncline doctor, on a healthy fleet', () => {
       bad: [],
     });
     expect(stdout).toMatch(/^Server\n {2}✓ server version \(Postgres /);
-    expect(stdout).toMatch(/\nAll is well: \d\d checks\.\n$/);
+    expect(stdout).toMatch(/\nNo problems found \(\d\d checks\)\.\n$/);
   });
 
-  it('says so to machines', async () => {
+  it('reports no problems as JSON', async () => {
     const { code, stdout } = await doctor('--json');
     const { outcome, checks } = JSON.parse(stdout) as DoctorReport;
     expect({ code, outcome, findings: checks.flatMap(({ findings }) => findings) }).toEqual({
@@ -76,12 +76,12 @@ describe('syncline doctor, on a healthy fleet', () => {
     });
   });
 
-  it('has help with examples', async () => {
+  it('--help lists exit codes and examples', async () => {
     const { stdout } = await doctor('--help');
-    expect(stdout).toMatch(/Exits with 0 if all is well[\s\S]*Examples:\n {2}\$ syncline doctor\n/);
+    expect(stdout).toMatch(/Exit status: 0 if healthy[\s\S]*Examples:\n {2}\$ syncline doctor\n/);
   });
 
-  it('exits with 1 where promises are in danger: durability, vacuum', async () => {
+  it('exits with 1 if durability or autovacuum is disabled', async () => {
     await onServer(`ALTER SYSTEM SET fsync = off`);
     await onServer(`ALTER SYSTEM SET full_page_writes = off`);
     await onServer(`ALTER SYSTEM SET synchronous_commit = off`);
@@ -96,7 +96,7 @@ describe('syncline doctor, on a healthy fleet', () => {
     await until('the server has read its settings', async () => (await doctor()).code === 0);
   });
 
-  it('counts the connections that one more process would take', async () => {
+  it('warns if another process would exceed max_connections', async () => {
     const large = createSyncline({ database: { url: server.url, poolSize: 40 }, logger: silent });
     const found = findingsIn(await large.doctor().finally(() => large.stop()), 'room for connections');
     expect(found).toEqual([
@@ -104,7 +104,7 @@ describe('syncline doctor, on a healthy fleet', () => {
     ]);
   });
 
-  it('names prepared transactions and slots that hold vacuum, and old sessions', async () => {
+  it('reports prepared transactions and sessions that block vacuum', async () => {
     const session = new pg.Client({ connectionString: server.url, application_name: 'a forgotten console' });
     await session.connect();
     await session.query('BEGIN; SELECT pg_current_xact_id()');
@@ -134,7 +134,7 @@ describe('syncline doctor, on a healthy fleet', () => {
     ]);
   });
 
-  it('reports a server that takes no writes', async () => {
+  it('reports a read-only server', async () => {
     await onServer('ALTER SYSTEM SET default_transaction_read_only = on');
     await onServer('SELECT pg_reload_conf()');
     const { code, stdout } = await doctor();
@@ -146,7 +146,7 @@ describe('syncline doctor, on a healthy fleet', () => {
     expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringContaining('✗ server takes writes') });
   });
 
-  it('exits with 2 where it cannot look, and tells no password', async () => {
+  it('exits with 2 if the database is unreachable, without printing the password', async () => {
     const url = new URL(server.url);
     url.port = '1';
     const { code, stdout, stderr } = await runCli(['doctor'], { env: { SYNCLINE_DATABASE_URL: url.href } });
@@ -155,7 +155,7 @@ describe('syncline doctor, on a healthy fleet', () => {
     expect(stderr).not.toContain(url.password);
   });
 
-  it('says that the schema is missing, and looks at nothing that needs it', async () => {
+  it('reports a missing schema and skips checks that need it', async () => {
     const { code, stdout } = await runCli(['doctor'], {
       env: { SYNCLINE_DATABASE_URL: server.url, SYNCLINE_DATABASE_SCHEMA: 'nowhere' },
     });
@@ -163,6 +163,6 @@ describe('syncline doctor, on a healthy fleet', () => {
     expect(stdout).toContain(
       'error: The database has no Syncline schema "nowhere" yet.\n      → Run `syncline migrate` first.',
     );
-    expect(stdout).toContain('? indexes (could not look: the schema is not of this release)');
+    expect(stdout).toContain('? indexes (could not run: the schema is not of this release)');
   });
 });

@@ -7,14 +7,14 @@ const { sql } = database;
 beforeEach(() => database.empty());
 const { run, json } = useCli(database);
 
-/** What would clear a terminal. */
+/** Contains an escape sequence that clears the terminal. */
 const hostile = 'gone\u001b[2J\nsecond line';
 const error = { kind: 'permanent', name: 'Error', message: hostile, at: '2025-01-01T10:00:00.000Z' };
 
 const failed = { status: 'failed', finished_at: '2025-01-01T10:00:05Z', attempts: 2, error };
 
 describe('syncline jobs list', () => {
-  it('lists those that were asked for', async () => {
+  it('applies filters', async () => {
     const [one, other] = [await database.connect(), await database.connect()];
     const queued = await database.job(one);
     const ended = await database.job(one, failed);
@@ -31,7 +31,7 @@ describe('syncline jobs list', () => {
     ).toEqual([[queued, ended, full].sort(), [queued], [ended], [full]]);
   });
 
-  it('shows a person what happened, whatever the error says', async () => {
+  it('escapes control characters in the table and reports an empty list', async () => {
     const id = await database.connect();
     const job = await database.job(id, failed);
     const { stdout } = await run('jobs', 'list');
@@ -41,10 +41,10 @@ describe('syncline jobs list', () => {
       expect.stringMatching(/^permanent: gone\\u001b/),
     ]);
     await database.empty();
-    expect((await run('jobs', 'list')).stdout).toBe('There are no such jobs.\n');
+    expect((await run('jobs', 'list')).stdout).toBe('No jobs found.\n');
   });
 
-  it('refuses wrong filters', async () => {
+  it('rejects invalid filters', async () => {
     const [status, connection] = await Promise.all([
       run('jobs', 'list', '--status', 'fail'),
       run('jobs', 'list', '--connection', 'mine'),
@@ -55,7 +55,7 @@ describe('syncline jobs list', () => {
 });
 
 describe('syncline jobs show', () => {
-  it('shows everything about a job', async () => {
+  it('prints all fields of a job', async () => {
     const connection = await database.connect();
     const id = await database.job(connection, { ...failed, cursor: { page: 3 }, priority: 7 });
     const [shown, { stdout }] = await Promise.all([json('jobs', 'show', id), run('jobs', 'show', id)]);
@@ -80,7 +80,7 @@ describe('syncline jobs show', () => {
       error: { ...error, hint: expect.any(String) },
       blocked: false,
       created_at: expect.stringMatching(/Z$/),
-      verdict: `It failed: ${hostile}`,
+      verdict: `Failed: ${hostile}`,
       attempts_log: [],
     });
     expect(stdout).toMatch(/error +permanent: gone\\u001b\[2J second line\n/);
@@ -90,7 +90,7 @@ describe('syncline jobs show', () => {
 });
 
 describe('syncline jobs cancel and retry', () => {
-  it('cancels a job once, and keeps who and why', async () => {
+  it('cancel ends a job once and records actor and reason', async () => {
     const connection = await database.connect();
     const id = await database.job(connection);
     const cancelled = await json('jobs', 'cancel', id, '--actor', 'ada', '--reason', 'not wanted');
@@ -98,10 +98,10 @@ describe('syncline jobs cancel and retry', () => {
     expect(await database.engine().connections.events(connection)).toMatchObject([
       { kind: 'job.cancelled', actor: 'ada', reason: 'not wanted', jobId: id },
     ]);
-    expectFailure(await run('jobs', 'cancel', id), /has ended already: it is cancelled/);
+    expectFailure(await run('jobs', 'cancel', id), /has already ended \(cancelled\)/);
   });
 
-  it('EXE-7: runs a job that backs off at once', async () => {
+  it('EXE-7: retry makes a job in backoff due immediately', async () => {
     const id = await database.job(await database.connect(), {
       attempts: 3,
       retry_after: '2100-01-01T00:00:00Z',
@@ -110,14 +110,14 @@ describe('syncline jobs cancel and retry', () => {
     expect(await sql('SELECT id, retry_after FROM sync_jobs')).toEqual([{ id, retry_after: null }]);
   });
 
-  it('queues a new job for one that has ended', async () => {
+  it('retry of an ended job queues a new one', async () => {
     const id = await database.job(await database.connect(), failed);
     const { stdout } = await run('jobs', 'retry', id);
     const [queued] = await sql<{ id: string }>(`SELECT id FROM sync_jobs WHERE status = 'queued'`);
-    expect(stdout).toBe(`Job ${id} has ended; its work is done again by the new job ${queued?.id}.\n`);
+    expect(stdout).toBe(`Job ${id} has ended; queued new job ${queued?.id}.\n`);
   });
 
-  it('refuses what is no job', async () => {
+  it('rejects an unknown job', async () => {
     const nowhere = '00000000-0000-4000-8000-00000000dead';
     expectFailure(await run('jobs', 'retry', nowhere), new RegExp(`There is no job ${nowhere}`));
   });

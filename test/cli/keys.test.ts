@@ -20,7 +20,7 @@ interface Key {
 }
 
 describe('syncline keys', () => {
-  it('create shows a key once, on a line of its own, and it is good', async () => {
+  it('create prints a valid key once, on its own line', async () => {
     const { code, stdout, stderr } = await run('keys', 'create', '--operator', '--name', 'on call');
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     const [key, remark] = stdout.trim().split('\n');
@@ -35,7 +35,7 @@ describe('syncline keys', () => {
     expect(listed).not.toContain(key);
   });
 
-  it('create --json has the key and what is known of it, under the name of who made it', async () => {
+  it('create --json prints the key, its fields and its creator', async () => {
     const made = await json<Key>('keys', 'create', '--tenant', tenant, '--name', 'their backend');
     expect(made).toEqual({
       id: expect.any(String),
@@ -54,7 +54,7 @@ describe('syncline keys', () => {
     expect(await sql('SELECT kind, actor FROM events')).toEqual([{ kind: 'key.created', actor }]);
   });
 
-  it('create wants either a tenant that there is or --operator, and a name', async () => {
+  it('create requires a name and either an existing tenant or --operator', async () => {
     const attempt = (...args: string[]) => run('keys', 'create', ...args);
     const [neither, both, bad, unknown, unnamed, empty] = await Promise.all([
       attempt('--name', 'a'),
@@ -64,7 +64,7 @@ describe('syncline keys', () => {
       attempt('--operator'),
       attempt('--operator', '--name', ' '),
     ]);
-    const either = /A key is for one tenant or for the operator\. Give either --tenant <id> or --operator\./;
+    const either = /Exactly one of --tenant and --operator is required\. Pass --tenant <id> or --operator\./;
     expectFailure(neither, either);
     expectFailure(both, either);
     expectFailure(bad, /--tenant is "b"; it must be a UUID/);
@@ -74,16 +74,16 @@ describe('syncline keys', () => {
     expect(await sql('SELECT FROM api_keys')).toHaveLength(0);
   });
 
-  it('list shows the newest first, what each opens and whether it is in use', async () => {
-    expect((await run('keys', 'list')).stdout).toBe('There are no keys.\n');
+  it('list prints keys newest first, with scope and status', async () => {
+    expect((await run('keys', 'list')).stdout).toBe('No keys found.\n');
     const { keys } = database.engine();
     const old = await keys.create({ name: 'old' });
     await keys.revoke(old.id);
     await keys.create({ name: 'new', tenantId: tenant });
     const [head, ...rows] = (await run('keys', 'list')).stdout.trimEnd().split('\n');
-    expect(head).toMatch(/^id +begins +opens +made +used +state +name$/i);
+    expect(head).toMatch(/^id +prefix +scope +created +last used +status +name$/i);
     expect(rows).toEqual([
-      expect.stringMatching(new RegExp(`syn_.*… +${tenant} .* in use +new$`)),
+      expect.stringMatching(new RegExp(`syn_.*… +${tenant} .* active +new$`)),
       expect.stringMatching(/syn_.*… +operator .* revoked .* ago +old$/),
     ]);
     const listed = await json<{ keys: Key[] }>('keys', 'list', '--limit', '1');
@@ -91,7 +91,7 @@ describe('syncline keys', () => {
     expect(JSON.stringify(listed)).not.toContain('"key"');
   });
 
-  it('revoke ends a key, and says why it cannot', async () => {
+  it('revoke invalidates a key and rejects unknown IDs', async () => {
     const { keys, access } = database.engine();
     const { id, key } = await keys.create({ name: 'old' });
     const { code, stdout } = await run('keys', 'revoke', id);
@@ -108,7 +108,7 @@ describe('syncline keys', () => {
     expectFailure(await run('keys', 'revoke', 'x'), /key is "x"; it must be a UUID/);
   });
 
-  it('audit: `keys revoke --descendants` ends the keys that were created with it; `audit list` shows the key', async () => {
+  it('audit: `keys revoke --descendants` revokes created keys; `audit list` shows the key', async () => {
     const engine = database.engine();
     const root = await engine.keys.create({ name: 'root' });
     const identity = await engine.access.authenticate(root.key);
@@ -116,7 +116,7 @@ describe('syncline keys', () => {
     const child = await engine.as(identity).keys.create({ name: 'child' });
     const { stdout: alone } = await run('keys', 'revoke', root.id);
     expect(alone).toBe(
-      `Key ${root.id} is revoked.\n1 key created with it still works. Revoke it too: --descendants.\n`,
+      `Key ${root.id} is revoked.\n1 key created with it is still valid; revoke it with --descendants.\n`,
     );
     expect(await json('keys', 'revoke', root.id, '--descendants')).toMatchObject({
       revoked_keys: 1,
@@ -129,7 +129,7 @@ describe('syncline keys', () => {
     expect(stdout).toMatch(new RegExp(`key\\.created +key:root +${root.id}`));
   });
 
-  it("a key's name cannot do anything to a terminal", async () => {
+  it('escapes control characters in key names', async () => {
     await database.engine().keys.create({ name: 'a\u001b[2Jb' });
     expect((await run('keys', 'list')).stdout).not.toContain('\u001b');
   });

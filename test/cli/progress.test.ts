@@ -4,11 +4,11 @@ import { tenant, useDatabase } from '../support/database.ts';
 
 const database = useDatabase();
 
-it('tells how many jobs were run and how many signals were stored so far', async () => {
+it('prints the number of jobs run and signals stored', async () => {
   const signal = { kind: 'item', occurredAt: new Date(), payload: {} };
   const connector = { provider: 'github', name: 'GitHub', sync: async () => ({ signals: [signal, signal] }) };
   const progress = startProgress(1);
-  const told = new Promise<string>((resolve) => {
+  const printed = new Promise<string>((resolve) => {
     vi.spyOn(process.stderr, 'write').mockImplementation((line) => {
       if (!`${line}`.includes(' 0 ')) resolve(`${line}`);
       return true;
@@ -19,7 +19,7 @@ it('tells how many jobs were run and how many signals were stored so far', async
     const { id } = await engine.connections.create({ tenantId: tenant, provider: 'github' });
     await engine.connections.trigger(id);
     await engine.drain();
-    expect(await told).toBe('… 1 job run so far, 2 new signals stored\n');
+    expect(await printed).toBe('… 1 job run, 2 new signals stored\n');
   } finally {
     progress.stop();
     vi.restoreAllMocks();

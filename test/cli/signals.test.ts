@@ -8,10 +8,10 @@ const { sql } = database;
 beforeEach(() => database.empty());
 const { run, json, start } = useCli(database);
 
-/** What would clear a terminal. */
+/** Contains an escape sequence that clears the terminal. */
 const hostile = 'text\u001b[2J\u009b2J';
 
-/** Stores a signal. Its id is of a time ahead, so that a tail shows it whenever the tail began. */
+/** Stores a signal with an ID in the future, so that a tail shows it whenever the tail started. */
 async function store(connectionId: string, kind: string, payload: unknown = {}): Promise<string> {
   const time = (Date.now() + 3_600_000).toString(16).padStart(12, '0');
   const id = `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`;
@@ -30,7 +30,7 @@ const parsed = (stdout: string) =>
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 
 describe('syncline signals list', () => {
-  it('prints those that were asked for, with their payloads', async () => {
+  it('applies filters and prints payloads', async () => {
     const [one, other] = [await database.connect(), await database.connect()];
     const id = await store(one, 'issue.opened', { title: hostile });
     const second = await store(other, 'issue.closed');
@@ -62,7 +62,7 @@ describe('syncline signals list', () => {
     expect(none).toEqual([]);
   });
 
-  it('shows a person payloads where asked for, in one line that does nothing to the terminal', async () => {
+  it('--payload prints each payload escaped and cut to one line', async () => {
     const id = await database.connect();
     await store(id, `kind ${hostile}`, { a: hostile, body: 'x'.repeat(1000) });
     const [without, withPayload] = await Promise.all([
@@ -78,17 +78,17 @@ describe('syncline signals list', () => {
     expect(row?.length).toBe(160);
   });
 
-  it('refuses a wrong filter, and says when there is nothing', async () => {
+  it('rejects an invalid filter and reports an empty list', async () => {
     const [limit, none] = await Promise.all([
       run('signals', 'list', '--limit', '1001'),
       run('signals', 'list'),
     ]);
     expectFailure(limit, /--limit is 1001; it must be a whole number from 1 to 1000/);
-    expect(none).toMatchObject({ code: 0, stdout: 'There are no such signals.\n' });
+    expect(none).toMatchObject({ code: 0, stdout: 'No signals found.\n' });
   });
 });
 
-/** Only what is stored once the process listens can be seen; returns the last that was stored. */
+/** Stores signals until the starting tail prints one; returns the last ID. */
 async function storeUntilSeen(
   tail: ReturnType<typeof start>,
   storeOne: () => Promise<string>,
@@ -103,7 +103,7 @@ async function storeUntilSeen(
 }
 
 describe('syncline signals tail', () => {
-  it('prints one object per line as signals come in, until Ctrl-C', async () => {
+  it('--json prints one object per new signal until SIGINT', async () => {
     const [one, other] = [await database.connect(), await database.connect()];
     const tail = start(['signals', 'tail', '--json', '--connection', one, '--kind', 'wanted']);
     const first = await storeUntilSeen(tail, () => store(one, 'wanted', { n: 1, text: hostile }));
@@ -121,19 +121,19 @@ describe('syncline signals tail', () => {
     ]);
   });
 
-  it('shows a person one line per signal', async () => {
+  it('prints one line per signal', async () => {
     const id = await database.connect();
     const tail = start(['signals', 'tail', '--payload']);
     await storeUntilSeen(tail, () => store(id, hostile, { text: 'x'.repeat(1000) }));
     tail.process.kill('SIGTERM');
     const { code, stdout, stderr } = await tail.finished;
-    expect({ code, stderr }).toEqual({ code: 0, stderr: 'Waiting for signals; Ctrl-C ends this.\n' });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: 'Waiting for signals. Press Ctrl-C to stop.\n' });
     expect(stdout).toMatch(
       new RegExp(`^20\\S+Z {2}github {2}${id} {2}text\\\\u001b\\[2J\\\\u009b2J {2}\\{"text":"x+…\n`),
     );
   });
 
-  it('ends quietly when nobody reads any more', async () => {
+  it('exits without error when its output is closed', async () => {
     const id = await database.connect();
     const tail = start(['signals', 'tail']);
     await storeUntilSeen(tail, () => store(id, 'first'));
@@ -141,11 +141,11 @@ describe('syncline signals tail', () => {
     await store(id, 'second');
     expect(await tail.finished).toMatchObject({
       code: 0,
-      stderr: 'Waiting for signals; Ctrl-C ends this.\n',
+      stderr: 'Waiting for signals. Press Ctrl-C to stop.\n',
     });
   });
 
-  it('refuses a wrong filter', async () => {
+  it('rejects an invalid filter', async () => {
     expectFailure(await run('signals', 'tail', '--connection', 'mine'), /connection is "mine"/);
   });
 });

@@ -7,7 +7,7 @@ const database = useDatabase();
 const { sql } = database;
 beforeEach(() => database.empty());
 
-/** What a connection's run does is in its external id. */
+/** The external ID of a connection selects what its run does. */
 const cli = useCli(
   database,
   `
@@ -42,7 +42,7 @@ async function due(...externalIds: string[]): Promise<void> {
 const jobs = () => sql('SELECT status, attempts FROM sync_jobs ORDER BY id');
 
 describe('syncline work --drain', () => {
-  it('EXE-6: runs what is due and what follows from it, and prints one object with the totals', async () => {
+  it('EXE-6: runs due jobs and their follow-ups and prints the totals as one object', async () => {
     await due('finds', 'pages', 'stumbles', 'fails');
     const { code, stdout, stderr } = await cli.run('work', '--drain', '--json');
     expect(code).toBe(0);
@@ -56,25 +56,25 @@ describe('syncline work --drain', () => {
       signals: 5,
       duration_ms: expect.any(Number),
     });
-    // The answer is on standard output, what went wrong is told on standard error.
+    // Results go to stdout, failures to stderr.
     expect(stderr).toContain('try later');
     expect(stderr).toContain('no such account');
   });
 
-  it('tells a person what it did, and that there was nothing to do', async () => {
+  it('prints a summary, also if no job was due', async () => {
     await due('finds', 'stumbles');
     expect((await cli.run('work', '--drain')).stdout).toMatch(
-      /^Ran 2 jobs in \d+ ms: 1 succeeded, 1 will be tried again\. Stored 2 new signals\.\n$/,
+      /^Ran 2 jobs in \d+ ms: 1 succeeded, 1 will be retried\. Stored 2 new signals\.\n$/,
     );
     await database.empty();
     expect(await cli.run('work', '--drain')).toMatchObject({
       code: 0,
-      stdout: 'Nothing was run: no job is due that this process has a connector for.\n',
+      stdout: 'No jobs were run: no due job has a connector in this process.\n',
       stderr: '',
     });
   });
 
-  it('EXE-2: two at once share the jobs, and none runs twice', async () => {
+  it('EXE-2: two parallel drains share the jobs, and none runs twice', async () => {
     await due(...Array<string>(30).fill('finds'));
     const drains = await Promise.all([cli.json('work', '--drain'), cli.json('work', '--drain')]);
     const sum = (key: string) => drains.reduce((total, drain) => total + Number(drain[key]), 0);
@@ -83,7 +83,7 @@ describe('syncline work --drain', () => {
   });
 
   it.each(['SIGTERM', 'SIGINT'] as const)(
-    'EXE-10: on %s it puts back what does not end, and still prints the totals',
+    'EXE-10: %s requeues running jobs and still prints the totals',
     async (signal) => {
       await due('hangs');
       const drain = cli.start(['work', '--drain', '--json'], {
@@ -98,7 +98,7 @@ describe('syncline work --drain', () => {
     },
   );
 
-  it('says that there are no connectors, and that nothing was run', async () => {
+  it('warns if no connectors are configured and runs nothing', async () => {
     await due('finds');
     const { code, stdout, stderr } = await withoutConnectors.run('work', '--drain', '--json');
     expect({ code, ...JSON.parse(stdout) }).toMatchObject({ code: 0, claimed: 0, signals: 0 });
@@ -109,7 +109,7 @@ describe('syncline work --drain', () => {
 });
 
 describe('syncline work', () => {
-  it('EXE-10: runs jobs until told to end, and only that', async () => {
+  it('EXE-10: runs only the executor, until SIGTERM', async () => {
     await due('finds');
     const worker = cli.start(['work', '--json'], { SYNCLINE_LOG_LEVEL: 'debug' });
     await worker.output(/synced github .*: 2 new signals/);
@@ -121,7 +121,7 @@ describe('syncline work', () => {
   });
 });
 
-describe('work --drain in a role', () => {
+describe('work --drain as a restricted role', () => {
   const role = `drain_${randomUUID().replaceAll('-', '')}`;
   const url = () => Object.assign(new URL(database.url), { username: role, password: 'drain' }).href;
   beforeAll(() =>
@@ -133,14 +133,14 @@ describe('work --drain in a role', () => {
 
   const drain = () => cli.start(['work', '--drain'], { SYNCLINE_DATABASE_URL: url() }).finished;
 
-  it('EXE-10: that lacks a grant of the heartbeat ends with an error that names the grant', async () => {
+  it('EXE-10: fails with the missing grant if the heartbeat is denied', async () => {
     await due('finds');
     const ended = await drain();
     expectFailure(ended, /permission denied for table processes\..* Run: GRANT .* TO drain_/);
     expect(await sql('SELECT status FROM sync_jobs')).toEqual([{ status: 'queued' }]);
   });
 
-  it('EXE-10: that lacks a grant of the claim ends with an error that names the grant', async () => {
+  it('EXE-10: fails with the missing grant if the claim is denied', async () => {
     await sql(`GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA syncline TO ${role};
       REVOKE UPDATE ON sync_jobs FROM ${role}`);
     await due('finds');

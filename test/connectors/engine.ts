@@ -4,14 +4,14 @@ import type { ContextOptions } from '../../src/testing/index.ts';
 import { type TestDatabase, tenant } from '../support/database.ts';
 
 export interface EngineConnection {
-  /** Queues a job, and runs jobs until there are none. */
+  /** Queues a job and runs jobs until the queue is empty. */
   sync(): Promise<void>;
-  /** How many signals of each kind are stored. */
+  /** Number of stored signals by kind. */
   counts(): Promise<Record<string, number>>;
   cursor(): Promise<unknown>;
 }
 
-/** A connection that the engine syncs, on a real database; the credential is handed over by hand. */
+/** Creates a connection that an engine syncs on Postgres; the credential is injected into the context. */
 export async function connectToEngine(
   database: TestDatabase,
   connector: Connector,
@@ -19,11 +19,11 @@ export async function connectToEngine(
   credential?: ContextOptions['credential'],
 ): Promise<EngineConnection> {
   const { credentials } = memoryContext({ credential });
-  const opened = {
+  const withCredential = {
     ...connector,
     sync: (context) => connector.sync({ ...context, credentials }),
   } as Connector;
-  const engine = database.engine({ connectors: [opened] });
+  const engine = database.engine({ connectors: [withCredential] });
   const slug = connector.provider;
   await database.sql('INSERT INTO providers (slug) VALUES ($1) ON CONFLICT DO NOTHING', [slug]);
   const [row] = await database.sql<{ id: string }>(

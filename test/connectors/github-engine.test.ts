@@ -7,7 +7,7 @@ import { expectTruth, fill } from './github-truth.ts';
 const database = useDatabase();
 const start = useGithub();
 
-it('github: the engine on Postgres stores what GitHub has, once, over several syncs', async () => {
+it('github: several syncs on Postgres store every item of GitHub once', async () => {
   const server = await start();
   const repository = server.repository('octo/hello');
   fill(repository, 120);

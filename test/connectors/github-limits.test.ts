@@ -16,7 +16,7 @@ const connect = (server: FakeGithub, config: object = {}, options: MemoryOptions
     ...options,
   });
 
-/** Writes down what it is asked for, and lets everything pass. */
+/** Records every call and grants every request. */
 function recordingBudgets() {
   const taken: string[][] = [];
   const freed: boolean[] = [];
@@ -35,7 +35,7 @@ const secondsUntilRetry = (run: MemoryRun | undefined, fromMs: number) =>
   Math.round(((run?.retryAfter?.getTime() ?? 0) - fromMs) / 1000);
 
 describe('github limits', () => {
-  it('github: every request is paid from the hour and from the minute, without a token from the hour of strangers', async () => {
+  it('github: every request uses the hourly and minute budgets, or the anonymous one', async () => {
     const server = await start();
     fill(server.repository('octo/hello'), 1);
     const { budgets, taken, learned } = recordingBudgets();
@@ -45,23 +45,23 @@ describe('github limits', () => {
       { name: 'core', news: { limit: 5000, remaining: 4999, resetsInSeconds: 3600 } },
     ]);
 
-    const strangers = recordingBudgets();
+    const anonymousBudgets = recordingBudgets();
     const anonymous = connect(
       server,
       { resources: ['issues'] },
-      { budgets: strangers.budgets, credential: undefined },
+      { budgets: anonymousBudgets.budgets, credential: undefined },
     );
     for (let i = 0; i < 4; i++) {
       await anonymous.sync();
       server.tick(600);
     }
-    expect(strangers.taken[0]).toEqual(['core 60 per app']);
+    expect(anonymousBudgets.taken[0]).toEqual(['core 60 per app']);
     expect(server.requests.at(-1)).toMatchObject({ status: 304, token: undefined });
-    // To strangers "nothing has changed" is an answer like any other.
-    expect(strangers.freed).toEqual([false, false, false, false]);
+    // Without a token, a 304 response counts against the limit.
+    expect(anonymousBudgets.freed).toEqual([false, false, false, false]);
   });
 
-  it('github: nothing new costs nothing of the hour, and stores nothing', async () => {
+  it('github: a sync without changes uses no hourly quota and stores nothing', async () => {
     const server = await start();
     const repository = server.repository('octo/hello');
     fill(repository, 3);
@@ -74,22 +74,24 @@ describe('github limits', () => {
     }
     const { cursor } = connection;
     const used = server.used(key);
-    const asked = server.requests.length;
+    const requestsBefore = server.requests.length;
     freed.length = 0;
     const [run] = await connection.sync();
     expect(run).toMatchObject({ outcome: 'succeeded', stored: 0, absorbed: 0 });
-    expect(server.requests.slice(asked).map(({ status }) => status)).toEqual([304, 304, 304, 304, 304, 304]);
+    expect(server.requests.slice(requestsBefore).map(({ status }) => status)).toEqual([
+      304, 304, 304, 304, 304, 304,
+    ]);
     expect(server.used(key)).toBe(used);
     expect(freed).toEqual([true, true, true, true, true, true]);
     expect(connection.cursor).toEqual(cursor);
-    // Tags of requests that will not be repeated would only make the cursor grow.
+    // ETags of requests that are not repeated are dropped from the cursor.
     const { streams } = cursor as { streams: Record<string, { validators: { tags: object } }> };
     expect(Object.values(streams).map(({ validators }) => Object.keys(validators.tags).length)).toEqual([
       1, 1, 1, 1, 1, 1,
     ]);
   });
 
-  it('github: with the hour used up the job waits for the reset, and what was read before is kept', async () => {
+  it('github: with the hourly quota used up, the job keeps its signals and waits for the reset', async () => {
     const server = await start();
     const repository = server.repository('octo/hello');
     fill(repository, 9);
@@ -110,21 +112,21 @@ describe('github limits', () => {
   });
 
   it.each<[string, Trouble, number]>([
-    ['says how long', { status: 403, headers: { 'retry-after': '90' } }, 90],
-    ['says how long with 429', { status: 429, headers: { 'retry-after': '45' } }, 45],
+    ['with retry-after', { status: 403, headers: { 'retry-after': '90' } }, 90],
+    ['with status 429 and retry-after', { status: 429, headers: { 'retry-after': '45' } }, 45],
     [
-      'says nothing but what it is',
+      'with only a message',
       { status: 403, body: { message: 'You have exceeded a secondary rate limit.' } },
       60,
     ],
-    ['says nothing at all', { status: 429 }, 60],
+    ['without any detail', { status: 429 }, 60],
     [
-      'speaks of abuse',
+      'with an abuse message',
       { status: 403, body: { message: 'You have triggered an abuse detection mechanism.' } },
       60,
     ],
   ])(
-    'github: a secondary limit that %s stops everybody with this credential',
+    'github: a secondary limit %s exhausts the minute budget of the credential',
     async (_, trouble, seconds) => {
       const server = await start();
       const repository = server.repository('octo/hello');
@@ -134,18 +136,18 @@ describe('github limits', () => {
       const connection = connect(server, {}, { budgets });
       const first = await connection.run();
       expect(first).toMatchObject({ outcome: 'requeued', error: { kind: 'rate_limited' } });
-      expect(first.error?.message).toContain(`asks to wait ${seconds} s`);
+      expect(first.error?.message).toContain(`Retry after ${seconds} s`);
       expect(learned.at(-1)).toEqual({ name: 'points', news: { remaining: 0, resetsInSeconds: seconds } });
-      // What it does not say grows with every time.
-      const isSaid = trouble.headers !== undefined;
+      // Without retry-after, the wait doubles per attempt.
+      const hasRetryAfter = trouble.headers !== undefined;
       const second = await connection.run();
-      expect(second.error?.message).toContain(`asks to wait ${isSaid ? seconds : 120} s`);
+      expect(second.error?.message).toContain(`Retry after ${hasRetryAfter ? seconds : 120} s`);
       await connection.sync();
       expectTruth(connection.signals, repository);
     },
   );
 
-  it('github: a token that was revoked needs its user', async () => {
+  it('github: a revoked token sets needs_auth', async () => {
     const server = await start();
     fill(server.repository('octo/hello'), 1);
     const connection = connect(server);
@@ -157,11 +159,11 @@ describe('github limits', () => {
     expect(connection.status).toBe('needs_auth');
   });
 
-  it('github: a server error is tried again, and what was read before it is kept', async () => {
+  it('github: a server error is retried and keeps the signals read so far', async () => {
     const server = await start();
     const repository = server.repository('octo/hello');
     fill(repository, 3);
-    // One request in three answers: no single retry gets through all of them.
+    // Fails more requests than one run retries.
     server.trouble = (path, n) => (path.includes('/pulls?') && n < 8 ? { status: 502 } : undefined);
     const connection = connect(server);
     const runs = await connection.sync();
@@ -172,11 +174,11 @@ describe('github limits', () => {
   });
 
   it.each<[string, Trouble]>([
-    ['is gone, or hidden from the token', { status: 404, body: { message: 'Not Found' } }],
-    ['may not be read', { status: 403, body: { message: 'Resource not accessible by integration' } }],
+    ['is missing or hidden from the token', { status: 404, body: { message: 'Not Found' } }],
+    ['denies access', { status: 403, body: { message: 'Resource not accessible by integration' } }],
     ['has no issues', { status: 410, body: { message: 'Issues are disabled for this repo' } }],
     ['was taken down', { status: 451, body: { message: 'Repository access blocked' } }],
-  ])('github: a repository that %s does not keep the others from being read', async (_, trouble) => {
+  ])('github: a repository that %s does not block the others', async (_, trouble) => {
     const server = await start();
     const repository = server.repository('octo/hello');
     fill(repository, 2);

@@ -7,8 +7,8 @@ import {
   type Resource,
 } from '../support/providers/github-repository.ts';
 
-/** By the first word of their kinds. */
-const words: Record<Resource, string> = {
+/** Prefix of the signal kinds of each resource. */
+const kindPrefixes: Record<Resource, string> = {
   issues: 'issue',
   pull_requests: 'pull_request',
   issue_comments: 'issue_comment',
@@ -19,7 +19,7 @@ const words: Record<Resource, string> = {
 type Payload = Record<string, unknown> & { id: number };
 type StoredSignal = Pick<MemorySignal, 'kind' | 'payload'>;
 
-/** What tells one version of an item from another, there and here. */
+/** Identifies a version of an item, at the provider and in a payload. */
 const versionOf = (item: Item | Payload) =>
   JSON.stringify([
     item.id,
@@ -32,14 +32,11 @@ const versionOf = (item: Item | Payload) =>
     item['published_at'],
   ]);
 
-/**
- * What is stored, compared with what the provider itself has: every item in its last version, nothing twice, and nothing
- * that never was.
- */
+/** Expects every item's last version to be stored, no duplicates and no version that never existed. */
 export function expectTruth(
   signals: readonly StoredSignal[],
   repository: FakeRepository,
-  resources: readonly (Resource | 'commits')[] = [...(Object.keys(words) as Resource[]), 'commits'],
+  resources: readonly (Resource | 'commits')[] = [...(Object.keys(kindPrefixes) as Resource[]), 'commits'],
 ): void {
   for (const resource of resources) {
     if (resource === 'commits') {
@@ -47,15 +44,17 @@ export function expectTruth(
       continue;
     }
     const stored = signals
-      .filter(({ kind }) => kind.split('.')[0] === words[resource])
+      .filter(({ kind }) => kind.split('.')[0] === kindPrefixes[resource])
       .map(({ payload }) => payload as Payload)
       .filter((payload) => payload['repository'] === repository.name)
       .map(versionOf);
-    const known = new Set(stored);
-    const lost = [...repository.items[resource].values()].map(versionOf).filter((item) => !known.has(item));
+    const storedVersions = new Set(stored);
+    const lost = [...repository.items[resource].values()]
+      .map(versionOf)
+      .filter((item) => !storedVersions.has(item));
     const existed = new Set(repository.versions[resource].map(versionOf));
-    const invented = [...known].filter((version) => !existed.has(version));
-    expect({ resource, lost, invented, doubled: stored.length - known.size }).toEqual({
+    const invented = [...storedVersions].filter((version) => !existed.has(version));
+    expect({ resource, lost, invented, doubled: stored.length - storedVersions.size }).toEqual({
       resource,
       lost: [],
       invented: [],
@@ -75,13 +74,13 @@ function expectCommits(signals: readonly StoredSignal[], repository: FakeReposit
   expect({ lost, doubled: stored.length - new Set(stored).size }).toEqual({ lost: [], doubled: 0 });
 }
 
-/** Some of everything, or of these. */
+/** Adds `each` items of every resource. */
 export function fill(
   repository: FakeRepository,
   each: number,
-  resources: readonly (Resource | 'commits')[] = [...(Object.keys(words) as Resource[]), 'commits'],
+  resources: readonly (Resource | 'commits')[] = [...(Object.keys(kindPrefixes) as Resource[]), 'commits'],
 ): void {
-  const adding = {
+  const add = {
     issues: repository.openIssue,
     pull_requests: repository.openPull,
     issue_comments: repository.comment,
@@ -89,5 +88,5 @@ export function fill(
     releases: repository.release,
     commits: repository.commit,
   };
-  for (let i = 0; i < each; i++) for (const resource of resources) adding[resource]();
+  for (let i = 0; i < each; i++) for (const resource of resources) add[resource]();
 }

@@ -5,7 +5,7 @@ import { type FakeGithub, useGithub } from '../support/providers/github.ts';
 import type { FakeRepository } from '../support/providers/github-repository.ts';
 import { expectTruth, fill } from './github-truth.ts';
 
-/** One for each way of walking: comments are read as issues are. */
+/** One resource per paging strategy; comments are paged like issues. */
 const walked = ['issues', 'pull_requests', 'commits', 'releases'] as const;
 
 const start = useGithub();
@@ -20,7 +20,7 @@ const connect = (server: FakeGithub, config: object = {}, options: MemoryOptions
   });
 
 describe('github', () => {
-  it('github: a first sync stores every item once, and pull requests are no issues', async () => {
+  it('github: the first sync stores every item once and does not store pull requests as issues', async () => {
     const server = await start();
     const repository = server.repository('octo/hello');
     fill(repository, 7);
@@ -55,7 +55,7 @@ describe('github', () => {
     });
   });
 
-  it('github: afterwards only what has changed is stored, under the kind that its times tell', async () => {
+  it('github: later syncs store only changes; the kind follows from the item timestamps', async () => {
     const server = await start();
     const repository = server.repository('octo/hello');
     fill(repository, 3);
@@ -87,7 +87,7 @@ describe('github', () => {
     expect(connection.signals).toHaveLength(last);
   });
 
-  it('github: two changes within a second are two versions', async () => {
+  it('github: two changes within one second are two versions', async () => {
     const server = await start();
     const repository = server.repository('octo/hello');
     const { id } = repository.openIssue();
@@ -104,7 +104,7 @@ describe('github', () => {
     ]);
   });
 
-  it('github: items that change during the walk are not lost, on whichever page they are', async () => {
+  it('github: items that change during the walk are found, on every page', async () => {
     for (const edited of [0, 3, 6, 11]) {
       const server = await start();
       server.maxPerPage = 4;
@@ -113,30 +113,30 @@ describe('github', () => {
         for (const add of [repository.openIssue, repository.openPull, repository.comment]) add();
         server.tick(i % 3);
       }
-      const of = (resource: 'issues' | 'pull_requests' | 'issue_comments') => {
+      const editItem = (resource: 'issues' | 'pull_requests' | 'issue_comments') => {
         const item = [...repository.items[resource].values()][edited];
         if (item) repository.edit(resource, item.id, { body: `changed at ${server.nowMs}` });
       };
-      server.meanwhile = (_path, n) => {
+      server.beforeSend = (_path, n) => {
         server.tick(1);
         if (n % 2 === 1)
-          for (const resource of ['issues', 'pull_requests', 'issue_comments'] as const) of(resource);
+          for (const resource of ['issues', 'pull_requests', 'issue_comments'] as const) editItem(resource);
       };
       const connection = connect(server, { resources: ['issues', 'pull_requests', 'issue_comments'] });
       await connection.sync();
-      server.meanwhile = undefined;
+      server.beforeSend = undefined;
       await connection.sync();
       expectTruth(connection.signals, repository);
     }
   });
 
-  it('github: hundreds of items of one second are all read, while more than a page of them changes', async () => {
+  it('github: reads 450 items of one second while more than a page of them changes', async () => {
     const server = await start();
     const repository = server.repository('octo/hello');
     for (let i = 0; i < 450; i++) repository.openIssue();
     server.tick(600);
     const ids = [...repository.items.issues.keys()];
-    server.meanwhile = (_path, n) => {
+    server.beforeSend = (_path, n) => {
       server.tick(1);
       if (n === 2 || n === 4)
         for (const id of ids.splice(0, 130)) repository.edit('issues', id, { title: `${n}` });
@@ -144,12 +144,12 @@ describe('github', () => {
     };
     const connection = connect(server, { resources: ['issues'] });
     await connection.sync();
-    server.meanwhile = undefined;
+    server.beforeSend = undefined;
     server.tick(600);
     await connection.sync();
     expectTruth(connection.signals, repository);
 
-    // Once nothing can be added to those seconds any more, they are not read again and again.
+    // Past seconds are settled and not read again.
     const before = server.requests.length;
     server.tick(600);
     await connection.sync();
@@ -159,7 +159,7 @@ describe('github', () => {
     expect(server.requests.at(-1)?.status).toBe(304);
   });
 
-  it('github: what becomes visible late is still found', async () => {
+  it('github: finds items that become visible late', async () => {
     const server = await start();
     const repository = server.repository('octo/hello');
     server.tick(100);
@@ -168,7 +168,7 @@ describe('github', () => {
     server.tick(20);
     repository.openIssue();
     repository.openPull();
-    // They have their times already, and nobody can see them yet.
+    // They have timestamps but are not listed yet.
     repository.items.issues.delete(late.id);
     repository.items.pull_requests.delete(latePull.id);
     const connection = connect(server, { resources: ['issues', 'pull_requests'] });
@@ -180,7 +180,7 @@ describe('github', () => {
     expectTruth(connection.signals, repository);
   });
 
-  it('github: pull requests are read down to where the last walk began, and no further', async () => {
+  it('github: reads pull requests back to the previous watermark and no further', async () => {
     const server = await start();
     server.maxPerPage = 2;
     const repository = server.repository('octo/hello');
@@ -199,7 +199,7 @@ describe('github', () => {
     expectTruth(connection.signals, repository, ['pull_requests']);
   });
 
-  it('github: the first sync begins at `since`', async () => {
+  it('github: the first sync starts at `since`', async () => {
     const server = await start();
     const repository = server.repository('octo/hello');
     fill(repository, 2);
@@ -211,7 +211,7 @@ describe('github', () => {
     expect(connection.signals).toHaveLength(6 * 3);
   });
 
-  it('github: a repository that was renamed is followed', async () => {
+  it('github: follows a renamed repository', async () => {
     const server = await start();
     server.maxPerPage = 2;
     const repository = server.repository('octo/hello');
@@ -226,7 +226,7 @@ describe('github', () => {
     expect(connection.signals).toHaveLength(6 * 8);
   });
 
-  it('github: ten thousand issues arrive, each once', async () => {
+  it('github: stores 10,000 issues once each', async () => {
     const server = await start();
     const repository = server.repository('octo/hello');
     for (let i = 0; i < 10_000; i++) {
@@ -237,41 +237,38 @@ describe('github', () => {
     await connection.sync();
     expectTruth(connection.signals, repository);
     expect(connection.signals).toHaveLength(10_000);
-    // Ten pages overlap in one second's items each: a few requests more than the hundred that are needed.
+    // Pages overlap by the items of one second, so a few requests are added to the minimum of 100.
     expect(server.requests.length).toBeLessThan(115);
   });
 
-  it.each(walked)(
-    'github: %s: stopped anywhere and continued, nothing is lost and nothing doubled',
-    async (resource) => {
-      let server = await start();
-      const report = await crashTest(github({ baseUrl: 'http://github.test' }), {
-        credential,
-        config: { repositories: ['octo/hello', 'octo/other'], resources: [resource] },
-        fetch: (input, init) => fetch(String(input).replace('http://github.test', server.url), init),
-        reset: async () => {
-          server = await start();
-          server.maxPerPage = 2;
-          for (const name of ['octo/hello', 'octo/other'])
-            for (let i = 0; i < 3; i++) {
-              fill(server.repository(name), i, [resource]);
-              server.tick(1);
-            }
-          server.tick(300);
-        },
-      });
-      expect(report.signals).toBe(2 * 3);
-      expect(report.crashes).toBeGreaterThanOrEqual(9);
-    },
-  );
+  it.each(walked)('github: %s: a crash at any point causes neither loss nor duplicates', async (resource) => {
+    let server = await start();
+    const report = await crashTest(github({ baseUrl: 'http://github.test' }), {
+      credential,
+      config: { repositories: ['octo/hello', 'octo/other'], resources: [resource] },
+      fetch: (input, init) => fetch(String(input).replace('http://github.test', server.url), init),
+      reset: async () => {
+        server = await start();
+        server.maxPerPage = 2;
+        for (const name of ['octo/hello', 'octo/other'])
+          for (let i = 0; i < 3; i++) {
+            fill(server.repository(name), i, [resource]);
+            server.tick(1);
+          }
+        server.tick(300);
+      },
+    });
+    expect(report.signals).toBe(2 * 3);
+    expect(report.crashes).toBeGreaterThanOrEqual(9);
+  });
 
   it.each(walked)(
-    'github: %s: stopped anywhere while items change, nothing is lost and nothing doubled',
+    'github: %s: a crash at any point while items change causes neither loss nor duplicates',
     async (resource) => {
       let server = await start();
       let isCalm = false;
       await crashTest(github({ baseUrl: 'http://github.test' }), {
-        // They are given above, and each costs a pause.
+        // Covered by the previous test; each fault costs a pause.
         faults: 'none',
         credential,
         config: { repositories: ['octo/hello'], resources: [resource] },

@@ -26,8 +26,8 @@ interface Payload {
 }
 const payloadOf = ({ payload }: MemorySignal) => payload as Payload;
 
-/** What somebody who reads the signals in order believes to be in a calendar; throws where one came twice. */
-function believed(signals: readonly MemorySignal[], calendar = 'primary') {
+/** Replays the signals into the calendar's final state; fails on duplicates. */
+function replayed(signals: readonly MemorySignal[], calendar = 'primary') {
   const own = signals.map(payloadOf).filter((payload) => payload.calendar === calendar);
   expect(new Set(own.map(({ id, etag }) => `${id} ${etag}`)).size).toBe(own.length);
   const latest = new Map(own.map(({ calendar: _, ...event }) => [event.id, event]));
@@ -37,34 +37,34 @@ const truth = (google: Awaited<ReturnType<typeof startGoogleCalendar>>, calendar
   google.truth(calendar).sort((a, b) => (a.id < b.id ? -1 : 1));
 
 describe('google-calendar', () => {
-  it('google-calendar: the first sync reads every page, later ones only what has changed, cancelled events too', async () => {
+  it('google-calendar: the first sync reads every page, later syncs only changes', async () => {
     const { google, connection } = await connected({ pageSize: 3 }, 8);
     expect((await connection.sync()).every(({ outcome }) => outcome === 'succeeded')).toBe(true);
     expect(connection.signals.map(({ kind }) => kind)).toEqual(Array(8).fill('event.created'));
-    expect(believed(connection.signals)).toEqual(truth(google));
+    expect(replayed(connection.signals)).toEqual(truth(google));
 
     google.put('primary', 'ev00002', { summary: 'moved' });
     google.remove('primary', 'ev00005');
     google.put('primary', 'new');
-    google.asked.length = 0;
+    google.requests.length = 0;
     await connection.sync();
     expect(connection.signals.slice(8).map(({ kind }) => kind)).toEqual([
       'event.updated',
       'event.cancelled',
       'event.created',
     ]);
-    expect(believed(connection.signals)).toEqual(truth(google));
-    expect(google.asked).toHaveLength(1);
+    expect(replayed(connection.signals)).toEqual(truth(google));
+    expect(google.requests).toHaveLength(1);
     expect((await connection.sync()).map(({ stored }) => stored)).toEqual([0]);
   });
 
-  it('google-calendar: whatever is edited, added and deleted during the walk, nothing is lost or doubled', async () => {
+  it('google-calendar: changes during the walk cause neither loss nor duplicates', async () => {
     const { google, connector, options } = await connected({ pageSize: 4 }, 20);
     const connection = connectInMemory(connector, {
       ...options,
       fetch: async (...request) => {
         const response = await fetch(...request);
-        const n = google.asked.length;
+        const n = google.requests.length;
         if (n <= 6) {
           google.put('primary', 'ev00001', { summary: `behind ${n}` });
           google.put('primary', 'ev00019', { summary: `ahead ${n}` });
@@ -76,14 +76,14 @@ describe('google-calendar', () => {
     });
     await connection.sync();
     await connection.sync();
-    expect(google.asked.length).toBeGreaterThan(6);
-    // What was deleted before the walk came to it was never there, as far as anybody can tell.
+    expect(google.requests.length).toBeGreaterThan(6);
+    // Events deleted before the walk reached them cannot be observed.
     const seen = new Set(connection.signals.map((signal) => payloadOf(signal).id));
-    expect(believed(connection.signals)).toEqual(truth(google).filter(({ id }) => seen.has(id)));
+    expect(replayed(connection.signals)).toEqual(truth(google).filter(({ id }) => seen.has(id)));
     expect(truth(google).filter(({ status, id }) => status === 'confirmed' && !seen.has(id))).toEqual([]);
   });
 
-  it('google-calendar: a process that dies anywhere loses nothing and doubles nothing', async () => {
+  it('google-calendar: a crash at any point causes neither loss nor duplicates', async () => {
     const { google, connector, options } = await connected({ pageSize: 3, calendars: ['primary', 'team'] });
     const report = await crashTest(connector, {
       ...options,
@@ -97,25 +97,25 @@ describe('google-calendar', () => {
     expect(report.crashes).toBeGreaterThan(8);
   });
 
-  it('google-calendar: a sync token that has expired makes that calendar start over, and no other', async () => {
+  it('google-calendar: an expired sync token restarts only its calendar', async () => {
     const { google, connection } = await connected({ calendars: ['primary', 'team'] }, 3);
     for (const id of ['t1', 't2']) google.put('team', id);
     await connection.sync();
     google.expire('sync', 'team');
     google.put('team', 't2', { summary: 'changed meanwhile' });
     google.remove('team', 't1');
-    google.asked.length = 0;
+    google.requests.length = 0;
     const runs = await connection.sync();
     expect(runs.map(({ outcome, stored, absorbed }) => ({ outcome, stored, absorbed }))).toEqual([
       { outcome: 'succeeded', stored: 1, absorbed: 0 },
     ]);
-    expect(google.asked.map(({ path, query }) => [path, query.has('syncToken')])).toEqual([
+    expect(google.requests.map(({ path, query }) => [path, query.has('syncToken')])).toEqual([
       ['/calendars/primary/events', true],
       ['/calendars/team/events', true],
       ['/calendars/team/events', false],
     ]);
-    // A full list does not tell what was deleted before it: t1 stays as it was last seen.
-    expect(believed(connection.signals, 'team').map(({ id, status }) => [id, status])).toEqual([
+    // A full list omits events deleted before it, so t1 keeps its last known state.
+    expect(replayed(connection.signals, 'team').map(({ id, status }) => [id, status])).toEqual([
       ['t1', 'confirmed'],
       ['t2', 'confirmed'],
     ]);
@@ -124,24 +124,24 @@ describe('google-calendar', () => {
     expect(connection.signals.at(-1)?.kind).toBe('event.cancelled');
   });
 
-  it('google-calendar: a page token that has expired starts the walk again, and not the calendar', async () => {
+  it('google-calendar: an expired page token restarts the walk from the sync token', async () => {
     const { google, connector, options, connection } = await connected({ pageSize: 2 }, 5);
     await connection.sync();
     for (let i = 0; i < 5; i++) google.put('primary', `ev0000${i}`, { summary: 'again' });
-    google.asked.length = 0;
+    google.requests.length = 0;
     const later = connectInMemory(connector, {
       ...options,
       cursor: connection.cursor,
       fetch: async (...request) => {
         const response = await fetch(...request);
-        if (google.asked.length === 2) google.expire('page');
+        if (google.requests.length === 2) google.expire('page');
         return response;
       },
     });
     await later.sync();
-    expect(believed(later.signals)).toEqual(truth(google));
-    // Two pages, the one that is refused, and all three once more; every one from the sync token.
-    expect(google.asked.map(({ query }) => query.has('pageToken'))).toEqual([
+    expect(replayed(later.signals)).toEqual(truth(google));
+    // Two pages, the rejected one, then all three again, each with the sync token.
+    expect(google.requests.map(({ query }) => query.has('pageToken'))).toEqual([
       false,
       true,
       true,
@@ -149,27 +149,27 @@ describe('google-calendar', () => {
       true,
       true,
     ]);
-    expect(google.asked.every(({ query }) => query.has('syncToken'))).toBe(true);
+    expect(google.requests.every(({ query }) => query.has('syncToken'))).toBe(true);
   });
 
-  it('google-calendar: page tokens that always expire end the run, and the sync token is kept', async () => {
+  it('google-calendar: page tokens that always expire end the run and keep the sync token', async () => {
     const { google, connection, lines } = await connected({ pageSize: 2 }, 5);
     await connection.sync();
     for (let i = 0; i < 5; i++) google.put('primary', `ev0000${i}`, { summary: 'again' });
     google.alwaysExpirePages(true);
-    google.asked.length = 0;
+    google.requests.length = 0;
     const runs = await connection.sync({ maxRuns: 20 });
     expect(runs.every(({ outcome }) => outcome === 'succeeded')).toBe(true);
-    expect(google.asked.length).toBeLessThan(12);
+    expect(google.requests.length).toBeLessThan(12);
     expect(lines.some(({ msg }) => /page tokens expired 4 times/.test(msg))).toBe(true);
     google.alwaysExpirePages(false);
-    google.asked.length = 0;
+    google.requests.length = 0;
     await connection.sync();
-    expect(google.asked.every(({ query }) => query.has('syncToken'))).toBe(true);
-    expect(believed(connection.signals)).toEqual(truth(google));
+    expect(google.requests.every(({ query }) => query.has('syncToken'))).toBe(true);
+    expect(replayed(connection.signals)).toEqual(truth(google));
   });
 
-  it('google-calendar: a last page without a sync token leaves the one that there was', async () => {
+  it('google-calendar: a last page without a sync token keeps the previous one', async () => {
     const { google, connection, lines } = await connected({}, 2);
     await connection.sync();
     const before = connection.cursor;
@@ -178,23 +178,23 @@ describe('google-calendar', () => {
     await connection.sync();
     expect(connection.cursor).toEqual(before);
     expect(connection.signals).toHaveLength(3);
-    expect(lines.at(-1)?.msg).toMatch(/without a sync token/);
+    expect(lines.at(-1)?.msg).toMatch(/has no sync token/);
   });
 
-  it('google-calendar: other parameters than before start from the beginning instead of using the old token', async () => {
+  it('google-calendar: changed request parameters restart without the old token', async () => {
     const { google, connector, options, connection } = await connected({}, 1);
     google.put('primary', 'weekly', { occurrences: 3 });
     await connection.sync();
-    expect(believed(connection.signals).map(({ id }) => id)).toEqual(['ev00000', 'weekly']);
+    expect(replayed(connection.signals).map(({ id }) => id)).toEqual(['ev00000', 'weekly']);
     const singly = connectInMemory(connector, {
       ...options,
       config: { ...options.config, singleEvents: true },
       cursor: connection.cursor,
     });
-    google.asked.length = 0;
+    google.requests.length = 0;
     expect((await singly.sync()).map(({ outcome }) => outcome)).toEqual(['succeeded']);
-    expect(google.asked.map(({ query }) => query.has('syncToken'))).toEqual([false]);
-    expect(believed(singly.signals).map(({ id }) => id)).toEqual([
+    expect(google.requests.map(({ query }) => query.has('syncToken'))).toEqual([false]);
+    expect(replayed(singly.signals).map(({ id }) => id)).toEqual([
       'ev00000',
       'weekly_0',
       'weekly_1',
@@ -220,7 +220,7 @@ describe('google-calendar', () => {
     expect(connection.signals).toHaveLength(1);
   });
 
-  it('google-calendar: a calendar that may not be read, or is not there, does not keep the others from being read', async () => {
+  it('google-calendar: a forbidden or missing calendar does not block the others', async () => {
     const { google, connection, lines } = await connected({ calendars: ['private', 'primary', 'gone'] }, 2);
     google.put('private', 'secret');
     google.refuse(problem(403, 'forbidden', 'Forbidden'));
@@ -231,23 +231,23 @@ describe('google-calendar', () => {
     );
   });
 
-  it('google-calendar: a server that fails is asked again, and what was read before is kept', async () => {
+  it('google-calendar: server errors are retried and keep the signals read so far', async () => {
     const { google, connection } = await connected({ pageSize: 2 }, 6);
     google.refuse(problem(500, 'backendError', 'Backend Error'));
     await connection.sync();
-    expect(believed(connection.signals)).toEqual(truth(google));
+    expect(replayed(connection.signals)).toEqual(truth(google));
     const broken = problem(503, 'backendError', 'Backend Error');
     google.put('primary', 'late');
     google.refuse(broken, broken, broken);
     expect((await connection.run()).error?.kind).toBe('transient');
     await connection.sync();
-    expect(believed(connection.signals)).toEqual(truth(google));
+    expect(replayed(connection.signals)).toEqual(truth(google));
   });
 
   it.each([
     ['a revoked token', undefined],
-    ['a consent that is too small', problem(403, 'insufficientPermissions', 'Insufficient Permission')],
-  ])('google-calendar: %s needs its user', async (_name, reply) => {
+    ['insufficient consent', problem(403, 'insufficientPermissions', 'Insufficient Permission')],
+  ])('google-calendar: %s sets needs_auth', async (_name, reply) => {
     const { google, connection } = await connected({}, 1);
     if (reply) google.refuse(reply);
     else google.revoke();
@@ -260,30 +260,31 @@ describe('google-calendar', () => {
     expect(ended.error?.message).not.toContain('google-token');
   });
 
-  it('google-calendar: 10,000 events come in once each', async () => {
+  it('google-calendar: stores 10,000 events once each', async () => {
     const { google, connection } = await connected({ pageSize: 2500 }, 10_000);
     await connection.sync();
     expect(connection.signals).toHaveLength(10_000);
-    expect(believed(connection.signals)).toEqual(truth(google));
-    expect(google.asked).toHaveLength(4);
+    expect(replayed(connection.signals)).toEqual(truth(google));
+    expect(google.requests).toHaveLength(4);
   });
 
-  it('google-calendar: notifications are known by their channel token, and only changes cause a sync', async () => {
+  it('google-calendar: notifications need the channel token, and only changes trigger a sync', async () => {
     const { webhook } = googleCalendar();
     const delivery = (headers: Record<string, string>) => ({
       method: 'POST',
       headers,
       body: Buffer.alloc(0),
     });
-    const told = (token: string) => webhook?.verify(delivery({ 'x-goog-channel-token': token }), 'secret', 0);
-    expect([told('secret'), told('secreT'), told('')]).toEqual([true, false, false]);
+    const verifies = (token: string) =>
+      webhook?.verify(delivery({ 'x-goog-channel-token': token }), 'secret', 0);
+    expect([verifies('secret'), verifies('secreT'), verifies('')]).toEqual([true, false, false]);
     expect(webhook?.verify(delivery({}), '', 0)).toBe(false);
     const reaction = (state: string) =>
       webhook?.react?.(delivery({ 'x-goog-resource-state': state }), { id: '1', config: {} });
     expect([reaction('sync'), reaction('exists')]).toEqual([{ sync: false }, { sync: true }]);
   });
 
-  it('google-calendar: consent is asked for so that it lasts', () => {
+  it('google-calendar: OAuth requests offline access', () => {
     const { oauth2 } = googleCalendar({ oauth2: { clientId: 'id', clientSecret: 'secret' } });
     expect(oauth2).toMatchObject({
       clientId: 'id',
@@ -293,7 +294,7 @@ describe('google-calendar', () => {
     expect(googleCalendar().oauth2).toBeUndefined();
   });
 
-  it('google-calendar: the engine stores pages and cursor together', async () => {
+  it('google-calendar: the engine stores signals and cursor on Postgres', async () => {
     const { google, connector } = await connected({}, 5);
     const config = { calendars: ['primary'], pageSize: 2 };
     const connection = await connectToEngine(database, connector, config, credential);

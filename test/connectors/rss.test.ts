@@ -10,7 +10,7 @@ import { connectToEngine } from './engine.ts';
 
 const database = useDatabase();
 
-async function site(options: RssOptions = {}) {
+async function startSite(options: RssOptions = {}) {
   const feeds = await startFeeds();
   const connector = rss({ network: 'any', ...options });
   const { log, lines } = recordingLogger();
@@ -26,9 +26,9 @@ const oldestFirst = (all: readonly Post[]) => [...all].reverse().map(({ title })
 
 describe('rss', () => {
   it.each<Format>(['rss', 'rdf', 'atom', 'json'])(
-    'rss: %s comes in once, the oldest first, and then only what is new',
+    'rss: %s items are stored once, oldest first; later syncs store only new items',
     async (format) => {
-      const { feeds, connect } = await site();
+      const { feeds, connect } = await startSite();
       feeds.publish('/feed', posts(5), format);
       const connection = connect('/feed');
       await connection.sync();
@@ -45,14 +45,17 @@ describe('rss', () => {
     },
   );
 
-  it('rss: a feed that has not changed is not sent again', async () => {
-    const { feeds, connect } = await site();
+  it('rss: an unchanged feed is requested conditionally', async () => {
+    const { feeds, connect } = await startSite();
     feeds.publish('/feed', posts(2));
     const connection = connect('/feed');
     await connection.sync();
     const before = connection.cursor;
     const [ended] = await connection.sync();
-    expect(feeds.asked.map(({ headers }) => headers['if-none-match'] !== undefined)).toEqual([false, true]);
+    expect(feeds.requests.map(({ headers }) => headers['if-none-match'] !== undefined)).toEqual([
+      false,
+      true,
+    ]);
     expect([ended?.outcome, ended?.stored, ended?.absorbed]).toEqual(['succeeded', 0, 0]);
     expect(connection.cursor).toEqual(before);
     feeds.serve('/dated', ({ headers }) =>
@@ -65,8 +68,8 @@ describe('rss', () => {
     expect((await dated.sync()).map(({ outcome }) => outcome)).toEqual(['succeeded']);
   });
 
-  it('rss: an item that was edited is a new version, told apart from a new item', async () => {
-    const { feeds, connect } = await site();
+  it('rss: an edited item emits item.updated, a new one item.published', async () => {
+    const { feeds, connect } = await startSite();
     const own = posts(3);
     feeds.publish('/feed', own);
     const connection = connect('/feed');
@@ -76,15 +79,15 @@ describe('rss', () => {
     await connection.sync();
     expect(kinds(connection.signals.slice(3))).toEqual(['item.updated', 'item.published']);
     expect(titles(connection.signals.slice(3))).toEqual(['corrected', post(3).title]);
-    // What leaves the feed and comes back is known still.
+    // Items that leave the feed and return are still known.
     feeds.publish('/feed', [post(4)]);
     await connection.sync();
     feeds.publish('/feed', [post(4), ...own]);
     expect((await connection.sync()).map(({ stored, absorbed }) => [stored, absorbed])).toEqual([[0, 0]]);
   });
 
-  it('rss: a full sync stores nothing twice', async () => {
-    const { feeds, connect } = await site();
+  it('rss: a full sync stores no duplicates', async () => {
+    const { feeds, connect } = await startSite();
     feeds.publish('/feed', posts(4));
     const connection = connect('/feed');
     await connection.sync();
@@ -92,16 +95,16 @@ describe('rss', () => {
     expect([ended?.stored, ended?.absorbed]).toEqual([0, 4]);
   });
 
-  it('rss: a process that dies anywhere loses nothing and doubles nothing', async () => {
-    const { feeds, connector } = await site();
+  it('rss: a crash at any point causes neither loss nor duplicates', async () => {
+    const { feeds, connector } = await startSite();
     const urls = [feeds.publish('/one', posts(3)), feeds.publish('/two', posts(4), 'atom')];
     const report = await crashTest(connector, { config: { urls } });
     expect(report).toMatchObject({ signals: 7, requests: 2 });
     expect(report.crashes).toBe(5);
   });
 
-  it('rss: a feed that cannot be read does not keep the others from being read', async () => {
-    const { feeds, connect, lines } = await site();
+  it('rss: a feed that fails does not block the others', async () => {
+    const { feeds, connect, lines } = await startSite();
     feeds.publish('/good', posts(2));
     feeds.serve('/gone', { status: 410 });
     feeds.serve('/closed', { status: 403 });
@@ -109,13 +112,13 @@ describe('rss', () => {
     expect((await connection.sync()).map(({ outcome }) => outcome)).toEqual(['succeeded']);
     expect(connection.signals).toHaveLength(2);
     expect(lines.map(({ msg }) => msg).join('\n')).toMatch(
-      /410: the feed is gone.*404.*does not let this program/s,
+      /410: the feed is permanently gone.*404.*denies access/s,
     );
     expect((await connect('/gone').run()).error?.kind).toBe('permanent');
   });
 
-  it('rss: limits park the job, failures are tried again, and a locked feed needs its user', async () => {
-    const { feeds, connector, connect } = await site();
+  it('rss: 429 parks the job, 502 is retried, and 401 sets needs_auth', async () => {
+    const { feeds, connector, connect } = await startSite();
     const url = feeds.publish('/feed', posts(2));
     feeds.refuse({ status: 429, headers: { 'retry-after': '90' } });
     const before = Date.now();
@@ -132,18 +135,18 @@ describe('rss', () => {
         ? { body: '<rss><channel><item><guid>1</guid></item></channel></rss>' }
         : { status: 401 },
     );
-    const stranger = connect('/locked');
-    await stranger.run();
-    expect(stranger.status).toBe('needs_auth');
+    const anonymous = connect('/locked');
+    await anonymous.run();
+    expect(anonymous.status).toBe('needs_auth');
     const credential = { type: 'basic', username: 'me', password: 'secret-word' } as const;
     const config = { url: url.replace('/feed', '/locked') };
-    const known = connectInMemory(connector, { config, credential });
-    await known.sync();
-    expect(known.signals).toHaveLength(1);
+    const authorized = connectInMemory(connector, { config, credential });
+    await authorized.sync();
+    expect(authorized.signals).toHaveLength(1);
   });
 
-  it('rss: a feed that always asks to be left alone does not keep the others from being read', async () => {
-    const { feeds, connect } = await site();
+  it('rss: a feed that is always rate limited does not block the others', async () => {
+    const { feeds, connect } = await startSite();
     feeds.publish('/good', posts(2));
     feeds.serve('/limited', { status: 429, headers: { 'retry-after': '90' } });
     const connection = connect('/limited', '/good');
@@ -155,40 +158,40 @@ describe('rss', () => {
     for (let i = 0; i < 5; i++) expect((await alone.run()).error?.kind).toBe('rate_limited');
   });
 
-  it('rss: a credential goes to no feed where the feeds are of several sites', async () => {
-    const [one, two] = [await startFeeds(), await startFeeds()];
-    const urls = [one.publish('/feed', posts(1)), two.publish('/feed', posts(1))];
+  it('rss: no credential is sent if the feeds have several origins', async () => {
+    const [first, second] = [await startFeeds(), await startFeeds()];
+    const urls = [first.publish('/feed', posts(1)), second.publish('/feed', posts(1))];
     const credential = { type: 'api_key', key: 'sekret-key-123' } as const;
     await connectInMemory(rss({ network: 'any' }), { config: { urls }, credential }).sync();
-    expect([...one.asked, ...two.asked].map(({ headers }) => headers.authorization)).toEqual([
+    expect([...first.requests, ...second.requests].map(({ headers }) => headers.authorization)).toEqual([
       undefined,
       undefined,
     ]);
   });
 
-  it('rss: addresses of private networks are refused unless the connector is made for them', async () => {
-    const { feeds } = await site();
+  it('rss: rejects private addresses unless the connector allows them', async () => {
+    const { feeds } = await startSite();
     const url = feeds.publish('/feed', posts(1));
     const ended = await connectInMemory(rss(), { config: { url } }).run();
     expect(ended.error).toMatchObject({
       kind: 'permanent',
       message: expect.stringMatching(/public internet/),
     });
-    expect(feeds.asked).toEqual([]);
+    expect(feeds.requests).toEqual([]);
   });
 
   it.each([
     ['neither url nor urls', {}, /either url, or urls/],
     ['another protocol', { url: 'file:///etc/passwd' }, /http:\/\//],
-    ['a user name in the address', { url: 'https://me:secret@example.com/feed' }, /credential instead/],
-  ])('rss: %s is refused with the remedy', async (_name, config, message) => {
+    ['a user name in the URL', { url: 'https://me:secret@example.com/feed' }, /credential instead/],
+  ])('rss: config with %s is rejected with a hint', async (_name, config, message) => {
     const ended = await connectInMemory(rss(), { config }).run();
     expect(ended.error).toMatchObject({ kind: 'permanent', message: expect.stringMatching(message) });
     expect(ended.error?.message).not.toContain('secret@');
   });
 
-  it('rss: redirects are followed, and relative addresses are those of where the feed is in the end', async () => {
-    const { feeds, connect } = await site();
+  it('rss: follows redirects and resolves relative URLs against the final URL', async () => {
+    const { feeds, connect } = await startSite();
     feeds.serve('/old', { status: 301, headers: { location: '/blog/feed' } });
     feeds.serve('/blog/feed', {
       body: '<rss><channel><item><guid>1</guid><link>first</link></item></channel></rss>',
@@ -201,46 +204,48 @@ describe('rss', () => {
     });
   });
 
-  it('rss: a web page is refused with the address of the feed that it names', async () => {
-    const { feeds, connect } = await site();
+  it('rss: a web page is rejected with the URL of the feed it links to', async () => {
+    const { feeds, connect } = await startSite();
     const link = '<link rel="alternate" type="application/rss+xml" href="/feed.xml"><br>';
     feeds.serve('/page', {
       body: `<!-- hello --><!DOCTYPE html><html><head>${link}<p><p>${'<div>'.repeat(200)}`,
     });
     const { error } = await connect('/page').run();
     expect(error?.kind).toBe('permanent');
-    expect(error?.message).toContain(`is a web page, not a feed. It names ${feeds.url}/feed.xml: use that`);
+    expect(error?.message).toContain(
+      `is a web page, not a feed. It links to ${feeds.url}/feed.xml: use that`,
+    );
   });
 
   it.each([
-    ['no feed at all', 'hello', 'permanent'],
+    ['plain text', 'hello', 'permanent'],
     ['other XML', '<svg/>', 'permanent'],
     ['other JSON', '{"a":1}', 'permanent'],
-    ['nothing', '', 'permanent'],
-    ['a feed that breaks off', '<rss><channel><item><guid>1</guid><title>Ha', 'transient'],
-    ['JSON that breaks off', '{"version":"https://jsonfeed.org/version/1","items":[', 'transient'],
-    ['tags without end', '<a>'.repeat(200_000), 'permanent'],
-  ])('rss: %s is an error, and nothing is stored', async (_name, body, kind) => {
-    const { feeds, connect } = await site();
+    ['an empty body', '', 'permanent'],
+    ['a truncated feed', '<rss><channel><item><guid>1</guid><title>Ha', 'transient'],
+    ['truncated JSON', '{"version":"https://jsonfeed.org/version/1","items":[', 'transient'],
+    ['200,000 unclosed tags', '<a>'.repeat(200_000), 'permanent'],
+  ])('rss: %s is an error and stores nothing', async (_name, body, kind) => {
+    const { feeds, connect } = await startSite();
     feeds.serve('/feed', { body });
     const connection = connect('/feed');
     expect((await connection.run()).error?.kind).toBe(kind);
     expect([connection.signals, connection.cursor]).toEqual([[], undefined]);
   });
 
-  it('rss: a feed that never ends is given up at the limit', async () => {
-    const { feeds, connect } = await site({ maxBytes: 100_000 });
+  it('rss: an endless feed is aborted at maxBytes', async () => {
+    const { feeds, connect } = await startSite({ maxBytes: 100_000 });
     let isOpen = true;
     feeds.serve('/feed', {
       write: (response) => {
         response.on('close', () => {
           isOpen = false;
         });
-        const more = () => {
+        const writeMore = () => {
           while (isOpen && response.write('<item/>'.repeat(1000)));
-          if (isOpen) response.once('drain', more);
+          if (isOpen) response.once('drain', writeMore);
         };
-        more();
+        writeMore();
       },
     });
     const { error } = await connect('/feed').run();
@@ -250,8 +255,8 @@ describe('rss', () => {
     });
   });
 
-  it('rss: 10,000 items come in once each, and edits of them too', async () => {
-    const { feeds, connect } = await site();
+  it('rss: stores 10,000 items and their edits once each', async () => {
+    const { feeds, connect } = await startSite();
     const own = posts(10_000);
     feeds.publish('/feed', own);
     const connection = connect('/feed');
@@ -265,8 +270,8 @@ describe('rss', () => {
     expect(JSON.stringify(connection.cursor).length).toBeLessThan(150_000);
   });
 
-  it('rss: what the window of a feed has passed over is gone, and what is in it is not', async () => {
-    const { feeds, connect } = await site();
+  it('rss: items that left the feed between two syncs are lost, the current ones are stored', async () => {
+    const { feeds, connect } = await startSite();
     feeds.publish('/feed', posts(10), 'rss', 10);
     const connection = connect('/feed');
     await connection.sync();
@@ -275,8 +280,8 @@ describe('rss', () => {
     expect(connection.signals).toHaveLength(20);
   });
 
-  it('rss: the engine stores items and cursor together', async () => {
-    const { feeds, connector } = await site();
+  it('rss: the engine stores items and cursor on Postgres', async () => {
+    const { feeds, connector } = await startSite();
     const url = feeds.publish('/feed', posts(3));
     const connection = await connectToEngine(database, connector, { url });
     await connection.sync();
@@ -284,7 +289,7 @@ describe('rss', () => {
     await connection.sync();
     await connection.sync();
     expect(await connection.counts()).toEqual({ 'item.published': 4 });
-    expect(feeds.asked.map(({ headers }) => headers['if-none-match'] !== undefined)).toEqual([
+    expect(feeds.requests.map(({ headers }) => headers['if-none-match'] !== undefined)).toEqual([
       false,
       true,
       true,
@@ -292,12 +297,12 @@ describe('rss', () => {
   });
 });
 
-describe('feeds as they are', () => {
+describe('feed parsing', () => {
   const base = 'https://example.com/blog/feed.xml';
   const rssItems = (items: string, attributes = '') =>
     readFeed(`<rss ${attributes}><channel>${items}</channel></rss>`, base).items;
 
-  it('rss: namespaces count by what they stand for, not by their prefixes', () => {
+  it('rss: resolves namespaces by URI, not by prefix', () => {
     const [item] = rssItems(
       `<item><guid>1</guid><c:encoded><![CDATA[<p>all &amp; of it</p>]]></c:encoded><description>short</description>
        <who:creator>Ada</who:creator><who:date>2026-01-02T03:04:05+02:00</who:date><who:subject>x</who:subject><category>y</category>
@@ -321,7 +326,7 @@ describe('feeds as they are', () => {
     });
   });
 
-  it('rss: entities that nobody declared, stray ampersands and HTML that was not escaped are read', () => {
+  it('rss: accepts undeclared entities, stray ampersands and unescaped HTML', () => {
     const [item] = rssItems(
       '<item><TITLE>caf&eacute;&nbsp;&amp;amp; Q&A &#8212; &lt;b></title><link>https://example.com/?a=1&b=2&copy=3</link><description>one<br/>two <b>x & y</b></description></item>',
     );
@@ -332,13 +337,13 @@ describe('feeds as they are', () => {
     });
   });
 
-  it('rss: entities that a document declares are not expanded, and no file is read', () => {
+  it('rss: does not expand declared entities or read files', () => {
     const laughs = `<?xml version="1.0"?><!DOCTYPE rss [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;"><!ENTITY f SYSTEM "file:///etc/passwd">]>
       <rss><channel><item><guid>1</guid><title>&b; &f;</title></item></channel></rss>`;
     expect(readFeed(laughs, base).items[0]?.title).toBe('&b; &f;');
   });
 
-  it('rss: a document that declares fifty thousand namespaces is read like any other', () => {
+  it('rss: parses a document with 50,000 namespace declarations', () => {
     const declared = Array.from({ length: 50_000 }, (_, i) => `xmlns:n${i}="u${i}"`).join(' ');
     const items = Array.from({ length: 10_000 }, (_, i) => `<item xmlns:o="u"><guid>${i}</guid></item>`).join(
       '',
@@ -346,7 +351,7 @@ describe('feeds as they are', () => {
     expect(rssItems(items, declared)).toHaveLength(10_000);
   });
 
-  it('rss: of a feed that is nothing but items no more are looked at than are read', () => {
+  it('rss: parses at most 20,001 items of a feed and limits its elements', () => {
     const links = Array.from({ length: 21_000 }, (_, i) => `https://x.example/${i}`);
     const xml = (items: string) => `<rss><channel>${items}</channel></rss>`;
     const feeds = [
@@ -361,7 +366,7 @@ describe('feeds as they are', () => {
     expect(() => readFeed(xml('<a/>'.repeat(1_000_000)), base)).toThrow(/too many elements/);
   });
 
-  it('rss: an item without a guid is known by its link, else by what it says', () => {
+  it('rss: an item without a guid is identified by its link, otherwise by its content', () => {
     const items = rssItems(
       '<item><link>one</link></item><item><title>a</title></item><item><title>b</title></item>',
     );
@@ -369,21 +374,21 @@ describe('feeds as they are', () => {
     expect(new Set(items.map(({ id }) => id)).size).toBe(3);
   });
 
-  it('rss: items that share a guid are told apart, and one that is there twice counts once', () => {
+  it('rss: items with the same guid are distinguished by content, and exact duplicates count once', () => {
     const items = rssItems(
       '<item><guid>x</guid><link>/1</link></item><item><guid>x</guid><link>/2</link></item><item><guid>x</guid><link>/2</link></item>',
     );
     expect(items.map(({ url }) => url)).toEqual(['https://example.com/1', 'https://example.com/2']);
   });
 
-  it('rss: addresses that are no addresses of the web are left out', () => {
+  it('rss: omits URLs that are not http or https', () => {
     const [item] = rssItems(
       '<item><guid>1</guid><link>javascript:alert(1)</link><enclosure url="data:x,y"/></item>',
     );
     expect(item).toMatchObject({ url: null, enclosures: [] });
   });
 
-  it('rss: Atom with XHTML, bases, enclosures and the authors of the feed', () => {
+  it('rss: parses Atom with XHTML, xml:base, enclosures and feed authors', () => {
     const { title, items } = readFeed(
       `<feed xmlns="http://www.w3.org/2005/Atom" xml:base="https://other.example/"><title type="html">A &lt;i&gt;b&lt;/i&gt;</title><author><name>Ada</name></author>
        <entry xml:base="x/"><id>urn:1</id><link rel="self" href="no"/><link href="yes"/><link rel="enclosure" href="a.mp3" length="5"/>
@@ -404,8 +409,8 @@ describe('feeds as they are', () => {
     });
   });
 
-  it('rss: the charset is taken from the header, else from the declaration, else from the mark', async () => {
-    const { feeds, connect } = await site();
+  it('rss: detects the charset from header, XML declaration or byte order mark', async () => {
+    const { feeds, connect } = await startSite();
     const body = (encoding: string) =>
       `<?xml version="1.0"${encoding}?><rss><channel><item><guid>1</guid><title>caf\u00e9</title></item></channel></rss>`;
     const latin = (encoding: string) => Buffer.from(body(encoding), 'latin1');
@@ -421,8 +426,8 @@ describe('feeds as they are', () => {
     expect(titles(connection.signals)).toEqual(['café', 'café', 'café', 'café']);
   });
 
-  it('rss: an item without a date, or with a broken one, happened when it was first seen', async () => {
-    const { feeds, connect } = await site();
+  it('rss: an item without a valid date occurred when it was first seen', async () => {
+    const { feeds, connect } = await startSite();
     const before = Date.now();
     feeds.serve('/feed', {
       body: '<rss><channel><item><guid>1</guid><pubDate>yesterday 3</pubDate></item></channel></rss>',
@@ -449,7 +454,7 @@ describe('feeds as they are', () => {
     ['0001-01-01T00:00:00Z', undefined],
     ['12', undefined],
     ['', undefined],
-  ])('rss: the date "%s" is read the same on every machine', (text, expected) => {
+  ])('rss: the date "%s" is parsed independently of the local time zone', (text, expected) => {
     expect(parseDate(text)?.toISOString()).toBe(expected);
   });
 });

@@ -4,7 +4,7 @@ import { dateOf, earlier, latestOf } from '../../src/connectors/slack/timestamps
 import { connectInMemory, crashTest, type MemorySignal } from '../../src/testing/index.ts';
 import { useDatabase } from '../support/database.ts';
 import { recordingLogger } from '../support/log.ts';
-import { delivered, mistake, type StoredMessage, startSlack } from '../support/providers/slack.ts';
+import { delivered, type StoredMessage, slackError, startSlack } from '../support/providers/slack.ts';
 import { connectToEngine } from './engine.ts';
 
 const database = useDatabase();
@@ -12,14 +12,14 @@ const credential = { type: 'oauth2', accessToken: 'xoxb-token' } as const;
 
 type Provider = Awaited<ReturnType<typeof startSlack>>;
 
-interface Setting {
+interface Setup {
   config?: Record<string, unknown>;
   filled?: number;
   options?: SlackOptions;
   maxObjects?: number;
 }
 
-async function connected({ config = {}, filled = 0, options = {}, maxObjects = 999 }: Setting = {}) {
+async function connected({ config = {}, filled = 0, options = {}, maxObjects = 999 }: Setup = {}) {
   const provider = await startSlack({ maxObjects });
   provider.open('C1');
   const posted = Array.from({ length: filled }, (_, i) => provider.post('C1', `message ${i}`));
@@ -40,8 +40,8 @@ interface Payload extends StoredMessage {
   channel: string;
 }
 
-/** What somebody who reads the signals in order believes to be in a channel; throws where one came twice. */
-function believed(signals: readonly MemorySignal[], channel = 'C1') {
+/** Replays the signals into the channel's final state; fails on duplicates. */
+function replayed(signals: readonly MemorySignal[], channel = 'C1') {
   const own = signals
     .map(({ kind, payload }) => ({ kind, ...(payload as Payload) }))
     .filter((p) => p.channel === channel);
@@ -64,19 +64,19 @@ const truth = (provider: Provider, channel = 'C1') =>
   );
 const sorted = (map: Map<string, string>) => [...map].sort(([a], [b]) => (a < b ? -1 : 1));
 const methodsOf = (provider: Provider) =>
-  provider.asked.map(({ path }) => path.slice('/conversations.'.length));
+  provider.requests.map(({ path }) => path.slice('/conversations.'.length));
 
 describe('slack', () => {
-  it('slack: the first sync reads every page, later ones only what is new', async () => {
+  it('slack: the first sync reads every page, later syncs only new messages', async () => {
     const { provider, connection } = await connected({ filled: 8, config: { lookbackSeconds: 0 } });
     await connection.sync();
-    expect(believed(connection.signals)).toEqual(truth(provider));
+    expect(replayed(connection.signals)).toEqual(truth(provider));
     expect(connection.signals.map(({ kind }) => kind)).toEqual(Array(8).fill('message.posted'));
     const message = provider.post('C1', 'one more');
-    provider.asked.length = 0;
+    provider.requests.length = 0;
     const [ended] = await connection.sync();
     expect([ended?.stored, ended?.absorbed]).toEqual([1, 1]);
-    expect(provider.asked).toHaveLength(1);
+    expect(provider.requests).toHaveLength(1);
     expect(connection.cursor).toEqual({ streams: { C1: { watermark: message.ts } } });
     expect(connection.signals.at(-1)?.occurredAt).toBe(
       new Date(Math.floor(Number(message.ts) * 1000)).toISOString(),
@@ -84,20 +84,20 @@ describe('slack', () => {
   });
 
   it.each(['newest first', 'oldest first'])(
-    'slack: messages that come and change during a walk are not lost, with pages that go %s',
+    'slack: messages posted and edited during a walk are found, with pages %s',
     async (order) => {
       const { provider, posted, connector, memory } = await connected({ filled: 10 });
       if (order === 'oldest first') provider.goForward();
       const first = connectInMemory(connector, memory);
       await first.sync();
       for (let i = 0; i < 10; i++) provider.post('C1', `later ${i}`);
-      provider.asked.length = 0;
+      provider.requests.length = 0;
       const connection = connectInMemory(connector, {
         ...memory,
         cursor: first.cursor,
         fetch: async (...request) => {
           const response = await fetch(...request);
-          const n = provider.asked.length;
+          const n = provider.requests.length;
           if (n <= 5) {
             provider.post('C1', `during ${n}`);
             provider.edit('C1', posted[n] as StoredMessage, `edited during ${n}`);
@@ -107,22 +107,22 @@ describe('slack', () => {
       });
       await connection.sync();
       await connection.sync();
-      expect(provider.asked.length).toBeGreaterThan(6);
+      expect(provider.requests.length).toBeGreaterThan(6);
       const newest = truth(provider).at(-1)?.[0];
       expect(connection.cursor).toEqual({ streams: { C1: { watermark: newest } } });
-      expect(believed([...first.signals, ...connection.signals.filter(isNewTo(first.signals))])).toEqual(
+      expect(replayed([...first.signals, ...connection.signals.filter(isNewTo(first.signals))])).toEqual(
         truth(provider),
       );
     },
   );
 
-  it('slack: the watermark does not move before the walk has come to its end', async () => {
+  it('slack: the watermark advances only at the end of the walk', async () => {
     const { provider, connection } = await connected({ filled: 8 });
     await connection.sync();
     const before = connection.cursor as { streams: { C1: { watermark: string } } };
     for (let i = 0; i < 8; i++) provider.post('C1', `later ${i}`);
     const broken = { status: 500, body: 'oops' };
-    provider.asked.length = 0;
+    provider.requests.length = 0;
     provider.refuse(
       { body: { ok: true, messages: [], response_metadata: { next_cursor: 'gone' } } },
       broken,
@@ -132,10 +132,10 @@ describe('slack', () => {
     await connection.run();
     expect(connection.cursor).toMatchObject({ streams: { C1: { watermark: before.streams.C1.watermark } } });
     await connection.sync();
-    expect(believed(connection.signals)).toEqual(truth(provider));
+    expect(replayed(connection.signals)).toEqual(truth(provider));
   });
 
-  it('slack: the watermark does not go back when the newest message is deleted', async () => {
+  it('slack: deleting the newest message does not move the watermark back', async () => {
     const { provider, connection } = await connected({ filled: 2 });
     const last = provider.post('C1', 'last');
     await connection.sync();
@@ -144,7 +144,7 @@ describe('slack', () => {
     expect(connection.cursor).toEqual({ streams: { C1: { watermark: last.ts } } });
   });
 
-  it('slack: edits are seen within the lookback, and a message that was replaced by a tombstone is deleted', async () => {
+  it('slack: finds edits within the lookback and treats a tombstone as a deletion', async () => {
     const { provider, posted, connection } = await connected({ filled: 3, config: { lookbackSeconds: 60 } });
     const [, second, third] = posted as [StoredMessage, StoredMessage, StoredMessage];
     provider.pass(3600);
@@ -169,35 +169,35 @@ describe('slack', () => {
     expect((await connection.sync()).map(({ stored }) => stored)).toEqual([0]);
   });
 
-  it('slack: threads are read when they have new replies, and left alone when they have none', async () => {
+  it('slack: reads only threads with new replies', async () => {
     const { provider, connection } = await connected({ filled: 2, config: { threads: true } });
-    const [one, two] = [provider.post('C1', 'one'), provider.post('C1', 'two')];
-    for (let i = 0; i < 7; i++) provider.reply('C1', one, `reply ${i}`);
-    provider.reply('C1', two, 'also in the channel', { subtype: 'thread_broadcast' });
+    const [first, second] = [provider.post('C1', 'one'), provider.post('C1', 'two')];
+    for (let i = 0; i < 7; i++) provider.reply('C1', first, `reply ${i}`);
+    provider.reply('C1', second, 'also in the channel', { subtype: 'thread_broadcast' });
     await connection.sync();
-    expect(believed(connection.signals)).toEqual(truth(provider));
+    expect(replayed(connection.signals)).toEqual(truth(provider));
     expect(connection.signals.filter(({ kind }) => kind === 'message.replied')).toHaveLength(8);
 
-    provider.asked.length = 0;
+    provider.requests.length = 0;
     await connection.sync();
     expect(methodsOf(provider)).toEqual(['history', 'history']);
     provider.pass(300);
-    provider.reply('C1', two, 'much later');
-    provider.asked.length = 0;
+    provider.reply('C1', second, 'much later');
+    provider.requests.length = 0;
     await connection.sync();
     expect(methodsOf(provider)).toEqual(['history', 'replies', 'history']);
-    expect(believed(connection.signals)).toEqual(truth(provider));
+    expect(replayed(connection.signals)).toEqual(truth(provider));
   });
 
-  it('slack: a reply that comes to a thread after its page was read is found by the next walk', async () => {
+  it('slack: the next walk finds a reply added after the page of its thread was read', async () => {
     const { provider, connector, memory } = await connected({ config: { threads: true } });
     const parents = Array.from({ length: 9 }, (_, i) => provider.post('C1', `parent ${i}`));
     const connection = connectInMemory(connector, {
       ...memory,
       fetch: async (...request) => {
         const response = await fetch(...request);
-        // To one on a page that was read, and much later to one on a page that is still to come.
-        if (provider.asked.length === 1) {
+        // One reply on a page already read, a later one on a page not yet read.
+        if (provider.requests.length === 1) {
           provider.reply('C1', parents[8] as StoredMessage, 'behind');
           provider.pass(90);
           provider.reply('C1', parents[0] as StoredMessage, 'ahead');
@@ -207,27 +207,29 @@ describe('slack', () => {
     });
     await connection.sync();
     await connection.sync();
-    expect(believed(connection.signals)).toEqual(truth(provider));
+    expect(replayed(connection.signals)).toEqual(truth(provider));
   });
 
-  it('slack: a thread that is gone does not keep its channel from going on', async () => {
+  it('slack: a deleted thread does not block its channel', async () => {
     const { provider, connection, lines } = await connected({ filled: 1, config: { threads: true } });
     const parent = provider.post('C1', 'parent');
     provider.reply('C1', parent, 'reply');
     const page = { ok: true, messages: [{ ts: '1.000000', reply_count: 1, latest_reply: '2.000000' }] };
-    provider.refuse({ body: page }, mistake('thread_not_found'));
+    provider.refuse({ body: page }, slackError('thread_not_found'));
     await connection.sync();
-    expect(lines.map(({ msg }) => msg).join()).toMatch(/thread 1\.000000 of C1 is gone: .*thread_not_found/);
+    expect(lines.map(({ msg }) => msg).join()).toMatch(
+      /Thread 1\.000000 of C1 no longer exists: .*thread_not_found/,
+    );
     await connection.sync();
-    expect(believed(connection.signals).slice(1)).toEqual(truth(provider));
+    expect(replayed(connection.signals).slice(1)).toEqual(truth(provider));
   });
 
-  it('slack: threads that may not be read fail their channel until they may, or until nobody asks for them', async () => {
+  it('slack: threads without permission fail their channel until allowed or disabled', async () => {
     const { provider, connector, memory, connection } = await connected({ config: { threads: true } });
     const parent = provider.post('C1', 'parent');
     provider.reply('C1', parent, 'reply');
     const shown = { ...parent, thread_ts: parent.ts, reply_count: 1, latest_reply: '1767225699.000000' };
-    const refused = mistake('missing_scope');
+    const refused = slackError('missing_scope');
     provider.refuse({ body: { ok: true, messages: [shown] } }, refused, refused);
     const runs = await connection.sync();
     expect(runs).toMatchObject([{ outcome: 'succeeded', stored: 1 }, { outcome: 'failed' }]);
@@ -239,10 +241,10 @@ describe('slack', () => {
     const without = connectInMemory(connector, { ...memory, config: { channels: ['C1'] }, cursor });
     expect(await without.sync()).toMatchObject([{ outcome: 'succeeded', hasMore: false }]);
     await connection.sync();
-    expect(believed(connection.signals)).toEqual(truth(provider));
+    expect(replayed(connection.signals)).toEqual(truth(provider));
   });
 
-  it('slack: a process that dies anywhere loses nothing and doubles nothing', async () => {
+  it('slack: a crash at any point causes neither loss nor duplicates', async () => {
     const { provider, connector, memory } = await connected({
       config: { channels: ['C1', 'C2'], threads: true },
     });
@@ -260,22 +262,22 @@ describe('slack', () => {
     expect(report.crashes).toBeGreaterThan(8);
   });
 
-  it('slack: a page cursor that has expired starts the walk again from the watermark', async () => {
+  it('slack: an expired page cursor restarts the walk from the watermark', async () => {
     const { provider, connector, memory, connection } = await connected({ filled: 4 });
     await connection.sync();
     for (let i = 0; i < 8; i++) provider.post('C1', `later ${i}`);
-    provider.asked.length = 0;
+    provider.requests.length = 0;
     const later = connectInMemory(connector, {
       ...memory,
       cursor: connection.cursor,
       fetch: async (...request) => {
         const response = await fetch(...request);
-        if (provider.asked.length === 2) provider.expirePages();
+        if (provider.requests.length === 2) provider.expirePages();
         return response;
       },
     });
     await later.sync();
-    expect(provider.asked.map(({ query }) => query.has('cursor'))).toEqual([
+    expect(provider.requests.map(({ query }) => query.has('cursor'))).toEqual([
       false,
       true,
       true,
@@ -284,34 +286,34 @@ describe('slack', () => {
       true,
       true,
     ]);
-    expect(provider.asked.every(({ query }) => query.has('oldest'))).toBe(true);
-    expect(believed([...connection.signals, ...later.signals.filter(isNewTo(connection.signals))])).toEqual(
+    expect(provider.requests.every(({ query }) => query.has('oldest'))).toBe(true);
+    expect(replayed([...connection.signals, ...later.signals.filter(isNewTo(connection.signals))])).toEqual(
       truth(provider),
     );
   });
 
-  it('slack: page cursors that always expire end the run, and the watermark is kept', async () => {
+  it('slack: page cursors that always expire end the run and keep the watermark', async () => {
     const { provider, connection, lines } = await connected({ filled: 2 });
     await connection.sync();
     const before = connection.cursor;
     for (let i = 0; i < 8; i++) provider.post('C1', `later ${i}`);
     provider.alwaysExpirePages(true);
-    provider.asked.length = 0;
+    provider.requests.length = 0;
     await connection.sync({ maxRuns: 20 });
-    expect(provider.asked.length).toBeLessThan(12);
+    expect(provider.requests.length).toBeLessThan(12);
     expect(lines.at(-1)?.msg).toMatch(/page cursors expired 4 times/);
     expect(connection.cursor).toEqual(before);
     provider.alwaysExpirePages(false);
     await connection.sync();
-    expect(believed(connection.signals)).toEqual(truth(provider));
+    expect(replayed(connection.signals)).toEqual(truth(provider));
   });
 
   it.each(['invalid_auth', 'token_revoked', 'account_inactive', 'token_expired'])(
-    'slack: %s needs its user',
+    'slack: %s sets needs_auth',
     async (error) => {
       const { provider, connection } = await connected({ filled: 1 });
       if (error === 'token_revoked') provider.revoke();
-      else provider.refuse(mistake(error));
+      else provider.refuse(slackError(error));
       const ended = await connection.run();
       expect([ended.error?.kind, connection.status]).toEqual(['unauthorized', 'needs_auth']);
       expect(ended.error?.message).toContain(error);
@@ -326,7 +328,7 @@ describe('slack', () => {
       { headers: { 'retry-after': '20' }, body: { ok: false, error: 'ratelimited' } },
       20,
     ],
-    ['200 with ratelimited and no time', mistake('ratelimited'), 60],
+    ['200 with ratelimited and no time', slackError('ratelimited'), 60],
   ])('slack: %s parks the job', async (_name, reply, seconds) => {
     const { provider, connection } = await connected({ filled: 1 });
     provider.refuse(reply);
@@ -338,15 +340,15 @@ describe('slack', () => {
     expect(connection.signals).toHaveLength(1);
   });
 
-  it('slack: a channel that cannot be read fails alone; if none can be read, the run fails', async () => {
+  it('slack: a channel that fails does not block the others; the run fails only if all fail', async () => {
     const { provider, connector, memory, connection, lines } = await connected({
       filled: 2,
       config: { channels: ['C404', 'C1'] },
     });
     expect((await connection.sync()).map(({ outcome }) => outcome)).toEqual(['succeeded']);
-    expect(believed(connection.signals)).toEqual(truth(provider));
+    expect(replayed(connection.signals)).toEqual(truth(provider));
     expect(lines[0]?.msg).toMatch(/C404 cannot be read: .*channel_not_found/);
-    provider.refuse(mistake('not_in_channel'));
+    provider.refuse(slackError('not_in_channel'));
     const alone = connectInMemory(connector, { ...memory, config: { channels: ['C1'] } });
     expect((await alone.run()).error).toMatchObject({
       kind: 'permanent',
@@ -354,14 +356,14 @@ describe('slack', () => {
     });
   });
 
-  it('slack: a server that fails is asked again, also one that says so with 200', async () => {
+  it('slack: server errors are retried, including those with status 200', async () => {
     const { provider, connection } = await connected({ filled: 5 });
-    provider.refuse({ status: 503, body: 'no' }, mistake('internal_error'));
+    provider.refuse({ status: 503, body: 'no' }, slackError('internal_error'));
     await connection.sync();
-    expect(believed(connection.signals)).toEqual(truth(provider));
+    expect(replayed(connection.signals)).toEqual(truth(provider));
   });
 
-  it('slack: each method is paid from a budget of its own, with one credential', async () => {
+  it('slack: each method has its own budget per credential', async () => {
     const taken: string[] = [];
     const { provider, connector, memory } = await connected({
       filled: 1,
@@ -383,18 +385,18 @@ describe('slack', () => {
     });
     await connection.sync();
     expect(taken).toEqual(['conversations.history credential 1/60', 'conversations.replies credential 1/60']);
-    expect(provider.asked[0]?.query.get('limit')).toBe('15');
+    expect(provider.requests[0]?.query.get('limit')).toBe('15');
     expect(() => slack({ pageSize: 0 })).toThrow(/pageSize/);
   });
 
-  it('slack: 10,000 messages come in once each', async () => {
+  it('slack: stores 10,000 messages once each', async () => {
     const { provider, connection } = await connected({ filled: 10_000, options: { pageSize: 999 } });
     await connection.sync();
     expect(connection.signals).toHaveLength(10_000);
-    expect(believed(connection.signals)).toEqual(truth(provider));
+    expect(replayed(connection.signals)).toEqual(truth(provider));
   });
 
-  it('slack: an odd message does not stop its channel', async () => {
+  it('slack: a malformed message does not block its channel', async () => {
     const { provider, connection } = await connected();
     const odd = {
       ts: '1767225600.000100',
@@ -409,16 +411,16 @@ describe('slack', () => {
     expect(connection.signals.map(({ kind }) => kind)).toEqual(['message.posted', 'message.posted']);
   });
 
-  it('slack: names of channels are refused with the remedy', async () => {
+  it('slack: channel names instead of ids are rejected with a hint', async () => {
     const { connector } = await connected();
     const ended = await connectInMemory(connector, { config: { channels: ['#general'] }, credential }).run();
     expect(ended.error).toMatchObject({
       kind: 'permanent',
-      message: expect.stringMatching(/channels\.0: must be the id of a channel/),
+      message: expect.stringMatching(/channels\.0: must be a channel id/),
     });
   });
 
-  it('slack: the engine stores pages and cursor together', async () => {
+  it('slack: the engine stores signals and cursor on Postgres', async () => {
     const { provider, connector } = await connected({ filled: 5 });
     const connection = await connectToEngine(
       database,
@@ -436,7 +438,7 @@ describe('slack', () => {
 });
 
 describe('slack timestamps', () => {
-  it('slack: names of messages are compared and shifted without losing a digit', () => {
+  it('slack: compares and shifts message timestamps without loss of precision', () => {
     expect(earlier('1767225600.000001', 3600)).toBe('1767222000.000001');
     expect(earlier('99999999999.999999', 604_800)).toBe('99999395199.999999');
     expect(earlier('10.000001', 3600)).toBe('0.000000');
@@ -464,7 +466,7 @@ describe('slack deliveries', () => {
     },
   });
 
-  it('slack: a delivery is taken if it was signed with the secret within five minutes', () => {
+  it('slack: accepts deliveries signed with the secret within five minutes', () => {
     const delivery = delivered({ type: 'event_callback' }, secret, nowMs);
     expect(webhook?.secret).toBe(secret);
     expect(webhook?.verify(delivery, secret, nowMs + 299_000)).toBe(true);
@@ -474,36 +476,36 @@ describe('slack deliveries', () => {
     expect(webhook?.verify({ ...delivery, headers: {} }, secret, nowMs)).toBe(false);
   });
 
-  it('slack: the challenge is sent back', async () => {
+  it('slack: replies to the URL verification challenge', async () => {
     expect(await reactionTo({ type: 'url_verification', challenge: 'abc' })).toEqual({
       sync: false,
       reply: { challenge: 'abc' },
     });
   });
 
-  it('slack: what is delivered and what is polled is stored once', async () => {
+  it('slack: delivered and polled messages have the same dedupe keys', async () => {
     const { provider, connection: polled } = await connected({ config: { threads: true } });
     const message = provider.post('C1', 'posted');
     const reply = provider.reply('C1', message, 'reply');
-    const told = [await reactionTo(event({ ...message })), await reactionTo(event({ ...reply }))];
+    const reactions = [await reactionTo(event({ ...message })), await reactionTo(event({ ...reply }))];
     await polled.sync();
     const edited = provider.edit('C1', message, 'edited');
-    told.push(
+    reactions.push(
       await reactionTo(event({ subtype: 'message_changed', ts: '1767225700.000100', message: edited })),
     );
     await polled.sync();
     provider.remove('C1', message);
-    told.push(
+    reactions.push(
       await reactionTo(
         event({ subtype: 'message_deleted', deleted_ts: message.ts, previous_message: edited }),
       ),
     );
     await polled.sync();
-    const delivered = told.flatMap((reaction) => reaction?.signals ?? []);
-    expect(told.every((reaction) => reaction?.sync)).toBe(true);
-    const essence = ({ kind, dedupeKey }: { kind: string; dedupeKey?: string | null | undefined }) =>
+    const delivered = reactions.flatMap((reaction) => reaction?.signals ?? []);
+    expect(reactions.every((reaction) => reaction?.sync)).toBe(true);
+    const keyOf = ({ kind, dedupeKey }: { kind: string; dedupeKey?: string | null | undefined }) =>
       `${kind} ${dedupeKey}`;
-    expect(delivered.map(essence).sort()).toEqual(polled.signals.map(essence).sort());
+    expect(delivered.map(keyOf).sort()).toEqual(polled.signals.map(keyOf).sort());
     expect(delivered.map(({ kind }) => kind)).toEqual([
       'message.posted',
       'message.replied',
@@ -512,7 +514,7 @@ describe('slack deliveries', () => {
     ]);
   });
 
-  it('slack: what belongs to other channels is left alone, and what was not delivered is asked for', async () => {
+  it('slack: ignores other channels; missed and malformed events trigger a sync', async () => {
     expect(await reactionTo(event({ channel: 'C2', ts: '1.000000', text: 'x' }))).toEqual({ sync: false });
     expect(await reactionTo({ type: 'event_callback', event: { type: 'reaction_added' } })).toEqual({
       sync: false,
@@ -522,15 +524,15 @@ describe('slack deliveries', () => {
     expect(webhook?.react?.({ ...delivered({}, secret, nowMs), body: Buffer.from('{') }, connection)).toEqual(
       { sync: false },
     );
-    const quiet = slack({ hints: false }).webhook?.react?.(
+    const withoutHints = slack({ hints: false }).webhook?.react?.(
       delivered(event({ ts: '1.000000', text: 'x' }), secret, nowMs),
       connection,
     );
-    expect(await quiet).toMatchObject({ sync: false, signals: [{ kind: 'message.posted' }] });
+    expect(await withoutHints).toMatchObject({ sync: false, signals: [{ kind: 'message.posted' }] });
   });
 });
 
-/** A connection in memory that goes on from another's cursor does not know what that one has stored. */
+/** Drops signals already stored by the connection whose cursor is continued. */
 function isNewTo(before: readonly MemorySignal[]) {
   const keys = new Set(before.map(({ dedupeKey }) => dedupeKey));
   return ({ dedupeKey }: MemorySignal) => !keys.has(dedupeKey);

@@ -15,7 +15,6 @@ const { sql } = database;
 const keys = [newKey()];
 const app = 'https://app.example.com';
 let server: OAuthServer;
-/** A browser that knows nothing yet. */
 let visitor: Visitor;
 beforeEach(async () => {
   visitor = newVisitor();
@@ -37,7 +36,7 @@ const serve = (engine: SynclineOptions = {}): Promise<Service> =>
           oauth2: {
             ...server.oauth2,
             scopes: ['repo', 'read:user'],
-            // Nothing of this replaces what protects the way.
+            // These do not override state and code_challenge.
             authorizationParameters: { access_type: 'offline', state: 'mine', code_challenge: 'mine' },
           },
           sync: async () => ({ signals: [] }),
@@ -51,13 +50,13 @@ const begin = async ({ call }: Service, json: Record<string, unknown>) => {
   const answer = await call('/v1/connections/authorize', { method: 'POST', json });
   return { ...answer, url: String(answer.body['authorization_url']) };
 };
-/** The provider's state and challenge, after the browser went on from the page. */
-const askedOf = async (visitor: Visitor, link: string) =>
+/** The query of the redirect to the provider. */
+const providerQueryOf = async (visitor: Visitor, link: string) =>
   new URL((await visitor.proceed(link)).location).searchParams;
 const callbackOf = ({ url }: Service, query: string) => `${url}/v1/connections/callback?${query}`;
 
-describe('credentials: a person goes to a provider and comes back', () => {
-  it('credentials: consent becomes a credential of the connection, which is active again, and the person goes on', async () => {
+describe('credentials: the OAuth authorization flow', () => {
+  it('credentials: consent creates a credential, activates the connection and redirects', async () => {
     const service = await serve();
     const { syncline, url } = service;
     const { id } = await syncline.connections.create({
@@ -69,9 +68,9 @@ describe('credentials: a person goes to a provider and comes back', () => {
     const started = await begin(service, { connection_id: id, return_to: `${app}/settings?tab=sync#here` });
     expect(started.status).toBe(200);
     expect(started.url).toMatch(/\/v1\/connections\/consent\?link=[\w-]{43}$/);
-    const sentTo = (await visitor.proceed(started.url)).location;
-    const asked = new URL(sentTo).searchParams;
-    expect(Object.fromEntries(asked)).toEqual({
+    const providerUrl = (await visitor.proceed(started.url)).location;
+    const providerQuery = new URL(providerUrl).searchParams;
+    expect(Object.fromEntries(providerQuery)).toEqual({
       access_type: 'offline',
       scope: 'repo read:user',
       response_type: 'code',
@@ -81,7 +80,7 @@ describe('credentials: a person goes to a provider and comes back', () => {
       code_challenge: expect.stringMatching(/^[\w-]{43}$/),
       code_challenge_method: 'S256',
     });
-    const arrived = await visitor.visit((await visitor.visit(sentTo)).location);
+    const arrived = await visitor.visit((await visitor.visit(providerUrl)).location);
     expect([arrived.status, arrived.location]).toEqual([
       303,
       `${app}/settings?tab=sync&connection_id=${id}&status=authorized#here`,
@@ -101,7 +100,6 @@ describe('credentials: a person goes to a provider and comes back', () => {
       { kind: 'credential.authorized', actor: 'key:tests' },
       { kind: 'connection.resumed', actor: 'key:tests' },
     ]);
-    // What was exchanged is what was challenged, with the secret of the app.
     const [request] = server.requests;
     expect(request?.form).toMatchObject({
       grant_type: 'authorization_code',
@@ -111,10 +109,10 @@ describe('credentials: a person goes to a provider and comes back', () => {
     const hash = createHash('sha256')
       .update(request?.form['code_verifier'] ?? '')
       .digest('base64url');
-    expect(hash).toBe(asked.get('code_challenge'));
+    expect(hash).toBe(providerQuery.get('code_challenge'));
   });
 
-  it('credentials: consent once more replaces the tokens, for all that share them; without an address there is a page', async () => {
+  it('credentials: a second consent replaces shared tokens; without return_to it shows a page', async () => {
     const service = await serve();
     const { syncline } = service;
     const { id } = await syncline.connections.create({ tenantId: tenant, provider: 'github' });
@@ -134,7 +132,7 @@ describe('credentials: a person goes to a provider and comes back', () => {
       connections: 2,
     });
     expect(await sql('SELECT FROM credentials')).toHaveLength(1);
-    // Once more for an active connection: its run is queued, or the queued one brought forward.
+    // A third consent, for an active connection, queues a run.
     await sql('DELETE FROM sync_jobs');
     await visitor.visit(await visitor.consent((await begin(service, { connection_id: id })).url));
     expect(await sql('SELECT connection_id, status FROM sync_jobs')).toEqual([
@@ -142,12 +140,12 @@ describe('credentials: a person goes to a provider and comes back', () => {
     ]);
   });
 
-  it('credentials: what is configured as public is where the provider sends people', async () => {
+  it('credentials: redirect_uri uses server.publicUrl', async () => {
     const service = await serve({ server: { publicUrl: 'https://sync.example.com/base/' } });
     const { id } = await service.syncline.connections.create({ tenantId: tenant, provider: 'github' });
     const { url } = await begin(service, { connection_id: id, return_to: 'https://sync.example.com/there' });
     expect(url).toMatch(/^https:\/\/sync\.example\.com\/base\/v1\/connections\/consent\?link=/);
-    // As a proxy that cuts off the prefix and speaks TLS passes it on.
+    // As forwarded by a TLS proxy that strips the prefix.
     const proxied = url.replace('https://sync.example.com/base', service.url);
     const page = await visitor.visit(proxied);
     const cookie = page.headers.getSetCookie();
@@ -170,18 +168,18 @@ describe('credentials: a person goes to a provider and comes back', () => {
     );
   });
 
-  it('credentials: a state is good once, for ten minutes, and only if it was given out', async () => {
+  it('credentials: a state is valid once, for ten minutes, and only if it was issued', async () => {
     const clock = ports();
     const service = await serve({ ports: clock });
     const { id } = await service.syncline.connections.create({ tenantId: tenant, provider: 'github' });
     const back = await visitor.consent((await begin(service, { connection_id: id })).url);
-    // A preview of the link does not use it up.
+    // A HEAD request does not consume the state.
     expect(
       (await service.call(back.replace(service.url, ''), { method: 'HEAD', key: undefined })).status,
     ).toBe(200);
     expect((await visitor.visit(back)).status).toBe(200);
     const again = await visitor.visit(back);
-    expect([again.status, again.text]).toEqual([410, expect.stringContaining('was used already')]);
+    expect([again.status, again.text]).toEqual([410, expect.stringContaining('was already used')]);
     const asProgram = await visitor.visit(back, { headers: { accept: 'application/json' } });
     expect(JSON.parse(asProgram.text)).toMatchObject({ code: 'EXPIRED' });
 
@@ -197,7 +195,7 @@ describe('credentials: a person goes to a provider and comes back', () => {
     expect(await sql('SELECT FROM credentials')).toHaveLength(1);
   });
 
-  it("credentials: with another's state a code becomes nobody's: it was challenged for its own", async () => {
+  it('credentials: a code with the state of another authorization is rejected by its challenge', async () => {
     const service = await serve();
     const { connections } = service.syncline;
     const [mine, theirs] = [
@@ -206,22 +204,25 @@ describe('credentials: a person goes to a provider and comes back', () => {
     ];
     const stolen = new URL(await visitor.consent((await begin(service, { connection_id: theirs.id })).url));
     const state =
-      (await askedOf(visitor, (await begin(service, { connection_id: mine.id })).url)).get('state') ?? '';
+      (await providerQueryOf(visitor, (await begin(service, { connection_id: mine.id })).url)).get('state') ??
+      '';
     stolen.searchParams.set('state', state);
     const arrived = await visitor.visit(stolen.href);
-    expect(arrived.text).toContain('did not give access (invalid_grant)');
+    expect(arrived.text).toContain('returned an error (invalid_grant)');
     expect(await sql('SELECT FROM credentials')).toEqual([]);
   });
 
-  it('credentials: what the provider says instead of a code comes back as a code, and nothing else of it', async () => {
+  it('credentials: of an error response only a known error code is passed on', async () => {
     const service = await serve();
     const { id } = await service.syncline.connections.create({ tenantId: tenant, provider: 'github' });
     const stateOf = async (more = {}) =>
-      (await askedOf(visitor, (await begin(service, { connection_id: id, ...more })).url)).get('state') ?? '';
+      (await providerQueryOf(visitor, (await begin(service, { connection_id: id, ...more })).url)).get(
+        'state',
+      ) ?? '';
     const callback = (state: string, query: string) =>
       visitor.visit(callbackOf(service, `state=${state}&${query}`));
     const denied = await callback(await stateOf(), 'error=access_denied&error_description=%3Cscript%3E');
-    expect(denied.text).toContain('consent was not given');
+    expect(denied.text).toContain('Access was denied');
     const strange = await callback(await stateOf(), 'error=%3Cscript%3Ealert(1)%3C/script%3E');
     expect(strange.text).toContain('(provider_error)');
     expect(denied.text + strange.text).not.toMatch(/<script|alert/);
@@ -235,7 +236,7 @@ describe('credentials: a person goes to a provider and comes back', () => {
     expect(await sql('SELECT FROM credentials')).toEqual([]);
   });
 
-  it('credentials: people are only sent to where they may be, from where it is known how', async () => {
+  it('credentials: rejects return_to of other origins and connectors without OAuth', async () => {
     const service = await serve();
     const { id } = await service.syncline.connections.create({ tenantId: tenant, provider: 'github' });
     for (const wrong of [
@@ -255,12 +256,12 @@ describe('credentials: a person goes to a provider and comes back', () => {
     const plain = await service.syncline.connections.create({ tenantId: tenant, provider: 'plain' });
     expect((await begin(service, { connection_id: plain.id })).body).toMatchObject({
       code: 'CONFLICT',
-      detail: 'No connector here says how consent is given to "plain".',
+      detail: 'Connector "plain" does not define OAuth.',
     });
     expect(await sql('SELECT FROM authorizations WHERE connection_id = $1', [plain.id])).toEqual([]);
   });
 
-  it('credentials: ways that are begun and not ended are bounded, and the janitor forgets them', async () => {
+  it('credentials: at most ten authorizations are pending; the janitor deletes expired ones', async () => {
     const clock = ports();
     const service = await serve({ ports: clock });
     const { id } = await service.syncline.connections.create({ tenantId: tenant, provider: 'github' });
@@ -277,23 +278,23 @@ describe('credentials: a person goes to a provider and comes back', () => {
     expect(await sql('SELECT FROM authorizations')).toEqual([]);
   });
 
-  it('credentials: after all of this no secret is in the log, in an answer, or in a column', async () => {
+  it('credentials: no secret appears in logs, responses or columns', async () => {
     const { log, lines } = recordingLogger('trace');
     const service = await serve({ logger: log });
     const { syncline, call } = service;
     const { id } = await syncline.connections.create({ tenantId: tenant, provider: 'github' });
     const answers: string[] = [];
-    const told = (...all: { text: string; headers: Headers }[]) =>
+    const record = (...all: { text: string; headers: Headers }[]) =>
       answers.push(...all.map(({ text, headers }) => `${text} ${JSON.stringify([...headers])}`));
     const started = await begin(service, { connection_id: id });
     const back = await visitor.consent(started.url);
-    told(await visitor.visit(back), await visitor.visit(back));
+    record(await visitor.visit(back), await visitor.visit(back));
     const { credentialId } = await syncline.connections.get(id);
     const put = {
       method: 'PUT',
       json: { secret: { type: 'oauth2', access_token: 'x', ...{ wrong: server.latest() } } },
     };
-    told(await call(`/v1/credentials/${credentialId}`, put));
+    record(await call(`/v1/credentials/${credentialId}`, put));
     for (const path of [
       '/v1/credentials',
       `/v1/credentials/${credentialId}`,
@@ -301,7 +302,7 @@ describe('credentials: a person goes to a provider and comes back', () => {
       '/v1/audit',
       '/v1/system',
     ])
-      told(await call(path));
+      record(await call(path));
     server.behaviour.answer = {
       status: 400,
       body: JSON.stringify({ error: 'invalid_grant', echo: [...server.secrets] }),
@@ -309,7 +310,7 @@ describe('credentials: a person goes to a provider and comes back', () => {
     await sql("UPDATE credentials SET expires_at = now() - interval '1 minute'");
     await syncline.connections.trigger(id);
     await syncline.drain();
-    told(await call(`/v1/jobs?connection_id=${id}`));
+    record(await call(`/v1/jobs?connection_id=${id}`));
     const rows: string[] = [];
     for (const table of ['credentials', 'authorizations', 'connections', 'events', 'sync_jobs', 'attempts'])
       for (const { row } of await sql<{ row: string }>(`SELECT t::text AS row FROM ${table} t`))

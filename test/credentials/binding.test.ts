@@ -29,12 +29,12 @@ const isConnected = async ({ syncline }: Service, id: string) =>
 const sameOrigin = { 'sec-fetch-site': 'same-origin' };
 
 describe('consent: an authorization belongs to one browser', () => {
-  it("consent: a provider's page that another browser was sent to connects nothing", async () => {
+  it('consent: a callback in another browser than the one that started it is rejected', async () => {
     const service = await serve();
     const { id, link } = await linkTo(service);
     const [attacker, victim] = [newVisitor(), newVisitor()];
     const { location } = await attacker.proceed(link);
-    // The victim consents at the provider, and is sent back with a good code and a good state.
+    // The victim consents at the provider and returns with a valid code and state.
     const back = (await victim.visit(location)).location;
     const refused = await victim.visit(back);
     expect(refused.status).toBe(403);
@@ -43,17 +43,17 @@ describe('consent: an authorization belongs to one browser', () => {
     const program = await victim.visit(back, { headers: { accept: 'application/json' } });
     expect(JSON.parse(program.text)).toMatchObject({ code: 'FORBIDDEN' });
     expect([await isConnected(service, id), server.requests.length]).toEqual([false, 0]);
-    // The same for a link that the attacker has opened, and for a victim with a cookie of their own.
+    // Also for a link that the attacker opened, and for a victim with their own cookie.
     expect((await victim.proceed(link)).status).toBe(403);
     await victim.proceed((await linkTo(service, 'other')).link);
     expect((await victim.visit(back)).status).toBe(403);
     expect(await isConnected(service, id)).toBe(false);
-    // It is still good where it was started.
+    // It remains valid in the browser that started it.
     expect((await attacker.visit(back)).status).toBe(200);
     expect(await isConnected(service, id)).toBe(true);
   });
 
-  it('consent: only the form of the page itself leads to the provider', async () => {
+  it('consent: only a same-origin form submission redirects to the provider', async () => {
     const service = await serve();
     const { link } = await linkTo(service);
     const visitor = newVisitor();
@@ -63,10 +63,10 @@ describe('consent: an authorization belongs to one browser', () => {
     for (const [what, headers] of [
       ['another site', { 'sec-fetch-site': 'cross-site', ...own }],
       ['another origin of the site', { 'sec-fetch-site': 'same-site', ...own }],
-      ['no page at all', { 'sec-fetch-site': 'none', ...own }],
+      ['no page', { 'sec-fetch-site': 'none', ...own }],
       ['another origin, by an old browser', { origin: 'https://evil.example' }],
       ['a page without an origin', { origin: 'null' }],
-      ['a browser that does not say', {}],
+      ['a browser without these headers', {}],
     ] as const) {
       const refused = await visitor.visit(action, { form, headers: headers as Record<string, string> });
       expect([what, refused.status, refused.headers.getSetCookie()]).toEqual([what, 403, []]);
@@ -87,7 +87,7 @@ describe('consent: an authorization belongs to one browser', () => {
     expect((await visitor.visit(action, { form, headers: own })).status).toBe(303);
   });
 
-  it('consent: the cookie of another authorization is refused, also in the same browser', async () => {
+  it('consent: the cookie of another authorization is rejected, also in the same browser', async () => {
     const service = await serve();
     const [first, second] = [await linkTo(service), await linkTo(service)];
     const visitor = newVisitor();
@@ -117,13 +117,13 @@ describe('consent: an authorization belongs to one browser', () => {
     expect(visitor.cookies()).toEqual(['syncline_consent']);
   });
 
-  it('consent: over https a cookie that a sibling subdomain can set is not read, and the own ones are removed', async () => {
+  it('consent: over https only __Host- cookies are read, and they are removed at the end', async () => {
     const origin = 'https://sync.example.com';
     const service = await startService(database, { engine: { ...engine(), server: { publicUrl: origin } } });
     const { id, link } = await linkTo(service);
     const local = (url: string) => url.replace(origin, service.url);
     const headers = { 'sec-fetch-site': 'same-origin' };
-    // The attacker plants the cookie of their own browser, without the prefix.
+    // The attacker sets the cookie of their own browser, without the prefix.
     const attacker = newVisitor();
     const form = fieldsOf((await attacker.visit(local(link))).text);
     const [name = '', value = ''] = attacker.cookie(/^__Host-syncline_consent$/);
@@ -135,7 +135,7 @@ describe('consent: an authorization belongs to one browser', () => {
     const page = await newVisitor().visit(local(link), { headers: { cookie: planted } });
     expect(page.headers.getSetCookie()[0]).toMatch(/^__Host-syncline_consent=/);
     expect(page.headers.getSetCookie()[0]).not.toContain(value);
-    // The same for the cookie of the callback.
+    // Also for the cookie of the callback.
     const sent = await attacker.visit(action, { form, headers });
     const back = local((await attacker.visit(sent.location)).location);
     const [bound = '', proof = ''] = attacker.cookie(/^__Host-syncline_consent_/);
@@ -146,7 +146,7 @@ describe('consent: an authorization belongs to one browser', () => {
     expect(attacker.cookies()).toEqual(['__Host-syncline_consent']);
   });
 
-  it('consent: one browser may go on to the provider again; the state before is then worth nothing', async () => {
+  it('consent: starting again in the same browser invalidates the previous state', async () => {
     const service = await serve();
     const { id, link } = await linkTo(service);
     const visitor = newVisitor();
@@ -160,7 +160,7 @@ describe('consent: an authorization belongs to one browser', () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  it('consent: the page names who asks, holds no HTML of theirs, cannot be framed and changes nothing', async () => {
+  it('consent: the page names the tenant, escapes HTML, cannot be framed and writes nothing', async () => {
     const service = await serve();
     await sql(`UPDATE tenants SET name = '<script>alert(1)</script> "Acme" & Sons'`);
     const { link } = await linkTo(service, `<img src=x onerror=alert(1)>${'y'.repeat(300)}`);
@@ -181,7 +181,7 @@ describe('consent: an authorization belongs to one browser', () => {
     expect(await sql('SELECT * FROM authorizations')).toEqual(before);
   });
 
-  it('consent: a server of its own binds a link to its own session with start and finish', async () => {
+  it('consent: an application can bind a link to its own session with start() and finish()', async () => {
     const syncline = database.engine(engine());
     const { id } = await syncline.connections.create({ tenantId: tenant, provider: 'github' });
     const redirectUri = 'https://app.example.com/callback';

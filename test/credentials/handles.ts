@@ -23,7 +23,7 @@ export const oauthConnector = (oauth2: OAuth2, provider = 'github'): Connector =
 
 const opened: { close(): Promise<void> }[] = [];
 afterEach(async () => {
-  await Promise.all(opened.splice(0).map((one) => one.close()));
+  await Promise.all(opened.splice(0).map((db) => db.close()));
 });
 
 export interface HandleOptions {
@@ -33,7 +33,7 @@ export interface HandleOptions {
   log?: Logger;
 }
 
-/** What a process gives its runs, without the rest of it. Each call is like a process of its own. */
+/** The credential handles of one process; each call simulates another process. */
 export function handlesOn(
   database: TestDatabase,
   { keys, connectors = [], ports = testPorts(), log = silent }: HandleOptions,
@@ -46,7 +46,7 @@ export function handlesOn(
     ports,
     log,
     vault: createVault(keys),
-    connectors: new Map(connectors.map((one) => [one.provider, one])),
+    connectors: new Map(connectors.map((connector) => [connector.provider, connector])),
     config: config.database,
   });
   return (credentialId, signal = new AbortController().signal, tenantId = tenant) =>

@@ -9,32 +9,28 @@ interface TokenRequest {
   authorization: string | undefined;
 }
 
-/** A provider: it asks for consent, gives tokens, rotates them, and takes one that comes twice for stolen. */
+/** An OAuth provider that rotates refresh tokens and treats a reused one as stolen. */
 export interface OAuthServer {
   url: string;
   oauth2: OAuth2;
-  /** Every request for tokens, in order. */
   requests: TokenRequest[];
-  /** The bearer of every call of the API. */
+  /** The bearer token of each API call. */
   calls: string[];
-  /** Everything that must not be told. */
   secrets: Set<string>;
   behaviour: {
-    /** What is waited for before a request for tokens is dealt with. */
+    /** Awaited before each token request. */
     before?: (() => Promise<void>) | undefined;
-    /** Answers instead. */
+    /** A fixed response. */
     answer?: { status: number; body: string } | undefined;
     asForm?: boolean;
     expiresIn?: number | string | undefined;
     rotates?: boolean;
   };
-  /** Tokens as if somebody had consented. */
+  /** Issues tokens without consent. */
   issue(): { accessToken: string; refreshToken: string };
-  /** The access token that was issued last. */
   latest(): string;
-  /** Refuses it from now on. */
   revoke(accessToken: string): void;
-  /** Whether a refresh token came twice. */
+  /** Whether a refresh token was used twice. */
   sawTheft(): boolean;
 }
 
@@ -46,23 +42,23 @@ afterEach(() => {
 const clientSecret = 'client-secret-of-the-app';
 
 export async function startOAuthServer(): Promise<OAuthServer> {
-  const good = new Set<string>();
-  const refreshTokens = new Map<string, 'good' | 'used'>();
+  const validTokens = new Set<string>();
+  const refreshTokens = new Map<string, 'valid' | 'used'>();
   const codes = new Map<string, { challenge: string; redirectUri: string }>();
   const secrets = new Set<string>([clientSecret]);
   let waiting: (() => void)[] = [];
-  let theft = false;
+  let isStolen = false;
   let last = '';
 
-  const fresh = (kind: string) => {
+  const newToken = (kind: string) => {
     const token = `${kind}-${randomBytes(16).toString('hex')}`;
     secrets.add(token);
     return token;
   };
   function issue() {
-    const [accessToken, refreshToken] = [fresh('access'), fresh('refresh')];
-    good.add(accessToken);
-    refreshTokens.set(refreshToken, 'good');
+    const [accessToken, refreshToken] = [newToken('access'), newToken('refresh')];
+    validTokens.add(accessToken);
+    refreshTokens.set(refreshToken, 'valid');
     last = accessToken;
     return { accessToken, refreshToken };
   }
@@ -76,8 +72,8 @@ export async function startOAuthServer(): Promise<OAuthServer> {
     behaviour: { expiresIn: 3600, rotates: true },
     issue,
     latest: () => last,
-    revoke: (token) => void good.delete(token),
-    sawTheft: () => theft,
+    revoke: (token) => void validTokens.delete(token),
+    sawTheft: () => isStolen,
   };
 
   function grant(form: Record<string, string>): { status: number; body: Record<string, unknown> } {
@@ -86,15 +82,15 @@ export async function startOAuthServer(): Promise<OAuthServer> {
       body: { error: 'invalid_grant', error_description: JSON.stringify(form) },
     };
     if (form['grant_type'] === 'refresh_token') {
-      const given = form['refresh_token'] ?? '';
-      const state = refreshTokens.get(given);
+      const presented = form['refresh_token'] ?? '';
+      const state = refreshTokens.get(presented);
       if (state === 'used') {
-        theft = true;
-        good.clear();
+        isStolen = true;
+        validTokens.clear();
         refreshTokens.clear();
       }
-      if (state !== 'good') return refused;
-      if (server.behaviour.rotates) refreshTokens.set(given, 'used');
+      if (state !== 'valid') return refused;
+      if (server.behaviour.rotates) refreshTokens.set(presented, 'used');
     } else {
       const code = codes.get(form['code'] ?? '');
       codes.delete(form['code'] ?? '');
@@ -122,7 +118,7 @@ export async function startOAuthServer(): Promise<OAuthServer> {
     server.requests.push({ form, authorization: request.headers.authorization });
     const { before, answer, asForm } = server.behaviour;
     await before?.();
-    // Whoever asked is gone: nothing is given out.
+    // The client has disconnected: no token is issued.
     if (response.destroyed) return;
     if (answer) {
       response.writeHead(answer.status, { 'content-type': 'application/json' }).end(answer.body);
@@ -136,21 +132,21 @@ export async function startOAuthServer(): Promise<OAuthServer> {
     );
   }
 
-  /** Consent, as a browser would bring it back. */
+  /** Consents and redirects to the callback. */
   function authorize(url: URL, response: ServerResponse): void {
     const {
       redirect_uri: redirectUri = '',
       state = '',
       code_challenge: challenge = '',
     } = Object.fromEntries(url.searchParams);
-    const isRight =
+    const isValid =
       url.searchParams.get('code_challenge_method') === 'S256' &&
       url.searchParams.get('response_type') === 'code' &&
       url.searchParams.get('client_id') === 'the-app';
     const back = new URL(redirectUri);
     back.searchParams.set('state', state);
-    if (isRight) {
-      const code = fresh('code');
+    if (isValid) {
+      const code = newToken('code');
       codes.set(code, { challenge, redirectUri });
       back.searchParams.set('code', code);
     } else back.searchParams.set('error', 'invalid_request');
@@ -163,14 +159,14 @@ export async function startOAuthServer(): Promise<OAuthServer> {
     if (url.pathname === '/token') token(request, response).catch(() => response.destroy());
     else if (url.pathname === '/authorize') authorize(url, response);
     else if (url.pathname === '/gate') {
-      // Everybody goes on together once so many are there.
+      // Holds all requests until `count` have arrived.
       waiting.push(() => response.end('go'));
       if (waiting.length < Number(url.searchParams.get('count'))) return;
       for (const go of waiting) go();
       waiting = [];
     } else {
       server.calls.push(bearer);
-      response.writeHead(good.has(bearer) ? 200 : 401).end('{}');
+      response.writeHead(validTokens.has(bearer) ? 200 : 401).end('{}');
     }
   });
   await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve));

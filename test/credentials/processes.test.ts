@@ -17,17 +17,21 @@ beforeEach(async () => {
   server = await startOAuthServer();
 });
 
-/** One credential, and as many connections that share it, each with a job that is due. */
-async function share(connections: number, expiresInSeconds: number): Promise<string> {
+/** One credential shared by `connections` connections, each with a due job. */
+async function addCredential(connections: number, expiresInSeconds: number): Promise<string> {
   const engine = database.engine({ credentials: { keys } });
   const expiresAt = new Date(Date.now() + expiresInSeconds * 1000).toISOString();
   const secret = { type: 'oauth2' as const, ...server.issue(), expiresAt };
   const { id } = await engine.credentials.create({ tenantId: tenant, provider: 'github', secret });
-  // As if it had come an hour before its end.
+  // As if issued an hour before it expires.
   await sql(`UPDATE credentials SET refreshed_at = expires_at - interval '1 hour'`);
   for (let i = 0; i < connections; i++) {
-    const made = await engine.connections.create({ tenantId: tenant, provider: 'github', credentialId: id });
-    await engine.connections.trigger(made.id);
+    const connection = await engine.connections.create({
+      tenantId: tenant,
+      provider: 'github',
+      credentialId: id,
+    });
+    await engine.connections.trigger(connection.id);
   }
   return id;
 }
@@ -45,14 +49,14 @@ const start = (count: number): Running =>
     }),
   ]);
 
-const many = 10;
+const processCount = 10;
 
 describe('credentials: ten real processes and one rotating token', () => {
   it('credentials: ten processes refresh one token once, and all ten get the new one', {
     timeout: 120_000,
   }, async () => {
-    const id = await share(many, -1);
-    const processes = Array.from({ length: many }, () => start(many));
+    const id = await addCredential(processCount, -1);
+    const processes = Array.from({ length: processCount }, () => start(processCount));
     const ended = await Promise.all(processes.map(({ finished }) => finished));
     expect(ended.map(({ code }) => code)).toEqual(processes.map(() => 0));
     expect(server.requests).toHaveLength(1);
@@ -61,7 +65,7 @@ describe('credentials: ten real processes and one rotating token', () => {
     expect(await sql(`SELECT DISTINCT payload FROM signals`)).toEqual([
       { payload: { status: 200, generation: 2 } },
     ]);
-    expect(await sql('SELECT count(*)::int AS n FROM signals')).toEqual([{ n: many }]);
+    expect(await sql('SELECT count(*)::int AS n FROM signals')).toEqual([{ n: processCount }]);
     expect(await sql('SELECT generation, refused_at FROM credentials WHERE id = $1', [id])).toEqual([
       { generation: 2, refused_at: null },
     ]);
@@ -69,18 +73,18 @@ describe('credentials: ten real processes and one rotating token', () => {
       for (const secret of [...server.secrets, ...keys]) expect(stdout + stderr).not.toContain(secret);
   });
 
-  it('credentials: while the old token works, nine go on with it and one renews it', {
+  it('credentials: while the old token is valid, one process refreshes it and nine continue with it', {
     timeout: 120_000,
   }, async () => {
-    await share(many, 60);
+    await addCredential(processCount, 60);
     const old = server.latest();
-    // It is given only after all the others have gone on without it.
+    // The new token is issued only after all other processes have called with the old one.
     server.behaviour.before = () =>
       until(
         'the others have called',
-        () => server.calls.filter((token) => token === old).length === many - 1,
+        () => server.calls.filter((token) => token === old).length === processCount - 1,
       );
-    const processes = Array.from({ length: many }, () => start(many));
+    const processes = Array.from({ length: processCount }, () => start(processCount));
     const ended = await Promise.all(processes.map(({ finished }) => finished));
     expect(ended.map(({ code }) => code)).toEqual(processes.map(() => 0));
     expect(server.requests).toHaveLength(1);
@@ -90,15 +94,15 @@ describe('credentials: ten real processes and one rotating token', () => {
     ]);
   });
 
-  it('credentials: a process killed while it refreshes leaves the row free, and the token as it was', async () => {
-    const id = await share(1, -1);
-    let letGo = () => {};
+  it('credentials: a process killed during a refresh leaves the row unlocked', async () => {
+    const id = await addCredential(1, -1);
+    let release = () => {};
     server.behaviour.before = () =>
       new Promise((resolve) => {
-        letGo = resolve;
+        release = resolve;
       });
     const doomed = start(1);
-    await until('the provider is asked', () => server.requests.length === 1);
+    await until('the token is requested', () => server.requests.length === 1);
     const next = handlesOn(database, {
       keys,
       connectors: [oauthConnector(server.oauth2)],
@@ -108,7 +112,7 @@ describe('credentials: ten real processes and one rotating token', () => {
     doomed.process.kill('SIGKILL');
     await doomed.finished;
     server.behaviour.before = undefined;
-    letGo();
+    release();
     expect(await waiting).toMatchObject({ accessToken: server.latest(), generation: 2 });
     expect(server.requests).toHaveLength(2);
     expect(server.sawTheft()).toBe(false);

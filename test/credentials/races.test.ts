@@ -15,7 +15,7 @@ beforeEach(async () => {
   server = await startOAuthServer();
 });
 
-const refused = new UnauthorizedError('The provider refuses the token.');
+const rejection = new UnauthorizedError('The provider refuses the token.');
 const engineWith = (sync: (context: SyncContext) => Promise<never>) =>
   database.engine({
     credentials: { keys },
@@ -26,23 +26,27 @@ const create = (secret: Secret) =>
     .engine({ credentials: { keys } })
     .credentials.create({ tenantId: tenant, provider: 'github', secret });
 
-describe('credentials: a run is refused, and its credential is another by then', () => {
-  /** What happens to the credential while its run is under way, and what the connection is afterwards. */
+describe('credentials: a run is rejected after its credential has changed', () => {
+  /** Changes the credential during a run that is rejected; returns the status of the connection. */
   async function statusAfter(
     secret: Secret,
-    meanwhile: (context: SyncContext, credentialId: string) => Promise<unknown>,
+    change: (context: SyncContext, credentialId: string) => Promise<unknown>,
   ) {
     const { id: credentialId } = await create(secret);
     const engine = engineWith(async (context) => {
       await context.credentials.get();
-      await meanwhile(context, credentialId);
-      throw refused;
+      await change(context, credentialId);
+      throw rejection;
     });
-    const made = await engine.connections.create({ tenantId: tenant, provider: 'github', credentialId });
-    await engine.connections.trigger(made.id);
+    const connection = await engine.connections.create({
+      tenantId: tenant,
+      provider: 'github',
+      credentialId,
+    });
+    await engine.connections.trigger(connection.id);
     await engine.drain();
     const events = await sql(`SELECT FROM events WHERE kind = 'connection.needs_auth'`);
-    const { status } = await engine.connections.get(made.id);
+    const { status } = await engine.connections.get(connection.id);
     expect(events).toHaveLength(status === 'needs_auth' ? 1 : 0);
     return status;
   }
@@ -50,11 +54,11 @@ describe('credentials: a run is refused, and its credential is another by then',
   const replace = (_: SyncContext, id: string) =>
     database.engine({ credentials: { keys } }).credentials.replace(id, { ...key, key: 'new' });
 
-  it('credentials: one that was replaced is not waited for again', async () => {
+  it('credentials: after a replacement the connection stays active', async () => {
     expect(await statusAfter(key, replace)).toBe('active');
   });
 
-  it('credentials: nor is one where the connection was given another', async () => {
+  it('credentials: after another credential was attached the connection stays active', async () => {
     const other = await create(key);
     const { connections } = database.engine();
     expect(
@@ -62,7 +66,7 @@ describe('credentials: a run is refused, and its credential is another by then',
     ).toBe('active');
   });
 
-  it('credentials: one that stayed as it was is waited for, also if it was renewed or saved by the run', async () => {
+  it('credentials: an unchanged, refreshed or saved credential sets needs_auth', async () => {
     expect(await statusAfter(key, async () => {})).toBe('needs_auth');
     await database.empty();
     const renewed = await statusAfter({ type: 'oauth2', ...server.issue() }, async ({ credentials }) =>
@@ -75,37 +79,37 @@ describe('credentials: a run is refused, and its credential is another by then',
   });
 });
 
-describe('credentials: consents that arrive together', () => {
+describe('credentials: concurrent consents', () => {
   const redirectUri = 'https://sync.example.com/v1/connections/callback';
-  const idle = async () => ({ signals: [] }) as never;
+  const emptySync = async () => ({ signals: [] }) as never;
 
-  /** Two ways to the provider for one connection, and back as far as the request for tokens. */
-  async function twoOnTheirWay(engine: ReturnType<typeof engineWith>, connectionId: string) {
+  /** Two authorizations of one connection, blocked at their token requests. */
+  async function startTwoConsents(engine: ReturnType<typeof engineWith>, connectionId: string) {
     let release = () => {};
     const held = new Promise<void>((resolve) => {
       release = resolve;
     });
     server.behaviour.before = () => held;
-    const arriving: Promise<{ error: string | undefined }>[] = [];
+    const finishing: Promise<{ error: string | undefined }>[] = [];
     for (let i = 0; i < 2; i++) {
       const { link } = await engine.credentials.authorize({ connectionId, redirectUri });
       const browser = `the session of browser ${i}, which is long enough`;
       const { redirectTo } = await engine.authorizations.start({ link, browser });
       const { headers } = await fetch(redirectTo, { redirect: 'manual' });
       const back = new URL(headers.get('location') ?? '').searchParams;
-      const came = { state: back.get('state') ?? '', code: back.get('code') ?? '', browser };
-      arriving.push(engine.authorizations.finish(came));
+      const callback = { state: back.get('state') ?? '', code: back.get('code') ?? '', browser };
+      finishing.push(engine.authorizations.finish(callback));
     }
-    await until('both are asked for', () => server.requests.length === 2);
-    return { arriving, release };
+    await until('both tokens are requested', () => server.requests.length === 2);
+    return { finishing, release };
   }
 
-  it('credentials: two consents make one credential, with the tokens of the later', async () => {
-    const engine = engineWith(idle);
+  it('credentials: two consents create one credential with the tokens of the later', async () => {
+    const engine = engineWith(emptySync);
     const { id } = await engine.connections.create({ tenantId: tenant, provider: 'github' });
-    const { arriving, release } = await twoOnTheirWay(engine, id);
+    const { finishing, release } = await startTwoConsents(engine, id);
     release();
-    expect(await Promise.all(arriving)).toEqual([
+    expect(await Promise.all(finishing)).toEqual([
       expect.objectContaining({ error: undefined }),
       expect.objectContaining({ error: undefined }),
     ]);
@@ -115,8 +119,8 @@ describe('credentials: consents that arrive together', () => {
     ]);
   });
 
-  it('credentials: a credential that was given meanwhile gets the tokens, not the one before', async () => {
-    const engine = engineWith(idle);
+  it('credentials: the tokens go to a credential attached meanwhile, not to the previous one', async () => {
+    const engine = engineWith(emptySync);
     const [before, after] = [
       await create({ type: 'oauth2', accessToken: 'a' }),
       await create({ type: 'oauth2', accessToken: 'b' }),
@@ -126,20 +130,20 @@ describe('credentials: consents that arrive together', () => {
       provider: 'github',
       credentialId: before.id,
     });
-    const { arriving, release } = await twoOnTheirWay(engine, id);
+    const { finishing, release } = await startTwoConsents(engine, id);
     await engine.connections.setCredential(id, after.id);
     await engine.credentials.remove(before.id);
     release();
-    expect(await Promise.all(arriving)).toHaveLength(2);
+    expect(await Promise.all(finishing)).toHaveLength(2);
     expect(await engine.credentials.get(after.id)).toMatchObject({ generation: 3, connections: 1 });
   });
 });
 
-describe('credentials: renewals', () => {
+describe('credentials: refreshes', () => {
   const start = '2025-01-01T12:00:00Z';
   const at = (seconds: number) => new Date(Date.parse(start) + seconds * 1000).toISOString();
 
-  it('credentials: a provider that does not answer does not keep others from being renewed', async () => {
+  it('credentials: a provider that does not respond does not block refreshes of others', async () => {
     const [slow, quick] = [server, await startOAuthServer()];
     let release = () => {};
     const held = new Promise<void>((resolve) => {
@@ -160,14 +164,14 @@ describe('credentials: renewals', () => {
     };
     const waiting: Promise<unknown>[] = [];
     for (let i = 0; i < 6; i++) waiting.push(handle(await expired(slow, 'github')).get());
-    await until('the slow one is asked', () => slow.requests.length > 0);
+    await until('the slow provider has a request', () => slow.requests.length > 0);
     const credential = await handle(await expired(quick, 'quick')).get();
     expect(credential).toMatchObject({ accessToken: quick.latest() });
     release();
     await Promise.all(waiting);
   });
 
-  it('credentials: while an endpoint fails, a token that is still good is used without asking each time', async () => {
+  it('credentials: after a failed refresh a valid token is used for 30 s without a request', async () => {
     const { credentials } = database.engine({ credentials: { keys }, ports: testPorts(at(-3600)) });
     const secret = { type: 'oauth2' as const, ...server.issue(), expiresAt: at(200) };
     const { id } = await credentials.create({ tenantId: tenant, provider: 'github', secret });
@@ -183,7 +187,7 @@ describe('credentials: renewals', () => {
     expect(server.requests).toHaveLength(2);
   });
 
-  it('credentials: however many wait for one that is being renewed, database connections are left', async () => {
+  it('credentials: 20 callers waiting for a locked credential leave database connections free', async () => {
     const { id } = await create({ type: 'api_key', key: 'old' });
     const engine = database.engine({ credentials: { keys } });
     const renewing = await database.session();
@@ -191,18 +195,18 @@ describe('credentials: renewals', () => {
     const waiting = Array.from({ length: 20 }, () =>
       engine.credentials.replace(id, { type: 'api_key', key: 'new' }),
     );
-    await until('all connections that one caller may take wait', async () => {
+    await until('all connections of one caller wait', async () => {
       const rows = await sql(`SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'`);
       return rows.length >= 3;
     });
-    // Refused after ten seconds where there is no connection to be had.
+    // Without a free connection this would fail after ten seconds.
     await engine.tenants.list();
     await renewing.query('ROLLBACK');
     await Promise.all(waiting);
     expect(await engine.credentials.get(id)).toMatchObject({ generation: 21 });
   });
 
-  it('credentials: one that ended during the run and cannot be renewed is read again before it is refused', async () => {
+  it('credentials: an expired token without refresh token is read again before the run fails', async () => {
     const { credentials } = database.engine({ credentials: { keys }, ports: testPorts(start) });
     const secret = { type: 'oauth2' as const, accessToken: 'old', expiresAt: at(60) };
     const { id } = await credentials.create({ tenantId: tenant, provider: 'github', secret });

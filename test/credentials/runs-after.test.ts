@@ -31,8 +31,8 @@ const provider = (more: Partial<Connector> = {}): Connector => ({
 const engine = (connector = provider({ oauth2 })) =>
   database.engine({ credentials: { keys }, connectors: [connector] });
 
-/** A connection that a provider refused; its schedule goes on an hour from now. */
-async function refused({ connections }: Syncline, credentialId?: string): Promise<string> {
+/** A connection in needs_auth whose next scheduled run is an hour away. */
+async function addNeedsAuth({ connections }: Syncline, credentialId?: string): Promise<string> {
   const { id } = await connections.create({ tenantId: tenant, provider: 'github', credentialId });
   await sql(
     `UPDATE connections SET status = 'needs_auth', last_incremental_ended_at = now(),
@@ -43,7 +43,7 @@ async function refused({ connections }: Syncline, credentialId?: string): Promis
   return id;
 }
 
-const due = (id: string) =>
+const dueJobs = (id: string) =>
   sql(
     `SELECT priority FROM sync_jobs
      WHERE connection_id = $1 AND status = 'queued' AND scheduled_at <= now() AND retry_after IS NULL`,
@@ -51,10 +51,10 @@ const due = (id: string) =>
   );
 
 describe('credentials: a run follows a new credential', () => {
-  it('credentials: an attached credential queues a run that an idle executor claims without a scheduler', async () => {
+  it('credentials: attaching a credential queues a run that an idle executor claims', async () => {
     const syncline = engine();
     await syncline.start({ roles: ['executor'] });
-    const id = await refused(syncline);
+    const id = await addNeedsAuth(syncline);
     const { id: credential } = await syncline.credentials.create({
       ...{ tenantId: tenant, provider: 'github', secret },
     });
@@ -63,11 +63,11 @@ describe('credentials: a run follows a new credential', () => {
     await until('the connection is synced', () => called.includes(id));
   });
 
-  it('credentials: a replaced credential queues one run for each connection that waited for it', async () => {
+  it('credentials: replacing a credential queues one run per connection that waited for it', async () => {
     const syncline = engine();
     const { credentials, connections } = syncline;
     const { id: credential } = await credentials.create({ tenantId: tenant, provider: 'github', secret });
-    const waiting = [await refused(syncline, credential), await refused(syncline, credential)];
+    const waiting = [await addNeedsAuth(syncline, credential), await addNeedsAuth(syncline, credential)];
     const [queued = '', running = ''] = waiting;
     const other = await connections.create({
       ...{ tenantId: tenant, provider: 'github', credentialId: credential },
@@ -75,7 +75,7 @@ describe('credentials: a run follows a new credential', () => {
     await database.job(queued, { retry_after: '2100-01-01T00:00:00Z', attempts: 3 });
     const job = await database.job(running, { status: 'running', started_at: '2025-01-01T00:00:00Z' });
     await credentials.replace(credential, secret);
-    expect(await due(queued)).toEqual([{ priority: 0 }]);
+    expect(await dueJobs(queued)).toEqual([{ priority: 0 }]);
     expect(await sql('SELECT rerun_priority FROM sync_jobs WHERE id = $1', [job])).toEqual([
       { rerun_priority: 0 },
     ]);
@@ -83,19 +83,19 @@ describe('credentials: a run follows a new credential', () => {
     expect(await sql('SELECT FROM sync_jobs')).toHaveLength(2);
   });
 
-  it('credentials: resuming a connection that waits for a credential queues a run; a paused one keeps its schedule', async () => {
+  it('credentials: resuming from needs_auth queues a run; resuming from paused does not', async () => {
     const syncline = engine();
-    const [waiting, paused] = [await refused(syncline), await refused(syncline)];
+    const [waiting, paused] = [await addNeedsAuth(syncline), await addNeedsAuth(syncline)];
     await syncline.connections.pause(paused);
     await syncline.connections.resume(waiting);
     await syncline.connections.resume(paused);
-    expect(await due(waiting)).toEqual([{ priority: 10 }]);
-    expect(await due(paused)).toEqual([]);
+    expect(await dueJobs(waiting)).toEqual([{ priority: 10 }]);
+    expect(await dueJobs(paused)).toEqual([]);
   });
 });
 
 describe('credentials: a connection that waits for its first credential', () => {
-  it('credentials: a connection created for OAuth without a credential does not run before it has one', async () => {
+  it('credentials: an OAuth connection without a credential does not run', async () => {
     const syncline = engine();
     const { connections, credentials } = syncline;
     const { id, status, sync } = await connections.create({ tenantId: tenant, provider: 'github' });
@@ -118,7 +118,7 @@ describe('credentials: a connection that waits for its first credential', () => 
     expect(called).toEqual([id]);
   });
 
-  it('credentials: a connection runs without a credential where the connector does not require one', async () => {
+  it('credentials: a connection without a credential runs if the connector requires none', async () => {
     const syncline = engine(provider({ oauth2: { ...oauth2, optional: true } }));
     const { id, status } = await syncline.connections.create({ tenantId: tenant, provider: 'github' });
     expect(status).toBe('active');
@@ -131,7 +131,7 @@ describe('credentials: a connection that waits for its first credential', () => 
     expect(called).toEqual([id, other.id]);
   });
 
-  it('credentials: a run that failed because there is no credential is not explained as a refusal', async () => {
+  it('credentials: a run without a credential is explained as missing authorization', async () => {
     const sync: Connector['sync'] = async ({ credentials }) => {
       await credentials.get();
       return { signals: [] };

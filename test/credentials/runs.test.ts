@@ -14,7 +14,7 @@ beforeEach(async () => {
   server = await startOAuthServer();
 });
 
-/** As a connector does it: once more with another token where the first is refused. */
+/** Retries once with a renewed token after a rejection. */
 async function call({ credentials, fetch, log }: SyncContext) {
   let credential = await credentials.get();
   for (let tries = 0; ; tries++) {
@@ -28,7 +28,6 @@ async function call({ credentials, fetch, log }: SyncContext) {
   }
 }
 
-/** As most connectors do it. */
 async function callWithKit(context: SyncContext) {
   await createHttp(context, { baseUrl: server.url, authorize: bearer() }).get('/api');
   return { signals: [] };
@@ -40,31 +39,33 @@ const engine = (sync: typeof call | typeof callWithKit = call) =>
     connectors: [defineConnector({ provider: 'github', name: 'GitHub', oauth2: server.oauth2, sync })],
   });
 
-async function share(count: number, expiresInSeconds: number) {
+async function addCredential(count: number, expiresInSeconds: number) {
   const { credentials, connections } = engine();
   const expiresAt = new Date(Date.now() + expiresInSeconds * 1000).toISOString();
   const secret = { type: 'oauth2' as const, ...server.issue(), expiresAt };
   const { id } = await credentials.create({ tenantId: tenant, provider: 'github', secret });
-  const made: string[] = [];
+  const connectionIds: string[] = [];
   for (let i = 0; i < count; i++) {
     const connection = await connections.create({ tenantId: tenant, provider: 'github', credentialId: id });
     await connections.trigger(connection.id);
-    made.push(connection.id);
+    connectionIds.push(connection.id);
   }
-  return { id, made };
+  return { id, connectionIds };
 }
 
 describe('credentials: runs with credentials', () => {
-  it('credentials: a 401 is answered with a new token, and the run succeeds', async () => {
-    const { made } = await share(3, 3600);
+  it('credentials: after a 401 the token is renewed, and the run succeeds', async () => {
+    const { connectionIds } = await addCredential(3, 3600);
     server.revoke(server.latest());
     expect(await engine().drain()).toMatchObject({ succeeded: 3, failed: 0 });
     expect(server.requests).toHaveLength(1);
-    expect((await engine().connections.get(made[0] as string)).sync.cursor).toEqual({ generation: 2 });
+    expect((await engine().connections.get(connectionIds[0] as string)).sync.cursor).toEqual({
+      generation: 2,
+    });
   });
 
-  it('credentials: a refused refresh sets every connection that shares it to needs_auth, with the reason, asking once', async () => {
-    const { id, made } = await share(3, -1);
+  it('credentials: a rejected refresh sets all its connections to needs_auth, with one request', async () => {
+    const { id, connectionIds } = await addCredential(3, -1);
     server.behaviour.answer = { status: 400, body: '{"error":"invalid_grant"}' };
     expect(await engine().drain()).toMatchObject({ failed: 3 });
     expect(server.requests).toHaveLength(1);
@@ -75,17 +76,16 @@ describe('credentials: runs with credentials', () => {
     for (const row of rows)
       expect(row).toEqual({
         status: 'needs_auth',
-        reason: expect.stringContaining('does not renew the access: 127.0.0.1'),
+        reason: expect.stringContaining('refused to refresh the access token: 127.0.0.1'),
       });
     const { credentials, connections } = engine();
-    expect((await connections.explain(made[0] as string)).sentence).toContain('invalid_grant');
+    expect((await connections.explain(connectionIds[0] as string)).sentence).toContain('invalid_grant');
     expect(await credentials.get(id)).toMatchObject({
       refusedReason: expect.stringContaining('(invalid_grant)'),
     });
-    // The user connects again.
     server.behaviour.answer = undefined;
     await credentials.replace(id, { type: 'oauth2', ...server.issue() });
-    for (const connection of made) await connections.trigger(connection);
+    for (const connection of connectionIds) await connections.trigger(connection);
     expect(await engine().drain()).toMatchObject({ succeeded: 3, failed: 0 });
   });
 
@@ -94,10 +94,10 @@ describe('credentials: runs with credentials', () => {
     { status: 429, body: '{"error":"invalid_grant"}' },
     { status: 401, body: '{"error":"invalid_client"}' },
   ])(
-    'credentials: a 401 while the token endpoint answers %j is tried again later, and the connection stays active',
+    'credentials: a 401 while the token endpoint returns %j is retried, and the connection stays active',
     async (answer) => {
-      const { made } = await share(1, 3600);
-      const id = made[0] as string;
+      const { connectionIds } = await addCredential(1, 3600);
+      const id = connectionIds[0] as string;
       server.revoke(server.latest());
       server.behaviour.answer = answer;
       await engine(callWithKit).drain();
@@ -116,31 +116,31 @@ describe('credentials: runs with credentials', () => {
     },
   );
 
-  it('credentials: a 401 after which the renewal is refused sets the connection to needs_auth', async () => {
-    const { made } = await share(1, 3600);
+  it('credentials: a 401 followed by a rejected refresh sets the connection to needs_auth', async () => {
+    const { connectionIds } = await addCredential(1, 3600);
     server.revoke(server.latest());
     server.behaviour.answer = { status: 400, body: '{"error":"invalid_grant"}' };
     expect(await engine(callWithKit).drain()).toMatchObject({ failed: 1 });
-    expect(await engine().connections.get(made[0] as string)).toMatchObject({
+    expect(await engine().connections.get(connectionIds[0] as string)).toMatchObject({
       status: 'needs_auth',
       failure: 'unauthorized',
     });
-    expect((await engine().connections.explain(made[0] as string)).sentence).toContain('401');
+    expect((await engine().connections.explain(connectionIds[0] as string)).sentence).toContain('401');
   });
 
-  it('credentials: a connection without one fails as unauthorized', async () => {
+  it('credentials: a connection without a credential fails as unauthorized', async () => {
     const { connections } = engine();
     const { id } = await connections.create({ tenantId: tenant, provider: 'github' });
-    // It waits for its first credential; resuming it has it run without one.
+    // resume() makes it run without a credential.
     await connections.resume(id);
     await engine().drain();
     expect(await connections.get(id)).toMatchObject({ status: 'needs_auth', failure: 'unauthorized' });
   });
 
-  it('credentials: no secret is in jobs, attempts, events or any other column but the sealed one', async () => {
-    await share(2, -1);
+  it('credentials: secrets are stored only in sealed columns', async () => {
+    await addCredential(2, -1);
     await engine().drain();
-    await share(1, -1);
+    await addCredential(1, -1);
     server.behaviour.answer = {
       status: 400,
       body: JSON.stringify({ error: 'invalid_grant', said: server.latest() }),
@@ -165,7 +165,7 @@ describe('credentials: runs with credentials', () => {
       `SELECT table_name || '.' || column_name AS name FROM information_schema.columns
        WHERE table_schema = 'syncline' AND data_type = 'bytea' ORDER BY 1`,
     );
-    // Anything else that holds bytes is a hash.
+    // The other bytea columns are hashes.
     expect(columns.map(({ name }) => name)).toEqual([
       'api_keys.hash',
       'authorizations.browser',

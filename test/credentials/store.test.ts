@@ -8,7 +8,7 @@ const { sql } = database;
 const keys = [newKey()];
 const engine = () => database.engine({ credentials: { keys } });
 const other = '00000000-0000-4000-8000-000000000002';
-const nowhere = '00000000-0000-4000-8000-00000000dead';
+const unknownId = '00000000-0000-4000-8000-00000000dead';
 const apiKey: Secret = { type: 'api_key', key: 'the-key-itself' };
 
 beforeEach(async () => {
@@ -21,8 +21,8 @@ beforeEach(async () => {
 const kindsOf = async () =>
   (await sql<{ kind: string }>('SELECT kind FROM events ORDER BY id')).map(({ kind }) => kind);
 
-describe('credentials: kept for a tenant, and never told', () => {
-  it('credentials: every kind is stored encrypted, told without its secret, and opens for a run', async () => {
+describe('credentials: storage', () => {
+  it('credentials: every kind is stored encrypted, listed without secret, and opens for a run', async () => {
     const { credentials } = engine();
     const secrets: Secret[] = [
       apiKey,
@@ -37,28 +37,33 @@ describe('credentials: kept for a tenant, and never told', () => {
     ];
     const handle = handlesOn(database, { keys });
     for (const secret of secrets) {
-      const made = await credentials.create({ tenantId: tenant, provider: 'github', name: 'a name', secret });
-      expect(made).toMatchObject({ kind: secret.type, generation: 1, connections: 0, name: 'a name' });
-      expect(JSON.stringify([made, await credentials.get(made.id), await credentials.list()])).not.toMatch(
-        /the-/,
-      );
-      const opened = await handle(made.id).get();
+      const created = await credentials.create({
+        tenantId: tenant,
+        provider: 'github',
+        name: 'a name',
+        secret,
+      });
+      expect(created).toMatchObject({ kind: secret.type, generation: 1, connections: 0, name: 'a name' });
+      expect(
+        JSON.stringify([created, await credentials.get(created.id), await credentials.list()]),
+      ).not.toMatch(/the-/);
+      const opened = await handle(created.id).get();
       if (secret.type === 'oauth2')
         expect(opened).toEqual({
-          id: made.id,
+          id: created.id,
           generation: 1,
           type: 'oauth2',
           accessToken: 'the-access',
           expiresAt: new Date('2030-01-01T00:00:00Z'),
         });
-      else expect(opened).toEqual({ id: made.id, generation: 1, ...secret });
+      else expect(opened).toEqual({ id: created.id, generation: 1, ...secret });
     }
     const rows = await sql<{ row: string }>('SELECT c::text || e::text AS row FROM credentials c, events e');
     expect(rows.map(({ row }) => row).join()).not.toMatch(/the-/);
     expect(await kindsOf()).toEqual(secrets.map(() => 'credential.created'));
   });
 
-  it('credentials: a tenant id in capitals opens like any other', async () => {
+  it('credentials: an upper-case tenant id opens too', async () => {
     const upper = 'ABCDEF00-0000-4000-8000-000000000003';
     await sql(`INSERT INTO tenants (id) VALUES ($1)`, [upper]);
     const { id } = await engine().credentials.create({ tenantId: upper, provider: 'github', secret: apiKey });
@@ -66,7 +71,7 @@ describe('credentials: kept for a tenant, and never told', () => {
     expect(await handle.get()).toMatchObject({ key: 'the-key-itself' });
   });
 
-  it('credentials: without a key everything else works, and storing one names the remedy', async () => {
+  it('credentials: without a key only create() fails, with a hint', async () => {
     const { credentials, connections } = database.engine();
     await connections.create({ tenantId: tenant, provider: 'github' });
     expect((await credentials.list()).items).toEqual([]);
@@ -78,7 +83,7 @@ describe('credentials: kept for a tenant, and never told', () => {
     });
   });
 
-  it('credentials: what is wrong is named, its value is not', async () => {
+  it('credentials: errors name the invalid field, not its value', async () => {
     const { credentials } = engine();
     const create = (secret: unknown, more = {}) =>
       credentials.create({ tenantId: tenant, provider: 'github', secret: secret as Secret, ...more });
@@ -92,14 +97,14 @@ describe('credentials: kept for a tenant, and never told', () => {
     );
     await expect(create({ type: 'custom', fields: [] })).rejects.toThrow('secret.fields is not right');
     await expect(create({ type: 'api_key', key: 'x'.repeat(70_000) })).rejects.toThrow('at most 65536 bytes');
-    await expect(create(apiKey, { tenantId: nowhere })).rejects.toThrow(`There is no tenant ${nowhere}.`);
+    await expect(create(apiKey, { tenantId: unknownId })).rejects.toThrow(`There is no tenant ${unknownId}.`);
     await expect(create(apiKey, { provider: 'unheard' })).rejects.toThrow('There is no provider "unheard".');
-    await expect(credentials.get(nowhere)).rejects.toMatchObject({ code: 'NOT_FOUND' });
-    await expect(credentials.replace(nowhere, apiKey)).rejects.toMatchObject({ code: 'NOT_FOUND' });
-    await expect(credentials.remove(nowhere)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    await expect(credentials.get(unknownId)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    await expect(credentials.replace(unknownId, apiKey)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    await expect(credentials.remove(unknownId)).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });
 
-  it("credentials: a tenant's view has the tenant's and no others, by any way", async () => {
+  it('credentials: a tenant can read and use only its own credentials', async () => {
     const operator = engine();
     const theirs = await operator.credentials.create({ tenantId: other, provider: 'github', secret: apiKey });
     const mine = await operator.credentials.create({ tenantId: tenant, provider: 'github', secret: apiKey });
@@ -122,31 +127,31 @@ describe('credentials: kept for a tenant, and never told', () => {
     );
   });
 
-  it('credentials: a page ends where the next begins, and a filter finds all', async () => {
+  it('credentials: pages join without gaps, and filters apply', async () => {
     const { credentials } = engine();
-    const made: string[] = [];
+    const created: string[] = [];
     for (let i = 0; i < 5; i++) {
       const provider = i % 2 ? 'slack' : 'github';
-      made.push((await credentials.create({ tenantId: tenant, provider, secret: apiKey })).id);
+      created.push((await credentials.create({ tenantId: tenant, provider, secret: apiKey })).id);
     }
     const first = await credentials.list({ limit: 2 });
     const second = await credentials.list({ limit: 3, cursor: first.nextCursor });
-    expect([...first.items, ...second.items].map(({ id }) => id)).toEqual(made);
+    expect([...first.items, ...second.items].map(({ id }) => id)).toEqual(created);
     expect(second.nextCursor).toBeUndefined();
     expect((await credentials.list({ provider: 'slack' })).items).toHaveLength(2);
   });
 });
 
-describe('credentials: connections use them', () => {
-  it('credentials: a connection takes one of its tenant and provider, and tells which', async () => {
+describe('credentials: use by connections', () => {
+  it('credentials: a connection accepts only a credential of its tenant and provider', async () => {
     const { credentials, connections } = engine();
     const { id: credentialId } = await credentials.create({
       tenantId: tenant,
       provider: 'github',
       secret: apiKey,
     });
-    const made = await connections.create({ tenantId: tenant, provider: 'github', credentialId });
-    expect(made.credentialId).toBe(credentialId);
+    const created = await connections.create({ tenantId: tenant, provider: 'github', credentialId });
+    expect(created.credentialId).toBe(credentialId);
     expect((await credentials.get(credentialId)).connections).toBe(1);
     const { id } = await connections.create({ tenantId: tenant, provider: 'github' });
     expect((await connections.setCredential(id, credentialId, { reason: 'shared' })).credentialId).toBe(
@@ -168,31 +173,31 @@ describe('credentials: connections use them', () => {
     await expect(connections.setCredential(id, slack.id)).rejects.toThrow(
       'for "github", and is one for "slack"',
     );
-    await expect(connections.setCredential(id, nowhere)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    await expect(connections.setCredential(id, unknownId)).rejects.toMatchObject({ code: 'NOT_FOUND' });
     await expect(
       connections.create({ tenantId: tenant, provider: 'github', credentialId: foreign.id }),
     ).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
-    // The tables themselves would not have it either.
+    // A foreign key rejects it too.
     await expect(
       sql('UPDATE connections SET credential_id = $1 WHERE id = $2', [foreign.id, id]),
     ).rejects.toMatchObject({ constraint: 'connections_credential' });
   });
 
-  it('credentials: one that is in use is not deleted, and it says by how many', async () => {
+  it('credentials: deleting a credential in use fails with the number of its connections', async () => {
     const { credentials, connections } = engine();
     const { id } = await credentials.create({ tenantId: tenant, provider: 'github', secret: apiKey });
-    const made = [1, 2].map(() =>
+    const created = [1, 2].map(() =>
       connections.create({ tenantId: tenant, provider: 'github', credentialId: id }),
     );
-    const [one, two] = await Promise.all(made);
+    const [first, second] = await Promise.all(created);
     await expect(credentials.remove(id)).rejects.toMatchObject({
       code: 'CONFLICT',
       message: `Credential ${id} cannot be deleted: 2 connections use it.`,
     });
-    await connections.remove(one?.id as string);
+    await connections.remove(first?.id as string);
     expect((await credentials.get(id)).connections).toBe(1);
     await expect(credentials.remove(id)).rejects.toThrow('a connection uses it');
-    await connections.setCredential(two?.id as string, null);
+    await connections.setCredential(second?.id as string, null);
     await credentials.remove(id, { reason: 'no longer needed' });
     await expect(credentials.get(id)).rejects.toMatchObject({ code: 'NOT_FOUND' });
     expect(await sql(`SELECT reason FROM events WHERE kind = 'credential.deleted'`)).toEqual([
@@ -200,7 +205,7 @@ describe('credentials: connections use them', () => {
     ]);
   });
 
-  it('credentials: a connection that is deleted takes along the credential that only it used', async () => {
+  it('credentials: deleting a connection deletes a credential that only it used', async () => {
     const { credentials, connections } = engine();
     const { id } = await credentials.create({ tenantId: tenant, provider: 'github', secret: apiKey });
     const connection = await connections.create({ tenantId: tenant, provider: 'github', credentialId: id });
@@ -209,7 +214,7 @@ describe('credentials: connections use them', () => {
     expect((await kindsOf()).slice(-2)).toEqual(['connection.deleted', 'credential.deleted']);
   });
 
-  it('credentials: replacing one, or attaching one, makes what waited for it active, and nothing else', async () => {
+  it('credentials: a new credential activates only connections in needs_auth', async () => {
     const { credentials, connections } = engine();
     const { id: credentialId } = await credentials.create({
       tenantId: tenant,
@@ -217,10 +222,12 @@ describe('credentials: connections use them', () => {
       secret: apiKey,
     });
     const create = () => connections.create({ tenantId: tenant, provider: 'github', credentialId });
-    const [waiting, paused, loner] = [await create(), await create(), await create()];
-    await connections.setCredential(loner.id, null);
+    const [waiting, paused, detached] = [await create(), await create(), await create()];
+    await connections.setCredential(detached.id, null);
     await connections.pause(paused.id);
-    await sql(`UPDATE connections SET status = 'needs_auth' WHERE id = ANY ($1)`, [[waiting.id, loner.id]]);
+    await sql(`UPDATE connections SET status = 'needs_auth' WHERE id = ANY ($1)`, [
+      [waiting.id, detached.id],
+    ]);
     await sql(`UPDATE credentials SET refused_at = now(), refused_reason = 'old'`);
     const replaced = await credentials.replace(
       credentialId,
@@ -229,7 +236,7 @@ describe('credentials: connections use them', () => {
     );
     expect(replaced).toMatchObject({ generation: 2, refusedAt: undefined, refusedReason: undefined });
     const statusOf = async (id: string) => (await connections.get(id)).status;
-    expect([await statusOf(waiting.id), await statusOf(paused.id), await statusOf(loner.id)]).toEqual([
+    expect([await statusOf(waiting.id), await statusOf(paused.id), await statusOf(detached.id)]).toEqual([
       'active',
       'paused',
       'needs_auth',
@@ -242,12 +249,12 @@ describe('credentials: connections use them', () => {
     expect(await sql(`SELECT reason FROM events WHERE kind = 'credential.replaced'`)).toEqual([
       { reason: 'leaked' },
     ]);
-    await connections.setCredential(loner.id, credentialId);
-    expect(await statusOf(loner.id)).toBe('active');
+    await connections.setCredential(detached.id, credentialId);
+    expect(await statusOf(detached.id)).toBe('active');
     expect((await engine().audit.list({ kind: 'credential.replaced' })).items).toHaveLength(1);
   });
 
-  it('credentials: more connections than fit into a transaction are made active, all of them', async () => {
+  it('credentials: replacing a credential activates 450 connections, more than one transaction', async () => {
     const { credentials } = engine();
     const { id } = await credentials.create({ tenantId: tenant, provider: 'github', secret: apiKey });
     await sql(
@@ -262,21 +269,25 @@ describe('credentials: connections use them', () => {
   });
 });
 
-describe('credentials: keys are rotated while everything runs', () => {
-  it('credentials: rotate puts everything under the first key, passes over what does not open, and can be repeated', async () => {
-    const [old, young, lost] = [newKey('old'), newKey('young'), newKey('lost')];
+describe('credentials: key rotation', () => {
+  it('credentials: rotate() re-encrypts with the first key and skips rows it cannot open', async () => {
+    const [old, current, lost] = [newKey('old'), newKey('young'), newKey('lost')];
     const before = database.engine({ credentials: { keys: [old] } });
     const ids: string[] = [];
     for (let i = 0; i < 130; i++)
       ids.push(
         (await before.credentials.create({ tenantId: tenant, provider: 'github', secret: apiKey })).id,
       );
-    const gone = database.engine({ credentials: { keys: [lost] } });
-    const unopened = await gone.credentials.create({ tenantId: tenant, provider: 'github', secret: apiKey });
+    const otherEngine = database.engine({ credentials: { keys: [lost] } });
+    const unopened = await otherEngine.credentials.create({
+      tenantId: tenant,
+      provider: 'github',
+      secret: apiKey,
+    });
     const updated = await sql('SELECT id, generation, updated_at FROM credentials ORDER BY id');
 
-    const { credentials } = database.engine({ credentials: { keys: [young, old] } });
-    // Somebody holds one of them for a while: it is waited for at the end.
+    const { credentials } = database.engine({ credentials: { keys: [current, old] } });
+    // One row is locked; rotate() retries it at the end.
     const holder = await database.session();
     await holder.query('BEGIN');
     await holder.query('SELECT FROM syncline.credentials WHERE id = $1 FOR NO KEY UPDATE', [ids[5]]);
@@ -289,7 +300,7 @@ describe('credentials: keys are rotated while everything runs', () => {
     expect(steps.length).toBeGreaterThan(1);
     expect(await credentials.rotate()).toEqual({ rotated: 0, unopened: 1 });
     expect(await sql('SELECT id, generation, updated_at FROM credentials ORDER BY id')).toEqual(updated);
-    const handle = handlesOn(database, { keys: [young] });
+    const handle = handlesOn(database, { keys: [current] });
     for (const id of [ids[0], ids[5], ids[129]])
       expect(await handle(id).get()).toMatchObject({ key: 'the-key-itself' });
     await expect(handle(unopened.id).get()).rejects.toThrow('key "lost", which is not configured here');

@@ -3,57 +3,68 @@ import { loadConfig } from '../../src/config/load.ts';
 import { createVault } from '../../src/credentials/vault.ts';
 import { newKey } from './handles.ts';
 
-const secret = { type: 'api_key', key: 'nobody may read this' };
-const here = 'credentials/tenant/row';
+const secret = { type: 'api_key', key: 'hidden value' };
+const location = 'credentials/tenant/row';
 
-describe('vault: what is sealed opens where it belongs, and nowhere else', () => {
-  it('vault: what was sealed comes back, sealed differently each time, and is not readable', () => {
+describe('vault: sealed values are bound to their row', () => {
+  it('vault: seals with a random nonce, and open() returns the value', () => {
     const vault = createVault([newKey()]);
-    const [one, two] = [vault.seal(here, secret), vault.seal(here, secret)];
-    expect(vault.open(here, one)).toEqual(secret);
-    expect(one.sealed.equals(two.sealed)).toBe(false);
-    expect(one.sealed.toString('latin1')).not.toContain('nobody');
-    expect(one.keyId).toBe('k1');
+    const [first, second] = [vault.seal(location, secret), vault.seal(location, secret)];
+    expect(vault.open(location, first)).toEqual(secret);
+    expect(first.sealed.equals(second.sealed)).toBe(false);
+    expect(first.sealed.toString('latin1')).not.toContain('hidden');
+    expect(first.keyId).toBe('k1');
   });
 
-  it('vault: a text that was moved to another row, tenant or table does not open there', () => {
+  it('vault: a value moved to another row, tenant or table does not open', () => {
     const vault = createVault([newKey()]);
-    const row = vault.seal(here, secret);
-    for (const elsewhere of ['credentials/tenant/other', 'credentials/other/row', 'webhooks/tenant/row', ''])
-      expect(() => vault.open(elsewhere, row)).toThrow(expect.objectContaining({ code: 'CONFLICT' }));
+    const row = vault.seal(location, secret);
+    for (const otherLocation of [
+      'credentials/tenant/other',
+      'credentials/other/row',
+      'webhooks/tenant/row',
+      '',
+    ])
+      expect(() => vault.open(otherLocation, row)).toThrow(expect.objectContaining({ code: 'CONFLICT' }));
   });
 
-  it('vault: a flipped bit anywhere, or a missing piece, does not open', () => {
+  it('vault: a value with a flipped bit or missing bytes does not open', () => {
     const vault = createVault([newKey()]);
-    const { keyId, sealed } = vault.seal(here, secret);
+    const { keyId, sealed } = vault.seal(location, secret);
     for (let at = 0; at < sealed.length; at++) {
       const changed = Buffer.from(sealed);
       changed[at] = (changed[at] ?? 0) ^ (1 << (at % 8));
-      expect(() => vault.open(here, { keyId, sealed: changed }), `byte ${at}`).toThrow('does not open');
+      expect(() => vault.open(location, { keyId, sealed: changed }), `byte ${at}`).toThrow(
+        'cannot be decrypted',
+      );
     }
     for (const length of [0, 5, 27, sealed.length - 1])
-      expect(() => vault.open(here, { keyId, sealed: sealed.subarray(0, length) })).toThrow('does not open');
+      expect(() => vault.open(location, { keyId, sealed: sealed.subarray(0, length) })).toThrow(
+        'cannot be decrypted',
+      );
   });
 
-  it('vault: the first key encrypts, all decrypt, and one that is not there is named with the remedy', () => {
-    const [old, young] = [newKey('old'), newKey('young')];
-    const row = createVault([old]).seal(here, secret);
-    const both = createVault([young, old]);
-    expect(both.open(here, row)).toEqual(secret);
-    expect(both.seal(here, secret).keyId).toBe('young');
-    expect(() => createVault([young]).open(here, row)).toThrow(
+  it('vault: the first key encrypts, all keys decrypt, and the error names a missing key', () => {
+    const [old, current] = [newKey('old'), newKey('young')];
+    const row = createVault([old]).seal(location, secret);
+    const both = createVault([current, old]);
+    expect(both.open(location, row)).toEqual(secret);
+    expect(both.seal(location, secret).keyId).toBe('young');
+    expect(() => createVault([current]).open(location, row)).toThrow(
       expect.objectContaining({
         code: 'CONFIG_INVALID',
         message: 'A credential is encrypted with key "old", which is not configured here.',
         hint: expect.stringContaining('SYNCLINE_CREDENTIALS_KEYS'),
       }),
     );
-    // Another key of the same id.
-    expect(() => createVault([newKey('old')]).open(here, row)).toThrow('does not open with key "old"');
+    // Another key with the same id.
+    expect(() => createVault([newKey('old')]).open(location, row)).toThrow(
+      'cannot be decrypted with key "old"',
+    );
   });
 
-  it('vault: without a key nothing is sealed, and the remedy is named', () => {
-    expect(() => createVault([]).seal(here, secret)).toThrow(
+  it('vault: seal() without a key fails with a hint', () => {
+    expect(() => createVault([]).seal(location, secret)).toThrow(
       expect.objectContaining({
         code: 'CONFLICT',
         hint: expect.stringMatching(/syncline credentials keygen.*SYNCLINE_CREDENTIALS_KEYS/),
@@ -61,7 +72,7 @@ describe('vault: what is sealed opens where it belongs, and nowhere else', () =>
     );
   });
 
-  it('vault: the setting is masked, and what is no key is refused by name, without its value', () => {
+  it('vault: the setting is masked, and the error for an invalid key hides its value', () => {
     const [one, two] = [newKey('one'), newKey('two')];
     const load = (text: string) => loadConfig({ env: { SYNCLINE_CREDENTIALS_KEYS: text } });
     const { config, entries } = load(`${one}, ${two}`);

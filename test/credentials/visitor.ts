@@ -1,12 +1,11 @@
-/** What one browser does with consent links: it keeps cookies by path, sends forms, and follows redirects only when asked. */
+/** A browser for consent links: keeps cookies by path, submits forms, does not follow redirects by itself. */
 export interface Visitor {
   visit(url: string, request?: VisitRequest): Promise<Visit>;
-  /** Opens a link and sends the form of its page. Returns the answer, which redirects to the provider. */
+  /** Opens a link and submits its form; returns the redirect to the provider. */
   proceed(link: string): Promise<Visit>;
-  /** … and goes on at the provider, which consents. Returns where that sends the browser back to. */
+  /** `proceed`, then consents at the provider; returns the callback URL. */
   consent(link: string): Promise<string>;
   cookies(): string[];
-  /** Name and value of the first cookie with such a name. */
   cookie(name: RegExp): [name: string, value: string] | [];
 }
 
@@ -25,11 +24,11 @@ interface Visit {
 export function newVisitor(): Visitor {
   const jar = new Map<string, { value: string; path: string }>();
 
-  function keep(headers: Headers): void {
+  function storeCookies(headers: Headers): void {
     for (const line of headers.getSetCookie()) {
       const [pair = '', ...attributes] = line.split('; ');
       const [name = '', value = ''] = [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)];
-      const path = attributes.find((one) => one.startsWith('Path='))?.slice(5) ?? '/';
+      const path = attributes.find((attribute) => attribute.startsWith('Path='))?.slice(5) ?? '/';
       if (attributes.includes('Max-Age=0')) jar.delete(name);
       else jar.set(name, { value, path });
     }
@@ -46,7 +45,7 @@ export function newVisitor(): Visitor {
       headers: { accept: 'text/html', ...(cookie !== '' && { cookie }), ...headers },
       ...(form && { method: 'POST', body: new URLSearchParams(form) }),
     });
-    keep(response.headers);
+    storeCookies(response.headers);
     const location = response.headers.get('location') ?? '';
     return { status: response.status, headers: response.headers, text: await response.text(), location };
   }
@@ -64,13 +63,12 @@ export function newVisitor(): Visitor {
     consent: async (link) => (await visit((await proceed(link)).location)).location,
     cookies: () => [...jar.keys()],
     cookie: (pattern) => {
-      const name = [...jar.keys()].find((one) => pattern.test(one));
+      const name = [...jar.keys()].find((key) => pattern.test(key));
       return name === undefined ? [] : [name, jar.get(name)?.value ?? ''];
     },
   };
 }
 
-/** The hidden fields of the page's form. */
 export const fieldsOf = (page: string): Record<string, string> =>
   Object.fromEntries(
     [...page.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g)].map(([, name, value]) => [

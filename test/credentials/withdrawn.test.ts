@@ -19,7 +19,7 @@ const serve = () =>
     engine: { credentials: { keys }, connectors: [oauthConnector(server.oauth2)] },
   });
 
-/** A tenant's key and a connection of that tenant, with OAuth 2 tokens if wanted. */
+/** An API key and a connection of one tenant, optionally with OAuth 2 tokens. */
 async function setUp({ syncline }: Service, withTokens: boolean) {
   const key = await syncline.keys.create({ name: `leaked ${Math.random()}`, tenantId: tenant });
   const secret = { type: 'oauth2' as const, ...server.issue() };
@@ -39,7 +39,7 @@ const credentials = () => sql('SELECT id, generation, sealed FROM credentials OR
 
 const withdrawals: [
   what: string,
-  withdraw: (service: Service, made: Awaited<ReturnType<typeof setUp>>) => Promise<unknown>,
+  withdraw: (service: Service, setup: Awaited<ReturnType<typeof setUp>>) => Promise<unknown>,
 ][] = [
   ['its key is revoked', ({ syncline }, { key }) => syncline.keys.revoke(key.id)],
   [
@@ -51,16 +51,20 @@ const withdrawals: [
 
 describe.each(withdrawals)('consent: a link after %s', (what, withdraw) => {
   it.each([true, false])(
-    `consent: after ${what} a link shows no page, starts nothing and finishes nothing (tokens before: %s)`,
+    `consent: after ${what} a link cannot be opened, started or finished (tokens before: %s)`,
     async (withTokens) => {
       const service = await serve();
-      const made = await setUp(service, withTokens);
+      const setup = await setUp(service, withTokens);
       const [unopened, opened, consented] = [newVisitor(), newVisitor(), newVisitor()];
-      const links = [await linkTo(service, made), await linkTo(service, made), await linkTo(service, made)];
+      const links = [
+        await linkTo(service, setup),
+        await linkTo(service, setup),
+        await linkTo(service, setup),
+      ];
       const form = fieldsOf((await opened.visit(links[1] ?? '')).text);
       const back = await consented.consent(links[2] ?? '');
       const before = await credentials();
-      await withdraw(service, made);
+      await withdraw(service, setup);
       const page = await unopened.visit(links[0] ?? '');
       expect([page.status, page.text]).toEqual([410, expect.stringContaining('was withdrawn')]);
       const started = await opened.visit(`${service.url}/v1/connections/consent`, {
@@ -69,7 +73,6 @@ describe.each(withdrawals)('consent: a link after %s', (what, withdraw) => {
       expect([started.status, started.location]).toEqual([410, '']);
       const finished = await consented.visit(back);
       expect([finished.status, finished.text]).toEqual([410, expect.stringContaining('was withdrawn')]);
-      // The code was not redeemed either.
       expect(server.requests).toEqual([]);
       expect(await credentials()).toEqual(before);
     },
@@ -79,11 +82,11 @@ describe.each(withdrawals)('consent: a link after %s', (what, withdraw) => {
     `consent: tokens that arrive after ${what} are not stored (tokens before: %s)`,
     async (withTokens) => {
       const service = await serve();
-      const made = await setUp(service, withTokens);
+      const setup = await setUp(service, withTokens);
       const visitor = newVisitor();
-      const back = await visitor.consent(await linkTo(service, made));
+      const back = await visitor.consent(await linkTo(service, setup));
       const before = await credentials();
-      server.behaviour.before = async () => void (await withdraw(service, made));
+      server.behaviour.before = async () => void (await withdraw(service, setup));
       expect((await visitor.visit(back)).status).toBe(410);
       expect(server.requests).toHaveLength(1);
       expect(await credentials()).toEqual(before);
@@ -92,16 +95,16 @@ describe.each(withdrawals)('consent: a link after %s', (what, withdraw) => {
   );
 });
 
-describe('consent: the audit names the key of a link', () => {
+describe('consent: the audit log names the key of a link', () => {
   it.each([true, false])(
-    'consent: the creation of a link and its consent are events with the key (tokens before: %s)',
+    'consent: creating a link and its consent are recorded with the key (tokens before: %s)',
     async (withTokens) => {
       const service = await serve();
-      const made = await setUp(service, withTokens);
+      const setup = await setUp(service, withTokens);
       const visitor = newVisitor();
-      expect((await visitor.visit(await visitor.consent(await linkTo(service, made)))).status).toBe(200);
-      const { items } = await service.syncline.audit.list({ keyId: made.key.id });
-      const byLink = { actor: `key:${made.key.name}`, tenantId: tenant, connectionId: made.id };
+      expect((await visitor.visit(await visitor.consent(await linkTo(service, setup)))).status).toBe(200);
+      const { items } = await service.syncline.audit.list({ keyId: setup.key.id });
+      const byLink = { actor: `key:${setup.key.name}`, tenantId: tenant, connectionId: setup.id };
       expect(items.filter(({ kind }) => kind.includes('authoriz'))).toMatchObject([
         { ...byLink, kind: 'credential.authorized' },
         { ...byLink, kind: 'connection.authorization_requested', detail: { provider: 'github' } },

@@ -21,7 +21,7 @@ const accounts = [
   ['warehouse', 'acme/shop'],
 ] as const;
 
-/** A connection to an account of the provider server, as the demo makes them, and an engine to sync it with. */
+/** Creates a connection as the demo does, and an engine to sync it. */
 async function connect(provider: string, account: string, key = tokenOf(provider, holder)) {
   const { url } = await providers.start();
   const engine = database.engine({ connectors: demoConnectors(url), credentials });
@@ -39,7 +39,6 @@ async function connect(provider: string, account: string, key = tokenOf(provider
   return { engine, id, sync: () => sync(engine, id) };
 }
 
-/** Runs it now, with everything that follows from it. */
 async function sync(engine: Syncline, id: string) {
   await engine.connections.trigger(id);
   return engine.drain();
@@ -53,8 +52,8 @@ async function lastError() {
   return job;
 }
 
-describe('what comes in', () => {
-  it.each(accounts)('%s: first the whole backlog, then only what is new', async (provider, account) => {
+describe('data', () => {
+  it.each(accounts)('%s: syncs the backlog first, then only new items', async (provider, account) => {
     const feed = feedOf(provider, account);
     providers.nowMs = calmMinutes(5, provider, account);
     const { sync } = await connect(provider, account);
@@ -75,7 +74,7 @@ describe('what comes in', () => {
     expect(stored).toEqual({ times: feed.newest(providers.nowMs) - oldest + 1 });
   });
 
-  it('signals say what happened', async () => {
+  it('signal kinds describe the changes', async () => {
     for (const [provider, account] of accounts) {
       providers.nowMs = calmMinutes(1, provider, account);
       await (await connect(provider, account)).sync();
@@ -100,7 +99,7 @@ describe('what comes in', () => {
     ]);
   });
 
-  it.each(accounts)('%s: a budget is kept for its limit', async (provider, account) => {
+  it.each(accounts)('%s: tracks a budget for the provider limit', async (provider, account) => {
     providers.nowMs = calmMinutes(1, provider, account);
     const { engine, sync } = await connect(provider, account);
     await sync();
@@ -108,23 +107,23 @@ describe('what comes in', () => {
     const { items } = await database.engine().budgets.list({ provider });
     const [spent] = items.filter(({ credentialId }) => credentialId !== undefined);
     expect(spent?.left).toBeLessThan(spent?.limit ?? 0);
-    // Only one says how much is left.
+    // Only GitHub reports the remaining quota.
     expect(spent?.learnedAt !== undefined).toBe(provider === 'github');
   });
 });
 
-describe('what goes wrong', () => {
-  it.each(accounts)('%s: a server that is broken is tried again', async (provider, account) => {
+describe('failures', () => {
+  it.each(accounts)('%s: retries after a server error', async (provider, account) => {
     providers.nowMs = momentOf('broken', provider, account);
     const { sync } = await connect(provider, account);
     expect(await sync()).toMatchObject({ requeued: 1, succeeded: 0, signals: 0 });
     expect(await lastError()).toMatchObject({ status: 'queued', kind: 'transient' });
   });
 
-  it.each(accounts)('%s: a limit is waited for as long as it lasts', async (provider, account) => {
+  it.each(accounts)('%s: waits until a rate limit ends', async (provider, account) => {
     for (const kind of ['too fast', 'spent'] as const) {
       await database.empty();
-      // At the beginning of the spell, which is longer than the engine's own first pause.
+      // The limit outlasts the engine's first backoff.
       providers.nowMs = momentOf(kind, provider, account);
       const { engine, sync } = await connect(provider, account);
       expect(await sync()).toMatchObject({ requeued: 1, signals: 0 });
@@ -132,14 +131,14 @@ describe('what goes wrong', () => {
       expect(error).toMatchObject({ status: 'queued', kind: 'rate_limited' });
       expect(error?.waits).toBeGreaterThanOrEqual(15);
       expect(error?.waits).toBeLessThan(17);
-      // It is one holder's limit, and nobody else has to wait.
+      // The limit is per token holder: this one has none at that time.
       await engine.stop();
-      const other = await connect(provider, account, tokenOf(provider, 'somebody else'));
+      const other = await connect(provider, account, tokenOf(provider, 'second'));
       expect(await other.sync()).toMatchObject({ requeued: 0, succeeded: 1 });
     }
   });
 
-  it.each(accounts)('%s: a token that is refused needs its user', async (provider, account) => {
+  it.each(accounts)('%s: a rejected token sets the connection to needs_auth', async (provider, account) => {
     providers.nowMs = calmMinutes(1, provider, account);
     const { engine, id, sync } = await connect(provider, account, 'not-its-token');
     expect(await sync()).toMatchObject({ failed: 1 });
@@ -147,7 +146,7 @@ describe('what goes wrong', () => {
     expect((await engine.connections.get(id)).status).toBe('needs_auth');
   });
 
-  it('Google Calendar: an expired sync token is followed by a walk from the beginning, which doubles nothing', async () => {
+  it('Google Calendar: an expired sync token triggers a full sync without duplicates', async () => {
     const [provider, account] = accounts[2];
     const feed = feedOf(provider, account);
     providers.nowMs = calmMinutes(2, provider, account);
@@ -164,7 +163,7 @@ describe('what goes wrong', () => {
     });
   });
 
-  it('Warehouse: a position that is no longer kept is followed by a walk from the beginning', async () => {
+  it('Warehouse: an expired position triggers a full sync', async () => {
     const [provider, account] = accounts[3];
     const feed = feedOf(provider, account);
     providers.nowMs = calmMinutes(1, provider, account);

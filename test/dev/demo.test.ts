@@ -12,7 +12,7 @@ const providers = useProviders();
 const credentials = { keys: [newKey()] };
 let startedMs: number;
 
-async function everything(engine: Syncline): Promise<Connection[]> {
+async function listConnections(engine: Syncline): Promise<Connection[]> {
   return (await engine.connections.list({ limit: 100 })).items;
 }
 
@@ -23,8 +23,8 @@ describe('the demo', () => {
     expect(await makeDemo(database.engine({ credentials }), startedMs)).toBe(24);
   });
 
-  it('has five tenants, and two dozen connections with names that people would give them', async () => {
-    const connections = await everything(database.engine());
+  it('has 5 tenants and 24 connections with realistic names', async () => {
+    const connections = await listConnections(database.engine());
     expect(new Set(connections.map(({ tenantId }) => tenantId)).size).toBe(5);
     expect(new Set(connections.map(({ provider }) => provider)).size).toBe(4);
     const names = connections.map(({ externalId }) => externalId);
@@ -34,13 +34,13 @@ describe('the demo', () => {
     expect(connections.filter(({ sync }) => sync.intervalSeconds === 60).length).toBeGreaterThan(16);
   });
 
-  it('is made once: a database that has tenants is left alone', async () => {
+  it('is created only in a database without tenants', async () => {
     const engine = database.engine();
     expect(await makeDemo(engine, startedMs)).toBe(0);
-    expect(await everything(engine)).toHaveLength(24);
+    expect(await listConnections(engine)).toHaveLength(24);
   });
 
-  it('one of an earlier version is known by what its connections say', async () => {
+  it('demo data of an earlier version is detected by its connection configs', async () => {
     const engine = database.engine();
     expect(await isOutdated(engine)).toBe(false);
     const [{ id } = { id: '' }] = await database.sql<{ id: string; config: unknown }>(
@@ -53,8 +53,8 @@ describe('the demo', () => {
     await database.sql(swap, [id, JSON.stringify(before?.config)]);
   });
 
-  it('begins with one of every provider, and goes on with another every few seconds', async () => {
-    const connections = await everything(database.engine());
+  it('makes one connection per provider due now and spreads the others over a minute', async () => {
+    const connections = await listConnections(database.engine());
     const active = connections.filter(({ status }) => status === 'active');
     const neverRan = active.filter(({ lastEndedAt }) => lastEndedAt === undefined);
     expect(neverRan.map(({ provider }) => provider).sort()).toEqual([
@@ -74,9 +74,9 @@ describe('the demo', () => {
     expect(Math.max(...gaps)).toBeLessThan(8);
   });
 
-  it('has one connection paused, with who did it and why', async () => {
+  it('has one paused connection with actor and reason', async () => {
     const engine = database.engine();
-    const paused = (await everything(engine)).filter(({ status }) => status === 'paused');
+    const paused = (await listConnections(engine)).filter(({ status }) => status === 'paused');
     expect(paused).toHaveLength(1);
     const [event] = await database.sql(
       `SELECT kind, actor, reason FROM events WHERE connection_id = $1 ORDER BY id DESC LIMIT 1`,
@@ -89,21 +89,21 @@ describe('the demo', () => {
     });
   });
 
-  it('keeps tokens as credentials, one for all that it opens, and nowhere else', async () => {
-    const kept = await database.sql<{ name: string; n: number }>(
+  it('stores tokens only as credentials, shared by their connections', async () => {
+    const used = await database.sql<{ name: string; n: number }>(
       `SELECT name, count(c.id)::int AS n FROM credentials k JOIN connections c ON c.credential_id = k.id
        GROUP BY k.id, name`,
     );
-    expect(kept.reduce((sum, { n }) => sum + n, 0)).toBe(24);
-    expect(kept.filter(({ n }) => n > 1).length).toBeGreaterThan(2);
-    expect(kept.filter(({ name }) => name === 'kestrel-legacy')).toEqual([{ name: 'kestrel-legacy', n: 1 }]);
+    expect(used.reduce((sum, { n }) => sum + n, 0)).toBe(24);
+    expect(used.filter(({ n }) => n > 1).length).toBeGreaterThan(2);
+    expect(used.filter(({ name }) => name === 'kestrel-legacy')).toEqual([{ name: 'kestrel-legacy', n: 1 }]);
     const open = await database.sql(
       `SELECT FROM connections WHERE config::text || metadata::text LIKE '%demo-%'`,
     );
     expect(open).toEqual([]);
   });
 
-  it('has a past, told in the order of time', async () => {
+  it('has a job history in time order', async () => {
     const past = await database.sql<{ id: string; finished_at: Date }>(
       'SELECT id, finished_at FROM sync_jobs ORDER BY id',
     );
@@ -113,15 +113,17 @@ describe('the demo', () => {
     expect(Math.max(...times)).toBeLessThan(startedMs);
   });
 
-  it('every connection opens its account, until one is refused', async () => {
-    // Where nothing may be asked any more, it is not asked again so soon, and not refused.
+  it('all connections sync until one token is revoked', async () => {
+    // No rate limit at this time: it would defer the run that finds the token revoked.
     providers.nowMs = momentOf(undefined, 'github', 'kestrel/legacy-api', Date.now(), revokedHolder);
     const { url } = await providers.start();
     const engine = database.engine({ connectors: demoConnectors(url), credentials });
-    const active = (await everything(engine)).filter(({ status }) => status === 'active');
+    const active = (await listConnections(engine)).filter(({ status }) => status === 'active');
     for (const { id } of active) await engine.connections.trigger(id);
     await engine.drain();
-    expect(await everything(engine)).not.toContainEqual(expect.objectContaining({ status: 'needs_auth' }));
+    expect(await listConnections(engine)).not.toContainEqual(
+      expect.objectContaining({ status: 'needs_auth' }),
+    );
     const unsynced = await database.sql(
       `SELECT external_id FROM connections c WHERE status = 'active' AND NOT EXISTS (SELECT FROM signals s WHERE s.connection_id = c.id)
          AND NOT EXISTS (SELECT FROM sync_jobs j WHERE j.connection_id = c.id AND j.status = 'queued' AND j.retry_after IS NOT NULL)`,
@@ -132,7 +134,7 @@ describe('the demo', () => {
     const revoked = active.find(({ externalId }) => externalId === 'kestrel/legacy-api');
     await engine.connections.trigger(revoked?.id ?? '');
     await engine.drain();
-    const refused = (await everything(engine)).filter(({ status }) => status === 'needs_auth');
+    const refused = (await listConnections(engine)).filter(({ status }) => status === 'needs_auth');
     expect(refused.map(({ id }) => id)).toEqual([revoked?.id]);
   });
 });

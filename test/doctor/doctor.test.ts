@@ -12,7 +12,7 @@ const { sql } = database;
 const key = `main:${randomBytes(32).toString('base64')}`;
 const hour = 3600_000;
 
-/** The findings of one check, as seen now, or as it would be seen later. */
+/** The findings of one check, now or `aheadMs` later. */
 async function findingsOf(
   name: string,
   { aheadMs = 0, skewMs = 0, keys = [key] }: { aheadMs?: number; skewMs?: number; keys?: string[] } = {},
@@ -31,7 +31,7 @@ async function findingsOf(
 }
 
 describe('the doctor', () => {
-  it('writes nothing: every statement is part of a transaction that Postgres keeps from writing', async () => {
+  it('doctor: every statement runs in a READ ONLY transaction', async () => {
     const statements: string[] = [];
     const query = <T>(statement: string, send: () => Promise<T>) => {
       statements.push(statement);
@@ -49,7 +49,7 @@ describe('the doctor', () => {
     expect(statements.filter((statement) => statement.startsWith('BEGIN')).length).toBeGreaterThan(20);
   });
 
-  it('knows what the migrations made', async () => {
+  it('doctor: the expected schema equals the migrated schema', async () => {
     const tx = { schema: '"syncline"', tables: {} as never, query: database.sql };
     const without = (parts: { broken: boolean }[]) => parts.map(({ broken: _, ...part }) => part);
     expect({
@@ -61,10 +61,10 @@ describe('the doctor', () => {
   });
 });
 
-describe('the doctor, on a database that is not well', () => {
+describe('the doctor on a database with problems', () => {
   beforeEach(() => database.empty());
 
-  it('compares clocks', async () => {
+  it('DB-6: doctor reports a clock that differs from the database', async () => {
     expect(await findingsOf('clock', { skewMs: hour })).toEqual([
       finding('warning', /^This machine: the clock is 60 min ahead of the database's/, /NTP/),
     ]);
@@ -75,7 +75,7 @@ describe('the doctor, on a database that is not well', () => {
     expect(await findingsOf('clock')).toEqual([]);
   });
 
-  it('finds tables that are not vacuumed', async () => {
+  it('doctor: reports tables without autovacuum', async () => {
     await sql('ALTER TABLE signals SET (autovacuum_enabled = false)');
     expect(await findingsOf('vacuum')).toEqual([
       finding(
@@ -87,14 +87,18 @@ describe('the doctor, on a database that is not well', () => {
     await sql('ALTER TABLE signals RESET (autovacuum_enabled)');
   });
 
-  it('finds an index that is missing, not unique or not built to its end, with the statement that makes it', async () => {
+  it('doctor: reports a missing, non-unique or invalid index with the statement to create it', async () => {
     const definition = `UNIQUE INDEX idx_sync_jobs_running ON sync_jobs USING btree (connection_id) WHERE (status = 'running'::text)`;
-    const making =
+    const createStatement =
       /^CREATE UNIQUE INDEX CONCURRENTLY idx_sync_jobs_running ON sync_jobs USING btree \(connection_id\) WHERE \(status = 'running'::text\);$/;
     await sql('DROP INDEX idx_sync_jobs_running');
     const missing = await findingsOf('indexes');
     expect(missing).toEqual([
-      finding('error', /idx_sync_jobs_running on sync_jobs is missing: what it keeps unique is not/, making),
+      finding(
+        'error',
+        /idx_sync_jobs_running on sync_jobs is missing: uniqueness is not enforced/,
+        createStatement,
+      ),
     ]);
     await sql(`CREATE INDEX idx_sync_jobs_running ON sync_jobs (connection_id) WHERE status = 'running'`);
     expect(await findingsOf('indexes')).toEqual([
@@ -109,18 +113,22 @@ describe('the doctor, on a database that is not well', () => {
     expect(await findingsOf('indexes')).toEqual([]);
     await sql(`UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'idx_sync_jobs_running'::regclass`);
     expect(await findingsOf('indexes')).toEqual([
-      finding('error', /was not built to its end/, /^DROP INDEX idx_sync_jobs_running; CREATE UNIQUE/),
+      finding(
+        'error',
+        /is invalid \(its build did not finish\)/,
+        /^DROP INDEX idx_sync_jobs_running; CREATE UNIQUE/,
+      ),
     ]);
     await sql('DROP INDEX idx_sync_jobs_running');
     await sql(`CREATE ${definition}`);
   });
 
-  it('finds triggers that are missing or switched off', async () => {
+  it('doctor: reports missing and disabled triggers', async () => {
     await sql('ALTER TABLE sync_jobs DISABLE TRIGGER after_update');
     expect(await findingsOf('triggers')).toEqual([
       finding(
         'error',
-        /after_update on sync_jobs is switched off/,
+        /after_update on sync_jobs is disabled/,
         /^ALTER TABLE sync_jobs ENABLE TRIGGER after_update;/,
       ),
     ]);
@@ -138,7 +146,7 @@ describe('the doctor, on a database that is not well', () => {
     expect(await findingsOf('triggers')).toEqual([]);
   });
 
-  it('finds constraints that are missing or were never checked', async () => {
+  it('doctor: reports missing and unvalidated constraints', async () => {
     await sql('ALTER TABLE signals DROP CONSTRAINT signals_connection_id_fkey');
     const found = await findingsOf('constraints');
     expect(found).toEqual([
@@ -151,13 +159,13 @@ describe('the doctor, on a database that is not well', () => {
     await sql(`${String(found[0]?.remedy).replace(/;$/, '')} NOT VALID`);
     const unchecked = await findingsOf('constraints');
     expect(unchecked).toEqual([
-      finding('warning', /was never checked/, /VALIDATE CONSTRAINT signals_connection_id_fkey;$/),
+      finding('warning', /was never validated/, /VALIDATE CONSTRAINT signals_connection_id_fkey;$/),
     ]);
     await sql(String(unchecked[0]?.remedy));
     expect(await findingsOf('constraints')).toEqual([]);
   });
 
-  it('finds functions that are missing', async () => {
+  it('doctor: reports missing functions', async () => {
     await sql('ALTER FUNCTION wake_executors(text) RENAME TO gone');
     expect(await findingsOf('functions')).toEqual([
       finding('error', /^Function wake_executors is missing/, /migrations/),
@@ -165,7 +173,7 @@ describe('the doctor, on a database that is not well', () => {
     await sql('ALTER FUNCTION gone(text) RENAME TO wake_executors');
   });
 
-  it('finds privileges that the user lacks', async () => {
+  it('doctor: reports missing privileges', async () => {
     const role = `doctor_${randomUUID().slice(0, 8)}`;
     await sql(`CREATE ROLE ${role} LOGIN PASSWORD 'hidden-word'`);
     try {
@@ -178,9 +186,9 @@ describe('the doctor, on a database that is not well', () => {
       const { code, stdout, stderr } = await runCli(['doctor'], { env: { SYNCLINE_DATABASE_URL: url.href } });
       expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
       expect(stdout).toContain(
-        `error: User ${role}, as whom this process connects, lacks INSERT, SELECT ON syncline.signals.\n      → GRANT INSERT, SELECT ON syncline.signals TO ${role};`,
+        `error: User ${role} of this connection lacks INSERT, SELECT ON syncline.signals.\n      → GRANT INSERT, SELECT ON syncline.signals TO ${role};`,
       );
-      expect(stdout).toContain('? feed (could not look: ');
+      expect(stdout).toContain('? feed (could not run: ');
       expect(stdout).not.toContain('hidden-word');
     } finally {
       await sql(`DROP OWNED BY ${role}`);
@@ -188,7 +196,7 @@ describe('the doctor, on a database that is not well', () => {
     }
   });
 
-  it('misses a scheduler and an executor', async () => {
+  it('doctor: reports a missing scheduler and a missing executor', async () => {
     expect(await findingsOf('scheduler')).toEqual([
       finding('error', /^No scheduler has ticked/, /--roles scheduler/),
     ]);
@@ -204,7 +212,7 @@ describe('the doctor, on a database that is not well', () => {
     await sql('DELETE FROM schedulers');
   });
 
-  it('finds connections that nobody places', async () => {
+  it('doctor: reports due connections without a job', async () => {
     await database.connect({ metadata: { sync: { next_run_at: '2025-01-01T00:00:00Z' } } });
     expect(await findingsOf('overdue connections', { aheadMs: hour })).toEqual([
       finding('error', /^1 active connections are due and have no job/, /syncline tick/),
@@ -212,7 +220,7 @@ describe('the doctor, on a database that is not well', () => {
     expect(await findingsOf('overdue connections')).toEqual([]);
   });
 
-  it('finds jobs that nobody serves, and jobs that wait for too long', async () => {
+  it('doctor: reports due jobs without an executor, and due jobs that wait too long', async () => {
     await database.job(await database.connect());
     expect(await findingsOf('providers without an executor')).toEqual([
       finding('error', /^Jobs of "github" are due, and no running executor/, /--provider github/),
@@ -227,7 +235,7 @@ describe('the doctor, on a database that is not well', () => {
     ]);
   });
 
-  it('finds jobs of processes that are gone', async () => {
+  it('EXE-9: doctor reports running jobs of dead processes', async () => {
     const claimed = { status: 'running', process_id: randomUUID(), claim_id: randomUUID() };
     const id = await database.job(await database.connect(), claimed);
     expect(await findingsOf('jobs of dead processes', { aheadMs: hour })).toEqual([
@@ -236,7 +244,7 @@ describe('the doctor, on a database that is not well', () => {
     expect(await findingsOf('jobs of dead processes')).toEqual([]);
   });
 
-  it('EXE-9: reports a job that another writer left running for more than a day; cancelling it frees the connection', async () => {
+  it('EXE-9: doctor reports a job of another writer that runs for more than a day', async () => {
     const connection = await database.connect();
     const id = await database.job(connection, { status: 'running', started_at: new Date().toISOString() });
     expect(await findingsOf('jobs of other writers', { aheadMs: 23 * hour })).toEqual([]);
@@ -258,7 +266,7 @@ describe('the doctor, on a database that is not well', () => {
     expect((await engine.tick({ at: new Date(Date.now() + hour) })).scheduled).toBe(1);
   });
 
-  it('finds two jobs of a connection where no unique index rules it out', async () => {
+  it('EXE-3: doctor reports two running jobs of a connection without the unique index', async () => {
     expect(await findingsOf('one job at a time')).toEqual([]);
     const connection = await database.connect();
     await sql('DROP INDEX idx_sync_jobs_running');
@@ -267,7 +275,7 @@ describe('the doctor, on a database that is not well', () => {
     expect(await findingsOf('one job at a time')).toEqual([
       finding(
         'error',
-        /runs two jobs at once/,
+        /runs two jobs in parallel/,
         new RegExp(`syncline connections cancel ${connection}; .*idx_sync_jobs_running`),
       ),
     ]);
@@ -277,14 +285,14 @@ describe('the doctor, on a database that is not well', () => {
     );
   });
 
-  it('finds flags that are wrong, and its remedies put them right', async () => {
+  it('doctor: reports wrong flags, and its remedies correct them', async () => {
     const connection = await database.connect();
     await sql(`UPDATE connections SET waits_for_job = true`);
     const [waiting] = await findingsOf('flags: waits_for_job');
     expect(waiting).toEqual(
       finding(
         'error',
-        /^1 connection waits for a job that is not there/,
+        /^1 connection waits for a job that does not exist/,
         /^UPDATE connections SET waits_for_job = false/,
       ),
     );
@@ -301,27 +309,27 @@ describe('the doctor, on a database that is not well', () => {
     );
   });
 
-  it('looks at a sample of very many connections, and says so', async () => {
+  it('doctor: checks and reports a sample of many connections', async () => {
     await sql(
       `INSERT INTO connections (tenant_id, provider_slug, waits_for_job) SELECT $1, 'github', true FROM generate_series(1, 1000)`,
       [tenant],
     );
-    // As if there were a few more than are all looked at.
+    // A row estimate above the limit for a complete check.
     await sql(`UPDATE pg_class SET reltuples = 21000 WHERE oid = 'connections'::regclass`);
     const { checks } = await database.engine().doctor();
     expect(checks.find(({ name }) => name === 'flags: waits_for_job')).toMatchObject({
-      detail: expect.stringMatching(/^a sample of \d+ connections was looked at$/),
+      detail: expect.stringMatching(/^a sample of \d+ connections checked$/),
       findings: [
         finding(
           'error',
-          /^\d+ connections wait for a job that is not there.* and \d+ more\.$/,
+          /^\d+ connections wait for a job that does not exist.* and \d+ more\.$/,
           /^UPDATE connections/,
         ),
       ],
     });
   });
 
-  it('finds wrong metadata, and shows nothing of its values', async () => {
+  it('DB-3: doctor reports invalid metadata without its values', async () => {
     await database.connect({ metadata: { sync: { interval_seconds: 'a secret', next_run_at: 7 } } });
     await database.connect({ metadata: { sync: 'another secret' } });
     const found = await findingsOf('metadata.sync');
@@ -335,7 +343,7 @@ describe('the doctor, on a database that is not well', () => {
     expect(JSON.stringify(found)).not.toContain('secret');
   });
 
-  it('finds signals that no reader of the feed gets, and its remedy gives them a place', async () => {
+  it('FEED-1: doctor reports signals without a feed position, and its remedy assigns one', async () => {
     const connection = await database.connect();
     await sql('ALTER TABLE signals DISABLE TRIGGER enter_feed');
     await sql(
@@ -345,7 +353,7 @@ describe('the doctor, on a database that is not well', () => {
     await sql('ALTER TABLE signals ENABLE TRIGGER enter_feed');
     const [found] = await findingsOf('feed');
     expect(found).toEqual(
-      finding('error', /^1 of the newest 1 signals have no place in the feed/, /INSERT INTO feed/),
+      finding('error', /^1 of the newest 1 signals have no position in the feed/, /INSERT INTO feed/),
     );
     for (const statement of String(found?.remedy)
       .replace(/^.*then: /, '')
@@ -354,7 +362,7 @@ describe('the doctor, on a database that is not well', () => {
     expect(await findingsOf('feed')).toEqual([]);
   });
 
-  it('FEED-4: finds a feed sequence that is behind, and repairs it with --fix only', async () => {
+  it('FEED-4: doctor reports a feed sequence that is behind, and repairs it only with --fix', async () => {
     const connection = await database.connect();
     await sql(
       `INSERT INTO signals (tenant_id, provider_slug, connection_id, kind, occurred_at, payload) VALUES ($1, 'github', $2, 'item', now(), '{}')`,
@@ -374,7 +382,7 @@ describe('the doctor, on a database that is not well', () => {
     expect(again.fixed).toEqual([]);
   });
 
-  it('counts connections that need their user, and those that fail', async () => {
+  it('doctor: counts connections that need authorization and connections that fail', async () => {
     await database.connect({ status: 'needs_auth' });
     expect(await findingsOf('connections that need their user')).toEqual([
       finding(
@@ -401,7 +409,7 @@ describe('the doctor, on a database that is not well', () => {
     ]);
   });
 
-  it('finds credentials that do not open, and shows neither key nor secret', async () => {
+  it('doctor: reports credentials that cannot be decrypted, without key or secret', async () => {
     const engine = database.engine({ credentials: { keys: [key] } });
     const { id } = await engine.credentials.create({
       tenantId: tenant,
@@ -419,21 +427,21 @@ describe('the doctor, on a database that is not well', () => {
       ),
     ]);
     await sql(`UPDATE credentials SET sealed = sealed || '\\x00', refused_at = now() WHERE id = $1`, [id]);
-    const spoilt = await findingsOf('credentials open');
-    expect(spoilt).toEqual([
+    const corrupted = await findingsOf('credentials open');
+    expect(corrupted).toEqual([
       finding(
         'error',
         /^1 of the last 1 rows of credentials do not open with their key \("main"\)/,
-        /replace what does not open/,
+        /replace the credentials/,
       ),
       finding('warning', /^1 credential was refused/, /credentials list/),
     ]);
-    const shown = JSON.stringify([unknown, spoilt]);
+    const shown = JSON.stringify([unknown, corrupted]);
     for (const secret of ['a-very-secret-word', key.slice(5), other.slice(6)])
       expect(shown).not.toContain(secret);
   });
 
-  it('finds what should have been deleted', async () => {
+  it('SCH-8: doctor reports ended jobs older than their retention', async () => {
     await database.ended(await database.connect(), '2025-01-01T00:00:00Z');
     expect(await findingsOf('what is old is deleted')).toEqual([
       finding(

@@ -20,19 +20,19 @@ beforeEach(async () => {
 const insert = `INSERT INTO syncline.signals (tenant_id, provider_slug, connection_id, kind, occurred_at, payload)
   VALUES ($1, 'github', $2, $3, now(), '{}') RETURNING id`;
 
-async function store(kind: string, of = tenant): Promise<string> {
-  const [row] = await sql<{ id: string }>(insert, [of, connection, kind]);
+async function store(kind: string, tenantId = tenant): Promise<string> {
+  const [row] = await sql<{ id: string }>(insert, [tenantId, connection, kind]);
   return (row as { id: string }).id;
 }
 
-/** A transaction of a writer, and when its commit was asked for and confirmed. */
+/** A transaction, and when its COMMIT was sent and confirmed. */
 interface Written {
   ids: string[];
   sentMs: number;
   confirmedMs: number;
 }
 
-/** Fifty sessions that insert, wait, and commit or give up, each at its own pace. */
+/** Sessions that insert, pause, and commit or roll back at random times. */
 async function write(writers: number, transactions: number): Promise<Written[]> {
   const written: Written[] = [];
   await Promise.all(
@@ -61,22 +61,22 @@ async function write(writers: number, transactions: number): Promise<Written[]> 
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Pairs of transactions where the first was confirmed before the second was even asked for, and yet came later. */
+/** Counts transactions delivered after one whose COMMIT was sent only after theirs was confirmed. */
 function outOfOrder(written: Written[], seen: string[]): number {
   const place = new Map(seen.map((id, i) => [id, i]));
   const placed = written
-    .map((one) => ({ ...one, first: Math.min(...one.ids.map((id) => place.get(id) as number)) }))
+    .map((batch) => ({ ...batch, first: Math.min(...batch.ids.map((id) => place.get(id) as number)) }))
     .sort((a, b) => a.first - b.first);
   let latestSentMs = Number.NEGATIVE_INFINITY;
   let wrong = 0;
-  for (const one of placed) {
-    if (one.confirmedMs < latestSentMs) wrong++;
-    latestSentMs = Math.max(latestSentMs, one.sentMs);
+  for (const batch of placed) {
+    if (batch.confirmedMs < latestSentMs) wrong++;
+    latestSentMs = Math.max(latestSentMs, batch.sentMs);
   }
   return wrong;
 }
 
-/** Runs consumers one after another, each killed a moment after it has read something, until everything has been seen. */
+/** Runs consumers in sequence, killing each shortly after it has read something, until `isDone`. */
 async function consume(remembers: 'own' | 'named', isDone: () => Promise<boolean>): Promise<number> {
   let kills = 0;
   for (;;) {
@@ -106,13 +106,13 @@ async function effects(): Promise<string[]> {
   return rows.map((row) => row.signal_id);
 }
 
-describe('the feed, with fifty writers and a consumer that is killed again and again', () => {
+describe('the feed with concurrent writers and a consumer that is killed repeatedly', () => {
   beforeEach(async () => {
     await sql('DROP TABLE IF EXISTS public.effects');
     await sql('CREATE TABLE public.effects (n serial, signal_id uuid, cursor text)');
   });
 
-  it('FEED-1: hands out every signal once, in the order of commits, to whoever stores the cursor with its work', async () => {
+  it('FEED-1: a consumer that stores its cursor gets every signal once, in commit order', async () => {
     let written: Written[] | undefined;
     const writing = write(50, 20).then((all) => {
       written = all;
@@ -128,14 +128,14 @@ describe('the feed, with fifty writers and a consumer that is killed again and a
     expect(kills).toBeGreaterThan(1);
     expect(seen.toSorted()).toEqual(all.toSorted());
     expect(outOfOrder(written ?? [], seen)).toBe(0);
-    // Those of one transaction come together.
+    // Signals of one transaction are adjacent.
     for (const { ids } of written ?? []) {
       const places = ids.map((id) => seen.indexOf(id));
       expect(Math.max(...places) - Math.min(...places)).toBe(ids.length - 1);
     }
   }, 600_000);
 
-  it('FEED-2: a named consumer misses nothing, and is handed at most the one again that it had in hand', async () => {
+  it('FEED-2: a named consumer misses no signal and receives at most its current one again', async () => {
     let written: Written[] | undefined;
     const writing = write(20, 8).then((all) => {
       written = all;
@@ -149,13 +149,13 @@ describe('the feed, with fifty writers and a consumer that is killed again and a
     const all = (written ?? []).flatMap(({ ids }) => ids);
     expect([...new Set(seen)].toSorted()).toEqual(all.toSorted());
     expect(seen.length - all.length).toBeLessThanOrEqual(kills);
-    const again = seen.filter((id, i) => seen.indexOf(id) !== i);
-    for (const id of again) expect(seen[seen.indexOf(id) + 1]).toBe(id);
+    const redelivered = seen.filter((id, i) => seen.indexOf(id) !== i);
+    for (const id of redelivered) expect(seen[seen.indexOf(id) + 1]).toBe(id);
   }, 600_000);
 });
 
-describe('a transaction that is just committing', () => {
-  /** Runs at commit, after the position has been given. */
+describe('a transaction that is committing', () => {
+  /** Runs `body` at COMMIT, after the position is assigned. */
   const atCommit = async (kind: string, body: string) => {
     await sql(`CREATE OR REPLACE FUNCTION public.at_commit() RETURNS trigger LANGUAGE plpgsql AS $$
       BEGIN
@@ -167,7 +167,7 @@ describe('a transaction that is just committing', () => {
   };
   const removeTrigger = () => sql('DROP TRIGGER z_at_commit ON feed');
 
-  it('FEED-1: is waited for, and what committed before it, but after its place was given, comes after it', async () => {
+  it('FEED-1: a reader waits for it and delivers later positions after it', async () => {
     const { signals } = engine();
     const { nextCursor: after } = await signals.read({ after: 'latest' });
     const holder = await database.session();
@@ -191,7 +191,7 @@ describe('a transaction that is just committing', () => {
     }
   });
 
-  it('FEED-1: and fails is not waited for for ever', async () => {
+  it('FEED-1: a reader skips its position if it fails', async () => {
     const { signals } = engine();
     const { nextCursor: after } = await signals.read({ after: 'latest' });
     await atCommit('doomed', `RAISE EXCEPTION 'doomed';`);
@@ -202,14 +202,14 @@ describe('a transaction that is just committing', () => {
       expect(items.map((item) => item.id)).toEqual([id]);
     } finally {
       await removeTrigger();
-      // Other tests begin behind the position that it left out, and do not wait for whoever runs on this server.
+      // Later tests start behind the skipped position and do not wait for other transactions.
       await sql('UPDATE feed_start SET position = (SELECT max(position) FROM feed)');
     }
   });
 });
 
 describe('signals.read', () => {
-  it('goes on where it was, in pages of any size, within a large transaction too', async () => {
+  it('FEED-1: pages of any size join without gaps, also within a large transaction', async () => {
     const { signals } = engine();
     const start = await signals.read({ after: 'latest' });
     const rows = await sql<{ id: string }>(
@@ -229,7 +229,7 @@ describe('signals.read', () => {
     expect(seen[25]).toBe(last);
   });
 
-  it('goes on after any single signal', async () => {
+  it('FEED-1: continues after the cursor of any single signal', async () => {
     const { signals } = engine();
     const { nextCursor: after } = await signals.read({ after: 'latest' });
     for (let i = 0; i < 5; i++) await store(`n${i}`);
@@ -239,7 +239,7 @@ describe('signals.read', () => {
     expect(rest.items.map(({ kind }) => kind)).toEqual(['n3', 'n4']);
   });
 
-  it('waits for something to come, no longer than it was told to, and ends when it is aborted', async () => {
+  it('FEED-1: waits for a signal, at most waitMs, and ends when aborted', async () => {
     const { signals } = engine();
     const { nextCursor: after } = await signals.read({ after: 'latest' });
     expect((await signals.read({ after, waitMs: 50 })).items).toEqual([]);
@@ -254,7 +254,7 @@ describe('signals.read', () => {
     expect((await aborted).items).toEqual([]);
   });
 
-  it('gives a tenant its own signals, and moves past all others', async () => {
+  it('FEED-1: a tenant reads only its own signals', async () => {
     await sql(`INSERT INTO tenants (id, name) VALUES ($1, 'another') ON CONFLICT DO NOTHING`, [otherTenant]);
     const syncline = engine();
     const { nextCursor: after } = await syncline.signals.read({ after: 'latest' });
@@ -270,23 +270,23 @@ describe('signals.read', () => {
     expect((await syncline.signals.read({ after, tenantId: otherTenant })).items).toHaveLength(1);
   });
 
-  it('finds what it was asked for', async () => {
+  it('FEED-1: filters by kind and provider', async () => {
     const { signals } = engine();
     const { nextCursor: after } = await signals.read({ after: 'latest' });
-    await store('unwanted');
-    const id = await store('wanted');
-    expect((await signals.read({ after, kind: 'wanted' })).items.map((item) => item.id)).toEqual([id]);
+    await store('other');
+    const id = await store('matching');
+    expect((await signals.read({ after, kind: 'matching' })).items.map((item) => item.id)).toEqual([id]);
     expect((await signals.read({ after, provider: 'slack' })).items).toEqual([]);
   });
 
   it.each(['', 'x', 'WyJqb2JzIl0', Buffer.from('["feed","-1"]').toString('base64url')])(
-    'refuses what is no cursor of the feed: %j',
+    'FEED-1: rejects an invalid feed cursor: %j',
     async (after) => {
       await expect(engine().signals.read({ after })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
     },
   );
 
-  it('says so when what comes next has been deleted', async () => {
+  it('FEED-1: returns EXPIRED when the next signals were deleted', async () => {
     const old = engine({ retention: { signalsDays: 1 } });
     const { nextCursor: after } = await old.signals.read({ after: 'latest' });
     await store('old');
@@ -294,7 +294,7 @@ describe('signals.read', () => {
     const kept = await store('kept');
     await old.start({ roles: ['janitor'] });
     await until(
-      'the old one is deleted',
+      'the old signal is deleted',
       async () => (await sql(`SELECT FROM signals WHERE kind = 'old'`)).length === 0,
     );
     await expect(old.signals.read({ after })).rejects.toMatchObject({ code: 'EXPIRED' });
@@ -313,7 +313,7 @@ describe('a named consumer', () => {
     return kinds;
   }
 
-  it('goes on where it stood, counting as dealt with what was followed by the next', async () => {
+  it('FEED-2: resumes at its current signal; requesting the next one acknowledges it', async () => {
     const syncline = engine();
     await syncline.as({ tenantId: tenant, actor: 'test' }).consumers.move('name', 'latest');
     for (const kind of ['a', 'b', 'c']) await store(kind);
@@ -321,7 +321,7 @@ describe('a named consumer', () => {
     expect(await take(engine(), 2)).toEqual(['b', 'c']);
   });
 
-  it('is taken over by who reads last: the other is told', async () => {
+  it('FEED-2: a new reader takes over the name, and the previous one gets CONFLICT', async () => {
     const syncline = engine();
     await syncline.as({ tenantId: tenant, actor: 'test' }).consumers.move('name', 'latest');
     for (const kind of ['a', 'b']) await store(kind);
@@ -331,7 +331,7 @@ describe('a named consumer', () => {
     await expect(first.next()).rejects.toMatchObject({ code: 'CONFLICT' });
   });
 
-  it('is a tenant’s own', async () => {
+  it('FEED-2: belongs to its tenant', async () => {
     const syncline = engine();
     const mine = syncline.as({ tenantId: tenant, actor: 'test' });
     await mine.consumers.move('name', 'beginning');

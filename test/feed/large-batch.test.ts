@@ -6,7 +6,7 @@ import { until } from '../support/until.ts';
 const database = useDatabase();
 const { sql } = database;
 
-it('the feed: a page within a large transaction reads what is on it, not all that came before', async () => {
+it('FEED-1: a page within a large transaction reads only its own index entries', async () => {
   const connection = await database.connect();
   const store = (signals: number) =>
     sql(
@@ -27,7 +27,7 @@ it('the feed: a page within a large transaction reads what is on it, not all tha
   }
   expect(seen).toBe(5000);
   await syncline.stop();
-  // What a session has read is counted at the latest when it ends.
+  // Sessions flush their counters at the latest when they end.
   await until('the sessions of the engine have ended', async () => {
     const sessions = await sql(
       `SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'syncline'`,
@@ -37,7 +37,7 @@ it('the feed: a page within a large transaction reads what is on it, not all tha
   const [row] = await sql<{ read: number }>(
     `SELECT idx_tup_read::int AS read FROM pg_stat_user_indexes WHERE indexrelname = 'idx_signals_batch'`,
   );
-  // From the beginning of the transaction each time they would read 127,500.
+  // Rescanning from the start of the transaction would read 127,500 entries.
   expect(row?.read).toBeGreaterThanOrEqual(5000);
   expect(row?.read).toBeLessThan(6000);
 });
@@ -46,7 +46,7 @@ it.each([
   { statistics: 'no statistics', prepare: async () => {} },
   { statistics: 'statistics of one large transaction', prepare: () => sql('ANALYZE signals') },
 ])(
-  'the feed: a tenant reads its own part of a transaction with many of others: $statistics',
+  'FEED-1: a tenant reads only its own index entries of a shared transaction: $statistics',
   async ({ prepare }) => {
     await sql('TRUNCATE signals');
     const connection = await database.connect();

@@ -13,8 +13,8 @@ const insert = `INSERT INTO syncline.signals (tenant_id, provider_slug, connecti
   VALUES ($1, 'github', $2, $3, now(), '{}')`;
 const store = (kind: string) => sql(insert, [tenant, connection, kind]);
 
-/** As in the midst of its commit: its position is given, and it is not there yet. */
-async function committing(kind: string): Promise<{ commit(): Promise<unknown> }> {
+/** Simulates a commit in progress: the position is assigned, the row is not yet visible. */
+async function startCommit(kind: string): Promise<{ commit(): Promise<unknown> }> {
   const client = await session();
   await client.query('BEGIN');
   await client.query(insert, [tenant, connection, kind]);
@@ -22,7 +22,7 @@ async function committing(kind: string): Promise<{ commit(): Promise<unknown> }>
   return { commit: () => client.query('COMMIT') };
 }
 
-/** As the janitor does with what is old. */
+/** Deletes as the janitor does. */
 async function deleteAll(): Promise<void> {
   await sql('UPDATE feed_start SET position = (SELECT max(position) FROM feed)');
   await sql('DELETE FROM signals');
@@ -31,27 +31,27 @@ async function deleteAll(): Promise<void> {
 
 const nothing = async () => {};
 
-describe('the place behind everything, asked for while a transaction commits', () => {
+describe('FEED-1: `latest` while a transaction commits', () => {
   it.each([
-    { name: 'last', before: () => store('before'), after: nothing, seen: ['slow'] },
+    { name: 'it has the last position', before: () => store('before'), after: nothing, seen: ['slow'] },
     {
-      name: 'and others that came after it have',
+      name: 'later positions are committed',
       before: () => store('before'),
       after: () => store('quick'),
       seen: ['slow', 'quick'],
     },
-    { name: 'where all else was deleted', before: deleteAll, after: nothing, seen: ['slow'] },
+    { name: 'all others are deleted', before: deleteAll, after: nothing, seen: ['slow'] },
     {
-      name: 'first of all that was not deleted',
+      name: 'it is the first that is not deleted',
       before: deleteAll,
       after: () => store('quick'),
       seen: ['slow', 'quick'],
     },
-  ])('FEED-1: lies before that one: $name', async ({ before, after, seen }) => {
+  ])('FEED-1: `latest` is before that transaction: $name', async ({ before, after, seen }) => {
     const { signals, consumers } = engine();
     await store('old');
     await before();
-    const slow = await committing('slow');
+    const slow = await startCommit('slow');
     await after();
     const { items, nextCursor } = await signals.read({ after: 'latest' });
     expect(items).toEqual([]);
@@ -63,23 +63,23 @@ describe('the place behind everything, asked for while a transaction commits', (
     }
   });
 
-  it('is behind all that can be seen, also where a commit failed or Postgres skipped positions', async () => {
+  it('FEED-1: `latest` is behind the last visible signal, also after skipped positions', async () => {
     const { signals } = engine();
     await store('before');
     const { nextCursor: before } = await signals.read({ after: 'latest' });
     await sql(`SELECT nextval('feed_position')`);
     await store('after');
-    // Waits until nobody can come any more who had begun.
+    // Waits until no older transaction can still commit.
     const { items } = await signals.read({ after: before, waitMs: 20_000 });
     expect(items.map(({ kind }) => kind)).toEqual(['after']);
     await sql(`SELECT nextval('feed_position')`);
     expect(await signals.read({ after: 'latest' })).toEqual({ items: [], nextCursor: items[0]?.cursor });
   });
 
-  it('is behind all that can be seen, also while a position below the start of the feed may still come', async () => {
+  it('FEED-1: `latest` ignores a pending position below the start of the feed', async () => {
     const { signals } = engine();
     await store('old');
-    const slow = await committing('below the start');
+    const slow = await startCommit('below the start');
     await store('at the start');
     await sql('UPDATE feed_start SET position = (SELECT max(position) FROM feed)');
     await store('last');

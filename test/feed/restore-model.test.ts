@@ -4,6 +4,7 @@ import { SynclineError } from '../../src/contract/errors.ts';
 import { tenant, useDatabase } from '../support/database.ts';
 import { feedBackups } from '../support/feed-backup.ts';
 import '../support/seed.ts';
+import { sized } from '../support/size.ts';
 
 const database = useDatabase();
 const { sql, engine } = database;
@@ -40,7 +41,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 let schemas = 0;
 
-const isPrefix = (part: string[], whole: string[]) => part.every((one, i) => whole[i] === one);
+const isPrefix = (part: string[], whole: string[]) => part.every((id, i) => whole[i] === id);
 
 it('FEED-3: through restores and repairs a reader gets every surviving signal once, or EXPIRED', async () => {
   await fc.assert(
@@ -51,47 +52,46 @@ it('FEED-3: through restores and repairs a reader gets every surviving signal on
       const backups = feedBackups(database, `s${++schemas}`);
       const { signals } = engine();
       const { nextCursor: beginning } = await signals.read({ after: 'latest' });
-      /** What is stored now, in the order of commits. */
       let history: string[] = [];
       const kept: { n: number; history: string[] }[] = [];
       const consumers = [0, 1, 2].map(() => ({ cursor: beginning, seen: [] as string[] }));
 
       const read = async (consumer: (typeof consumers)[number], limit: number) => {
-        const isOfThisHistory = isPrefix(consumer.seen, history);
+        const isOnHistory = isPrefix(consumer.seen, history);
         try {
           const { items, nextCursor } = await signals.read({
             after: consumer.cursor,
             limit,
-            waitMs: 5000 * Number(isOfThisHistory && consumer.seen.length < history.length),
+            waitMs: 5000 * Number(isOnHistory && consumer.seen.length < history.length),
           });
           consumer.seen.push(...items.map(({ id }) => id));
           consumer.cursor = nextCursor;
-          expect(isOfThisHistory).toBe(true);
+          expect(isOnHistory).toBe(true);
           expect(consumer.seen).toEqual(history.slice(0, consumer.seen.length));
         } catch (error) {
           if (!(error instanceof SynclineError) || error.code !== 'EXPIRED') throw error;
-          expect(isOfThisHistory).toBe(false);
+          expect(isOnHistory).toBe(false);
           Object.assign(consumer, { cursor: beginning, seen: [] });
         }
       };
 
-      for (const one of steps) {
-        if (one.does === 'commit') {
+      for (const next of steps) {
+        if (next.does === 'commit') {
           const rows = await sql<{ id: string }>(
             `INSERT INTO signals (tenant_id, provider_slug, connection_id, kind, occurred_at, payload)
              SELECT $1, 'github', $2, 'any', now(), '{}' FROM generate_series(1, $3) RETURNING id`,
-            [tenant, connection, one.signals],
+            [tenant, connection, next.signals],
           );
           history = [...history, ...rows.map(({ id }) => id).toSorted()];
-        } else if (one.does === 'fail') await sql(`SELECT nextval('feed_position')`);
-        else if (one.does === 'read')
-          await read(consumers[one.consumer] as (typeof consumers)[number], one.limit);
-        else if (one.does === 'back up') kept.push({ n: await backups.take(), history });
-        else if (one.does === 'repair') await sql('SELECT repair_feed()');
+        } else if (next.does === 'fail') await sql(`SELECT nextval('feed_position')`);
+        else if (next.does === 'read')
+          await read(consumers[next.consumer] as (typeof consumers)[number], next.limit);
+        else if (next.does === 'back up') kept.push({ n: await backups.take(), history });
+        else if (next.does === 'repair') await sql('SELECT repair_feed()');
         else if (kept.length > 0) {
-          const { n, history: then } = kept[one.backup % kept.length] as (typeof kept)[number];
-          await backups.restore(n, { sequence: one.sequence });
-          history = then;
+          const { n, history: previous } = kept[next.backup % kept.length] as (typeof kept)[number];
+          await backups.restore(n, { sequence: next.sequence });
+          history = previous;
         }
       }
       for (const consumer of consumers) {
@@ -104,6 +104,6 @@ it('FEED-3: through restores and repairs a reader gets every surviving signal on
         expect(consumer.seen).toEqual(history);
       }
     }),
-    { numRuns: 25 },
+    { numRuns: sized(25, 8) },
   );
 }, 300_000);

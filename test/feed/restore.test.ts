@@ -17,7 +17,7 @@ beforeEach(async () => {
   connection = await connect();
 });
 
-/** Whether a missing position may still appear depends on all transactions of the server, also those of other tests. */
+/** Starts behind all gaps: whether one may still fill depends on every transaction of the server. */
 const skipGaps = () => sql('UPDATE feed_start SET position = (SELECT last_value FROM feed_position)');
 
 const insert = `INSERT INTO syncline.signals (tenant_id, provider_slug, connection_id, kind, occurred_at, payload)
@@ -27,7 +27,7 @@ const store = (...kinds: string[]) => sql(insert, [tenant, connection, kinds]);
 const kindsOf = (items: { kind: string }[]) => items.map(({ kind }) => kind);
 const expired = { code: 'EXPIRED' };
 
-/** As an earlier release wrote it. */
+/** The cursor format of an earlier release. */
 function withoutProof(cursor: string): string {
   const [kind, ...parts] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as string[];
   return Buffer.from(JSON.stringify([kind, ...parts.slice(0, -2)])).toString('base64url');
@@ -44,8 +44,8 @@ const sequence = async () =>
   )[0];
 
 describe('a database restored to an earlier backup', () => {
-  /** Cursors of before and after the backup, which is then restored. */
-  async function restored() {
+  /** Takes a backup, reads on, restores it; returns cursors of before and after the backup. */
+  async function restoreBackup() {
     const { signals } = engine();
     await store('before');
     const { nextCursor: before } = await signals.read({ after: 'latest' });
@@ -59,12 +59,12 @@ describe('a database restored to an earlier backup', () => {
   }
 
   it.each([
-    { who: 'the operator', view: () => engine() },
-    { who: 'a tenant', view: () => engine().as({ tenantId: tenant, actor: 'test' }) },
+    { reader: 'the operator', view: () => engine() },
+    { reader: 'a tenant', view: () => engine().as({ tenantId: tenant, actor: 'test' }) },
   ])(
-    'FEED-3: a cursor of the lost history is EXPIRED for $who, also after the sequence has passed it',
+    'FEED-3: a cursor of the lost history is EXPIRED for $reader, also after the sequence has passed it',
     async ({ view }) => {
-      const { before, within, after } = await restored();
+      const { before, within, after } = await restoreBackup();
       const { signals } = view();
       const expectExpired = async () => {
         for (const cursor of [within, after])
@@ -81,8 +81,8 @@ describe('a database restored to an earlier backup', () => {
     },
   );
 
-  it('FEED-3: over HTTP it is 410, and the consumer can be moved', async () => {
-    const { after } = await restored();
+  it('FEED-3: over HTTP a lost cursor gets 410, and the consumer can be moved', async () => {
+    const { after } = await restoreBackup();
     await store('new 1');
     const { call } = await startService(database);
     const put = (to: string) => call('/v1/consumers/name', { method: 'PUT', json: { after: to } });
@@ -93,8 +93,8 @@ describe('a database restored to an earlier backup', () => {
     expect(await read()).toMatchObject({ status: 200, body: { items: [] } });
   });
 
-  it('FEED-3: an external cursor that a consumer is moved to is EXPIRED at its next read, until it is moved again', async () => {
-    const { after } = await restored();
+  it('FEED-3: a consumer moved to a lost cursor gets EXPIRED until it is moved again', async () => {
+    const { after } = await restoreBackup();
     const { signals, consumers } = engine();
     await consumers.move('name', after);
     await store('new 1');
@@ -104,8 +104,8 @@ describe('a database restored to an earlier backup', () => {
     expect(kindsOf((await signals.read({ consumer: 'name' })).items).slice(-2)).toEqual(['before', 'new 1']);
   });
 
-  it('FEED-3: a cursor of an earlier release is EXPIRED beyond the sequence, and goes on with proof otherwise', async () => {
-    const { before, within, after } = await restored();
+  it('FEED-3: a cursor of an earlier release is EXPIRED beyond the sequence, else continues', async () => {
+    const { before, within, after } = await restoreBackup();
     const { signals } = engine();
     for (const cursor of [within, after])
       await expect(signals.read({ after: withoutProof(cursor) })).rejects.toMatchObject(expired);
@@ -126,7 +126,7 @@ describe('a database restored to an earlier backup', () => {
     ).toEqual(['new 1', 'new 2']);
   });
 
-  it('FEED-3: a cursor of an earlier release at a position without a batch continues with what follows', async () => {
+  it('FEED-3: a cursor of an earlier release at a missing position continues behind it', async () => {
     const { signals } = engine();
     await store('before');
     const { nextCursor: before } = await signals.read({ after: 'latest' });
@@ -137,7 +137,7 @@ describe('a database restored to an earlier backup', () => {
     expect(kindsOf((await signals.read({ after: gap, waitMs: 20_000 })).items)).toEqual(['after']);
   });
 
-  it('FEED-3: a reader that waits while the database is restored gets EXPIRED', async () => {
+  it('FEED-3: a reader waiting while the database is restored gets EXPIRED', async () => {
     const { signals } = engine();
     await store('before');
     const backup = await backups.take();
@@ -150,7 +150,7 @@ describe('a database restored to an earlier backup', () => {
     expect(await both).toMatchObject([{ reason: expired }, { reason: expired }]);
   });
 
-  it('FEED-3: a reader waits for a commit at a position that was missing in the lost history', async () => {
+  it('FEED-3: a reader waits for a commit at a position that the lost history skipped', async () => {
     const { signals } = engine();
     await store('before');
     const { nextCursor: after } = await signals.read({ after: 'latest' });
@@ -169,7 +169,7 @@ describe('a database restored to an earlier backup', () => {
     expect(kindsOf((await signals.read({ after, waitMs: 20_000 })).items)).toEqual(['slow', 'quick']);
   });
 
-  it('FEED-3: a cursor at the start of the feed is compared with the batch that was deleted there', async () => {
+  it('FEED-3: a cursor at the start of the feed is compared with the deleted batch', async () => {
     const { signals } = engine();
     const deleteAll = async () => {
       await sql(`UPDATE feed SET created_at = '2024-12-01T00:00:00Z'`);
@@ -193,7 +193,7 @@ describe('a database restored to an earlier backup', () => {
   });
 });
 
-it('FEED-3: a cursor continues in a copy of the database up to where the copy was made, and is EXPIRED behind it', async () => {
+it('FEED-3: a cursor older than a copy of the database works there; later ones are EXPIRED', async () => {
   const first = engine();
   await store('shared');
   const { nextCursor: shared } = await first.signals.read({ after: 'latest' });
@@ -217,15 +217,15 @@ it('FEED-3: a cursor continues in a copy of the database up to where the copy wa
   await onServer(database.url, (client) => client.query(`DROP DATABASE ${copy} WITH (FORCE)`));
 });
 
-describe('a sequence that is behind what is stored', () => {
-  const lose = () => sql(`SELECT setval('feed_position', 1, false)`);
+describe('a sequence behind the stored positions', () => {
+  const resetSequence = () => sql(`SELECT setval('feed_position', 1, false)`);
 
-  it('FEED-4: a commit gets a position above all others, and no reader misses it', async () => {
+  it('FEED-4: the next commit gets a position above all others and is delivered', async () => {
     const { signals } = engine();
     for (const kind of ['a', 'b', 'c']) await store(kind);
     const { nextCursor: after } = await signals.read({ after: 'latest' });
     const epoch = (await sequence())?.epoch ?? Number.NaN;
-    await lose();
+    await resetSequence();
     expect((await signals.read({ after })).items).toEqual([]);
     await store('d');
     const page = await signals.read({ after });
@@ -234,20 +234,20 @@ describe('a sequence that is behind what is stored', () => {
     expect(await sequence()).toMatchObject({ epoch: epoch + 1 });
   });
 
-  it('FEED-4: also where everything that was stored has been deleted', async () => {
+  it('FEED-4: the next commit is delivered also after all signals were deleted', async () => {
     const { signals } = engine();
     await store('old');
     const { nextCursor: after } = await signals.read({ after: 'latest' });
     await sql(`UPDATE feed SET created_at = '2024-12-01T00:00:00Z'`);
     await runJanitor(database, { retention: { signalsDays: 1 } });
-    await lose();
+    await resetSequence();
     await store('new');
     for (const from of [after, 'beginning'])
       expect(kindsOf((await signals.read({ after: from })).items)).toEqual(['new']);
   });
 
   it.each([{ behind: 5 }, { behind: 5000 }])(
-    'FEED-4: twenty sessions that commit while it is $behind behind are all delivered once',
+    'FEED-4: commits of 20 sessions are delivered once while the sequence is $behind behind',
     async ({ behind }) => {
       const { signals } = engine();
       await sql(`SELECT setval('feed_position', last_value + $1) FROM feed_position`, [behind]);
@@ -273,9 +273,9 @@ describe('a sequence that is behind what is stored', () => {
     },
   );
 
-  it('FEED-4: it is repaired when an engine starts, once by however many processes', async () => {
+  it('FEED-4: five processes that start in parallel repair the sequence once', async () => {
     await store('a');
-    await lose();
+    await resetSequence();
     const before = await sequence();
     await Promise.all(Array.from({ length: 5 }, () => engine().start({ roles: ['janitor'] })));
     const { highest, epoch = 0 } = before ?? {};

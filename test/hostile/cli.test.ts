@@ -6,13 +6,13 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { tenant, useDatabase } from '../support/database.ts';
 import { type Finished, runCli, startProcess } from '../support/process.ts';
-import { severalAtATime } from '../support/worker.ts';
+import { forEachConcurrently } from '../support/worker.ts';
 import { type CliCase, cliCases } from './cli-cases.ts';
 import { stillSyncs } from './still-syncs.ts';
 
 const database = useDatabase();
 const folder = mkdtempSync(join(tmpdir(), 'syncline-inputs-'));
-/** How each of them ended. They run side by side, because most of the time of one is its start. */
+/** Results by case. Cases run in parallel, because startup dominates their duration. */
 const ended = new Map<CliCase, Finished>();
 const cli = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -23,7 +23,11 @@ beforeAll(async () => {
     `INSERT INTO connections (tenant_id, provider_slug, external_id, status) VALUES ($1, 'github', $2, 'paused')`,
     [tenant, 'evil\u001b[31mname\u009b2J\u202e'],
   );
-  await severalAtATime(3, [...cliCases], async (one) => void ended.set(one, await run(one)));
+  await forEachConcurrently(
+    3,
+    [...cliCases],
+    async (testCase) => void ended.set(testCase, await run(testCase)),
+  );
 }, 600_000);
 
 const environment = () => ({ SYNCLINE_DATABASE_URL: database.url, SYNCLINE_METRICS_PORT: '0' });
@@ -36,28 +40,31 @@ const run = ({ args, env, input }: CliCase) =>
     ...(input !== undefined && { input }),
   });
 
-/** Everything but the end of a line and a tab does something. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+/** All control characters except newline and tab. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern matches them
 const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/;
 
-function expectEnd({ code, says }: Pick<CliCase, 'code' | 'says'>, how: Finished): void {
-  expect({ code: how.code, signal: how.signal }, how.stderr).toEqual({ code, signal: null });
-  expect(how.stdout + how.stderr).not.toMatch(controls);
-  expect(how.stderr).not.toMatch(/\n\s+at |node:internal/);
-  if (code === 0) expect(how.stdout).toMatch(says);
+function expectEnd({ code, output }: Pick<CliCase, 'code' | 'output'>, result: Finished): void {
+  expect({ code: result.code, signal: result.signal }, result.stderr).toEqual({ code, signal: null });
+  expect(result.stdout + result.stderr).not.toMatch(controls);
+  expect(result.stderr).not.toMatch(/\n\s+at |node:internal/);
+  if (code === 0) expect(result.stdout).toMatch(output);
   else {
-    const reasons = how.stderr.split('\n').filter((line) => line.startsWith('error: '));
-    expect(reasons, how.stderr).toEqual([expect.stringMatching(says)]);
-    expect(how.stdout).toBe('');
+    const reasons = result.stderr.split('\n').filter((line) => line.startsWith('error: '));
+    expect(reasons, result.stderr).toEqual([expect.stringMatching(output)]);
+    expect(result.stdout).toBe('');
   }
 }
 
-describe('hostile command lines: one line that says why, and nothing that reaches the terminal', () => {
-  it.each(cliCases.map((one) => [one.name, one] as const))('command: %s', (_name, one) => {
-    expectEnd(one, ended.get(one) as Finished);
-  });
+describe('hostile command lines: one error line, no control characters', () => {
+  it.each(cliCases.map((testCase) => [testCase.name, testCase] as const))(
+    'command: %s',
+    (_name, testCase) => {
+      expectEnd(testCase, ended.get(testCase) as Finished);
+    },
+  );
 
-  it('command: bytes that are no text', async () => {
+  it('command: an argument that is not valid UTF-8', async () => {
     const { finished } = startProcess(
       'sh',
       ['-c', `exec "$0" "$1" jobs show "$(printf '\\377\\376')"`, process.execPath, cli],
@@ -66,10 +73,10 @@ describe('hostile command lines: one line that says why, and nothing that reache
         env: environment(),
       },
     );
-    expectEnd({ code: 1, says: /job is "\ufffd\ufffd"; it must be a UUID/ }, await finished);
+    expectEnd({ code: 1, output: /job is "\ufffd\ufffd"; it must be a UUID/ }, await finished);
   });
 
-  it('command: a reader who leaves', async () => {
+  it('command: a reader that closes the pipe', async () => {
     const { finished } = startProcess(
       'sh',
       ['-c', `"$0" "$1" config --json | true; echo "ended"`, process.execPath, cli],
@@ -81,7 +88,7 @@ describe('hostile command lines: one line that says why, and nothing that reache
     expect(await finished).toMatchObject({ code: 0, stdout: 'ended\n', stderr: '' });
   });
 
-  it('command: no standard input, output and error at all', async () => {
+  it('command: closed stdin, stdout and stderr', async () => {
     const child = spawn('sh', ['-c', 'exec "$0" "$1" tick <&- >&- 2>&-', process.execPath, cli], {
       cwd: folder,
       env: { ...process.env, ...environment() },
@@ -91,5 +98,5 @@ describe('hostile command lines: one line that says why, and nothing that reache
     expect(code).toBe(0);
   });
 
-  it('command: afterwards a healthy connection is synced as ever', () => stillSyncs(database));
+  it('command: a healthy connection still syncs afterwards', () => stillSyncs(database));
 });

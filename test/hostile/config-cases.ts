@@ -1,11 +1,10 @@
-import { looped, trap } from './odd-values.ts';
+import { circular, trap } from './odd-values.ts';
 
-/** What may be configured wrongly, and what is said about it. */
 export interface ConfigCase {
   name: string;
   options?: unknown;
   env?: NodeJS.ProcessEnv;
-  /** What the refusal says; a case without one is taken, and `config` is what comes of it. */
+  /** The expected error; without it, the result is `config`. */
   refused?: RegExp;
   config?: unknown;
 }
@@ -60,7 +59,7 @@ export const configCases: readonly ConfigCase[] = [
     refused: /^option scheduler is bigint; it must be an object/,
   },
   {
-    name: 'a section that is a list of itself',
+    name: 'a section that is a circular list',
     options: { scheduler: endless },
     refused: /^option scheduler is a list; it must/,
   },
@@ -86,9 +85,9 @@ export const configCases: readonly ConfigCase[] = [
   wrongTick('a list', [60], '\\[60\\]'),
   wrongTick('a Date', new Date(60), '"1970-01-01T00:00:00.060Z"'),
   wrongTick('a symbol', Symbol('odd'), 'Symbol\\(odd\\)'),
-  wrongTick('a loop', looped(), 'an object that cannot be shown'),
-  wrongTick('something whose toJSON throws', { toJSON: trap }, 'an object that cannot be shown'),
-  wrongTick('ten megabytes', 'x'.repeat(10_000_000), 'x{199}…'),
+  wrongTick('a circular object', circular(), 'an object that cannot be shown'),
+  wrongTick('an object whose toJSON throws', { toJSON: trap }, 'an object that cannot be shown'),
+  wrongTick('10 MB of text', 'x'.repeat(10_000_000), 'x{199}…'),
   wrongTickVariable('1e2'),
   wrongTickVariable('0x3c'),
   wrongTickVariable('６０'),
@@ -141,24 +140,24 @@ export const configCases: readonly ConfigCase[] = [
     /SYNCLINE_RATELIMIT_GITHUB_BASE_SECONDS is 1e2; it must be/,
   ),
   {
-    name: 'a section whose prototype has values is empty',
+    name: 'values on the prototype of a section are ignored',
     options: { scheduler: Object.create({ tickIntervalSeconds: 10 }) },
     config: { scheduler: { tickIntervalSeconds: 60 } },
   },
   {
-    name: 'a provider that every object has keeps to the usual limits',
+    name: 'limits of a provider named constructor do not change the defaults',
     options: { rateLimit: { providers: { constructor: { baseSeconds: 7 } } } },
     env: { SYNCLINE_RATELIMIT_CONSTRUCTOR_MAX_SECONDS: '70' },
     config: { rateLimit: { baseSeconds: 5, providers: { constructor: { baseSeconds: 7, maxSeconds: 70 } } } },
   },
   {
-    name: 'variables of nothing but blanks count as absent',
+    name: 'blank variables count as absent',
     env: { [tickVariable]: ' \t\r\n ' },
     config: { scheduler: { tickIntervalSeconds: 60 } },
   },
 ];
 
-/** A file, and what is said about it. `text` undefined: a folder of that name. */
+/** `text` undefined: a folder. */
 export interface ConfigFileCase {
   name: string;
   file: string;
@@ -181,59 +180,58 @@ export const configFileCases: readonly ConfigFileCase[] = [
     text: undefined,
     refused: /syncline\.config\.ts could not be loaded/,
   },
-  broken('what does not parse', 'export default {', /syncline\.config\.mjs could not be loaded: /),
-  broken('bytes', Buffer.from([0, 1, 2, 255]), /syncline\.config\.mjs could not be loaded: /),
-  broken('a module that throws nothing', 'throw undefined', /could not be loaded: undefined/),
+  broken('a syntax error', 'export default {', /syncline\.config\.mjs could not be loaded: /),
+  broken('binary data', Buffer.from([0, 1, 2, 255]), /syncline\.config\.mjs could not be loaded: /),
+  broken('a module that throws undefined', 'throw undefined', /could not be loaded: undefined/),
   broken('a module that throws null', 'throw null', /could not be loaded: null/),
   broken(
-    'a module that throws what cannot be read',
+    'a module that throws a revoked proxy',
     'const { proxy, revoke } = Proxy.revocable({}, {}); revoke(); throw proxy;',
     /could not be loaded: an error that cannot be read/,
   ),
   broken(
-    'a module that imports what is not there',
+    'a module with a missing import',
     `import './nowhere.mjs'; export default {}`,
     /could not be loaded: .*nowhere/,
   ),
   broken(
-    'several lines in what it throws',
+    'a module that throws an error of several lines',
     `throw new Error('one\\ntwo\\n\\u001b[31mthree')`,
     /could not be loaded: one two .*three/,
   ),
-  { name: 'nothing', file: 'syncline.config.mjs', text: '', options: {} },
+  { name: 'an empty file', file: 'syncline.config.mjs', text: '', options: {} },
   broken(
-    'text',
+    'text as default export',
     `export default 'postgres://u:s3cret@h/d'`,
     /^(?!.*s3cret)The configuration \(syncline\.config\.mjs\) is string/,
   ),
-  broken('a function', 'export default () => ({})', /is function; it must be an object/),
-  broken('a list', 'export default []', /is a list; it must be an object/),
+  broken('a function as default export', 'export default () => ({})', /is function; it must be an object/),
+  broken('a list as default export', 'export default []', /is a list; it must be an object/),
   broken(
     'an unknown section',
     'export default { schedular: {} }',
     /^Unknown option schedular in syncline\.config\.mjs\. Did you mean scheduler\?/,
   ),
   {
-    name: 'a mark of its byte order',
+    name: 'a byte order mark',
     file: 'syncline.config.mjs',
     text: '\ufeffexport default { scheduler: { batchSize: 5 } }',
     options: { scheduler: { batchSize: 5 } },
   },
   {
-    name: 'five megabytes of comment',
+    name: 'a comment of 5 MB',
     file: 'syncline.config.mjs',
     text: `/*${'x'.repeat(5_000_000)}*/ export default { scheduler: { batchSize: 5 } }`,
     options: { scheduler: { batchSize: 5 } },
   },
 ];
 
-/** What is given for connectors, and what is said about it. */
 export const connectorListCases: readonly { name: string; connectors: unknown; refused: RegExp }[] = [
   { name: 'an object', connectors: {}, refused: /^connectors must be an array of connectors/ },
-  { name: 'a list with a hole', connectors: Array(1), refused: /^connectors\[0\]\.provider must be/ },
+  { name: 'a sparse list', connectors: Array(1), refused: /^connectors\[0\]\.provider must be/ },
   { name: 'null', connectors: [null], refused: /^connectors\[0\]\.provider must be/ },
   {
-    name: 'a provider of blanks',
+    name: 'a blank provider',
     connectors: [{ provider: ' \n', sync: () => {} }],
     refused: /^connectors\[0\]\.provider must be/,
   },
@@ -243,21 +241,21 @@ export const connectorListCases: readonly { name: string; connectors: unknown; r
     refused: /^connectors\[0\]\.provider must be/,
   },
   {
-    name: 'a provider with half a surrogate pair',
+    name: 'a provider with a lone surrogate',
     connectors: [{ provider: 'a\ud800', sync: () => {} }],
     refused: /^connectors\[0\]\.provider must be/,
   },
   {
-    name: 'a sync that is no function',
+    name: 'a sync that is not a function',
     connectors: [{ provider: 'a', sync: 'x' }],
     refused: /^connectors\[0\]\.sync must be a function/,
   },
   {
-    name: 'two for one provider',
+    name: 'two connectors for one provider',
     connectors: [
       { provider: 'a', sync: () => {} },
       { provider: 'a', sync: () => {} },
     ],
-    refused: /two connectors for provider "a"/,
+    refused: /Provider "a" has two connectors/,
   },
 ];

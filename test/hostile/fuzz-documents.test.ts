@@ -4,7 +4,7 @@ import type { Chance } from '../http/random.ts';
 import { type Service, startService } from '../http/service.ts';
 import { connector } from '../support/connector.ts';
 import { tenant, useDatabase } from '../support/database.ts';
-import { fuzzing, inRounds, maxMs } from './fuzz-rounds.ts';
+import { fuzzing, inRounds, timeoutMs } from './fuzz-rounds.ts';
 import { generateDocument, type Meaning, meaningOf } from './generated-documents.ts';
 import { stillSyncs } from './still-syncs.ts';
 
@@ -12,14 +12,14 @@ const database = useDatabase();
 const { sql } = database;
 const fuzz = fuzzing('documents', 2000, 1000);
 const engineFields = `ARRAY['interval_seconds', 'next_run_at', 'first_activated_at', 'last_jitter_seconds', 'cursor']`;
-/** What the connectors were told, by the number of their document. */
+/** Cursors passed to the connector, by document number. */
 const cursors = new Map<number, unknown>();
 
 interface Row {
   index: number;
-  /** What is somebody else's, as text. */
-  theirs: string;
-  /** The scheduler's own, where there is such an object. */
+  /** Keys of other writers, as text. */
+  others: string;
+  /** `metadata.sync`, if it is an object. */
   sync: Record<string, unknown> | null;
   jobs: number;
 }
@@ -28,19 +28,18 @@ const rows = () =>
   sql<Row>(
     `SELECT external_id::int AS index,
        CASE jsonb_typeof(metadata) WHEN 'object' THEN (metadata - 'sync')::text ELSE '{}' END || coalesce(CASE jsonb_typeof(metadata -> 'sync') WHEN 'object' THEN
-         ((metadata -> 'sync') - ${engineFields})::text END, '{}') AS theirs,
+         ((metadata -> 'sync') - ${engineFields})::text END, '{}') AS others,
        CASE jsonb_typeof(metadata -> 'sync') WHEN 'object' THEN metadata -> 'sync' END AS sync,
        (SELECT count(*)::int FROM sync_jobs j WHERE j.connection_id = c.id) AS jobs
      FROM connections c ORDER BY external_id::int`,
   );
 
-/** What is wrong with a connection after a tick and its run. */
-function faultsOf(before: Row, after: Row, meaning: Meaning, told: number | undefined): string[] {
-  const { isLater, interval, isIntervalWrong, cursor } = meaning;
+function faultsOf(before: Row, after: Row, meaning: Meaning, reported: number | undefined): string[] {
+  const { isLater, interval, isIntervalInvalid, cursor } = meaning;
   const faults: string[] = [];
-  if (after.theirs !== before.theirs) faults.push('somebody else’s keys have changed');
+  if (after.others !== before.others) faults.push('keys of other writers have changed');
   if (after.jobs !== (isLater ? 0 : 1)) faults.push(`it has ${after.jobs} jobs`);
-  if (told !== interval) faults.push(`its interval is told as ${told}, not as ${interval}`);
+  if (reported !== interval) faults.push(`the API reports interval ${reported}, expected ${interval}`);
   if (isLater) return faults;
   if (!isDeepStrictEqual(cursors.get(before.index), cursor)) faults.push('the connector got another cursor');
   const { next_run_at, last_jitter_seconds, interval_seconds } = after.sync ?? {};
@@ -48,25 +47,24 @@ function faultsOf(before: Row, after: Row, meaning: Meaning, told: number | unde
     faults.push(`next_run_at is ${next_run_at}`);
   if (!Number.isInteger(last_jitter_seconds) || Number(last_jitter_seconds) > interval / 5)
     faults.push(`last_jitter_seconds is ${last_jitter_seconds}`);
-  if (isIntervalWrong && interval_seconds !== 900) faults.push(`interval_seconds is ${interval_seconds}`);
+  if (isIntervalInvalid && interval_seconds !== 900) faults.push(`interval_seconds is ${interval_seconds}`);
   return faults;
 }
 
-/** The intervals that the API tells, by document, page by page. */
-async function intervals({ call }: Service): Promise<Map<number, number>> {
-  const told = new Map<number, number>();
+async function listIntervals({ call }: Service): Promise<Map<number, number>> {
+  const intervals = new Map<number, number>();
   let after = '';
   do {
     const { status, body, text } = await call(`/v1/connections?limit=100${after}`);
-    if (status !== 200) throw new Error(`the list was answered with ${status}: ${text.slice(0, 300)}`);
+    if (status !== 200) throw new Error(`the list returned ${status}: ${text.slice(0, 300)}`);
     for (const item of body.items)
-      told.set(Number(item['external_id']), Number(item['base_interval_seconds']));
+      intervals.set(Number(item['external_id']), Number(item['base_interval_seconds']));
     after = body['next_cursor'] === null ? '' : `&cursor=${String(body['next_cursor'])}`;
   } while (after !== '');
-  return told;
+  return intervals;
 }
 
-async function round(service: Service, chance: Chance, size: number): Promise<string[]> {
+async function runRound(service: Service, chance: Chance, size: number): Promise<string[]> {
   const documents = Array.from({ length: size }, () => generateDocument(chance));
   await database.empty();
   cursors.clear();
@@ -76,14 +74,14 @@ async function round(service: Service, chance: Chance, size: number): Promise<st
     [tenant, documents],
   );
   const before = await rows();
-  const told = await intervals(service);
+  const intervals = await listIntervals(service);
   const meanings = documents.map(meaningOf);
   await service.syncline.tick();
   const { claimed, succeeded } = await service.syncline.drain();
   const after = await rows();
-  await intervals(service);
+  await listIntervals(service);
   const faults = before.flatMap((row, i) =>
-    faultsOf(row, after[i] as Row, meanings[i] as Meaning, told.get(i)).map(
+    faultsOf(row, after[i] as Row, meanings[i] as Meaning, intervals.get(i)).map(
       (fault) => `${fault}: ${documents[i]?.slice(0, 500)}`,
     ),
   );
@@ -91,9 +89,9 @@ async function round(service: Service, chance: Chance, size: number): Promise<st
   return faults;
 }
 
-describe('DB-3: whatever metadata says, it is read for what it is worth', () => {
-  it(`DB-3: ${fuzz.count} generated documents are told, placed, run and mended`, {
-    timeout: maxMs(fuzz),
+describe('DB-3: generated metadata', () => {
+  it(`DB-3: ${fuzz.count} generated documents are reported, scheduled, run and repaired`, {
+    timeout: timeoutMs(fuzz),
   }, async () => {
     const service = await startService(database, {
       engine: {
@@ -107,7 +105,7 @@ describe('DB-3: whatever metadata says, it is read for what it is worth', () => 
         ],
       },
     });
-    await inRounds(fuzz, (chance, size) => round(service, chance, size));
+    await inRounds(fuzz, (chance, size) => runRound(service, chance, size));
     expect(Object.keys(Object.prototype)).toEqual([]);
     await stillSyncs(database);
   });

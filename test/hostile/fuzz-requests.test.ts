@@ -9,13 +9,13 @@ import { type Finder, finderOf } from '../http/secrets-of.ts';
 import { type Belongings, makeWorld, type World, work } from '../http/tenant-world.ts';
 import { type Wire, type WireRequest, wireTo } from '../http/wire.ts';
 import { silent, useDatabase } from '../support/database.ts';
-import { severalAtATime } from '../support/worker.ts';
-import { fuzzing, inRounds, maxMs } from './fuzz-rounds.ts';
+import { forEachConcurrently } from '../support/worker.ts';
+import { fuzzing, inRounds, timeoutMs } from './fuzz-rounds.ts';
 import { stillSyncs } from './still-syncs.ts';
 
 const database = useDatabase();
 const fuzz = fuzzing('requests', 1000, 500);
-const atATime = 16;
+const concurrency = 16;
 const feed = '/v1/signals/feed';
 let world: World;
 let wire: Wire;
@@ -44,7 +44,7 @@ afterAll(async () => {
   await world?.close();
 });
 
-/** Places in every list, as both tenants are told them; in the feed only the own ones, since a consumer is told where it was put. */
+/** For both tenants, but of the feed only own ones, because consumers return their position. */
 async function bothCursors(): Promise<Record<string, string[]>> {
   const found: Record<string, string[]> = {};
   const lists = operations.filter((operation) => listOf(operations, operation) === operation);
@@ -54,22 +54,21 @@ async function bothCursors(): Promise<Record<string, string[]>> {
         ...(found[list.path] ?? []),
         ...(await cursorsOf(wire, [key], list, things[0] ?? {})),
       ];
-  return Object.fromEntries(Object.entries(found).filter(([, some]) => some.length > 0));
+  return Object.fromEntries(Object.entries(found).filter(([, listCursors]) => listCursors.length > 0));
 }
 
-/** What both have; but only one of them asks. */
-async function lookAround(): Promise<Known> {
+async function collectKnown(): Promise<Known> {
   const names = ['tenants', 'jobs', 'signals', 'credentials', 'providers', 'kinds', 'searches'];
   const things = Object.fromEntries(
     names.map((name) => [
       name,
-      [own, foreign].flatMap((one) => one.things.map((thing) => thing[name] ?? '')),
+      [own, foreign].flatMap((owner) => owner.things.map((thing) => thing[name] ?? '')),
     ]),
   );
   const connections = await database.sql<{ id: string }>(
     'SELECT id FROM connections ORDER BY random() LIMIT 200',
   );
-  // Only the foreign ones: whoever revokes its own key has nothing more to ask.
+  // Only foreign keys: the caller must not revoke its own.
   const keys = foreign.things.map((thing) => thing['keys'] ?? '');
   const headers = { authorization: `Bearer ${own.key}` };
   return {
@@ -80,7 +79,7 @@ async function lookAround(): Promise<Known> {
         ...foreign.things.map((thing) => thing['connections'] ?? ''),
       ],
       keys,
-      // Only its own: whoever moves a consumer that it does not have makes one of that name.
+      // Only own consumers: moving an unknown consumer creates it.
       consumers: own.things.map((thing) => thing['consumers'] ?? ''),
       places: ['beginning', 'latest', ...(cursors[feed] ?? [])],
       secrets: [own.key],
@@ -90,49 +89,49 @@ async function lookAround(): Promise<Known> {
   };
 }
 
-/** What was asked, also as it was meant: a path and a body may hold it in code. */
-const said = ({ target, headers, body }: WireRequest) =>
+/** The target also percent-decoded. */
+const textOf = ({ target, headers, body }: WireRequest) =>
   `${target} ${target.replaceAll(/%([\da-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))} ${JSON.stringify(headers)} ${String(body ?? '')}`;
 
 async function faultsIn(request: WireRequest): Promise<string[]> {
   const answer = await wire.send(request).catch((error: Error) => error.message);
   if (typeof answer === 'string') return [answer];
-  const told = findForeign(`${JSON.stringify(answer.headers)} ${answer.text}`);
-  const given = findForeign(said(request));
-  const leaked = [...told].filter((one) => !given.has(one));
+  const received = findForeign(`${JSON.stringify(answer.headers)} ${answer.text}`);
+  const sent = findForeign(textOf(request));
+  const leaked = [...received].filter((text) => !sent.has(text));
   return [
     ...faultsOf(request.method, answer, [own.key, foreign.key, foreign.webhookSecret, database.url]),
-    ...leaked.map((one) => `what is another's is told: ${one}`),
+    ...leaked.map((text) => `leaks data of another tenant: ${text}`),
   ];
 }
 
-describe('robustness: whatever a tenant asks, it is answered in form, and hears nothing of another', () => {
-  it(`robustness: ${fuzz.count} generated requests, half of them for what is another's`, {
-    timeout: maxMs(fuzz),
+describe('robustness: requests of a tenant get well-formed responses without data of another', () => {
+  it(`robustness: ${fuzz.count} generated requests, half of them for objects of another tenant`, {
+    timeout: timeoutMs(fuzz),
   }, async () => {
-    const theirs = async () =>
+    const foreignConnections = async () =>
       database.sql('SELECT id, status, metadata, config FROM connections WHERE tenant_id = $1 ORDER BY id', [
         foreign.tenantId,
       ]);
-    const before = await theirs();
+    const before = await foreignConnections();
     await inRounds(fuzz, async (chance, size) => {
       await refill();
-      const known = await lookAround();
+      const known = await collectKnown();
       const requests = Array.from({ length: size }, () => generateRequest(chance, operations, known));
       const faults: string[] = [];
-      await severalAtATime(atATime, requests, async (request) => {
+      await forEachConcurrently(concurrency, requests, async (request) => {
         const shown = `${request.method} ${request.target.slice(0, 600)} ${String(request.body ?? '').slice(0, 600)}`;
         faults.push(...(await faultsIn(request)).map((fault) => `${shown} → ${fault}`));
       });
       return faults;
     });
-    expect(await theirs()).toEqual(before);
+    expect(await foreignConnections()).toEqual(before);
     expect((await wire.send({ method: 'GET', target: '/healthz' })).status).toBe(200);
     await stillSyncs(database);
   });
 });
 
-/** Makes again what the requests before have deleted. */
+/** Replaces connections that earlier requests deleted. */
 async function refill(): Promise<void> {
   const { tenantId, marker } = own;
   const view = world.engine.as({ tenantId, actor: 'test' });

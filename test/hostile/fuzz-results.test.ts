@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { chanceOf } from '../http/random.ts';
 import { connector, signal } from '../support/connector.ts';
 import { tenant, useDatabase } from '../support/database.ts';
-import { fuzzing, inRounds, maxMs } from './fuzz-rounds.ts';
+import { fuzzing, inRounds, timeoutMs } from './fuzz-rounds.ts';
 import { generateResult } from './generated-results.ts';
 import { stillSyncs } from './still-syncs.ts';
 
@@ -11,16 +11,16 @@ const database = useDatabase();
 const { sql } = database;
 const fuzz = fuzzing('results', 2000, 1000);
 
-/** One in so many connections has a connector that does as it should. */
-const wellEvery = 20;
-const isWell = (index: number) => index % wellEvery === 0;
-const well = { status: 'succeeded', signals: 1, cursor: 'well' } as const;
+const healthyEvery = 20;
+const isHealthy = (index: number) => index % healthyEvery === 0;
+const healthy = { status: 'succeeded', signals: 1, cursor: 'well' } as const;
 
-/** Nothing that failed comes back while a round lasts. */
+/** No failed job is retried during a round. */
 const rateLimit = { baseSeconds: 3600, maxSeconds: 3600 };
 
 const resultOf = (seed: number, index: number) => generateResult(chanceOf(seed * 1_000_003 + index));
-const expectedOf = (seed: number, index: number) => (isWell(index) ? well : resultOf(seed, index).expected);
+const expectedOf = (seed: number, index: number) =>
+  isHealthy(index) ? healthy : resultOf(seed, index).expected;
 
 async function connectAll(count: number): Promise<void> {
   await database.empty();
@@ -34,7 +34,7 @@ async function connectAll(count: number): Promise<void> {
   );
 }
 
-async function round(size: number, seed: number): Promise<string[]> {
+async function runRound(size: number, seed: number): Promise<string[]> {
   await connectAll(size);
   const engine = database.engine({
     rateLimit,
@@ -42,7 +42,7 @@ async function round(size: number, seed: number): Promise<string[]> {
     connectors: [
       connector(({ connection }) => {
         const index = Number(connection.externalId);
-        return isWell(index)
+        return isHealthy(index)
           ? { signals: [signal('well')], nextCursor: 'well' }
           : resultOf(seed, index).make();
       }),
@@ -63,8 +63,8 @@ async function round(size: number, seed: number): Promise<string[]> {
   );
   const faults = rows.flatMap(({ index, message, ...found }) => {
     const expected = expectedOf(seed, index);
-    const isSaid = (found.status === 'succeeded') === (message === null) && message !== '';
-    return isSaid && isDeepStrictEqual(found, { ...expected })
+    const hasRightMessage = (found.status === 'succeeded') === (message === null) && message !== '';
+    return hasRightMessage && isDeepStrictEqual(found, { ...expected })
       ? []
       : [`result ${index}: ${JSON.stringify(found)} (${message}) instead of ${JSON.stringify(expected)}`];
   });
@@ -73,11 +73,11 @@ async function round(size: number, seed: number): Promise<string[]> {
   return faults;
 }
 
-describe('robustness: whatever connectors return or throw, each job ends as it should', () => {
-  it(`robustness: ${fuzz.count} generated results, one healthy connection among ${wellEvery}`, {
-    timeout: maxMs(fuzz),
+describe('robustness: generated connector results', () => {
+  it(`robustness: ${fuzz.count}generated results, one in ${healthyEvery} healthy, end as expected`, {
+    timeout: timeoutMs(fuzz),
   }, async () => {
-    await inRounds(fuzz, (_chance, size, seed) => round(size, seed));
+    await inRounds(fuzz, (_chance, size, seed) => runRound(size, seed));
     expect(Object.keys(Object.prototype)).toEqual([]);
     await stillSyncs(database);
   });

@@ -1,8 +1,9 @@
 import { expect } from 'vitest';
 import { type Chance, chanceOf } from '../http/random.ts';
 import { seed } from '../support/seed.ts';
+import { sized } from '../support/size.ts';
 
-/** How much is tried, and from which seed on: a few thousand with all other tests, as many as are wanted with `npm run fuzz`. */
+/** The number of cases and the first seed; `npm run fuzz` sets them. */
 export interface Fuzzing {
   what: 'requests' | 'results' | 'documents';
   count: number;
@@ -10,37 +11,37 @@ export interface Fuzzing {
   seed: number;
 }
 
-const given = (name: string) => (process.env[name] ? Number(process.env[name]) : undefined);
+const numberFromEnv = (name: string) => (process.env[name] ? Number(process.env[name]) : undefined);
 
-export function fuzzing(what: Fuzzing['what'], usually: number, perRound: number): Fuzzing {
+export function fuzzing(what: Fuzzing['what'], defaultCount: number, perRound: number): Fuzzing {
   return {
     what,
-    count: given(`FUZZ_${what.toUpperCase()}`) ?? usually,
+    count: numberFromEnv(`FUZZ_${what.toUpperCase()}`) ?? sized(defaultCount, Math.ceil(defaultCount / 5)),
     perRound,
     seed,
   };
 }
 
-/** A quarter of a second for each, on however slow a machine. */
-export const maxMs = ({ count }: Fuzzing): number => 60_000 + count * 250;
+/** Allows 250 ms per case, for slow machines. */
+export const timeoutMs = ({ count }: Fuzzing): number => 60_000 + count * 250;
 
-/** One round: `size` of them by this chance. Says everything that was wrong. */
+/** Runs `size` cases and returns all faults. */
 export type Round = (chance: Chance, size: number, seed: number) => Promise<string[]>;
 
-/** Every round has a seed of its own, so that the one that failed can be run alone. */
+/** Each round has its own seed, so that a failed round can be repeated alone. */
 export async function inRounds({ what, count, perRound, seed }: Fuzzing, round: Round): Promise<void> {
   const startedMs = performance.now();
-  for (let done = 0, own = seed; done < count; own++) {
+  for (let done = 0, roundSeed = seed; done < count; roundSeed++) {
     const size = Math.min(perRound, count - done);
-    const faults = await round(chanceOf(own), size, own);
-    const replay = `npm run fuzz -- --only ${what} --${what} ${size} --seed ${own}`;
-    expect(faults.slice(0, 10), `${faults.length} faults; again with: ${replay}`).toEqual([]);
+    const faults = await round(chanceOf(roundSeed), size, roundSeed);
+    const replay = `npm run fuzz -- --only ${what} --${what} ${size} --seed ${roundSeed}`;
+    expect(faults.slice(0, 10), `${faults.length} faults; repeat with: ${replay}`).toEqual([]);
     done += size;
-    if (given('FUZZ_PROGRESS'))
-      tell(`${what}: ${done} of ${count}, ${perSecond(done, startedMs)} a second\n`);
+    if (numberFromEnv('FUZZ_PROGRESS'))
+      print(`${what}: ${done} of ${count}, ${perSecond(done, startedMs)} per second\n`);
   }
 }
 
-const tell = (text: string) => void process.stderr.write(text);
+const print = (text: string) => void process.stderr.write(text);
 const perSecond = (done: number, startedMs: number) =>
   Math.round((done * 1000) / (performance.now() - startedMs));

@@ -1,8 +1,6 @@
 import { hostileTexts } from '../http/hostile-values.ts';
 import type { Chance } from '../http/random.ts';
 
-/** Metadata as anybody might write it, as JSON text. */
-
 const names = [
   '__proto__',
   'constructor',
@@ -48,7 +46,7 @@ const times = [
   'infinity',
 ];
 
-/** What Postgres would refuse to store cannot be there. */
+/** Removes characters that Postgres cannot store. */
 const storable = (text: string) => text.replaceAll('\0', '').replaceAll(/\p{Surrogate}/gu, '');
 const text = (chance: Chance) => JSON.stringify(storable(chance.pick([...hostileTexts, ...times])));
 
@@ -65,9 +63,9 @@ function value(chance: Chance, depth = 0): string {
   return `${'['.repeat(levels)}${']'.repeat(levels)}`;
 }
 
-const several = (chance: Chance, one: () => string) => Array.from({ length: chance.below(4) }, one).join(',');
+const several = (chance: Chance, make: () => string) =>
+  Array.from({ length: chance.below(4) }, make).join(',');
 
-/** A field of the scheduler's: mostly of its own kind. */
 const field: Record<string, (chance: Chance) => string> = {
   interval_seconds: (chance) => chance.pick(numbers),
   next_run_at: (chance) => JSON.stringify(chance.pick(times)),
@@ -80,7 +78,7 @@ export function generateDocument(chance: Chance): string {
   if (chance.percent(10)) return value(chance);
   const fields = Object.entries(field)
     .filter(() => chance.percent(55))
-    .map(([name, own]) => `"${name}":${chance.percent(75) ? own(chance) : value(chance)}`);
+    .map(([name, typed]) => `"${name}":${chance.percent(75) ? typed(chance) : value(chance)}`);
   const others = Array.from(
     { length: chance.below(3) },
     () => `${JSON.stringify(chance.pick(names.slice(0, 3)))}:${value(chance)}`,
@@ -93,35 +91,34 @@ export function generateDocument(chance: Chance): string {
   return `{${[...beside, `"sync":${sync}`].join(',')}}`;
 }
 
-/** What a document means, read by other means than the engine's. */
+/** The expected reading of a document, computed without the engine. */
 export interface Meaning {
-  /** Not due yet. */
   isLater: boolean;
   interval: number;
-  /** Whether there was an interval that has to give way to the default. */
-  isIntervalWrong: boolean;
+  /** The interval is invalid and is replaced by the default. */
+  isIntervalInvalid: boolean;
   cursor: unknown;
 }
 
-const isObject = (given: unknown): given is Record<string, unknown> =>
-  typeof given === 'object' && given !== null && !Array.isArray(given);
-const ownOf = (of: unknown, name: string): unknown =>
-  isObject(of) && Object.hasOwn(of, name) ? of[name] : undefined;
+const isObject = (input: unknown): input is Record<string, unknown> =>
+  typeof input === 'object' && input !== null && !Array.isArray(input);
+const ownOf = (object: unknown, name: string): unknown =>
+  isObject(object) && Object.hasOwn(object, name) ? object[name] : undefined;
 
-/** Postgres knows no negative zero. */
+/** jsonb has no negative zero. */
 const asStored = (document: string): unknown =>
   JSON.parse(document, (_key, inner: unknown) => (inner === 0 ? 0 : inner));
 
 export function meaningOf(document: string): Meaning {
   const sync = ownOf(asStored(document), 'sync');
   const interval = ownOf(sync, 'interval_seconds');
-  const isRight = typeof interval === 'number' && interval % 1 === 0 && interval >= 60 && interval <= 86_400;
+  const isValid = typeof interval === 'number' && interval % 1 === 0 && interval >= 60 && interval <= 86_400;
   const next = ownOf(sync, 'next_run_at');
   return {
-    // Of the times above, these are the ones that are right and lie ahead.
+    // The only valid times above that are in the future.
     isLater: typeof next === 'string' && /^9999-12-31T23:59:59(Z|\.9{9}-15:59)$/.test(next),
-    interval: isRight ? interval : 900,
-    isIntervalWrong: !isRight && interval !== undefined && interval !== null,
+    interval: isValid ? interval : 900,
+    isIntervalInvalid: !isValid && interval !== undefined && interval !== null,
     cursor: ownOf(sync, 'cursor') ?? undefined,
   };
 }

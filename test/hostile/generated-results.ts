@@ -1,115 +1,115 @@
 import type { Chance } from '../http/random.ts';
-import { looped, nested, polluting, revoked, thenable, trap } from './odd-values.ts';
+import { circular, nested, polluting, revoked, thenable, trap } from './odd-values.ts';
 
-/** A result that a connector may return or throw, and what has to come of it, known from how it was made. */
+/** The expected outcome follows from the construction of the result. */
 export interface GeneratedResult {
   make: () => unknown;
   expected: { status: 'succeeded' | 'queued' | 'failed'; signals: number; cursor: unknown };
 }
 
-/** A part of a result: right as it is, or wrong, which makes all of it wrong. */
+/** Part of a result; one invalid part makes the whole result invalid. */
 interface Part {
   make: () => unknown;
-  isRight: boolean;
+  isValid: boolean;
 }
 
-const right = (make: () => unknown): Part => ({ make, isRight: true });
-const wrong = (make: () => unknown): Part => ({ make, isRight: false });
+const valid = (make: () => unknown): Part => ({ make, isValid: true });
+const invalid = (make: () => unknown): Part => ({ make, isValid: false });
 
 const kinds: readonly Part[] = [
-  right(() => 'item.created'),
-  right(() => `'; DROP TABLE signals; --`),
-  right(() => '\0\ud800'),
-  right(() => '__proto__'),
-  right(() => 'k'.repeat(200)),
-  wrong(() => ''),
-  wrong(() => 'k'.repeat(201)),
-  wrong(() => 7),
-  wrong(() => Symbol('kind')),
-  wrong(() => new String('kind')),
-  wrong(() => undefined),
+  valid(() => 'item.created'),
+  valid(() => `'; DROP TABLE signals; --`),
+  valid(() => '\0\ud800'),
+  valid(() => '__proto__'),
+  valid(() => 'k'.repeat(200)),
+  invalid(() => ''),
+  invalid(() => 'k'.repeat(201)),
+  invalid(() => 7),
+  invalid(() => Symbol('kind')),
+  invalid(() => new String('kind')),
+  invalid(() => undefined),
 ];
 const times: readonly Part[] = [
-  right(() => '2025-01-01T10:00:00Z'),
-  right(() => '2025-01-01'),
-  right(() => '0001-01-01T00:00:00Z'),
-  right(() => '9999-12-31T23:59:59.999999999Z'),
-  right(() => new Date(0)),
-  right(
+  valid(() => '2025-01-01T10:00:00Z'),
+  valid(() => '2025-01-01'),
+  valid(() => '0001-01-01T00:00:00Z'),
+  valid(() => '9999-12-31T23:59:59.999999999Z'),
+  valid(() => new Date(0)),
+  valid(
     () =>
       new (class extends Date {
         override toISOString = () => 'a lie';
       })(0),
   ),
-  wrong(() => new Date(Number.NaN)),
-  wrong(() => new Date(8.64e15)),
-  wrong(() => '2025-01-01T10:00:00'),
-  wrong(() => 1_735_689_600_000),
-  wrong(() => '+275760-09-13T00:00:00Z'),
-  wrong(() => Object.create(Date.prototype)),
-  wrong(() => null),
+  invalid(() => new Date(Number.NaN)),
+  invalid(() => new Date(8.64e15)),
+  invalid(() => '2025-01-01T10:00:00'),
+  invalid(() => 1_735_689_600_000),
+  invalid(() => '+275760-09-13T00:00:00Z'),
+  invalid(() => Object.create(Date.prototype)),
+  invalid(() => null),
 ];
 const payloads: readonly Part[] = [
-  right(() => 1),
-  right(() => null),
-  right(() => 'a\0b\ud800'),
-  right(() => ({ 'a\0': ['\udfff', -0, Number.NaN, 1e308] })),
-  right(polluting),
-  right(() => ({ toJSON: () => 'a lie' })),
-  right(() => new Map([[1, 2]])),
-  right(() => Array(5)),
-  right(() => nested(500)),
-  right(() => 'x'.repeat(5000)),
-  right(() => new Proxy({ a: 1 }, {})),
-  wrong(() => 1n),
-  wrong(looped),
-  wrong(() => undefined),
-  wrong(() => Symbol('payload')),
-  wrong(() => ({ toJSON: trap })),
-  wrong(() => Object.defineProperty({}, 'a', { enumerable: true, get: trap })),
-  wrong(revoked),
-  wrong(() => nested(100_000)),
+  valid(() => 1),
+  valid(() => null),
+  valid(() => 'a\0b\ud800'),
+  valid(() => ({ 'a\0': ['\udfff', -0, Number.NaN, 1e308] })),
+  valid(polluting),
+  valid(() => ({ toJSON: () => 'a lie' })),
+  valid(() => new Map([[1, 2]])),
+  valid(() => Array(5)),
+  valid(() => nested(500)),
+  valid(() => 'x'.repeat(5000)),
+  valid(() => new Proxy({ a: 1 }, {})),
+  invalid(() => 1n),
+  invalid(circular),
+  invalid(() => undefined),
+  invalid(() => Symbol('payload')),
+  invalid(() => ({ toJSON: trap })),
+  invalid(() => Object.defineProperty({}, 'a', { enumerable: true, get: trap })),
+  invalid(revoked),
+  invalid(() => nested(100_000)),
 ];
 const keys: readonly Part[] = [
-  right(() => undefined),
-  right(() => null),
-  wrong(() => ''),
-  wrong(() => 7),
-  wrong(() => ({})),
+  valid(() => undefined),
+  valid(() => null),
+  invalid(() => ''),
+  invalid(() => 7),
+  invalid(() => ({})),
 ];
 const cursors: readonly (Part & { stored: unknown })[] = [
-  { ...right(() => undefined), stored: null },
-  { ...right(() => null), stored: null },
-  { ...right(() => 0), stored: 0 },
-  { ...right(() => ({ at: 'next' })), stored: { at: 'next' } },
-  { ...right(() => JSON.parse('{"__proto__":1}')), stored: JSON.parse('{"__proto__":1}') },
-  { ...right(() => ({ toJSON: () => [1] })), stored: [1] },
-  { ...right(() => String.raw`\u0000`), stored: String.raw`\u0000` },
-  { ...wrong(() => 'a\0b'), stored: null },
-  { ...wrong(() => ['\ud800']), stored: null },
-  { ...wrong(() => 1n), stored: null },
-  { ...wrong(looped), stored: null },
-  { ...wrong(() => Symbol('cursor')), stored: null },
-  { ...wrong(() => 'c'.repeat(300_000)), stored: null },
-  { ...wrong(revoked), stored: null },
+  { ...valid(() => undefined), stored: null },
+  { ...valid(() => null), stored: null },
+  { ...valid(() => 0), stored: 0 },
+  { ...valid(() => ({ at: 'next' })), stored: { at: 'next' } },
+  { ...valid(() => JSON.parse('{"__proto__":1}')), stored: JSON.parse('{"__proto__":1}') },
+  { ...valid(() => ({ toJSON: () => [1] })), stored: [1] },
+  { ...valid(() => String.raw`\u0000`), stored: String.raw`\u0000` },
+  { ...invalid(() => 'a\0b'), stored: null },
+  { ...invalid(() => ['\ud800']), stored: null },
+  { ...invalid(() => 1n), stored: null },
+  { ...invalid(circular), stored: null },
+  { ...invalid(() => Symbol('cursor')), stored: null },
+  { ...invalid(() => 'c'.repeat(300_000)), stored: null },
+  { ...invalid(revoked), stored: null },
 ];
-const mores: readonly Part[] = [
-  right(() => undefined),
-  right(() => false),
-  wrong(() => 'true'),
-  wrong(() => 1),
-  wrong(() => null),
+const hasMoreValues: readonly Part[] = [
+  valid(() => undefined),
+  valid(() => false),
+  invalid(() => 'true'),
+  invalid(() => 1),
+  invalid(() => null),
 ];
-const waits: readonly Part[] = [
-  right(() => undefined),
-  right(() => 0),
-  right(() => 1e308),
-  wrong(() => -1),
-  wrong(() => Number.NaN),
-  right(() => '60'),
-  right(() => null),
-  wrong(() => 'soon'),
-  wrong(() => 60n),
+const retryAfterValues: readonly Part[] = [
+  valid(() => undefined),
+  valid(() => 0),
+  valid(() => 1e308),
+  invalid(() => -1),
+  invalid(() => Number.NaN),
+  valid(() => '60'),
+  valid(() => null),
+  invalid(() => 'soon'),
+  invalid(() => 60n),
 ];
 
 const kind = Symbol.for('syncline.connector-error');
@@ -120,7 +120,7 @@ const thrown: readonly { make: () => unknown; status: 'queued' | 'failed' }[] = 
   { make: () => Symbol('thrown'), status: 'queued' },
   { make: () => 7n, status: 'queued' },
   { make: revoked, status: 'queued' },
-  { make: looped, status: 'queued' },
+  { make: circular, status: 'queued' },
   { make: () => Object.create(null), status: 'queued' },
   { make: () => new Error('\0\ud800'), status: 'queued' },
   { make: () => new Error('x'.repeat(100_000)), status: 'queued' },
@@ -138,23 +138,23 @@ const thrown: readonly { make: () => unknown; status: 'queued' | 'failed' }[] = 
   { make: () => ({ [kind]: 'unauthorized' }), status: 'failed' },
 ];
 
-/** Mostly right in each of its parts, so that every part decides often enough. */
+/** Mostly valid, so that each part decides often enough. */
 function pick<T extends Part>(chance: Chance, parts: readonly T[]): T {
-  return chance.pick(chance.percent(92) ? parts.filter(({ isRight }) => isRight) : parts);
+  return chance.pick(chance.percent(92) ? parts.filter(({ isValid }) => isValid) : parts);
 }
 
 function signalOf(chance: Chance, key: string): Part {
-  if (chance.percent(2)) return wrong(chance.pick([() => null, () => [], () => 7, revoked, () => 'signal']));
+  if (chance.percent(2))
+    return invalid(chance.pick([() => null, () => [], () => 7, revoked, () => 'signal']));
   const fields = { kind: kinds, occurredAt: times, payload: payloads };
-  const parts = Object.entries(fields).map(([name, some]) => [name, pick(chance, some)] as const);
-  const own = chance.percent(60) ? right(() => key) : pick(chance, keys);
+  const parts = Object.entries(fields).map(([name, options]) => [name, pick(chance, options)] as const);
+  const own = chance.percent(60) ? valid(() => key) : pick(chance, keys);
   const all = [...parts, ['dedupeKey', own] as const];
-  const isRight = all.every(([, part]) => part.isRight);
+  const isValid = all.every(([, part]) => part.isValid);
   const make = () => Object.fromEntries(all.map(([name, part]) => [name, part.make()]));
-  return { make, isRight };
+  return { make, isValid };
 }
 
-/** How it is handed over. */
 const wrappings: readonly ((result: object) => unknown)[] = [
   (result) => result,
   (result) => Object.freeze(result),
@@ -178,14 +178,14 @@ export function generateResult(chance: Chance): GeneratedResult {
   const count = chance.below(6);
   const signals = Array.from({ length: count }, (_, i) => signalOf(chance, `key ${i}`));
   const cursor = pick(chance, cursors);
-  const more = pick(chance, mores);
-  const wait = pick(chance, waits);
+  const more = pick(chance, hasMoreValues);
+  const wait = pick(chance, retryAfterValues);
   const list = chance.percent(3)
     ? chance.pick([() => undefined, () => ({ length: 0 }), () => new Set(), () => Array(2)])
     : undefined;
   const wrap = chance.pick(wrappings);
-  const isRight =
-    !list && cursor.isRight && more.isRight && wait.isRight && signals.every((part) => part.isRight);
+  const isValid =
+    !list && cursor.isValid && more.isValid && wait.isValid && signals.every((part) => part.isValid);
   return {
     make: () =>
       wrap({
@@ -194,7 +194,7 @@ export function generateResult(chance: Chance): GeneratedResult {
         hasMore: more.make(),
         retryAfterSeconds: wait.make(),
       }),
-    expected: isRight
+    expected: isValid
       ? { status: 'succeeded', signals: count, cursor: cursor.stored }
       : { status: 'queued', signals: 0, cursor: null },
   };

@@ -1,48 +1,45 @@
 import type { Belongings } from '../http/tenant-world.ts';
 import type { WireRequest } from '../http/wire.ts';
 
-/** Who asks, and who is not to be found. */
 export interface HttpWorld {
   own: Belongings;
   foreign: Belongings;
-  /** The cookie of a session of the own tenant. */
   cookie: string;
   host: string;
-  /** A cursor of a list of the own tenant, by the list's path, and of the foreign one. */
+  /** By path of the list. */
   cursors: Readonly<Record<string, string>>;
   foreignCursors: Readonly<Record<string, string>>;
 }
 
-/** What has to be answered. */
 interface Expected {
   status: number;
   /** Of the problem document. */
   code?: string;
-  /** The whole text has to match. */
-  told?: RegExp;
-  /** The field that the problem names first. */
+  /** Matched against the response body. */
+  body?: RegExp;
+  /** The first invalid field of the problem document. */
   field?: string;
 }
 
-/** Asked with the key of the own tenant unless it says otherwise. Nothing that is stored may change unless it says so. */
+/** Sent with the own tenant's key unless `as` is set. Stored rows must not change unless `changes` is set. */
 export interface HttpCase {
   name: string;
-  as?: 'nobody' | 'session';
-  ask: (world: HttpWorld) => WireRequest;
+  as?: 'anonymous' | 'session';
+  build: (world: HttpWorld) => WireRequest;
   expected: Expected;
   changes?: true;
 }
 
-export const invalid = (told: RegExp, field?: string): Expected => ({
+export const invalid = (body: RegExp, field?: string): Expected => ({
   status: 400,
   code: 'INVALID_ARGUMENT',
-  told,
+  body,
   ...(field !== undefined && { field }),
 });
 export const notFound: Expected = { status: 404, code: 'NOT_FOUND' };
 export const forbidden: Expected = { status: 403, code: 'FORBIDDEN' };
 export const unauthenticated: Expected = { status: 401, code: 'UNAUTHENTICATED' };
-export const fine = (told?: RegExp): Expected => ({ status: 200, ...(told && { told }) });
+export const fine = (body?: RegExp): Expected => ({ status: 200, ...(body && { body }) });
 
 export const get = (target: string, headers: Record<string, string> = {}): WireRequest => ({
   method: 'GET',
@@ -50,7 +47,7 @@ export const get = (target: string, headers: Record<string, string> = {}): WireR
   headers,
 });
 
-/** Sends what it is given: text and bytes as they are, anything else as JSON. */
+/** Sends text and bytes unchanged, other bodies as JSON. */
 export const send = (
   method: string,
   target: string,
@@ -63,8 +60,7 @@ export const send = (
   body: typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body),
 });
 
-/** The first thing of its owner. */
-export const firstOf = ({ things }: Belongings, what: string): string => things[0]?.[what] ?? '';
+export const firstOf = ({ things }: Belongings, kind: string): string => things[0]?.[kind] ?? '';
 
 export const cursorOf = (...parts: unknown[]): string =>
   Buffer.from(JSON.stringify(parts)).toString('base64url');

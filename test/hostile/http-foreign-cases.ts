@@ -2,82 +2,97 @@ import { fine, firstOf, forbidden, get, type HttpCase, type HttpWorld, notFound,
 
 const unknownId = '00000000-0000-4000-8000-00000000dead';
 
-/** Asked twice: for something of another tenant and for something that is not there. Nobody may tell the two apart. */
-const either = (
+/** An object of another tenant and an unknown ID must get the same response. */
+const foreignAndUnknown = (
   name: string,
-  of: string,
-  ask: (id: string) => ReturnType<HttpCase['ask']>,
+  kind: string,
+  build: (id: string) => ReturnType<HttpCase['build']>,
 ): readonly HttpCase[] => [
-  { name: `${name} of another tenant`, ask: ({ foreign }) => ask(firstOf(foreign, of)), expected: notFound },
-  { name: `${name} that is not there`, ask: () => ask(unknownId), expected: notFound },
+  {
+    name: `${name} of another tenant`,
+    build: ({ foreign }) => build(firstOf(foreign, kind)),
+    expected: notFound,
+  },
+  { name: `${name} that does not exist`, build: () => build(unknownId), expected: notFound },
 ];
 
-const only = (path: string): HttpCase => ({
-  name: `what is for operators: ${path}`,
-  ask: () => get(path),
+const operatorOnly = (path: string): HttpCase => ({
+  name: `operators only: ${path}`,
+  build: () => get(path),
   expected: forbidden,
 });
 
-const theirTenant = ({ foreign }: HttpWorld) => foreign.tenantId;
+const foreignTenant = ({ foreign }: HttpWorld) => foreign.tenantId;
 
-/** What is another's. */
 export const foreignCases: readonly HttpCase[] = [
-  ...either('a connection', 'connections', (id) => get(`/v1/connections/${id}`)),
-  ...either('why a connection', 'connections', (id) => get(`/v1/connections/${id}/why`)),
-  ...either('the cursors of a connection', 'connections', (id) => get(`/v1/connections/${id}/cursors`)),
-  ...either('the webhook of a connection', 'connections', (id) => get(`/v1/connections/${id}/webhook`)),
-  ...either('a new webhook for a connection', 'connections', (id) =>
+  ...foreignAndUnknown('a connection', 'connections', (id) => get(`/v1/connections/${id}`)),
+  ...foreignAndUnknown('the explanation of a connection', 'connections', (id) =>
+    get(`/v1/connections/${id}/why`),
+  ),
+  ...foreignAndUnknown('the cursors of a connection', 'connections', (id) =>
+    get(`/v1/connections/${id}/cursors`),
+  ),
+  ...foreignAndUnknown('the webhook of a connection', 'connections', (id) =>
+    get(`/v1/connections/${id}/webhook`),
+  ),
+  ...foreignAndUnknown('a new webhook for a connection', 'connections', (id) =>
     send('PUT', `/v1/connections/${id}/webhook`, {}),
   ),
-  ...either('pausing a connection', 'connections', (id) => send('POST', `/v1/connections/${id}/pause`, {})),
-  ...either('triggering a connection', 'connections', (id) =>
+  ...foreignAndUnknown('pausing a connection', 'connections', (id) =>
+    send('POST', `/v1/connections/${id}/pause`, {}),
+  ),
+  ...foreignAndUnknown('triggering a connection', 'connections', (id) =>
     send('POST', `/v1/connections/${id}/trigger`, {}),
   ),
-  ...either('rewinding a connection', 'connections', (id) =>
+  ...foreignAndUnknown('rewinding a connection', 'connections', (id) =>
     send('POST', `/v1/connections/${id}/rewind`, { cursor: null }),
   ),
-  ...either('changing a connection', 'connections', (id) =>
+  ...foreignAndUnknown('changing a connection', 'connections', (id) =>
     send('PATCH', `/v1/connections/${id}`, { interval_seconds: 300 }),
   ),
-  ...either('deleting a connection', 'connections', (id) => send('DELETE', `/v1/connections/${id}`, {})),
-  ...either('a job', 'jobs', (id) => get(`/v1/jobs/${id}`)),
-  ...either('cancelling a job', 'jobs', (id) => send('POST', `/v1/jobs/${id}/cancel`, {})),
-  ...either('retrying a job', 'jobs', (id) => send('POST', `/v1/jobs/${id}/retry`, {})),
-  ...either('a signal', 'signals', (id) => get(`/v1/signals/${id}`)),
-  ...either('a credential', 'credentials', (id) => get(`/v1/credentials/${id}`)),
-  ...either('deleting a credential', 'credentials', (id) => send('DELETE', `/v1/credentials/${id}`, {})),
-  ...either('revoking a key', 'keys', (id) => send('DELETE', `/v1/keys/${id}`, {})),
-  only('/v1/system'),
-  only('/metrics'),
+  ...foreignAndUnknown('deleting a connection', 'connections', (id) =>
+    send('DELETE', `/v1/connections/${id}`, {}),
+  ),
+  ...foreignAndUnknown('a job', 'jobs', (id) => get(`/v1/jobs/${id}`)),
+  ...foreignAndUnknown('cancelling a job', 'jobs', (id) => send('POST', `/v1/jobs/${id}/cancel`, {})),
+  ...foreignAndUnknown('retrying a job', 'jobs', (id) => send('POST', `/v1/jobs/${id}/retry`, {})),
+  ...foreignAndUnknown('a signal', 'signals', (id) => get(`/v1/signals/${id}`)),
+  ...foreignAndUnknown('a credential', 'credentials', (id) => get(`/v1/credentials/${id}`)),
+  ...foreignAndUnknown('deleting a credential', 'credentials', (id) =>
+    send('DELETE', `/v1/credentials/${id}`, {}),
+  ),
+  ...foreignAndUnknown('revoking a key', 'keys', (id) => send('DELETE', `/v1/keys/${id}`, {})),
+  operatorOnly('/v1/system'),
+  operatorOnly('/metrics'),
   {
-    name: "another's tenant as a filter",
-    ask: (world) => get(`/v1/connections?tenant_id=${theirTenant(world)}`),
+    name: 'another tenant as a filter',
+    build: (world) => get(`/v1/connections?tenant_id=${foreignTenant(world)}`),
     expected: fine(/"items":\[\]/),
   },
   {
-    name: "another's tenant as the filter of a bulk action",
-    ask: (world) =>
-      send('POST', '/v1/connections/bulk', { action: 'delete', filter: { tenant_id: theirTenant(world) } }),
+    name: 'another tenant as the filter of a bulk action',
+    build: (world) =>
+      send('POST', '/v1/connections/bulk', { action: 'delete', filter: { tenant_id: foreignTenant(world) } }),
     expected: fine(/"matched":0/),
   },
   {
-    name: "another's name as a search finds nothing",
-    ask: ({ foreign }) => get(`/v1/connections?search=${encodeURIComponent(firstOf(foreign, 'searches'))}`),
+    name: 'a search for a name of another tenant finds nothing',
+    build: ({ foreign }) => get(`/v1/connections?search=${encodeURIComponent(firstOf(foreign, 'searches'))}`),
     expected: fine(/"items":\[\]/),
   },
   {
-    name: "another's connection as a filter of signals finds nothing",
-    ask: ({ foreign }) => get(`/v1/signals?connection_id=${firstOf(foreign, 'connections')}`),
+    name: 'a connection of another tenant as a signal filter finds nothing',
+    build: ({ foreign }) => get(`/v1/signals?connection_id=${firstOf(foreign, 'connections')}`),
     expected: fine(/"items":\[\]/),
   },
   {
-    name: "another's consumer is not there",
-    ask: ({ foreign }) => get(`/v1/consumers/${firstOf(foreign, 'consumers')}`),
+    name: 'a consumer of another tenant is not found',
+    build: ({ foreign }) => get(`/v1/consumers/${firstOf(foreign, 'consumers')}`),
     expected: notFound,
   },
   {
-    name: 'the list of tenants is of one',
-    ask: () => get('/v1/tenants?limit=100'),
+    name: 'the list of tenants has only the own one',
+    build: () => get('/v1/tenants?limit=100'),
     expected: fine(/"items":\[\{[^{}]*\}\]/),
   },
 ];

@@ -1,24 +1,23 @@
 import { nestedText } from './odd-values.ts';
 
-/** What somebody else wrote into `connections.metadata`, as JSON text, and what is made of it. */
+/** `connections.metadata` of another writer, as JSON text, and its expected reading. */
 export interface MetadataCase {
   name: string;
   metadata: string;
-  /** The interval in force. */
   interval?: number;
-  /** The fields that are wrong, and count as absent. */
+  /** Invalid fields, which count as absent. */
   invalid?: readonly string[];
-  /** What the connector is told to go on from. */
+  /** The cursor passed to the connector. */
   cursor?: unknown;
 }
 
 const sync = (fields: string) => `{"sync":{${fields}}}`;
-const wrongTime = (name: string, text: string): MetadataCase => ({
+const invalidTime = (name: string, text: string): MetadataCase => ({
   name: `next_run_at ${name}`,
   metadata: JSON.stringify({ sync: { next_run_at: text } }),
   invalid: ['next_run_at'],
 });
-const rightTime = (name: string, text: string): MetadataCase => ({
+const validTime = (name: string, text: string): MetadataCase => ({
   name: `next_run_at ${name}`,
   metadata: JSON.stringify({ sync: { next_run_at: text } }),
 });
@@ -27,52 +26,56 @@ const interval = (name: string, json: string, seconds?: number): MetadataCase =>
   metadata: sync(`"interval_seconds":${json}`),
   ...(seconds === undefined ? { invalid: ['interval_seconds'] } : { interval: seconds }),
 });
-const jitter = (name: string, json: string, isRight = false): MetadataCase => ({
+const jitter = (name: string, json: string, isValid = false): MetadataCase => ({
   name: `a jitter of ${name}`,
   metadata: sync(`"last_jitter_seconds":${json}`),
-  ...(!isRight && { invalid: ['last_jitter_seconds'] }),
+  ...(!isValid && { invalid: ['last_jitter_seconds'] }),
 });
-const cursor = (name: string, json: string, told: unknown = JSON.parse(json) ?? undefined): MetadataCase => ({
+const cursor = (
+  name: string,
+  json: string,
+  expected: unknown = JSON.parse(json) ?? undefined,
+): MetadataCase => ({
   name: `a cursor that is ${name}`,
   metadata: sync(`"cursor":${json}`),
-  cursor: told,
+  cursor: expected,
 });
 
 export const metadataCases: readonly MetadataCase[] = [
-  wrongTime('in year 275760', '+275760-09-13T00:00:00.000Z'),
-  wrongTime('in year -271821', '-271821-04-20T00:00:00.000Z'),
-  wrongTime('in year 0', '0000-01-01T00:00:00Z'),
-  wrongTime('of the leap second', '2016-12-31T23:59:60Z'),
-  wrongTime('at 24 o’clock', '2025-01-01T24:00:00Z'),
-  wrongTime('on February 29th of no leap year', '1900-02-29T00:00:00Z'),
-  wrongTime('in small letters', '2025-01-01t00:00:00z'),
-  wrongTime('in other digits', '２０２５-01-01T00:00:00Z'),
-  wrongTime('with a line behind it', '2025-01-01T00:00:00Z\n'),
-  wrongTime('with a blank before it', ' 2025-01-01T00:00:00Z'),
-  wrongTime('with a mark of its byte order', '\ufeff2025-01-01T00:00:00Z'),
-  wrongTime('with a mark that turns writing round', '\u202e2025-01-01T00:00:00Z'),
-  wrongTime('with ten digits of a second', '2025-01-01T00:00:00.0000000001Z'),
-  wrongTime('in an offset of sixteen hours', '2025-01-01T00:00:00+16:00'),
-  wrongTime('that wants to be a function of Postgres', 'now'),
-  wrongTime('that wants to be SQL', `2025-01-01T00:00:00Z'; DROP TABLE connections; --`),
-  wrongTime('in the week form', '2025-W01-1T00:00:00Z'),
-  rightTime('in year 1', '0001-01-01T00:00:00Z'),
-  rightTime('with nine digits of a second', '2025-01-01T00:00:00.123456789Z'),
-  rightTime('in an offset of nearly sixteen hours', '2025-01-01T00:00:00-15:59'),
-  rightTime('on February 29th', '2000-02-29T00:00:00Z'),
+  invalidTime('in the year 275760', '+275760-09-13T00:00:00.000Z'),
+  invalidTime('in the year -271821', '-271821-04-20T00:00:00.000Z'),
+  invalidTime('in the year 0', '0000-01-01T00:00:00Z'),
+  invalidTime('in a leap second', '2016-12-31T23:59:60Z'),
+  invalidTime('at 24:00', '2025-01-01T24:00:00Z'),
+  invalidTime('on February 29 of a common year', '1900-02-29T00:00:00Z'),
+  invalidTime('in lowercase', '2025-01-01t00:00:00z'),
+  invalidTime('in full-width digits', '２０２５-01-01T00:00:00Z'),
+  invalidTime('with a trailing newline', '2025-01-01T00:00:00Z\n'),
+  invalidTime('with a leading space', ' 2025-01-01T00:00:00Z'),
+  invalidTime('with a byte order mark', '\ufeff2025-01-01T00:00:00Z'),
+  invalidTime('with a bidirectional override', '\u202e2025-01-01T00:00:00Z'),
+  invalidTime('with ten fractional digits', '2025-01-01T00:00:00.0000000001Z'),
+  invalidTime('with an offset of 16 hours', '2025-01-01T00:00:00+16:00'),
+  invalidTime('that is a special input of Postgres', 'now'),
+  invalidTime('with SQL', `2025-01-01T00:00:00Z'; DROP TABLE connections; --`),
+  invalidTime('in ISO week format', '2025-W01-1T00:00:00Z'),
+  validTime('in the year 1', '0001-01-01T00:00:00Z'),
+  validTime('with nine fractional digits', '2025-01-01T00:00:00.123456789Z'),
+  validTime('with an offset of -15:59', '2025-01-01T00:00:00-15:59'),
+  validTime('on February 29 of a leap year', '2000-02-29T00:00:00Z'),
   interval('60.0, which is 60', '60.0', 60),
   interval('6e1, which is 60', '6e1', 60),
-  interval('as much as is allowed', '86400', 86_400),
+  interval('the maximum', '86400', 86_400),
   interval('-0', '-0'),
   interval('2^63', '9223372036854775808'),
   interval('1e308', '1e308'),
   interval('1e-400', '1e-400'),
-  interval('60 and a little', '60.00000001'),
+  interval('60.00000001', '60.00000001'),
   interval('"60"', '"60"'),
-  interval('an object that every object is', '{"__proto__":60}'),
+  interval('an object with __proto__', '{"__proto__":60}'),
   interval('a list nested 9,000 levels', nestedText(9000)),
   {
-    name: 'an interval given twice: the last one counts',
+    name: 'a duplicate interval key: the last one counts',
     metadata: sync('"interval_seconds":-5,"interval_seconds":120'),
     interval: 120,
   },
@@ -80,109 +83,113 @@ export const metadataCases: readonly MetadataCase[] = [
   jitter('2^53', '9007199254740992', true),
   jitter('half a second', '0.5'),
   jitter('NaN', '"NaN"'),
-  cursor('a prototype', '{"__proto__":{"polluted":true}}'),
-  cursor('a constructor', '{"constructor":{"prototype":{"polluted":true}}}'),
+  cursor('an object with __proto__', '{"__proto__":{"polluted":true}}'),
+  cursor('an object with constructor', '{"constructor":{"prototype":{"polluted":true}}}'),
   cursor('SQL', JSON.stringify(`'; DROP TABLE signals; --`)),
   cursor('false', 'false'),
   cursor('0', '0'),
-  cursor('an empty text', '""'),
-  cursor('null, which is none', 'null'),
+  cursor('an empty string', '""'),
+  cursor('null, which counts as absent', 'null'),
   cursor('a number beyond a double', '1e400', Number.POSITIVE_INFINITY),
   cursor('a list nested 500 levels', nestedText(500)),
   cursor('200 KB of text', JSON.stringify('x'.repeat(200_000))),
-  { name: 'a sync in a prototype', metadata: '{"__proto__":{"sync":{"interval_seconds":60,"cursor":1}}}' },
+  { name: 'sync inside __proto__', metadata: '{"__proto__":{"sync":{"interval_seconds":60,"cursor":1}}}' },
   {
-    name: 'fields in the prototype of sync',
+    name: 'fields inside __proto__ of sync',
     metadata: sync('"__proto__":{"interval_seconds":60,"cursor":1}'),
   },
-  { name: 'names in another case', metadata: '{"Sync":{"Interval_Seconds":60},"sync":{"CURSOR":1}}' },
+  { name: 'keys in another case', metadata: '{"Sync":{"Interval_Seconds":60},"sync":{"CURSOR":1}}' },
   {
-    name: 'the names that every object has',
+    name: 'Object property names as keys',
     metadata: '{"toString":1,"valueOf":2,"hasOwnProperty":3,"sync":{"toString":4}}',
   },
-  { name: 'a name that is empty', metadata: '{"":{"":{}},"sync":{"":1}}' },
+  { name: 'empty keys', metadata: '{"":{"":{}},"sync":{"":1}}' },
   {
-    name: 'ten thousand names',
+    name: '10,000 keys',
     metadata: JSON.stringify(Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`key${i}`, i]))),
   },
   {
-    name: 'a megabyte of somebody else’s',
+    name: '1 MB of another writer',
     metadata: JSON.stringify({ theirs: 'x'.repeat(1_000_000), sync: { theirs: 1 } }),
   },
   {
-    name: 'names that do things to a terminal',
+    name: 'keys with terminal escapes',
     metadata: JSON.stringify({ '\u001b[31m': '\u202e', sync: { '\u0007': 1 } }),
   },
-  { name: 'somebody else’s nested 9,000 levels', metadata: `{"theirs":${nestedText(9000)}}` },
+  { name: 'a value of another writer nested 9,000 levels', metadata: `{"theirs":${nestedText(9000)}}` },
 ];
 
-/** What other workers may have written about a job, and what the API has to tell of it. */
+/** A job row of another writer and the expected response of the API. */
 export interface JobRowCase {
   name: string;
   columns: Record<string, unknown>;
-  told: Record<string, unknown>;
+  response: Record<string, unknown>;
 }
 
-const errored = (name: string, error: unknown, told: Record<string, unknown>): JobRowCase => ({
+const errored = (name: string, error: unknown, shown: Record<string, unknown>): JobRowCase => ({
   name: `an error that is ${name}`,
   columns: { status: 'failed', error: JSON.stringify(error), finished_at: '2025-01-01T00:00:00Z' },
-  told: { error: told },
+  response: { error: shown },
 });
-const plain = { name: 'Error', at: '' };
+const defaults = { name: 'Error', at: '' };
 
 export const jobRowCases: readonly JobRowCase[] = [
-  errored('a number', 42, { ...plain, kind: 'unknown', message: '42' }),
-  errored('text', 'no luck', { ...plain, kind: 'unknown', message: '"no luck"' }),
-  errored('a list', [1], { ...plain, kind: 'unknown', message: '[1]' }),
+  errored('a number', 42, { ...defaults, kind: 'unknown', message: '42' }),
+  errored('a string', 'no luck', { ...defaults, kind: 'unknown', message: '"no luck"' }),
+  errored('a list', [1], { ...defaults, kind: 'unknown', message: '[1]' }),
   errored(
-    'of the kind of a prototype',
+    'of kind __proto__',
     { kind: '__proto__', message: 'm' },
-    { ...plain, kind: '__proto__', message: 'm' },
+    { ...defaults, kind: '__proto__', message: 'm' },
   ),
   errored(
-    'of the kind of a constructor',
+    'of kind constructor',
     { kind: 'constructor', message: 'm' },
-    { ...plain, kind: 'constructor', message: 'm' },
+    { ...defaults, kind: 'constructor', message: 'm' },
   ),
   errored(
-    'without any text',
+    'without any string',
     { kind: {}, name: [], message: null, at: 7 },
-    { ...plain, kind: 'unknown', message: '{"at":7,"kind":{},"name":[],"message":null}' },
+    { ...defaults, kind: 'unknown', message: '{"at":7,"kind":{},"name":[],"message":null}' },
   ),
   {
-    name: 'scheduled in year 290000',
+    name: 'scheduled in the year 290000',
     columns: { scheduled_at: '290000-01-01T00:00:00Z' },
-    told: { scheduled_at: '+275760-09-13T00:00:00.000Z' },
+    response: { scheduled_at: '+275760-09-13T00:00:00.000Z' },
   },
   {
-    name: 'scheduled before Christ',
+    name: 'scheduled in 4000 BC',
     columns: { scheduled_at: '4000-01-01 00:00:00+00 BC' },
-    told: { status: 'queued' },
+    response: { status: 'queued' },
   },
   {
-    name: 'put off until year 290000',
+    name: 'in backoff until the year 290000',
     columns: { attempts: 3, retry_after: '290000-01-01T00:00:00Z' },
-    told: { retry_after: '+275760-09-13T00:00:00.000Z' },
+    response: { retry_after: '+275760-09-13T00:00:00.000Z' },
   },
   {
-    name: 'put off for ever',
+    name: 'in backoff until infinity',
     columns: { retry_after: 'infinity' },
-    told: { retry_after: '+275760-09-13T00:00:00.000Z' },
+    response: { retry_after: '+275760-09-13T00:00:00.000Z' },
   },
   {
-    name: 'begun at the end of time and ended at its beginning',
+    name: 'started at infinity and ended at -infinity',
     columns: { status: 'succeeded', started_at: 'infinity', finished_at: '-infinity' },
-    told: { duration_ms: 0 },
+    response: { duration_ms: 0 },
   },
   {
-    name: 'as many failures as there can be',
+    name: 'the maximum number of failures',
     columns: { attempts: 2_147_483_647, priority: -32_768 },
-    told: { attempts: 2_147_483_647 },
+    response: { attempts: 2_147_483_647 },
   },
-  { name: 'a cursor nested 9,000 levels', columns: { cursor: nestedText(9000) }, told: { status: 'queued' } },
   {
-    name: 'a cursor that is a prototype',
+    name: 'a cursor nested 9,000 levels',
+    columns: { cursor: nestedText(9000) },
+    response: { status: 'queued' },
+  },
+  {
+    name: 'a cursor with __proto__',
     columns: { cursor: '{"__proto__":{"polluted":true}}' },
-    told: { cursor: JSON.parse('{"__proto__":{"polluted":true}}') },
+    response: { cursor: JSON.parse('{"__proto__":{"polluted":true}}') },
   },
 ];

@@ -11,7 +11,6 @@ const database = useDatabase();
 const { sql } = database;
 beforeEach(() => database.empty());
 
-/** Under its name, so that it is found again in the order of the table. */
 const insert = async ({ name, metadata }: MetadataCase): Promise<string> => {
   const [row] = await sql<{ id: string }>(
     `INSERT INTO connections (tenant_id, provider_slug, external_id, metadata) VALUES ($1, 'github', $2, $3) RETURNING id`,
@@ -20,8 +19,8 @@ const insert = async ({ name, metadata }: MetadataCase): Promise<string> => {
   return row?.id ?? '';
 };
 
-/** What is nobody's but the writer's own, in short. */
-const theirs = () =>
+/** Hashes of all keys that the engine does not own. */
+const foreignKeys = () =>
   sql(
     `SELECT external_id, md5((metadata - 'sync')::text) AS beside,
        md5(coalesce(CASE jsonb_typeof(metadata -> 'sync') WHEN 'object' THEN
@@ -30,19 +29,19 @@ const theirs = () =>
      FROM connections ORDER BY id`,
   );
 
-interface Told {
+interface ConnectionJson {
   base_interval_seconds: number;
   invalid_metadata: { field: string }[];
 }
 
-async function tell({ call }: Service, id: string): Promise<Told> {
+async function getConnection({ call }: Service, id: string): Promise<ConnectionJson> {
   const { status, body, text } = await call(`/v1/connections/${id}`);
   expect(status, text.slice(0, 300)).toBe(200);
-  return body as unknown as Told;
+  return body as unknown as ConnectionJson;
 }
 
-describe('DB-3: hostile metadata: read for what it is worth, mended, and nobody else’s business', () => {
-  it(`DB-3: ${metadataCases.length} documents are told, placed, run and mended, each as the table says`, async () => {
+describe('DB-3: hostile metadata', () => {
+  it(`DB-3: ${metadataCases.length} documents are reported, placed, run and repaired as listed`, async () => {
     const cursors = new Map<string, unknown>();
     const { log, lines } = recordingLogger('warn');
     const service = await startService(database, {
@@ -57,11 +56,11 @@ describe('DB-3: hostile metadata: read for what it is worth, mended, and nobody 
       },
     });
     const ids: string[] = [];
-    for (const one of metadataCases) ids.push(await insert(one));
-    const before = await theirs();
+    for (const testCase of metadataCases) ids.push(await insert(testCase));
+    const before = await foreignKeys();
     const found: unknown[] = [];
     for (const id of ids) {
-      const { base_interval_seconds, invalid_metadata } = await tell(service, id);
+      const { base_interval_seconds, invalid_metadata } = await getConnection(service, id);
       found.push([base_interval_seconds, invalid_metadata.map(({ field }) => field)]);
     }
     const named = (values: unknown[]) => metadataCases.map(({ name }, i) => [name, values[i]]);
@@ -81,14 +80,14 @@ describe('DB-3: hostile metadata: read for what it is worth, mended, and nobody 
     const { succeeded } = await service.syncline.drain();
     expect(succeeded).toBe(metadataCases.length);
     expect(named(ids.map((id) => cursors.get(id)))).toEqual(named(metadataCases.map(({ cursor }) => cursor)));
-    for (const id of ids) expect((await tell(service, id)).invalid_metadata).toEqual([]);
+    for (const id of ids) expect((await getConnection(service, id)).invalid_metadata).toEqual([]);
     expect((await service.call('/v1/connections?limit=100&include=recent')).status).toBe(200);
-    expect(await theirs()).toEqual(before);
+    expect(await foreignKeys()).toEqual(before);
     expect(Object.keys(Object.prototype)).toEqual([]);
     await stillSyncs(database);
   });
 
-  it('DB-3: a cursor nested 9,000 levels fails that one run, and is told with a note in it', async () => {
+  it('DB-3: a cursor nested 9,000 levels fails only its run and is cut in responses', async () => {
     const service = await startService(database, { engine: { connectors: [connector()] } });
     const deep = { name: 'deep', metadata: `{"sync":{"cursor":${nestedText(9000)}}}` };
     const [id, other] = [await insert(deep), await insert({ name: 'other', metadata: '{}' })];
@@ -103,12 +102,12 @@ describe('DB-3: hostile metadata: read for what it is worth, mended, and nobody 
     expect(text).toContain(other);
   });
 
-  it.each(jobRowCases.map((one) => [one.name, one] as const))(
-    'DB-3: a job of others: %s',
-    async (_name, one) => {
+  it.each(jobRowCases.map((testCase) => [testCase.name, testCase] as const))(
+    'DB-3: a job of another writer: %s',
+    async (_name, testCase) => {
       const service = await startService(database);
       const connection = await database.connect();
-      const id = await database.job(connection, one.columns);
+      const id = await database.job(connection, testCase.columns);
       for (const path of [
         `/v1/jobs/${id}`,
         '/v1/jobs',
@@ -121,10 +120,10 @@ describe('DB-3: hostile metadata: read for what it is worth, mended, and nobody 
         expect(status, `${path}: ${text.slice(0, 300)}`).toBe(200);
       }
       const { body } = await service.call(`/v1/jobs/${id}`);
-      const { hint: _, ...told } =
+      const { hint: _, ...rest } =
         body['error'] === null ? { hint: 0 } : (body['error'] as { hint?: unknown });
-      if (one.told['error']) expect(body['error']).toEqual(one.told['error']);
-      else expect({ ...body, ...told }).toMatchObject(one.told);
+      if (testCase.response['error']) expect(body['error']).toEqual(testCase.response['error']);
+      else expect({ ...body, ...rest }).toMatchObject(testCase.response);
     },
   );
 });

@@ -1,17 +1,17 @@
-/** Values that break whoever takes them for what they look like. Each is made anew: what was read once may have changed. */
+/** Values that break naive readers. All are functions, because reading a value may change it. */
 
 export const trap = (): never => {
   throw new Error('trap');
 };
 
-/** Whatever is asked of it throws. */
+/** A proxy that throws on every access. */
 export function revoked(): object {
   const { proxy, revoke } = Proxy.revocable({}, {});
   revoke();
   return proxy;
 }
 
-export function looped(): Record<string, unknown> {
+export function circular(): Record<string, unknown> {
   const loop: Record<string, unknown> = {};
   loop['self'] = { loop };
   return loop;
@@ -20,11 +20,13 @@ export function looped(): Record<string, unknown> {
 export const nestedText = (levels: number): string => `${'['.repeat(levels)}${']'.repeat(levels)}`;
 export const nested = (levels: number): unknown => JSON.parse(nestedText(levels));
 
-/** Waiting for it calls this. */
-export const thenable = (then: (done: (value: unknown) => void, failed: (why: unknown) => void) => void) => ({
+/** Await calls this function. */
+export const thenable = (
+  then: (done: (value: unknown) => void, failed: (reason: unknown) => void) => void,
+) => ({
   then,
 });
 
-/** As the names that every object has come from JSON: as its own. */
+/** `__proto__` and `constructor` as own properties, as JSON.parse creates them. */
 export const polluting = (): unknown =>
   JSON.parse('{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}}');

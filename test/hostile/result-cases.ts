@@ -2,35 +2,34 @@ import type { SyncContext } from '../../src/index.ts';
 import { connector, signal } from '../support/connector.ts';
 import { nested, polluting, revoked, thenable, trap } from './odd-values.ts';
 
-/** What a connector may do or return, and what becomes of its job. */
 export interface ResultCase {
   name: string;
   sync: (context: SyncContext) => unknown;
-  /** What is stored; a case without it is tried again, and `because` is the error. */
+  /** Expected on success; without it, the job is retried with `error`. */
   stored?: { payloads: readonly unknown[]; cursor?: unknown };
-  because?: RegExp;
-  /** `failed` where trying again would not help. */
+  error?: RegExp;
+  /** `failed` for errors that are not retried. */
   status?: 'queued' | 'failed';
 }
 
 const page = (...signals: unknown[]) => ({ signals, nextCursor: 'next' });
 const stored = (...payloads: unknown[]) => ({ stored: { payloads, cursor: 'next' } });
-const unusable = (name: string, result: () => unknown, because: RegExp): ResultCase => ({
+const invalidResult = (name: string, result: () => unknown, error: RegExp): ResultCase => ({
   name,
   sync: result,
-  because,
+  error,
 });
-const thrown = (name: string, what: () => unknown, because: RegExp): ResultCase => ({
+const thrown = (name: string, make: () => unknown, error: RegExp): ResultCase => ({
   name: `throws ${name}`,
   sync: () => {
-    throw what();
+    throw make();
   },
-  because,
+  error,
 });
 const kind = Symbol.for('syncline.connector-error');
 const ofKind = (value: unknown, fields: object = {}) =>
   Object.assign(new Error('of a kind'), { [kind]: value }, fields);
-/** A list that says it is longer each time it is asked. */
+/** A list whose length grows with each read. */
 const growing = () => {
   let length = 1;
   return new Proxy([signal(1)], {
@@ -39,22 +38,26 @@ const growing = () => {
 };
 
 export const resultCases: readonly ResultCase[] = [
-  unusable('a result that is revoked', revoked, /revoked/),
-  unusable('a result whose signals throw', () => Object.defineProperty({}, 'signals', { get: trap }), /trap/),
-  unusable('a result whose every field throws', () => new Proxy({}, { get: trap }), /trap/),
-  unusable('a result with then that throws', () => Object.defineProperty({}, 'then', { get: trap }), /trap/),
-  unusable(
-    'a result with then that rejects',
+  invalidResult('a result that is a revoked proxy', revoked, /revoked/),
+  invalidResult(
+    'a result whose signals throw',
+    () => Object.defineProperty({}, 'signals', { get: trap }),
+    /trap/,
+  ),
+  invalidResult('a result whose every field throws', () => new Proxy({}, { get: trap }), /trap/),
+  invalidResult('a result whose then throws', () => Object.defineProperty({}, 'then', { get: trap }), /trap/),
+  invalidResult(
+    'a thenable result that rejects',
     () => thenable((_, failed) => failed('later')),
     /The connector threw later/,
   ),
-  unusable(
-    'an iterator in place of signals',
+  invalidResult(
+    'an iterator as signals',
     () => ({ signals: [signal(1)].values() }),
     /signals is an object; it must be an array/,
   ),
-  unusable(
-    'an async iterator in place of signals',
+  invalidResult(
+    'an async iterator as signals',
     () => ({
       signals: (async function* () {
         yield signal(1);
@@ -62,23 +65,23 @@ export const resultCases: readonly ResultCase[] = [
     }),
     /signals is an object; it must be an array/,
   ),
-  unusable(
-    'a Set in place of signals',
+  invalidResult(
+    'a Set as signals',
     () => ({ signals: new Set([signal(1)]) }),
     /signals is an object; it must be an array/,
   ),
-  unusable(
-    'a promise in place of signals',
+  invalidResult(
+    'a promise as signals',
     () => ({ signals: Promise.resolve([]) }),
     /signals is an object; it must be an array/,
   ),
-  unusable('a list with holes', () => ({ signals: Array(3) }), /signals\[0\] is undefined/),
-  unusable(
-    'a million signals',
+  invalidResult('a sparse list', () => ({ signals: Array(3) }), /signals\[0\] is undefined/),
+  invalidResult(
+    '1,000,000 signals',
     () => ({ signals: Array(1_000_000).fill(signal(1)) }),
     /signals has 1000000 signals; at most 100000/,
   ),
-  unusable(
+  invalidResult(
     'a list whose length is NaN',
     () => ({
       signals: new Proxy([], {
@@ -87,69 +90,69 @@ export const resultCases: readonly ResultCase[] = [
     }),
     /signals has NaN signals/,
   ),
-  unusable(
-    'a list that is longer than it says',
+  invalidResult(
+    'a list that is shorter than its length',
     () => ({
       signals: new Proxy([], { get: (list, name) => (name === 'length' ? 2 : Reflect.get(list, name)) }),
     }),
     /signals\[0\] is undefined/,
   ),
-  unusable('a signal that is revoked', () => page(revoked()), /revoked/),
-  unusable('a signal that is a list', () => page([1]), /signals\[0\] is an array/),
-  unusable(
+  invalidResult('a signal that is a revoked proxy', () => page(revoked()), /revoked/),
+  invalidResult('a signal that is a list', () => page([1]), /signals\[0\] is an array/),
+  invalidResult(
     'a kind that is a String object',
     () => page({ ...signal(1), kind: new String('kind') }),
     /kind is an object/,
   ),
-  unusable(
+  invalidResult(
     'a kind that is a symbol',
     () => page({ ...signal(1), kind: Symbol('kind') }),
     /kind is Symbol\(kind\)/,
   ),
-  unusable(
+  invalidResult(
     'a time that is a number',
     () => page({ ...signal(1), occurredAt: 1_735_689_600_000 }),
     /occurredAt is 1735689600000/,
   ),
-  unusable(
-    'a time of year 275760',
+  invalidResult(
+    'a time in the year 275760',
     () => page({ ...signal(1), occurredAt: '+275760-09-13T00:00:00Z' }),
     /occurredAt is "\+275760/,
   ),
-  unusable(
-    'a time of year -271821',
+  invalidResult(
+    'a time in the year -271821',
     () => page({ ...signal(1), occurredAt: new Date(-8.64e15) }),
     /occurredAt is an invalid Date/,
   ),
-  unusable(
-    'a time that only looks like a Date',
+  invalidResult(
+    'a time that only inherits from Date.prototype',
     () => page({ ...signal(1), occurredAt: Object.create(Date.prototype) }),
     /occurredAt is an invalid Date/,
   ),
-  unusable(
+  invalidResult(
     'a time without an offset',
     () => page({ ...signal(1), occurredAt: '2025-01-01T10:00:00' }),
     /occurredAt is "2025-01-01T10:00:00"/,
   ),
-  unusable(
-    'a day that no calendar has',
+  invalidResult(
+    'a time on February 30',
     () => page({ ...signal(1), occurredAt: '2025-02-30T10:00:00Z' }),
     /occurredAt is "2025-02-30T10:00:00Z"/,
   ),
-  unusable(
-    'a time with a line behind it',
+  invalidResult(
+    'a time with text on a second line',
     () => page({ ...signal(1), occurredAt: '2025-01-01T10:00:00Z\n2' }),
     /occurredAt is "2025/,
   ),
-  unusable('a payload that is a symbol', () => page(signal(Symbol('odd'))), /payload is Symbol\(odd\)/),
-  unusable('a payload that is a function', () => page(signal(() => 1)), /payload is a function/),
-  unusable(
-    'a payload whose toJSON gives nothing',
+  invalidResult('a payload that is a symbol', () => page(signal(Symbol('odd'))), /payload is Symbol\(odd\)/),
+  invalidResult('a payload that is a function', () => page(signal(() => 1)), /payload is a function/),
+  invalidResult(
+    'a payload whose toJSON returns undefined',
     () => page(signal({ toJSON: () => undefined })),
     /payload is an object; it must be something that can be written/,
   ),
-  unusable(
-    'a payload whose toJSON throws what cannot be read',
+  invalidResult(
+    'a payload whose toJSON throws an object without a prototype',
     () =>
       page(
         signal({
@@ -160,39 +163,43 @@ export const resultCases: readonly ResultCase[] = [
       ),
     /payload cannot be written as JSON/,
   ),
-  unusable(
+  invalidResult(
     'a payload nested 501 levels',
     () => page(signal(nested(501))),
     /signals\[0\]\.payload is nested deeper than 500 levels/,
   ),
-  unusable(
+  invalidResult(
     'a cursor nested 501 levels',
     () => ({ signals: [], nextCursor: nested(501) }),
     /nextCursor is nested deeper than 500 levels/,
   ),
-  unusable('a payload nested 100,000 levels', () => page(signal(nested(100_000))), /payload/),
-  unusable(
+  invalidResult('a payload nested 100,000 levels', () => page(signal(nested(100_000))), /payload/),
+  invalidResult(
     'a cursor nested 100,000 levels',
     () => ({ signals: [], nextCursor: nested(100_000) }),
     /nextCursor/,
   ),
-  unusable('a cursor that is revoked', () => ({ signals: [], nextCursor: revoked() }), /revoked/),
-  unusable(
-    'a cursor of half a surrogate pair',
-    () => ({ signals: [], nextCursor: { at: '\ud800' } }),
-    /nextCursor holds NUL or half/,
+  invalidResult(
+    'a cursor that is a revoked proxy',
+    () => ({ signals: [], nextCursor: revoked() }),
+    /revoked/,
   ),
-  unusable(
+  invalidResult(
+    'a cursor with a lone surrogate',
+    () => ({ signals: [], nextCursor: { at: '\ud800' } }),
+    /nextCursor contains a NUL character or a lone/,
+  ),
+  invalidResult(
     'a cursor that is a symbol',
     () => ({ signals: [], nextCursor: Symbol('odd') }),
     /nextCursor is Symbol\(odd\)/,
   ),
-  unusable(
+  invalidResult(
     'hasMore that is text',
     () => ({ signals: [], hasMore: 'false' }),
     /hasMore is "false"; it must be true or false/,
   ),
-  unusable('hasMore that is 1', () => ({ signals: [], hasMore: 1 }), /hasMore is 1/),
+  invalidResult('hasMore that is 1', () => ({ signals: [], hasMore: 1 }), /hasMore is 1/),
   ...(
     [
       ['text', 'soon', '"soon"'],
@@ -204,7 +211,7 @@ export const resultCases: readonly ResultCase[] = [
       ['a list', [60], 'an array'],
     ] as const
   ).map(([what, retryAfterSeconds, shown]) =>
-    unusable(
+    invalidResult(
       `retryAfterSeconds that is ${what}`,
       () => ({ ...page(signal(1)), hasMore: true, retryAfterSeconds }),
       new RegExp(
@@ -212,7 +219,7 @@ export const resultCases: readonly ResultCase[] = [
       ),
     ),
   ),
-  unusable(
+  invalidResult(
     'retryAfterSeconds that throws',
     () => Object.defineProperty(page(signal(1)), 'retryAfterSeconds', { get: trap }),
     /trap/,
@@ -230,31 +237,39 @@ export const resultCases: readonly ResultCase[] = [
     () => Object.assign(new Error('x'), { message: { a: 1 } }),
     /\[object Object\]/,
   ),
-  thrown('a kind that nobody knows', () => ofKind('nonsense'), /of a kind/),
+  thrown('an unknown kind', () => ofKind('nonsense'), /of a kind/),
   thrown('a kind that is a BigInt', () => ofKind(7n), /of a kind/),
   thrown('a kind that is an object', () => ofKind({ toJSON: trap }), /of a kind/),
   thrown('a kind with NUL', () => ofKind('a\0b'), /of a kind/),
-  thrown('a kind that is a megabyte', () => ofKind('x'.repeat(1_000_000)), /of a kind/),
+  thrown('a kind of 1 MB', () => ofKind('x'.repeat(1_000_000)), /of a kind/),
   thrown(
-    'a limit that lasts for ever',
+    'a rate limit of infinite length',
     () => ofKind('rate_limited', { retryAfterSeconds: Number.POSITIVE_INFINITY }),
     /of a kind/,
   ),
   thrown(
-    'a limit that lasts 1e308 seconds',
+    'a rate limit of 1e308 seconds',
     () => ofKind('rate_limited', { retryAfterSeconds: 1e308 }),
     /of a kind/,
   ),
   thrown(
-    'a limit that is over since ever',
+    'a rate limit of -1e308 seconds',
     () => ofKind('rate_limited', { retryAfterSeconds: -1e308 }),
     /of a kind/,
   ),
-  thrown('a limit that is NaN', () => ofKind('rate_limited', { retryAfterSeconds: Number.NaN }), /of a kind/),
-  thrown('a limit that is a BigInt', () => ofKind('rate_limited', { retryAfterSeconds: 10n }), /of a kind/),
+  thrown(
+    'a rate limit of NaN seconds',
+    () => ofKind('rate_limited', { retryAfterSeconds: Number.NaN }),
+    /of a kind/,
+  ),
+  thrown(
+    'a rate limit that is a BigInt',
+    () => ofKind('rate_limited', { retryAfterSeconds: 10n }),
+    /of a kind/,
+  ),
   {
     ...thrown(
-      'a kind that is known, without a class',
+      'a plain object of a known kind',
       () => ({ [kind]: 'permanent', message: 'plain' }),
       /The connector threw \{"message":"plain"\}/,
     ),
@@ -270,7 +285,7 @@ export const resultCases: readonly ResultCase[] = [
     ...stored('of a class'),
   },
   ...[0, 5e-324, 1e308, Number.POSITIVE_INFINITY].map((retryAfterSeconds) => ({
-    name: `retryAfterSeconds that is ${retryAfterSeconds}, without more to come`,
+    name: `retryAfterSeconds that is ${retryAfterSeconds}, without hasMore`,
     sync: () => ({ ...page(signal(retryAfterSeconds)), retryAfterSeconds }),
     ...stored(Number.isFinite(retryAfterSeconds) ? retryAfterSeconds : null),
   })),
@@ -280,33 +295,33 @@ export const resultCases: readonly ResultCase[] = [
     ...stored('frozen'),
   },
   {
-    name: 'a payload whose toJSON lies',
+    name: 'a payload with toJSON',
     sync: () => page(signal({ toJSON: () => 'a lie' })),
     ...stored('a lie'),
   },
   {
-    name: 'a payload with every odd number',
+    name: 'a payload with unusual numbers',
     sync: () => page(signal([Number.NaN, Number.POSITIVE_INFINITY, -0, 2 ** 53, 5e-324])),
     ...stored([null, null, 0, 2 ** 53, 5e-324]),
   },
   {
-    name: 'a payload with the names that every object has',
+    name: 'a payload with Object property names',
     sync: () => page(signal(polluting())),
     ...stored(polluting()),
   },
   { name: 'a payload nested 500 levels', sync: () => page(signal(nested(500))), ...stored(nested(500)) },
   {
-    name: 'a payload that wants to be SQL',
+    name: 'a payload with SQL',
     sync: () => page(signal(`'; DROP TABLE signals; --`)),
     ...stored(`'; DROP TABLE signals; --`),
   },
   {
-    name: 'a key that wants to be SQL and an array',
+    name: 'dedupe keys with SQL and array syntax',
     sync: () => page(signal('a', `{",\\',NULL}`), signal('b', 'NULL'), signal('c', '\\')),
     ...stored('a', 'b', 'c'),
   },
   {
-    name: 'a kind that is SQL',
+    name: 'a kind with SQL',
     sync: () => page({ ...signal('k'), kind: `'; DROP TABLE signals; --` }),
     ...stored('k'),
   },
@@ -324,7 +339,7 @@ export const resultCases: readonly ResultCase[] = [
     ...stored('in time'),
   },
   {
-    name: 'a getter that adds to the list it is in',
+    name: 'a getter that appends to its own list',
     sync: () => {
       const signals: unknown[] = [];
       signals.push({
@@ -339,7 +354,7 @@ export const resultCases: readonly ResultCase[] = [
     ...stored('first'),
   },
   {
-    name: 'metadata that the connector changes is its own copy',
+    name: 'changes to the passed metadata have no effect',
     sync: ({ connection, job }) => {
       Object.assign(connection.metadata, { sync: { cursor: 'forged', interval_seconds: 1 } });
       job.scheduledAt.setTime(Number.NaN);
@@ -348,7 +363,7 @@ export const resultCases: readonly ResultCase[] = [
     ...stored('changed'),
   },
   {
-    name: 'a log of everything that cannot be written',
+    name: 'log calls with values that cannot be serialized',
     sync: ({ log }) => {
       const loop: Record<string, unknown> = { n: 1n, level: 999, time: 'never', msg: {}, pid: '\0' };
       loop['self'] = loop;
@@ -359,7 +374,7 @@ export const resultCases: readonly ResultCase[] = [
     ...stored('logged'),
   },
   {
-    name: 'work that goes on and fails after the end',
+    name: 'a promise that rejects after the run',
     sync: () => {
       setImmediate(() => void Promise.reject(new Error('after the end')).catch(() => {}));
       return page(signal('ended'));
@@ -368,6 +383,6 @@ export const resultCases: readonly ResultCase[] = [
   },
 ];
 
-/** A connector that is its author's case, by the name of the connection. */
+/** A connector that runs the case named by the external ID. */
 export const connectorOf = (cases: ReadonlyMap<string, ResultCase['sync']>) =>
   connector((context) => cases.get(context.connection.externalId ?? '')?.(context));

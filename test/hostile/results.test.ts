@@ -19,7 +19,7 @@ interface Outcome {
   payloads: unknown[];
 }
 
-/** Connections of these names with a job each, that is due. */
+/** Connections with these names and one due job each. */
 async function connectAll(names: readonly string[]): Promise<void> {
   await sql(
     `WITH made AS (
@@ -39,7 +39,7 @@ const outcomes = () =>
   );
 
 function expectOutcome(
-  { name, stored, because, status = 'queued' }: ResultCase,
+  { name, stored, error, status = 'queued' }: ResultCase,
   found: Outcome | undefined,
 ): void {
   if (stored) {
@@ -48,47 +48,47 @@ function expectOutcome(
     return;
   }
   expect(found, name).toMatchObject({ status, attempts: 1, cursor: null, payloads: [] });
-  expect(found?.message, name).toMatch(because as RegExp);
+  expect(found?.message, name).toMatch(error as RegExp);
 }
 
-describe('EXE-8: hostile results: an error that can be read, or stored for what they are', () => {
-  it(`EXE-8: ${resultCases.length} of them in one batch, and their neighbours are none the worse`, async () => {
-    const well = Array.from({ length: 20 }, (_, i) => `well ${i}`);
+describe('EXE-8: hostile results: stored, or failed with a readable error', () => {
+  it(`EXE-8: ${resultCases.length} hostile results in one batch do not affect healthy runs`, async () => {
+    const healthy = Array.from({ length: 20 }, (_, i) => `healthy ${i}`);
     const cases = new Map<string, ResultCase['sync']>([
       ...resultCases.map(({ name, sync }) => [name, sync] as const),
-      ...well.map((name) => [name, () => ({ signals: [signal(name)], nextCursor: name })] as const),
+      ...healthy.map((name) => [name, () => ({ signals: [signal(name)], nextCursor: name })] as const),
     ]);
     await connectAll([...cases.keys()]);
     const engine = database.engine({ connectors: [connectorOf(cases)], executor: { concurrency: 100 } });
     const totals = await engine.drain();
     expect(totals).toMatchObject({ claimed: cases.size, lost: 0 });
-    const found = new Map((await outcomes()).map((one) => [one.name, one]));
-    for (const one of resultCases) expectOutcome(one, found.get(one.name));
-    for (const name of well)
+    const found = new Map((await outcomes()).map((outcome) => [outcome.name, outcome]));
+    for (const testCase of resultCases) expectOutcome(testCase, found.get(testCase.name));
+    for (const name of healthy)
       expect(found.get(name)).toMatchObject({ status: 'succeeded', cursor: name, payloads: [name] });
     const [latest] = await sql<{ far: boolean }>(
       `SELECT max(retry_after) > now() + interval '8 days' AS far FROM sync_jobs`,
     );
-    expect(latest?.far, 'no hint puts a connection off for longer than a week').toBe(false);
+    expect(latest?.far, 'no retry is later than in a week').toBe(false);
     expect(Object.keys(Object.prototype)).toEqual([]);
     await stillSyncs(database);
   });
 
-  it('EXE-8: a connector that throws before it returns a promise, or returns none, has failed or is done', async () => {
+  it('EXE-8: a connector may throw or return synchronously', async () => {
     const sync = (({ connection }: SyncContext) => {
-      if (connection.externalId === 'throws') throw new Error('at once');
-      return { signals: [signal('at once')], nextCursor: 'next' };
+      if (connection.externalId === 'throws') throw new Error('synchronous');
+      return { signals: [signal('synchronous')], nextCursor: 'next' };
     }) as unknown as () => Promise<SyncResult>;
     await connectAll(['throws', 'returns']);
     await database
       .engine({ connectors: [defineConnector({ provider: 'github', name: 'github', sync })] })
       .drain();
-    const found = new Map((await outcomes()).map((one) => [one.name, one]));
-    expect(found.get('throws')).toMatchObject({ status: 'queued', message: 'at once' });
-    expect(found.get('returns')).toMatchObject({ status: 'succeeded', payloads: ['at once'] });
+    const found = new Map((await outcomes()).map((outcome) => [outcome.name, outcome]));
+    expect(found.get('throws')).toMatchObject({ status: 'queued', message: 'synchronous' });
+    expect(found.get('returns')).toMatchObject({ status: 'succeeded', payloads: ['synchronous'] });
   });
 
-  it('EXE-9: promises that never settle, and signals that nobody heeds, keep no slot for ever', async () => {
+  it('EXE-9: runs that never settle and ignore their AbortSignal free their slots', async () => {
     const names = Array.from({ length: 10 }, (_, i) => `hangs ${i}`);
     const cases = new Map<string, ResultCase['sync']>(
       names.map((name, i) => [name, () => (i % 2 ? new Promise(() => {}) : thenable(() => {}))]),

@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { connector, signal } from '../support/connector.ts';
 import type { TestDatabase } from '../support/database.ts';
 
-/** Proves that an engine on this database places, runs and stores a connection as if nothing had been. */
+/** Expects that an engine on this database still schedules, runs and stores a connection. */
 export async function stillSyncs(database: TestDatabase): Promise<void> {
   const provider = 'healthy';
   const engine = database.engine({

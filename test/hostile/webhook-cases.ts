@@ -1,14 +1,13 @@
 import { createHmac } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
-import { asGithub, asSlack } from '../webhooks/hooked.ts';
+import { asGithub, asSlack } from '../webhooks/webhook-connector.ts';
 
-/** Whom it is sent to, and what signs for them. */
 export interface WebhookWorld {
   github: string;
   slack: string;
   /** Of the same tenant, with another secret. */
   other: string;
-  /** Of another tenant, with a secret that nobody here knows. */
+  /** Of another tenant, with an unknown secret. */
   foreign: string;
   secret: string;
   otherSecret: string;
@@ -18,26 +17,25 @@ export interface WebhookWorld {
 
 interface WebhookDelivery {
   to: 'github' | 'slack' | 'other' | 'foreign';
-  /** Another path than the one that leads there. */
+  /** Overrides the path of the connection. */
   path?: string;
   body: string | Buffer;
   headers: Record<string, string>;
 }
 
-/** A refused one changes nothing; one that is taken has its connection synced, unless `quiet`. */
+/** A rejected delivery changes nothing; an accepted one triggers a sync, unless `quiet`. */
 export interface WebhookCase {
   name: string;
   deliver: (world: WebhookWorld) => WebhookDelivery;
   status: 200 | 202 | 401 | 413;
   quiet?: true;
-  told?: RegExp;
+  response?: RegExp;
 }
 
 const body = JSON.stringify({ action: 'opened', number: 7 });
 const hex = (secret: string, text: string | Buffer, algorithm = 'sha256') =>
   createHmac(algorithm, secret).update(text).digest('hex');
 
-/** To the connection at GitHub, with this in place of its signature. */
 const signedWith = (
   name: string,
   signature: (world: WebhookWorld) => string | undefined,
@@ -46,25 +44,28 @@ const signedWith = (
   name,
   status,
   deliver: (world) => {
-    const given = signature(world);
+    const header = signature(world);
     return {
       to: 'github',
       body,
-      headers: { 'x-github-event': 'push', ...(given !== undefined && { 'x-hub-signature-256': given }) },
+      headers: { 'x-github-event': 'push', ...(header !== undefined && { 'x-hub-signature-256': header }) },
     };
   },
 });
 
-/** Signed as GitHub does, whatever it is. */
-const rightly = (name: string, sent: string | Buffer, headers: Record<string, string> = {}): WebhookCase => ({
+const validlySigned = (
+  name: string,
+  sent: string | Buffer,
+  headers: Record<string, string> = {},
+): WebhookCase => ({
   name,
   status: 202,
   deliver: ({ secret }) => ({ to: 'github', body: sent, headers: { ...asGithub(secret, sent), ...headers } }),
 });
 
-/** Signed as Slack does, with the seconds that it is said to have been sent at. */
+/** A Slack delivery with this timestamp, validly signed. */
 const sentAt = (name: string, at: (nowSeconds: number) => string): WebhookCase => ({
-  name: `a delivery of ${name}`,
+  name: `a Slack timestamp that is ${name}`,
   status: 401,
   deliver: ({ slackSecret, nowMs }) => {
     const seconds = at(Math.floor(nowMs / 1000));
@@ -79,13 +80,12 @@ const sentAt = (name: string, at: (nowSeconds: number) => string): WebhookCase =
   },
 });
 
-/** Signed as Slack does, now. */
 const toSlack = (
   name: string,
   sent: string,
-  expected: Partial<Pick<WebhookCase, 'status' | 'told' | 'quiet'>> = {},
+  expected: Partial<Pick<WebhookCase, 'status' | 'response' | 'quiet'>> = {},
 ): WebhookCase => ({
-  name: `Slack says ${name}`,
+  name: `a Slack body that is ${name}`,
   status: 202,
   ...expected,
   deliver: ({ slackSecret, nowMs }) => ({
@@ -95,8 +95,8 @@ const toSlack = (
   }),
 });
 
-/** What is sent to an address that is not its own, rightly signed for the connection at GitHub. */
-const misled = (
+/** A delivery signed for the GitHub connection but sent to another target. */
+const misdirected = (
   name: string,
   to: WebhookDelivery['to'],
   path?: (world: WebhookWorld) => string,
@@ -114,17 +114,17 @@ const misled = (
 export const webhookCases: readonly WebhookCase[] = [
   signedWith('no signature', () => undefined),
   signedWith('an empty signature', () => ''),
-  signedWith('the prefix alone', () => 'sha256='),
+  signedWith('only the prefix', () => 'sha256='),
   signedWith('a signature without its prefix', ({ secret }) => hex(secret, body)),
-  signedWith('a signature by SHA-1', ({ secret }) => `sha1=${hex(secret, body, 'sha1')}`),
-  signedWith('SHA-1 that is called SHA-256', ({ secret }) => `sha256=${hex(secret, body, 'sha1')}`),
-  signedWith('a signature in capitals', ({ secret }) => `sha256=${hex(secret, body).toUpperCase()}`),
+  signedWith('a SHA-1 signature', ({ secret }) => `sha1=${hex(secret, body, 'sha1')}`),
+  signedWith('a SHA-1 signature labelled SHA-256', ({ secret }) => `sha256=${hex(secret, body, 'sha1')}`),
+  signedWith('a signature in uppercase', ({ secret }) => `sha256=${hex(secret, body).toUpperCase()}`),
   signedWith(
     'a signature in base64',
     ({ secret }) => `sha256=${Buffer.from(hex(secret, body), 'hex').toString('base64')}`,
   ),
-  signedWith('a signature cut short', ({ secret }) => `sha256=${hex(secret, body).slice(0, -1)}`),
-  signedWith('a signature with more behind it', ({ secret }) => `sha256=${hex(secret, body)}0`),
+  signedWith('a truncated signature', ({ secret }) => `sha256=${hex(secret, body).slice(0, -1)}`),
+  signedWith('a signature with an extra digit', ({ secret }) => `sha256=${hex(secret, body)}0`),
   signedWith(
     'the same signature twice',
     ({ secret }) => `sha256=${hex(secret, body)}, sha256=${hex(secret, body)}`,
@@ -135,46 +135,46 @@ export const webhookCases: readonly WebhookCase[] = [
     ({ secret }) => `sha256=${hex(secret, Buffer.from(body, 'utf16le'))}`,
   ),
   signedWith('the signature of an empty body', ({ secret }) => `sha256=${hex(secret, '')}`),
-  signedWith("the signature of another's secret", ({ otherSecret }) => `sha256=${hex(otherSecret, body)}`),
+  signedWith('the signature of another secret', ({ otherSecret }) => `sha256=${hex(otherSecret, body)}`),
   signedWith('the signature of an empty secret', () => `sha256=${hex('', body)}`),
   signedWith('the secret itself', ({ secret }) => secret),
-  signedWith('sixty-four zeros', () => `sha256=${'0'.repeat(64)}`),
-  signedWith('the name of a prototype', () => '__proto__'),
-  signedWith('ten kilobytes', () => `sha256=${'a'.repeat(10_000)}`),
-  misled('what is signed for another connection', 'other'),
-  misled("what is signed for another tenant's connection", 'foreign'),
-  misled(
-    'a connection that there is not',
+  signedWith('64 zeros', () => `sha256=${'0'.repeat(64)}`),
+  signedWith('__proto__ as signature', () => '__proto__'),
+  signedWith('a signature of 10 kB', () => `sha256=${'a'.repeat(10_000)}`),
+  misdirected('a delivery signed for another connection', 'other'),
+  misdirected('a delivery signed for a connection of another tenant', 'foreign'),
+  misdirected(
+    'an unknown connection',
     'github',
     () => '/v1/webhooks/github/00000000-0000-4000-8000-00000000dead',
   ),
-  misled('a connection whose id is none', 'github', () => '/v1/webhooks/github/__proto__'),
-  misled(
-    'a connection whose id is SQL',
+  misdirected('an invalid connection ID', 'github', () => '/v1/webhooks/github/__proto__'),
+  misdirected(
+    'a connection ID with SQL',
     'github',
     () => `/v1/webhooks/github/${encodeURIComponent(`' OR 1=1 --`)}`,
   ),
-  misled(
+  misdirected(
     'the right connection at another provider',
     'github',
     ({ github }) => `/v1/webhooks/slack/${github}`,
   ),
-  misled('a provider that every object has', 'github', ({ github }) => `/v1/webhooks/constructor/${github}`),
-  misled('a provider that there is not', 'github', ({ github }) => `/v1/webhooks/nobody/${github}`),
+  misdirected('a provider named constructor', 'github', ({ github }) => `/v1/webhooks/constructor/${github}`),
+  misdirected('an unknown provider', 'github', ({ github }) => `/v1/webhooks/unknown/${github}`),
   sentAt('six minutes ago', (now) => String(now - 360)),
   sentAt('six minutes from now', (now) => String(now + 360)),
-  sentAt('the beginning of time', () => '0'),
-  sentAt('before it', () => '-1'),
-  sentAt('the year 275761', () => '8640000000001'),
-  sentAt('a time beyond all numbers', () => '9'.repeat(40)),
-  sentAt('a time with an exponent', (now) => `${now / 1e9}e9`),
-  sentAt('a time in milliseconds', (now) => `${now}000`),
-  sentAt('a time with a fraction', (now) => `${now}.0`),
-  sentAt('a time in hexadecimal', (now) => `0x${now.toString(16)}`),
-  sentAt('a time that is none', () => 'NaN'),
-  sentAt('no time', () => ''),
+  sentAt('0', () => '0'),
+  sentAt('negative', () => '-1'),
+  sentAt('in the year 275761', () => '8640000000001'),
+  sentAt('40 digits long', () => '9'.repeat(40)),
+  sentAt('written with an exponent', (now) => `${now / 1e9}e9`),
+  sentAt('in milliseconds', (now) => `${now}000`),
+  sentAt('a fraction', (now) => `${now}.0`),
+  sentAt('hexadecimal', (now) => `0x${now.toString(16)}`),
+  sentAt('NaN', () => 'NaN'),
+  sentAt('empty', () => ''),
   {
-    name: 'a time that was not signed',
+    name: 'a Slack timestamp that was not signed',
     status: 401,
     deliver: ({ slackSecret, nowMs }) => ({
       to: 'slack',
@@ -185,36 +185,44 @@ export const webhookCases: readonly WebhookCase[] = [
       },
     }),
   },
-  rightly('an empty body', ''),
-  rightly('a body that is no JSON', 'payload=%7B%7D'),
-  rightly('bytes that are no text', Buffer.from([0, 255, 254, 192, 175, 13, 10])),
-  rightly('compressed bytes, signed as they came', gzipSync(body), { 'content-encoding': 'gzip' }),
-  rightly('a bomb, which nobody unpacks', gzipSync(Buffer.alloc(20_000_000)), { 'content-encoding': 'gzip' }),
-  rightly('a list', '[]'),
-  rightly('JSON nested 100,000 levels', `${'['.repeat(100_000)}${']'.repeat(100_000)}`),
-  rightly('a prototype', '{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}}'),
-  rightly('headers that every object has', body, { constructor: 'x', __proto__: 'y' }),
+  validlySigned('an empty body', ''),
+  validlySigned('a body that is not JSON', 'payload=%7B%7D'),
+  validlySigned('a body that is not valid UTF-8', Buffer.from([0, 255, 254, 192, 175, 13, 10])),
+  validlySigned('a compressed body, signed as sent', gzipSync(body), { 'content-encoding': 'gzip' }),
+  validlySigned('a gzip bomb, which is not unpacked', gzipSync(Buffer.alloc(20_000_000)), {
+    'content-encoding': 'gzip',
+  }),
+  validlySigned('a list', '[]'),
+  validlySigned('JSON nested 100,000 levels', `${'['.repeat(100_000)}${']'.repeat(100_000)}`),
+  validlySigned(
+    'a body with __proto__',
+    '{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}}',
+  ),
+  validlySigned('headers named like Object properties', body, { constructor: 'x', __proto__: 'y' }),
   toSlack('null', 'null'),
   toSlack('a list', '[{"type":"url_verification","challenge":"x"}]'),
   toSlack('a number beyond a double', '{"type":1e400}'),
-  toSlack('a challenge that is no text', '{"type":"url_verification","challenge":{"a":1}}'),
-  toSlack('a challenge in a prototype', '{"__proto__":{"type":"url_verification","challenge":"inherited"}}'),
+  toSlack('a challenge that is not text', '{"type":"url_verification","challenge":{"a":1}}'),
   toSlack(
-    'a challenge that wants to be HTML',
-    '{"type":"url_verification","challenge":"<script>alert(1)</script>"}',
+    'a challenge inside __proto__',
+    '{"__proto__":{"type":"url_verification","challenge":"inherited"}}',
+  ),
+  toSlack('a challenge with HTML', '{"type":"url_verification","challenge":"<script>alert(1)</script>"}', {
+    status: 200,
+    quiet: true,
+    response: /^\{"challenge":"<script>alert\(1\)<\/script>"\}$/,
+  }),
+  toSlack(
+    'a challenge with NUL and a lone surrogate',
+    '{"type":"url_verification","challenge":"\\u0000\\ud800"}',
     {
       status: 200,
       quiet: true,
-      told: /^\{"challenge":"<script>alert\(1\)<\/script>"\}$/,
+      response: /^\{"challenge":"\\u0000\\ud800"\}$/,
     },
   ),
-  toSlack('a challenge of NUL and half a pair', '{"type":"url_verification","challenge":"\\u0000\\ud800"}', {
-    status: 200,
-    quiet: true,
-    told: /^\{"challenge":"\\u0000\\ud800"\}$/,
-  }),
   {
-    name: 'a body that is said to be over the bound',
+    name: 'a body with a Content-Length over the limit',
     status: 413,
     deliver: ({ secret }) => ({
       to: 'github',

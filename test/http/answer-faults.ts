@@ -1,6 +1,6 @@
 import type { Answer } from './wire.ts';
 
-/** What no refusal may hold: a stack trace, a statement or what Postgres says of one, a path, a class of ours. */
+/** Stack traces, SQL, Postgres messages, file paths and class names must not appear in an error response. */
 const internals = [
   /\n\s+at /,
   /node_modules|node:internal/,
@@ -12,27 +12,28 @@ const internals = [
   /\b(Type|Syntax|Range|Database|Zod|Syncline|Reference)Error\b/,
 ];
 
-/** Everything that is wrong with an answer, whatever was asked. */
+/** Returns everything that is wrong with a response, for any request. */
 export function faultsOf(method: string, answer: Answer, secrets: Iterable<string>): string[] {
   const { status, headers, text } = answer;
   const faults: string[] = [];
-  if (!(status >= 200) || status >= 500) faults.push('no status that an answer may have');
+  if (!(status >= 200) || status >= 500) faults.push('unexpected status');
   const { 'set-cookie': _, ...others } = headers;
-  const told = `${JSON.stringify(others)} ${text}`;
-  for (const secret of secrets) if (secret !== '' && told.includes(secret)) faults.push('a secret is told');
+  const exposed = `${JSON.stringify(others)} ${text}`;
+  for (const secret of secrets)
+    if (secret !== '' && exposed.includes(secret)) faults.push('contains a secret');
   if (status >= 400) {
     if (headers['content-type']?.startsWith('text/html')) faults.push(...pageFaults(text));
     else if (headers['content-type'] !== 'application/problem+json') faults.push('no problem document');
     else if (method !== 'HEAD') faults.push(...problemFaults(status, text));
-    if (internals.some((pattern) => pattern.test(text))) faults.push('internals are told');
+    if (internals.some((pattern) => pattern.test(text))) faults.push('contains internals');
   }
   return faults.map((fault) => `${fault}: ${status} ${text.slice(0, 400)}`);
 }
 
-/** For a person who followed a link: what the two routes answer that people come to from elsewhere. */
+/** HTML is allowed only from the login and consent callback, which people open from links. */
 function pageFaults(text: string): string[] {
-  const isOurs = /<h1>Not (signed in|connected)<\/h1>/.test(text);
-  return isOurs && !/<script|javascript:|\son\w+\s*=/i.test(text)
+  const isErrorPage = /<h1>Not (signed in|connected)<\/h1>/.test(text);
+  return isErrorPage && !/<script|javascript:|\son\w+\s*=/i.test(text)
     ? []
     : ['a page instead of a problem document'];
 }
@@ -42,7 +43,7 @@ function problemFaults(status: number, text: string): string[] {
   try {
     body = JSON.parse(text) as Record<string, unknown>;
   } catch {
-    return ['a problem document that is no JSON'];
+    return ['a problem document that is not JSON'];
   }
   const missing = ['type', 'title', 'detail', 'code'].filter(
     (name) => typeof body[name] !== 'string' || body[name] === '',

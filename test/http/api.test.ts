@@ -11,7 +11,7 @@ const github = defineConnector({
   name: 'GitHub',
   sync: async ({ cursor, log }) => {
     const n = Number(cursor ?? 0) + 1;
-    log.info({ n }, 'looked');
+    log.info({ n }, 'fetched');
     return { signals: [{ kind: 'issue.opened', occurredAt: new Date(), payload: { n } }], nextCursor: n };
   },
 });
@@ -23,20 +23,21 @@ const failing = defineConnector({
   },
 });
 
-/** Asks, and holds every answer against what the document says of it. */
-async function described(): Promise<Service> {
+/** Starts a service whose `call` validates every response against the OpenAPI document. */
+async function startValidated(): Promise<Service> {
   const service = await startService(db, { engine: { connectors: [github, failing] } });
   const document = JSON.parse((await service.call('/openapi.json')).text) as OpenApi;
-  const check = (path: string, method: string, answer: Answer) => {
-    const [plain = ''] = path.split('?');
-    const template = Object.keys(document.paths).find((one) =>
-      new RegExp(`^${one.replaceAll(/\{\w+\}/g, '(?!bulk$|feed$)[^/]+')}$`).test(plain),
+  const check = (target: string, method: string, answer: Answer) => {
+    const [plain = ''] = target.split('?');
+    const template = Object.keys(document.paths).find((path) =>
+      new RegExp(`^${path.replaceAll(/\{\w+\}/g, '(?!bulk$|feed$)[^/]+')}$`).test(plain),
     );
     const operation = document.paths[template ?? '']?.[method];
-    const answered = operation?.responses[answer.status];
-    if (!answered) throw new Error(`${method} ${path} answers ${answer.status}: ${answer.text}`);
-    const [content] = Object.values(answered.content ?? {});
-    if (content) expect(differences(document, content.schema, answer.body), `${method} ${path}`).toEqual([]);
+    const response = operation?.responses[answer.status];
+    if (!response) throw new Error(`${method} ${target} returned ${answer.status}: ${answer.text}`);
+    const [content] = Object.values(response.content ?? {});
+    if (content)
+      expect(differences(document, content.schema, answer.body), `${method} ${target}`).toEqual([]);
   };
   return {
     ...service,
@@ -48,16 +49,16 @@ async function described(): Promise<Service> {
   };
 }
 
-test('everything that can be done is done, and answered as described', async () => {
-  const service = await described();
+test('api: responses of all connection operations match the OpenAPI document', async () => {
+  const service = await startValidated();
   const { call, syncline } = service;
   const post = (json: unknown) => ({ method: 'POST', json });
 
-  const made = await call('/v1/tenants', post({ name: 'Northwind' }));
-  expect(made).toMatchObject({ status: 201, body: { name: 'Northwind' } });
-  const tenantId = String(made.body['id']);
-  expect((await call(`/v1/tenants/${tenantId}`)).body).toEqual(made.body);
-  expect((await call('/v1/tenants?search=North')).body.items).toEqual([made.body]);
+  const northwind = await call('/v1/tenants', post({ name: 'Northwind' }));
+  expect(northwind).toMatchObject({ status: 201, body: { name: 'Northwind' } });
+  const tenantId = String(northwind.body['id']);
+  expect((await call(`/v1/tenants/${tenantId}`)).body).toEqual(northwind.body);
+  expect((await call('/v1/tenants?search=North')).body.items).toEqual([northwind.body]);
 
   const provider = await call('/v1/providers/github', {
     method: 'PUT',
@@ -85,7 +86,7 @@ test('everything that can be done is done, and answered as described', async () 
   });
   const id = String(created.body['id']);
   expect((await call(`/v1/connections/${id}`)).status).toBe(200);
-  expect((await call('/v1/connections?search=acme')).body.items.map((one) => one['id'])).toEqual([id]);
+  expect((await call('/v1/connections?search=acme')).body.items.map((item) => item['id'])).toEqual([id]);
   expect(
     (await call(`/v1/connections?search=${id}&provider=github&status=active&health=ok`)).body.items,
   ).toHaveLength(1);
@@ -97,7 +98,7 @@ test('everything that can be done is done, and answered as described', async () 
   expect(job.body).toMatchObject({ status: 'succeeded', signals: 1, next_cursor: 1, error: null });
   expect(job.body['duration_ms']).toEqual(expect.any(Number));
   expect(job.body['attempts_log']).toMatchObject([
-    { number: 1, outcome: 'succeeded', log: [{ level: 'info', message: 'looked', fields: { n: 1 } }] },
+    { number: 1, outcome: 'succeeded', log: [{ level: 'info', message: 'fetched', fields: { n: 1 } }] },
   ]);
 
   const withRecent = await call(`/v1/connections?search=${id}&include=recent`);
@@ -105,14 +106,14 @@ test('everything that can be done is done, and answered as described', async () 
   const signals = await call(`/v1/signals?connection_id=${id}`);
   expect(signals.body.items).toHaveLength(1);
   expect(signals.body.items[0]).not.toHaveProperty('payload');
-  const one = await call(`/v1/signals/${signals.body.items[0]?.['id']}`);
-  expect(one.body).toMatchObject({
+  const detail = await call(`/v1/signals/${signals.body.items[0]?.['id']}`);
+  expect(detail.body).toMatchObject({
     kind: 'issue.opened',
     payload: { n: 1 },
     job_id: triggered.body['job_id'],
   });
   expect((await call(`/v1/signals?tenant_id=${tenantId}&payload=true&kind=issue.opened`)).body.items).toEqual(
-    [one.body],
+    [detail.body],
   );
   await call('/v1/signals/feed');
 
@@ -138,10 +139,10 @@ test('everything that can be done is done, and answered as described', async () 
   expect((await patch({ interval_seconds: 600, reason: 'less' })).body['interval_seconds']).toBe(600);
   expect((await patch({ interval_seconds: null })).body['interval_seconds']).toBeNull();
   expect((await patch({})).body['errors']).toEqual([
-    { field: 'body', message: 'must hold one of interval_seconds, credential_id and config' },
+    { field: 'body', message: 'must have one of interval_seconds, credential_id and config' },
   ]);
   expect((await patch({ interval_seconds: 1 })).status).toBe(400);
-  // The engine knows the upper bound: its words, with the name that was sent.
+  // The engine checks the upper bound; the error uses the field name of the request.
   expect((await patch({ interval_seconds: 604_801 })).body['errors']).toEqual([
     { field: 'interval_seconds', message: 'must be a whole number of seconds from 60 to 86400' },
   ]);
@@ -174,8 +175,8 @@ test('everything that can be done is done, and answered as described', async () 
   expect((await call(`/v1/connections/${id}`)).status).toBe(404);
 });
 
-test('jobs that fail can be looked at, cancelled and run again', async () => {
-  const { call, syncline } = await described();
+test('api: failed jobs can be read, cancelled and retried', async () => {
+  const { call, syncline } = await startValidated();
   const { id } = await syncline.connections.create({ tenantId: tenant, provider: 'slack' });
   const { jobId } = await syncline.connections.trigger(id);
   await syncline.drain();
@@ -195,8 +196,8 @@ test('jobs that fail can be looked at, cancelled and run again', async () => {
   expect((await call(`/v1/jobs/${jobId}/retry`, { method: 'POST' })).body['status']).toBe('queued');
 });
 
-test('lists are read page by page, and bulk actions step by step', async () => {
-  const { call, syncline } = await described();
+test('api: lists are paged and bulk actions run in steps', async () => {
+  const { call, syncline } = await startValidated();
   const { id: tenantId } = await syncline.tenants.create({ name: 'many' });
   for (let i = 0; i < 5; i++) await syncline.connections.create({ tenantId, provider: 'github' });
   const seen: unknown[] = [];
@@ -234,12 +235,12 @@ test('lists are read page by page, and bulk actions step by step', async () => {
     json: { action: 'pause', filter: { tenant: 'x' } },
   });
   expect(typo.body['errors']).toEqual([
-    { field: 'filter.tenant', message: 'is not known here. Did you mean tenant_id?' },
+    { field: 'filter.tenant', message: 'is unknown. Did you mean tenant_id?' },
   ]);
 });
 
-test('numbers about the whole', async () => {
-  const { call, syncline } = await described();
+test('api: responses of stats and system match the OpenAPI document', async () => {
+  const { call, syncline } = await startValidated();
   await syncline.tick();
   expect((await call('/v1/stats')).body['connections']).toHaveProperty('total');
   expect((await call('/v1/stats/series?minutes=5')).body['points']).toEqual(expect.any(Array));

@@ -13,7 +13,7 @@ afterEach(() => {
 const twoHoursMs = 2 * 3600 * 1000;
 const dayMs = 24 * 3600 * 1000;
 
-/** Moves the wall clock and the monotonic clock of this process, each by so much. */
+/** Shifts the wall clock and the monotonic clock of this process. */
 function moveClocks({ wallMs, monotonicMs }: { wallMs: number; monotonicMs: number }): void {
   const wall = Date.now.bind(Date);
   const monotonic = performance.now.bind(performance);
@@ -30,7 +30,7 @@ async function signIn({ call, key }: Service, as = key): Promise<string> {
 }
 
 describe('keys', () => {
-  test('without one, or with a wrong one, there is nothing to see', async () => {
+  test('auth: a missing or wrong key gets 401', async () => {
     const { call, key } = await startService(db);
     for (const wrong of [undefined, 'syn_wrong', 'something', `${key}x`, `syn_${'x'.repeat(1000)}`]) {
       const { status, body, headers } = await call('/v1/connections', { key: wrong });
@@ -48,7 +48,7 @@ describe('keys', () => {
     });
   });
 
-  test('one that is revoked stops working', async () => {
+  test('auth: a revoked key stops working', async () => {
     const { call } = await startService(db);
     const made = await call('/v1/keys', { method: 'POST', json: { name: 'short-lived' } });
     expect(made.status).toBe(201);
@@ -57,13 +57,13 @@ describe('keys', () => {
     expect((await call('/v1/me', { key })).status).toBe(200);
     expect((await call(`/v1/keys/${id}`, { method: 'DELETE' })).status).toBe(204);
     expect((await call('/v1/me', { key })).status).toBe(401);
-    const listed = (await call('/v1/keys')).body.items.find((one) => one['id'] === id);
+    const listed = (await call('/v1/keys')).body.items.find((item) => item['id'] === id);
     expect(listed).toMatchObject({ name: 'short-lived', scope: 'operator' });
     expect(listed?.['revoked_at']).not.toBeNull();
     expect(listed).not.toHaveProperty('key');
   });
 
-  test('DB-6: a key revoked elsewhere stops working within 3 s, also when the wall clock steps back', async () => {
+  test('DB-6: a key revoked elsewhere stops working within 3 s, also if the clock steps back', async () => {
     const { call, syncline } = await startService(db);
     const { id, key } = await syncline.keys.create({ name: 'short-lived' });
     expect((await call('/v1/me', { key })).status).toBe(200);
@@ -72,7 +72,7 @@ describe('keys', () => {
     expect((await call('/v1/me', { key })).status).toBe(401);
   });
 
-  test('DB-6: a lock-out ends after a minute, also when the wall clock steps back', async () => {
+  test('DB-6: a lockout ends after a minute, also if the wall clock steps back', async () => {
     const { call } = await startService(db);
     const guess = async (i: number) => (await call('/v1/me', { key: `syn_guess${i}` })).status;
     for (let i = 0; i < 20; i++) expect(await guess(i)).toBe(401);
@@ -81,7 +81,7 @@ describe('keys', () => {
     expect(await guess(21)).toBe(401);
   });
 
-  test('a lock on the row of a key does not delay requests with it', async () => {
+  test('auth: a row lock on a key does not delay requests with it', async () => {
     const { call, syncline } = await startService(db);
     const { id, key } = await syncline.keys.create({ name: 'locked' });
     const session = await db.session();
@@ -94,19 +94,19 @@ describe('keys', () => {
     expect((await syncline.keys.get(id)).lastUsedAt).toBeInstanceOf(Date);
   });
 
-  test('a look-up that read a key before its revocation does not keep the key valid', async () => {
+  test('auth: a lookup that read a key before its revocation does not keep it valid', async () => {
     const { call, syncline } = await startService(db);
     const { id, key } = await syncline.keys.create({ name: 'short-lived' });
     expect((await call('/v1/me', { key })).status).toBe(200);
     moveClocks({ wallMs: 0, monotonicMs: 3001 });
     const { authenticate } = syncline.access;
-    let [hasRead, letGo] = [false, () => {}];
+    let [hasRead, release] = [false, () => {}];
     const held = new Promise<void>((resolve) => {
-      letGo = resolve;
+      release = resolve;
     });
-    syncline.access.authenticate = async (given) => {
-      const identity = await authenticate(given);
-      if (given !== key || hasRead) return identity;
+    syncline.access.authenticate = async (candidate) => {
+      const identity = await authenticate(candidate);
+      if (candidate !== key || hasRead) return identity;
       hasRead = true;
       await held;
       return identity;
@@ -115,12 +115,12 @@ describe('keys', () => {
     await until('the row has been read', () => hasRead);
     expect((await call(`/v1/keys/${id}`, { method: 'DELETE' })).status).toBe(204);
     expect((await call('/v1/me', { key })).status).toBe(401);
-    letGo();
+    release();
     await early;
     expect((await call('/v1/me', { key })).status).toBe(401);
   });
 
-  test('a key is looked up once for many requests', async () => {
+  test('auth: a key is looked up once for many requests', async () => {
     const { call, syncline } = await startService(db);
     let lookups = 0;
     const { authenticate } = syncline.access;
@@ -133,7 +133,7 @@ describe('keys', () => {
     expect(lookups).toBe(1);
   });
 
-  test('guessing is stopped after some tries, and who was right before still gets in', async () => {
+  test('auth: after 20 wrong keys an address gets 429, but known keys still work', async () => {
     const { call } = await startService(db);
     expect((await call('/v1/me')).status).toBe(200);
     const statuses: number[] = [];
@@ -148,7 +148,7 @@ describe('keys', () => {
 });
 
 describe('tenants', () => {
-  test('see and change only what is their own', async () => {
+  test('isolation: a tenant key reads and changes only its own tenant', async () => {
     const service = await startService(db);
     const { call, syncline } = service;
     const other = await syncline.tenants.create({ name: 'other' });
@@ -198,7 +198,7 @@ describe('tenants', () => {
     expect((await syncline.connections.get(theirs.id)).status).toBe('active');
   });
 
-  test('may not do what concerns everybody', async () => {
+  test('isolation: a tenant key cannot call operator endpoints', async () => {
     const service = await startService(db, { metrics: () => 'up 1\n' });
     const { call } = service;
     const key = await tenantKey(service);
@@ -217,7 +217,7 @@ describe('tenants', () => {
     expect(stats.body).toMatchObject({ queue: null, executors: null });
   });
 
-  test('make keys of their own tenant only', async () => {
+  test('isolation: a tenant key creates keys only for its own tenant', async () => {
     const service = await startService(db);
     const { call, syncline } = service;
     const other = await syncline.tenants.create({ name: 'another' });
@@ -234,7 +234,7 @@ describe('tenants', () => {
 });
 
 describe('sessions', () => {
-  test('stand for a key, in a cookie that scripts cannot read', async () => {
+  test('sessions: a session stands for a key in an HttpOnly cookie', async () => {
     const service = await startService(db);
     const { call, key } = service;
     const login = await call('/v1/session', { method: 'POST', key: undefined, json: { key } });
@@ -258,7 +258,7 @@ describe('sessions', () => {
     expect(wrong.headers.get('set-cookie')).toBeNull();
   });
 
-  test('end with their key', async () => {
+  test('sessions: a session ends when its key is revoked', async () => {
     const service = await startService(db);
     const { call, syncline } = service;
     const made = await syncline.keys.create({ name: 'brief' });
@@ -268,7 +268,7 @@ describe('sessions', () => {
     expect((await call('/v1/me', { key: undefined, headers })).status).toBe(401);
   });
 
-  test('change nothing for a page of another origin', async () => {
+  test('sessions: requests from another origin cannot change anything', async () => {
     const service = await startService(db);
     const { call, url } = service;
     const cookie = `syncline_session=${await signIn(service)}`;
@@ -288,14 +288,14 @@ describe('sessions', () => {
     const login = { method: 'POST', key: undefined, json: { key: service.key } };
     const foreign = await call('/v1/session', { ...login, headers: { origin: 'https://evil.example' } });
     expect(foreign.status).toBe(403);
-    // A key is no cookie: nobody's browser sends it along.
+    // Browsers do not send keys automatically, so no origin check is needed.
     const withKey = { method: 'POST', json: { name: 'y' }, headers: { origin: 'https://other.example' } };
     expect((await call('/v1/tenants', withKey)).status).toBe(201);
   });
 });
 
-describe('the one-time token', () => {
-  test('opens one session', async () => {
+describe('one-time token', () => {
+  test('login: the one-time token opens one session', async () => {
     const localLogin = createLocalLogin();
     const { call } = await startService(db, { localLogin });
     const path = `/login?token=${localLogin.token}`;
@@ -313,12 +313,12 @@ describe('the one-time token', () => {
     expect(again.body).toMatchObject({ status: 401, code: 'UNAUTHENTICATED' });
     const page = await call(path, { key: undefined, headers: { accept: 'text/html' } });
     expect(page.status).toBe(401);
-    expect(page.text).toContain('used already');
-    // In the browser that used it, the link still leads in.
+    expect(page.text).toContain('already used');
+    // The link still works in the browser that used it.
     expect((await call(path, { key: undefined, headers })).status).toBe(303);
   });
 
-  test('is worth nothing after a quarter of an hour', () => {
+  test('login: the one-time token expires after 15 minutes', () => {
     let now = 0;
     const localLogin = createLocalLogin(() => now);
     now = 15 * 60 * 1000 + 1;
@@ -330,11 +330,14 @@ describe('the one-time token', () => {
 });
 
 describe('health', () => {
-  test('the process is alive, and ready once a scheduler has ticked', async () => {
+  test('probes: a process is alive immediately, and ready once a scheduler has ticked', async () => {
     const { call, syncline } = await startService(db);
     expect((await call('/healthz', { key: undefined })).body).toEqual({ status: 'ok' });
     await syncline.start({ roles: ['scheduler'] });
-    await until('it is ready', async () => (await call('/readyz', { key: undefined })).status === 200);
+    await until(
+      'the service is ready',
+      async () => (await call('/readyz', { key: undefined })).status === 200,
+    );
     expect((await call('/readyz', { key: undefined })).body).toMatchObject({
       status: 'ok',
       checks: { database: true, schema: true, last_tick: { ok: true } },
@@ -351,7 +354,7 @@ describe('health', () => {
     expect([status, body['status']]).toEqual([200, 'ok']);
   });
 
-  test('DB-6: with a clock a day behind, a process is not ready when no scheduler ticks', async () => {
+  test('DB-6: with a clock a day behind, a process is not ready if no scheduler ticks', async () => {
     await db.sql('TRUNCATE schedulers');
     await db.sql(
       `INSERT INTO schedulers (id, host, pid, started_at, ticked_at, tick_ms, scheduled, clock_skew_seconds)
@@ -370,7 +373,7 @@ describe('health', () => {
     ]);
   });
 
-  test('without its database it is alive and not ready, and says no more than that', async () => {
+  test('probes: without its database a process is alive but not ready', async () => {
     const service = await startService(db);
     await service.syncline.stop();
     expect((await service.call('/healthz')).status).toBe(200);

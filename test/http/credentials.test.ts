@@ -6,7 +6,7 @@ import { startService } from './service.ts';
 const db = useDatabase();
 const key = () => `k1:${randomBytes(32).toString('base64')}`;
 
-test('credentials are stored, listed, attached, replaced and deleted, and never told', async () => {
+test('credentials: no response of create, list, attach, replace and delete contains a secret', async () => {
   const { call } = await startService(db, { engine: { credentials: { keys: [key()] } } });
   const create = (secret: unknown) =>
     call('/v1/credentials', {
@@ -27,7 +27,7 @@ test('credentials are stored, listed, attached, replaced and deleted, and never 
   }
   const [id] = ids;
   const listed = await call('/v1/credentials?limit=2');
-  expect(listed.body.items.map((one) => one['id'])).toEqual(ids.slice(0, 2));
+  expect(listed.body.items.map((item) => item['id'])).toEqual(ids.slice(0, 2));
   const next = await call(`/v1/credentials?cursor=${listed.body['next_cursor']}`);
   expect(next.body.items).toHaveLength(2);
   expect(next.body.items[0]?.['expires_at']).toBe('2030-01-01T00:00:00.000Z');
@@ -50,11 +50,11 @@ test('credentials are stored, listed, attached, replaced and deleted, and never 
   expect((await patch({ credential_id: null })).body['credential_id']).toBeNull();
   expect((await call(`/v1/credentials/${ids[1]}`, { method: 'DELETE' })).status).toBe(204);
   expect((await call(`/v1/credentials/${ids[1]}`)).status).toBe(404);
-  const told = [listed, next, connection, put, refused].map(({ text }) => text).join();
-  expect(told).not.toContain('hush');
+  const responses = [listed, next, connection, put, refused].map(({ text }) => text).join();
+  expect(responses).not.toContain('hush');
 });
 
-test('what is wrong with a secret is named, and nothing of it is repeated', async () => {
+test('credentials: validation errors name the field without repeating the secret', async () => {
   const { call } = await startService(db, { engine: { credentials: { keys: [key()] } } });
   const errors = async (secret: unknown) => {
     const json = { tenant_id: tenant, provider: 'github', secret };
@@ -71,14 +71,14 @@ test('what is wrong with a secret is named, and nothing of it is repeated', asyn
     { field: 'secret.key', message: 'must be text' },
   ]);
   expect(await errors({ type: 'api_key', key: 'hush', extra: 'hush' })).toEqual([
-    { field: 'secret.extra', message: expect.stringContaining('is not known here') },
+    { field: 'secret.extra', message: expect.stringContaining('is unknown') },
   ]);
   expect(await errors({ type: 'oauth2', access_token: 'hush', expires_at: 'hush' })).toEqual([
     { field: 'secret.expires_at', message: 'must be a time such as 2025-01-01T12:00:00Z' },
   ]);
 });
 
-test('without a key, storing a credential is not possible as things stand, and the remedy is named', async () => {
+test('credentials: without an encryption key, storing a credential fails with 409 and a hint', async () => {
   const { call } = await startService(db);
   const json = { tenant_id: tenant, provider: 'github', secret: { type: 'api_key', key: 'hush' } };
   const { body, text } = await call('/v1/credentials', { method: 'POST', json });

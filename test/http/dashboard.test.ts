@@ -27,7 +27,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-test('the page is served for each of its routes, its files by their names', async () => {
+test('dashboard: serves the page for each route and files by name', async () => {
   const { call } = await startService(db, { dashboard });
   const id = '0198c1a2-5b7e-7d3c-8f00-4a1b2c3d4e5f';
   for (const path of [
@@ -62,7 +62,7 @@ test('the page is served for each of its routes, its files by their names', asyn
   expect((await call('/index.html')).text).toBe((await call('/')).text);
 });
 
-test('what is not there is a page for a person and a problem for a program', async () => {
+test('dashboard: an unknown path returns the page to browsers and a problem to API clients', async () => {
   const { call } = await startService(db, { dashboard });
   expect((await call('/nowhere', { headers: browser })).text).toContain('<title>D</title>');
   for (const path of ['/nowhere', '/assets/gone-12345678.js', '/v1/nowhere'])
@@ -81,14 +81,14 @@ test.each([
   '/..\\secret.txt',
   '//secret.txt',
   '/assets/%252e%252e/secret.txt',
-])('nothing outside of the folder is served: %s', async (path) => {
+])('dashboard: serves no file outside its folder: %s', async (path) => {
   const { url } = await startService(db, { dashboard });
   const answer = await raw(url, `GET ${path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n`);
   expect(answer).not.toContain('a secret');
   expect(answer).toMatch(/^HTTP\/1.1 (400|404)/);
 });
 
-test('where it was not built, that is said, and the API works', async () => {
+test('dashboard: returns 503 if it was not built, and the API still works', async () => {
   const { call } = await startService(db, { dashboard: join(folder, 'missing') });
   const page = await call('/', { headers: browser });
   expect(page.status).toBe(503);

@@ -10,30 +10,30 @@ export interface Listener {
   status: number;
   headers: Headers;
   events: SseEvent[];
-  /** Comments: nothing that a client would show. */
-  beats(): number;
+  /** Number of comment lines received. */
+  heartbeats(): number;
   /** Resolves when the server has ended the stream. */
   ended: Promise<void>;
-  leave(): void;
+  close(): void;
 }
 
-/** Listens to a live stream, as a browser would. */
+/** Opens a live stream. */
 export async function listen(
   { url, key }: Pick<Service, 'url' | 'key'>,
   path: string,
   headers: Record<string, string> = { authorization: `Bearer ${key}` },
 ): Promise<Listener> {
-  const leaving = new AbortController();
-  const response = await fetch(`${url}${path}`, { headers, signal: leaving.signal });
+  const abort = new AbortController();
+  const response = await fetch(`${url}${path}`, { headers, signal: abort.signal });
   const events: SseEvent[] = [];
-  let beats = 0;
+  let heartbeats = 0;
   const read = async () => {
     let rest = '';
     for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
       const blocks = (rest + chunk).split('\n\n');
       rest = blocks.pop() ?? '';
       for (const block of blocks) {
-        if (block.startsWith(':')) beats++;
+        if (block.startsWith(':')) heartbeats++;
         else events.push(parse(block));
       }
     }
@@ -42,9 +42,9 @@ export async function listen(
     status: response.status,
     headers: response.headers,
     events,
-    beats: () => beats,
+    heartbeats: () => heartbeats,
     ended: read().catch(() => {}),
-    leave: () => leaving.abort(),
+    close: () => abort.abort(),
   };
 }
 

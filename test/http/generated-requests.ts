@@ -4,39 +4,43 @@ import { isNeeded, plainValues } from './openapi-requests.ts';
 import type { Chance } from './random.ts';
 import type { WireRequest } from './wire.ts';
 
-/** What there is to ask for, by what it is, and who may ask. */
+/** Existing ids, names and cursors, and the callers' headers. */
 export interface Known {
   things: Readonly<Record<string, readonly string[]>>;
-  /** By the path of their list. */
+  /** Cursors by the path of their list. */
   cursors: Readonly<Record<string, readonly string[]>>;
-  /** Headers that say who is there; each as often as it is to be used. */
+  /** Authentication headers; repeated entries are chosen more often. */
   callers: readonly Readonly<Record<string, string>>[];
 }
 
-/** How wrong a request is: not at all, in one thing, or in many. */
+/** Number of invalid parts in a request. */
 type Wrongness = 'none' | 'one' | 'many';
 
-/** A request for one of the operations, right or wrong in any of the ways in which one can be wrong. */
+/** Generates a valid or invalid request for a random operation. */
 export function generateRequest(chance: Chance, operations: readonly Operation[], known: Known): WireRequest {
   const operation = chance.pick(operations);
   const wrongness = chance.pick<Wrongness>(['none', 'one', 'one', 'many']);
   const isWild = wrongness === 'many';
   const place = operation.fields.find((field) => isPlace(field));
-  // Most of what can go wrong with a place in a list shows only where everything else is right.
-  const isLost = wrongness === 'one' && place !== undefined && chance.percent(60);
-  const given = operation.fields.filter((field) => {
-    if (isLost && field === place) return true;
+  // Cursor errors are reached only if the other fields are valid.
+  const hasWrongCursor = wrongness === 'one' && place !== undefined && chance.percent(60);
+  const sentFields = operation.fields.filter((field) => {
+    if (hasWrongCursor && field === place) return true;
     return isNeeded(operation, field) ? !isWild || chance.percent(90) : chance.percent(25);
   });
-  const wrong = isLost ? place : wrongness === 'one' && given.length > 0 ? chance.pick(given) : undefined;
-  const values = given.map((field) => {
+  const wrong = hasWrongCursor
+    ? place
+    : wrongness === 'one' && sentFields.length > 0
+      ? chance.pick(sentFields)
+      : undefined;
+  const values = sentFields.map((field) => {
     const isWrong = field === wrong || (isWild && chance.percent(40));
     return { field, value: (isWrong ? wrongValue : rightValue)(chance, operation, field, known) };
   });
-  const of = (place: Field['in']) => values.filter(({ field }) => field.in === place);
-  const path = pathOf(chance, operation, of('path'), isWild);
-  const query = queryOf(chance, of('query'), isWild);
-  const sent = bodyOf(chance, operation, of('body'), isWild);
+  const valuesIn = (place: Field['in']) => values.filter(({ field }) => field.in === place);
+  const path = pathOf(chance, operation, valuesIn('path'), isWild);
+  const query = queryOf(chance, valuesIn('query'), isWild);
+  const sent = bodyOf(chance, operation, valuesIn('body'), isWild);
   const method = isWild && chance.percent(15) ? chance.pick(oddMethods) : operation.method;
   const isOdd = isWild && method === operation.method && chance.percent(25);
   const headers = { ...chance.pick(known.callers), ...(isOdd && oddHeader(chance, known)) };
@@ -48,11 +52,11 @@ export function generateRequest(chance: Chance, operations: readonly Operation[]
   };
 }
 
-/** Where somebody is in a list, or in the feed. */
+/** Cursor of a list or of the feed. */
 const isPlace = ({ name, schema }: Field) =>
   (name === 'cursor' || name === 'after') && schema.type === 'string';
 
-interface Given {
+interface FieldValue {
   field: Field;
   value: unknown;
 }
@@ -75,33 +79,38 @@ function rightValue(chance: Chance, operation: Operation, field: Field, known: K
   const noun = nounOf(operation, field);
   if (noun === undefined) return chance.pick(plainValues(operation, field));
   const things = noun === 'cursors' ? cursorsOf(chance, operation, known) : known.things[noun];
-  if (!things) throw new Error(`${operation.id}: nobody said what ${field.name} names (${noun})`);
+  if (!things) throw new Error(`${operation.id}: no values for ${field.name} (${noun})`);
   return things.length > 0 ? chance.pick(things) : 'nothing';
 }
 
 function wrongValue(chance: Chance, operation: Operation, field: Field, known: Known): unknown {
-  // A wait that is right takes as long as it says.
+  // A valid wait would block the request.
   if (field.name === 'wait') return chance.pick(['-1', '31', 'soon', '1e9', '']);
   return isPlace(field) && chance.percent(80)
     ? hostileCursor(chance, cursorsOf(chance, operation, known))
     : hostileValue(chance);
 }
 
-/** Mostly of the operation's own list, if it has one. */
+/** Prefers cursors of the operation's own list. */
 function cursorsOf(chance: Chance, { path }: Operation, { cursors }: Known): readonly string[] {
   const own = cursors[path] ?? [];
   return own.length > 0 && chance.percent(80) ? own : Object.values(cursors).flat();
 }
 
-/** Lone surrogates are no text, and cannot be percent-encoded: they go as the bytes that some programs make of them. */
+/** Lone surrogates cannot be percent-encoded; send the bytes that some programs produce for them. */
 function encoded(value: unknown): string {
   const text = typeof value === 'string' ? value : JSON.stringify(value);
   return /\p{Surrogate}/u.test(text) ? '%ED%A0%80' : encodeURIComponent(text);
 }
 
-function pathOf(chance: Chance, { path: template }: Operation, given: Given[], isWild: boolean): string {
+function pathOf(
+  chance: Chance,
+  { path: template }: Operation,
+  values: FieldValue[],
+  isWild: boolean,
+): string {
   let path = template;
-  for (const { field, value } of given)
+  for (const { field, value } of values)
     path = path.replace(`{${field.name}}`, () => encoded(value).slice(0, 7000) || '%20');
   if (!isWild || chance.percent(85)) return path;
   return chance.pick([
@@ -126,8 +135,8 @@ function pathOf(chance: Chance, { path: template }: Operation, given: Given[], i
   ]);
 }
 
-function queryOf(chance: Chance, given: Given[], isWild: boolean): string {
-  const parts = given.map(({ field, value }) => `${field.name}=${encoded(value)}`);
+function queryOf(chance: Chance, values: FieldValue[], isWild: boolean): string {
+  const parts = values.map(({ field, value }) => `${field.name}=${encoded(value)}`);
   if (isWild && chance.percent(12) && parts[0] !== undefined) parts.push(parts[0]);
   if (isWild && chance.percent(12)) parts.push(`${encoded(chance.pick(hostileTexts)).slice(0, 300)}=1`);
   if (isWild && chance.percent(6))
@@ -139,30 +148,30 @@ function queryOf(chance: Chance, given: Given[], isWild: boolean): string {
 function bodyOf(
   chance: Chance,
   operation: Operation,
-  given: Given[],
+  values: FieldValue[],
   isWild: boolean,
 ): { body?: string | Buffer; headers: Record<string, string> } {
   const isSent = operation.hasBody ? !isWild || chance.percent(90) : isWild && chance.percent(15);
   if (!isSent) return { headers: {} };
   const json: Record<string, unknown> = {};
-  for (const { field, value } of given) put(json, field.path, value);
+  for (const { field, value } of values) put(json, field.path, value);
   if (isWild && chance.percent(12)) json[chance.pick(hostileTexts).slice(0, 200)] = hostileValue(chance);
-  const right = { body: JSON.stringify(json), headers: { 'content-type': 'application/json' } };
-  if (!isWild || chance.percent(60)) return right;
-  const { body } = right;
+  const valid = { body: JSON.stringify(json), headers: { 'content-type': 'application/json' } };
+  if (!isWild || chance.percent(60)) return valid;
+  const { body } = valid;
   return chance.pick([
-    () => ({ ...right, body: body.slice(0, chance.below(body.length)) }),
-    () => ({ ...right, body: `\ufeff${body}` }),
-    () => ({ ...right, body: Buffer.from(`${body}\xff`, 'latin1') }),
-    () => ({ ...right, body: JSON.stringify(hostileValue(chance)) }),
-    () => ({ ...right, body: `${body.slice(0, -1)},"a":1e999}` }),
-    () => ({ ...right, body: `${body.slice(0, -1)},"a":"\\ud800"}` }),
-    () => ({ ...right, body: '['.repeat(20_000) }),
-    () => ({ ...right, body: `{"reason":"${'x'.repeat(chance.percent(20) ? 1_100_000 : 5000)}"}` }),
-    () => ({ ...right, headers: {} }),
-    () => ({ ...right, headers: { 'content-type': chance.pick(contentTypes) } }),
-    () => ({ ...right, headers: { ...right.headers, 'content-encoding': 'gzip' } }),
-    () => ({ ...right, headers: { ...right.headers, 'transfer-encoding': 'chunked' } }),
+    () => ({ ...valid, body: body.slice(0, chance.below(body.length)) }),
+    () => ({ ...valid, body: `\ufeff${body}` }),
+    () => ({ ...valid, body: Buffer.from(`${body}\xff`, 'latin1') }),
+    () => ({ ...valid, body: JSON.stringify(hostileValue(chance)) }),
+    () => ({ ...valid, body: `${body.slice(0, -1)},"a":1e999}` }),
+    () => ({ ...valid, body: `${body.slice(0, -1)},"a":"\\ud800"}` }),
+    () => ({ ...valid, body: '['.repeat(20_000) }),
+    () => ({ ...valid, body: `{"reason":"${'x'.repeat(chance.percent(20) ? 1_100_000 : 5000)}"}` }),
+    () => ({ ...valid, headers: {} }),
+    () => ({ ...valid, headers: { 'content-type': chance.pick(contentTypes) } }),
+    () => ({ ...valid, headers: { ...valid.headers, 'content-encoding': 'gzip' } }),
+    () => ({ ...valid, headers: { ...valid.headers, 'transfer-encoding': 'chunked' } }),
   ])();
 }
 

@@ -10,7 +10,8 @@ import { createLocalLogin } from '../../src/http/local-login.ts';
 import { startServer } from '../../src/http/server.ts';
 import { silent, useDatabase } from '../support/database.ts';
 import { seed } from '../support/seed.ts';
-import { severalAtATime } from '../support/worker.ts';
+import { sized } from '../support/size.ts';
+import { forEachConcurrently } from '../support/worker.ts';
 import { faultsOf } from './answer-faults.ts';
 import { generateRequest, type Known } from './generated-requests.ts';
 import { brokenRequests } from './hostile-values.ts';
@@ -59,17 +60,17 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const asked = 10_000;
-const atATime = 16;
-/** So often it is looked what there still is to ask for, and more is made. */
-const perRound = 500;
+const requestCount = sized(10_000, 1000);
+const concurrency = 16;
+/** After each round, deleted data is recreated and ids are read again. */
+const requestsPerRound = 500;
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 const wrongKey = `syn_${'w'.repeat(43)}`;
 
-/** What was asked with, and must not be told to anybody. */
+/** Secrets that no response may contain. */
 const secrets = new Set<string>([wrongKey, localLogin.token, fileSecret]);
 
-/** Sessions, opened and used before anybody is wrong: after many wrong keys no new one is looked at from here. */
+/** Opens sessions before the first wrong key: after many wrong keys, this address is locked out. */
 async function openSessions(count: number): Promise<string[]> {
   const cookies: string[] = [];
   for (let i = 0; i < count; i++) {
@@ -88,7 +89,7 @@ async function openSessions(count: number): Promise<string[]> {
   return cookies;
 }
 
-/** Makes again what the requests before have deleted. */
+/** Recreates what earlier requests deleted. */
 async function refill({ tenantId, marker }: Belongings): Promise<void> {
   const view = world.engine.as({ tenantId, actor: 'test' });
   for (let i = 0; i < 5; i++) {
@@ -105,7 +106,7 @@ async function refill({ tenantId, marker }: Belongings): Promise<void> {
   }
 }
 
-/** Where pages of one item end, by list, in the words of an operator. */
+/** Cursors of every list, read by an operator in pages of one item. */
 async function findCursors(connectionId: string): Promise<Record<string, string[]>> {
   const cursors: Record<string, string[]> = {};
   const lists = operations.filter(({ fields }) =>
@@ -123,11 +124,11 @@ async function findCursors(connectionId: string): Promise<Record<string, string[
   return cursors;
 }
 
-/** What there is right now, for everybody. */
-async function lookAround(cookie: string): Promise<Known> {
+/** Reads the existing ids, names and cursors. */
+async function readKnown(cookie: string): Promise<Known> {
   const { operatorKey, tenants } = world;
-  const column = async (what: string) =>
-    (await database.sql<{ value: string }>(`${what} LIMIT 300`)).map(({ value }) => value);
+  const column = async (query: string) =>
+    (await database.sql<{ value: string }>(`${query} LIMIT 300`)).map(({ value }) => value);
   const newest = async (table: string) => column(`SELECT id AS value FROM ${table} ORDER BY id DESC`);
   const [busiest = ''] = await column(
     `SELECT connection_id AS value FROM signals GROUP BY 1 ORDER BY count(*) DESC, 1`,
@@ -140,7 +141,7 @@ async function lookAround(cookie: string): Promise<Known> {
       jobs: await newest('sync_jobs'),
       signals: await newest('signals'),
       credentials: await newest('credentials'),
-      // Only those that nobody asks with.
+      // Keys that no caller uses.
       keys: await column(`SELECT id AS value FROM api_keys WHERE name = 'to be revoked'`),
       consumers: await column('SELECT name AS value FROM consumers'),
       providers: await column('SELECT slug AS value FROM providers'),
@@ -164,11 +165,11 @@ async function lookAround(cookie: string): Promise<Known> {
   };
 }
 
-const shown = ({ method, target, headers, body }: WireRequest) =>
+const describeRequest = ({ method, target, headers, body }: WireRequest) =>
   `${method} ${target.slice(0, 600)} ${JSON.stringify(headers)?.slice(0, 300)} ${String(body ?? '').slice(0, 600)}`;
 
-describe('robustness: whatever is sent, the service answers, and answers well', () => {
-  it(`robustness: ${asked} generated requests, right and wrong in every way, are answered or refused in form`, {
+describe('robustness: generated requests', () => {
+  it(`robustness: ${requestCount} generated requests get a valid response or a problem document`, {
     timeout: 600_000,
   }, async () => {
     const chance = chanceOf(seed);
@@ -176,28 +177,30 @@ describe('robustness: whatever is sent, the service answers, and answers well', 
     const statuses = new Map<string, number>();
     for (const secret of [world.operatorKey, ...world.tenants.map(({ key }) => key), database.url])
       secrets.add(secret);
-    const cookies = await openSessions(asked / perRound);
+    const cookies = await openSessions(requestCount / requestsPerRound);
     for (const cookie of cookies) {
       for (const tenant of world.tenants) await refill(tenant);
       await work(database, 1);
-      const known = await lookAround(cookie);
-      const requests = Array.from({ length: perRound }, () => generateRequest(chance, operations, known));
-      await severalAtATime(atATime, requests, async (request) => {
+      const known = await readKnown(cookie);
+      const requests = Array.from({ length: requestsPerRound }, () =>
+        generateRequest(chance, operations, known),
+      );
+      await forEachConcurrently(concurrency, requests, async (request) => {
         const answer = await wire.send(request).catch((error: Error) => error.message);
         const found = typeof answer === 'string' ? [answer] : faultsOf(request.method, answer, secrets);
         const status = typeof answer === 'string' ? answer.slice(-30) : String(answer.status);
         statuses.set(status, (statuses.get(status) ?? 0) + 1);
-        faults.push(...found.map((fault) => `${shown(request)} → ${fault}`));
+        faults.push(...found.map((fault) => `${describeRequest(request)} → ${fault}`));
       });
     }
     expect(faults.slice(0, 20), `${faults.length} faults with TEST_SEED=${seed}`).toEqual([]);
     const expected = ['200', '201', '204', '400', '401', '403', '404', '405', '409', '414', '431'];
     const missing = expected.filter((status) => !statuses.has(status));
-    expect(missing, 'then next to nothing was tried').toEqual([]);
+    expect(missing, 'statuses that no request reached').toEqual([]);
     expect((await wire.send({ method: 'GET', target: '/healthz' })).status).toBe(200);
   });
 
-  it('robustness: what is no HTTP, or hardly, is refused in form or cut off', async () => {
+  it('robustness: malformed HTTP gets a problem document or is disconnected', async () => {
     const faults: string[] = [];
     for (const bytes of brokenRequests(host)) {
       const text = await wire.sendBytes(bytes);
@@ -220,6 +223,6 @@ function parsed(text: string): Answer {
   }
   const body = rest.join('\r\n\r\n');
   const isChunked = headers['transfer-encoding'] === 'chunked';
-  const whole = isChunked ? body.replaceAll(/(^|\r\n)[\da-f]+(\r\n|$)/g, '') : body;
-  return { status: Number(first.split(' ')[1]), headers, text: whole };
+  const decoded = isChunked ? body.replaceAll(/(^|\r\n)[\da-f]+(\r\n|$)/g, '') : body;
+  return { status: Number(first.split(' ')[1]), headers, text: decoded };
 }

@@ -1,9 +1,8 @@
 import type { Chance } from './random.ts';
 
-/** What somebody who means no good, or a broken program, sends. */
-
 const someId = '0198c1a2-5b7e-7d3c-8f00-4a1b2c3d4e5f';
 
+/** Texts that attackers and broken programs send. */
 export const hostileTexts: readonly string[] = [
   '',
   ' ',
@@ -87,8 +86,8 @@ const hostileJson: readonly unknown[] = [
   Object.fromEntries(Array.from({ length: 500 }, (_, i) => [`key${i}`, i])),
 ];
 
-/** What Postgres cannot store, by itself and inside of something else. */
-const noText: readonly unknown[] = [
+/** Text that Postgres cannot store, plain and nested. */
+const unstorable: readonly unknown[] = [
   'a\0b',
   '\ud800',
   'half \udfff of it',
@@ -98,11 +97,11 @@ const noText: readonly unknown[] = [
 ];
 
 export function hostileValue(chance: Chance): unknown {
-  if (chance.percent(20)) return chance.pick(noText);
+  if (chance.percent(20)) return chance.pick(unstorable);
   return chance.percent(60) ? chance.pick(hostileTexts) : chance.pick(hostileJson);
 }
 
-/** Almost what a cursor holds: these look like it. */
+/** Near misses of the values in a cursor. */
 const hostileIds: readonly unknown[] = [[someId], [[someId]], { id: someId }, someId, someId.toUpperCase()];
 const hostileInstants: readonly unknown[] = [
   'infinity',
@@ -131,10 +130,10 @@ const hostileKeys: readonly unknown[] = [
   '1'.repeat(1500),
 ];
 
-function hostileKey(chance: Chance, right: unknown): unknown {
+function hostileKey(chance: Chance, original: unknown): unknown {
   if (chance.percent(30)) return chance.pick(hostileKeys);
-  if (/^[\da-f]{8}-/.test(String(right))) return chance.pick(hostileIds);
-  return chance.pick(/^\d{4}-/.test(String(right)) ? hostileInstants : hostileKeys);
+  if (/^[\da-f]{8}-/.test(String(original))) return chance.pick(hostileIds);
+  return chance.pick(/^\d{4}-/.test(String(original)) ? hostileInstants : hostileKeys);
 }
 
 const lists = [
@@ -154,21 +153,21 @@ const lists = [
   'within',
 ];
 
-/** A cursor that is almost one: of another list, cut off, or with something else in it. */
+/** A cursor of another list, a truncated one, or one with a changed value. */
 export function hostileCursor(chance: Chance, known: readonly string[]): string {
   const cursor = chance.pick(known);
   if (chance.percent(10)) return cursor;
   if (chance.percent(10)) return cursor.slice(0, chance.below(cursor.length));
   if (chance.percent(5)) return `${cursor}${chance.pick(['=', 'A', '!', ' '])}`;
-  const [right, ...key] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[];
+  const [list, ...key] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[];
   const at = chance.below(key.length);
   const changed = key.map((part, i) => (i === at ? hostileKey(chance, part) : part));
   if (chance.percent(5)) changed.push(chance.pick(hostileKeys));
-  const name = chance.percent(10) ? chance.pick(lists) : right;
+  const name = chance.percent(10) ? chance.pick(lists) : list;
   return Buffer.from(JSON.stringify(chance.percent(3) ? name : [name, ...changed])).toString('base64url');
 }
 
-/** What is no HTTP, or HTTP that no client of ours would send; `host` is a right one. */
+/** Malformed and unusual HTTP requests; `host` is a valid Host header. */
 export function brokenRequests(host: string): (string | Buffer)[] {
   const end = `host: ${host}\r\nconnection: close\r\n\r\n`;
   return [

@@ -4,16 +4,16 @@ import { startServer } from '../../src/http/server.ts';
 import { createSyncline, type Syncline } from '../../src/index.ts';
 import { testPorts } from '../support/clock.ts';
 import { silent, useDatabase } from '../support/database.ts';
-import { asGithub } from '../webhooks/hooked.ts';
+import { asGithub } from '../webhooks/webhook-connector.ts';
 import {
+  buildRequest,
   cursorsOf,
-  filled,
-  inOrder,
   listOf,
-  named,
+  nameFields,
   namingFields,
-  neededNames,
   requestsFor,
+  requiredNamingFields,
+  sortBySideEffect,
   type Thing,
   withKey,
 } from './named-things.ts';
@@ -28,7 +28,7 @@ let world: World;
 let operations: Operation[];
 let wire: Wire;
 let closeServer: () => Promise<void>;
-/** Who asks, and who is not to be found. */
+/** The calling tenant, and the one whose data must not appear. */
 let own: Belongings;
 let foreign: Belongings;
 let findForeign: Finder;
@@ -50,7 +50,7 @@ beforeAll(async () => {
   world = await makeWorld(database);
   ({ wire, close: closeServer } = await serve());
   const { text } = await wire.send({ method: 'GET', target: '/openapi.json' });
-  operations = inOrder(operationsOf(JSON.parse(text) as Document));
+  operations = sortBySideEffect(operationsOf(JSON.parse(text) as Document));
   [own, foreign] = (await Promise.all(world.tenants.map(withPlaces))) as [Belongings, Belongings];
   findForeign = await finderOf(database, foreign, own);
 });
@@ -59,7 +59,7 @@ afterAll(async () => {
   await world?.close();
 });
 
-/** The same things with places in the feed, as their owner is told them. */
+/** Adds feed cursors as their owner receives them. */
 async function withPlaces(owner: Belongings): Promise<Belongings> {
   const feed = operations.find(({ path }) => path === '/v1/signals/feed') as Operation;
   const places = await cursorsOf(wire, [owner.key], feed, owner.things[0] ?? {});
@@ -67,72 +67,78 @@ async function withPlaces(owner: Belongings): Promise<Belongings> {
   return { ...owner, things };
 }
 
-/** Somebody's things, with cursors of the operation's list. */
+/** The owner's data with cursors of the operation's list. */
 async function thingsFor(operation: Operation, owner: Belongings): Promise<Thing[]> {
   const hasCursor = operation.fields.some((field) => nounOf(operation, field) === 'cursors');
   const list = listOf(operations, operation);
   const keys = [owner.key, world.operatorKey];
   const cursors = hasCursor && list ? await cursorsOf(wire, keys, list, owner.things[0] ?? {}) : [];
-  // Whoever has the key of another tenant is that tenant, so it is always the own one.
+  // A foreign key would authenticate as the other tenant, so the own key is used.
   const secrets = own.key;
   return owner.things.map((thing, i) => ({ ...thing, secrets, cursors: cursors[i % cursors.length] ?? '' }));
 }
 
-const isFine = ({ status }: Answer) => status >= 200 && status < 300;
+const isSuccess = ({ status }: Answer) => status >= 200 && status < 300;
 
-/** Signs what is sent to a webhook, with the own secret. Elsewhere it means nothing. */
+/** Signs the body with the own webhook secret; other routes ignore the header. */
 const signed = (request: WireRequest): WireRequest => ({
   ...request,
   headers: { ...asGithub(own.webhookSecret, request.body ?? ''), ...request.headers },
 });
 
-/** Asks with the own key, and sees to it that nothing of the other tenant comes back. */
-async function ask(operation: Operation, request: WireRequest): Promise<Answer> {
+/** Sends a request with the own key and expects no data of the other tenant in the response. */
+async function sendAsOwner(operation: Operation, request: WireRequest): Promise<Answer> {
   const answer = await wire.send(signed(withKey(own.key, request)));
   const { status, headers, text } = answer;
-  const asked = `${request.method} ${request.target} ${JSON.stringify(request.headers)} ${String(request.body)}`;
-  const where = `${operation.id}: ${asked} → ${status} ${text.slice(0, 500)}`;
-  const given = findForeign(`${asked} ${decodeURIComponent(request.target)}`);
-  const told = findForeign(`${JSON.stringify(headers)} ${text}`);
-  const leaked = [...told].filter((one) => !given.has(one));
-  expect(leaked, `what is another's is told by ${where}`).toEqual([]);
-  // A place in the feed is where its reader is, whoever was there before; it is told nothing that it did not say.
+  const { method, target } = request;
+  const sent = `${method} ${target} ${JSON.stringify(request.headers)} ${String(request.body)}`;
+  const where = `${operation.id}: ${sent} → ${status} ${text.slice(0, 500)}`;
+  const inRequest = findForeign(`${sent} ${decodeURIComponent(request.target)}`);
+  const inResponse = findForeign(`${JSON.stringify(headers)} ${text}`);
+  const leaked = [...inResponse].filter((value) => !inRequest.has(value));
+  expect(leaked, `foreign data leaked by ${where}`).toEqual([]);
+  // Feed cursors are positions, not data; a response may repeat those of the request.
   const places = foreign.things.map((thing) => thing['places'] ?? '');
   const others = places.reduce((rest, place) => rest.replaceAll(place, 'there'), text);
-  // What a name in the path of a PUT makes is the asker's own, whoever else has one of that name.
-  const isMade = request.method === 'PUT' && isFine(answer);
-  if (findForeign(others).size > 0 && !isMade) {
-    expect([400, 403, 404], `what is another's is repeated by ${where}`).toContain(status);
+  // PUT creates an object of the caller, also under a name that another tenant uses.
+  const isCreated = request.method === 'PUT' && isSuccess(answer);
+  if (findForeign(others).size > 0 && !isCreated) {
+    expect([400, 403, 404], `foreign data repeated by ${where}`).toContain(status);
     expect(headers['content-type'], where).toBe('application/problem+json');
   }
   return answer;
 }
 
-/** Asks for the own things, one after the other, until it works with every field that names something. */
-async function findUnworkable(operation: Operation, start: number): Promise<string[]> {
-  const needed = neededNames(operation);
-  const left = new Set<Field | undefined>([undefined, ...namingFields(operation)]);
+/** Tries the own data until every naming field has worked once; returns the fields that never did. */
+async function findFailingFields(operation: Operation, start: number): Promise<string[]> {
+  const needed = requiredNamingFields(operation);
+  const untested = new Set<Field | undefined>([undefined, ...namingFields(operation)]);
   const things = await thingsFor(operation, own);
   const [shape = new Map()] = shapesOf(operation);
-  // Each begins elsewhere, so that what one has paused or cancelled is not what the next one needs.
+  // Each operation starts at another object, so that one does not pause or cancel what the next needs.
   for (const thing of [...things.slice(start), ...things.slice(0, start)])
-    for (const field of [...left]) {
+    for (const field of [...untested]) {
       const fields = field === undefined ? needed : [...new Set([...needed, field])];
-      const answer = await ask(operation, filled(operation, shape, named(operation, fields, thing)));
-      if (isFine(answer)) for (const worked of [undefined, ...fields]) left.delete(worked);
-      if (left.size === 0) return [];
+      const answer = await sendAsOwner(
+        operation,
+        buildRequest(operation, shape, nameFields(operation, fields, thing)),
+      );
+      if (isSuccess(answer)) for (const worked of [undefined, ...fields]) untested.delete(worked);
+      if (untested.size === 0) return [];
     }
-  return [...left].map((field) => `${operation.id} never worked with ${field?.name ?? 'what it needs'}`);
+  return [...untested].map(
+    (field) => `${operation.id} never worked with ${field?.name ?? 'its required fields'}`,
+  );
 }
 
-/** The plainest request for an operation, for something of one's own. */
-async function plainly(operation: Operation): Promise<WireRequest> {
+/** The minimal request for an operation, with own data. */
+async function minimalRequest(operation: Operation): Promise<WireRequest> {
   const [thing = {}] = await thingsFor(operation, own);
-  return filled(operation, new Map(), named(operation, neededNames(operation), thing));
+  return buildRequest(operation, new Map(), nameFields(operation, requiredNamingFields(operation), thing));
 }
 
-describe('isolation: a tenant sees and changes nothing but its own', () => {
-  it('isolation: every route of the service is described, so that none is left out here', () => {
+describe('isolation: a tenant reads and changes only its own data', () => {
+  it('isolation: every route is in the OpenAPI document, so that none is untested here', () => {
     const described = new Set(
       operations.map(({ method, path }) => `${method} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`),
     );
@@ -143,9 +149,9 @@ describe('isolation: a tenant sees and changes nothing but its own', () => {
     expect([...new Set(served)].filter((route) => !described.has(route))).toEqual([]);
   });
 
-  it('isolation: without a key every operation answers 401, and so does whatever is not there', async () => {
+  it('isolation: without a key, every operation and every unknown path returns 401', async () => {
     for (const operation of operations.filter(({ needsKey }) => needsKey)) {
-      const answer = await wire.send(await plainly(operation));
+      const answer = await wire.send(await minimalRequest(operation));
       expect(answer.status, operation.id).toBe(401);
       expect(answer.headers['www-authenticate'], operation.id).toContain('Bearer');
     }
@@ -162,7 +168,7 @@ describe('isolation: a tenant sees and changes nothing but its own', () => {
     ]);
   });
 
-  it('isolation: a key that was revoked answers 401 everywhere, at once where it was revoked', async () => {
+  it('isolation: a revoked key gets 401 everywhere, immediately in the process that revoked it', async () => {
     const view = world.engine.as({ tenantId: own.tenantId, actor: `${own.marker}-actor` });
     const { id, key } = await view.keys.create({ name: `${own.marker}-revoked` });
     const me: WireRequest = { method: 'GET', target: '/v1/me' };
@@ -170,43 +176,43 @@ describe('isolation: a tenant sees and changes nothing but its own', () => {
     await wire.send(withKey(own.key, { method: 'DELETE', target: `/v1/keys/${id}` }));
     expect((await wire.send(withKey(key, me))).status).toBe(401);
     for (const operation of operations.filter(({ needsKey }) => needsKey)) {
-      // A server each: one that was shown a wrong key often is asked to wait, rather than told that it is wrong.
+      // One server per operation: repeated wrong keys get 429 instead of 401.
       const fresh = await serve();
-      const answer = await fresh.wire.send(withKey(key, await plainly(operation)));
+      const answer = await fresh.wire.send(withKey(key, await minimalRequest(operation)));
       await fresh.close();
       expect(answer.status, operation.id).toBe(401);
     }
   });
 
-  it('isolation: every operation works with the own ids, names and cursors, unless it is for operators', async () => {
-    const unworkable: string[] = [];
-    // Only a person with a link and a browser can use these: test/credentials/binding.test.ts goes all the way.
+  it('isolation: every tenant operation works with own ids, names and cursors', async () => {
+    const failing: string[] = [];
+    // These need a browser; test/credentials/binding.test.ts covers them.
     const byBrowser = ['showConsent', 'startConsent', 'finishAuthorization'];
     for (const [i, operation] of operations.entries())
       if (!operation.isOperatorOnly && !byBrowser.includes(operation.id))
-        unworkable.push(...(await findUnworkable(operation, (i * 3) % own.things.length)));
-    expect(unworkable).toEqual([]);
+        failing.push(...(await findFailingFields(operation, (i * 3) % own.things.length)));
+    expect(failing).toEqual([]);
   });
 
-  it('isolation: whatever another tenant does, not a number in what is told changes', async () => {
-    // Time stands still, and what is done lies behind it: then there is nothing else that could make a difference.
+  it('isolation: activity of another tenant changes no value in any response', async () => {
+    // With a fixed clock, only the other tenant's activity could change a response.
     const ports = testPorts(new Date(Date.now() + 90_000).toISOString());
-    const still = createSyncline({ database: database.url, logger: silent, ports });
-    const fresh = await serve(still);
-    const looked = operations.filter(({ method, path }) => method === 'GET' && path.startsWith('/v1'));
-    const look = async () => {
-      const told: Record<string, string> = {};
-      for (const operation of looked.filter(({ isStream }) => !isStream)) {
-        const { status, text } = await fresh.wire.send(withKey(own.key, await plainly(operation)));
-        // The feed is everybody's: where it ends is no secret.
+    const frozen = createSyncline({ database: database.url, logger: silent, ports });
+    const fresh = await serve(frozen);
+    const reads = operations.filter(({ method, path }) => method === 'GET' && path.startsWith('/v1'));
+    const readAll = async () => {
+      const responses: Record<string, string> = {};
+      for (const operation of reads.filter(({ isStream }) => !isStream)) {
+        const { status, text } = await fresh.wire.send(withKey(own.key, await minimalRequest(operation)));
+        // The end of the feed is shared by all tenants.
         const { next_cursor: _, ...rest } = JSON.parse(text) as Record<string, unknown>;
-        told[operation.id] = `${status} ${JSON.stringify(rest)}`;
+        responses[operation.id] = `${status} ${JSON.stringify(rest)}`;
       }
-      return told;
+      return responses;
     };
     try {
       await work(database, 1);
-      const before = await look();
+      const before = await readAll();
       const { tenantId, marker } = foreign;
       const view = world.engine.as({ tenantId, actor: `${marker}-actor` });
       for (const provider of ['steady', 'steady', 'broken', 'locked', 'shaky', 'unserved']) {
@@ -218,14 +224,14 @@ describe('isolation: a tenant sees and changes nothing but its own', () => {
         await view.consumers.move(`${marker}-later-${provider}`, 'latest');
       }
       await work(database, 1);
-      expect(await look()).toEqual(before);
+      expect(await readAll()).toEqual(before);
     } finally {
       await fresh.close();
-      await still.stop();
+      await frozen.stop();
     }
   });
 
-  it('isolation: with the ids, names and cursors of another tenant nothing of it is told or changed, by any operation', {
+  it('isolation: no operation reads or changes another tenant by its ids, names and cursors', {
     timeout: 600_000,
   }, async () => {
     const isMine = (row: string) => row.includes(own.tenantId) || row.includes(own.marker);
@@ -236,10 +242,10 @@ describe('isolation: a tenant sees and changes nothing but its own', () => {
     expect(before.filter((row) => findForeign(row).size > 0).length).toBeGreaterThan(100);
     for (const operation of operations) {
       const [mine = {}] = await thingsFor(operation, own);
-      // The first ones are of different providers, with jobs of different statuses.
+      // The first ones have different providers and job statuses.
       const theirs = (await thingsFor(operation, foreign)).slice(0, 8);
       for (const request of requestsFor(operation, mine, theirs)) {
-        const { status } = await ask(operation, request);
+        const { status } = await sendAsOwner(operation, request);
         expect(status, `${operation.id}: ${request.target} ${String(request.body)}`).toBeLessThan(500);
         if (operation.isOperatorOnly) expect(status, operation.id).toBe(403);
       }

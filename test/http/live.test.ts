@@ -8,7 +8,7 @@ import { cookieOf, type Service, startService } from './service.ts';
 const db = useDatabase();
 const listeners: Listener[] = [];
 afterEach(() => {
-  for (const listener of listeners.splice(0)) listener.leave();
+  for (const listener of listeners.splice(0)) listener.close();
 });
 
 async function open(...args: Parameters<typeof listen>): Promise<Listener> {
@@ -17,7 +17,7 @@ async function open(...args: Parameters<typeof listen>): Promise<Listener> {
   return listener;
 }
 
-/** A connector that finds one signal, named by the cursor, in each run. */
+/** A connector that returns one numbered signal per run. */
 const counting = defineConnector({
   provider: 'github',
   name: 'GitHub',
@@ -46,36 +46,36 @@ const connection = ({ syncline }: Service, tenantId = tenant) =>
 const numbers = ({ events }: Listener) =>
   events.filter(({ event }) => event === 'signal').map(({ data }) => (data['payload'] as { n: number }).n);
 
-const has = (listener: Listener, count: number) =>
+const receivesSignals = (listener: Listener, count: number) =>
   until(`there are ${count} signals`, () => numbers(listener).length >= count);
 
-test('signals arrive as they are stored, and whoever comes back misses none', async () => {
+test('live: delivers stored signals, and a resumed stream misses none', async () => {
   const service = await start();
   const { id } = await connection(service);
   await emit(service, id);
   const listener = await open(service, '/v1/live');
   expect(listener.headers.get('content-type')).toContain('text/event-stream');
   await emit(service, id, 2);
-  await has(listener, 2);
+  await receivesSignals(listener, 2);
   expect(numbers(listener)).toEqual([2, 3]);
   const [hello] = listener.events;
   expect(hello).toMatchObject({ event: 'hello', data: { version: '1.2.3', gap: false } });
   const first = listener.events.find(({ event }) => event === 'signal');
   expect(first?.data).toMatchObject({ connection_id: id, kind: 'counted', payload: { n: 2, line: 'a\nb' } });
   expect(first?.data['cursor']).toBe(first?.id);
-  listener.leave();
+  listener.close();
 
   await emit(service, id, 2);
   const headers = { authorization: `Bearer ${service.key}`, 'last-event-id': first?.id ?? '' };
   const resumed = await open(service, '/v1/live', headers);
-  await has(resumed, 3);
+  await receivesSignals(resumed, 3);
   expect(numbers(resumed)).toEqual([3, 4, 5]);
   const all = await open(service, `/v1/live?after=beginning&connection_id=${id}`);
-  await has(all, 5);
+  await receivesSignals(all, 5);
   expect(numbers(all)).toEqual([1, 2, 3, 4, 5]);
 });
 
-test('FEED-1: a stream that begins while a signal is being committed has it', async () => {
+test('FEED-1: a stream opened during the commit of a signal delivers it', async () => {
   const service = await start();
   const { id } = await connection(service);
   await emit(service, id);
@@ -86,28 +86,28 @@ test('FEED-1: a stream that begins while a signal is being committed has it', as
      VALUES ($1, 'github', $2, 'counted', now(), '{"n": 7}')`,
     [tenant, id],
   );
-  // Its position is given, and it is not there yet.
+  // The position is assigned but not visible yet.
   await client.query('SET CONSTRAINTS ALL IMMEDIATE');
   const listener = await open(service, `/v1/live?connection_id=${id}`);
-  await until('it has begun', () => listener.events.length > 0);
+  await until('the stream is open', () => listener.events.length > 0);
   await client.query('COMMIT');
-  await has(listener, 1);
+  await receivesSignals(listener, 1);
   expect(numbers(listener)).toEqual([7]);
 });
 
-test('filters and tenants limit what is heard', async () => {
+test('live: filters and tenant scope limit the delivered signals', async () => {
   const service = await start();
   const other = await service.syncline.tenants.create({ name: 'other' });
   const [own, theirs] = [await connection(service), await connection(service, other.id)];
   const { key } = await service.syncline.keys.create({ name: 'theirs', tenantId: other.id });
   const tenants = await open({ ...service, key }, '/v1/live');
-  const prying = await open({ ...service, key }, `/v1/live?tenant_id=${tenant}`);
+  const otherTenant = await open({ ...service, key }, `/v1/live?tenant_id=${tenant}`);
   const filtered = await open(service, `/v1/live?connection_id=${own.id}`);
   const nothing = await open(service, '/v1/live?kind=other');
   await emit(service, own.id);
   await emit(service, theirs.id);
-  await has(tenants, 1);
-  await has(filtered, 1);
+  await receivesSignals(tenants, 1);
+  await receivesSignals(filtered, 1);
   expect(
     tenants.events.filter(({ event }) => event === 'signal').map(({ data }) => data['connection_id']),
   ).toEqual([theirs.id]);
@@ -115,35 +115,35 @@ test('filters and tenants limit what is heard', async () => {
     filtered.events.filter(({ event }) => event === 'signal').map(({ data }) => data['connection_id']),
   ).toEqual([own.id]);
   expect(numbers(nothing)).toEqual([]);
-  expect(prying.status).toBe(403);
+  expect(otherTenant.status).toBe(403);
 });
 
-test('a pulse says how busy things are, to many for the price of one', async () => {
+test('live: all streams share one query per pulse', async () => {
   const service = await start({ live: { pulseMs: 100, heartbeatMs: 50 } });
-  let asked = 0;
+  let queries = 0;
   const { as } = service.syncline;
   service.syncline.as = (who) => {
     const view = as(who);
     const { overview } = view.stats;
     view.stats.overview = () => {
-      asked++;
+      queries++;
       return overview();
     };
     return view;
   };
   const all = await Promise.all(Array.from({ length: 5 }, () => open(service, '/v1/live')));
   const pulses = ({ events }: Listener) => events.filter(({ event }) => event === 'pulse');
-  await until('everybody has heard some', () => all.every((one) => pulses(one).length >= 4));
+  await until('every stream has received pulses', () => all.every((stream) => pulses(stream).length >= 4));
   expect(pulses(all[0] as Listener)[0]?.data).toMatchObject({
     last_minute: { succeeded: expect.any(Number), signals: expect.any(Number) },
     running: 0,
   });
-  expect((all[0] as Listener).beats()).toBeGreaterThan(2);
-  const heard = all.reduce((sum, one) => sum + pulses(one).length, 0);
-  expect(asked).toBeLessThan(heard / 2);
+  expect((all[0] as Listener).heartbeats()).toBeGreaterThan(2);
+  const received = all.reduce((sum, stream) => sum + pulses(stream).length, 0);
+  expect(queries).toBeLessThan(received / 2);
 });
 
-test('the stream of a session ends with it', async () => {
+test('live: a stream ends with its session', async () => {
   const service = await start({ live: { heartbeatMs: 50 } });
   const login = await service.call('/v1/session', {
     method: 'POST',
@@ -161,7 +161,7 @@ test('the stream of a session ends with it', async () => {
   expect((await open(service, '/v1/live', { cookie })).status).toBe(401);
 });
 
-test('a server that closes ends streams and long polls at once', async () => {
+test('live: closing the server immediately ends streams and long polls', async () => {
   const service = await start();
   let polls = 0;
   const { as } = service.syncline;
@@ -179,7 +179,7 @@ test('a server that closes ends streams and long polls at once', async () => {
   await until('the poll waits', () => polls === 1);
   const before = performance.now();
   await service.server.close();
-  // What does not end by itself is cut off after five seconds.
+  // The server destroys remaining sockets after 5 s.
   expect(performance.now() - before).toBeLessThan(4900);
   await listener.ended;
   const { status, body } = await poll;
@@ -187,19 +187,19 @@ test('a server that closes ends streams and long polls at once', async () => {
   expect(body.items).toEqual([]);
 });
 
-test('whoever leaves frees the place, and a question about the headers takes none', async () => {
+test('live: a closed stream frees its slot, and HEAD takes none', async () => {
   const service = await start({ limits: { streams: 1 } });
   expect((await service.call('/v1/live', { method: 'HEAD' })).status).toBe(200);
   const first = await open(service, '/v1/live');
   expect((await service.call('/v1/live')).body).toMatchObject({ status: 503, code: 'TOO_MANY' });
-  first.leave();
-  await until('there is room again', async () => {
+  first.close();
+  await until('the slot is free', async () => {
     const next = await open(service, '/v1/live');
     return next.status === 200;
   });
 });
 
-test('the feed is read in pages, by cursor or by consumer', async () => {
+test('feed: is read in pages by cursor or by consumer', async () => {
   const service = await start();
   const { call } = service;
   const { id } = await connection(service);
@@ -228,24 +228,24 @@ test('the feed is read in pages, by cursor or by consumer', async () => {
   expect((await waiting).body.items).toHaveLength(1);
 });
 
-test('a cursor that is older than what is kept is said to be', async () => {
+test('feed: an expired cursor gets EXPIRED, and a live stream reports the gap', async () => {
   const service = await start();
   const { id } = await connection(service);
   await emit(service, id, 2);
   const feed = await service.call(`/v1/signals/feed?limit=1&connection_id=${id}`);
-  const old = String(feed.body['next_cursor']);
+  const expiredCursor = String(feed.body['next_cursor']);
   await db.sql('UPDATE feed_start SET position = (SELECT max(position) FROM feed)');
-  expect((await service.call(`/v1/signals/feed?after=${old}`)).body).toMatchObject({
+  expect((await service.call(`/v1/signals/feed?after=${expiredCursor}`)).body).toMatchObject({
     status: 410,
     code: 'EXPIRED',
   });
-  // Whoever watches goes on with what is new, and knows of the gap: a browser that is refused does not come back.
-  const headers = { authorization: `Bearer ${service.key}`, 'last-event-id': old };
-  for (const late of [
+  // Live streams continue with a gap flag: EventSource does not reconnect after an error status.
+  const headers = { authorization: `Bearer ${service.key}`, 'last-event-id': expiredCursor };
+  for (const resumed of [
     await open(service, '/v1/live', headers),
-    await open(service, `/v1/live?after=${old}`),
+    await open(service, `/v1/live?after=${expiredCursor}`),
   ]) {
-    await until('it has begun', () => late.events.length > 0);
-    expect(late.events[0]).toMatchObject({ event: 'hello', data: { gap: true } });
+    await until('the stream is open', () => resumed.events.length > 0);
+    expect(resumed.events[0]).toMatchObject({ event: 'hello', data: { gap: true } });
   }
 });

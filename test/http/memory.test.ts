@@ -9,8 +9,8 @@ const database = useDatabase();
 const { sql } = database;
 beforeEach(() => database.empty());
 
-/** The service as a process of its own, with little memory. */
-async function startSmall(): Promise<(path: string) => Promise<Answer>> {
+/** Starts the service in a process with a 128 MB heap; the result retries requests that get 503. */
+async function startWithSmallHeap(): Promise<(path: string) => Promise<Answer>> {
   const service = startCli(['start', '--json', '--roles', 'server'], {
     env: {
       SYNCLINE_DATABASE_URL: database.url,
@@ -32,8 +32,8 @@ async function startSmall(): Promise<(path: string) => Promise<Answer>> {
   };
 }
 
-describe('memory is bounded by bytes', () => {
-  it('concurrent reads of the feed over 100 payloads of 780 kB survive, and each delivers every signal once', async () => {
+describe('memory is bounded in bytes', () => {
+  it('memory: six concurrent feed reads over 100 payloads of 780 kB fit in a small heap', async () => {
     const connection = await database.connect();
     for (let batch = 0; batch < 5; batch++)
       await sql(
@@ -44,11 +44,11 @@ describe('memory is bounded by bytes', () => {
     const expected = await sql<{ id: string }>(
       'SELECT s.id FROM signals s JOIN feed f USING (batch) ORDER BY f.position, s.tenant_id, s.id',
     );
-    const ask = await startSmall();
+    const get = await startWithSmallHeap();
     const readAll = async () => {
       const seen: unknown[] = [];
       for (let after = 'beginning'; ; ) {
-        const { status, body } = await ask(`/v1/signals/feed?limit=100&after=${after}`);
+        const { status, body } = await get(`/v1/signals/feed?limit=100&after=${after}`);
         expect(status).toBe(200);
         if (body.items.length === 0) return seen;
         for (const { id, payload } of body.items) {
@@ -62,23 +62,23 @@ describe('memory is bounded by bytes', () => {
       expect(seen).toEqual(expected.map(({ id }) => id));
   }, 300_000);
 
-  it('six reads of the audit list survive after 101 rewinds with large cursors', async () => {
+  it('memory: six concurrent audit reads of 202 large events fit in a small heap', async () => {
     const connection = await database.connect();
     const engine = database.engine();
     for (let i = 0; i <= 100; i++)
       await engine.connections.rewind(connection, { cursor: { i, text: 'x'.repeat(250_000) } });
-    // As they were kept before cursors were truncated.
+    // As stored by versions that did not truncate cursors.
     await sql(
       `INSERT INTO events (id, tenant_id, connection_id, kind, actor, created_at, detail)
        SELECT gen_random_uuid(), $1, $2, 'connection.rewound', 'api', now(), jsonb_build_object('from', repeat('x', 250000), 'to', repeat('y', 250000))
        FROM generate_series(1, 101)`,
       [tenant, connection],
     );
-    const ask = await startSmall();
+    const get = await startWithSmallHeap();
     const readAll = async () => {
       const seen: unknown[] = [];
       for (let cursor = ''; ; ) {
-        const { status, body } = await ask(`/v1/audit?kind=connection.rewound&limit=100${cursor}`);
+        const { status, body } = await get(`/v1/audit?kind=connection.rewound&limit=100${cursor}`);
         expect(status).toBe(200);
         seen.push(...body.items.map(({ id }) => id));
         if (body['next_cursor'] === null) return seen;

@@ -11,7 +11,7 @@ import { call, closeLater, cookieOf } from './service.ts';
 const db = useDatabase();
 beforeEach(() => db.sql('TRUNCATE api_keys, sessions'));
 
-async function mounted(
+async function startMounted(
   mount: (handler: Hono) => Parameters<typeof startServer>[0]['app'],
   options: HandlerOptions = {},
 ) {
@@ -30,8 +30,8 @@ const under = (path: string) => (handler: Hono) => {
   return app;
 };
 
-test('under a path, it knows where it is', async () => {
-  const { ask, key } = await mounted(under('/admin/sync'));
+test('mount: serves links, cookies and the OpenAPI document under its path', async () => {
+  const { ask, key } = await startMounted(under('/admin/sync'));
   expect((await ask('/')).text).toBe('mine');
   expect((await ask('/elsewhere')).text).toBe('mine too');
   expect((await ask('/admin/sync/v1/me')).body).toMatchObject({ scope: 'operator', actor: 'key:mounted' });
@@ -51,8 +51,8 @@ test('under a path, it knows where it is', async () => {
   expect((await ask('/admin/sync/v1/me', { key: undefined, headers })).status).toBe(200);
 });
 
-test('also under a path with a parameter, and one further down', async () => {
-  const { ask } = await mounted((handler) =>
+test('mount: works under a nested path with a parameter', async () => {
+  const { ask } = await startMounted((handler) =>
     new Hono().route('/orgs/:org', new Hono().route('/sync', handler)),
   );
   expect((await ask('/orgs/acme/sync/openapi.json')).body['servers']).toEqual([{ url: '/orgs/acme/sync' }]);
@@ -60,27 +60,27 @@ test('also under a path with a parameter, and one further down', async () => {
   expect((await ask(`/orgs/acme/sync/v1/connections/${id}`)).body['id']).toBe(id);
 });
 
-test('where the path cannot be seen, it is told', async () => {
+test('mount: uses basePath if the path is stripped', async () => {
   const strip = (handler: Hono) => new Hono().mount('/tools', handler.fetch as never);
-  const { ask } = await mounted(strip, { basePath: '/tools/' });
+  const { ask } = await startMounted(strip, { basePath: '/tools/' });
   expect((await ask('/tools/v1/me')).status).toBe(200);
   expect((await ask('/tools/openapi.json')).body['servers']).toEqual([{ url: '/tools' }]);
 });
 
-test('its routes stay out of the document of the application around it', async () => {
+test('mount: routes do not appear in the OpenAPI document of the outer application', async () => {
   const outer = new OpenAPIHono();
-  await mounted((handler) => outer.route('/sync', handler));
+  await startMounted((handler) => outer.route('/sync', handler));
   const document = outer.getOpenAPI31Document({ openapi: '3.1.0', info: { title: 'mine', version: '1' } });
   expect(document.paths).toEqual({});
 });
 
-test('the application says who somebody is', async () => {
+test('mount: the application authenticates callers', async () => {
   const authenticate = async (request: Request) => {
     const user = request.headers.get('x-user');
     if (user === 'admin') return { actor: 'admin@example.com' };
     return user === 'customer' ? { actor: 'customer@example.com', tenantId: tenant } : undefined;
   };
-  const { ask } = await mounted(under('/sync'), { authenticate });
+  const { ask } = await startMounted(under('/sync'), { authenticate });
   const as = (user: string, more: object = {}) => ({ key: undefined, headers: { 'x-user': user, ...more } });
   expect((await ask('/sync/v1/me', as('admin'))).body).toMatchObject({
     scope: 'operator',
@@ -91,7 +91,7 @@ test('the application says who somebody is', async () => {
     tenant_id: tenant,
   });
   expect((await ask('/sync/v1/system', as('customer'))).status).toBe(403);
-  expect((await ask('/sync/v1/me', as('nobody'))).status).toBe(401);
+  expect((await ask('/sync/v1/me', as('unknown'))).status).toBe(401);
   expect((await ask('/sync/v1/me')).body).toMatchObject({ actor: 'key:mounted' });
   const create = { method: 'POST', json: { name: 'x' } };
   expect((await ask('/sync/v1/tenants', { ...create, ...as('admin') })).status).toBe(403);
@@ -99,19 +99,19 @@ test('the application says who somebody is', async () => {
   expect(made.status).toBe(201);
 });
 
-test('streams end when the application says so', async () => {
+test('mount: streams end when the signal of the application aborts', async () => {
   const stop = new AbortController();
-  const { url, key } = await mounted(under('/sync'), { signal: stop.signal });
+  const { url, key } = await startMounted(under('/sync'), { signal: stop.signal });
   const listener = await listen({ url, key }, '/sync/v1/live');
-  await until('it has begun', () => listener.events.length > 0);
+  await until('the stream is open', () => listener.events.length > 0);
   stop.abort();
   await listener.ended;
 });
 
-test('isolation: a tenantId of null from the application does not get the view of an operator', async () => {
+test('isolation: a tenantId of null from the application does not grant operator access', async () => {
   const callers: unknown[] = [{ actor: 'anna' }, { actor: 'anna', tenantId: null }];
   const authenticate = (() => callers.shift()) as unknown as NonNullable<HandlerOptions['authenticate']>;
-  const { ask } = await mounted(under('/sync'), { authenticate });
+  const { ask } = await startMounted(under('/sync'), { authenticate });
   expect((await ask('/sync/v1/connections', { key: undefined })).status).toBe(200);
   expect((await ask('/sync/v1/connections', { key: undefined })).status).toBe(400);
 });

@@ -1,5 +1,3 @@
-/** The operations of an OpenAPI document, flattened: every parameter and every property of a body is one field. */
-
 export interface Schema {
   $ref?: string;
   type?: string | string[];
@@ -16,9 +14,9 @@ export interface Schema {
 
 export interface Field {
   in: 'path' | 'query' | 'body';
-  /** Where it is: one name, or several for a property of a property. */
+  /** One name, or several for a nested property. */
   path: readonly string[];
-  /** The last of them. */
+  /** Last element of `path`. */
   name: string;
   required: boolean;
   schema: Schema;
@@ -35,7 +33,7 @@ export interface Operation {
   fields: readonly Field[];
 }
 
-interface Described {
+interface OpenApiOperation {
   operationId: string;
   description?: string;
   security?: unknown[];
@@ -45,17 +43,18 @@ interface Described {
 }
 
 export interface Document {
-  paths: Record<string, Record<string, Described>>;
+  paths: Record<string, Record<string, OpenApiOperation>>;
   components: { schemas: Record<string, Schema> };
 }
 
+/** Flattens an OpenAPI document: every parameter and body property is a field. */
 export function operationsOf(document: Document): Operation[] {
   return Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, described]) => operation(document, path, method, described)),
   );
 }
 
-function operation(document: Document, path: string, method: string, described: Described): Operation {
+function operation(document: Document, path: string, method: string, described: OpenApiOperation): Operation {
   const { operationId, description = '', security = [], parameters = [], requestBody, responses } = described;
   const parameterFields = parameters.map(({ in: place, name, required = false, schema }) => ({
     in: place,
@@ -77,9 +76,9 @@ function operation(document: Document, path: string, method: string, described: 
   };
 }
 
-function bodyFields(document: Document, given: Schema, above: readonly string[] = []): Field[] {
-  const name = given.$ref?.replace('#/components/schemas/', '');
-  const schema = name === undefined ? given : (document.components.schemas[name] ?? {});
+function bodyFields(document: Document, body: Schema, above: readonly string[] = []): Field[] {
+  const name = body.$ref?.replace('#/components/schemas/', '');
+  const schema = name === undefined ? body : (document.components.schemas[name] ?? {});
   return Object.entries(schema.properties ?? {}).flatMap(([key, inner]) => {
     const path = [...above, key];
     const field: Field = {
@@ -95,19 +94,19 @@ function bodyFields(document: Document, given: Schema, above: readonly string[] 
 
 export const typesOf = ({ type }: Schema): readonly string[] => (type === undefined ? [] : [type].flat());
 
-/** What a field names: `connections` for the id of one, `cursors` for a place in a list. Undefined: just a value. */
+/** The noun a field refers to, such as `connections` or `cursors`; undefined for plain values. */
 export function nounOf({ path, id }: Operation, field: Field): string | undefined {
   if (field.in === 'path')
     return nounsInPath[field.name] ?? path.split(`/{${field.name}}`)[0]?.split('/').at(-1);
   if (field.schema.format === 'uuid') {
     const thing = /^(.+)_id$/.exec(field.name)?.[1];
-    if (thing === undefined) throw new Error(`${id}: nobody said of what ${field.name} is the id`);
+    if (thing === undefined) throw new Error(`${id}: unknown type of id ${field.name}`);
     return `${thing}s`;
   }
   return typesOf(field.schema).includes('string') ? nounsOfText[field.name] : undefined;
 }
 
-/** Those that do not follow the name of what they are one of. */
+/** Path parameters that do not follow their collection's name. */
 const nounsInPath: Record<string, string> = { connection: 'connections', provider: 'providers' };
 
 const nounsOfText: Record<string, string> = {

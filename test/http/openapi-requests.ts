@@ -1,11 +1,11 @@
 import { type Field, nounOf, type Operation, typesOf } from './openapi-operations.ts';
 import type { WireRequest } from './wire.ts';
 
-/** What goes into the fields of one request. A field that is not in it is left out. */
+/** Field values of one request; fields without a value are omitted. */
 export type Values = ReadonlyMap<Field, unknown>;
 
 let newNames = 0;
-/** Names of valid keys are unique, so each request that creates one has a name of its own. */
+/** Names of active keys are unique, so each created key gets a new name. */
 const isNewName = ({ id }: Operation, { name, schema }: Field, value: unknown) =>
   id === 'createKey' && name === 'name' && value === schema.example;
 
@@ -35,7 +35,7 @@ function put(into: Record<string, unknown>, [first, ...rest]: readonly string[],
   put(inner, rest, value);
 }
 
-/** Values that fit a field's schema, for one that names nothing. */
+/** Valid values of a field without a noun. */
 export function plainValues(operation: Operation, field: Field): readonly unknown[] {
   const { schema, name } = field;
   if (schema.enum) return schema.enum;
@@ -44,7 +44,7 @@ export function plainValues(operation: Operation, field: Field): readonly unknow
     case 'boolean':
       return [true, false];
     case 'integer':
-      // As much as there is to see. What waits does not wait.
+      // The largest page; no waiting.
       return [name === 'wait' ? schema.minimum : (schema.maximum ?? schema.example)];
     case 'object':
       return [{}];
@@ -53,20 +53,17 @@ export function plainValues(operation: Operation, field: Field): readonly unknow
         ? [name === 'since' ? '2020-01-01T00:00:00Z' : '2100-01-01T00:00:00Z']
         : [schema.example ?? 'some words'];
     case undefined:
-      // Any JSON, or one of several shapes: then one of them is described.
+      // Any JSON, or a union with an example.
       return [schema.example ?? { any: 'thing' }];
     default:
-      throw new Error(`${operation.id}: nobody said what fits ${name}, which is of type ${type}`);
+      throw new Error(`${operation.id}: no values for ${name} of type ${type}`);
   }
 }
 
-/** What is set in a request beside what it must have: nothing, or one more field. */
+/** The required fields and at most one optional field. */
 export type Shape = ReadonlyMap<Field, unknown>;
 
-/**
- * Every way to ask with at most one field more than is needed, and every choice there is for it; lists in pages as long
- * as they may be. Fields that name something are left to whoever knows names.
- */
+/** Required fields with at most one optional field, in every combination; without naming fields. */
 export function shapesOf(operation: Operation): Shape[] {
   const values = operation.fields.filter((field) => nounOf(operation, field) === undefined);
   const choices = (field: Field) => plainValues(operation, field).map((value) => ({ field, value }));
@@ -83,7 +80,7 @@ export function shapesOf(operation: Operation): Shape[] {
   ]);
 }
 
-/** A property is needed where what it is part of is given. */
+/** A nested property is required only if its parents are. */
 export function isNeeded({ fields }: Operation, field: Field): boolean {
   const isPartOfNeeded = fields
     .filter((outer) => outer !== field && outer.in === field.in)

@@ -18,7 +18,7 @@ const operationsOf = ({ paths }: OpenApi) =>
     Object.entries(methods).map(([method, operation]) => ({ name: `${method} ${path}`, path, operation })),
   );
 
-test('every route is described', async () => {
+test('openapi: every route is documented', async () => {
   const described = new Set(operationsOf(await load()).map(({ name }) => name));
   const app = createApp({ syncline: db.engine(), log: silent, version: '1', metrics: () => '' });
   const routed = app.routes
@@ -28,7 +28,7 @@ test('every route is described', async () => {
   expect(described.size).toBeGreaterThan(40);
 });
 
-test('every operation says what it is for, who may, what it takes and all it may answer', async () => {
+test('openapi: every operation has id, summary, tags, security, parameters and error responses', async () => {
   const document = await load();
   expect(document.openapi).toMatch(/^3\.1/);
   expect(Object.keys(document.components.securitySchemes)).toEqual(['bearer', 'session']);
@@ -36,7 +36,7 @@ test('every operation says what it is for, who may, what it takes and all it may
   const ids = new Set<string>();
   for (const { name, path, operation } of operationsOf(document)) {
     const { operationId = '', summary, description, security, responses, parameters = [] } = operation;
-    expect(ids.has(operationId), `${name} has an id of its own`).toBe(false);
+    expect(ids.has(operationId), `${name} has a unique id`).toBe(false);
     ids.add(operationId);
     expect(summary, name).toBeTruthy();
     expect(description, name).toBeTruthy();
@@ -48,8 +48,10 @@ test('every operation says what it is for, who may, what it takes and all it may
       name,
     ).toBe(true);
     for (const answer of Object.values(responses)) expect(answer.description, name).toBeTruthy();
-    const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, parameter]) => parameter);
-    expect(parameters.filter((one) => one.in === 'path').map((one) => one.name)).toEqual(inPath);
+    const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, parameterName]) => parameterName);
+    expect(
+      parameters.filter((parameter) => parameter.in === 'path').map((parameter) => parameter.name),
+    ).toEqual(inPath);
     if (!path.startsWith('/v1/')) continue;
     for (const status of ['400', '401', '403', '429', '500', '503'])
       expect(Object.keys(responses[status]?.content ?? {}), `${name} ${status}`).toEqual([
@@ -62,7 +64,7 @@ test('every operation says what it is for, who may, what it takes and all it may
   }
 });
 
-test('every reference leads somewhere, and every schema is used', async () => {
+test('openapi: every reference resolves and every schema is used', async () => {
   const document = await load();
   const refs = new Set(
     [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map(([, ref]) => ref ?? ''),

@@ -14,7 +14,7 @@ const oauth2 = {
   clientId: 'the-app',
 };
 
-/** Without a list of hosts, as where it is mounted in a server of one's own: every Host header gets in. */
+/** Without allowed hosts, as when mounted in another server: every Host header is accepted. */
 async function serve(server: SynclineOptions['server'] = {}) {
   const localLogin = createLocalLogin();
   const service = await startService(database, {
@@ -22,7 +22,7 @@ async function serve(server: SynclineOptions['server'] = {}) {
     engine: { server, credentials: { keys: [newKey()] }, connectors: [oauthConnector(oauth2)] },
   });
   const { id } = await service.syncline.connections.create({ tenantId: tenant, provider: 'github' });
-  const ask = async (host: string, more: Record<string, string> = {}, headers = '') => {
+  const authorize = async (host: string, more: Record<string, string> = {}, headers = '') => {
     const body = JSON.stringify({ connection_id: id, ...more });
     const answer = await raw(
       service.url,
@@ -31,14 +31,14 @@ async function serve(server: SynclineOptions['server'] = {}) {
     const [head = '', text = ''] = answer.split('\r\n\r\n');
     return { status: Number(head.split(' ')[1]), body: JSON.parse(text.slice(text.indexOf('{'))) };
   };
-  return { ...service, localLogin, ask, port: new URL(service.url).port };
+  return { ...service, localLogin, authorize, port: new URL(service.url).port };
 }
 
 const forwarded = 'x-forwarded-host: evil.example\r\nx-forwarded-proto: https\r\n';
 
-describe('links: a Host header never decides where people are sent', () => {
-  it('links: without publicUrl only a loopback name is answered, with the port that is listened on', async () => {
-    const { ask, port } = await serve();
+describe('links: the Host header never controls redirects', () => {
+  it('links: without publicUrl, only loopback hosts get links, with the listening port', async () => {
+    const { authorize, port } = await serve();
     for (const host of [
       'evil.example',
       `evil.example:${port}`,
@@ -46,11 +46,11 @@ describe('links: a Host header never decides where people are sent', () => {
       '10.0.0.1',
       'a.localhost',
     ]) {
-      const { status, body } = await ask(host);
+      const { status, body } = await authorize(host);
       expect([host, status, body.detail]).toEqual([
         host,
         409,
-        'server.publicUrl must be set: the service does not know its own address.',
+        'server.publicUrl must be set: the public URL of the service is unknown.',
       ]);
       expect(body.hint).toContain('SYNCLINE_SERVER_PUBLIC_URL');
     }
@@ -59,27 +59,29 @@ describe('links: a Host header never decides where people are sent', () => {
       ['localhost:1', `http://localhost:${port}`],
       ['127.0.0.1', `http://127.0.0.1:${port}`],
     ] as const) {
-      const { body } = await ask(host, {}, forwarded);
+      const { body } = await authorize(host, {}, forwarded);
       expect(body.authorization_url).toMatch(new RegExp(`^${own}/v1/connections/consent\\?link=`));
     }
-    expect((await ask('localhost', { return_to: 'http://evil.example/' })).status).toBe(400);
-    expect((await ask('localhost', { return_to: 'http://localhost:1/' })).status).toBe(400);
-    expect((await ask('localhost', { return_to: `http://localhost:${port}/` })).status).toBe(200);
+    expect((await authorize('localhost', { return_to: 'http://evil.example/' })).status).toBe(400);
+    expect((await authorize('localhost', { return_to: 'http://localhost:1/' })).status).toBe(400);
+    expect((await authorize('localhost', { return_to: `http://localhost:${port}/` })).status).toBe(200);
   });
 
-  it('links: with publicUrl no Host header changes a link, or what people may be sent back to', async () => {
-    const { ask } = await serve({ publicUrl: 'https://sync.example.com' });
+  it('links: with publicUrl, the Host header changes neither links nor allowed return URLs', async () => {
+    const { authorize } = await serve({ publicUrl: 'https://sync.example.com' });
     for (const host of ['evil.example', 'sync.example.com', 'localhost']) {
-      const { body } = await ask(host, { return_to: 'https://sync.example.com/there' }, forwarded);
+      const { body } = await authorize(host, { return_to: 'https://sync.example.com/there' }, forwarded);
       expect(body.authorization_url).toMatch(
         /^https:\/\/sync\.example\.com\/v1\/connections\/consent\?link=/,
       );
-      expect((await ask(host, { return_to: `https://${host}.evil.example/` }, forwarded)).status).toBe(400);
+      expect((await authorize(host, { return_to: `https://${host}.evil.example/` }, forwarded)).status).toBe(
+        400,
+      );
     }
-    expect((await ask('evil.example', { return_to: 'http://evil.example/' })).status).toBe(400);
+    expect((await authorize('evil.example', { return_to: 'http://evil.example/' })).status).toBe(400);
   });
 
-  it('links: the login redirects to a path, whatever the Host header and the path say', async () => {
+  it('links: the login redirects to a relative path, regardless of Host header and path', async () => {
     const { url, localLogin } = await serve();
     const locationOf = async (target: string) => {
       const answer = await raw(

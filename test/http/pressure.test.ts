@@ -14,16 +14,16 @@ afterEach(() => {
 });
 beforeEach(() => database.empty());
 
-/** A request whose body does not come to an end. Resolves when the server has its head and the first byte of the body. */
+/** Starts a request whose body never completes; resolves after its head and first byte are written. */
 async function slowBody(url: string, headers: Record<string, string> = {}, path = '/v1/session') {
   const { hostname, port } = new URL(url);
-  const given = {
+  const allHeaders = {
     host: 'localhost',
     'content-type': 'application/json',
     'content-length': '100',
     ...headers,
   };
-  const lines = Object.entries(given);
+  const lines = Object.entries(allHeaders);
   const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('');
   const socket = connectTo(Number(port), hostname);
   sockets.push(socket);
@@ -32,18 +32,18 @@ async function slowBody(url: string, headers: Record<string, string> = {}, path 
   return socket;
 }
 
-/** Signs in with a wrong key: 401 where the body is read, 429 or 503 where it is not. */
+/** Signs in with a wrong key: 401 if the body is read, otherwise 429 or 503. */
 const signIn = ({ call }: Service, headers: Record<string, string> = {}) =>
   call('/v1/session', { method: 'POST', key: undefined, json: { key: 'syn_wrong' }, headers });
 
-/** Holds a table so that statements on it wait, until the test ends or the transaction does. */
+/** Locks a table until the returned function is called or the test ends. */
 async function lock(table: string) {
   const session = await database.session();
   await session.query(`BEGIN; LOCK TABLE syncline.${table} IN ACCESS EXCLUSIVE MODE`);
   return () => session.query('ROLLBACK');
 }
 
-/** Statements that wait for a lock. */
+/** Number of statements that wait for a lock. */
 async function blocked(): Promise<number> {
   const [row] = await sql<{ n: number }>(
     `SELECT count(*)::int AS n FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
@@ -51,11 +51,11 @@ async function blocked(): Promise<number> {
   return row?.n ?? 0;
 }
 
-/** Requests that are under way, and those that were answered. */
-function send(count: number, ask: () => Promise<Answer>) {
+/** Sends requests in parallel and collects the responses. */
+function send(count: number, request: () => Promise<Answer>) {
   const answers: Answer[] = [];
   const all = Array.from({ length: count }, () =>
-    ask().then(
+    request().then(
       (answer) => void answers.push(answer),
       () => {},
     ),
@@ -65,14 +65,17 @@ function send(count: number, ask: () => Promise<Answer>) {
 
 const statusesOf = (answers: Answer[]) => [...new Set(answers.map(({ status }) => status))].sort();
 
-/** A service with its engine in the same process, as `syncline start` runs it, that has ticked once. */
-async function running(options: Parameters<typeof startService>[1] = {}): Promise<Service> {
+/** Starts service, scheduler and executor in one process, as `syncline start` does; resolves when ready. */
+async function startReady(options: Parameters<typeof startService>[1] = {}): Promise<Service> {
   const service = await startService(database, {
     ...options,
     engine: { connectors: [connector(() => ({ signals: [signal('one', 'one')] }))], ...options.engine },
   });
   await service.syncline.start({ roles: ['scheduler', 'executor'] });
-  await until('it is ready', async () => (await service.call('/readyz', { key: undefined })).status === 200);
+  await until(
+    'the service is ready',
+    async () => (await service.call('/readyz', { key: undefined })).status === 200,
+  );
   return service;
 }
 
@@ -83,60 +86,60 @@ async function expectProbesToSucceed({ call }: Service): Promise<void> {
 }
 
 describe('probes', () => {
-  it('probes: answer 200 while 100 bodies are coming in byte by byte, and callers are served', async () => {
-    const service = await running();
+  it('probes: return 200 while 100 bodies arrive byte by byte, and callers are served', async () => {
+    const service = await startReady();
     await Promise.all(Array.from({ length: 100 }, () => slowBody(service.url)));
-    await until('all of them are being read', async () => (await signIn(service)).status === 429);
+    await until('all bodies are being read', async () => (await signIn(service)).status === 429);
     await expectProbesToSucceed(service);
     expect((await service.call('/v1/connections')).status).toBe(200);
     expect((await service.call('/v1/tenants', { method: 'POST', json: { name: 'x' } })).status).toBe(201);
   });
 
-  it('probes: answer 200 while `connections` is locked and 120 requests wait for it', async () => {
-    const service = await running();
+  it('probes: return 200 while `connections` is locked and 120 requests wait for it', async () => {
+    const service = await startReady();
     const release = await lock('connections');
     const { answers, ended } = send(120, () => service.call('/v1/connections'));
     await until('requests wait for the lock', async () => (await blocked()) > 1);
-    await until('the others are refused', () => answers.length >= 20);
+    await until('the other requests are refused', () => answers.length >= 20);
     await expectProbesToSucceed(service);
     await release();
     await ended;
   });
 
-  it('probes: one check of the database is under way, however many probes wait for it', async () => {
-    const service = await running();
-    let [checks, underWay, maxUnderWay] = [0, 0, 0];
-    let goOn = () => {};
+  it('probes: concurrent probes share one database check', async () => {
+    const service = await startReady();
+    let [checks, active, maxActive] = [0, 0, 0];
+    let release = () => {};
     const held = new Promise<void>((resolve) => {
-      goOn = resolve;
+      release = resolve;
     });
     const { status } = service.syncline;
     service.syncline.status = async () => {
       checks++;
-      maxUnderWay = Math.max(maxUnderWay, ++underWay);
+      maxActive = Math.max(maxActive, ++active);
       await held;
-      return status().finally(() => underWay--);
+      return status().finally(() => active--);
     };
     const probe = () => service.call('/readyz', { key: undefined });
     const { answers, ended } = send(50, probe);
-    // The answer before is used for a second.
-    await until('the database is asked', () => {
+    // The previous result is cached for one second.
+    await until('the database is queried', () => {
       void probe();
       return checks > 0;
     });
     const more = send(20, probe);
-    // What is asked later is answered later: by then all of these wait.
+    // Responses are ordered: after this one, all probes wait.
     await service.call('/healthz');
     expect(checks).toBe(1);
-    goOn();
+    release();
     await Promise.all([ended, more.ended]);
-    expect(maxUnderWay).toBe(1);
+    expect(maxActive).toBe(1);
     expect(statusesOf([...answers, ...more.answers])).toEqual([200]);
   });
 });
 
 describe('bodies', () => {
-  it('bodies: one that does not come in by its deadline is answered with 408, and its socket is closed', async () => {
+  it('bodies: a body that misses its deadline gets 408 and its socket is closed', async () => {
     const { url } = await startService(database, { limits: { bodyMs: 50 } });
     const answer = await raw(
       url,
@@ -147,25 +150,28 @@ describe('bodies', () => {
     expect(answer).toContain('"detail":"The body did not arrive within 0.05 s."');
   });
 
-  it('bodies: an address has a limit of those that are open, which callers with a key do not share', async () => {
+  it('bodies: open bodies are limited per address, except for callers with a key', async () => {
     const service = await startService(database, { limits: { perAddress: 2 } });
     const slow = await slowBody(service.url);
     await slowBody(service.url);
-    await until('both are being read', async () => (await signIn(service)).status === 429);
+    await until('both bodies are being read', async () => (await signIn(service)).status === 429);
     const refused = await signIn(service);
     expect(refused.body).toMatchObject({ status: 429, code: 'TOO_MANY' });
     expect(refused.headers.get('retry-after')).toBe('2');
     expect((await service.call('/v1/tenants', { method: 'POST', json: { name: 'x' } })).status).toBe(201);
     slow.destroy();
-    await until('there is room again', async () => (await signIn(service)).status === 401);
+    await until('the limit is free again', async () => (await signIn(service)).status === 401);
   });
 
-  it('bodies: X-Forwarded-For is ignored unless it comes from a trusted proxy', async () => {
+  it('bodies: X-Forwarded-For is ignored unless a trusted proxy sent it', async () => {
     const from = (address: string) => ({ 'x-forwarded-for': `6.6.6.6, ${address}` });
     const limits = { perAddress: 1 };
     const direct = await startService(database, { limits });
     await slowBody(direct.url, from('203.0.113.1'));
-    await until('it is being read', async () => (await signIn(direct, from('203.0.113.1'))).status === 429);
+    await until(
+      'the body is being read',
+      async () => (await signIn(direct, from('203.0.113.1'))).status === 429,
+    );
     expect((await signIn(direct, from('203.0.113.2'))).status).toBe(429);
 
     const proxied = await startService(database, {
@@ -173,27 +179,30 @@ describe('bodies', () => {
       engine: { server: { trustedProxies: ['127.0.0.0/8'] } },
     });
     await slowBody(proxied.url, from('203.0.113.1'));
-    await until('it is being read', async () => (await signIn(proxied, from('203.0.113.1'))).status === 429);
+    await until(
+      'the body is being read',
+      async () => (await signIn(proxied, from('203.0.113.1'))).status === 429,
+    );
     expect((await signIn(proxied, from('203.0.113.2'))).status).toBe(401);
   });
 
-  it('bodies: those that are being received have a bound in bytes together', async () => {
+  it('bodies: all bodies being received share a limit in bytes', async () => {
     const service = await startService(database, { limits: { bodyBytes: 1000, bodiesBytes: 1500 } });
     const send = (size: number) =>
       service.call('/v1/tenants', { method: 'POST', json: { name: 'x'.repeat(size) } });
     const large = await slowBody(service.url, { 'content-length': '1000' });
     large.write('x'.repeat(900));
-    await until('it has come in', async () => (await send(800)).status === 503);
+    await until('the body is buffered', async () => (await send(800)).status === 503);
     expect((await send(800)).headers.get('retry-after')).toBe('5');
     expect((await send(10)).status).toBe(201);
     large.destroy();
-    await until('there is room again', async () => (await send(800)).status !== 503);
+    await until('the limit is free again', async () => (await send(800)).status !== 503);
   });
 });
 
 describe('fairness', () => {
-  it('fairness: while one caller floods, the requests of another are admitted', async () => {
-    const service = await running({ limits: { requests: 20 } });
+  it('fairness: requests of other callers are admitted while one caller floods', async () => {
+    const service = await startReady({ limits: { requests: 20 } });
     const { key } = await service.syncline.keys.create({ name: 'flood', tenantId: tenant });
     const other = await service.syncline.tenants.create({ name: 'other' });
     const { key: otherKey } = await service.syncline.keys.create({ name: 'other', tenantId: other.id });
@@ -206,12 +215,12 @@ describe('fairness', () => {
     expect((await service.call('/v1/connections')).status).toBe(200);
     await release();
     await ended;
-    // The ten that were admitted; on a machine that is slower than the lock timeout they end with 503.
+    // The ten admitted requests; they may exceed the lock timeout on a slow machine and get 503.
     expect([[200], [200, 503], [503]]).toContainEqual(statusesOf(answers.slice(110)));
   });
 
-  it('fairness: requests leave database connections to the engine: a job is claimed and committed beside them', async () => {
-    const service = await running({ engine: { executor: { pollIntervalMs: 50 } } });
+  it('fairness: requests leave the engine enough database connections to run a job', async () => {
+    const service = await startReady({ engine: { executor: { pollIntervalMs: 50 } } });
     const connection = await database.connect();
     const release = await lock('consumers');
     const keys = await Promise.all(
@@ -221,7 +230,7 @@ describe('fairness', () => {
       }),
     );
     const floods = keys.map((key) => send(20, () => service.call('/v1/consumers', { key })));
-    await until('requests hold all the connections that they may', async () => (await blocked()) >= 4);
+    await until('requests hold all connections of their share', async () => (await blocked()) >= 4);
     await database.job(connection);
     await until('the job has been committed', async () => {
       const rows = await sql(`SELECT FROM sync_jobs WHERE connection_id = $1 AND status = 'succeeded'`, [
@@ -234,13 +243,13 @@ describe('fairness', () => {
     await Promise.all(floods.map(({ ended }) => ended));
   });
 
-  it('fairness: unknown keys are checked one at a time, and the same one once', async () => {
+  it('fairness: unknown keys are checked one at a time, and the same key once', async () => {
     const service = await startService(database);
     const release = await lock('api_keys');
     const unknown = send(15, () => service.call('/v1/me', { key: `syn_${Math.random()}` }));
     const same = send(15, () => service.call('/v1/me', { key: 'syn_same' }));
-    await until('one waits for the lock', async () => (await blocked()) > 0);
-    // By the time these are answered, the requests that were sent before them have been read.
+    await until('a lookup waits for the lock', async () => (await blocked()) > 0);
+    // After these responses, all earlier requests have been read.
     for (let i = 0; i < 20; i++) await service.call('/healthz');
     expect(await blocked()).toBe(1);
     await release();
@@ -250,9 +259,9 @@ describe('fairness', () => {
 });
 
 describe('load shedding', () => {
-  it('load shedding: while the event loop is late, requests get 503 with Retry-After; probes and deliveries do not', async () => {
+  it('load shedding: requests get 503 while the event loop lags; probes and deliveries do not', async () => {
     let delayMs = 0;
-    const service = await running({ loopDelayMs: () => delayMs, limits: { loopDelayMs: 100 } });
+    const service = await startReady({ loopDelayMs: () => delayMs, limits: { loopDelayMs: 100 } });
     expect((await service.call('/v1/connections')).status).toBe(200);
     delayMs = 101;
     for (const path of ['/v1/connections', '/v1/live', '/openapi.json']) {

@@ -8,7 +8,7 @@ const db = useDatabase();
 const unknownId = '00000000-0000-4000-8000-00000000dead';
 
 describe('problems', () => {
-  test('name every wrong field, its value, and what was probably meant', async () => {
+  test('problems: name every invalid field, its value and a suggestion', async () => {
     const { call } = await startService(db);
     const typo = await call('/v1/connections?limt=3&status=actve');
     expect(typo.status).toBe(400);
@@ -18,14 +18,14 @@ describe('problems', () => {
       status: 400,
       errors: [
         { field: 'status', value: 'actve', message: 'must be one of active, paused, needs_auth, disabled' },
-        { field: 'limt', message: 'is not known here. Did you mean limit?' },
+        { field: 'limt', message: 'is unknown. Did you mean limit?' },
       ],
     });
 
     const body = await call('/v1/tenants', { method: 'POST', json: { nmae: 'x' } });
     expect(body.body['errors']).toEqual([
       { field: 'name', message: 'is missing' },
-      { field: 'nmae', message: 'is not known here. Did you mean name?' },
+      { field: 'nmae', message: 'is unknown. Did you mean name?' },
     ]);
   });
 
@@ -39,14 +39,14 @@ describe('problems', () => {
     ['/v1/signals?payload=yes', 'payload'],
     ['/v1/signals/feed?wait=31', 'wait'],
     ['/v1/connections/abc', 'id'],
-  ])('%s is refused, naming %s', async (path, field) => {
+  ])('problems: %s is rejected and names %s', async (path, field) => {
     const { call } = await startService(db);
     const { status, body } = await call(path);
     expect(status).toBe(400);
     expect(body['errors']).toMatchObject([{ field }]);
   });
 
-  test('a wrong cursor is refused, and not an error of ours', async () => {
+  test('problems: an invalid cursor returns 400 for every list', async () => {
     const { call } = await startService(db);
     for (const list of [
       'connections',
@@ -66,7 +66,7 @@ describe('problems', () => {
     expect((await call('/v1/live?after=nonsense')).status).toBe(400);
   });
 
-  test('a long value is cut, and a secret is not repeated at all', async () => {
+  test('problems: long values are truncated and secrets are not repeated', async () => {
     const { call } = await startService(db);
     const long = await call(`/v1/connections?tenant_id=${'x'.repeat(500)}`);
     const [error] = long.body['errors'] as { value: string }[];
@@ -76,7 +76,7 @@ describe('problems', () => {
     expect(secret.text).not.toContain('12345678');
   });
 
-  test('what the engine refuses has its words', async () => {
+  test('problems: errors of the engine keep their message and hint', async () => {
     const { call } = await startService(db);
     const missing = await call(`/v1/connections/${unknownId}`);
     expect(missing.body).toMatchObject({ status: 404, code: 'NOT_FOUND', title: 'Not found' });
@@ -87,7 +87,7 @@ describe('problems', () => {
     expect(conflict.body).toMatchObject({ status: 409, code: 'CONFLICT', hint: 'Resume it first.' });
   });
 
-  test('an unknown route is a 404, and a wrong method a 405 that says which are right', async () => {
+  test('problems: an unknown route returns 404, a wrong method 405 with Allow', async () => {
     const { call } = await startService(db);
     expect((await call('/v1/nothing')).body).toMatchObject({ status: 404, code: 'NOT_FOUND' });
     const wrong = await call('/v1/connections', { method: 'DELETE' });
@@ -95,7 +95,7 @@ describe('problems', () => {
     expect(wrong.headers.get('allow')).toBe('POST, GET, HEAD'.split(', ').sort().join(', '));
   });
 
-  test('what nobody foresaw is logged under an id, and only the id is told', async () => {
+  test('problems: an unexpected error is logged, and the response has only its id', async () => {
     const lines: Record<string, unknown>[] = [];
     const log = {
       error: (line: Record<string, unknown>) => lines.push(line),
@@ -119,7 +119,7 @@ describe('problems', () => {
   });
 });
 
-test('a database that is away is no fault of the request, and its address is nobody’s business', async () => {
+test('problems: an unreachable database returns 503 without its address', async () => {
   const { call, syncline } = await startService(db);
   expect((await call('/v1/me')).status).toBe(200);
   await syncline.stop();
@@ -132,11 +132,11 @@ test('a database that is away is no fault of the request, and its address is nob
 
 test.each([
   ['is read-only', '25006'],
-  ['is out of room', '53100'],
-  ['keeps others waiting for a lock', '55P03'],
-  ['took too long', '57014'],
-  ['found two in each other’s way', '40P01'],
-])('a database that %s can be asked again later, and is no fault of ours', async (_, code) => {
+  ['is out of disk space', '53100'],
+  ['reports a lock timeout', '55P03'],
+  ['cancels a statement', '57014'],
+  ['detects a deadlock', '40P01'],
+])('problems: a database that %s returns 503 with Retry-After', async (_, code) => {
   const { call, syncline } = await startService(db);
   const { id } = await syncline.tenants.create({ name: 'whose key is kept' });
   const name = `refuse_${code.toLowerCase()}`;
@@ -152,8 +152,8 @@ test.each([
     expect(text).not.toContain('not now');
     await expect(syncline.tenants.create({ name: 'later' })).rejects.toMatchObject({
       code: 'DATABASE_REFUSED',
-      message: expect.stringContaining('refused for now: not now'),
-      hint: expect.stringContaining('Try again'),
+      message: expect.stringContaining('temporarily refused: not now'),
+      hint: expect.stringContaining('Retry'),
     });
     expect((await call(`/v1/tenants/${id}`)).status).toBe(200);
   } finally {
@@ -164,7 +164,7 @@ test.each([
 describe('bodies', () => {
   const post = (json: unknown) => ({ method: 'POST', json });
 
-  test('that are no JSON, not announced as JSON or no UTF-8 are refused', async () => {
+  test('bodies: invalid JSON, another content type and invalid UTF-8 are rejected', async () => {
     const { call } = await startService(db);
     const send = (body: string | Uint8Array, type?: string) =>
       call('/v1/tenants', { method: 'POST', body, headers: type ? { 'content-type': type } : {} });
@@ -180,7 +180,7 @@ describe('bodies', () => {
     expect((await send('null', 'application/json')).status).toBe(400);
   });
 
-  test('with text that Postgres cannot store are refused, however deep it is', async () => {
+  test('bodies: text that Postgres cannot store is rejected at any depth', async () => {
     const { call } = await startService(db);
     const connection = { tenant_id: tenant, provider: 'github' };
     for (const [json, field] of [
@@ -205,7 +205,7 @@ describe('bodies', () => {
     expect(deep.body['detail']).toContain('nested deeper than 100 levels');
   });
 
-  test('may be absent where nothing in them is needed', async () => {
+  test('bodies: a body without required fields may be absent', async () => {
     const { call } = await startService(db);
     const id = await db.connect();
     expect((await call(`/v1/connections/${id}/pause`, { method: 'POST' })).status).toBe(200);
@@ -218,7 +218,7 @@ describe('bodies', () => {
 });
 
 describe('limits', () => {
-  test('a body, a URL or headers that are too large', async () => {
+  test('limits: oversized bodies, URLs and headers are rejected', async () => {
     const { call, url } = await startService(db);
     const large = 'x'.repeat(1024 * 1024 + 1);
     const announced = await call('/v1/tenants', { method: 'POST', json: { name: large } });
@@ -237,7 +237,7 @@ describe('limits', () => {
     expect(many.status).toBe(400);
   });
 
-  test('a body that does not say how large it is is counted as it comes in', async () => {
+  test('limits: a chunked body is counted as it arrives', async () => {
     const { url, key } = await startService(db, { limits: { bodyBytes: 1000 } });
     const chunk = `200\r\n${'x'.repeat(512)}\r\n`;
     const head = `POST /v1/tenants HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n`;
@@ -249,7 +249,7 @@ describe('limits', () => {
     '/v1/tenants?search=%',
     '/v1/consumers/%E0%A4%A',
     '/v1/tenants?search=%00',
-  ])('%s cannot be read', async (path) => {
+  ])('limits: the malformed URL %s returns 400', async (path) => {
     const { url, key } = await startService(db);
     const answer = await raw(
       url,
@@ -263,16 +263,16 @@ describe('limits', () => {
     'GET\r\n\r\n',
     'GET / HTTP/1.1\r\n\r\n',
     'GET \\ HTTP/1.1\r\nhost: a b\r\nconnection: close\r\n\r\n',
-  ])('a request that is none is answered with a problem: %j', async (request) => {
+  ])('limits: malformed HTTP returns 400: %j', async (request) => {
     const { url } = await startService(db);
     expect(await raw(url, request)).toMatch(/^HTTP\/1.1 400/);
   });
 
-  test('requests at once, while streams have a bound of their own', async () => {
+  test('limits: concurrent requests and long polls have separate limits', async () => {
     const { call } = await startService(db, { limits: { requests: 1, streams: 2, streamsPerCaller: 1 } });
     const waiting = call('/v1/signals/feed?after=latest&wait=30');
     let second = await call('/v1/signals/feed?after=latest');
-    await until('the first one waits', async () => {
+    await until('the first request waits', async () => {
       second = await call('/v1/signals/feed?after=latest');
       return second.status !== 200;
     });
@@ -296,7 +296,7 @@ describe('hosts', () => {
   const ask = (url: string, host: string) =>
     raw(url, `GET /healthz HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`);
 
-  test('only names that are ours are answered, so that no web page gets in through a name of its own', async () => {
+  test('hosts: only configured and loopback names are accepted, which prevents DNS rebinding', async () => {
     const { url } = await startService(db, { hosts: hostRule('127.0.0.1', ['sync.example.com']) });
     for (const host of [
       'localhost',
@@ -320,14 +320,14 @@ describe('hosts', () => {
     }
   });
 
-  test('where every address is listened on, addresses are answered and names must be configured', async () => {
+  test('hosts: with 0.0.0.0, IP addresses are accepted and names must be configured', async () => {
     const { url } = await startService(db, { hosts: hostRule('0.0.0.0') });
     expect(await ask(url, '10.1.2.3:8080')).toMatch(/^HTTP\/1.1 200/);
     expect(await ask(url, 'sync.example.com')).toMatch(/^HTTP\/1.1 403/);
     expect(hostRule('0.0.0.0', ['*'])).toBeUndefined();
   });
 
-  test('every answer carries the headers that keep browsers from harm, refusals too', async () => {
+  test('hosts: every response has the security headers, including errors', async () => {
     const { call } = await startService(db);
     for (const path of ['/v1/me', '/v1/nothing', '/healthz', '/openapi.json']) {
       const { headers } = await call(path);

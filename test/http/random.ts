@@ -1,7 +1,7 @@
-/** Chance that can be repeated: the same seed, the same choices. */
+/** Seeded random choices. */
 export interface Chance {
-  /** True so many times of a hundred. */
-  percent(often: number): boolean;
+  /** True with this probability in percent. */
+  percent(probability: number): boolean;
   below(limit: number): number;
   pick<T>(choices: readonly T[]): T;
 }
@@ -16,10 +16,10 @@ export function chanceOf(seed: number): Chance {
   };
   const below = (limit: number) => Math.floor(next() * limit);
   return {
-    percent: (often) => next() * 100 < often,
+    percent: (probability) => next() * 100 < probability,
     below,
     pick: (choices) => {
-      if (choices.length === 0) throw new Error('there is nothing to choose from');
+      if (choices.length === 0) throw new Error('pick() needs at least one choice');
       return choices[below(choices.length)] as (typeof choices)[number];
     },
   };

@@ -29,7 +29,7 @@ const refused = () =>
   );
 
 describe('audit: refused keys and sessions', () => {
-  test('audit: an unknown key is recorded by its prefix, once a minute, and never in full', async () => {
+  test('audit: an unknown key is recorded by prefix, once a minute and never in full', async () => {
     const { call } = await startService(db);
     const key = keyLike('q');
     for (let i = 0; i < 5; i++) expect((await call('/v1/me', { key })).status).toBe(401);
@@ -47,7 +47,7 @@ describe('audit: refused keys and sessions', () => {
     expect(row?.text).not.toContain(key.slice(0, 12));
   });
 
-  test('audit: text that is not a key, such as a password, is recorded without any part of it', async () => {
+  test('audit: text that is not a key, such as a password, is not recorded', async () => {
     const { call } = await startService(db);
     const json = { key: 'correct horse battery staple' };
     expect((await call('/v1/session', { method: 'POST', key: undefined, json })).status).toBe(401);
@@ -58,7 +58,7 @@ describe('audit: refused keys and sessions', () => {
     expect(row?.text).not.toContain('correct');
   });
 
-  test('audit: a revoked key is recorded with its id, for its tenant to see', async () => {
+  test('audit: a revoked key is recorded with its id, visible to its tenant', async () => {
     const { call, syncline } = await startService(db);
     const made = await syncline.keys.create({ name: 'theirs', tenantId: tenant });
     await syncline.keys.revoke(made.id);
@@ -88,33 +88,33 @@ describe('audit: refused keys and sessions', () => {
     expect(JSON.stringify(event)).not.toContain(token);
   });
 
-  test('audit: a failing database is not taken for a refused key', async () => {
+  test('audit: a database error is not recorded as a refused key', async () => {
     const { call, syncline, key } = await startService(db);
-    syncline.access.authenticate = () => Promise.reject(new Error('the database is away'));
+    syncline.access.authenticate = () => Promise.reject(new Error('the database is unreachable'));
     expect((await call('/v1/me', { key })).status).toBe(500);
     expect(await refused()).toEqual([]);
   });
 
-  test('audit: signing in and out, also by the one-time link, is recorded with the address', async () => {
+  test('audit: login, logout and one-time link are recorded with the address', async () => {
     const localLogin = createLocalLogin();
     const { call, key } = await startService(db, { localLogin });
     const token = cookieOf(await call('/v1/session', { method: 'POST', key: undefined, json: { key } }));
     const headers = { cookie: `syncline_session=${token}`, 'x-syncline-request': '1' };
     expect((await call('/v1/session', { method: 'DELETE', key: undefined, headers })).status).toBe(204);
     await call(`/login?token=${localLogin.token}`, { key: undefined });
-    const [acting] = await sql<{ id: string }>('SELECT id FROM api_keys');
+    const [keyRow] = await sql<{ id: string }>('SELECT id FROM api_keys');
     const address = expect.stringMatching(/127\.0\.0\.1/);
     expect(
       await sql(`SELECT kind, actor, key_id, detail FROM events WHERE kind LIKE 'session.%' ORDER BY id`),
     ).toEqual([
-      { kind: 'session.opened', actor: 'key:tests', key_id: acting?.id, detail: { by: 'key', address } },
-      { kind: 'session.closed', actor: 'key:tests', key_id: acting?.id, detail: null },
+      { kind: 'session.opened', actor: 'key:tests', key_id: keyRow?.id, detail: { by: 'key', address } },
+      { kind: 'session.closed', actor: 'key:tests', key_id: keyRow?.id, detail: null },
       { kind: 'session.opened', actor: 'local', key_id: null, detail: { by: 'one-time token', address } },
     ]);
   });
 });
 
-describe('audit: a service that stops', () => {
+describe('audit: stopping the service', () => {
   test('audit: closing the service writes the counted refusals before the database closes', async () => {
     const syncline = db.engine({ server: { port: 0 } });
     const server = await startHttpService({ syncline, log: silent });
@@ -123,72 +123,76 @@ describe('audit: a service that stops', () => {
     expect((await refused()).map(({ detail }) => detail['count']).sort()).toEqual([1, 6]);
   });
 
-  test('audit: closing does not wait for a write that never ends', async () => {
+  test('audit: closing does not wait for a hanging write', async () => {
     const refusals = createRefusals({ write: () => new Promise(() => {}), onFailure: () => {} });
-    refusals.note('key', keyLike('a'), '192.0.2.1');
+    refusals.record('key', keyLike('a'), '192.0.2.1');
     await refusals.close();
   });
 });
 
-describe('audit: the bound on refusals', () => {
-  function counting() {
+describe('audit: limit on refusal events', () => {
+  function createCountingRefusals() {
     const written: Refused[] = [];
-    const over = new AbortController();
+    const stop = new AbortController();
     let nowMs = 0;
     const refusals = createRefusals({
-      write: async (one) => void written.push(one),
+      write: async (refusal) => void written.push(refusal),
       onFailure: () => {},
-      signal: over.signal,
+      signal: stop.signal,
       monotonicMs: () => nowMs,
     });
-    return { written, refusals, over, advance: (ms: number) => (nowMs += ms) };
+    return { written, refusals, stop, advance: (ms: number) => (nowMs += ms) };
   }
 
-  test('audit: one address and prefix make one event a minute, with the attempts since the last one', () => {
-    const { written, refusals, advance } = counting();
-    for (let i = 0; i < 1000; i++) refusals.note('key', keyLike('a'), '192.0.2.1');
+  test('audit: one address and prefix produce one event per minute with the number of attempts', () => {
+    const { written, refusals, advance } = createCountingRefusals();
+    for (let i = 0; i < 1000; i++) refusals.record('key', keyLike('a'), '192.0.2.1');
     expect(written.map(({ count }) => count)).toEqual([1]);
     advance(60_000);
-    for (let i = 0; i < 10; i++) refusals.note('key', keyLike('a'), '192.0.2.1');
+    for (let i = 0; i < 10; i++) refusals.record('key', keyLike('a'), '192.0.2.1');
     expect(written.map(({ count }) => count)).toEqual([1, 999]);
     advance(60_000);
-    refusals.note('key', keyLike('a'), '192.0.2.1');
+    refusals.record('key', keyLike('a'), '192.0.2.1');
     expect(written.map(({ count }) => count)).toEqual([1, 999, 10]);
     expect(written.every(({ prefix, address }) => prefix === 'syn_aaaaaa' && address === '192.0.2.1')).toBe(
       true,
     );
   });
 
-  test('audit: however many addresses and keys are tried, a minute has a bounded number of events', () => {
-    const { written, refusals, over, advance } = counting();
+  test('audit: the number of events per minute is limited for any number of addresses and keys', () => {
+    const { written, refusals, stop, advance } = createCountingRefusals();
     for (let minute = 0; minute < 5; minute++) {
       const before = written.length;
       for (let i = 0; i < 5000; i++)
-        refusals.note(i % 2 ? 'key' : 'session', keyLike(String.fromCharCode(65 + (i % 26))), `10.0.${i}.1`);
+        refusals.record(
+          i % 2 ? 'key' : 'session',
+          keyLike(String.fromCharCode(65 + (i % 26))),
+          `10.0.${i}.1`,
+        );
       expect(written.length - before).toBeLessThanOrEqual(62);
       advance(60_000);
     }
-    over.abort();
+    stop.abort();
     expect(written.reduce((sum, { count }) => sum + count, 0)).toBe(25_000);
     expect(written.some(({ address }) => address === undefined)).toBe(true);
   });
 
-  test('audit: one address with many keys leaves room for the events of other addresses', () => {
-    const { written, refusals, over } = counting();
+  test('audit: one address with many keys does not use up the events of other addresses', () => {
+    const { written, refusals, stop } = createCountingRefusals();
     for (let i = 0; i < 500; i++)
-      refusals.note('key', `syn_${String(i).padStart(43, '0').split('').reverse().join('')}`, '192.0.2.1');
+      refusals.record('key', `syn_${String(i).padStart(43, '0').split('').reverse().join('')}`, '192.0.2.1');
     expect(written.map(({ prefix }) => prefix !== undefined)).toEqual([...Array(5).fill(true), false]);
-    refusals.note('key', keyLike('b'), '192.0.2.2');
+    refusals.record('key', keyLike('b'), '192.0.2.2');
     expect(written.at(-1)).toMatchObject({ prefix: 'syn_bbbbbb', address: '192.0.2.2', count: 1 });
-    over.abort();
+    stop.abort();
     expect(written.reduce((sum, { count }) => sum + count, 0)).toBe(501);
     expect(written.every(({ address }) => address !== undefined)).toBe(true);
   });
 
-  test('audit: a stopping service writes what it has counted', () => {
-    const { written, refusals, over } = counting();
-    for (let i = 0; i < 7; i++) refusals.note('session', `token ${i}`, '192.0.2.1');
-    over.abort();
+  test('audit: a stopping service writes the counted refusals', () => {
+    const { written, refusals, stop } = createCountingRefusals();
+    for (let i = 0; i < 7; i++) refusals.record('session', `token ${i}`, '192.0.2.1');
+    stop.abort();
     expect(written.map(({ kind, count, hash }) => [kind, count, hash === undefined])).toEqual([
       ['session', 1, false],
       ['session', 6, true],

@@ -12,7 +12,7 @@ const database = useDatabase();
 const { sql } = database;
 
 describe('stored JSON in a response', () => {
-  it('stands there as it is stored, wherever it is', () => {
+  it('stored JSON: is inserted verbatim at any depth', () => {
     const value = {
       a: new JsonText('{"x": 1e400, "y": [1, 2]}'),
       b: [new JsonText('null'), 1],
@@ -23,7 +23,7 @@ describe('stored JSON in a response', () => {
     expect(jsonParts(new JsonText('7')).join('')).toBe('7');
   });
 
-  it('is parsed for programs and spliced for clients: numbers keep their digits over HTTP', async () => {
+  it('stored JSON: numbers keep their digits over HTTP and are parsed in the API', async () => {
     const connection = await database.connect();
     await sql(
       `INSERT INTO signals (tenant_id, provider_slug, connection_id, kind, occurred_at, payload)
@@ -38,12 +38,12 @@ describe('stored JSON in a response', () => {
   });
 });
 
-describe('memory of responses', () => {
+describe('response memory', () => {
   const pages = (count: number, options = {}) => createResponseMemory(count * maxPageBytes, options);
   const isDone = async (promise: Promise<void>) =>
     Promise.race([promise.then(() => true), new Promise((resolve) => setImmediate(() => resolve(false)))]);
 
-  it('lets in as many pages as fit, and the next one when another is released', async () => {
+  it('response memory: a page waits until another is released', async () => {
     const memory = pages(2);
     const [a, b, c] = [memory.open('a'), memory.open('b'), memory.open('c')];
     await a.reserve();
@@ -58,16 +58,16 @@ describe('memory of responses', () => {
     b.release();
   });
 
-  it('counts what a response really takes once it is known', async () => {
+  it('response memory: a reservation shrinks to the actual size', async () => {
     const memory = pages(2);
     for (const name of ['a', 'b', 'c', 'd']) {
-      const one = memory.open(name);
-      await one.reserve();
-      one.resize(1000);
+      const reservation = memory.open(name);
+      await reservation.reserve();
+      reservation.resize(1000);
     }
   });
 
-  it('leaves half to others, however much one caller asks for', async () => {
+  it('response memory: one caller gets at most half', async () => {
     const memory = pages(4);
     const own = Array.from({ length: 3 }, () => memory.open('greedy'));
     await own[0]?.reserve();
@@ -79,7 +79,7 @@ describe('memory of responses', () => {
     await third;
   });
 
-  it('refuses with 503 and Retry-After when nothing is released in time', async () => {
+  it('response memory: returns 503 with Retry-After if nothing is released in time', async () => {
     const memory = pages(1, { waitMs: 1 });
     await memory.open('a').reserve();
     await expect(memory.open('b').reserve()).rejects.toMatchObject({
@@ -89,27 +89,29 @@ describe('memory of responses', () => {
     });
   });
 
-  it('is held while a client does not read its response, and free when that client is gone', async () => {
+  it('response memory: held until a slow client has read its response or disconnects', async () => {
     const connection = await database.connect();
     await sql(
       `INSERT INTO signals (tenant_id, provider_slug, connection_id, kind, occurred_at, payload)
        SELECT $1, 'github', $2, 'large', now(), jsonb_build_object('text', repeat('x', 1000000)) FROM generate_series(1, 8)`,
       [tenant, connection],
     );
-    // Room for one page. Whoever comes next waits for it.
+    // Memory for one page; the next request waits.
     const service = await startService(database, { limits: { responsesBytes: maxPageBytes } });
     const path = `/v1/signals?payload=true&connection_id=${connection}`;
     const { hostname, port } = new URL(service.url);
-    const lazy = connect(Number(port), hostname);
-    const head = new Promise((resolve) => lazy.once('readable', resolve));
-    lazy.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${service.key}\r\n\r\n`);
+    const slowClient = connect(Number(port), hostname);
+    const head = new Promise((resolve) => slowClient.once('readable', resolve));
+    slowClient.write(
+      `GET ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${service.key}\r\n\r\n`,
+    );
     await head;
     const refused = await service.call('/v1/tenants');
     expect(refused).toMatchObject({ status: 503, body: { code: 'TOO_MANY' } });
-    // What cannot be large is answered all the same.
+    // Small responses need no reservation.
     expect((await service.call('/v1/me')).status).toBe(200);
-    lazy.destroy();
-    await until('the memory is free', async () => (await service.call('/v1/tenants')).status === 200);
+    slowClient.destroy();
+    await until('the memory is released', async () => (await service.call('/v1/tenants')).status === 200);
     expect((await service.call(path)).body.items).toHaveLength(8);
     const headers = { authorization: `Bearer ${service.key}` };
     expect((await fetch(`${service.url}${path}`, { method: 'HEAD', headers })).status).toBe(200);

@@ -1,4 +1,4 @@
-/** As much of JSON Schema as the OpenAPI document uses. */
+/** The subset of JSON Schema that the OpenAPI document uses. */
 export interface Schema {
   $ref?: string;
   type?: string | string[];
@@ -32,26 +32,31 @@ export interface OpenApi {
   components: { schemas: Record<string, Schema>; securitySchemes: Record<string, unknown> };
 }
 
-/** Everything in which a value differs from its schema; also fields that the schema does not know. */
+/** Lists the differences between a value and its schema, including undocumented fields. */
 export function differences(document: OpenApi, schema: Schema, value: unknown, at = '$'): string[] {
-  const again = (inner: Schema, of: unknown, where: string) => differences(document, inner, of, where);
-  if (schema.$ref) return again(resolve(document, schema.$ref), value, at);
-  if (schema.allOf) return again(merged(document, schema), value, at);
+  const check = (inner: Schema, innerValue: unknown, path: string) =>
+    differences(document, inner, innerValue, path);
+  if (schema.$ref) return check(resolve(document, schema.$ref), value, at);
+  if (schema.allOf) return check(merged(document, schema), value, at);
   const choices = schema.anyOf ?? schema.oneOf;
   if (choices)
-    return choices.some((one) => again(one, value, at).length === 0) ? [] : [`${at} fits none of its shapes`];
+    return choices.some((choice) => check(choice, value, at).length === 0)
+      ? []
+      : [`${at} matches no alternative`];
   const types = [schema.type ?? []].flat();
-  if (types.length > 0 && !types.some((type) => isA(type, value)))
+  if (types.length > 0 && !types.some((type) => hasType(type, value)))
     return [`${at} is ${JSON.stringify(value)}, not ${types.join(' or ')}`];
   if (schema.enum && value !== null && !schema.enum.includes(value)) return [`${at} is ${value}`];
   if (Array.isArray(value))
-    return value.flatMap((item, i) => (schema.items ? again(schema.items, item, `${at}[${i}]`) : []));
+    return value.flatMap((item, i) => (schema.items ? check(schema.items, item, `${at}[${i}]`) : []));
   if (typeof value !== 'object' || value === null || !schema.properties) return [];
   const { properties, required = [] } = schema;
   return [
     ...required.filter((name) => !(name in value)).map((name) => `${at}.${name} is missing`),
     ...Object.entries(value).flatMap(([name, inner]) =>
-      properties[name] ? again(properties[name], inner, `${at}.${name}`) : [`${at}.${name} is not described`],
+      properties[name]
+        ? check(properties[name], inner, `${at}.${name}`)
+        : [`${at}.${name} is not documented`],
     ),
   ];
 }
@@ -59,14 +64,14 @@ export function differences(document: OpenApi, schema: Schema, value: unknown, a
 export function resolve(document: OpenApi, ref: string): Schema {
   const name = ref.replace('#/components/schemas/', '');
   const schema = document.components.schemas[name];
-  if (!schema) throw new Error(`${ref} leads nowhere`);
+  if (!schema) throw new Error(`${ref} does not resolve`);
   return schema;
 }
 
 function merged(document: OpenApi, { allOf = [], ...rest }: Schema): Schema {
   const parts = [...allOf, rest as Schema]
-    .map((one) => (one.$ref ? resolve(document, one.$ref) : one))
-    .map((one) => (one.allOf ? merged(document, one) : one));
+    .map((part) => (part.$ref ? resolve(document, part.$ref) : part))
+    .map((part) => (part.allOf ? merged(document, part) : part));
   return {
     type: 'object',
     properties: Object.assign({}, ...parts.map(({ properties }) => properties)) as Record<string, Schema>,
@@ -74,7 +79,7 @@ function merged(document: OpenApi, { allOf = [], ...rest }: Schema): Schema {
   };
 }
 
-function isA(type: string, value: unknown): boolean {
+function hasType(type: string, value: unknown): boolean {
   if (type === 'null') return value === null;
   if (type === 'array') return Array.isArray(value);
   if (type === 'integer') return Number.isInteger(value);

@@ -3,10 +3,10 @@ import type { Belongings } from './tenant-world.ts';
 
 const uuids = /[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}/g;
 
-/** Finds what is somebody's own in any text, also where it is encoded. */
+/** Finds a tenant's ids and texts in any text, also encoded ones. */
 export type Finder = (text: string) => Set<string>;
 
-/** Everything that is stored, as text: `table row`. */
+/** All stored rows as text: `table row`. */
 export async function allRows({ sql }: TestDatabase): Promise<string[]> {
   const tables = await sql<{ name: string }>(
     `SELECT table_name AS name FROM information_schema.tables
@@ -19,15 +19,15 @@ export async function allRows({ sql }: TestDatabase): Promise<string[]> {
   return rows;
 }
 
-/** Knows a tenant's texts by their marker, and its ids by being in no row of anybody else. */
+/** Recognizes a tenant's texts by its marker and its ids by their absence from the other tenant's rows. */
 export async function finderOf(
   database: TestDatabase,
   owner: Belongings,
   other: Belongings,
 ): Promise<Finder> {
   const rows = await allRows(database);
-  const idsIn = (one: Belongings) =>
-    new Set(rows.filter((row) => row.includes(one.tenantId)).flatMap((row) => row.match(uuids) ?? []));
+  const idsIn = (tenant: Belongings) =>
+    new Set(rows.filter((row) => row.includes(tenant.tenantId)).flatMap((row) => row.match(uuids) ?? []));
   const ids = idsIn(owner);
   for (const id of idsIn(other)) ids.delete(id);
   const marked = new RegExp(`${owner.marker}[\\w-]*`, 'g');
@@ -38,8 +38,8 @@ export async function finderOf(
   };
 }
 
-/** Cursors hold ids and names in base64, URLs hold them percent-encoded. */
+/** Appends decoded base64url words, since cursors encode ids and names. */
 function withDecoded(text: string): string {
   const encoded = text.match(/[\w-]{12,}/g) ?? [];
-  return [text, ...encoded.map((one) => Buffer.from(one, 'base64url').toString())].join('\n').toLowerCase();
+  return [text, ...encoded.map((word) => Buffer.from(word, 'base64url').toString())].join('\n').toLowerCase();
 }

@@ -10,7 +10,7 @@ const db = useDatabase();
 
 const start = (app: Hono) => startServer({ app, host: '127.0.0.1', port: 0 });
 
-test('a port that is taken is said to be, with what to do', async () => {
+test('server: a port in use is an error with a hint', async () => {
   const { url } = closeLater(await start(new Hono()));
   const port = Number(new URL(url).port);
   await expect(startServer({ app: new Hono(), host: '127.0.0.1', port })).rejects.toMatchObject({
@@ -20,29 +20,29 @@ test('a port that is taken is said to be, with what to do', async () => {
   });
 });
 
-test('it closes when requests under way have been answered, and waits for nobody who asks nothing', async () => {
-  let answer = () => {};
+test('server: close() waits for active requests, not for idle connections', async () => {
+  let release = () => {};
   const app = new Hono().get('/slow', async (c) => {
     await new Promise<void>((resolve) => {
-      answer = resolve;
+      release = resolve;
     });
     return c.text('done');
   });
   const server = await start(app);
   const slow = fetch(`${server.url}/slow`);
-  // One connection that never asks anything, one that is kept alive after an answer.
+  // One connection without a request, one kept alive after a response.
   const idle = raw(server.url, '');
   await fetch(server.url).then((response) => response.text());
   await new Promise((resolve) => setTimeout(resolve, 50));
   const closed = server.close();
   await idle.catch(() => {});
   await expect(fetch(server.url)).rejects.toThrow();
-  answer();
+  release();
   expect(await (await slow).text()).toBe('done');
   await closed;
 });
 
-test('an address of the newer kind is written as URLs want it', async () => {
+test('server: brackets an IPv6 address in its URL', async () => {
   const server = await startServer({ app: new Hono(), host: '::1', port: 0 }).catch(() => undefined);
   if (server) {
     expect(server.url).toMatch(/^http:\/\/\[::1\]:\d+$/);
@@ -50,7 +50,7 @@ test('an address of the newer kind is written as URLs want it', async () => {
   }
 });
 
-test('as configured: its port, the names it answers to, and how much at once', async () => {
+test('server: applies the configured port and hosts', async () => {
   const syncline = db.engine({ server: { port: 0, hosts: ['sync.example.com'] } });
   const { key } = await syncline.keys.create({ name: 'tests' });
   const { url } = closeLater(await startHttpService({ syncline, log: silent }));
@@ -61,7 +61,7 @@ test('as configured: its port, the names it answers to, and how much at once', a
   expect(await ask('evil.example')).toMatch(/^HTTP\/1.1 403/);
 });
 
-test('whoever leaves in the middle of a body leaves no trace in the log', async () => {
+test('server: a client that disconnects during its body is not logged', async () => {
   const logged: unknown[] = [];
   const note = (...line: unknown[]) => logged.push(line);
   const { url, key } = await startService(db, { log: { error: note, warn: note, debug: note } as never });

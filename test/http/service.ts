@@ -6,14 +6,14 @@ import { type HttpServer, startServer } from '../../src/http/server.ts';
 import type { Syncline, SynclineOptions } from '../../src/index.ts';
 import { silent, type TestDatabase } from '../support/database.ts';
 
-/** The service over real HTTP, on a real server and a real database. */
+/** A running service with its HTTP server and database. */
 export interface Service {
   syncline: Syncline;
   server: HttpServer;
   url: string;
-  /** The key of an operator. */
+  /** An operator key. */
   key: string;
-  /** Asks with the operator's key unless the request says otherwise. */
+  /** Uses the operator key unless the request sets another. */
   call(path: string, request?: Call): Promise<Answer>;
 }
 
@@ -30,7 +30,6 @@ export interface Answer {
   status: number;
   headers: Headers;
   text: string;
-  // What comes back is looked at field by field.
   body: Record<string, unknown> & { items: Record<string, unknown>[] };
 }
 
@@ -58,7 +57,7 @@ export async function startService(
   };
 }
 
-/** Named `tests`, as long as it is the first of this test: the one of an earlier test is revoked. */
+/** The first key of a test is named `tests`; keys of earlier tests are revoked. */
 async function operatorKey({ keys }: Syncline): Promise<string> {
   if (servers.length > 1) return (await keys.create({ name: `tests ${servers.length}` })).key;
   for (const { id, name, revokedAt } of (await keys.list({ limit: 100 })).items)
@@ -66,7 +65,7 @@ async function operatorKey({ keys }: Syncline): Promise<string> {
   return (await keys.create({ name: 'tests' })).key;
 }
 
-/** The server is closed when the test ends. */
+/** Closes the server when the test ends. */
 export function closeLater(server: HttpServer): HttpServer {
   servers.push(server);
   return server;
@@ -100,7 +99,7 @@ export async function call(
   };
 }
 
-/** Sends bytes as they are, for what `fetch` would not send, and resolves with all that comes back. */
+/** Sends raw bytes that `fetch` would not send; resolves with the whole response. */
 export function raw(url: string, request: string): Promise<string> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {
@@ -113,7 +112,7 @@ export function raw(url: string, request: string): Promise<string> {
   });
 }
 
-/** The value of the session cookie that an answer sets. */
+/** The value of the session cookie set by a response. */
 export function cookieOf({ headers }: Answer): string {
   return /syncline_session=([^;]*)/.exec(headers.get('set-cookie') ?? '')?.[1] ?? '';
 }

@@ -12,16 +12,16 @@ import {
 import { connector } from '../support/connector.ts';
 import { silent, type TestDatabase } from '../support/database.ts';
 import { until } from '../support/until.ts';
-import { credentials, hooked } from '../webhooks/hooked.ts';
+import { credentials, hooked } from '../webhooks/webhook-connector.ts';
 
-/** What one tenant has, by what it is: `connections`, `jobs`, … Things at the same place belong together. */
+/** A tenant's ids and names by noun (`connections`, `jobs`, …); each entry of `things` is related data. */
 export interface Belongings {
   tenantId: string;
-  /** Begins every text that is this tenant's own. */
+  /** Prefix of every text of this tenant. */
   marker: string;
-  /** Its API key, with which nothing else is done. */
+  /** API key used only by the test. */
   key: string;
-  /** With which its providers sign. */
+  /** Secret of its webhook signatures. */
   webhookSecret: string;
   things: readonly Readonly<Record<string, string>>[];
 }
@@ -33,10 +33,10 @@ export interface World {
   close(): Promise<void>;
 }
 
-/** How many connections a tenant has with each provider; what the provider does is its name. */
+/** Connections per provider; the name describes how the provider behaves. */
 const providers = { steady: 8, broken: 3, shaky: 3, locked: 2, stuck: 3, unserved: 4 };
 
-/** Of the provider that people can be sent to. Nothing is ever asked of it. */
+/** OAuth settings of a provider that is never called. */
 const oauth2 = {
   authorizationUrl: 'http://127.0.0.1:9/authorize',
   tokenUrl: 'http://127.0.0.1:9/token',
@@ -45,17 +45,14 @@ const oauth2 = {
   clientSecret: 'the-secret-of-the-app',
 };
 
-/** It ticks once, and neither again nor too late while a test runs. */
+/** Longer than the test, so that the scheduler ticks once. */
 const scheduler = { tickIntervalSeconds: 300 };
 
-/**
- * Two tenants with the same things, made by the engine: jobs that are queued, running, succeeded, failed and retried,
- * with signals, logs and errors, all stored by the same transactions.
- */
+/** Creates two tenants with the same data: jobs in every status with signals, logs and errors. */
 export async function makeWorld(database: TestDatabase): Promise<World> {
-  let letGo = () => {};
+  let release = () => {};
   const released = new Promise<void>((resolve) => {
-    letGo = resolve;
+    release = resolve;
   });
   const running = createSyncline({
     database: database.url,
@@ -68,29 +65,29 @@ export async function makeWorld(database: TestDatabase): Promise<World> {
     logger: silent,
     scheduler,
     credentials,
-    // It runs nothing, but takes what they send.
+    // Runs no jobs, but receives webhooks.
     connectors: Object.keys(providers).map((provider) => ({
       ...hooked({ verify: githubSignature() }, { provider }),
       oauth2,
     })),
   });
   const close = async () => {
-    letGo();
+    release();
     await Promise.all([running.stop(), engine.stop()]);
   };
   try {
     for (const slug of Object.keys(providers)) await engine.providers.register({ slug });
-    const settled = [await settle(database, engine), await settle(database, engine)];
+    const created = [await createTenant(database, engine), await createTenant(database, engine)];
     await work(database, 2);
     await running.start({ roles: ['executor', 'scheduler'] });
-    await until('those that never end are running', async () => {
+    await until('the stuck jobs are running', async () => {
       const [row] = await database.sql<{ n: number }>(
         `SELECT count(*)::int AS n FROM sync_jobs WHERE status = 'running'`,
       );
-      return row?.n === settled.length * providers.stuck;
+      return row?.n === created.length * providers.stuck;
     });
     await until('a scheduler has ticked', async () => (await engine.status()).lastTickAt !== undefined);
-    const tenants = await Promise.all(settled.map((one) => belongings(database, one)));
+    const tenants = await Promise.all(created.map((tenant) => readBelongings(database, tenant)));
     const { key: operatorKey } = await engine.keys.create({ name: 'operator' });
     return { engine, operatorKey, tenants, close };
   } catch (error) {
@@ -99,9 +96,9 @@ export async function makeWorld(database: TestDatabase): Promise<World> {
   }
 }
 
-type Settled = Omit<Belongings, 'things'> & { keys: string[]; credentials: Map<string, string[]> };
+type CreatedTenant = Omit<Belongings, 'things'> & { keys: string[]; credentials: Map<string, string[]> };
 
-async function settle(database: TestDatabase, engine: Syncline): Promise<Settled> {
+async function createTenant(database: TestDatabase, engine: Syncline): Promise<CreatedTenant> {
   const marker = `mark${randomUUID().slice(0, 8)}`;
   const { id: tenantId } = await engine.tenants.create({ name: `${marker}-tenant` });
   const view = engine.as({ tenantId, actor: `${marker}-actor` });
@@ -146,13 +143,13 @@ async function settle(database: TestDatabase, engine: Syncline): Promise<Settled
   return { tenantId, marker, key, webhookSecret, keys, credentials };
 }
 
-/** Runs everything that can end, so many times: the second time there is a cursor. */
+/** Runs all jobs that can finish, `times` times; from the second time on they have a cursor. */
 export async function work(database: TestDatabase, times: number): Promise<void> {
-  const worker = createSyncline({ database: database.url, logger: silent, connectors: endingConnectors() });
+  const worker = createSyncline({ database: database.url, logger: silent, connectors: createConnectors() });
   try {
-    for (let time = 1; ; time++) {
+    for (let round = 1; ; round++) {
       await worker.drain();
-      if (time === times) return;
+      if (round === times) return;
       const rows = await database.sql<{ id: string }>(
         `SELECT id FROM connections WHERE status = 'active' AND provider_slug IN ('steady', 'broken')`,
       );
@@ -163,9 +160,9 @@ export async function work(database: TestDatabase, times: number): Promise<void>
   }
 }
 
-function endingConnectors(): Connector[] {
-  const text = ({ connection }: SyncContext, what: string) =>
-    `${(connection.config as { marker: string }).marker}-${what}`;
+function createConnectors(): Connector[] {
+  const text = ({ connection }: SyncContext, suffix: string) =>
+    `${(connection.config as { marker: string }).marker}-${suffix}`;
   const failing = (provider: string, fail: (message: string) => Error) =>
     connector((context) => {
       context.log.info({ field: text(context, 'field') }, text(context, 'logged'));
@@ -188,9 +185,9 @@ function endingConnectors(): Connector[] {
   ];
 }
 
-/** One entry for each job, with what belongs to the same connection. */
-async function belongings(database: TestDatabase, settled: Settled): Promise<Belongings> {
-  const { tenantId, marker, key, webhookSecret, keys, credentials } = settled;
+/** One entry per job with the data of its connection. */
+async function readBelongings(database: TestDatabase, created: CreatedTenant): Promise<Belongings> {
+  const { tenantId, marker, key, webhookSecret, keys, credentials } = created;
   const rows = await database.sql<{
     job: string;
     connection: string;
@@ -214,11 +211,11 @@ async function belongings(database: TestDatabase, settled: Settled): Promise<Bel
     providers: row.provider,
     searches: row.external,
     keys: keys[i % keys.length] ?? '',
-    credentials: oneOf(credentials.get(row.provider) ?? [], i),
+    credentials: itemAt(credentials.get(row.provider) ?? [], i),
     consumers: `${marker}-consumer-${i % keys.length}`,
     kinds: `${marker}-kind`,
   }));
   return { tenantId, marker, key, webhookSecret, things };
 }
 
-const oneOf = (all: string[], i: number) => all[i % all.length] ?? '';
+const itemAt = (all: string[], i: number) => all[i % all.length] ?? '';

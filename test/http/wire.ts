@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 
 export interface WireRequest {
   method: string;
-  /** Path and query, sent as they are. */
+  /** Path and query, sent verbatim. */
   target: string;
   headers?: Record<string, string>;
   body?: string | Buffer;
@@ -17,39 +17,39 @@ export interface Answer {
 
 export interface Wire {
   send(request: WireRequest): Promise<Answer>;
-  /** Sends bytes that no client would, and reads until the server closes. */
+  /** Sends raw bytes and reads until the server closes the socket. */
   sendBytes(bytes: string | Buffer): Promise<string>;
   close(): void;
 }
 
-/** Nothing takes this long, on however slow a machine; what does is taken for hanging. */
-const maxMs = 30_000;
-/** When enough of a stream has been seen: by then it has sent everything that was there. */
+/** Longer than any response on a slow machine. */
+const timeoutMs = 30_000;
+/** After this many pulses, a stream has sent all stored events. */
 const pulsesRead = 3;
 
-/** Talks to a server over few connections that are kept open, and lets nothing be nicer than it is on the wire. */
+/** HTTP client with keep-alive that sends and returns everything unmodified. */
 export function wireTo(url: string): Wire {
   const { hostname: host, port } = new URL(url);
   const agent = new Agent({ keepAlive: true, maxSockets: 24 });
   return {
     send: ({ method, target, headers = {}, body }) =>
       new Promise((resolve, reject) => {
-        const isCounted = body !== undefined && headers['transfer-encoding'] === undefined;
-        const length = isCounted ? { 'content-length': String(Buffer.byteLength(body)) } : {};
+        const hasLength = body !== undefined && headers['transfer-encoding'] === undefined;
+        const length = hasLength ? { 'content-length': String(Buffer.byteLength(body)) } : {};
         const options = { host, port, agent, method, path: target, headers: { ...length, ...headers } };
-        let isAnswered = false;
+        let hasResponse = false;
         const sent = httpRequest(options, (response) => {
-          isAnswered = true;
+          hasResponse = true;
           read(method, response).then((text) => {
             const { statusCode = 0, headers: received } = response;
             const flat = Object.entries(received).map(([name, value]) => [name, String(value)]);
             resolve({ status: statusCode, headers: Object.fromEntries(flat), text });
           }, reject);
         });
-        sent.setTimeout(maxMs, () => sent.destroy(new Error(`no answer in ${maxMs} ms`)));
+        sent.setTimeout(timeoutMs, () => sent.destroy(new Error(`no answer in ${timeoutMs} ms`)));
         sent.on('error', (cause) => {
-          // What could not be read is refused with a body, also where HEAD asked for none: then there is too much of it.
-          if (isAnswered && method === 'HEAD') return;
+          // Unparsable requests get an error body even for HEAD, which the parser reports as an error.
+          if (hasResponse && method === 'HEAD') return;
           reject(new Error(`${method} ${target.slice(0, 200)}: ${cause.message}`, { cause }));
         });
         sent.end(body);
@@ -58,13 +58,13 @@ export function wireTo(url: string): Wire {
       new Promise((resolve, reject) => {
         let text = '';
         const socket = connect(Number(port), host, () => socket.write(bytes));
-        socket.setTimeout(maxMs, () => socket.destroy(new Error(`no answer in ${maxMs} ms`)));
+        socket.setTimeout(timeoutMs, () => socket.destroy(new Error(`no answer in ${timeoutMs} ms`)));
         socket.on('data', (data) => {
           text += data.toString('latin1');
         });
         socket.on('close', () => resolve(text));
         socket.on('error', (error: NodeJS.ErrnoException) => {
-          // The server need not read to the end what it has refused.
+          // The server may close the socket before reading a rejected request completely.
           if (error.code !== 'ECONNRESET' && error.code !== 'EPIPE') reject(error);
         });
       }),

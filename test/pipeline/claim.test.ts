@@ -9,8 +9,8 @@ const database = useDatabase();
 const { sql, job, connect } = database;
 beforeEach(() => database.empty());
 
-/** An engine whose connectors note which jobs they were called for, one at a time, at noon of the test's day. */
-function noting(providers = ['github']) {
+/** An engine at noon, with concurrency 1, whose connectors record the jobs they run. */
+function recordingEngine(providers = ['github']) {
   const ran: string[] = [];
   const connectors = providers.map((provider) =>
     connector(({ job }) => {
@@ -37,8 +37,8 @@ async function connectTo(slug: string): Promise<string> {
   return (row as { id: string }).id;
 }
 
-describe('EXE-1: what is due', () => {
-  it('EXE-1: queued, its time has come, not backing off, connection active; nothing else', async () => {
+describe('EXE-1: due jobs', () => {
+  it('EXE-1: runs queued jobs whose time has come, of active connections, and no others', async () => {
     const due = await job(await connect(), { scheduled_at: '2025-01-01T12:00:00Z' });
     await job(await connect(), { scheduled_at: '2025-01-01T12:00:00.001Z' });
     const retried = await job(await connect(), { retry_after: '2025-01-01T12:00:00Z', attempts: 3 });
@@ -46,14 +46,14 @@ describe('EXE-1: what is due', () => {
     for (const status of ['paused', 'needs_auth', 'disabled']) await job(await connect({ status }));
     for (const status of ['succeeded', 'failed', 'cancelled', 'completed'])
       await job(await connect(), { status });
-    const { engine, ran } = noting();
+    const { engine, ran } = recordingEngine();
     await engine.drain();
     expect(ran.toSorted()).toEqual([due, retried].toSorted());
   });
 
-  it('EXE-1: a job that backs off runs as soon as its pause is over', async () => {
+  it('EXE-1: a job that backs off runs when its retry_after has passed', async () => {
     const id = await job(await connect(), { retry_after: '2025-01-01T12:30:00Z' });
-    const { engine, ran, ports } = noting();
+    const { engine, ran, ports } = recordingEngine();
     await engine.drain();
     expect(ran).toEqual([]);
     ports.set('2025-01-01T12:30:00Z');
@@ -61,10 +61,10 @@ describe('EXE-1: what is due', () => {
     expect(ran).toEqual([id]);
   });
 
-  it('EXE-1: a paused connection runs nothing, and goes on when it is active again, however it was paused', async () => {
+  it('EXE-1: a connection paused by SQL runs nothing until it is active again', async () => {
     const connection = await connect();
     const id = await job(connection);
-    const { engine, ran } = noting();
+    const { engine, ran } = recordingEngine();
     await sql(`UPDATE connections SET status = 'paused'`);
     await engine.drain();
     expect(ran).toEqual([]);
@@ -76,13 +76,13 @@ describe('EXE-1: what is due', () => {
   it('EXE-1: a job queued while its connection was paused runs when it is resumed', async () => {
     const connection = await connect({ status: 'paused' });
     const id = await job(connection);
-    const { engine, ran } = noting();
+    const { engine, ran } = recordingEngine();
     await engine.connections.resume(connection);
     await engine.drain();
     expect(ran).toEqual([id]);
   });
 
-  it('EXE-1: jobs whose pause or block nobody noted in time are set aside by the claim that meets them', async () => {
+  it('EXE-1: a claim marks jobs as blocked if their connection is paused or busy', async () => {
     const session = await database.session();
     await session.query('SET session_replication_role = replica; SET search_path TO syncline');
     const [paused, busy, free] = [await connect(), await connect(), await connect()];
@@ -92,16 +92,16 @@ describe('EXE-1: what is due', () => {
       VALUES ($1, 'github', $2, 'incremental', '2024-01-01')`;
     for (const connection of [paused, busy]) await session.query(insert, [tenant, connection]);
     const id = await job(free);
-    const { engine, ran } = noting();
+    const { engine, ran } = recordingEngine();
     await engine.drain();
     expect(ran).toEqual([id]);
     expect(await sql('SELECT FROM sync_jobs WHERE blocked')).toHaveLength(2);
   });
 });
 
-describe('EXE-2: the order', () => {
+describe('EXE-2: order', () => {
   it('EXE-2: the highest priority first, then the earliest scheduled_at', async () => {
-    const made = [
+    const columnsOf = [
       { priority: 0, scheduled_at: '2025-01-01T11:00:00Z' },
       { priority: 5, scheduled_at: '2025-01-01T11:30:00Z' },
       { priority: 5, scheduled_at: '2025-01-01T11:20:00Z' },
@@ -110,8 +110,8 @@ describe('EXE-2: the order', () => {
       { priority: 32767, scheduled_at: '2025-01-01T11:59:00Z' },
     ];
     const ids: string[] = [];
-    for (const columns of made) ids.push(await job(await connect(), columns));
-    const { engine, ran } = noting();
+    for (const columns of columnsOf) ids.push(await job(await connect(), columns));
+    const { engine, ran } = recordingEngine();
     await engine.drain();
     expect(ran.map((id) => ids.indexOf(id))).toEqual([5, 2, 1, 4, 0, 3]);
   });
@@ -128,7 +128,7 @@ describe('EXE-2: the order', () => {
       );
       ids.push((row as { id: string }).id);
     }
-    const { engine, ran } = noting(['slack', 'notion', 'jira']);
+    const { engine, ran } = recordingEngine(['slack', 'notion', 'jira']);
     await engine.drain();
     const expected = await sql<{ id: string }>(
       'SELECT id FROM sync_jobs ORDER BY priority DESC, scheduled_at',
@@ -136,13 +136,13 @@ describe('EXE-2: the order', () => {
     expect(ran).toEqual(expected.map((row) => row.id));
   });
 
-  it('EXE-2: times at the ends of time have their place in the order too', async () => {
+  it('EXE-2: infinite timestamps sort first and last', async () => {
     const soon = await job(await connect(), { scheduled_at: '1999-01-01' });
     const first = await job(await connect(), { scheduled_at: '-infinity' });
     await job(await connect(), { scheduled_at: 'infinity' });
     await job(await connect(), { retry_after: 'infinity' });
     const again = await job(await connect(), { retry_after: '-infinity', scheduled_at: '2000-01-01' });
-    const { engine, ran } = noting();
+    const { engine, ran } = recordingEngine();
     await engine.drain();
     expect(ran).toEqual([first, soon, again]);
     const [row] = await sql<{ connection_id: string }>(
@@ -151,7 +151,7 @@ describe('EXE-2: the order', () => {
     expect((await engine.connections.explain(row?.connection_id as string)).state).toBe('scheduled');
   });
 
-  it('EXE-2: ended backoffs compete by priority, then scheduled_at, however many there are', async () => {
+  it('EXE-2: 2,500 ended backoffs compete by priority, then scheduled_at', async () => {
     const last = '2025-01-01T11:59:59Z';
     await sql(
       `WITH c AS (INSERT INTO connections (tenant_id, provider_slug) SELECT $1, 'github' FROM generate_series(1, 2500) RETURNING id)
@@ -166,33 +166,33 @@ describe('EXE-2: the order', () => {
       scheduled_at: '2025-01-01T11:00:00Z',
       retry_after: last,
     });
-    const { engine, ran } = noting();
+    const { engine, ran } = recordingEngine();
     await engine.start({ roles: ['executor'] });
     await until('three have run', async () => ran.length >= 3);
     await engine.stop();
     expect(ran.slice(0, 3)).toEqual([highest, earliest, ready]);
   });
 
-  it('EXE-2: a job that was retried keeps its place by scheduled_at, not by when its pause ended', async () => {
+  it('EXE-2: a retried job is ordered by scheduled_at, not by retry_after', async () => {
     const later = await job(await connect(), { scheduled_at: '2025-01-01T09:00:00Z' });
     const retried = await job(await connect(), {
       scheduled_at: '2025-01-01T08:00:00Z',
       retry_after: '2025-01-01T11:59:00Z',
       attempts: 2,
     });
-    const { engine, ran } = noting();
+    const { engine, ran } = recordingEngine();
     await engine.drain();
     expect(ran).toEqual([retried, later]);
   });
 });
 
 describe('EXE-3: single flight', () => {
-  it('EXE-3: a running job keeps other jobs of its connection back, and only those', async () => {
+  it('EXE-3: a running job blocks only other jobs of its connection', async () => {
     const [busy, free] = [await connect(), await connect()];
     const blocked = await job(busy, { scheduled_at: '2024-01-01T00:00:00Z' });
     const running = await job(busy, { job_type: 'full', status: 'running' });
     const other = await job(free);
-    const { engine, ran } = noting();
+    const { engine, ran } = recordingEngine();
     await engine.drain();
     expect(ran).toEqual([other]);
     await sql(`UPDATE sync_jobs SET status = 'succeeded', finished_at = now() WHERE id = $1`, [running]);
@@ -201,19 +201,19 @@ describe('EXE-3: single flight', () => {
   });
 
   it.each(['DELETE FROM sync_jobs WHERE id = $1', `UPDATE sync_jobs SET status = 'cancelled' WHERE id = $1`])(
-    'EXE-3: what waits is free again after: %s',
+    'EXE-3: a blocked job becomes claimable after: %s',
     async (statement) => {
       const connection = await connect();
       const running = await job(connection, { job_type: 'full', status: 'running' });
       const blocked = await job(connection);
       await sql(statement, [running]);
-      const { engine, ran } = noting();
+      const { engine, ran } = recordingEngine();
       await engine.drain();
       expect(ran).toEqual([blocked]);
     },
   );
 
-  it('EXE-3: of two jobs of one connection in one batch one runs after the other, the more important first', async () => {
+  it('EXE-3: two jobs of one connection in one batch run in sequence, by priority', async () => {
     const connection = await connect();
     const full = await job(connection, { job_type: 'full', priority: 1 });
     const incremental = await job(connection);
@@ -230,7 +230,7 @@ describe('EXE-3: single flight', () => {
     expect(order).toEqual([full, incremental]);
   });
 
-  it('EXE-3: the database itself refuses a second running job of a connection', async () => {
+  it('EXE-3: a unique index rejects a second running job of a connection', async () => {
     const connection = await connect();
     await job(connection, { job_type: 'full', status: 'running' });
     await expect(job(connection, { status: 'running' })).rejects.toThrow(/idx_sync_jobs_running/);
@@ -238,7 +238,7 @@ describe('EXE-3: single flight', () => {
 });
 
 describe('providers without a connector', () => {
-  it('EXE-1: their jobs stay queued, are reported once, and hold up nobody', async () => {
+  it('EXE-1: their jobs stay queued, are logged once, and block no other job', async () => {
     const elsewhere = await connectTo('linear');
     await sql(
       `INSERT INTO sync_jobs (tenant_id, provider_slug, connection_id, job_type, scheduled_at, priority)
@@ -246,19 +246,19 @@ describe('providers without a connector', () => {
       [tenant, elsewhere],
     );
     const here = await job(await connect());
-    const { engine, ran, lines } = noting();
+    const { engine, ran, lines } = recordingEngine();
     await engine.drain();
     expect(ran).toEqual([here]);
     expect(await sql(`SELECT status, attempts FROM sync_jobs WHERE provider_slug = 'linear'`)).toEqual([
       { status: 'queued', attempts: 0 },
     ]);
-    const reports = lines.filter(({ msg }) => msg.includes('connectors that this process does not have'));
+    const reports = lines.filter(({ msg }) => msg.includes('providers without a connector in this process'));
     expect(reports).toEqual([expect.objectContaining({ providers: ['linear'] })]);
   });
 
-  it('EXE-1: a process without any connector says what waits, and drains at once', async () => {
+  it('EXE-1: a process without connectors logs the waiting providers and drains immediately', async () => {
     await job(await connect());
-    const { engine, lines } = noting([]);
+    const { engine, lines } = recordingEngine([]);
     expect(await engine.drain()).toMatchObject({ claimed: 0 });
     expect(lines).toEqual([expect.objectContaining({ providers: ['github'] })]);
   });

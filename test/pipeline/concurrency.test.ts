@@ -11,7 +11,7 @@ async function count(what: string): Promise<number> {
 }
 
 describe('SCH-7: one pending job', () => {
-  it('SCH-7: two schedulers and forty concurrent ticks over 10,000 due connections place exactly 10,000 jobs', async () => {
+  it('SCH-7: 40 concurrent ticks over 10,000 due connections place exactly 10,000 jobs', async () => {
     await sql(
       `INSERT INTO connections (tenant_id, provider_slug) SELECT $1, 'github' FROM generate_series(1, 10000)`,
       [tenant],
@@ -30,7 +30,7 @@ describe('SCH-7: one pending job', () => {
     ).toBe(10_000);
   });
 
-  it('SCH-7: a connection that another transaction holds is skipped, not waited for', async () => {
+  it('SCH-7: skips a connection locked by another transaction', async () => {
     const [held, free] = [await connect(), await connect()];
     const client = await database.session();
     await client.query('BEGIN');
@@ -40,9 +40,9 @@ describe('SCH-7: one pending job', () => {
     expect(jobs).toEqual([{ connection_id: free }]);
   });
 
-  it('SCH-7: a job that appears after the connection was locked is a skip, and undoes nothing of the batch', async () => {
-    const [racing, calm] = [await connect(), await connect()];
-    // Whoever inserts a job for the one connection finds that somebody was faster, after every check has passed.
+  it('SCH-7: a unique violation skips one connection and does not roll back the batch', async () => {
+    const [racing, other] = [await connect(), await connect()];
+    // The trigger inserts a competing job after all checks have passed.
     await sql(`CREATE FUNCTION faster() RETURNS trigger LANGUAGE plpgsql AS $$
       BEGIN
         IF NEW.connection_id = '${racing}' AND pg_trigger_depth() = 1 THEN
@@ -55,15 +55,15 @@ describe('SCH-7: one pending job', () => {
     try {
       expect(await database.engine().tick()).toMatchObject({ scheduled: 1, skippedPending: 1 });
       const jobs = await sql<{ connection_id: string }>('SELECT connection_id FROM sync_jobs');
-      expect(jobs.map((job) => job.connection_id).sort()).toEqual([racing, calm].sort());
+      expect(jobs.map((job) => job.connection_id).sort()).toEqual([racing, other].sort());
     } finally {
       await sql('DROP TRIGGER faster ON sync_jobs; DROP FUNCTION faster');
     }
   });
 
-  it.each(['40001', '40P01'])('SCH-7: a batch that lost a race (%s) is run again', async (code) => {
+  it.each(['40001', '40P01'])('SCH-7: a batch that fails with SQLSTATE %s is retried', async (code) => {
     await connect();
-    // A sequence keeps counting when the transaction that used it is rolled back.
+    // A sequence is not rolled back.
     await sql(`CREATE SEQUENCE tries;
       CREATE FUNCTION lose_once() RETURNS trigger LANGUAGE plpgsql AS $$
       BEGIN
@@ -78,7 +78,7 @@ describe('SCH-7: one pending job', () => {
     }
   });
 
-  it('SCH-7: a writer that has inserted a job and does not commit holds up nobody but its own connection', async () => {
+  it('SCH-7: an uncommitted job of another writer delays only its own connection', async () => {
     const ids = await Promise.all(Array.from({ length: 30 }, () => connect()));
     const writer = await database.session();
     await writer.query('BEGIN');
@@ -91,7 +91,7 @@ describe('SCH-7: one pending job', () => {
     expect(await database.engine().tick()).toMatchObject({ scheduled: 1 });
   });
 
-  it('SCH-7: a writer that is ending the pending job is neither waited for nor deadlocked with', async () => {
+  it('SCH-7: a tick neither waits for nor deadlocks with a writer that ends the pending job', async () => {
     const id = await connect();
     await sql(
       `INSERT INTO sync_jobs (tenant_id, provider_slug, connection_id, job_type, status) VALUES ($1, 'github', $2, 'incremental', 'running')`,
@@ -99,7 +99,7 @@ describe('SCH-7: one pending job', () => {
     );
     const client = await database.session();
     await client.query('BEGIN');
-    // Ends the job but has not got as far as the connection: its trigger is switched off.
+    // Triggers are off, so this transaction ends the job without locking the connection.
     await client.query('SET LOCAL session_replication_role = replica');
     await client.query(
       `UPDATE syncline.sync_jobs SET status = 'succeeded', finished_at = now() WHERE connection_id = $1`,
@@ -109,7 +109,7 @@ describe('SCH-7: one pending job', () => {
     await client.query('COMMIT');
   });
 
-  it('SCH-7: a job that ends while the scheduler sets its connection aside wakes it up again', async () => {
+  it('SCH-7: a job that ends while the scheduler defers its connection resets waits_for_job', async () => {
     const id = await connect();
     await sql(
       `INSERT INTO sync_jobs (tenant_id, provider_slug, connection_id, job_type, status) VALUES ($1, 'github', $2, 'incremental', 'running')`,
@@ -119,12 +119,12 @@ describe('SCH-7: one pending job', () => {
     const scheduler = await database.session();
     await scheduler.query('BEGIN');
     await scheduler.query('UPDATE syncline.connections SET waits_for_job = true WHERE id = $1', [id]);
-    // Not later than the end that is known, so that nothing but the wait is left to undo.
+    // Earlier than the recorded end, so the trigger only has to reset waits_for_job.
     const ending = sql(
       `UPDATE sync_jobs SET status = 'succeeded', finished_at = '2025-01-01T00:00:00Z' WHERE connection_id = $1 AND status = 'running'`,
       [id],
     );
-    await untilSomeoneWaits();
+    await untilLockWait();
     await scheduler.query('COMMIT');
     await ending;
     expect(await count('connections WHERE waits_for_job')).toBe(0);
@@ -132,7 +132,7 @@ describe('SCH-7: one pending job', () => {
 });
 
 /** Resolves when a session of this database waits for a lock. */
-async function untilSomeoneWaits(): Promise<void> {
+async function untilLockWait(): Promise<void> {
   while (
     (await count(`pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`)) === 0
   ) {

@@ -12,9 +12,9 @@ beforeEach(() => database.empty());
 const long = 'x'.repeat(1_000_000);
 const past = '2025-01-01T00:00:00Z';
 
-/** Metadata as somebody else might leave it, and whether something in it deserves a warning. */
+/** Metadata of other writers, and whether it causes a warning. */
 const hostile: [name: string, metadata: unknown, warned: boolean][] = [
-  ['nothing at all', null, false],
+  ['null', null, false],
   ['a number', 42, true],
   ['a string', 'sync', true],
   ['a boolean', true, true],
@@ -31,8 +31,8 @@ const hostile: [name: string, metadata: unknown, warned: boolean][] = [
   ['interval an empty string', { sync: { interval_seconds: '' } }, true],
   ['interval zero', { sync: { interval_seconds: 0 } }, true],
   ['interval negative', { sync: { interval_seconds: -900 } }, true],
-  ['interval below the least', { sync: { interval_seconds: 59 } }, true],
-  ['interval above the most', { sync: { interval_seconds: 86_401 } }, true],
+  ['interval below the minimum', { sync: { interval_seconds: 59 } }, true],
+  ['interval above the maximum', { sync: { interval_seconds: 86_401 } }, true],
   ['interval with a fraction', { sync: { interval_seconds: 300.5 } }, true],
   ['interval beyond a double', '{"sync":{"interval_seconds":1e400}}', true],
   ['interval beyond a whole number', '{"sync":{"interval_seconds":9007199254740993}}', true],
@@ -40,11 +40,11 @@ const hostile: [name: string, metadata: unknown, warned: boolean][] = [
   ['interval an object', { sync: { interval_seconds: { seconds: 300 } } }, true],
   ['interval an array', { sync: { interval_seconds: [300] } }, true],
   ['interval a megabyte', { sync: { interval_seconds: long } }, true],
-  ['interval that wants to be SQL', { sync: { interval_seconds: `300'); DROP TABLE sync_jobs; --` } }, true],
+  ['interval with an SQL injection', { sync: { interval_seconds: `300'); DROP TABLE sync_jobs; --` } }, true],
   ['next_run_at null', { sync: { next_run_at: null } }, false],
   ['next_run_at a number', { sync: { next_run_at: 1_735_689_600 } }, true],
   ['next_run_at empty', { sync: { next_run_at: '' } }, true],
-  ['next_run_at in words', { sync: { next_run_at: 'tomorrow' } }, true],
+  ['next_run_at a word', { sync: { next_run_at: 'tomorrow' } }, true],
   ['next_run_at infinite', { sync: { next_run_at: 'infinity' } }, true],
   ['next_run_at without offset', { sync: { next_run_at: '2025-01-01T00:00:00' } }, true],
   ['next_run_at a date', { sync: { next_run_at: '2025-01-01' } }, true],
@@ -55,7 +55,7 @@ const hostile: [name: string, metadata: unknown, warned: boolean][] = [
   ['next_run_at in another offset', { sync: { next_run_at: '2025-01-01T02:00:00+02:00' } }, false],
   ['next_run_at an object', { sync: { next_run_at: { $date: past } } }, true],
   ['next_run_at a megabyte', { sync: { next_run_at: long } }, true],
-  ['next_run_at that wants to be HTML', { sync: { next_run_at: '<script>alert(1)</script>' } }, true],
+  ['next_run_at with HTML', { sync: { next_run_at: '<script>alert(1)</script>' } }, true],
   ['first_activated_at garbage', { sync: { first_activated_at: 'long ago' } }, true],
   ['first_activated_at a number', { sync: { first_activated_at: 0 } }, true],
   [
@@ -73,7 +73,7 @@ const hostile: [name: string, metadata: unknown, warned: boolean][] = [
     false,
   ],
   [
-    'everything wrong at once',
+    'every field invalid',
     { sync: { interval_seconds: [], next_run_at: {}, first_activated_at: 1, last_jitter_seconds: 'a' } },
     true,
   ],
@@ -97,8 +97,8 @@ const insert = (metadata: unknown) =>
     ],
   ).then((rows) => rows[0]?.id as string);
 
-describe('DB-3: metadata that somebody else wrote', () => {
-  it(`DB-3: ${hostile.length} kinds of wrong metadata in one tick: every connection is placed, good neighbours too`, async () => {
+describe('DB-3: invalid metadata of other writers', () => {
+  it(`DB-3: a tick places connections with ${hostile.length} kinds of metadata`, async () => {
     const ids = new Map<string, string>();
     for (const [name, metadata] of hostile) {
       ids.set(await insert(metadata), name);
@@ -121,7 +121,7 @@ describe('DB-3: metadata that somebody else wrote', () => {
     expect(Math.max(...lines.map((line) => JSON.stringify(line).length))).toBeLessThan(3000);
   });
 
-  it('DB-3: what is wrong is warned about once: the next tick finds it mended', async () => {
+  it('DB-3: warns once: the tick corrects the metadata', async () => {
     for (const [, metadata] of hostile) await insert(metadata);
     await database.engine().tick();
     await sql(`UPDATE sync_jobs SET status = 'succeeded', finished_at = now()`);
@@ -133,7 +133,7 @@ describe('DB-3: metadata that somebody else wrote', () => {
     expect(lines.filter((line) => line.level === 'warn')).toEqual([]);
   });
 
-  it('DB-3: a wrong field gives way to what was used in its place; keys of others stay', async () => {
+  it('DB-3: replaces an invalid field by the used value and keeps keys of other writers', async () => {
     const id = await insert({
       mine: 1,
       sync: { interval_seconds: 'fast', first_activated_at: 'long ago', theirs: 'x', cursor: 7 },
@@ -154,7 +154,7 @@ describe('DB-3: metadata that somebody else wrote', () => {
     });
   });
 
-  it('DB-3: a megabyte in a field stays in the database: what is read of a connection has a bound', async () => {
+  it('DB-3: the scheduler reads at most 1,000 bytes per connection, even of a 1 MB field', async () => {
     for (const [, metadata] of hostile) await insert(metadata);
     const query = (text: string, values?: unknown[]) => sql(text, values) as Promise<never[]>;
     const rows = await lockDue(
@@ -193,15 +193,15 @@ describe('DB-3: metadata that somebody else wrote', () => {
        SELECT $1, 'github', d::jsonb FROM unnest($2::text[]) AS d`,
       [tenant, documents],
     );
-    const good = await insert({ sync: { interval_seconds: 300 } });
+    const valid = await insert({ sync: { interval_seconds: 300 } });
     const result = await database
       .engine({ scheduler: { batchSize: 500 } })
       .tick({ at: new Date('2026-06-01T00:00:00Z') });
     expect(result.scheduled).toBe(documents.length + 1);
-    expect(await sql('SELECT FROM sync_jobs WHERE connection_id = $1', [good])).toHaveLength(1);
+    expect(await sql('SELECT FROM sync_jobs WHERE connection_id = $1', [valid])).toHaveLength(1);
   });
 
-  it('DB-3: times that only Postgres knows do not stop a tick', async () => {
+  it('DB-3: timestamps outside the range of JavaScript do not stop a tick', async () => {
     await sql(
       `INSERT INTO connections (tenant_id, provider_slug, metadata, created_at)
        SELECT $1, 'github', '{"sync": {"first_activated_at": "long ago"}}', t::timestamptz

@@ -15,8 +15,8 @@ beforeEach(async () => {
   await sql(`INSERT INTO providers (slug) VALUES ('slack') ON CONFLICT DO NOTHING`);
 });
 
-/** An engine whose connectors note which provider was called for which tenant, and return two pages. */
-function noting(providers: string[]) {
+/** An engine whose connectors record their calls and return two pages. */
+function recordingEngine(providers: string[]) {
   const ran: { called: string; connection: string; job: string }[] = [];
   const connectors = providers.map((called) =>
     connector(({ connection, job: { id }, cursor }) => {
@@ -43,10 +43,10 @@ const owners = () =>
        UNION SELECT tenant_id, provider_slug FROM rollups WHERE tenant_id <> '00000000-0000-0000-0000-000000000000') written`,
   );
 
-describe("EXE-13: a job row that is not its connection's", () => {
-  it('EXE-13: a job with the tenant of another stores everything for the tenant of its connection, and is reported once', async () => {
+describe('EXE-13: a job row whose tenant or provider differs from its connection', () => {
+  it('EXE-13: a job with a foreign tenant_id stores signals for the tenant of its connection', async () => {
     const id = await job(await connect(), { tenant_id: other });
-    const { engine, ran, lines } = noting(['github']);
+    const { engine, ran, lines } = recordingEngine(['github']);
     await engine.drain();
     expect(ran.map(({ called }) => called)).toEqual(['github', 'github']);
     expect(await owners()).toEqual([{ tenant_id: tenant, provider_slug: 'github' }]);
@@ -56,49 +56,49 @@ describe("EXE-13: a job row that is not its connection's", () => {
     ]);
   });
 
-  it('EXE-13: a job with the provider of another runs the connector of its connection', async () => {
+  it('EXE-13: a job with a foreign provider_slug runs the connector of its connection', async () => {
     await job(await connect(), { provider_slug: 'slack' });
-    const { engine, ran, lines } = noting(['github', 'slack']);
+    const { engine, ran, lines } = recordingEngine(['github', 'slack']);
     await engine.drain();
     expect(ran.map(({ called }) => called)).toEqual(['github', 'github']);
     expect(await owners()).toEqual([{ tenant_id: tenant, provider_slug: 'github' }]);
     expect(warnings(lines)).toHaveLength(1);
   });
 
-  it("EXE-13: a process without the connection's connector corrects the job and leaves it to one that has it", async () => {
+  it("EXE-13: a process without the connection's connector corrects and requeues the job", async () => {
     await job(await connect(), { provider_slug: 'slack', tenant_id: other });
-    const slack = noting(['slack']);
+    const slack = recordingEngine(['slack']);
     await slack.engine.drain();
     expect(slack.ran).toEqual([]);
     expect(warnings(slack.lines)).toHaveLength(1);
     expect(await sql('SELECT tenant_id, provider_slug, status, blocked FROM sync_jobs')).toEqual([
       { tenant_id: tenant, provider_slug: 'github', status: 'queued', blocked: false },
     ]);
-    const github = noting(['github']);
+    const github = recordingEngine(['github']);
     await github.engine.drain();
     expect(github.ran).toHaveLength(2);
   });
 
-  it('EXE-13: a job under a provider that no process has a connector for is corrected and run', async () => {
+  it('EXE-13: a job with an unknown provider_slug is corrected and run', async () => {
     await job(await connect(), { provider_slug: 'gihtub' });
-    const { engine, ran, lines } = noting(['github']);
+    const { engine, ran, lines } = recordingEngine(['github']);
     await engine.drain();
     expect(ran).toHaveLength(2);
     expect(warnings(lines)).toHaveLength(1);
   });
 
-  it('EXE-13: the tenant that such a job names can neither see, cancel nor retry it', async () => {
+  it('EXE-13: the tenant named by such a job cannot read, cancel or retry it', async () => {
     const id = await job(await connect(), { tenant_id: other, status: 'failed', finished_at: new Date() });
-    const { engine } = noting(['github']);
+    const { engine } = recordingEngine(['github']);
     const view = engine.as({ tenantId: other, actor: 'other' });
     expect((await view.jobs.list()).items).toEqual([]);
-    for (const attempt of [view.jobs.get(id), view.jobs.cancel(id), view.jobs.retry(id)])
-      await expect(attempt).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    for (const attempt of [view.jobs.get, view.jobs.cancel, view.jobs.retry])
+      await expect(attempt(id)).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });
 
-  it('EXE-13: a retry of such a job and its event belong to the tenant of the connection', async () => {
+  it('EXE-13: the retry of such a job and its event belong to the tenant of the connection', async () => {
     const id = await job(await connect(), { tenant_id: other, status: 'failed', finished_at: new Date() });
-    const { engine } = noting(['github']);
+    const { engine } = recordingEngine(['github']);
     const retried = await engine.jobs.retry(id);
     expect(retried).toMatchObject({ tenantId: tenant, provider: 'github' });
     expect(await sql(`SELECT tenant_id FROM events WHERE kind = 'job.retried'`)).toEqual([
@@ -109,15 +109,15 @@ describe("EXE-13: a job row that is not its connection's", () => {
   it('EXE-13: a trigger takes over a queued job and corrects it', async () => {
     const connection = await connect();
     await job(connection, { tenant_id: other, scheduled_at: '2025-06-01T00:00:00Z' });
-    const { engine } = noting(['github']);
+    const { engine } = recordingEngine(['github']);
     await engine.as({ tenantId: tenant, actor: 'owner' }).connections.trigger(connection);
     expect(await owners()).toEqual([{ tenant_id: tenant, provider_slug: 'github' }]);
   });
 
-  it('EXE-13: doctor names such jobs', async () => {
+  it('EXE-13: doctor reports such jobs', async () => {
     const id = await job(await connect(), { tenant_id: other });
     await job(await connect());
-    const { engine } = noting(['github']);
+    const { engine } = recordingEngine(['github']);
     const { checks } = await engine.doctor();
     const check = checks.find(({ name }) => name === 'owners of jobs');
     expect(check?.findings).toEqual([

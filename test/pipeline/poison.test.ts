@@ -8,8 +8,8 @@ const database = useDatabase();
 const { sql, job, connect } = database;
 beforeEach(() => database.empty());
 
-/** One connection whose run is poisoned among four that are not, all in one batch; returns what became of the one. */
-async function among(poison: () => unknown, options: { maxRunSeconds?: number } = {}) {
+/** Runs one poisoned connection and four others in one batch; returns the result of the poisoned one. */
+async function runPoisoned(poison: () => unknown, options: { maxRunSeconds?: number } = {}) {
   const ids: string[] = [];
   for (let i = 0; i < 5; i++) ids.push(await connect());
   const poisoned = ids[2] as string;
@@ -52,9 +52,9 @@ const loop: Record<string, unknown> = {};
 loop['self'] = loop;
 const page = (...signals: unknown[]) => ({ signals, nextCursor: 'next' });
 
-describe('EXE-11: what Postgres cannot store is replaced, in that one signal', () => {
-  it('EXE-11: NUL and halves of surrogate pairs become U+FFFD, in values, keys and kinds', async () => {
-    const { own, signals, warnings } = await among(() =>
+describe('EXE-11: data that Postgres cannot store is replaced in that signal', () => {
+  it('EXE-11: NUL and lone surrogates become U+FFFD in values, keys and kinds', async () => {
+    const { own, signals, warnings } = await runPoisoned(() =>
       page({
         kind: 'odd\0kind',
         occurredAt: '2025-01-01T00:00:00Z',
@@ -70,17 +70,17 @@ describe('EXE-11: what Postgres cannot store is replaced, in that one signal', (
         dedupe_key: 'k\uFFFD\uFFFD',
       },
     ]);
-    expect(warnings).toEqual([expect.stringMatching(/1 signals held what Postgres cannot store/)]);
+    expect(warnings).toEqual([expect.stringMatching(/1 signals contained data that Postgres cannot store/)]);
   });
 
-  it('EXE-11: text that merely looks like an escape is left alone', async () => {
-    const { signals, warnings } = await among(() => page(signal({ text: String.raw`\u0000 \ud800` })));
+  it('EXE-11: text that looks like an escape sequence is not changed', async () => {
+    const { signals, warnings } = await runPoisoned(() => page(signal({ text: String.raw`\u0000 \ud800` })));
     expect(signals).toEqual([expect.objectContaining({ payload: { text: String.raw`\u0000 \ud800` } })]);
     expect(warnings).toHaveLength(1);
   });
 
-  it('EXE-11: a payload of 50 MB is replaced by a note of its size, the signals around it are stored', async () => {
-    const { own, signals } = await among(() =>
+  it('EXE-11: a payload of 50 MB is replaced by its size, and the signals around it are stored', async () => {
+    const { own, signals } = await runPoisoned(() =>
       page(signal('before'), signal({ text: 'x'.repeat(50 * 1024 * 1024) }, 'large'), signal('after')),
     );
     expect(own).toMatchObject({ status: 'succeeded', cursor: 'next' });
@@ -91,22 +91,24 @@ describe('EXE-11: what Postgres cannot store is replaced, in that one signal', (
     ]);
   });
 
-  it('EXE-11: a key too long for the index is replaced by its hash, and still absorbs', async () => {
-    const { signals } = await among(() => page(signal(1, 'k'.repeat(5000)), signal(2, 'k'.repeat(5000))));
+  it('EXE-11: a dedupe key too long for the index is replaced by its hash', async () => {
+    const { signals } = await runPoisoned(() =>
+      page(signal(1, 'k'.repeat(5000)), signal(2, 'k'.repeat(5000))),
+    );
     expect(signals).toEqual([
       expect.objectContaining({ payload: 1, dedupe_key: expect.stringMatching(/^sha256:/) }),
     ]);
   });
 
-  it('EXE-11: 100,000 signals at once are stored', async () => {
+  it('EXE-11: a page of 100,000 signals is stored', async () => {
     const many = Array.from({ length: 100_000 }, (_, i) => signal(i));
-    const { own, totals } = await among(() => page(...many));
+    const { own, totals } = await runPoisoned(() => page(...many));
     expect(own).toMatchObject({ status: 'succeeded' });
     expect(totals.signals).toBe(100_004);
   });
 });
 
-describe('EXE-8: a wrong result is an error with a readable message', () => {
+describe('EXE-8: an invalid result is an error with a readable message', () => {
   const wrong: [string, () => unknown, RegExp][] = [
     ['nothing', () => undefined, /the result is undefined; it must be an object/],
     ['null', () => null, /the result is null/],
@@ -184,7 +186,7 @@ describe('EXE-8: a wrong result is an error with a readable message', () => {
       /nextCursor cannot be written as JSON: .*BigInt/,
     ],
     ['a function for a cursor', () => ({ signals: [], nextCursor: () => 1 }), /nextCursor is a function/],
-    ['a cursor with NUL', () => ({ signals: [], nextCursor: 'a\0' }), /nextCursor holds NUL/],
+    ['a cursor with NUL', () => ({ signals: [], nextCursor: 'a\0' }), /nextCursor contains a NUL/],
     [
       'a cursor of a megabyte',
       () => ({ signals: [], nextCursor: 'c'.repeat(1_000_000) }),
@@ -211,8 +213,8 @@ describe('EXE-8: a wrong result is an error with a readable message', () => {
       /trap/,
     ],
   ];
-  it.each(wrong)('EXE-8: %s', async (_name, poison, message) => {
-    const { totals, own, signals } = await among(poison);
+  it.each(wrong)('EXE-8: rejects %s', async (_name, poison, message) => {
+    const { totals, own, signals } = await runPoisoned(poison);
     expect(totals).toMatchObject({ succeeded: 4, requeued: 1, failed: 0, lost: 0 });
     expect(own).toMatchObject({ status: 'queued', attempts: 1, cursor: null });
     expect(own?.error?.message).toMatch(message);
@@ -257,29 +259,31 @@ describe('EXE-8: a wrong result is an error with a readable message', () => {
       /^\uFFFDx{1999}$/,
     ],
     [
-      'an Error cut in half of a pair',
+      'an Error truncated inside a surrogate pair',
       () => Promise.reject(new Error(`${'x'.repeat(1999)}\u{1F600}`)),
       /^x{1999}\uFFFD$/,
     ],
   ];
-  it.each(thrown)('EXE-8: %s thrown', async (_name, poison, message) => {
-    const { totals, own } = await among(poison);
+  it.each(thrown)('EXE-8: handles a connector that throws %s', async (_name, poison, message) => {
+    const { totals, own } = await runPoisoned(poison);
     expect(totals).toMatchObject({ succeeded: 4, requeued: 1 });
     expect(own).toMatchObject({ status: 'queued', attempts: 1 });
     expect(own?.error?.message).toMatch(message);
   });
 
-  it('EXE-11: what only the database finds out, such as a constraint of your own, fails that one run', async () => {
+  it('EXE-11: a result that violates a user-defined constraint fails only its own run', async () => {
     await sql(`ALTER TABLE signals ADD CONSTRAINT no_bots CHECK (kind <> 'bot')`);
-    const { totals, own, signals } = await among(() => page(signal('fine'), { ...signal(1), kind: 'bot' }));
+    const { totals, own, signals } = await runPoisoned(() =>
+      page(signal('fine'), { ...signal(1), kind: 'bot' }),
+    );
     await sql('ALTER TABLE signals DROP CONSTRAINT no_bots');
     expect(totals).toMatchObject({ succeeded: 4, requeued: 1 });
-    expect(own?.error?.message).toMatch(/Postgres refused what the run found: .*no_bots/);
+    expect(own?.error?.message).toMatch(/Postgres rejected the result of the run: .*no_bots/);
     expect(own).toMatchObject({ status: 'queued', attempts: 1, cursor: null });
     expect(signals).toEqual([]);
   });
 
-  it('EXE-11: what cannot even be sent to the database fails its run, after some tries, rather than being tried for ever', async () => {
+  it('EXE-11: a result that cannot be sent to the database fails its run after a few retries', async () => {
     await job(await connect());
     const unsendable = new TypeError('Do not know how to serialize a BigInt');
     const engine = database.engine({
@@ -296,8 +300,8 @@ describe('EXE-8: a wrong result is an error with a readable message', () => {
     expect(own?.error.message).toMatch(/serialize a BigInt/);
   });
 
-  it('EXE-9: a connector that never resolves is aborted after its time, and that counts as a failure', async () => {
-    const { totals, own } = await among(() => new Promise(() => {}), { maxRunSeconds: 1 });
+  it('EXE-9: a connector that never resolves is aborted after maxRunSeconds and retried', async () => {
+    const { totals, own } = await runPoisoned(() => new Promise(() => {}), { maxRunSeconds: 1 });
     expect(totals).toMatchObject({ succeeded: 4, requeued: 1 });
     expect(own?.error?.message).toBe('The run took longer than 1 s and was aborted.');
     expect(own).toMatchObject({ status: 'queued', attempts: 1 });

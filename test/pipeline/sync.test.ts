@@ -38,11 +38,11 @@ interface JobColumns {
 
 const noon = new Date('2025-01-01T12:00:00Z');
 
-/** Drains with one connector, at noon, and returns what happened. */
-async function drain(one: Connector, options: SynclineOptions = {}) {
+/** Drains with one connector at noon. */
+async function drain(only: Connector, options: SynclineOptions = {}) {
   const { log, lines } = recordingLogger('warn');
   const ports = testPorts();
-  const engine = database.engine({ ports, connectors: [one], logger: log, ...options });
+  const engine = database.engine({ ports, connectors: [only], logger: log, ...options });
   return { totals: await engine.drain(), warnings: lines.map(({ msg }) => msg), engine, ports };
 }
 
@@ -58,7 +58,7 @@ const cursorOf = async (id: string) =>
   )[0]?.cursor;
 
 describe('the connector contract', () => {
-  it('EXE-5: a connector is told of its connection, its job and its cursor', async () => {
+  it('EXE-5: a connector receives its connection, job and cursor', async () => {
     const id = await connect({ metadata: { own: 1, sync: { cursor: { since: 7 } } } });
     await sql(`UPDATE connections SET external_id = 'acct', config = '{"repo": "a/b"}'`);
     const jobId = await job(id, { attempts: 2 });
@@ -85,7 +85,7 @@ describe('the connector contract', () => {
     });
   });
 
-  it('schemas give cursor and config their types, and what they make of them', async () => {
+  it('EXE-5: schemas type and parse cursor and config', async () => {
     const id = await connect({ metadata: { sync: { cursor: { since: '2025-01-01T00:00:00Z' } } } });
     await sql(`UPDATE connections SET config = '{"repo": "a/b"}' WHERE id = $1`, [id]);
     await job(id);
@@ -110,18 +110,18 @@ describe('the connector contract', () => {
   });
 
   it.each([
-    ['config', { metadata: {} }, /connection\.config does not fit .*repo: /],
-    ['cursor', { metadata: { sync: { cursor: 'page 7' } } }, /The stored cursor does not fit .* full sync/],
+    ['config', { metadata: {} }, /connection\.config does not match .*repo: /],
+    ['cursor', { metadata: { sync: { cursor: 'page 7' } } }, /The stored cursor does not match .* full sync/],
   ])(
-    'EXE-8: a stored %s that does not fit the schema fails the job, with what is wrong',
+    'EXE-8: a stored %s that does not match the schema fails the job with the reason',
     async (what, columns, message) => {
       await job(await connect(columns));
       const schemas =
         what === 'config'
           ? { configSchema: z.object({ repo: z.string() }) }
           : { cursorSchema: z.object({ page: z.number() }) };
-      const never = () => Promise.reject(new Error('it was called'));
-      await drain(defineConnector({ provider: 'github', name: 'GitHub', ...schemas, sync: never }));
+      const neverCalled = () => Promise.reject(new Error('it was called'));
+      await drain(defineConnector({ provider: 'github', name: 'GitHub', ...schemas, sync: neverCalled }));
       expect(await onlyJob()).toMatchObject({
         status: 'failed',
         error: { kind: 'permanent', message: expect.stringMatching(message) },
@@ -132,13 +132,13 @@ describe('the connector contract', () => {
 
 describe('EXE-4: the cursor', () => {
   const cases: [string, string, unknown, unknown, unknown][] = [
-    ['a first run has none', 'incremental', undefined, undefined, undefined],
-    ["the connection's", 'incremental', undefined, { at: 1 }, { at: 1 }],
-    ["the job's own before the connection's", 'incremental', { at: 2 }, { at: 1 }, { at: 2 }],
-    ['a full job without its own starts from nothing', 'full', undefined, { at: 1 }, undefined],
-    ['a full job with its own goes on from there', 'full', { at: 2 }, { at: 1 }, { at: 2 }],
-    ["a webhook job has the connection's", 'webhook', undefined, 0, 0],
-    ['null is none', 'incremental', undefined, null, undefined],
+    ['a first run has no cursor', 'incremental', undefined, undefined, undefined],
+    ["uses the connection's cursor", 'incremental', undefined, { at: 1 }, { at: 1 }],
+    ["the job's cursor precedes the connection's", 'incremental', { at: 2 }, { at: 1 }, { at: 2 }],
+    ['a full job without a cursor starts from the beginning', 'full', undefined, { at: 1 }, undefined],
+    ['a full job with a cursor continues from it', 'full', { at: 2 }, { at: 1 }, { at: 2 }],
+    ["a webhook job uses the connection's cursor", 'webhook', undefined, 0, 0],
+    ['null counts as no cursor', 'incremental', undefined, null, undefined],
   ];
   it.each(cases)('EXE-4: %s', async (_name, job_type, own, stored, expected) => {
     const id = await connect({ metadata: { sync: stored === undefined ? {} : { cursor: stored } } });
@@ -155,7 +155,7 @@ describe('EXE-4: the cursor', () => {
 });
 
 describe('EXE-5: the commit', () => {
-  it('EXE-5: signals, cursor and the end of the job are stored together', async () => {
+  it('EXE-5: stores signals, cursor and the end of the job', async () => {
     const id = await connect({ metadata: { own: 'kept', sync: { interval_seconds: 300 } } });
     const jobId = await job(id);
     const { totals } = await drain(
@@ -205,25 +205,25 @@ describe('EXE-5: the commit', () => {
     });
   });
 
-  it.each([undefined, null])('EXE-5: a next cursor of %s leaves the good one there', async (nextCursor) => {
-    const id = await connect({ metadata: { sync: { cursor: 'good' } } });
+  it.each([undefined, null])('EXE-5: a nextCursor of %s keeps the stored cursor', async (nextCursor) => {
+    const id = await connect({ metadata: { sync: { cursor: 'stored' } } });
     await job(id);
     await drain(connector(() => ({ signals: [], nextCursor })));
-    expect(await cursorOf(id)).toBe('good');
+    expect(await cursorOf(id)).toBe('stored');
   });
 
-  it('EXE-5: signals whose key the connection already has are absorbed, in one page and across runs', async () => {
-    const [one, two] = [await connect(), await connect()];
-    await job(one);
-    await job(two);
+  it('EXE-5: signals with a known dedupe key are absorbed, within a page and across runs', async () => {
+    const [first, second] = [await connect(), await connect()];
+    await job(first);
+    await job(second);
     const same = connector(() => ({ signals: [signal(1, 'a'), signal(2, 'a'), signal(3, 'b'), signal(4)] }));
     expect((await drain(same)).totals.signals).toBe(6);
-    await job(one);
+    await job(first);
     expect((await drain(same)).totals.signals).toBe(1);
-    expect(await sql('SELECT FROM signals WHERE connection_id = $1', [one])).toHaveLength(4);
+    expect(await sql('SELECT FROM signals WHERE connection_id = $1', [first])).toHaveLength(4);
   });
 
-  it('EXE-5: a run whose job was taken away writes nothing', async () => {
+  it('EXE-5: a run that lost its lease writes nothing', async () => {
     const id = await connect({ metadata: { sync: { cursor: 'old' } } });
     const jobId = await job(id);
     const { totals, warnings } = await drain(
@@ -236,19 +236,19 @@ describe('EXE-5: the commit', () => {
       }),
     );
     expect(totals).toMatchObject({ succeeded: 0, lost: 1, signals: 0 });
-    expect(warnings).toEqual([expect.stringContaining('lease was lost')]);
+    expect(warnings).toEqual([expect.stringContaining('lost its lease')]);
     expect(await sql('SELECT FROM signals')).toHaveLength(0);
     expect(await cursorOf(id)).toBe('old');
     expect((await jobs()).map(({ status }) => status)).toEqual(['running']);
   });
 
-  it('EXE-5: a run whose connection was deleted writes nothing, and harms nobody', async () => {
-    const [gone, other] = [await connect(), await connect()];
-    await job(gone);
+  it('EXE-5: a run whose connection was deleted writes nothing and affects no other run', async () => {
+    const [deleted, other] = [await connect(), await connect()];
+    await job(deleted);
     await job(other);
     const { totals } = await drain(
       connector(async ({ connection }) => {
-        if (connection.id === gone) await sql('DELETE FROM connections WHERE id = $1', [gone]);
+        if (connection.id === deleted) await sql('DELETE FROM connections WHERE id = $1', [deleted]);
         return { signals: [signal(1)] };
       }),
     );
@@ -256,14 +256,14 @@ describe('EXE-5: the commit', () => {
   });
 });
 
-describe('EXE-6: more to come', () => {
+describe('EXE-6: follow-up jobs', () => {
   const pages = (last: number) =>
     connector(({ cursor }) => {
       const page = ((cursor as number | undefined) ?? 0) + 1;
       return { signals: [signal({ page })], nextCursor: page, hasMore: page < last };
     });
 
-  it('EXE-6: pages follow one another as incremental jobs, due at once, of the same priority', async () => {
+  it('EXE-6: each next page is an incremental job, due now, with the same priority', async () => {
     const id = await connect();
     await job(id, { job_type: 'full', priority: 4 });
     const { totals } = await drain(pages(3));
@@ -282,7 +282,7 @@ describe('EXE-6: more to come', () => {
     expect(await cursorOf(id)).toBe(3);
   });
 
-  it('EXE-6: an incremental job that already waits takes over the cursor and becomes due', async () => {
+  it('EXE-6: a queued incremental job takes over the cursor and becomes due', async () => {
     const id = await connect();
     await job(id, { job_type: 'full' });
     const waiting = await job(id, {
@@ -304,7 +304,7 @@ describe('EXE-6: more to come', () => {
       { signals: [], hasMore: true, nextCursor: { b: [1], a: 2 } },
       /same cursor/,
     ],
-  ])('EXE-6: hasMore %s is a mistake: told, and the walk ends', async (_name, result, warning) => {
+  ])('EXE-6: hasMore %s logs a warning and ends the walk', async (_name, result, warning) => {
     const id = await connect({ metadata: { sync: { cursor: { a: 2, b: [1] } } } });
     await job(id);
     const { totals, warnings } = await drain(connector(() => result));
@@ -312,7 +312,7 @@ describe('EXE-6: more to come', () => {
     expect(warnings).toEqual([expect.stringMatching(warning)]);
   });
 
-  it('EXE-6: a connector that moves its cursor on in place goes on, also over an empty page', async () => {
+  it('EXE-6: a cursor object mutated in place counts as changed, also on an empty page', async () => {
     await job(await connect({ metadata: { sync: { cursor: { page: 1 } } } }));
     const { totals, warnings } = await drain(
       connector(({ cursor }) => {
@@ -325,14 +325,14 @@ describe('EXE-6: more to come', () => {
     expect(warnings).toEqual([]);
   });
 
-  it('EXE-5: a cursor may hold text that merely looks like an escape', async () => {
+  it('EXE-5: a cursor may contain text that looks like an escape sequence', async () => {
     const id = await connect();
     await job(id);
     await drain(connector(() => ({ signals: [], nextCursor: String.raw`C:\udata\u0000` })));
     expect(await cursorOf(id)).toBe(String.raw`C:\udata\u0000`);
   });
 
-  it('EXE-6: the same cursor with signals goes on', async () => {
+  it('EXE-6: an unchanged cursor with signals continues the walk', async () => {
     await job(await connect({ metadata: { sync: { cursor: 'same' } } }));
     let left = 3;
     const { totals } = await drain(
@@ -342,25 +342,25 @@ describe('EXE-6: more to come', () => {
   });
 });
 
-describe('EXE-7: the next page waits where the provider asks for it', () => {
+describe('EXE-7: retryAfterSeconds of a page delays the next page', () => {
   const limited = (retryAfterSeconds?: number | string | null) => {
     const starts: unknown[] = [];
-    const one = connector(({ cursor }) => {
+    const paged = connector(({ cursor }) => {
       starts.push(cursor);
       const page = ((cursor as number | undefined) ?? 0) + 1;
       return { signals: [signal(page)], nextCursor: page, hasMore: page < 2, retryAfterSeconds };
     });
-    return { one, starts };
+    return { paged, starts };
   };
   const exact = { rateLimit: { jitterFactor: 0 } };
   const later = (seconds: number) => new Date(noon.getTime() + seconds * 1000);
   const waiting = async () => (await jobs()).find(({ status }) => status === 'queued');
 
-  it('EXE-7: what was found is stored, no failure is counted, and the next page is asked for when the time is over', async () => {
+  it('EXE-7: stores the page, counts no failure, and continues after retryAfterSeconds', async () => {
     const id = await connect();
     await job(id, { priority: 4 });
-    const { one, starts } = limited(60);
-    const { totals, engine, ports } = await drain(one, exact);
+    const { paged, starts } = limited(60);
+    const { totals, engine, ports } = await drain(paged, exact);
     expect(totals).toMatchObject({ claimed: 1, succeeded: 1, requeued: 0, signals: 1 });
     expect(await waiting()).toMatchObject({
       job_type: 'incremental',
@@ -369,12 +369,12 @@ describe('EXE-7: the next page waits where the provider asks for it', () => {
       attempts: 0,
       error: null,
       retry_after: later(60),
-      // So that its pause is not taken for a delay.
+      // Also delayed, so that the start lag does not include the pause.
       scheduled_at: later(60),
     });
     expect(await engine.connections.get(id)).toMatchObject({ status: 'active', failure: undefined });
     expect((await engine.connections.explain(id)).sentence).toMatch(
-      /^It waits before it goes on\. The next try is in 60 s/,
+      /^Waiting before continuing\. Next try in 60 s/,
     );
     ports.advance(59_000);
     expect(await engine.drain()).toMatchObject({ claimed: 0 });
@@ -388,16 +388,16 @@ describe('EXE-7: the next page waits where the provider asks for it', () => {
     ['an HTTP date', 'Wed, 01 Jan 2025 12:01:00 GMT', later(60)],
     ['a date that has passed', 'Wed, 01 Jan 2025 11:00:00 GMT', null],
     ['null', null, null],
-  ])('EXE-7: retryAfterSeconds of a page may be the text of a header: %s', async (_, text, until) => {
+  ])('EXE-7: retryAfterSeconds of a page may be the value of a header: %s', async (_, text, until) => {
     await job(await connect());
-    await drain(limited(text).one, exact);
+    await drain(limited(text).paged, exact);
     const next = await waiting();
     expect(next?.retry_after ?? null).toEqual(until);
   });
 
-  it('EXE-7: the pause has jitter on top, and is a week at most', async () => {
+  it('EXE-7: the pause is at most a week, plus jitter', async () => {
     await job(await connect());
-    await drain(limited(Number.POSITIVE_INFINITY).one);
+    await drain(limited(Number.POSITIVE_INFINITY).paged);
     const pause = (((await waiting()) as JobColumns).retry_after as Date).getTime() - noon.getTime();
     const week = 7 * 24 * 3600 * 1000;
     expect(pause).toBeGreaterThanOrEqual(week);
@@ -408,38 +408,41 @@ describe('EXE-7: the next page waits where the provider asks for it', () => {
     [600, 60, 600],
     [60, 600, 600],
     [null, 600, 600],
-  ])('EXE-7: a job with a pause of %s s that is to wait %s s waits %s s', async (before, asked, seconds) => {
-    const id = await connect();
-    await job(id, { job_type: 'full' });
-    const held = await job(id, { scheduled_at: later(3600), retry_after: before && later(before) });
-    await drain(limited(asked).one, exact);
-    expect(await waiting()).toMatchObject({ id: held, cursor: 1, retry_after: later(seconds) });
-  });
+  ])(
+    'EXE-7: a job with a pause of %s s and retryAfterSeconds %s waits %s s',
+    async (before, retryAfter, seconds) => {
+      const id = await connect();
+      await job(id, { job_type: 'full' });
+      const held = await job(id, { scheduled_at: later(3600), retry_after: before && later(before) });
+      await drain(limited(retryAfter).paged, exact);
+      expect(await waiting()).toMatchObject({ id: held, cursor: 1, retry_after: later(seconds) });
+    },
+  );
 
-  it('EXE-7: whoever triggers the connection does not wait', async () => {
+  it('EXE-7: a trigger ends the pause', async () => {
     const id = await connect();
     await job(id);
-    const { one } = limited(600);
-    const { engine } = await drain(one, exact);
+    const { paged } = limited(600);
+    const { engine } = await drain(paged, exact);
     expect(await engine.connections.trigger(id)).toMatchObject({ effect: 'brought forward' });
     expect(await engine.drain()).toMatchObject({ claimed: 1, succeeded: 1 });
   });
 
-  it('EXE-7: without more to come there is nothing that waits, and 0 is no pause', async () => {
+  it('EXE-7: without hasMore no job waits, and 0 is no pause', async () => {
     await job(await connect({ metadata: { sync: { cursor: 5 } } }));
-    const { one, starts } = limited(600);
-    await drain(one);
+    const { paged, starts } = limited(600);
+    await drain(paged);
     expect(await waiting()).toBeUndefined();
     await job(await connect());
-    expect((await drain(limited(0).one)).totals).toMatchObject({ claimed: 2, succeeded: 2 });
+    expect((await drain(limited(0).paged)).totals).toMatchObject({ claimed: 2, succeeded: 2 });
     expect(starts).toEqual([5]);
   });
 
-  it('EXE-7: streams that meet a 429 after their first page do not ask again before its Retry-After is over', async () => {
-    const asked: string[] = [];
+  it('EXE-7: a stream that gets a 429 after its first page waits for Retry-After', async () => {
+    const requested: string[] = [];
     let isLimited = true;
     const url = await startLocalServer(({ path }) => {
-      asked.push(path);
+      requested.push(path);
       if (path === '/b' && isLimited) return { status: 429, headers: { 'retry-after': '60' } };
       return { body: { path } };
     });
@@ -456,13 +459,13 @@ describe('EXE-7: the next page waits where the provider asks for it', () => {
       exact,
     );
     expect(totals).toMatchObject({ claimed: 1, succeeded: 1, signals: 1 });
-    expect(asked).toEqual(['/a', '/b']);
+    expect(requested).toEqual(['/a', '/b']);
     isLimited = false;
     ports.advance(59_000);
     expect(await engine.drain()).toMatchObject({ claimed: 0 });
     ports.advance(1000);
     expect(await engine.drain()).toMatchObject({ succeeded: 1, signals: 1 });
-    expect(asked).toEqual(['/a', '/b', '/b']);
+    expect(requested).toEqual(['/a', '/b', '/b']);
   });
 });
 
@@ -490,35 +493,38 @@ describe('EXE-7, EXE-8: failures', () => {
       120,
     ],
     [
-      'a rate limit with a hint that says nothing',
+      'a rate limit with an unreadable hint',
       new RateLimitedError({ retryAfterSeconds: 'soon' }),
       'rate_limited',
       5,
     ],
-  ])('EXE-7: %s puts the job back with a pause, one attempt charged', async (_name, error, kind, seconds) => {
-    await job(await connect(), { attempts: 0, started_at: null });
-    const { totals } = await drain(failing(error));
-    expect(totals).toMatchObject({ claimed: 1, requeued: 1, failed: 0 });
-    const row = await onlyJob();
-    expect(row).toMatchObject({
-      status: 'queued',
-      attempts: 1,
-      started_at: noon,
-      finished_at: null,
-      error: { kind, name: error.name, message: error.message, at: '2025-01-01T12:00:00.000Z' },
-    });
-    const pause = ((row.retry_after as Date).getTime() - noon.getTime()) / 1000;
-    expect(pause).toBeGreaterThanOrEqual(seconds);
-    expect(pause).toBeLessThanOrEqual(seconds * 1.1);
-  });
+  ])(
+    'EXE-7: %s requeues the job with backoff and counts one attempt',
+    async (_name, error, kind, seconds) => {
+      await job(await connect(), { attempts: 0, started_at: null });
+      const { totals } = await drain(failing(error));
+      expect(totals).toMatchObject({ claimed: 1, requeued: 1, failed: 0 });
+      const row = await onlyJob();
+      expect(row).toMatchObject({
+        status: 'queued',
+        attempts: 1,
+        started_at: noon,
+        finished_at: null,
+        error: { kind, name: error.name, message: error.message, at: '2025-01-01T12:00:00.000Z' },
+      });
+      const pause = ((row.retry_after as Date).getTime() - noon.getTime()) / 1000;
+      expect(pause).toBeGreaterThanOrEqual(seconds);
+      expect(pause).toBeLessThanOrEqual(seconds * 1.1);
+    },
+  );
 
-  it('EXE-7: a hint that cannot be read is reported to the author of the connector', async () => {
+  it('EXE-7: an unreadable retryAfterSeconds logs a warning', async () => {
     await job(await connect());
     const { warnings } = await drain(failing(new RateLimitedError({ retryAfterSeconds: 'soon' })));
     expect(warnings.filter((warning) => /got "soon"; it is ignored/.test(warning))).toHaveLength(1);
   });
 
-  it('EXE-7: the pause doubles with earlier failures and stays within its window', async () => {
+  it('EXE-7: the backoff doubles with each earlier failure, plus at most 10 % jitter', async () => {
     await job(await connect(), { attempts: 3 });
     await drain(failing(new Error('boom')));
     const row = await onlyJob();
@@ -528,13 +534,13 @@ describe('EXE-7, EXE-8: failures', () => {
     expect(pause).toBeLessThanOrEqual(44);
   });
 
-  it('EXE-7: a job that has failed as often as can be counted fails once more', async () => {
+  it('EXE-7: attempts stays at its maximum of 2^31 - 1', async () => {
     await job(await connect(), { attempts: 2 ** 31 - 1 });
     await drain(failing(new Error('boom')));
     expect(await onlyJob()).toMatchObject({ status: 'queued', attempts: 2 ** 31 - 1 });
   });
 
-  it("EXE-7: a provider's own policy holds for it", async () => {
+  it("EXE-7: a provider's rateLimit settings override the defaults", async () => {
     await job(await connect());
     await drain(failing(new Error('boom')), {
       rateLimit: { jitterFactor: 0, providers: { github: { baseSeconds: 60 } } },
@@ -542,7 +548,7 @@ describe('EXE-7, EXE-8: failures', () => {
     expect((await onlyJob()).retry_after).toEqual(new Date(noon.getTime() + 60_000));
   });
 
-  it('EXE-7: after the pause it runs again, and its success clears the error', async () => {
+  it('EXE-7: the job runs again after the backoff, and success clears the error', async () => {
     const id = await connect();
     await job(id);
     let tries = 0;
@@ -573,10 +579,12 @@ describe('EXE-7, EXE-8: failures', () => {
     expect(await engine.connections.events(id)).toEqual([
       expect.objectContaining({ kind: 'connection.needs_auth', actor: 'syncline', reason: 'token revoked' }),
     ]);
-    expect((await engine.connections.explain(id)).sentence).toMatch(/refused its credentials.*token revoked/);
+    expect((await engine.connections.explain(id)).sentence).toMatch(
+      /rejected the credentials.*token revoked/,
+    );
   });
 
-  it('EXE-8: a permanent error fails the job, and the next run comes at its usual time', async () => {
+  it('EXE-8: a permanent error fails the job, and the next run keeps its interval', async () => {
     const id = await connect({ metadata: { sync: { interval_seconds: 600 } } });
     await job(id);
     const { engine } = await drain(failing(new PermanentError('no such repository')));
@@ -586,7 +594,7 @@ describe('EXE-7, EXE-8: failures', () => {
     expect((next as JobColumns).scheduled_at.getTime()).toBeGreaterThanOrEqual(noon.getTime() + 600_000);
   });
 
-  it('EXE-8: an expired cursor fails the job, and a full sync starts from nothing', async () => {
+  it('EXE-8: an expired cursor fails the job and queues a full sync', async () => {
     const id = await connect({ metadata: { sync: { cursor: 'old' } } });
     await job(id);
     const cursors: unknown[] = [];
@@ -605,13 +613,13 @@ describe('EXE-7, EXE-8: failures', () => {
     expect(await cursorOf(id)).toBe('new');
   });
 
-  it('EXE-8: a cursor that expires though there was none is no reason to start over at once', async () => {
+  it('EXE-8: CursorExpiredError without a cursor is retried with backoff', async () => {
     await job(await connect(), { job_type: 'full' });
     const { totals } = await drain(failing(new CursorExpiredError()));
     expect(totals).toMatchObject({ claimed: 1, requeued: 1, failed: 0 });
   });
 
-  it('EXE-8: a walk whose cursor always expires does not start over without a pause', async () => {
+  it('EXE-8: a walk whose cursor always expires restarts with a pause', async () => {
     await job(await connect());
     const { totals } = await drain(
       connector(({ cursor }) => {
@@ -626,21 +634,23 @@ describe('EXE-7, EXE-8: failures', () => {
 
   it.each([
     ['keeps its pause', {}, '2025-01-01T13:00:00Z', '2025-01-01T13:00:00Z'],
-    ['gets a longer one from a walk', { cursor: '"page 2"' }, '2025-01-01T12:00:01Z', '2025-01-01T12:00:05Z'],
-  ])(
-    'EXE-7: a full sync that waits, when a cursor has expired once more, %s',
-    async (_, columns, waitsUntil, until) => {
-      const id = await connect({ metadata: { sync: { cursor: 'old' } } });
-      await job(id, columns);
-      await job(id, { job_type: 'full', attempts: 1, retry_after: waitsUntil });
-      const { totals } = await drain(failing(new CursorExpiredError()), { rateLimit: { jitterFactor: 0 } });
-      expect(totals).toMatchObject({ claimed: 1, failed: 1 });
-      const [full] = (await jobs()).filter(({ job_type }) => job_type === 'full');
-      expect(full).toMatchObject({ status: 'queued', attempts: 1, retry_after: new Date(until) });
-    },
-  );
+    [
+      'gets the longer pause of a walk',
+      { cursor: '"page 2"' },
+      '2025-01-01T12:00:01Z',
+      '2025-01-01T12:00:05Z',
+    ],
+  ])('EXE-7: when a cursor expires again, a queued full sync %s', async (_, columns, waitsUntil, until) => {
+    const id = await connect({ metadata: { sync: { cursor: 'old' } } });
+    await job(id, columns);
+    await job(id, { job_type: 'full', attempts: 1, retry_after: waitsUntil });
+    const { totals } = await drain(failing(new CursorExpiredError()), { rateLimit: { jitterFactor: 0 } });
+    expect(totals).toMatchObject({ claimed: 1, failed: 1 });
+    const [full] = (await jobs()).filter(({ job_type }) => job_type === 'full');
+    expect(full).toMatchObject({ status: 'queued', attempts: 1, retry_after: new Date(until) });
+  });
 
-  it('EXE-7: a full sync that waits does not when a person asks for another one', async () => {
+  it('EXE-7: a manual retry ends the pause of a queued full sync', async () => {
     const id = await connect();
     const failed = await job(id, { job_type: 'full', status: 'failed', finished_at: noon.toISOString() });
     const waiting = await job(id, { job_type: 'full', attempts: 1, retry_after: '2025-01-01T13:00:00Z' });
@@ -651,7 +661,7 @@ describe('EXE-7, EXE-8: failures', () => {
     expect((await engine.jobs.get(waiting)).status).toBe('succeeded');
   });
 
-  it('EXE-8: errors of another copy of this package are understood', async () => {
+  it('EXE-8: recognizes errors of another copy of the package', async () => {
     await job(await connect());
     const foreign = Object.assign(new Error('slow down'), {
       [Symbol.for('syncline.connector-error')]: 'rate_limited',

@@ -62,13 +62,13 @@ describe('SCH-1: a tick', () => {
     expect(row?.same).toBe(true);
   });
 
-  it.each(['paused', 'needs_auth', 'disabled'])('SCH-1: a %s connection is left alone', async (status) => {
+  it.each(['paused', 'needs_auth', 'disabled'])('SCH-1: a %s connection gets no job', async (status) => {
     const id = await connect({ status });
     expect(await tick('12:00:00')).toMatchObject({ scheduled: 0, backlog: 0 });
     expect(await jobsOf(id)).toEqual([]);
   });
 
-  it('SCH-1: small batches place everything that is due', async () => {
+  it('SCH-1: small batches place all due connections', async () => {
     for (let i = 0; i < 7; i++) await connect();
     expect(await tick('12:00:00', { scheduler: { batchSize: 2 } })).toMatchObject({
       scheduled: 7,
@@ -76,7 +76,7 @@ describe('SCH-1: a tick', () => {
     });
   });
 
-  it('SCH-1: keys of others survive', async () => {
+  it('DB-2: a tick keeps metadata keys that the engine does not own', async () => {
     const id = await connect({
       metadata: { team: 'a', sync: { cursor: { since: 'x' }, vendor: [1, { deep: null }] } },
     });
@@ -88,23 +88,23 @@ describe('SCH-1: a tick', () => {
   });
 });
 
-describe('SCH-2: who is eligible', () => {
+describe('SCH-2: eligible connections', () => {
   it.each([
     ['12:16:00', 1, 'within one tick'],
     ['12:16:01', 0, 'beyond one tick'],
-  ])('SCH-2: at 12:15 a connection due at %s is placed %i times, being %s', async (next, scheduled) => {
+  ])('SCH-2: a tick at 12:15 places a connection due at %s %i times (%s)', async (next, scheduled) => {
     const id = await connect({ metadata: { sync: { next_run_at: iso(next) } } });
     await ended(id, iso('12:01:00'));
     expect(await tick('12:15:00')).toMatchObject({ scheduled, backlog: 0 });
   });
 
-  it('SCH-10: of those that are placed only the overdue ones are backlog', async () => {
+  it('SCH-10: the backlog counts only overdue connections', async () => {
     for (const next of ['12:14:00', '12:15:00', '12:15:01', '12:16:00'])
       await connect({ metadata: { sync: { next_run_at: iso(next) } } });
     expect(await tick('12:15:00')).toMatchObject({ scheduled: 4, backlog: 2 });
   });
 
-  it('SCH-2: a connection may have any id', async () => {
+  it('SCH-2: a connection with the nil UUID is placed', async () => {
     await sql(
       `INSERT INTO connections (id, tenant_id, provider_slug) VALUES ('00000000-0000-0000-0000-000000000000', $1, 'github')`,
       [tenant],
@@ -131,7 +131,7 @@ describe('SCH-2: who is eligible', () => {
     },
   );
 
-  it('SCH-2: a full job does not keep an incremental one away', async () => {
+  it('SCH-2: a running full job does not block an incremental job', async () => {
     const id = await connect();
     await sql(
       `INSERT INTO sync_jobs (tenant_id, provider_slug, connection_id, job_type, status) VALUES ($1, 'github', $2, 'full', 'running')`,
@@ -140,7 +140,7 @@ describe('SCH-2: who is eligible', () => {
     expect(await tick('12:00:00')).toMatchObject({ scheduled: 1 });
   });
 
-  it('SCH-2: a connection that is due again within a tick is set aside when it is placed, not met again', async () => {
+  it('SCH-2: a connection due again within a tick is deferred when it is placed', async () => {
     const id = await connect({ metadata: { sync: { interval_seconds: 60 } } });
     await ended(id, iso('12:00:00'));
     expect(await tick('12:01:00')).toMatchObject({ scheduled: 1, skippedPending: 0 });
@@ -152,7 +152,7 @@ describe('SCH-2: who is eligible', () => {
     expect(await tick('12:02:00')).toMatchObject({ scheduled: 1 });
   });
 
-  it('SCH-2: a connection that was set aside is placed again once its job has ended', async () => {
+  it('SCH-2: a deferred connection is placed again after its job has ended', async () => {
     const id = await connect({ created_at: iso('12:00:00') });
     await tick('12:00:00');
     await tick('13:00:00');
@@ -175,7 +175,7 @@ describe('SCH-3: the interval', () => {
     expect((await metadataOf(id))?.sync['next_run_at']).toBe(iso('12:10:00'));
   });
 
-  it('SCH-3: an override above the maximum is ignored, and the default stored in its place', async () => {
+  it('SCH-3: an override above the maximum is ignored and replaced by the default', async () => {
     const id = await connect({
       metadata: { sync: { interval_seconds: 7200, next_run_at: iso('12:15:00') } },
     });
@@ -188,7 +188,7 @@ describe('SCH-3: the interval', () => {
     });
   });
 
-  it('SCH-3: a configured default interval holds for connections without one', async () => {
+  it('SCH-3: a configured default interval applies to connections without one', async () => {
     const id = await connect();
     await ended(id, iso('12:00:00'));
     await tick('12:10:00', { scheduler: { defaultIntervalSeconds: 600 } });
@@ -197,7 +197,7 @@ describe('SCH-3: the interval', () => {
 });
 
 describe('SCH-4: jitter', () => {
-  it('SCH-4: the configured range is respected, per connection', async () => {
+  it('SCH-4: jitter is sampled per connection within the configured range', async () => {
     const ids = await Promise.all(Array.from({ length: 40 }, () => connect()));
     for (const id of ids) await ended(id, iso('12:00:00'));
     await tick('12:15:00', { scheduler: { jitterPctMin: 0.05, jitterPctMax: 0.3 } });
@@ -208,7 +208,7 @@ describe('SCH-4: jitter', () => {
     expect(new Set(jitters).size).toBeGreaterThan(10);
   });
 
-  it('SCH-4: the jitter that was applied is the jitter that is stored', async () => {
+  it('SCH-4: the stored jitter equals the applied jitter', async () => {
     const id = await connect();
     await ended(id, iso('12:00:00'));
     await tick('12:15:00', { scheduler: { jitterPctMin: 0.05, jitterPctMax: 0.05 } });
@@ -234,7 +234,7 @@ describe('SCH-5: downtime and early ticks', () => {
     expect((await metadataOf(id))?.sync['next_run_at']).toBe(iso(next));
   });
 
-  it('SCH-5: an overdue job is due at once, within its jitter', async () => {
+  it('SCH-5: an overdue run is due immediately, plus jitter', async () => {
     const id = await connect({ metadata: { sync: { next_run_at: iso('10:15:00') } } });
     await ended(id, iso('10:00:00'));
     await tick('10:20:00');
@@ -247,9 +247,9 @@ describe('SCH-5: downtime and early ticks', () => {
     const id = await connect({ metadata: { sync: { next_run_at: iso('10:15:00') } } });
     await ended(id, iso('10:00:00'));
     const engine = database.engine();
-    const tenYearsOn = new Date('2035-01-01T10:07:00Z');
-    expect(await engine.tick({ at: tenYearsOn })).toMatchObject({ scheduled: 1 });
-    expect(await engine.tick({ at: tenYearsOn })).toMatchObject({ scheduled: 0 });
+    const tenYearsLater = new Date('2035-01-01T10:07:00Z');
+    expect(await engine.tick({ at: tenYearsLater })).toMatchObject({ scheduled: 1 });
+    expect(await engine.tick({ at: tenYearsLater })).toMatchObject({ scheduled: 0 });
     expect((await metadataOf(id))?.sync['next_run_at']).toBe('2035-01-01T10:15:00.000Z');
   });
 
@@ -259,7 +259,7 @@ describe('SCH-5: downtime and early ticks', () => {
     for (let minute = 0; minute < 24 * 60; minute++) {
       const now = new Date(at('00:00:00').getTime() + minute * 60_000);
       await engine.tick({ at: now });
-      // Each run ends the moment it is due.
+      // Each run ends when it is due.
       await sql(
         `UPDATE sync_jobs SET status = 'succeeded', finished_at = scheduled_at WHERE status = 'queued' AND scheduled_at <= $1`,
         [now],
@@ -276,8 +276,8 @@ describe('SCH-5: downtime and early ticks', () => {
   });
 });
 
-describe('SCH-5: times that a broken clock wrote', () => {
-  it('SCH-5: an end far ahead is put right when the connection is placed, so that later ends count again', async () => {
+describe('SCH-5: times written by a wrong clock', () => {
+  it('SCH-5: placing a connection corrects a last end in the future', async () => {
     const id = await connect({ metadata: { sync: { next_run_at: iso('12:00:00') } } });
     await ended(id, '2999-01-01T00:00:00Z');
     await tick('12:00:00', { scheduler: { jitterPctMax: 0 } });
@@ -292,7 +292,7 @@ describe('SCH-5: times that a broken clock wrote', () => {
 });
 
 describe('SCH-6: bootstrap', () => {
-  it('SCH-6: the first job is due now, and next_run_at counts from the activation', async () => {
+  it('SCH-6: the first job is due now, and next_run_at counts from first_activated_at', async () => {
     const id = await connect({ metadata: { sync: { first_activated_at: '2025-01-01T12:00:00Z' } } });
     await tick('12:00:40', { scheduler: { jitterPctMin: 0.1, jitterPctMax: 0.1 } });
     const [job] = await jobsOf(id);
@@ -304,7 +304,7 @@ describe('SCH-6: bootstrap', () => {
     });
   });
 
-  it('SCH-6: without an activation time it counts from created_at', async () => {
+  it('SCH-6: without first_activated_at, next_run_at counts from created_at', async () => {
     const id = await connect({ created_at: iso('11:59:00') });
     await tick('12:00:00', { scheduler: { jitterPctMax: 0 } });
     expect((await metadataOf(id))?.sync['next_run_at']).toBe(iso('12:14:00'));
@@ -325,7 +325,7 @@ describe('SCH-6: bootstrap', () => {
     expect((await jobsOf(id)).map((job) => job.scheduled_at)).toEqual([at('12:15:30')]);
   });
 
-  it('SCH-6: an old activation time places one job, and the pending job blocks a second', async () => {
+  it('SCH-6: an old activation time places one job; while it is pending, no second', async () => {
     const id = await connect({ metadata: { sync: { first_activated_at: '2020-01-01T00:00:00Z' } } });
     expect(await tick('12:00:00')).toMatchObject({ scheduled: 1 });
     expect(await tick('12:01:00')).toMatchObject({ scheduled: 0 });
@@ -337,7 +337,7 @@ describe('SCH-6: bootstrap', () => {
     expect((await jobsOf(id)).map((job) => job.scheduled_at)).toEqual([at('12:16:30')]);
   });
 
-  it('SCH-6: a connection that only ever had full jobs is still new', async () => {
+  it('SCH-6: a connection with only full jobs is bootstrapped', async () => {
     const id = await connect();
     await sql(
       `INSERT INTO sync_jobs (tenant_id, provider_slug, connection_id, job_type, status, finished_at) VALUES ($1, 'github', $2, 'full', 'succeeded', $3)`,
@@ -350,7 +350,7 @@ describe('SCH-6: bootstrap', () => {
 
 describe('SCH-8: history', () => {
   it.each(['succeeded', 'completed', 'failed', 'cancelled'])(
-    'SCH-8: a %s job paces the next one',
+    'SCH-8: the next slot counts from a %s job',
     async (status) => {
       const id = await connect();
       await ended(id, iso('12:00:00'), status);
@@ -359,7 +359,7 @@ describe('SCH-8: history', () => {
     },
   );
 
-  it('SCH-8: deleted history does not make a connection new again', async () => {
+  it('SCH-8: the next slot counts from the last run after its job is deleted', async () => {
     const id = await connect();
     await ended(id, iso('12:00:00'));
     await sql('DELETE FROM sync_jobs');

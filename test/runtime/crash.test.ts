@@ -9,26 +9,22 @@ import {
   complete,
   countOf,
   type Fault,
+  forEachConcurrently,
+  injectedFaultOf,
   nothingPending,
   type Outcome,
   outcomes,
   pointAt,
   pointsOf,
-  severalAtATime,
   startWorker,
-  strikeOf,
 } from '../support/worker.ts';
 
 const leaseSeconds = 2;
-/** How often a process with that lease looks for dead ones. */
 const sweepSeconds = leaseSeconds / 5;
-/**
- * For how long a job may stay with a dead process, or with no process that could have looked, in milliseconds: a lease, a
- * sweep and five seconds. Ten more leases are for a machine that is busy with other things: this is no measurement.
- */
+/** A lease, a sweep and 5 s, plus ten leases of slack for a busy machine: this is not a benchmark. */
 const maxStuckMs = (leaseSeconds + sweepSeconds + 5 + 10 * leaseSeconds) * 1000;
 
-describe('kill -9 before and after everything that a run of three pages does', () => {
+describe('kill -9 before and after each statement and connector call of a three-page run', () => {
   const database = useDatabase();
   const { sql } = database;
 
@@ -41,61 +37,61 @@ describe('kill -9 before and after everything that a run of three pages does', (
   }
   const cases: Case[] = [];
   let points: string[];
-  let heldByDead: { id: string; provider_slug: string }[];
-  let recoveryBeganAt: Date;
+  let orphanedJobs: { id: string; provider_slug: string }[];
+  let recoveryStartedAt: Date;
   let found: Record<string, Outcome>;
 
   const worker = (slug: string) => ({
     database: database.url,
     providers: [slug],
-    // One at a time, so that the order of statements is always the same.
+    // Concurrency 1 keeps the order of statements deterministic.
     executor: { leaseSeconds, concurrency: 1 },
     until: 'drained' as const,
-    leavesTheDead: true,
+    skipsReaping: true,
   });
 
   beforeAll(async () => {
     await addConnections(sql, ['undisturbed']);
-    // It must not lose its lease, however busy the machine is.
-    const patient = { leaseSeconds: 60, concurrency: 1 };
-    points = pointsOf(await startWorker({ ...worker('undisturbed'), executor: patient }).finished);
+    // A long lease, which does not expire on a busy machine.
+    const longLease = { leaseSeconds: 60, concurrency: 1 };
+    points = pointsOf(await startWorker({ ...worker('undisturbed'), executor: longLease }).finished);
     cases.push(...casesFor(points));
     await addConnections(
       sql,
       cases.map(({ slug }) => slug),
     );
-    await severalAtATime(4, cases, async (one) => {
-      const { slug, fault, hasKeys } = one;
-      one.ended = await startWorker({ ...worker(slug), fault, hasKeys }).finished;
+    await forEachConcurrently(4, cases, async (testCase) => {
+      const { slug, fault, hasKeys } = testCase;
+      testCase.ended = await startWorker({ ...worker(slug), fault, hasKeys }).finished;
     });
 
-    heldByDead = await sql(`SELECT id, provider_slug FROM sync_jobs WHERE status = 'running'`);
+    orphanedJobs = await sql(`SELECT id, provider_slug FROM sync_jobs WHERE status = 'running'`);
     const recovery = startWorker({
       database: database.url,
       providers: cases.map(({ slug }) => slug),
       executor: { leaseSeconds },
     });
-    await until('somebody lives', async () => {
+    await until('the recovery process is registered', async () => {
       const [row] = await sql<{ at: Date }>(
         'SELECT started_at AS at FROM processes WHERE expires_at > clock_timestamp() AND pid = $1',
         [recovery.process.pid],
       );
-      if (row) recoveryBeganAt = row.at;
+      if (row) recoveryStartedAt = row.at;
       return row !== undefined;
     });
     await nothingPending(sql);
-    await until('the dead are cleared away', async () => (await countOf(sql, 'processes')) === 1);
+    await until('dead processes are reaped', async () => (await countOf(sql, 'processes')) === 1);
     recovery.process.kill('SIGTERM');
     expect(await recovery.finished).toMatchObject({ code: 0 });
     found = await outcomes(sql);
   }, 400_000);
 
-  /** Before and after each point, without dedupe keys; some with keys; and each COMMIT while it is on its way. */
+  /** Before and after each point without dedupe keys, every sixth also with keys, and during each COMMIT. */
   function casesFor(labels: string[]): Case[] {
-    const made: Case[] = [];
+    const result: Case[] = [];
     const add = (at: number, when: Fault['when'], hasKeys = false) =>
-      made.push({
-        slug: `case-${made.length + 1}`,
+      result.push({
+        slug: `case-${result.length + 1}`,
         label: labels[at - 1] as string,
         fault: { signal: 'SIGKILL', ...pointAt(labels, at - 1), when },
         hasKeys,
@@ -106,10 +102,10 @@ describe('kill -9 before and after everything that a run of three pages does', (
       if (labels[at - 1] === 'COMMIT') add(at, 'during');
       if (at % 6 === 0) add(at, 'after', true);
     }
-    return made;
+    return result;
   }
 
-  it('EXE-5: a run of three pages that nobody disturbs stores everything once, statement by statement as listed', () => {
+  it('EXE-5: an undisturbed run stores every signal once and sends the expected statements', () => {
     expect(found['undisturbed']).toEqual(complete);
     const count = (label: RegExp) => points.filter((point) => label.test(point)).length;
     const kinds = {
@@ -124,11 +120,11 @@ describe('kill -9 before and after everything that a run of three pages does', (
     expect(count(/^BEGIN$/)).toBe(count(/^COMMIT$/));
   });
 
-  it('EXE-5: every process died where it was meant to: before and after each of the points of an undisturbed run', () => {
+  it('EXE-5: processes were killed before and after every point of an undisturbed run', () => {
     const deaths = cases.map(({ slug, ended }) => ({
       slug,
       signal: ended?.signal,
-      label: ended && strikeOf(ended)?.label,
+      label: ended && injectedFaultOf(ended)?.label,
     }));
     expect(deaths).toEqual(cases.map(({ slug, label }) => ({ slug, signal: 'SIGKILL', label })));
     for (const when of ['before', 'after'] as const) {
@@ -137,7 +133,7 @@ describe('kill -9 before and after everything that a run of three pages does', (
     }
   });
 
-  it('EXE-5: wherever a process is killed, every signal is stored exactly once, and the cursor is right', () => {
+  it('EXE-5: after a kill at any point, every signal is stored once and the cursor is correct', () => {
     const stored = ({ items, cursor }: Outcome) => ({ items, cursor });
     for (const { slug, label, fault, hasKeys } of cases) {
       const where = `${slug}, killed ${fault.when} ${label}${hasKeys ? ', with keys' : ''}`;
@@ -145,7 +141,7 @@ describe('kill -9 before and after everything that a run of three pages does', (
     }
   });
 
-  it('EXE-9: wherever a process is killed, one job for each page succeeds in the end, and no attempt is charged', () => {
+  it('EXE-9: after a kill at any point, one job per page succeeds with unchanged attempts', () => {
     for (const { slug, label, fault } of cases) {
       const { jobs, attempts } = found[slug] as Outcome;
       expect({ jobs, attempts }, `${slug}, killed ${fault.when} ${label}`).toEqual({
@@ -155,33 +151,35 @@ describe('kill -9 before and after everything that a run of three pages does', (
     }
   });
 
-  it('EXE-9: no job stays with a dead process for longer than a lease, a sweep and five seconds', async () => {
-    // From after a claim's COMMIT until before the COMMIT of what it found: three times.
-    expect(heldByDead.length).toBeGreaterThan(3 * 2 * 7);
+  it('EXE-9: jobs of a dead process run again within a lease, a sweep and five seconds', async () => {
+    // On each of three pages, the points between the claim's COMMIT and the result's COMMIT.
+    expect(orphanedJobs.length).toBeGreaterThan(3 * 2 * 7);
     const restarted = await sql<{ id: string; at: Date }>(
       'SELECT id, started_at AS at FROM sync_jobs WHERE id = ANY ($1)',
-      [heldByDead.map(({ id }) => id)],
+      [orphanedJobs.map(({ id }) => id)],
     );
-    const died = new Map(cases.map(({ slug, ended }) => [slug, (ended && strikeOf(ended)?.atMs) ?? 0]));
-    const slugs = new Map(heldByDead.map(({ id, provider_slug }) => [id, provider_slug]));
+    const died = new Map(
+      cases.map(({ slug, ended }) => [slug, (ended && injectedFaultOf(ended)?.atMs) ?? 0]),
+    );
+    const slugs = new Map(orphanedJobs.map(({ id, provider_slug }) => [id, provider_slug]));
     for (const { id, at } of restarted) {
-      // Nobody was there to put it back before the next process came.
-      const sinceMs = Math.max(died.get(slugs.get(id) as string) as number, recoveryBeganAt.getTime());
+      // No process could requeue it before the recovery process started.
+      const sinceMs = Math.max(died.get(slugs.get(id) as string) as number, recoveryStartedAt.getTime());
       expect(at.getTime() - sinceMs).toBeLessThan(maxStuckMs);
     }
   });
 
-  it('EXE-9: nothing is left of the dead', async () => {
+  it('EXE-9: reaping a dead process deletes its row and releases all its jobs', async () => {
     expect(await countOf(sql, 'processes')).toBe(0);
     expect(await countOf(sql, 'sync_jobs WHERE process_id IS NOT NULL OR blocked')).toBe(0);
   });
 });
 
-describe('a process that is gone while it runs jobs', () => {
+describe('EXE-9: kill -9 while a process runs jobs', () => {
   const database = useDatabase();
   const { sql } = database;
 
-  it('EXE-9: kill -9: its row goes, its jobs are queued again with their attempts as they were, and others run them', async () => {
+  it('EXE-9: another process deletes its row and requeues its jobs with unchanged attempts', async () => {
     const slugs = ['one', 'two', 'three', 'four', 'five'];
     await addConnections(sql, slugs);
     await sql(`UPDATE sync_jobs SET attempts = length(provider_slug)`);
@@ -190,18 +188,18 @@ describe('a process that is gone while it runs jobs', () => {
     const options = { database: database.url, executor: { leaseSeconds } };
     const victim = startWorker({ ...options, providers: slugs, hangs: slugs });
     const running = `sync_jobs WHERE status = 'running'`;
-    await until('the victim runs all', async () => (await countOf(sql, running)) === slugs.length);
+    await until('the victim runs all jobs', async () => (await countOf(sql, running)) === slugs.length);
     const [dead] = await sql('SELECT id FROM processes');
     expect(await countOf(sql, `${running} AND process_id = '${dead?.['id']}'`)).toBe(slugs.length);
-    // It can run none of them, but it can see who is dead.
+    // The witness has no connectors: it reaps but runs no jobs.
     const witness = startWorker({ ...options, providers: [] });
-    await until('the witness lives', async () => (await countOf(sql, 'processes')) === 2);
+    await until('the witness is registered', async () => (await countOf(sql, 'processes')) === 2);
 
     victim.process.kill('SIGKILL');
     expect((await victim.finished).signal).toBe('SIGKILL');
     const [death] = await sql<{ at: Date }>('SELECT clock_timestamp() AS at');
     await until(
-      'the row goes',
+      'its row is deleted',
       async () => (await countOf(sql, `processes WHERE id = '${dead?.['id']}'`)) === 0,
     );
     const jobs = await sql<{ at: Date }>(
@@ -224,12 +222,12 @@ describe('a process that is gone while it runs jobs', () => {
   });
 });
 
-describe('a process that is told to end while it runs jobs', () => {
+describe('EXE-10: SIGTERM while a process runs jobs', () => {
   const database = useDatabase();
   const { sql } = database;
   const config = fileURLToPath(new URL('../support/fixtures/shutdown.config.mjs', import.meta.url));
 
-  it('EXE-10: SIGTERM: what ends in time is stored, the rest goes back at once with no attempt charged, and it says so', async () => {
+  it('EXE-10: commits runs that end in time, requeues the others with unchanged attempts', async () => {
     await addConnections(sql, ['prompt-1', 'prompt-2', 'prompt-3', 'endless-1', 'endless-2']);
     await sql(`UPDATE sync_jobs SET attempts = 4`);
     const service = startCli(['start', '--roles', 'executor', '--config', config], {
@@ -246,7 +244,7 @@ describe('a process that is told to end while it runs jobs', () => {
         event: 'executor_stopped',
         finished: 3,
         put_back: 2,
-        msg: 'executor stopped: 3 runs finished, 2 jobs put back',
+        msg: 'executor stopped: 3 runs finished, 2 jobs requeued',
       }),
     ]);
     const jobs = await sql(
@@ -254,10 +252,10 @@ describe('a process that is told to end while it runs jobs', () => {
          (SELECT count(*)::int FROM signals s WHERE s.connection_id = j.connection_id) AS signals
        FROM sync_jobs j ORDER BY provider_slug`,
     );
-    const putBack = { kind: 'endless', status: 'queued', free: true, signals: 0 };
+    const requeued = { kind: 'endless', status: 'queued', free: true, signals: 0 };
     const stored = { kind: 'prompt', status: 'succeeded', free: false, signals: 1 };
     expect(jobs).toEqual(
-      [putBack, putBack, stored, stored, stored].map((job) => ({
+      [requeued, requeued, stored, stored, stored].map((job) => ({
         ...job,
         attempts: 4,
         process_id: null,
@@ -267,7 +265,7 @@ describe('a process that is told to end while it runs jobs', () => {
     expect(await countOf(sql, 'processes')).toBe(0);
   });
 
-  it('EXE-10: SIGTERM while the database does not answer: it ends all the same, and says so', async () => {
+  it('EXE-10: exits with code 0 and logs `abandoned` while the database does not respond', async () => {
     await database.empty();
     await addConnections(sql, ['prompt-1', 'endless-1']);
     const proxy = await startProxy(database.url);

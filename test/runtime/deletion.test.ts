@@ -4,8 +4,8 @@ import { type Deletion, type Syncline, systemPorts } from '../../src/index.ts';
 import { deleteBatch } from '../../src/runtime/deletion.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { startService } from '../http/service.ts';
+import { startBlockingEngine } from '../support/blocking-engine.ts';
 import { tenant, useDatabase } from '../support/database.ts';
-import { held } from '../support/held.ts';
 import { startProcess } from '../support/process.ts';
 import { until } from '../support/until.ts';
 
@@ -32,7 +32,7 @@ async function connectionWith(signals: number): Promise<string> {
 const signalsOf = async (id: string) =>
   (await sql<{ n: number }>('SELECT count(*)::int AS n FROM signals WHERE connection_id = $1', [id]))[0]?.n;
 
-/** An engine that marks connections and leaves the batches to others. */
+/** An engine that marks connections as deleted but runs no batches. */
 const withoutBatches = () =>
   database.engine({
     ports: {
@@ -52,7 +52,7 @@ const finished = (engine: Syncline, id: string) =>
   );
 
 describe('deletion: a large connection', () => {
-  it('deletion: returns before the signals are deleted, and the same process finishes in the background', async () => {
+  it('deletion: remove() returns early, and the process deletes the signals in the background', async () => {
     const [id, other] = [await connectionWith(large), await connectionWith(3)];
     await job(id, { status: 'succeeded' });
     const engine = database.engine();
@@ -80,15 +80,15 @@ describe('deletion: a large connection', () => {
     ]);
   });
 
-  it('deletion: it is unscheduled and its run is aborted as soon as the deletion is requested', async () => {
+  it('deletion: a request unschedules the connection and aborts its run immediately', async () => {
     const id = await connectionWith(large);
     await job(id);
-    const { engine, began, hasBegun } = held(database);
+    const { engine, startedRuns, untilStarted } = startBlockingEngine(database);
     const drained = engine.drain();
-    await hasBegun(1);
+    await untilStarted(1);
     await withoutBatches().connections.remove(id);
     expect(await drained).toMatchObject({ succeeded: 0, lost: 1, signals: 0 });
-    expect(began[0]?.abortSignal.aborted).toBe(true);
+    expect(startedRuns[0]?.abortSignal.aborted).toBe(true);
     expect(await engine.tick()).toMatchObject({ scheduled: 0 });
     const [listed] = (await engine.connections.list()).items;
     expect(listed).toMatchObject({ id, status: 'disabled', deletingSince: expect.any(Date) });
@@ -97,7 +97,7 @@ describe('deletion: a large connection', () => {
     );
   });
 
-  it('deletion: triggers, changes, webhooks and retries of the connection are refused', async () => {
+  it('deletion: triggers, changes, webhooks and retries of the connection fail with CONFLICT', async () => {
     const id = await connectionWith(large);
     const ended = await job(id, { status: 'failed' });
     const engine = withoutBatches();
@@ -120,7 +120,7 @@ describe('deletion: a large connection', () => {
     expect((await connections.get(id)).status).toBe('disabled');
   });
 
-  it('deletion: a janitor of another process finishes what a killed process began', async () => {
+  it('deletion: after kill -9, a janitor of another process completes the deletion', async () => {
     const id = await connectionWith(large);
     const script = `
       import { createSyncline, systemPorts } from './dist/index.js';
@@ -151,7 +151,7 @@ describe('deletion: a large connection', () => {
     expect(items.map(({ actor }) => actor)).toEqual(['anna']);
   });
 
-  it('deletion: a deletion that another process works on is skipped, and the others are continued', async () => {
+  it('deletion: skips a deletion that another process has locked and continues with the others', async () => {
     const [busy, free] = [await connectionWith(60), await connectionWith(60)];
     const engine = withoutBatches();
     for (const id of [busy, free]) await engine.connections.remove(id);
@@ -189,7 +189,7 @@ describe('deletion: a large connection', () => {
     };
     try {
       await Promise.all([worker(), worker(), worker()]);
-      // A worker that found all of them taken has gone home; what is left is for the last one.
+      // A worker stops when all remaining deletions are locked; the last call processes what is left.
       await worker();
     } finally {
       await db.close();
@@ -204,7 +204,7 @@ describe('deletion: a large connection', () => {
     expect(await sql('SELECT FROM signals')).toHaveLength(0);
   });
 
-  it('deletion: operators read the error of the database, tenants a fixed sentence', async () => {
+  it('deletion: operators see the database error, tenants a fixed message', async () => {
     const id = await connectionWith(60);
     await withoutBatches().connections.remove(id);
     const text = 'update or delete on table "signals" violates foreign key constraint "theirs_signal_fkey"';
@@ -213,7 +213,7 @@ describe('deletion: a large connection', () => {
     const { key } = await syncline.keys.create({ name: 'theirs', tenantId: tenant });
     expect((await call(`/v1/connections/${id}/deletion`)).body['error']).toBe(text);
     const seen = await call(`/v1/connections/${id}/deletion`, { key });
-    expect(seen.body['error']).toBe('The last batch failed; it is retried.');
+    expect(seen.body['error']).toBe('The last batch failed and will be retried.');
     const [operators, tenants] = [
       await call(`/v1/connections/${id}/why`),
       await call(`/v1/connections/${id}/why`, { key }),
@@ -222,7 +222,7 @@ describe('deletion: a large connection', () => {
     expect([tenants.status, tenants.text]).toEqual([200, expect.not.stringContaining('fkey')]);
   });
 
-  it('deletion: a batch that fails is noted with its error, and does not hold up other deletions', async () => {
+  it('deletion: a failed batch stores its error and does not block other deletions', async () => {
     const [blocked, other] = [await connectionWith(60), await connectionWith(60)];
     const engine = withoutBatches();
     await engine.connections.remove(blocked);
@@ -251,7 +251,7 @@ describe('deletion: a large connection', () => {
     }
   });
 
-  it('deletion: the progress is visible to its tenant and to no other', async () => {
+  it('deletion: only its own tenant can read the progress', async () => {
     const id = await connectionWith(large);
     const engine = withoutBatches();
     const ours = engine.as({ tenantId: tenant, actor: 'ours' });
@@ -262,7 +262,7 @@ describe('deletion: a large connection', () => {
       await expect(attempt()).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });
 
-  it('deletion: the API answers 202 with the progress, and 204 for a small connection', async () => {
+  it('deletion: the API responds 202 with the progress, and 204 for a small connection', async () => {
     const [id, small] = [await connectionWith(large), await connectionWith(10)];
     const { call, syncline } = await startService(database);
     const begun = await call(`/v1/connections/${id}`, { method: 'DELETE' });

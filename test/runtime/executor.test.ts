@@ -15,11 +15,11 @@ async function until(condition: () => Promise<boolean> | boolean): Promise<void>
 
 const count = async (where: string) => (await sql(`SELECT FROM sync_jobs WHERE ${where}`)).length;
 
-/** A connector whose runs go on until their signal aborts or they are let go. */
-function holding() {
+/** A connector whose runs block until `release` or until they are aborted. */
+function blockingConnector() {
   const contexts: SyncContext[] = [];
   const waiting: (() => void)[] = [];
-  const one = connector(async (context) => {
+  const blocking = connector(async (context) => {
     contexts.push(context);
     await new Promise<void>((resolve, reject) => {
       waiting.push(resolve);
@@ -27,10 +27,10 @@ function holding() {
     });
     return { signals: [signal(1)] };
   });
-  return { one, contexts, letGo: () => waiting.splice(0).forEach((resolve) => void resolve()) };
+  return { blocking, contexts, release: () => waiting.splice(0).forEach((resolve) => void resolve()) };
 }
 
-/** Ports that count statements, and whose answers can be kept from coming. */
+/** Ports that record statements and can make them fail. */
 function faultyPorts() {
   const statements: string[] = [];
   let fails = (_statement: string) => false;
@@ -50,25 +50,24 @@ function faultyPorts() {
   };
 }
 
-/** A reaper that takes its time. */
 const slowReaper: Ports['query'] = async (statement, send) => {
   if (statement.includes('FOR UPDATE SKIP LOCKED') && statement.includes('.processes'))
     await new Promise((resolve) => setTimeout(resolve, 100));
   return send();
 };
 
-describe('slots', () => {
-  it('EXE-2: never more than `concurrency` jobs run, and a free slot is filled while the others still run', async () => {
+describe('EXE-2: slots', () => {
+  it('EXE-2: at most `concurrency` jobs run, and a free slot is refilled immediately', async () => {
     for (let i = 0; i < 12; i++) await job(await connect(), { scheduled_at: `2025-01-01T00:00:${10 + i}Z` });
     let running = 0;
-    let most = 0;
+    let maxRunning = 0;
     const release: (() => void)[] = [];
     const engine = database.engine({
       executor: { concurrency: 3, pollIntervalMs: 60_000 },
       connectors: [
         connector(async () => {
-          most = Math.max(most, ++running);
-          // The first run stays until the end: whoever waits for a whole batch waits for ever.
+          maxRunning = Math.max(maxRunning, ++running);
+          // The first run blocks until the end: an executor that waits for a whole batch would hang.
           if (release.length === 0) await new Promise<void>((resolve) => release.push(resolve));
           else await new Promise((resolve) => setTimeout(resolve, 1));
           running--;
@@ -80,13 +79,13 @@ describe('slots', () => {
     await until(async () => (await count(`status = 'succeeded'`)) === 11);
     release[0]?.();
     expect(await drained).toMatchObject({ claimed: 12, succeeded: 12 });
-    expect(most).toBe(3);
+    expect(maxRunning).toBe(3);
   });
 
-  it('EXE-9: the time of a run is up: its signal aborts and it counts as a failure', async () => {
+  it('EXE-9: a run past maxRunSeconds is aborted and counts as a failure', async () => {
     await job(await connect());
-    const { one, contexts } = holding();
-    const engine = database.engine({ executor: { maxRunSeconds: 1 }, connectors: [one] });
+    const { blocking, contexts } = blockingConnector();
+    const engine = database.engine({ executor: { maxRunSeconds: 1 }, connectors: [blocking] });
     expect(await engine.drain()).toMatchObject({ requeued: 1 });
     expect(contexts[0]?.abortSignal.aborted).toBe(true);
     expect(
@@ -96,46 +95,46 @@ describe('slots', () => {
 });
 
 describe('EXE-9: the lease', () => {
-  it('EXE-9: one that was given up is over for everybody, even if a beat on its way renewed it', async () => {
+  it('EXE-9: an abandoned lease is expired, even if an in-flight heartbeat renewed it', async () => {
     await job(await connect());
-    const { one, contexts, letGo } = holding();
+    const { blocking, contexts, release } = blockingConnector();
     const isAborted = () => contexts[0]?.abortSignal.aborted === true;
-    let beats = 0;
-    // The first beat gets there late, so that the lease lasts longer there than here; the next one after it was given up here.
+    let heartbeats = 0;
+    // The first heartbeat arrives late, so the row outlives the local lease; the second after it ended.
     const query: Ports['query'] = async (statement, send) => {
       if (statement.startsWith('WITH renewed') && contexts.length > 0) {
-        beats++;
-        if (beats === 1) await new Promise((resolve) => setTimeout(resolve, 1000));
-        if (beats === 2) await until(isAborted);
+        heartbeats++;
+        if (heartbeats === 1) await new Promise((resolve) => setTimeout(resolve, 1000));
+        if (heartbeats === 2) await until(isAborted);
       }
       return send();
     };
     const engine = database.engine({
       executor: { leaseSeconds: 2 },
-      connectors: [one],
+      connectors: [blocking],
       ports: { ...systemPorts, query },
     });
     const drained = engine.drain();
     await until(() => contexts.length === 1);
-    const [former] = await sql<{ id: string }>('SELECT id FROM processes');
+    const [previous] = await sql<{ id: string }>('SELECT id FROM processes');
     await until(isAborted);
-    await until(async () => (await sql('SELECT FROM processes WHERE id <> $1', [former?.id])).length === 1);
+    await until(async () => (await sql('SELECT FROM processes WHERE id <> $1', [previous?.id])).length === 1);
     expect(
-      await sql('SELECT FROM processes WHERE id = $1 AND expires_at > clock_timestamp()', [former?.id]),
+      await sql('SELECT FROM processes WHERE id = $1 AND expires_at > clock_timestamp()', [previous?.id]),
     ).toEqual([]);
     await until(() => contexts.length === 2);
-    letGo();
+    release();
     await drained;
   });
 
-  it('EXE-9: when it is gone, every run is aborted and nothing of it stored; the process goes on under a new one', async () => {
+  it('EXE-9: a lost lease aborts every run, stores nothing, and is replaced by a new lease', async () => {
     await job(await connect());
-    const { one, contexts, letGo } = holding();
+    const { blocking, contexts, release } = blockingConnector();
     const { log, lines } = recordingLogger('warn');
-    const engine = database.engine({ executor: { leaseSeconds: 2 }, connectors: [one], logger: log });
+    const engine = database.engine({ executor: { leaseSeconds: 2 }, connectors: [blocking], logger: log });
     const drained = engine.drain();
     await until(() => contexts.length === 1);
-    // As if this process had been silent for longer than its lease, and somebody else had noticed.
+    // Simulates a process that sent no heartbeat for longer than its lease.
     await sql(`UPDATE processes SET expires_at = now() - interval '1 second'`);
     await until(() => contexts[0]?.abortSignal.aborted === true);
     expect(contexts[0]?.abortSignal.reason).toMatchObject({
@@ -143,39 +142,39 @@ describe('EXE-9: the lease', () => {
     });
     await until(() => contexts.length === 2);
     expect(contexts[1]?.job).toMatchObject({ id: contexts[0]?.job.id, attempts: 0 });
-    letGo();
+    release();
     expect(await drained).toMatchObject({ claimed: 2, succeeded: 1, lost: 1, signals: 1 });
     expect(lines.map(({ msg }) => msg)).toEqual(
-      expect.arrayContaining([expect.stringMatching(/lost its lease, and with it 1 runs/)]),
+      expect.arrayContaining([expect.stringMatching(/lost its lease and 1 runs/)]),
     );
     expect(await sql('SELECT FROM signals')).toHaveLength(1);
   });
 
-  it('EXE-9: while heartbeats fail nothing is claimed; after a lease without one the runs are aborted', async () => {
+  it('EXE-9: while heartbeats fail nothing is claimed; after one lease the runs are aborted', async () => {
     await job(await connect());
-    const { one, contexts, letGo } = holding();
+    const { blocking, contexts, release } = blockingConnector();
     const { ports, failWhen } = faultyPorts();
     const engine = database.engine({
       executor: { leaseSeconds: 2, pollIntervalMs: 50 },
-      connectors: [one],
+      connectors: [blocking],
       ports,
     });
     const drained = engine.drain();
     await until(() => contexts.length === 1);
-    let beats = 0;
-    failWhen((statement) => statement.includes('.processes') && ++beats > 0);
-    await until(() => beats > 0);
+    let heartbeats = 0;
+    failWhen((statement) => statement.includes('.processes') && ++heartbeats > 0);
+    await until(() => heartbeats > 0);
     await job(await connect());
     await until(() => contexts[0]?.abortSignal.aborted === true);
     expect(contexts).toHaveLength(1);
     failWhen(() => false);
     await until(() => contexts.length === 3);
-    letGo();
+    release();
     expect(await drained).toMatchObject({ succeeded: 2, lost: 1 });
     expect(await count(`status = 'succeeded' AND attempts = 0`)).toBe(2);
   });
 
-  it('EXE-9: the jobs of a process that no longer lives are queued again, no attempt charged', async () => {
+  it('EXE-9: jobs of a dead process are requeued with unchanged attempts', async () => {
     const id = await job(await connect(), { attempts: 2 });
     const dead = '00000000-0000-4000-8000-00000000dead';
     await sql(
@@ -187,17 +186,17 @@ describe('EXE-9: the lease', () => {
       `UPDATE sync_jobs SET status = 'running', process_id = $1, claim_id = gen_random_uuid(), started_at = now() WHERE id = $2`,
       [dead, id],
     );
-    const { one, contexts, letGo } = holding();
-    const engine = database.engine({ connectors: [one] });
+    const { blocking, contexts, release } = blockingConnector();
+    const engine = database.engine({ connectors: [blocking] });
     await engine.start({ roles: ['executor'] });
     await until(() => contexts.length === 1);
     expect(contexts[0]?.job).toMatchObject({ id, attempts: 2 });
     expect(await sql('SELECT FROM processes WHERE id = $1', [dead])).toHaveLength(0);
-    letGo();
+    release();
     await engine.stop();
   });
 
-  it('EXE-9: a drain ends only when the jobs of those who no longer live have been run too', async () => {
+  it('EXE-9: drain() ends only after the jobs of dead processes have run', async () => {
     for (let i = 0; i < 5; i++) {
       await database.empty();
       const dead = '00000000-0000-4000-8000-00000000dead';
@@ -213,7 +212,7 @@ describe('EXE-9: the lease', () => {
     }
   });
 
-  it('EXE-9: jobs of a process whose row somebody deleted are queued again', async () => {
+  it('EXE-9: jobs of a process whose row was deleted are requeued', async () => {
     await job(await connect(), {
       status: 'running',
       process_id: '00000000-0000-4000-8000-00000000dead',
@@ -224,7 +223,7 @@ describe('EXE-9: the lease', () => {
     await until(async () => (await count(`status = 'succeeded' AND attempts = 0`)) === 1);
   });
 
-  it('EXE-9: jobs that somebody else runs, without a lease, are left alone', async () => {
+  it('EXE-9: running jobs without a lease are not requeued', async () => {
     await job(await connect(), { status: 'running', started_at: '2020-01-01' });
     const engine = database.engine({ connectors: [connector()] });
     expect(await engine.drain()).toMatchObject({ claimed: 0 });
@@ -235,9 +234,9 @@ describe('EXE-9: the lease', () => {
 describe('EXE-10: shutdown', () => {
   const stopped = (lines: LogLine[]) => lines.find(({ event }) => event === 'executor_stopped');
 
-  it('EXE-9: a process that is told to stop while it registers leaves no lease behind', async () => {
-    let goOn = () => {};
-    const held = new Promise<void>((resolve) => (goOn = resolve));
+  it('EXE-9: stop() during registration leaves no lease behind', async () => {
+    let resume = () => {};
+    const held = new Promise<void>((resolve) => (resume = resolve));
     let isRegistering = false;
     const query: Ports['query'] = async (statement, send) => {
       if (/INSERT INTO \S+\.processes/.test(statement)) {
@@ -246,18 +245,21 @@ describe('EXE-10: shutdown', () => {
       }
       return send();
     };
-    const engine = database.engine({ connectors: [holding().one], ports: { ...systemPorts, query } });
+    const engine = database.engine({
+      connectors: [blockingConnector().blocking],
+      ports: { ...systemPorts, query },
+    });
     await engine.start({ roles: ['executor'] });
     await until(() => isRegistering);
     const stopped = engine.stop();
-    goOn();
+    resume();
     await stopped;
     expect(await sql('SELECT FROM processes')).toEqual([]);
   });
 
-  it('EXE-10: what still answers requests has its database until it has ended', async () => {
+  it('EXE-10: the database pool stays open until the server has closed', async () => {
     const { log, lines } = recordingLogger();
-    const engine = database.engine({ connectors: [holding().one], logger: log });
+    const engine = database.engine({ connectors: [blockingConnector().blocking], logger: log });
     await engine.start({ roles: ['executor'] });
     let close = () => {};
     const stopped = engine.stop({ serving: new Promise<void>((resolve) => (close = resolve)) });
@@ -268,15 +270,15 @@ describe('EXE-10: shutdown', () => {
     await expect(engine.connections.list()).rejects.toThrow();
   });
 
-  it('EXE-10: runs may finish within the grace time, and nothing new begins', async () => {
+  it('EXE-10: runs may finish within the grace time, and no run starts', async () => {
     for (let i = 0; i < 4; i++) await job(await connect());
-    const { one, contexts, letGo } = holding();
+    const { blocking, contexts, release } = blockingConnector();
     const { log, lines } = recordingLogger();
-    const engine = database.engine({ executor: { concurrency: 2 }, connectors: [one], logger: log });
+    const engine = database.engine({ executor: { concurrency: 2 }, connectors: [blocking], logger: log });
     await engine.start({ roles: ['executor'] });
     await until(() => contexts.length === 2);
     const stopping = engine.stop();
-    letGo();
+    release();
     await stopping;
     expect(contexts).toHaveLength(2);
     expect(await count(`status = 'succeeded'`)).toBe(2);
@@ -285,11 +287,15 @@ describe('EXE-10: shutdown', () => {
     expect(await sql('SELECT FROM processes')).toHaveLength(0);
   });
 
-  it('EXE-10: what does not finish in time is aborted and put back at once, no attempt charged', async () => {
+  it('EXE-10: runs that exceed the grace time are aborted and requeued with unchanged attempts', async () => {
     const ids = [await job(await connect(), { attempts: 3 }), await job(await connect())];
-    const { one, contexts } = holding();
+    const { blocking, contexts } = blockingConnector();
     const { log, lines } = recordingLogger();
-    const engine = database.engine({ executor: { shutdownGraceSeconds: 0 }, connectors: [one], logger: log });
+    const engine = database.engine({
+      executor: { shutdownGraceSeconds: 0 },
+      connectors: [blocking],
+      logger: log,
+    });
     await engine.start({ roles: ['executor'] });
     await until(() => contexts.length === 2);
     await engine.stop();
@@ -302,8 +308,8 @@ describe('EXE-10: shutdown', () => {
   });
 });
 
-describe('somebody who does not let go', () => {
-  it('EXE-5: of a connection whose run has ended: everybody else is stored, and it as soon as that is possible', async () => {
+describe('a session that holds a row lock', () => {
+  it('EXE-5: a locked connection delays only its own commit, until the lock is released', async () => {
     const ids: string[] = [];
     for (let i = 0; i < 6; i++) ids.push(await connect());
     for (const id of ids) await job(id);
@@ -327,7 +333,7 @@ describe('somebody who does not let go', () => {
     expect(await drained).toMatchObject({ claimed: 7, succeeded: 7, requeued: 0, signals: 7 });
   });
 
-  it('EXE-2: of the jobs that come first: those of other lanes run meanwhile', async () => {
+  it('EXE-2: a locked connection of the highest priority does not block other priorities', async () => {
     const [held, free] = [await connect(), await connect()];
     await job(held, { priority: 5 });
     const other = await job(free);
@@ -342,8 +348,8 @@ describe('somebody who does not let go', () => {
   });
 });
 
-describe('EXE-10: what has ended when the grace time is over', () => {
-  it('EXE-10: is stored and counts as finished', async () => {
+describe('EXE-10: a commit in progress at the end of the grace time', () => {
+  it('EXE-10: a run that is committing when the grace time ends is counted as finished', async () => {
     await job(await connect());
     const { log, lines } = recordingLogger();
     const { ports } = faultyPorts();
@@ -381,10 +387,10 @@ describe('EXE-10: what has ended when the grace time is over', () => {
 });
 
 describe('an idle executor', () => {
-  it('costs fewer than 30 statements a minute', async () => {
+  it('EXE-1: an idle executor sends fewer than 30 statements per minute', async () => {
     const { ports, statements } = faultyPorts();
     let sleptMs = 0;
-    // Time is what the loops sleep; a minute of it passes as fast as the statements answer.
+    // The clock advances by the loops' sleeps, so a minute takes as long as its statements.
     const fast: Ports = {
       ...ports,
       monotonicMs: () => sleptMs,
@@ -397,7 +403,7 @@ describe('an idle executor', () => {
     };
     const engine = database.engine({ ports: fast, connectors: [connector()] });
     await engine.start({ roles: ['executor'] });
-    const statementsSoFar = async () => {
+    const isQuiet = async () => {
       const before = statements.length;
       await new Promise((resolve) => setTimeout(resolve, 20));
       return statements.length === before;
@@ -405,15 +411,15 @@ describe('an idle executor', () => {
     const hasStarted = async () =>
       ['WITH renewed', 'COMMIT'].every((start) => statements.some((text) => text.startsWith(start)));
     await until(hasStarted);
-    await until(statementsSoFar);
+    await until(isQuiet);
     statements.length = 0;
-    for (; sleptMs < 60_000; sleptMs += 1000) await until(statementsSoFar);
+    for (; sleptMs < 60_000; sleptMs += 1000) await until(isQuiet);
     expect(statements.length).toBeGreaterThan(10);
     expect(statements.length).toBeLessThan(30);
     await engine.stop();
   });
 
-  it('finds jobs that nothing told it of by polling', async () => {
+  it('EXE-1: finds jobs inserted without a notification by polling', async () => {
     const engine = database.engine({ executor: { pollIntervalMs: 50 }, connectors: [connector()] });
     await engine.start({ roles: ['executor'] });
     await until(async () => (await sql('SELECT FROM processes')).length === 1);
@@ -421,7 +427,7 @@ describe('an idle executor', () => {
     await until(async () => (await count(`status = 'succeeded'`)) === 1);
   });
 
-  it('starts a job that comes due later on time, not at the next poll', async () => {
+  it('EXE-1: starts a future job when it is due, not at the next poll', async () => {
     await job(await connect(), { scheduled_at: new Date(Date.now() + 1500) });
     const engine = database.engine({ executor: { pollIntervalMs: 60_000 }, connectors: [connector()] });
     await engine.start({ roles: ['executor'] });
@@ -434,13 +440,13 @@ describe('an idle executor', () => {
 describe('EXE-12: telemetry', () => {
   it('EXE-12: every metric of the executor is recorded', async () => {
     const { meterProvider, url, close } = await startMetricsServer({ host: '127.0.0.1', port: 0 });
-    const [good, bad] = [await connect(), await connect()];
-    for (const id of [good, bad]) await job(id, { scheduled_at: new Date(Date.now() - 60_000) });
+    const [succeeding, failing] = [await connect(), await connect()];
+    for (const id of [succeeding, failing]) await job(id, { scheduled_at: new Date(Date.now() - 60_000) });
     const engine = database.engine({
       telemetry: { meterProvider },
       connectors: [
         connector(({ connection }) => {
-          if (connection.id === bad) throw new Error('boom');
+          if (connection.id === failing) throw new Error('boom');
           return { signals: [signal(1, 'a'), signal(2, 'a'), signal(3)] };
         }),
       ],
@@ -468,19 +474,19 @@ describe('EXE-12: telemetry', () => {
     expect(value('sync_executor_backoff_seconds_sum')).toBeLessThanOrEqual(5.5);
   });
 
-  it('EXE-12: a run that loses its lease is counted', async () => {
+  it('EXE-12: counts runs that lose their lease', async () => {
     const { meterProvider, url, close } = await startMetricsServer({ host: '127.0.0.1', port: 0 });
     const id = await job(await connect());
-    const taken = connector(async () => {
+    const losingLease = connector(async () => {
       await sql('UPDATE sync_jobs SET claim_id = NULL, process_id = NULL WHERE id = $1', [id]);
       return { signals: [] };
     });
-    await database.engine({ telemetry: { meterProvider }, connectors: [taken] }).drain();
+    await database.engine({ telemetry: { meterProvider }, connectors: [losingLease] }).drain();
     expect(await (await fetch(url)).text()).toContain('sync_executor_leases_lost_total 1');
     await close();
   });
 
-  it('EXE-12: every line that a connector logs names its job', async () => {
+  it('EXE-12: every log line of a connector names its job', async () => {
     const id = await connect();
     const jobId = await job(id);
     const { log, lines } = recordingLogger();

@@ -7,7 +7,7 @@ import { type EmbeddedPostgres, freePort, startEmbeddedPostgres } from '../../sr
 import { createSyncline } from '../../src/index.ts';
 import { silent, tenant, useDatabase } from '../support/database.ts';
 import { startCli } from '../support/process.ts';
-import { restarted } from '../support/restart.ts';
+import { restartPostgres } from '../support/restart.ts';
 import { until } from '../support/until.ts';
 
 type Sql = (text: string, values?: unknown[]) => Promise<Record<string, unknown>[]>;
@@ -21,7 +21,7 @@ async function count(sql: Sql, what: string): Promise<number> {
 }
 
 /** Connections that have a job without metadata, or metadata without a job. */
-const torn = (sql: Sql) =>
+const countInconsistent = (sql: Sql) =>
   count(
     sql,
     `syncline.connections c LEFT JOIN syncline.sync_jobs j ON j.connection_id = c.id
@@ -35,10 +35,10 @@ describe('SCH-1: kill -9 in the middle of a tick', () => {
   const startTick = () => startCli(['tick'], { env: { ...env, SYNCLINE_DATABASE_URL: database.url } });
   beforeEach(() => database.empty());
 
-  it('SCH-1: between the jobs and the metadata of a batch: neither is there', async () => {
+  it('SCH-1: a kill between the jobs and the metadata of a batch leaves neither', async () => {
     await sql(insertConnections(1000));
     const holder = await database.session();
-    // Lets rows be locked and jobs be inserted, but no connection be updated.
+    // SHARE mode allows row locks and the job inserts, but blocks UPDATEs of connections.
     await holder.query('BEGIN; LOCK TABLE syncline.connections IN SHARE MODE');
     const tick = startTick();
     const waiting = `pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`;
@@ -47,12 +47,12 @@ describe('SCH-1: kill -9 in the middle of a tick', () => {
     expect((await tick.finished).signal).toBe('SIGKILL');
     await holder.end();
     const sessions = `pg_stat_activity WHERE application_name = 'syncline' AND datname = current_database()`;
-    await until('Postgres has noticed', async () => (await count(sql, sessions)) === 0);
+    await until('the sessions have ended', async () => (await count(sql, sessions)) === 0);
     expect(await count(sql, 'syncline.sync_jobs')).toBe(0);
-    expect(await torn(sql)).toBe(0);
+    expect(await countInconsistent(sql)).toBe(0);
   });
 
-  it('SCH-1: again and again: no job without its metadata, no metadata without its job, and in the end every job once', async () => {
+  it('SCH-1: after repeated kills, jobs and metadata agree, and every job is placed once', async () => {
     const total = 30_000;
     await sql(insertConnections(total));
     for (let killed = 0; killed < 5; killed++) {
@@ -61,30 +61,30 @@ describe('SCH-1: kill -9 in the middle of a tick', () => {
       await tick.until(`${goal} jobs`, async () => (await count(sql, 'syncline.sync_jobs')) >= goal);
       tick.process.kill('SIGKILL');
       expect((await tick.finished).signal).toBe('SIGKILL');
-      expect(await torn(sql)).toBe(0);
+      expect(await countInconsistent(sql)).toBe(0);
     }
     expect((await startTick().finished).code).toBe(0);
     expect(await count(sql, 'syncline.sync_jobs')).toBe(total);
-    expect(await torn(sql)).toBe(0);
+    expect(await countInconsistent(sql)).toBe(0);
   });
 });
 
-describe('Postgres restarted in the middle of a tick', () => {
+describe('Postgres crashes and restarts', () => {
   const folder = mkdtempSync(join(tmpdir(), 'syncline-crash-'));
   let server: EmbeddedPostgres;
-  /** Starts it, and says how to start it again where it was. */
+  /** Starts Postgres; returns a function that restarts it on the same folder and port. */
   const start = async () => {
     server = await startEmbeddedPostgres({ folder, keep: true });
     const port = Number(new URL(server.url).port);
     return async () => {
-      server = await restarted(() => startEmbeddedPostgres({ folder, keep: true, port }));
+      server = await restartPostgres(() => startEmbeddedPostgres({ folder, keep: true, port }));
     };
   };
   afterEach(() => server?.stop());
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  it('the scheduler goes on by itself, and places every job once', async () => {
-    const startAgain = await start();
+  it('SCH-1: after a crash of Postgres, the scheduler resumes and places every job once', async () => {
+    const restart = await start();
     const syncline = createSyncline({ database: server.url, logger: silent });
     await syncline.migrate();
     await syncline.stop();
@@ -104,23 +104,23 @@ describe('Postgres restarted in the middle of a tick', () => {
     });
     await service.until('1000 jobs', async () => (await count(sql, 'syncline.sync_jobs')) >= 1000);
     await crash(server);
-    await service.output(/scheduler failed: .*trying again in/);
-    // It must not go on before what the crash left has been looked at.
+    await service.output(/scheduler failed: .*retrying in/);
+    // Suspend it until the state after the crash has been checked.
     service.process.kill('SIGSTOP');
-    await startAgain();
+    await restart();
     client = await connectTo(server.url);
-    expect(await torn(sql)).toBe(0);
+    expect(await countInconsistent(sql)).toBe(0);
     expect(await count(sql, 'syncline.sync_jobs')).toBeLessThan(total);
     service.process.kill('SIGCONT');
     await service.until('every job', async () => (await count(sql, 'syncline.sync_jobs')) === total);
-    expect(await torn(sql)).toBe(0);
+    expect(await countInconsistent(sql)).toBe(0);
     await client.end();
     service.process.kill('SIGTERM');
     expect((await service.finished).code).toBe(0);
   });
 
-  it('an engine started before its database waits for it, and says so', async () => {
-    const startAgain = await start();
+  it('SCH-1: an engine started before its database logs retries and starts when it is up', async () => {
+    const restart = await start();
     const { url } = server;
     const syncline = createSyncline({ database: url, logger: silent });
     await syncline.migrate();
@@ -129,22 +129,22 @@ describe('Postgres restarted in the middle of a tick', () => {
     const service = startCli(['start'], {
       env: { SYNCLINE_DATABASE_URL: url, SYNCLINE_METRICS_PORT: '0', SYNCLINE_SERVER_PORT: '0' },
     });
-    await service.output(/cannot be reached \(ECONNREFUSED\).*Trying again in/);
-    await startAgain();
+    await service.output(/cannot be reached \(ECONNREFUSED\).*Retrying in/);
+    await restart();
     await service.output(/tick: nothing due/);
     service.process.kill('SIGTERM');
     expect((await service.finished).code).toBe(0);
   });
 
-  it('an engine that waits for its database can be told to end', async () => {
+  it('SCH-9: SIGTERM ends an engine that retries its database connection', async () => {
     const service = startCli(['start'], {
       env: {
-        SYNCLINE_DATABASE_URL: `postgres://nobody@127.0.0.1:${await freePort()}/none`,
+        SYNCLINE_DATABASE_URL: `postgres://user@127.0.0.1:${await freePort()}/none`,
         SYNCLINE_METRICS_PORT: '0',
         SYNCLINE_SERVER_PORT: '0',
       },
     });
-    await service.output(/Trying again in/);
+    await service.output(/Retrying in/);
     service.process.kill('SIGTERM');
     expect((await service.finished).code).toBe(0);
   });
@@ -157,7 +157,7 @@ async function connectTo(url: string): Promise<pg.Client> {
   return client;
 }
 
-/** An immediate shutdown: Postgres stops without a checkpoint and must recover, as after a power cut. */
+/** Immediate shutdown: without a checkpoint, so Postgres recovers from WAL as after a power failure. */
 async function crash(server: EmbeddedPostgres): Promise<void> {
   process.kill(server.pid, 'SIGQUIT');
   await until('Postgres has ended', () => !isAlive(server.pid));

@@ -22,31 +22,31 @@ const count = (ago: string) =>
      FROM unnest($1::uuid[]) AS owner`,
     [[operatorId, tenant], ago],
   );
-const kept = () =>
+const keptMinutes = () =>
   sql<{ minute: Date }>('SELECT DISTINCT minute FROM rollups ORDER BY minute').then((rows) =>
     rows.map(({ minute }) => minute.toISOString().slice(0, 16)),
   );
 
 describe('the janitor', () => {
-  it('deletes counts that are older than they are kept, of tenants and of everybody', async () => {
+  it('janitor: deletes rollups older than their retention, of tenants and of the operator', async () => {
     await count('8 days 1 minute');
     await count('8 days');
     await count('1 minute');
     await clean();
-    expect(await kept()).toEqual(['2024-12-24T12:00', '2025-01-01T11:59']);
+    expect(await keptMinutes()).toEqual(['2024-12-24T12:00', '2025-01-01T11:59']);
     expect(await sql('SELECT FROM rollups')).toHaveLength(4);
     await clean({ retention: { statsDays: 1 } });
-    expect(await kept()).toEqual(['2025-01-01T11:59']);
+    expect(await keptMinutes()).toEqual(['2025-01-01T11:59']);
   });
 
-  it('deletes many counts in small batches, the oldest first, with a breath between them', async () => {
+  it('janitor: deletes rollups in batches, oldest first, with a pause of 50 ms between batches', async () => {
     for (let i = 0; i < 2100; i++) await count(`${9 + i} days`);
     const sleeps = await clean();
     expect(await sql('SELECT FROM rollups')).toHaveLength(0);
     expect(sleeps).toEqual([50, 50, 60_000]);
   });
 
-  it('makes hours of the minutes of the day before yesterday, and no count is lost', async () => {
+  it('janitor: merges minutes older than a day into hours without losing counts', async () => {
     const minutes = Array.from({ length: 40 }, (_, i) => 25 * 60 + 3 * i);
     for (const ago of minutes) await count(`${ago} minutes`);
     const seen = async () => {
@@ -71,7 +71,7 @@ describe('the janitor', () => {
     ]);
   });
 
-  it('adds minutes that come late to the hour that was made before', async () => {
+  it('janitor: adds late minutes to an existing hour', async () => {
     await count('30 hours');
     await clean();
     await count('29 hours 30 minutes');
@@ -81,7 +81,7 @@ describe('the janitor', () => {
     ]);
   });
 
-  it('deletes sessions that are over, and no others', async () => {
+  it('janitor: deletes only expired sessions', async () => {
     await sql(
       `INSERT INTO sessions (hash, actor, created_at, expires_at)
        SELECT sha256(n::text::bytea), 'session ' || n, '2025-01-01T00:00:00Z', '2025-01-01T12:00:00Z'::timestamptz + n * interval '1 second'
@@ -94,8 +94,8 @@ describe('the janitor', () => {
     ]);
   });
 
-  describe('of signals that came one by one', () => {
-    /** Signals that were stored two days ago, in so many transactions of one each. */
+  describe('signals of single-signal transactions', () => {
+    /** Stores signals two days ago, one per transaction. */
     async function storeOneByOne(transactions: number): Promise<string> {
       const connectionId = await database.connect();
       await sql('DELETE FROM feed');
@@ -112,14 +112,14 @@ describe('the janitor', () => {
       return connectionId;
     }
 
-    it('deletes as many in a round as it deletes of jobs, so that it keeps up with commits, however small', async () => {
+    it('janitor: deletes full batches of single-signal transactions', async () => {
       await storeOneByOne(4100);
       const sleeps = await clean({ retention: { signalsDays: 1 } });
       expect(await sql('SELECT FROM signals')).toHaveLength(0);
       expect(sleeps).toEqual([50, 50, 60_000]);
     });
 
-    it('deletes them in the same rounds as jobs, of which there may always be more', async () => {
+    it('janitor: deletes signals in the same rounds as jobs', async () => {
       const connectionId = await storeOneByOne(2010);
       await sql(
         `INSERT INTO sync_jobs (tenant_id, provider_slug, connection_id, job_type, status, finished_at)
@@ -131,7 +131,7 @@ describe('the janitor', () => {
       expect(sleeps).toEqual([50, 60_000]);
     });
 
-    it('goes on after transactions whose signals somebody else has deleted', async () => {
+    it('janitor: deletes feed entries whose signals are already deleted', async () => {
       await storeOneByOne(4100);
       await sql('DELETE FROM signals');
       const sleeps = await clean({ retention: { signalsDays: 1 } });
@@ -140,7 +140,7 @@ describe('the janitor', () => {
     });
   });
 
-  it('deletes everything else where one kind cannot be deleted, and says so', async () => {
+  it('janitor: logs a table that cannot be pruned and prunes the others', async () => {
     const id = await database.connect({ metadata: { sync: { next_run_at: '2030-01-01T00:00:00Z' } } });
     await database.ended(id, '2024-12-01T00:00:00Z');
     await sql(
@@ -160,7 +160,7 @@ describe('the janitor', () => {
       expect(await sql('SELECT FROM sync_jobs')).toHaveLength(1);
       expect(await sql('SELECT FROM rollups UNION ALL SELECT FROM signals')).toHaveLength(0);
       expect(lines.map(({ msg }) => msg)).toContainEqual(
-        expect.stringMatching(/^janitor failed: .*of_a_job.*; trying again in/),
+        expect.stringMatching(/^janitor failed: .*of_a_job.*; retrying in/),
       );
     } finally {
       await sql('DROP TABLE public.notes');
@@ -169,7 +169,7 @@ describe('the janitor', () => {
     expect(await sql('SELECT FROM sync_jobs')).toHaveLength(0);
   });
 
-  it('does not ask for every kind when the database cannot be reached', async () => {
+  it('janitor: ends the round after the first statement when the database is unreachable', async () => {
     let begun = 0;
     const ports: TestPorts = {
       ...testPorts(),
@@ -185,7 +185,7 @@ describe('the janitor', () => {
     expect(begun).toBe(1);
   });
 
-  it('passes over what somebody holds', async () => {
+  it('janitor: skips locked rows', async () => {
     await count('9 days');
     const client = await database.session();
     await client.query('BEGIN');
@@ -197,7 +197,7 @@ describe('the janitor', () => {
     expect(await sql('SELECT FROM rollups')).toHaveLength(0);
   });
 
-  it('SCH-8: ended jobs that an old snapshot keeps in the index are passed once, not by every batch', async () => {
+  it('SCH-8: batches do not rescan index entries of deleted jobs that an old snapshot retains', async () => {
     const id = await database.connect({ metadata: { sync: { next_run_at: '2030-01-01T00:00:00Z' } } });
     await sql(
       `INSERT INTO sync_jobs (tenant_id, provider_slug, connection_id, job_type, status, finished_at)
@@ -218,12 +218,12 @@ describe('the janitor', () => {
     await clean();
     expect(await sql('SELECT FROM sync_jobs')).toHaveLength(0);
     const read = (await entriesRead()) - before;
-    // Six batches and an empty one; from the beginning each time they would read 54,000.
+    // Six batches and an empty one. Rescanning from the start would read 54,000 entries.
     expect(read).toBeGreaterThanOrEqual(12_000);
     expect(read).toBeLessThan(20_000);
   });
 
-  it('SCH-8: an ended job that was held, or came in late, is deleted within the hour', async () => {
+  it('SCH-8: an ended job behind the scan position is deleted within an hour', async () => {
     const ports = testPorts();
     const id = await database.connect({ metadata: { sync: { next_run_at: '2030-01-01T00:00:00Z' } } });
     await database.ended(id, '2024-12-02T00:00:00Z');

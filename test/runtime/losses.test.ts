@@ -21,7 +21,7 @@ beforeEach(() => database.empty());
 
 const noon = '2025-01-01T12:00:00Z';
 
-/** A process that died `minute` minutes after noon while it ran these jobs, and a reaper that finds it. */
+/** Simulates a process that died `minute` minutes after noon while running these jobs, and reaps it. */
 async function dieWith(jobIds: string[], minute = 0, { released = false } = {}): Promise<string> {
   const id = randomUUID();
   await sql(
@@ -52,15 +52,15 @@ const stateOf = async (id: string) => {
   return row;
 };
 
-/** An engine whose clock is ahead by as much as is added to `clock.aheadMs`. */
+/** An engine whose clock runs `clock.aheadMs` ahead. */
 function engineOf(sync: (context: SyncContext) => SyncResult | Promise<SyncResult>) {
   const clock = { aheadMs: 0 };
   const ports = { ...systemPorts, now: () => Date.now() + clock.aheadMs };
   return { engine: database.engine({ ports, connectors: [connector(sync)] }), clock };
 }
 
-describe('EXE-9: a job whose process dies again and again', () => {
-  it('EXE-9: the first death requeues it as it was; from the second on it waits; the fifth fails it, and its connection', async () => {
+describe('EXE-9: a job whose process dies repeatedly', () => {
+  it('EXE-9: the first death requeues the job, later ones add backoff, the fifth fails it', async () => {
     const id = await job(await connect());
     const states = [];
     for (let minute = 1; minute <= 5; minute++) {
@@ -99,7 +99,7 @@ describe('EXE-9: a job whose process dies again and again', () => {
     ).toEqual([{ failed: 1 }]);
   });
 
-  it('EXE-9: the error names every death; where it was is shown to operators only', async () => {
+  it('EXE-9: the error lists every death; only operators see hosts and process ids', async () => {
     const id = await job(await connect());
     for (let minute = 1; minute <= 5; minute++) await dieWith([id], minute);
     const { engine } = engineOf(() => ({ signals: [] }));
@@ -130,7 +130,7 @@ describe('EXE-9: a job whose process dies again and again', () => {
     expect(await stateOf(second)).toMatchObject({ status: 'failed', kind: 'process_died', losses: 5 });
   });
 
-  it('EXE-9: what was asked for while the job ran follows its failure, after a pause', async () => {
+  it('EXE-9: a rerun requested while the job ran is queued after its failure, with backoff', async () => {
     const id = await job(await connect());
     for (let minute = 1; minute <= 4; minute++) await dieWith([id], minute);
     await sql('UPDATE sync_jobs SET hinted = true, rerun_priority = 10');
@@ -142,7 +142,7 @@ describe('EXE-9: a job whose process dies again and again', () => {
     ).toEqual([{ job_type: 'incremental', priority: 10, waits: true }]);
   });
 
-  it('EXE-9: a lease that its process gave up itself counts no death', async () => {
+  it('EXE-9: a lease released by its own process counts no death', async () => {
     const id = await job(await connect());
     for (let minute = 1; minute <= 6; minute++) await dieWith([id], minute, { released: true });
     expect(await stateOf(id)).toMatchObject({ status: 'queued', attempts: 0, losses: null, waits: null });
@@ -158,9 +158,9 @@ describe('EXE-9: a job whose process dies again and again', () => {
       'failed',
     ],
     [
-      'is to be tried again',
+      'is retried',
       () => {
-        throw new Error('a bad moment');
+        throw new Error('transient');
       },
       'queued',
     ],
@@ -184,7 +184,7 @@ describe('EXE-9: a job whose process dies again and again', () => {
   });
 });
 
-describe('EXE-9: suspects', () => {
+describe('EXE-9: suspect jobs', () => {
   async function suspects(count: number): Promise<string[]> {
     const ids = await Promise.all(Array.from({ length: count }, async () => job(await connect())));
     await dieWith(ids, 1);
@@ -192,37 +192,37 @@ describe('EXE-9: suspects', () => {
     return ids;
   }
 
-  it('EXE-9: a process runs one suspect at a time, and all others beside it', async () => {
+  it('EXE-9: a process runs one suspect job at a time, and other jobs in parallel', async () => {
     const suspected = new Set(await suspects(5));
     const innocent = await Promise.all(Array.from({ length: 4 }, async () => job(await connect())));
     const running = new Set<string>();
     const ended = new Set<string>();
-    const together: number[] = [];
-    let letGo = () => {};
+    const runningSuspects: number[] = [];
+    let release = () => {};
     const { engine, clock } = engineOf(async ({ job: { id } }) => {
       running.add(id);
-      together.push([...running].filter((one) => suspected.has(one)).length);
+      runningSuspects.push([...running].filter((jobId) => suspected.has(jobId)).length);
       if (suspected.has(id))
         await new Promise<void>((resolve) => {
-          letGo = resolve;
+          release = resolve;
         });
       running.delete(id);
       ended.add(id);
       return { signals: [] };
     });
     await engine.start({ roles: ['executor'] });
-    await until('the others end beside a suspect', async () => innocent.every((id) => ended.has(id)));
+    await until('the other jobs end while a suspect runs', async () => innocent.every((id) => ended.has(id)));
     await until('one suspect runs', async () => running.size === 1);
     const waiting = () => sql(`SELECT FROM sync_jobs WHERE status = 'queued' AND retry_after IS NOT NULL`);
-    await until('the other suspects left the lane', async () => (await waiting()).length === 4);
+    await until('the other suspects are deferred', async () => (await waiting()).length === 4);
     await until('all ended, one after the other', async () => {
-      letGo();
+      release();
       clock.aheadMs += 2000;
       await sql(`SELECT wake_executors('jobs')`);
       return ended.size === 9;
     });
     await engine.stop();
-    expect(Math.max(...together)).toBe(1);
+    expect(Math.max(...runningSuspects)).toBe(1);
     expect(await sql(`SELECT FROM sync_jobs WHERE status = 'succeeded'`)).toHaveLength(9);
   });
 });

@@ -10,34 +10,34 @@ import {
   complete,
   connectionLost,
   countOf,
+  forEachConcurrently,
   isHeartbeat,
   nothingPending,
   outcomes,
   pagedConnector,
   pending,
-  severalAtATime,
 } from '../support/worker.ts';
 
 const leaseSeconds = 2;
 
-describe('a connection that breaks at any statement', () => {
+describe('a database connection that breaks at any statement', () => {
   const database = useDatabase();
   const { sql } = database;
   beforeEach(() => database.empty());
 
   interface Break {
-    /** The number of the statement, counted from 1; heartbeats count once, since more of them depend on time. */
+    /** Index of the statement, from 1; heartbeats after the first do not count: their number varies. */
     at: number;
     when: 'before' | 'after';
   }
 
-  /** Runs three pages in an engine of its own, and returns what it sent up to then. */
-  async function runThrough(slug: string, broken?: Break): Promise<string[]> {
+  /** Syncs three pages in a new engine and returns the statements it sent. */
+  async function syncAll(slug: string, connectionBreak?: Break): Promise<string[]> {
     const sent: string[] = [];
     const query: Ports['query'] = async (statement, send) => {
       if (isHeartbeat(statement) && sent.includes(statement)) return send();
-      const strikes = sent.push(statement) === broken?.at;
-      if (strikes && broken.when === 'before') throw connectionLost();
+      const strikes = sent.push(statement) === connectionBreak?.at;
+      if (strikes && connectionBreak.when === 'before') throw connectionLost();
       const answer = await send();
       if (strikes) throw connectionLost();
       return answer;
@@ -52,16 +52,16 @@ describe('a connection that breaks at any statement', () => {
       `nothing of ${slug} is pending`,
       async () => (await countOf(sql, `${pending} AND provider_slug = '${slug}'`)) === 0,
     );
-    const upToNow = [...sent];
+    const sentSoFar = [...sent];
     await syncline.stop();
-    return upToNow;
+    return sentSoFar;
   }
 
-  it('EXE-5: before it was sent or after it was done: nothing is lost, nothing doubled, and the process goes on', async () => {
+  it('EXE-5: a connection lost before or after any statement loses and duplicates nothing', async () => {
     await addConnections(sql, ['undisturbed']);
-    const everything = await runThrough('undisturbed');
-    const stored = everything.findLastIndex((statement) => statement.startsWith('WITH stored'));
-    const statements = everything.slice(0, everything.indexOf('COMMIT', stored) + 1);
+    const sent = await syncAll('undisturbed');
+    const stored = sent.findLastIndex((statement) => statement.startsWith('WITH stored'));
+    const statements = sent.slice(0, sent.indexOf('COMMIT', stored) + 1);
     const breaks = statements.flatMap((_, i): Break[] => [
       { at: i + 1, when: 'before' },
       { at: i + 1, when: 'after' },
@@ -69,15 +69,15 @@ describe('a connection that breaks at any statement', () => {
     const slugOf = ({ at, when }: Break) => `broken-${when}-${at}`;
     const slugs = breaks.map(slugOf);
     await addConnections(sql, slugs);
-    await severalAtATime(10, breaks, async (broken) => {
-      const sent = await runThrough(slugOf(broken), broken);
-      expect(sent.length).toBeGreaterThanOrEqual(broken.at);
+    await forEachConcurrently(10, breaks, async (connectionBreak) => {
+      const sent = await syncAll(slugOf(connectionBreak), connectionBreak);
+      expect(sent.length).toBeGreaterThanOrEqual(connectionBreak.at);
     });
     expect(await outcomes(sql)).toEqual(allComplete(['undisturbed', ...slugs]));
     expect(statements.filter((statement) => statement === 'COMMIT').length).toBeGreaterThanOrEqual(6);
   });
 
-  it('EXE-9: a heartbeat that fails while a claim is under way: what was claimed runs', async () => {
+  it('EXE-9: jobs claimed while a heartbeat fails are run', async () => {
     await addConnections(sql, ['claimed']);
     let failed = () => {};
     const hasFailed = new Promise<void>((resolve) => {
@@ -94,7 +94,7 @@ describe('a connection that breaks at any statement', () => {
       if (/^WITH alive/.test(statement)) isClaiming = true;
       if (statement === 'COMMIT' && isClaiming) {
         await hasFailed;
-        // By now the executor knows, and the next heartbeat is not there yet.
+        // The executor has seen the failure, and the next heartbeat is not sent yet.
         await nextTurn();
       }
       return answer;
@@ -111,13 +111,13 @@ describe('a connection that breaks at any statement', () => {
   });
 });
 
-describe('sockets on which nothing comes any more', () => {
+describe('half-open sockets', () => {
   const database = useDatabase();
   const { sql } = database;
   const slugs = Array.from({ length: 20 }, (_, i) => `half-open-${i}`);
   beforeEach(() => database.empty());
 
-  it('EXE-9: while runs are under way: the executor notices, replaces them and finishes, nothing lost, nothing doubled', async () => {
+  it('EXE-9: a busy executor detects stalled sockets, reconnects and completes every run', async () => {
     const proxy = await startProxy(database.url);
     let calls = 0;
     const syncline = database.engine({
@@ -129,24 +129,24 @@ describe('sockets on which nothing comes any more', () => {
       ),
       executor: { leaseSeconds, concurrency: 4 },
     });
-    // So that there are also some in the pool that nobody uses at that moment.
+    // Adds idle connections to the pool.
     await Promise.all(Array.from({ length: 5 }, () => syncline.jobs.list()));
     await addConnections(sql, slugs);
     await syncline.start({ roles: ['executor'] });
-    await until('nothing comes any more', () => proxy.stalled() > 0);
+    await until('the connections are stalled', () => proxy.stalled() > 0);
     expect(await countOf(sql, pending)).toBeGreaterThan(0);
     const before = proxy.stalled();
-    await until('it tries again', () => proxy.stalled() > before);
+    await until('it reconnects', () => proxy.stalled() > before);
     proxy.heal();
     await nothingPending(sql);
     expect(await outcomes(sql)).toEqual(allComplete(slugs));
   });
 
-  it('EXE-9: while there is nothing to do: the executor notices, replaces them, and runs what comes', async () => {
+  it('EXE-9: an idle executor detects stalled sockets, reconnects and runs new jobs', async () => {
     const proxy = await startProxy(database.url);
-    const asked: string[] = [];
+    const sent: string[] = [];
     const query: Ports['query'] = (statement, send) => {
-      if (!isHeartbeat(statement)) asked.push(statement);
+      if (!isHeartbeat(statement)) sent.push(statement);
       return send();
     };
     const syncline = database.engine({
@@ -156,13 +156,13 @@ describe('sockets on which nothing comes any more', () => {
       ports: { ...systemPorts, query },
     });
     await syncline.start({ roles: ['executor'] });
-    await until('it does nothing but look', () => {
-      const [a, b, c] = asked.slice(-3);
+    await until('it only polls', () => {
+      const [a, b, c] = sent.slice(-3);
       return a !== undefined && a === b && b === c;
     });
     proxy.stall();
     const before = proxy.stalled();
-    await until('it tries again', () => proxy.stalled() > before);
+    await until('it reconnects', () => proxy.stalled() > before);
     proxy.heal();
     await addConnections(sql, slugs);
     await nothingPending(sql);
@@ -170,13 +170,13 @@ describe('sockets on which nothing comes any more', () => {
   });
 });
 
-describe('a pool whose connections are all busy', () => {
+describe('a pool without free connections', () => {
   const database = useDatabase();
   const { sql } = database;
   beforeEach(() => database.empty());
 
-  for (const isSomebodyDead of [false, true])
-    it(`EXE-9: keeps no heartbeat waiting${isSomebodyDead ? ', also while a dead process waits to be cleared away' : ''}: the lease is renewed, and what runs stays`, async () => {
+  for (const hasDeadProcess of [false, true])
+    it(`EXE-9: renews the lease, aborts no run${hasDeadProcess ? ' beside a dead process' : ''}`, async () => {
       await addConnections(sql, ['slow', 'locked-1', 'locked-2']);
       let wasAborted = false;
       const syncline = database.engine({
@@ -203,11 +203,11 @@ describe('a pool whose connections are all busy', () => {
       );
       const busy = Promise.allSettled(locked.map(({ id }) => syncline.connections.pause(id)));
       const waiting = `pg_stat_activity WHERE datname = current_database() AND application_name = 'syncline' AND wait_event_type = 'Lock'`;
-      // Callers may hold one of the two; the other is the engine's.
+      // API calls may use one of the two connections; the other is reserved for the engine.
       await until('a connection waits', async () => (await countOf(sql, waiting)) === 1);
 
       const [alive] = await sql<{ id: string; until: Date }>('SELECT id, expires_at AS until FROM processes');
-      if (isSomebodyDead)
+      if (hasDeadProcess)
         await sql(
           `INSERT INTO processes (id, host, pid, concurrency, providers, started_at, expires_at)
            VALUES (gen_random_uuid(), 'gone', 1, 1, '{}', now() - interval '1 hour', now() - interval '1 minute')`,
@@ -220,7 +220,7 @@ describe('a pool whose connections are all busy', () => {
         return row;
       };
       const twoLeasesLater = (alive?.until.getTime() ?? 0) + 2 * leaseSeconds * 1000;
-      await until('it moves on, or ends', async () => {
+      await until('the lease is renewed or expires', async () => {
         const now = await lease();
         return !now?.lives || now.until.getTime() > twoLeasesLater;
       });
@@ -230,6 +230,6 @@ describe('a pool whose connections are all busy', () => {
 
       await holder.query('ROLLBACK');
       expect((await busy).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled']);
-      await until('nobody dead is left', async () => (await countOf(sql, 'processes')) === 1);
+      await until('the dead process is reaped', async () => (await countOf(sql, 'processes')) === 1);
     });
 });

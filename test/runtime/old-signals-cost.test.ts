@@ -17,7 +17,7 @@ beforeEach(async () => {
 
 const sizes = 12_000;
 
-/** One transaction with many signals, and as many transactions without any, all of them old. */
+/** Stores one old transaction with `sizes` signals, and `sizes` old transactions without signals. */
 async function store(beforeCommit: () => Promise<unknown>): Promise<void> {
   const session = await database.session();
   await session.query('SET search_path = syncline; BEGIN');
@@ -37,7 +37,7 @@ async function store(beforeCommit: () => Promise<unknown>): Promise<void> {
   );
 }
 
-/** Entries read of all indexes of a table. Sessions report what they have read when they end, so each look is a session of its own. */
+/** Index entries read of a table. Sessions flush counters when they end, so each call uses a new one. */
 async function entriesRead(table: string): Promise<number> {
   await untilSessionsEnd(database);
   const client = await database.session();
@@ -57,12 +57,12 @@ it.each([
   { statistics: 'no statistics' },
   { statistics: 'statistics of empty tables', before: analyze },
   { statistics: 'statistics of a vacuumed, empty table', before: vacuum },
-  // ANALYZE sees pages, but no visible row in them: the planner takes every index for one entry.
+  // ANALYZE finds pages without visible rows, so the planner estimates one entry per index.
   { statistics: 'statistics taken before the load committed', during: analyze },
   { statistics: 'statistics of one large transaction', after: analyze },
   { statistics: 'statistics of one large transaction, vacuumed', after: vacuum },
 ])(
-  'the janitor does not pass what it has deleted again for every batch, though an old snapshot keeps it in the index: $statistics',
+  'janitor: batches do not rescan index entries of deleted signals that an old snapshot retains: $statistics',
   async ({ before = nothing, during = nothing, after = nothing }) => {
     await before();
     await store(during);
@@ -72,14 +72,14 @@ it.each([
     await old.query('SELECT');
     const [signalsBefore, feedBefore] = [await entriesRead('signals'), await entriesRead('feed')];
     await runJanitor(database, { retention: { signalsDays: 1 } });
-    const ofSignals = (await entriesRead('signals')) - signalsBefore;
-    const ofFeed = (await entriesRead('feed')) - feedBefore;
-    // Each is found once, locked once and deleted once. From the beginning of the batch each time they would read 30,000 more.
-    expect(ofSignals).toBeGreaterThanOrEqual(3 * sizes);
-    expect(ofSignals).toBeLessThan(3 * sizes + 3000);
-    // Each is found once and deleted once. While the large one is deleted, the 2,000 first batches are read with each step.
-    expect(ofFeed).toBeGreaterThanOrEqual(2 * sizes);
-    expect(ofFeed).toBeLessThan(3 * sizes + 6000);
+    const signalsRead = (await entriesRead('signals')) - signalsBefore;
+    const feedRead = (await entriesRead('feed')) - feedBefore;
+    // Each signal is found, locked and deleted once. Rescanning from the start would read 30,000 more.
+    expect(signalsRead).toBeGreaterThanOrEqual(3 * sizes);
+    expect(signalsRead).toBeLessThan(3 * sizes + 3000);
+    // Each entry is found and deleted once; each step of the large transaction also reads the first 2,000.
+    expect(feedRead).toBeGreaterThanOrEqual(2 * sizes);
+    expect(feedRead).toBeLessThan(3 * sizes + 6000);
     const check = await database.session();
     const { rows } = await check.query(
       'SELECT (SELECT count(*)::int FROM syncline.signals) AS signals, (SELECT count(*)::int FROM syncline.feed) AS feed',

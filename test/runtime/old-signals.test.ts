@@ -15,7 +15,7 @@ beforeEach(async () => {
   connection = await database.connect();
 });
 
-/** Stores signals in one transaction, which began so long before noon, their ids in any order; returns its position. */
+/** Stores signals in one transaction at `ago` before noon, with random ids; returns its position. */
 async function store(signals: number, ago: string): Promise<number> {
   await sql(
     `INSERT INTO signals (id, tenant_id, provider_slug, connection_id, kind, occurred_at, payload)
@@ -38,14 +38,13 @@ async function startOfFeed(): Promise<number | undefined> {
   return row?.position;
 }
 
-/** Lets a janitor run one round. */
-async function round(ports: TestPorts): Promise<void> {
+async function runRound(ports: TestPorts): Promise<void> {
   const asleep = ports.asleep();
   ports.wake();
   await asleep;
 }
 
-/** Starts a janitor, which has then run one round. */
+/** Starts a janitor and waits for its first round. */
 async function start(): Promise<{ ports: TestPorts; stop(): Promise<void> }> {
   const ports = testPorts();
   const engine = database.engine({ ports, retention });
@@ -55,8 +54,8 @@ async function start(): Promise<{ ports: TestPorts; stop(): Promise<void> }> {
   return { ports, stop: () => engine.stop() };
 }
 
-describe('the janitor, of transactions that stored many signals', () => {
-  it('deletes no more at a time than of everything else, and keeps what is to be kept', async () => {
+describe('the janitor: transactions with many signals', () => {
+  it('janitor: deletes a large transaction in batches and keeps signals within their retention', async () => {
     await store(4500, '2 days');
     const last = await store(1500, '25 hours');
     await store(3, '23 hours');
@@ -64,7 +63,7 @@ describe('the janitor, of transactions that stored many signals', () => {
     expect([await countOf('signals'), await countOf('feed'), await startOfFeed()]).toEqual([3, 1, last]);
   });
 
-  it('FEED-1: has nobody read the rest of one for the whole', async () => {
+  it('FEED-1: readers of a partly deleted transaction get EXPIRED', async () => {
     const { signals } = database.engine();
     const { nextCursor: before } = await signals.read({ after: 'latest' });
     await store(4500, '2 days');
@@ -78,46 +77,46 @@ describe('the janitor, of transactions that stored many signals', () => {
     await janitor.stop();
   });
 
-  it('goes on with what another one has begun, and where another one has ended', async () => {
+  it('janitor: continues a transaction that another janitor partly deleted, and after its end', async () => {
     await store(2500, '2 days');
     const first = await start();
     expect(await countOf('signals')).toBe(500);
     await runJanitor(database, { retention });
     expect([await countOf('signals'), await countOf('feed')]).toEqual([0, 0]);
     await store(50, '2 days');
-    await round(first.ports);
+    await runRound(first.ports);
     expect([await countOf('signals'), await countOf('feed')]).toEqual([0, 0]);
     await first.stop();
   });
 
-  it('several at once delete everything, and what one of them takes back is not forgotten', async () => {
+  it('janitor: concurrent janitors delete everything, also after a rolled-back DELETE', async () => {
     await store(4500, '2 days');
     const another = await database.session();
     await another.query('BEGIN');
     await another.query(`DELETE FROM syncline.signals
       WHERE id IN (SELECT id FROM syncline.signals ORDER BY batch, tenant_id, id LIMIT 2000)`);
     const janitors = await Promise.all([start(), start()]);
-    const rounds = () => Promise.all(janitors.map(({ ports }) => round(ports)));
-    await rounds();
-    await rounds();
+    const runRounds = () => Promise.all(janitors.map(({ ports }) => runRound(ports)));
+    await runRounds();
+    await runRounds();
     await another.query('ROLLBACK');
     expect([await countOf('signals'), await countOf('feed')]).toEqual([4500, 1]);
-    for (let i = 0; i < 4; i++) await rounds();
+    for (let i = 0; i < 4; i++) await runRounds();
     expect([await countOf('signals'), await countOf('feed')]).toEqual([0, 0]);
     await Promise.all(janitors.map(({ stop }) => stop()));
   });
 
-  it('leaves what somebody holds, and comes back for it', async () => {
+  it('janitor: skips a locked signal and deletes it in a later round', async () => {
     await store(2500, '2 days');
     const client = await database.session();
     await client.query('BEGIN');
     await client.query('SELECT FROM syncline.signals ORDER BY id LIMIT 1 FOR UPDATE');
     const janitor = await start();
-    await round(janitor.ports);
-    await round(janitor.ports);
+    await runRound(janitor.ports);
+    await runRound(janitor.ports);
     expect([await countOf('signals'), await countOf('feed')]).toEqual([1, 1]);
     await client.query('COMMIT');
-    await round(janitor.ports);
+    await runRound(janitor.ports);
     expect([await countOf('signals'), await countOf('feed')]).toEqual([0, 0]);
     await janitor.stop();
   });

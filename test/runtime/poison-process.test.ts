@@ -8,7 +8,7 @@ const { sql } = database;
 beforeEach(() => database.empty());
 
 const executor = { leaseSeconds: 2, shutdownGraceSeconds: 0 };
-/** As short as pauses can be. */
+/** The shortest backoff. */
 const rateLimit = { baseSeconds: 1, maxSeconds: 1, jitterFactor: 0 };
 const options = { executor, rateLimit };
 
@@ -21,15 +21,15 @@ const lossesOf = async (name: string) => {
 };
 
 describe('EXE-9: a connector that kills its process', () => {
-  it('EXE-9: fails after exactly five deaths and says why; every job beside it ends', async () => {
+  it('EXE-9: its job fails after exactly five deaths, and all other jobs succeed', async () => {
     const innocent = Array.from({ length: 8 }, (_, i) => `innocent-${i}`);
     await addConnections(sql, [...innocent, 'poison']);
     const providers = [...innocent, 'poison'];
     const signals: (NodeJS.Signals | null)[] = [];
-    let isOver = false;
-    // A supervisor: whenever the worker is gone, the next one starts.
+    let isDone = false;
+    // A supervisor that restarts the worker when it exits.
     const supervised = (async () => {
-      while (!isOver) {
+      while (!isDone) {
         const worker = startWorker({
           ...options,
           database: database.url,
@@ -37,7 +37,7 @@ describe('EXE-9: a connector that kills its process', () => {
           kills: ['poison'],
           syncMs: 20,
         });
-        const stop = setInterval(() => isOver && worker.process.kill('SIGTERM'), 100);
+        const stop = setInterval(() => isDone && worker.process.kill('SIGTERM'), 100);
         signals.push((await worker.finished).signal);
         clearInterval(stop);
       }
@@ -45,7 +45,7 @@ describe('EXE-9: a connector that kills its process', () => {
     try {
       await until('nothing is pending', async () => (await countOf(sql, pending)) === 0, 120_000);
     } finally {
-      isOver = true;
+      isDone = true;
       await supervised;
     }
     expect(signals.filter((signal) => signal === 'SIGKILL')).toHaveLength(5);
@@ -66,7 +66,7 @@ describe('EXE-9: a connector that kills its process', () => {
     ).toEqual([{ provider_slug: 'poison', failure: 'process_died' }]);
   });
 
-  it('EXE-9: a process that is stopped gracefully counts no death', async () => {
+  it('EXE-9: a graceful stop counts no death', async () => {
     await addConnections(sql, ['slow']);
     const worker = startWorker({ ...options, database: database.url, providers: ['slow'], hangs: ['slow'] });
     await until('it runs', async () => (await countOf(sql, `sync_jobs WHERE status = 'running'`)) === 1);
@@ -76,16 +76,16 @@ describe('EXE-9: a connector that kills its process', () => {
     expect(await lossesOf('slow')).toBe(0);
   });
 
-  it('EXE-9: a process that was frozen and wakes up takes back the death that was counted', async () => {
+  it('EXE-9: a frozen process that resumes removes the death counted for it', async () => {
     await addConnections(sql, ['slow']);
     const frozen = startWorker({ ...options, database: database.url, providers: ['slow'], hangs: ['slow'] });
     await until('it runs', async () => (await countOf(sql, `sync_jobs WHERE status = 'running'`)) === 1);
     frozen.process.kill('SIGSTOP');
-    // It has no connector for the job, so it only finds the expired lease.
+    // Without a connector for the job, this engine only reaps the expired lease.
     await database.engine({ executor }).start({ roles: ['executor'] });
     await until('the death is counted', async () => (await lossesOf('slow')) === 1);
     frozen.process.kill('SIGCONT');
-    await until('it is taken back', async () => (await lossesOf('slow')) === 0);
+    await until('the death is removed', async () => (await lossesOf('slow')) === 0);
     await until(
       'it runs again',
       async () => (await countOf(sql, `sync_jobs WHERE status = 'running'`)) === 1,

@@ -12,7 +12,7 @@ beforeEach(() => database.empty());
 const jobs = () => sql('SELECT FROM sync_jobs');
 
 describe('the scheduler role', () => {
-  it('SCH-1: ticks at once, then every tick interval', async () => {
+  it('SCH-1: ticks immediately, then every tick interval', async () => {
     const ports = testPorts();
     await connect({ created_at: '2025-01-01T12:00:00Z' });
     const syncline = database.engine({ ports });
@@ -29,11 +29,11 @@ describe('the scheduler role', () => {
     expect(await jobs()).toHaveLength(2);
   });
 
-  it('SCH-9: stopping in mid-tick commits the batch under way, starts no other, and says so', async () => {
+  it('SCH-9: stop() during a tick commits the current batch and starts no other', async () => {
     for (let i = 0; i < 5; i++) await connect();
     const { log, lines } = recordingLogger();
     const syncline = database.engine({ logger: log, scheduler: { batchSize: 1 } });
-    const gate = await holdInserts();
+    const gate = await blockInserts();
     await syncline.start({ roles: ['scheduler'] });
     await gate.reached();
     const stopping = syncline.stop();
@@ -53,21 +53,21 @@ describe('the scheduler role', () => {
     );
   });
 
-  it('SCH-9: stopping before the start, twice, or after it does no harm', async () => {
+  it('SCH-9: stop() before start() and repeated stop() succeed', async () => {
     const syncline = database.engine();
     await Promise.all([syncline.stop(), syncline.stop()]);
     await syncline.stop();
   });
 
-  it('a second start is refused', async () => {
+  it('start: a second start() fails with CONFLICT', async () => {
     const syncline = database.engine({ ports: testPorts() });
     await syncline.start({ roles: ['scheduler'] });
     await expect(syncline.start({ roles: ['scheduler'] })).rejects.toMatchObject({ code: 'CONFLICT' });
   });
 
-  it('SCH-9: stopping an engine that still waits for its database ends the start in peace', async () => {
+  it('SCH-9: stop() during connection retries ends start() without error', async () => {
     const ports = testPorts();
-    const url = `postgres://nobody@127.0.0.1:${await freePort()}/none`;
+    const url = `postgres://user@127.0.0.1:${await freePort()}/none`;
     const syncline = database.engine({ database: url, ports });
     const waiting = ports.asleep();
     const starting = syncline.start();
@@ -76,7 +76,7 @@ describe('the scheduler role', () => {
     await starting;
   });
 
-  it('a start that was refused can be tried again', async () => {
+  it('start: succeeds after an earlier start() failed with SCHEMA_MISSING', async () => {
     const ports = testPorts();
     const syncline = database.engine({ database: { url: database.url, schema: 'later' }, ports });
     await expect(syncline.start()).rejects.toMatchObject({ code: 'SCHEMA_MISSING' });
@@ -84,9 +84,9 @@ describe('the scheduler role', () => {
     await syncline.start({ roles: ['janitor'] });
   });
 
-  it('what Postgres says is told as it is: a read-only server is not an unreachable one', async () => {
+  it('SCH-1: a tick on a read-only server fails with the message from Postgres', async () => {
     await connect();
-    // As a replica answers; the setting of a session would be overruled (DB-5).
+    // The error of a replica. A session setting would have no effect (DB-5).
     await sql(`CREATE FUNCTION read_only() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
       RAISE EXCEPTION 'cannot execute INSERT in a read-only transaction' USING ERRCODE = 'read_only_sql_transaction'; END $$`);
     await sql('CREATE TRIGGER refuse BEFORE INSERT ON sync_jobs EXECUTE FUNCTION read_only()');
@@ -96,14 +96,14 @@ describe('the scheduler role', () => {
     await sql('DROP FUNCTION read_only CASCADE');
   });
 
-  it('an unknown role is refused with a suggestion', async () => {
+  it('start: rejects an unknown role and suggests the closest one', async () => {
     await expect(database.engine().start({ roles: ['schedular' as Role] })).rejects.toMatchObject({
       code: 'INVALID_ARGUMENT',
       hint: 'Did you mean scheduler?',
     });
   });
 
-  it('a tick that fails is reported and tried again', async () => {
+  it('SCH-1: a failed tick is logged and retried', async () => {
     const ports = testPorts(undefined, () => 0);
     const { log, lines } = recordingLogger();
     const syncline = database.engine({ ports, logger: log });
@@ -125,7 +125,7 @@ describe('the janitor role', () => {
   const endedAt = (id: string, finishedAt: string, status = 'succeeded') =>
     database.ended(id, finishedAt, status);
 
-  it('SCH-8: deletes jobs that ended longer ago than they are kept, and no others', async () => {
+  it('SCH-8: deletes only ended jobs older than their retention', async () => {
     const ports = testPorts('2025-01-10T00:00:00Z');
     const id = await connect({ metadata: { sync: { next_run_at: '2030-01-01T00:00:00Z' } } });
     for (const status of ['succeeded', 'completed', 'failed', 'cancelled'])
@@ -144,7 +144,7 @@ describe('the janitor role', () => {
     expect(left).toEqual([{ status: 'queued' }, { status: 'succeeded' }]);
   });
 
-  it('SCH-8: works in small batches with a breath between them, and the next slot still counts from the last run', async () => {
+  it('SCH-8: deletes in batches 50 ms apart, and the next slot still counts from the last run', async () => {
     const ports = testPorts('2025-01-10T00:00:00Z');
     const id = await connect();
     await sql(
@@ -170,8 +170,8 @@ describe('the janitor role', () => {
   });
 });
 
-/** Makes the scheduler's next insert wait, inside its transaction, until the gate is opened. */
-async function holdInserts() {
+/** Blocks the scheduler's next insert, inside its transaction, until `open`. */
+async function blockInserts() {
   const client = await database.session();
   await client.query('BEGIN');
   await client.query('LOCK TABLE syncline.sync_jobs IN SHARE MODE');

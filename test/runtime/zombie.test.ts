@@ -8,7 +8,7 @@ import { createSyncline, type Ports, type SynclineOptions, systemPorts } from '.
 import { tenant, useDatabase } from '../support/database.ts';
 import { recordingLogger } from '../support/log.ts';
 import { startProxy } from '../support/proxy.ts';
-import { restarted } from '../support/restart.ts';
+import { restartPostgres } from '../support/restart.ts';
 import { until } from '../support/until.ts';
 import {
   addConnections,
@@ -32,21 +32,21 @@ import {
 const leaseSeconds = 2;
 const executor = { leaseSeconds, concurrency: 1 };
 
-describe('SIGSTOP: a process that stands still for longer than its lease', () => {
+describe('SIGSTOP: a process suspended for longer than its lease', () => {
   const database = useDatabase();
   const { sql } = database;
   let points: string[];
 
   beforeAll(async () => {
     await addConnections(sql, ['undisturbed']);
-    // It must not lose its lease, however busy the machine is.
-    const patient = { leaseSeconds: 60, concurrency: 1 };
-    const undisturbed = { database: database.url, providers: ['undisturbed'], executor: patient };
+    // A long lease, which does not expire on a busy machine.
+    const longLease = { leaseSeconds: 60, concurrency: 1 };
+    const undisturbed = { database: database.url, providers: ['undisturbed'], executor: longLease };
     points = pointsOf(await startWorker({ ...undisturbed, until: 'drained' }).finished);
   });
   beforeEach(() => database.empty());
 
-  /** The second page's call of the connector, and what follows it: its commit. */
+  /** The point after the connector call of the second page: its commit follows. */
   const secondCall = () => points.indexOf('sync', points.indexOf('sync') + 1) + 1;
   const places: { where: string; fault: () => Omit<Fault, 'signal'>; label: RegExp }[] = [
     {
@@ -67,7 +67,7 @@ describe('SIGSTOP: a process that stands still for longer than its lease', () =>
   ];
 
   for (const { where, fault, label } of places)
-    it(`EXE-5: ${where}: another takes over, and the zombie is told and writes nothing`, async () => {
+    it(`EXE-5: suspended ${where}: the zombie is aborted and writes nothing`, async () => {
       const slug = where.replaceAll(' ', '-');
       await addConnections(sql, [slug]);
       expect(fault().label).toMatch(label);
@@ -81,7 +81,7 @@ describe('SIGSTOP: a process that stands still for longer than its lease', () =>
       const [claimed] = await sql(`SELECT id, claim_id FROM sync_jobs WHERE status = 'running'`);
       expect(claimed).toBeDefined();
 
-      // Its successor does the page that the zombie was at, but keeps it to itself for now.
+      // The successor fetches the same page and blocks before it commits.
       let release = () => {};
       const released = new Promise<void>((resolve) => (release = resolve));
       const begun: number[] = [];
@@ -95,8 +95,8 @@ describe('SIGSTOP: a process that stands still for longer than its lease', () =>
         executor,
       });
       await successor.start({ roles: ['executor'] });
-      // Where the zombie holds locks, until the server ends its transaction.
-      await until('it is taken over', () => begun.length > 0);
+      // If the zombie holds locks, this waits until the server ends its transaction.
+      await until('the successor runs the job', () => begun.length > 0);
       expect(begun).toEqual([pageSize]);
 
       zombie.process.kill('SIGCONT');
@@ -120,7 +120,7 @@ describe('SIGSTOP: a process that stands still for longer than its lease', () =>
       expect((await outcomes(sql))[slug]).toEqual(complete);
     });
 
-  it('EXE-9: before a claim: it claims nothing under the lease that it lost, and goes on under a new one', async () => {
+  it('EXE-9: suspended before a claim: it claims only under a new lease', async () => {
     await addConnections(sql, ['late']);
     const zombie = startWorker({
       database: database.url,
@@ -134,10 +134,10 @@ describe('SIGSTOP: a process that stands still for longer than its lease', () =>
     });
     await zombie.output(/^struck {"label":"BEGIN"/m);
     const [old] = await sql('SELECT id FROM processes');
-    // It has no connector for the job, so all it does is to find out who is dead.
+    // Without a connector for the job, this engine only reaps the expired lease.
     await database.engine({ executor }).start({ roles: ['executor'] });
     await until(
-      'the lease is gone',
+      'the lease is deleted',
       async () => (await countOf(sql, `processes WHERE id = '${old?.['id']}'`)) === 0,
     );
     expect((await outcomes(sql))['late']).toMatchObject({ jobs: ['succeeded', 'queued'] });
@@ -150,16 +150,16 @@ describe('SIGSTOP: a process that stands still for longer than its lease', () =>
   });
 });
 
-/** Statements after which a COMMIT is the claim's, or the commit's of what a run found. */
+/** The statement that identifies each transaction: a COMMIT after it commits a claim or a result. */
 const transactions = { claim: 'WITH alive', result: 'WITH stored' };
 
-describe('a COMMIT whose answer never comes', () => {
+describe('a COMMIT without a response', () => {
   const database = useDatabase();
   const { sql } = database;
   beforeEach(() => database.empty());
 
-  /** Runs three pages; `concurrency` is one, so a COMMIT belongs to the transaction whose statements came before it. */
-  async function runThrough(slug: string, options: SynclineOptions) {
+  /** Syncs three pages; at concurrency 1, a COMMIT belongs to the preceding statements. */
+  async function syncAll(slug: string, options: SynclineOptions) {
     await addConnections(sql, [slug]);
     const { log, lines } = recordingLogger('warn');
     const syncline = database.engine({
@@ -175,9 +175,9 @@ describe('a COMMIT whose answer never comes', () => {
     return lines;
   }
 
-  for (const [whose, statement] of Object.entries(transactions)) {
+  for (const [transaction, statement] of Object.entries(transactions)) {
     for (const isSent of [true, false]) {
-      it(`EXE-5: of a ${whose}, ${isSent ? 'sent' : 'not even sent'}: nothing is lost, nothing doubled, and the process goes on`, async () => {
+      it(`EXE-5: ${transaction} COMMIT ${isSent ? 'sent' : 'unsent'}: nothing is lost or duplicated`, async () => {
         let last = '';
         let faults = 0;
         const query: Ports['query'] = async (text, send) => {
@@ -187,7 +187,7 @@ describe('a COMMIT whose answer never comes', () => {
           if (isSent) await send();
           throw connectionLost();
         };
-        const lines = await runThrough(`${whose}-${isSent ? 'sent' : 'unsent'}`, {
+        const lines = await syncAll(`${transaction}-${isSent ? 'sent' : 'unsent'}`, {
           ports: { ...systemPorts, query },
         });
         expect(faults).toBe(1);
@@ -196,7 +196,7 @@ describe('a COMMIT whose answer never comes', () => {
       });
     }
 
-    it(`EXE-5: of a ${whose}, cut off by the network: nothing is lost, nothing doubled, and the process goes on`, async () => {
+    it(`EXE-5: ${transaction} COMMIT cut off by the network: nothing is lost or duplicated`, async () => {
       const proxy = await startProxy(database.url);
       const last = new WeakMap<object, string>();
       let cuts = 0;
@@ -207,13 +207,13 @@ describe('a COMMIT whose answer never comes', () => {
         cuts++;
         return true;
       };
-      await runThrough(`${whose}-cut`, { database: proxy.url });
+      await syncAll(`${transaction}-cut`, { database: proxy.url });
       expect(cuts).toBe(1);
     });
   }
 });
 
-describe('Postgres killed while an executor runs jobs', () => {
+describe('EXE-5: Postgres is killed while an executor runs jobs', () => {
   const folders: string[] = [];
   const slugs = Array.from({ length: 200 }, (_, i) => `killed-${i}`);
   let server: EmbeddedPostgres;
@@ -223,11 +223,11 @@ describe('Postgres killed while an executor runs jobs', () => {
   });
 
   const outages = [
-    { signal: 'SIGQUIT', leaseSeconds: 10, length: 'shorter than the lease' },
-    { signal: 'SIGKILL', leaseSeconds: 2, length: 'about as long as the lease' },
+    { signal: 'SIGQUIT', leaseSeconds: 10, length: 'less than the lease' },
+    { signal: 'SIGKILL', leaseSeconds: 2, length: 'about the lease' },
   ] as const;
   for (const { signal, leaseSeconds, length } of outages)
-    it(`EXE-5: by ${signal}, and gone for ${length}: the executor goes on by itself, nothing lost, nothing doubled`, async () => {
+    it(`EXE-5: Postgres down by ${signal} for ${length}: nothing is lost or duplicated`, async () => {
       const folder = mkdtempSync(join(tmpdir(), 'syncline-killed-'));
       folders.push(folder);
       server = await startEmbeddedPostgres({ folder, keep: true });
@@ -248,11 +248,11 @@ describe('Postgres killed while an executor runs jobs', () => {
       await addConnections(sql, slugs);
 
       await syncline.start({ roles: ['executor'] });
-      await until('much is stored', async () => (await countOf(sql, 'syncline.signals')) > 500);
+      await until('500 signals are stored', async () => (await countOf(sql, 'syncline.signals')) > 500);
       process.kill(server.pid, signal);
-      await until('it has noticed', () => lines.some(({ msg }) => /trying again in/.test(msg)));
+      await until('it logs a retry', () => lines.some(({ msg }) => /retrying in/.test(msg)));
       await server.stop();
-      server = await restarted(() => startEmbeddedPostgres({ folder, keep: true, port }));
+      server = await restartPostgres(() => startEmbeddedPostgres({ folder, keep: true, port }));
       expect(await countOf(sql, pending)).toBeGreaterThan(0);
       await nothingPending(sql);
       expect(await outcomes(sql)).toEqual(allComplete(slugs));

@@ -8,12 +8,12 @@ import { until } from '../support/until.ts';
 import { madeCanary, type Output } from './canary.ts';
 import type { CanaryWorld } from './canary-world.ts';
 
-type Ask = (path: string, request?: Call) => Promise<Answer>;
+type SendRequest = (path: string, request?: Call) => Promise<Answer>;
 
 const post = (json: unknown): Call => ({ method: 'POST', json });
 const put = (json: unknown): Call => ({ method: 'PUT', json });
 
-/** How connectors of the fixture fail, by provider and external id; with which of the credentials. */
+/** External IDs that select how the connectors of the fixture fail, by provider. */
 const runs = {
   kit: ['200', '401', '403', '404', '429', '500', 'form', 'moved', 'cut', 'path', 'query/401', 'query/500'],
   rude: [
@@ -31,8 +31,7 @@ const runs = {
   ],
 };
 
-/** Runs the service through success and failure of many kinds, and writes down every answer. */
-export async function liveThrough(world: CanaryWorld, database: TestDatabase): Promise<void> {
+export async function runService(world: CanaryWorld, database: TestDatabase): Promise<void> {
   const { cli, outputs } = world;
   const server = world.start(['start', '--json', '--config', world.configFile]);
   try {
@@ -42,31 +41,31 @@ export async function liveThrough(world: CanaryWorld, database: TestDatabase): P
     const made = JSON.parse(await cli(['keys', 'create', '--operator', '--name', 'canary', '--json'])) as {
       key: string;
     };
-    // The one answer that shows it.
+    // The only output that contains the key.
     world.shownOnce.push(...outputs.splice(-2));
     world.canaries.push(madeCanary('an API key', made.key));
-    const ask: Ask = async (path, request = {}) => {
-      const answer = await callUrl(url, path, made.key, request);
+    const request: SendRequest = async (path, options = {}) => {
+      const answer = await callUrl(url, path, made.key, options);
       const text = JSON.stringify([...answer.headers]);
       outputs.push({
-        from: `${request.method ?? 'GET'} ${path.slice(0, 60)}`,
+        from: `${options.method ?? 'GET'} ${path.slice(0, 60)}`,
         text: `${answer.status} ${text}\n${answer.text}`,
       });
       return answer;
     };
-    const cookie = await signIn(world, ask, made.key);
-    const ids = await connect(world, ask);
+    const cookie = await signIn(world, request, made.key);
+    const ids = await connect(world, request);
     await until('every connection has run', () => hasRun(database, ids), 90_000);
-    await deliver(world, ask);
-    await consent(world, ask);
-    await mistake(world, ask, database);
-    await lookEverywhere(world, ask, ids, { cookie, metricsUrl });
-    outputs.push(await watchLive(url, made.key));
-    await lookFromTheCommandLine(world, ids);
-    await watchProcesses(world, database, server.process.pid as number);
-    await loseTheDatabase(world, ask, database);
-    await tellInASignal(world, ask, database);
-    await prepareCrash(world, ask);
+    await deliver(world, request);
+    await authorize(world, request);
+    await sendInvalidRequests(world, request, database);
+    await readAllPages(world, request, ids, { cookie, metricsUrl });
+    outputs.push(await recordLiveStream(url, made.key));
+    await runReadCommands(world, ids);
+    await recordProcesses(world, database, server.process.pid as number);
+    await interruptDatabase(world, request, database);
+    await storeInSignal(world, request, database);
+    await prepareCrash(world, request);
   } finally {
     server.process.kill('SIGTERM');
     const { stdout, stderr } = await server.finished;
@@ -77,50 +76,52 @@ export async function liveThrough(world: CanaryWorld, database: TestDatabase): P
   }
 }
 
-/** For a process that has a connector for it; the service has none. */
-async function prepareCrash({ plant }: CanaryWorld, ask: Ask): Promise<void> {
-  await ask('/v1/providers/crash', put({}));
-  const key = plant('a token in an error that ends the process');
-  const credential_id = await credential(ask, 'crash', { type: 'api_key', key });
-  const { body } = await ask(
+/** Queues a job for `crash`; the service has no connector for it. */
+async function prepareCrash({ plant }: CanaryWorld, request: SendRequest): Promise<void> {
+  await request('/v1/providers/crash', put({}));
+  const key = plant('a token in an uncaught error');
+  const credential_id = await credential(request, 'crash', { type: 'api_key', key });
+  const { body } = await request(
     '/v1/connections',
     post({ tenant_id: tenant, provider: 'crash', credential_id }),
   );
-  await ask(`/v1/connections/${body['id']}/trigger`, post({}));
+  await request(`/v1/connections/${body['id']}/trigger`, post({}));
 }
 
-/** A process of its own that ends by an error which nobody catches. */
+/** Runs a separate process that exits with an unhandled rejection. */
 export async function crash({ cli, configFile, outputs }: CanaryWorld): Promise<void> {
   await cli(['work', '--drain', '--config', configFile], { env: { CANARY_CRASHES: '1' } });
   const { text = '' } = outputs.at(-1) ?? {};
-  if (!text.includes('dangling')) throw new Error(`It did not crash: ${text}`);
+  if (!text.includes('dangling')) throw new Error(`The process did not crash: ${text}`);
 }
 
-async function signIn(world: CanaryWorld, ask: Ask, key: string): Promise<string> {
-  const { headers } = await ask('/v1/session', { ...post({ key }), key: undefined });
+async function signIn(world: CanaryWorld, request: SendRequest, key: string): Promise<string> {
+  const { headers } = await request('/v1/session', { ...post({ key }), key: undefined });
   world.shownOnce.push(...world.outputs.splice(-1));
   const token = /syncline_session=([^;]*)/.exec(headers.get('set-cookie') ?? '')?.[1] ?? '';
-  world.canaries.push(madeCanary('the cookie of a session', token));
+  world.canaries.push(madeCanary('a session cookie', token));
   return `syncline_session=${token}`;
 }
 
-const credential = async (ask: Ask, provider: string, secret: unknown): Promise<string> =>
+const credential = async (request: SendRequest, provider: string, secret: unknown): Promise<string> =>
   String(
-    (await ask('/v1/credentials', post({ tenant_id: tenant, provider, secret, name: 'theirs' }))).body['id'],
+    (await request('/v1/credentials', post({ tenant_id: tenant, provider, secret, name: 'theirs' }))).body[
+      'id'
+    ],
   );
 
-async function connect({ plant, cli, configFile }: CanaryWorld, ask: Ask): Promise<string[]> {
+async function connect({ plant, cli, configFile }: CanaryWorld, request: SendRequest): Promise<string[]> {
   const config = {
     token: plant('a secret in a config'),
-    nested: { api_key: plant('one deeper in a config') },
+    nested: { api_key: plant('a nested secret in a config') },
   };
   const add = async (provider: string, external_id: string, credential_id?: string) => {
-    const answer = await ask(
+    const answer = await request(
       '/v1/connections',
       post({ tenant_id: tenant, provider, external_id, config, ...(credential_id && { credential_id }) }),
     );
     const id = String(answer.body['id']);
-    await ask(`/v1/connections/${id}/trigger`, post({ reason: 'now' }));
+    await request(`/v1/connections/${id}/trigger`, post({ reason: 'now' }));
     return id;
   };
   const byStdin = async (provider: string, kind: string, input: string) => {
@@ -130,28 +131,31 @@ async function connect({ plant, cli, configFile }: CanaryWorld, ask: Ask): Promi
   };
   const oauth = (name: string, prefix: string) => ({
     type: 'oauth2',
-    access_token: plant(`an access token that is ${name}`),
-    refresh_token: `${prefix}-${plant(`a refresh token that is ${name}`)}`,
+    access_token: plant(`an access token, ${name}`),
+    refresh_token: `${prefix}-${plant(`a refresh token, ${name}`)}`,
     expires_at: '2020-01-01T00:00:00Z',
   });
   const ids: string[] = [];
   const key = await byStdin('kit', 'api_key', plant('an API key of a provider'));
   for (const path of runs.kit) ids.push(await add('kit', path, key));
-  const rude = await credential(ask, 'rude', { type: 'api_key', key: plant('a key of a rude connector') });
+  const rude = await credential(request, 'rude', {
+    type: 'api_key',
+    key: plant('a key of a leaking connector'),
+  });
   for (const way of runs.rude) ids.push(await add('rude', way, rude));
   const basic = { type: 'basic', username: 'user', password: plant('a password of a provider') };
-  ids.push(await add('rude', 'message', await credential(ask, 'rude', basic)));
-  ids.push(await add('oauth', 'refused', await credential(ask, 'oauth', oauth('refused', 'refused'))));
-  ids.push(await add('oauth', 'broken', await credential(ask, 'oauth', oauth('not answered', 'broken'))));
-  ids.push(await add('oauth', 'renews', await credential(ask, 'oauth', oauth('renewed', 'good'))));
+  ids.push(await add('rude', 'message', await credential(request, 'rude', basic)));
+  ids.push(await add('oauth', 'refused', await credential(request, 'oauth', oauth('rejected', 'refused'))));
+  ids.push(await add('oauth', 'broken', await credential(request, 'oauth', oauth('failing', 'broken'))));
+  ids.push(await add('oauth', 'renews', await credential(request, 'oauth', oauth('renewed', 'good'))));
   const fields = { deep: { token: plant('a field of a custom credential') } };
   ids.push(await add('tap', 'tap', await byStdin('tap', 'custom', JSON.stringify(fields))));
   ids.push(await add('hook', 'hook'));
   await cli(['credentials', 'add', '--tenant', tenant, '--provider', 'kit', '--kind', 'custom'], {
-    input: plant('what is no JSON'),
+    input: plant('a custom secret that is not JSON'),
   });
   await cli(['credentials', 'add', '--tenant', tenant, '--provider', 'kit', '--kind', 'basic'], {
-    input: plant('no user', { tail: '' }),
+    input: plant('a basic secret without a user', { tail: '' }),
   });
   return ids;
 }
@@ -165,10 +169,10 @@ const hasRun = async ({ sql }: TestDatabase, ids: string[]) => {
   return row?.n === ids.length;
 };
 
-async function deliver({ plant, outputs, shownOnce }: CanaryWorld, ask: Ask): Promise<void> {
+async function deliver({ plant, outputs, shownOnce }: CanaryWorld, request: SendRequest): Promise<void> {
   const secret = plant('a webhook secret of a connection');
-  const hook = (await ask('/v1/connections?provider=hook')).body.items[0]?.['id'];
-  const { body } = await ask(`/v1/connections/${hook}/webhook`, put({ secret }));
+  const hook = (await request('/v1/connections?provider=hook')).body.items[0]?.['id'];
+  const { body } = await request(`/v1/connections/${hook}/webhook`, put({ secret }));
   shownOnce.push(...outputs.splice(-1));
   const path = String(body['path']);
   const signature = `sha256=${createHmac('sha256', secret).update('{}').digest('hex')}`;
@@ -177,81 +181,84 @@ async function deliver({ plant, outputs, shownOnce }: CanaryWorld, ask: Ask): Pr
     { 'x-hub-signature-256': 'sha256=no' },
     { 'x-throws': '1' },
   ])
-    await ask(path, {
+    await request(path, {
       method: 'POST',
       key: undefined,
       body: '{}',
       headers: headers as Record<string, string>,
     });
-  await ask(
+  await request(
     `/v1/connections/${hook}/webhook`,
     put({ secret: plant('a webhook secret that is too long').repeat(30) }),
   );
 }
 
-async function consent({ plant, outputs }: CanaryWorld, ask: Ask): Promise<void> {
-  const id = (await ask('/v1/connections?provider=oauth')).body.items[0]?.['id'];
+async function authorize({ plant, outputs }: CanaryWorld, request: SendRequest): Promise<void> {
+  const id = (await request('/v1/connections?provider=oauth')).body.items[0]?.['id'];
   for (const kind of ['refused', 'broken', 'good']) {
-    const { body } = await ask('/v1/connections/authorize', post({ connection_id: id }));
+    const { body } = await request('/v1/connections/authorize', post({ connection_id: id }));
     const { location, headers: started } = await newVisitor().proceed(String(body['authorization_url']));
     const state = new URL(location).searchParams.get('state');
-    const code = encodeURIComponent(`${kind}${plant(`a code of a consent that is ${kind}`)}`);
+    const code = encodeURIComponent(`${kind}${plant(`an authorization code, ${kind}`)}`);
     const cookie = started.getSetCookie()[0]?.split(';')[0] ?? '';
     const headers = { accept: 'text/html', cookie };
-    await ask(`/v1/connections/callback?state=${state}&code=${code}`, { key: undefined, headers });
+    await request(`/v1/connections/callback?state=${state}&code=${code}`, { key: undefined, headers });
     const last = outputs.at(-1);
     if (last) last.from = 'GET the callback';
   }
 }
 
-/** Requests that are wrong, each with a secret in it. */
-async function mistake({ plant }: CanaryWorld, ask: Ask, { sql }: TestDatabase): Promise<void> {
+async function sendInvalidRequests(
+  { plant }: CanaryWorld,
+  request: SendRequest,
+  { sql }: TestDatabase,
+): Promise<void> {
   const wrong = (secret: unknown) =>
-    ask('/v1/credentials', post({ tenant_id: tenant, provider: 'kit', secret }));
-  await wrong(plant('a secret that is no object'));
+    request('/v1/credentials', post({ tenant_id: tenant, provider: 'kit', secret }));
+  await wrong(plant('a secret that is not an object'));
   await wrong({ type: 'api_key', key: { value: plant('a key that is an object') } });
-  await wrong({ type: 'api_key', keys: plant('a key of another name') });
+  await wrong({ type: 'api_key', keys: plant('a key in an unknown field') });
   await wrong({
     type: 'oauth2',
-    access_token: plant('a token beside a wrong time'),
-    expires_at: plant('a wrong time'),
+    access_token: plant('a token with an invalid time'),
+    expires_at: plant('an invalid time'),
   });
   await wrong({ type: 'custom', fields: plant('fields that are text') });
-  await ask('/v1/credentials', {
+  await request('/v1/credentials', {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: `{"secret":"${plant('in what is no JSON')}`,
+    body: `{"secret":"${plant('a secret in invalid JSON')}`,
   });
-  await ask('/v1/session', { ...post({ key: `syn_${plant('a wrong key')}` }), key: undefined });
-  const header = plant('a header that is none', { tail: '' });
-  await ask('/v1/me', { key: undefined, headers: { authorization: `Basic ${header}` } });
-  await ask('/v1/me', { key: `syn_${plant('an unknown key', { tail: '' })}` });
-  await ask('/v1/me', {
+  await request('/v1/session', { ...post({ key: `syn_${plant('an invalid key')}` }), key: undefined });
+  const header = plant('an invalid header', { tail: '' });
+  await request('/v1/me', { key: undefined, headers: { authorization: `Basic ${header}` } });
+  await request('/v1/me', { key: `syn_${plant('an unknown key', { tail: '' })}` });
+  await request('/v1/me', {
     key: undefined,
     headers: { cookie: `syncline_session=${plant('an unknown session', { tail: '' })}` },
   });
-  await ask(`/v1/connections?access_token=${plant('an unknown parameter', { tail: '' })}`);
-  // What Postgres says of a row that it refuses has the whole row in it.
+  await request(`/v1/connections?access_token=${plant('an unknown parameter', { tail: '' })}`);
+  // The error of Postgres for a rejected row contains the whole row.
   await sql(`ALTER TABLE connections ADD CONSTRAINT refused CHECK (external_id <> 'refused by Postgres')`);
-  const config = { password: plant('a config that Postgres refuses') };
+  const config = { password: plant('a config rejected by Postgres') };
   const refused = { tenant_id: tenant, provider: 'kit', external_id: 'refused by Postgres', config };
-  const { status } = await ask('/v1/connections', post(refused));
+  const { status } = await request('/v1/connections', post(refused));
   if (status !== 500) throw new Error(`Postgres did not refuse: ${status}`);
 }
 
-async function lookEverywhere(
+async function readAllPages(
   world: CanaryWorld,
-  ask: Ask,
+  request: SendRequest,
   ids: string[],
   { cookie, metricsUrl }: { cookie: string; metricsUrl: string },
 ): Promise<void> {
-  const document = (await ask('/openapi.json')).body as unknown as {
+  const document = (await request('/openapi.json')).body as unknown as {
     paths: Record<string, { get?: unknown }>;
   };
   const plain = Object.entries(document.paths).filter(
     ([path, { get }]) => get && !path.includes('{') && path !== '/v1/live',
   );
-  for (const [path] of plain) await ask(path);
+  for (const [path] of plain) await request(path);
   for (const path of [
     '/v1/audit?limit=100',
     '/v1/jobs?limit=100',
@@ -262,31 +269,30 @@ async function lookEverywhere(
     '/login',
     '/nowhere',
   ])
-    await ask(path, { headers: { accept: 'text/html' } });
+    await request(path, { headers: { accept: 'text/html' } });
   for (const id of ids)
-    for (const what of ['', '/why', '/cursors', '/schedule']) await ask(`/v1/connections/${id}${what}`);
-  for (const { id } of (await ask('/v1/jobs?limit=100')).body.items) await ask(`/v1/jobs/${id}`);
-  await ask('/v1/me', { key: undefined, headers: { cookie } });
-  await ask('/v1/tenants', { ...post({ name: 'x' }), key: undefined, headers: { cookie } });
+    for (const what of ['', '/why', '/cursors', '/schedule']) await request(`/v1/connections/${id}${what}`);
+  for (const { id } of (await request('/v1/jobs?limit=100')).body.items) await request(`/v1/jobs/${id}`);
+  await request('/v1/me', { key: undefined, headers: { cookie } });
+  await request('/v1/tenants', { ...post({ name: 'x' }), key: undefined, headers: { cookie } });
   const metrics = await fetch(metricsUrl);
   world.outputs.push({ from: 'the metrics endpoint', text: await metrics.text() });
 }
 
-/** A live stream, from the first signal on, until one has come. */
-async function watchLive(url: string, key: string): Promise<Output> {
-  const over = new AbortController();
+async function recordLiveStream(url: string, key: string): Promise<Output> {
+  const abort = new AbortController();
   const headers = { authorization: `Bearer ${key}` };
-  const response = await fetch(`${url}/v1/live?after=beginning`, { headers, signal: over.signal });
+  const response = await fetch(`${url}/v1/live?after=beginning`, { headers, signal: abort.signal });
   let text = JSON.stringify([...response.headers]);
   for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
     text += Buffer.from(chunk).toString();
     if (text.includes('event: signal') && text.includes('event: pulse')) break;
   }
-  over.abort();
+  abort.abort();
   return { from: 'a live stream', text };
 }
 
-async function lookFromTheCommandLine({ cli, configFile }: CanaryWorld, ids: string[]): Promise<void> {
+async function runReadCommands({ cli, configFile }: CanaryWorld, ids: string[]): Promise<void> {
   const [id = ''] = ids;
   for (const args of [
     ['connections', 'list'],
@@ -300,7 +306,7 @@ async function lookFromTheCommandLine({ cli, configFile }: CanaryWorld, ids: str
     await cli([...args, '--config', configFile]);
 }
 
-async function watchProcesses({ outputs }: CanaryWorld, { sql }: TestDatabase, pid: number): Promise<void> {
+async function recordProcesses({ outputs }: CanaryWorld, { sql }: TestDatabase, pid: number): Promise<void> {
   const sessions = await sql<{ text: string }>(`SELECT a::text AS text FROM pg_stat_activity a`);
   outputs.push({
     from: 'what Postgres shows of its sessions',
@@ -310,25 +316,33 @@ async function watchProcesses({ outputs }: CanaryWorld, { sql }: TestDatabase, p
   outputs.push({ from: 'the command line of the service', text: commandLine });
 }
 
-/** The one place into which a connector may put what it likes: here the search must find something. */
-async function tellInASignal({ plant }: CanaryWorld, ask: Ask, { sql }: TestDatabase): Promise<void> {
-  const key = plant('a token that is in a signal');
-  const credential_id = await credential(ask, 'rude', { type: 'api_key', key });
+/** Connectors may put anything into signals: here the search must find the secret. */
+async function storeInSignal(
+  { plant }: CanaryWorld,
+  request: SendRequest,
+  { sql }: TestDatabase,
+): Promise<void> {
+  const key = plant('a token in a signal');
+  const credential_id = await credential(request, 'rude', { type: 'api_key', key });
   const connection = { tenant_id: tenant, provider: 'rude', external_id: 'echo', credential_id };
-  const { body } = await ask('/v1/connections', post(connection));
-  await ask(`/v1/connections/${body['id']}/trigger`, post({}));
+  const { body } = await request('/v1/connections', post(connection));
+  await request(`/v1/connections/${body['id']}/trigger`, post({}));
   await until(
     'it is stored',
     async () => (await sql(`SELECT FROM signals WHERE payload ? 'echoed'`)).length > 0,
   );
 }
 
-/** Its sessions are ended, and for a while nobody may log in. */
-async function loseTheDatabase({ role }: CanaryWorld, ask: Ask, { sql }: TestDatabase): Promise<void> {
+/** Terminates the sessions of the service and denies logins for a while. */
+async function interruptDatabase(
+  { role }: CanaryWorld,
+  request: SendRequest,
+  { sql }: TestDatabase,
+): Promise<void> {
   await sql(`ALTER ROLE ${role} NOLOGIN`);
   await sql('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1', [role]);
-  await until('it is noticed', async () => (await ask('/v1/connections')).status === 503);
-  await ask('/readyz');
+  await until('the outage is reported', async () => (await request('/v1/connections')).status === 503);
+  await request('/readyz');
   await sql(`ALTER ROLE ${role} LOGIN`);
-  await until('it is over', async () => (await ask('/v1/connections')).status === 200);
+  await until('the service has recovered', async () => (await request('/v1/connections')).status === 200);
 }

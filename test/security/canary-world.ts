@@ -6,21 +6,20 @@ import { fileURLToPath } from 'node:url';
 import type { TestDatabase } from '../support/database.ts';
 import { runCli, startCli } from '../support/process.ts';
 import { type Canary, canary, madeCanary, type Output } from './canary.ts';
-import { type RudeProvider, startRudeProvider } from './canary-provider.ts';
+import { type EchoingProvider, startEchoingProvider } from './canary-provider.ts';
 
-/** A place in which every secret is a canary, and in which whatever anybody is told is written down. */
+/** An environment in which every secret is a canary and all output is recorded. */
 export interface CanaryWorld {
   canaries: Canary[];
-  /** Everything that must hold none of them. */
+  /** Output that must not contain a canary. */
   outputs: Output[];
-  /** What is documented to hold one, shown once. */
+  /** Output documented to show a secret once. */
   shownOnce: Output[];
-  provider: RudeProvider;
+  provider: EchoingProvider;
   role: string;
   env: NodeJS.ProcessEnv;
   folder: string;
   configFile: string;
-  /** Plants another. */
   plant(name: string, options?: { tail?: string }): string;
   cli(args: string[], options?: { env?: NodeJS.ProcessEnv; input?: string }): Promise<string>;
   start(args: string[]): ReturnType<typeof startCli>;
@@ -35,9 +34,9 @@ export async function makeCanaryWorld(database: TestDatabase): Promise<CanaryWor
     canaries.push(made);
     return made.secret;
   };
-  const provider = await startRudeProvider({
-    // Providers send it in headers, where not every character may be.
-    unknownToken: plant('a token that the provider adds by itself', { tail: '+/=' }),
+  const provider = await startEchoingProvider({
+    // Sent in a header, which restricts the characters.
+    unknownToken: plant('a token added by the provider', { tail: '+/=' }),
     newAccess: plant('a renewed access token'),
     newRefresh: plant('a renewed refresh token'),
   });
@@ -103,7 +102,6 @@ async function makeRole({ sql }: TestDatabase, role: string, password: string): 
     GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA syncline TO ${role}`);
 }
 
-/** What is wrong before anything runs: configurations with a secret in the wrong place. */
 export async function misconfigure(world: CanaryWorld): Promise<void> {
   const { plant, cli, folder } = world;
   const url = new URL(String(world.env['SYNCLINE_DATABASE_URL']));
@@ -124,9 +122,9 @@ export async function misconfigure(world: CanaryWorld): Promise<void> {
   await Promise.all([
     cli(['migrate'], asEnv(withPassword('a wrong password').href)),
     cli(['jobs', 'list', '--json'], asEnv(down.href)),
-    cli(['config'], asEnv(`postgres//user:${plant('a password in what is no URL')}@host/app`)),
+    cli(['config'], asEnv(`postgres//user:${plant('a password in an invalid URL')}@host/app`)),
     cli(['config', '--json'], asEnv(inQuery.href)),
-    cli(['config'], { env: { SYNCLINE_CREDENTIALS_KEYS: plant('an encryption key that is none') } }),
+    cli(['config'], { env: { SYNCLINE_CREDENTIALS_KEYS: plant('an invalid encryption key') } }),
     cli(['config'], { env: { SYNCLINE_CREDENTIALS_KEYS: `k1:${plant('a key that is too short')}` } }),
     cli(
       file(
@@ -155,7 +153,7 @@ export async function misconfigure(world: CanaryWorld): Promise<void> {
   ]);
 }
 
-/** What the tap was started with; the file that names it is in a folder of its own, which is gone. */
+/** How the tap process was started. Its config file was in a temporary folder, which is deleted. */
 export const tapReport = ({ env }: CanaryWorld): Output => ({
   from: 'arguments, environment and title of a child process',
   text: readFileSync(String(env['CANARY_TAP_REPORT']), 'utf8'),

@@ -4,7 +4,7 @@ import { githubReaction, githubSignature } from '../../src/connector-kit/index.t
 import { defineConnector, RateLimitedError } from '../../src/index.ts';
 import type { Call, Service } from '../http/service.ts';
 
-/** A connector that uses all that the engine has to offer. */
+/** Uses every feature of the engine. */
 export const crm = defineConnector({
   provider: 'crm',
   name: 'CRM',
@@ -16,7 +16,7 @@ export const crm = defineConnector({
     optional: true,
   },
   sync: async ({ cursor, log, credentials, budgets, connection, job }) => {
-    log.info('looked');
+    log.info('synced');
     if (credentials.id !== undefined) await credentials.get();
     const budget = { name: 'api', per: 'app', limit: 1000, perSeconds: 60 } as const;
     (await budgets.take([{ budget }])).settle();
@@ -46,22 +46,21 @@ type Ok = (
   request?: Call,
 ) => Promise<Record<string, unknown> & { items: Record<string, unknown>[] }>;
 
-/** Asks for what must succeed. */
-const asking =
+const expectSuccess =
   ({ call }: Pick<Service, 'call'>): Ok =>
   async (path, request) => {
     const answer = await call(path, request);
-    expect([request?.method ?? 'GET', path, answer.status < 300 ? 'is done' : answer.text]).toEqual([
+    expect([request?.method ?? 'GET', path, answer.status < 300 ? 'succeeded' : answer.text]).toEqual([
       request?.method ?? 'GET',
       path,
-      'is done',
+      'succeeded',
     ]);
     return answer.body;
   };
 
-/** Everything that people make before anything runs. */
+/** Before the engine starts. */
 export async function makeEverything(service: Service): Promise<Made> {
-  const ok = asking(service);
+  const ok = expectSuccess(service);
   const tenantId = String((await ok('/v1/tenants', post({ name: 'Northwind' })))['id']);
   await ok('/v1/providers/crm', put({ display_name: 'CRM' }));
   const secret = { type: 'api_key', key: 'a key of the provider' };
@@ -74,7 +73,7 @@ export async function makeEverything(service: Service): Promise<Made> {
   await ok(`/v1/credentials/${spare}`, remove);
   const add = async (external_id: string) =>
     String((await ok('/v1/connections', post({ tenant_id: tenantId, provider: 'crm', external_id })))['id']);
-  const [id, limited, gone] = [await add('usual'), await add('limited'), await add('gone')];
+  const [id, limited, gone] = [await add('healthy'), await add('limited'), await add('gone')];
   await ok(`/v1/connections/${id}`, patch({ credential_id: credential }));
   await ok(`/v1/connections/${id}`, patch({ interval_seconds: 300 }));
   await ok(`/v1/connections/${id}`, patch({ config: { a: 1 } }));
@@ -83,9 +82,9 @@ export async function makeEverything(service: Service): Promise<Made> {
   return { tenantId, id, limited, gone, hook: hook as unknown as Made['hook'] };
 }
 
-/** Everything that people do and look at while it runs. */
+/** While the engine runs. */
 export async function doEverything(service: Service, made: Made): Promise<void> {
-  const ok = asking(service);
+  const ok = expectSuccess(service);
   const { tenantId, id, limited, gone, hook } = made;
   const control = (what: string, json: unknown = {}) => ok(`/v1/connections/${id}/${what}`, post(json));
   await control('trigger', { type: 'full' });

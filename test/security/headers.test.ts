@@ -13,7 +13,6 @@ const expected = {
     /default-src 'self'.*frame-ancestors 'none'.*base-uri 'self'.*form-action 'self'/,
 };
 
-/** The headers of an answer as it came over the wire. */
 function headersOf(answer: string): Headers {
   const [head = ''] = answer.split('\r\n\r\n');
   const lines = head.split('\r\n').slice(1);
@@ -25,12 +24,12 @@ function headersOf(answer: string): Headers {
 function expectSafe(what: string, headers: Headers): void {
   for (const [name, pattern] of Object.entries(expected))
     expect([what, name, headers.get(name) ?? '']).toEqual([what, name, expect.stringMatching(pattern)]);
-  // Nobody else's page may read an answer, whatever it says of itself.
+  // No CORS: pages of other origins cannot read responses.
   expect([what, headers.get('access-control-allow-origin')]).toEqual([what, null]);
 }
 
-describe('headers: on every answer, whoever writes it', () => {
-  it('headers: answers of the app, pages and refusals alike, say how a browser is to treat them', async () => {
+describe('headers: security headers on every response', () => {
+  it('headers: all responses of the app have them, including pages and errors', async () => {
     const { call, url } = await startService(database, { metrics: () => 'up 1\n' });
     for (const [path, request] of [
       ['/v1/me', {}],
@@ -50,7 +49,7 @@ describe('headers: on every answer, whoever writes it', () => {
       ['/openapi.json', {}],
       ['/metrics', {}],
       [`/${'x'.repeat(9000)}`, {}],
-      ['/v1/webhooks/github/nobody', { method: 'POST', key: undefined, body: '{}' }],
+      ['/v1/webhooks/github/unknown', { method: 'POST', key: undefined, body: '{}' }],
       ['/v1/connections/consent?link=x', { key: undefined, headers: { accept: 'text/html' } }],
       ['/v1/connections/consent', { method: 'POST', key: undefined, headers: { accept: 'text/html' } }],
       ['/v1/connections/callback?state=x', { key: undefined, headers: { accept: 'text/html' } }],
@@ -60,16 +59,16 @@ describe('headers: on every answer, whoever writes it', () => {
       expect([path.slice(0, 40), headers.get('cache-control')]).toEqual([path.slice(0, 40), 'no-store']);
     }
     expectSafe(
-      'a host that is none',
+      'an invalid host',
       headersOf(await raw(url, 'GET / HTTP/1.1\r\nhost: a b\r\nconnection: close\r\n\r\n')),
     );
   });
 
-  it('headers: also those that are given before the app is asked', async () => {
+  it('headers: responses sent before the app runs have them too', async () => {
     const { url } = await startService(database);
     for (const [what, request] of [
       ['no host', 'GET / HTTP/1.1\r\nconnection: close\r\n\r\n'],
-      ['no HTTP', 'NONSENSE\r\n\r\n'],
+      ['not HTTP', 'NONSENSE\r\n\r\n'],
       ['too many headers', `GET / HTTP/1.1\r\nhost: x\r\na: ${'x'.repeat(20_000)}\r\n\r\n`],
     ] as const) {
       const headers = headersOf(await raw(url, request));
@@ -78,7 +77,7 @@ describe('headers: on every answer, whoever writes it', () => {
     }
   });
 
-  it('headers: a cookie over TLS is for TLS only, and is worth nothing as a key', async () => {
+  it('headers: a session cookie over TLS is Secure and is not accepted as a key', async () => {
     const { call, key } = await startService(database);
     const login = { method: 'POST', key: undefined, json: { key } };
     const secured = await call('/v1/session', { ...login, headers: { 'x-forwarded-proto': 'https' } });
@@ -90,7 +89,7 @@ describe('headers: on every answer, whoever writes it', () => {
     expect((await call('/v1/me', { key: undefined, headers: asCookie })).status).toBe(401);
   });
 
-  it('headers: a session can make no change without the header that only a page from here can set', async () => {
+  it('headers: a session cannot write without the x-syncline-request header', async () => {
     const { call, key } = await startService(database);
     const cookie = `syncline_session=${cookieOf(await call('/v1/session', { method: 'POST', key: undefined, json: { key } }))}`;
     for (const [method, path] of [
@@ -100,7 +99,7 @@ describe('headers: on every answer, whoever writes it', () => {
       ['DELETE', '/v1/keys/00000000-0000-4000-8000-000000000009'],
       ['DELETE', '/v1/session'],
     ] as const) {
-      // As a form of another site would send it.
+      // Like a form post from another site.
       const plain = { method, key: undefined, headers: { cookie, 'content-type': 'text/plain' }, body: '{}' };
       expect([path, (await call(path, plain)).status]).toEqual([path, 403]);
     }

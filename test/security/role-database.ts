@@ -9,48 +9,47 @@ const guide = readFileSync(new URL('../../docs/guides/database-roles.md', import
 type Role = 'owner' | 'app' | 'reader';
 
 export interface RoleDatabase {
-  /** The address for one of the guide's roles, or for the administrator. */
-  urlOf(who: Role | 'admin'): string;
-  /** Runs one of the guide's blocks as the administrator. */
-  guided(block: string): Promise<void>;
+  urlOf(user: Role | 'admin'): string;
+  /** Runs a SQL block of the guide as the administrator. */
+  runGuideBlock(block: string): Promise<void>;
   as<Row extends object = Record<string, unknown>>(
-    who: Role | 'admin',
+    user: Role | 'admin',
     text: string,
     values?: unknown[],
   ): Promise<Row[]>;
 }
 
-/** An empty database, in which the statements of the guide are run with names that only this test file has. */
+/** An empty database for the statements of the guide, with role names unique to the test file. */
 export function useRoleDatabase(): RoleDatabase {
-  const own = randomUUID().slice(0, 8);
-  const name = `syncline_roles_${own}`;
+  const suffix = randomUUID().slice(0, 8);
+  const name = `syncline_roles_${suffix}`;
   const password = randomBytes(12).toString('hex');
-  const nameOf = (role: Role) => `syncline_${role}_${own}`;
+  const nameOf = (role: Role) => `syncline_${role}_${suffix}`;
   const pools = new Map<string, pg.Pool>();
 
   const database: RoleDatabase = {
-    urlOf: (who) => {
+    urlOf: (user) => {
       const url = new URL(databaseUrl(inject('serverUrl'), name));
-      if (who !== 'admin') Object.assign(url, { username: nameOf(who), password });
+      if (user !== 'admin') Object.assign(url, { username: nameOf(user), password });
       return url.href;
     },
-    guided: async (block) => {
-      const found = new RegExp(`^\`\`\`sql ${block}\\n([\\s\\S]*?)^\`\`\`$`, 'm').exec(guide)?.[1];
-      if (found === undefined) throw new Error(`The guide has no block "${block}".`);
+    runGuideBlock: async (block) => {
+      const sql = new RegExp(`^\`\`\`sql ${block}\\n([\\s\\S]*?)^\`\`\`$`, 'm').exec(guide)?.[1];
+      if (sql === undefined) throw new Error(`The guide has no block "${block}".`);
       const administrator = decodeURIComponent(new URL(inject('serverUrl')).username);
-      const statements = found
+      const statements = sql
         .replaceAll(/syncline_(owner|app|reader)/g, (_, role: Role) => nameOf(role))
         .replaceAll('present_owner', pg.escapeIdentifier(administrator))
         .replaceAll(/PASSWORD '[^']+'/g, `PASSWORD '${password}'`)
         .replaceAll('DATABASE app', `DATABASE ${name}`);
       await database.as('admin', statements);
     },
-    as: async <Row extends object>(who: Role | 'admin', text: string, values?: unknown[]) => {
-      const known = pools.get(who) ?? new pg.Pool({ connectionString: database.urlOf(who), max: 2 });
-      // Its end resolves a moment before its last socket is closed, which the forced drop below may then cut off.
-      if (!pools.has(who)) known.on('error', () => {});
-      pools.set(who, known);
-      return (await known.query<Row>(text, values)).rows;
+    as: async <Row extends object>(user: Role | 'admin', text: string, values?: unknown[]) => {
+      const pool = pools.get(user) ?? new pg.Pool({ connectionString: database.urlOf(user), max: 2 });
+      // pool.end() resolves before the last socket closes; the forced drop below may then terminate it.
+      if (!pools.has(user)) pool.on('error', () => {});
+      pools.set(user, pool);
+      return (await pool.query<Row>(text, values)).rows;
     },
   };
 

@@ -8,7 +8,7 @@ import { crm, doEverything, makeEverything } from './everything.ts';
 import { type RoleDatabase, useRoleDatabase } from './role-database.ts';
 
 const database = useRoleDatabase();
-const present = useRoleDatabase();
+const existing = useRoleDatabase();
 const { as } = database;
 const keys = [`k1:${randomBytes(32).toString('base64')}`];
 
@@ -25,7 +25,7 @@ function engine(options: SynclineOptions = {}): Syncline {
   engines.push(made);
   return made;
 }
-afterAll(() => Promise.all(engines.map((one) => one.stop())));
+afterAll(() => Promise.all(engines.map((syncline) => syncline.stop())));
 
 async function migrateAs(url: string): Promise<void> {
   const owner = createSyncline({ database: url, logger: silent });
@@ -38,13 +38,12 @@ async function migrateAs(url: string): Promise<void> {
 
 beforeAll(async () => {
   await as('admin', `CREATE SCHEMA elsewhere; CREATE TABLE elsewhere.secrets (text text)`);
-  await database.guided('setup');
+  await database.runGuideBlock('setup');
   await migrateAs(database.urlOf('owner'));
-  await database.guided('migrated');
-  await database.guided('strict');
+  await database.runGuideBlock('migrated');
+  await database.runGuideBlock('strict');
 });
 
-/** What the app may do to each table of the schema, of everything that there is to be granted. */
 const privileges = ({ as: asRole, urlOf }: RoleDatabase) =>
   asRole<{ name: string; may: string[] }>(
     'admin',
@@ -65,8 +64,8 @@ function expectRowsOnly(tables: { name: string; may: string[] }[]): void {
     ]);
 }
 
-describe('least privilege: the role that processes run as', () => {
-  it('reads and writes the rows of every table and may do nothing else to them', async () => {
+describe('least privilege: the app role', () => {
+  it('reads and writes rows of every table and has no other privilege', async () => {
     expectRowsOnly(await privileges(database));
     const [role] = await as(
       'admin',
@@ -87,17 +86,17 @@ describe('least privilege: the role that processes run as', () => {
     });
   });
 
-  it('runs all of the engine: scheduler, executor, janitor, and everything that people can do', async () => {
+  it('runs the whole engine: scheduler, executor, janitor and all operations of the API', async () => {
     const service = await startService({ engine });
     const made = await makeEverything(service);
     const count = async (what: string) =>
       (await as<{ n: number }>('admin', `SELECT count(*)::int AS n FROM syncline.${what}`))[0]?.n ?? 0;
     await service.syncline.start();
-    await until('everything was synced', async () => (await count('signals')) >= 9);
+    await until('all connections were synced', async () => (await count('signals')) >= 9);
     expect(await count(`attempts WHERE outcome = 'retried'`)).toBe(1);
     await doEverything(service, made);
 
-    // Something of each kind for the janitor: all of it is old now.
+    // Everything is past retention now.
     await as(
       'admin',
       `UPDATE syncline.sync_jobs SET finished_at = now() - interval '99 days' WHERE finished_at IS NOT NULL;
@@ -110,7 +109,7 @@ describe('least privilege: the role that processes run as', () => {
     );
     const janitor = engine({ retention: { signalsDays: 30 } });
     await janitor.start({ roles: ['janitor'] });
-    await until('nothing is left of what is old', async () => {
+    await until('all old rows are deleted', async () => {
       const old = (table: string, column: string) =>
         count(`${table} WHERE ${column} < now() - interval '50 days'`);
       const left = await Promise.all([
@@ -142,26 +141,26 @@ describe('least privilege: the role that processes run as', () => {
     ],
     ['creates an index', 'CREATE INDEX ON syncline.signals (kind)'],
     ['alters a table', 'ALTER TABLE syncline.signals ADD COLUMN mine int'],
-    ['switches off triggers', 'ALTER TABLE syncline.sync_jobs DISABLE TRIGGER ALL'],
-    ['switches off triggers for itself', 'SET session_replication_role = replica'],
+    ['disables triggers', 'ALTER TABLE syncline.sync_jobs DISABLE TRIGGER ALL'],
+    ['disables triggers for its session', 'SET session_replication_role = replica'],
     ['drops a table', 'DROP TABLE syncline.signals'],
     ['drops the schema', 'DROP SCHEMA syncline CASCADE'],
-    ['truncates', 'TRUNCATE syncline.signals'],
-    ['truncates what is deleted from', 'TRUNCATE syncline.sync_jobs CASCADE'],
-    ['writes which upgrades have run', `INSERT INTO syncline.schema_migrations VALUES (99, '0099_mine')`],
-    ['moves the feed', `SELECT setval('syncline.feed_position', 1)`],
+    ['truncates a table', 'TRUNCATE syncline.signals'],
+    ['truncates with CASCADE', 'TRUNCATE syncline.sync_jobs CASCADE'],
+    ['writes schema_migrations', `INSERT INTO syncline.schema_migrations VALUES (99, '0099_mine')`],
+    ['sets the feed sequence', `SELECT setval('syncline.feed_position', 1)`],
     ['reads another schema', 'SELECT * FROM elsewhere.secrets'],
     ['writes another schema', `INSERT INTO elsewhere.secrets VALUES ('x')`],
-    ['reads the hashes of passwords', 'SELECT * FROM pg_authid'],
+    ['reads password hashes', 'SELECT * FROM pg_authid'],
     ['reads a file of the server', `SELECT pg_read_file('/etc/passwd')`],
     ['runs a program on the server', `COPY (SELECT 1) TO PROGRAM 'true'`],
     ['creates a role', 'CREATE ROLE mine'],
-  ])('never %s', async (_, statement) => {
-    // 42501: insufficient_privilege; anything else would be another reason to fail.
+  ])('is denied when it %s', async (_, statement) => {
+    // 42501: insufficient_privilege.
     await expect(as('app', statement)).rejects.toMatchObject({ code: '42501' });
   });
 
-  it('FEED-4: repairs a feed sequence that is behind, though it may not set it', async () => {
+  it('FEED-4: repairs a feed sequence that is behind without the privilege to set it', async () => {
     await as('admin', `SELECT setval('syncline.feed_position', 1, false)`);
     const highest = `SELECT greatest((SELECT max(position) FROM syncline.feed), (SELECT position FROM syncline.feed_start)) AS n`;
     const { fixed } = await engine().doctor({ fix: true });
@@ -171,12 +170,12 @@ describe('least privilege: the role that processes run as', () => {
     );
   });
 
-  it('is told who may, when it is asked to migrate to a schema that is not there', async () => {
+  it('cannot migrate to a missing schema', async () => {
     const other = engine({ database: { url: database.urlOf('app'), schema: 'not_there' } });
     await expect(other.migrate()).rejects.toMatchObject({ code: 'DATABASE_REFUSED' });
   });
 
-  it('can use what a later upgrade adds, without another grant', async () => {
+  it('can use tables and functions of later migrations without another grant', async () => {
     await as(
       'owner',
       `CREATE TABLE syncline.added (id bigserial PRIMARY KEY, text text);
@@ -191,14 +190,14 @@ describe('least privilege: the role that processes run as', () => {
   });
 });
 
-describe('least privilege: the others', () => {
-  it('the owner reaches into no other schema', async () => {
+describe('least privilege: other roles', () => {
+  it('the owner has no access to other schemas', async () => {
     await expect(as('owner', 'SELECT * FROM elsewhere.secrets')).rejects.toMatchObject({ code: '42501' });
     await expect(as('owner', 'CREATE SCHEMA mine')).rejects.toMatchObject({ code: '42501' });
   });
 
-  it('the reader reads what is no secret, and writes nothing', async () => {
-    await database.guided('reader');
+  it('the reader reads only columns without secrets and cannot write', async () => {
+    await database.runGuideBlock('reader');
     await as('reader', 'SELECT * FROM syncline.sync_jobs, syncline.signals, syncline.events LIMIT 1');
     await as('reader', 'SELECT id, status, metadata FROM syncline.connections');
     for (const statement of [
@@ -213,13 +212,13 @@ describe('least privilege: the others', () => {
       await expect(as('reader', statement), statement).rejects.toMatchObject({ code: '42501' });
   });
 
-  it('where the tables were there before, the app has the same rights, also to what comes', async () => {
-    await migrateAs(present.urlOf('admin'));
-    await present.guided('present');
-    expectRowsOnly(await privileges(present));
-    await present.as('admin', 'CREATE TABLE syncline.added (id bigserial)');
-    await present.as('app', 'INSERT INTO syncline.added DEFAULT VALUES');
-    const app = engine({ database: present.urlOf('app') });
+  it('with existing tables the app role gets the same privileges, also on later tables', async () => {
+    await migrateAs(existing.urlOf('admin'));
+    await existing.runGuideBlock('present');
+    expectRowsOnly(await privileges(existing));
+    await existing.as('admin', 'CREATE TABLE syncline.added (id bigserial)');
+    await existing.as('app', 'INSERT INTO syncline.added DEFAULT VALUES');
+    const app = engine({ database: existing.urlOf('app') });
     await app.ready();
     expect(await app.tick()).toMatchObject({ scheduled: 0 });
   });

@@ -3,10 +3,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseSync } from 'vite';
 
-/** Something other than a constant that is put into a text which may be SQL. */
+/** A non-constant expression in a text that may be SQL. */
 export interface Insertion {
   file: string;
-  /** As it is written in the source. */
   expression: string;
 }
 
@@ -17,12 +16,12 @@ interface Node {
   [key: string]: unknown;
 }
 
-/** Names that cannot depend on anybody's input where a node stands. */
+/** Names in scope that cannot depend on input. */
 type Constants = ReadonlySet<string>;
 
 const src = fileURLToPath(new URL('../../src/', import.meta.url));
 
-/** TypeScript files below src, as paths from there. The dashboard runs in browsers and has no database. */
+/** Paths of TypeScript files in src, without the dashboard, which runs in browsers. */
 export const sourceFiles = (): string[] =>
   readdirSync(src, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.ts') && !file.startsWith('dashboard'))
@@ -32,7 +31,7 @@ export const sourceOf = (file: string): string => readFileSync(join(src, file), 
 
 function parsed(file: string, text: string): Node {
   const { program, errors } = parseSync(file, text);
-  if (errors.length > 0) throw new Error(`${file} cannot be read: ${errors[0]?.message}`);
+  if (errors.length > 0) throw new Error(`${file} cannot be parsed: ${errors[0]?.message}`);
   return program as unknown as Node;
 }
 
@@ -46,7 +45,7 @@ function childrenOf(node: Node): Node[] {
     .filter(isNode);
 }
 
-/** Everything that is not constant and is put into a template, or added to a text, in one file; of those templates that `isSql` takes. */
+/** Non-constant expressions in templates that `isSql` accepts, and in string concatenations. */
 export function insertionsIn(file: string, text: string, isSql = (_: string) => true): Insertion[] {
   const program = parsed(file, text);
   const found: Insertion[] = [];
@@ -69,28 +68,28 @@ export function insertionsIn(file: string, text: string, isSql = (_: string) => 
   return found;
 }
 
-/** Evaluated once, before anybody can ask for anything. Functions are none: what they return may depend on what they are given. */
+/** Constants evaluated at load time, except functions: their results may depend on arguments. */
 function topLevelConstants(program: Node): Set<string> {
   const statements = (program['body'] as Node[]).map((node) => (node['declaration'] as Node | null) ?? node);
   const own = statements
     .filter((node) => node.type === 'VariableDeclaration' && node['kind'] === 'const')
     .flatMap((node) => node['declarations'] as Node[])
-    .filter((one) => !/Function/.test((one['init'] as Node | null)?.type ?? ''))
-    .map((one) => (one['id'] as { name?: string }).name);
+    .filter((item) => !/Function/.test((item['init'] as Node | null)?.type ?? ''))
+    .map((item) => (item['id'] as { name?: string }).name);
   return new Set(own.filter((name) => name !== undefined));
 }
 
-/** The quoted schema, and relations of the scope: both are made where a database is opened. */
+/** Constants, the quoted schema and scoped relations, which are set when the database is opened. */
 function isSafe(node: Node, constants: Constants): boolean {
   const inner = (key: string) => node[key] as Node;
-  const safe = (one: Node) => isSafe(one, constants);
+  const safe = (item: Node) => isSafe(item, constants);
   switch (node.type) {
     case 'Literal':
       return true;
     case 'Identifier':
       return constants.has(node['name'] as string);
     case 'TemplateLiteral':
-      // Visited by itself.
+      // Visited separately.
       return true;
     case 'BinaryExpression':
       return safe(inner('left')) && safe(inner('right'));
@@ -113,16 +112,17 @@ const isRelation = (node: Node) => {
   return object.type === 'MemberExpression' && nameOf(object) === 'tables';
 };
 
-/** `columns(db)`, `looked(6)`: what it makes of its parameters is looked at by itself. */
+/** `columns(db)`, `filtered(6)`: the body of the function is checked separately. */
 function isCallWithConstants(node: Node, constants: Constants): boolean {
-  const isDatabase = (one: Node) => one.type === 'Identifier' && ['db', 'tx'].includes(one['name'] as string);
+  const isDatabase = (item: Node) =>
+    item.type === 'Identifier' && ['db', 'tx'].includes(item['name'] as string);
   return (
     (node['callee'] as Node).type === 'Identifier' &&
-    (node['arguments'] as Node[]).every((one) => isDatabase(one) || isSafe(one, constants))
+    (node['arguments'] as Node[]).every((argument) => isDatabase(argument) || isSafe(argument, constants))
   );
 }
 
-/** `columns.join(', ')`, `columns.map(…).join(', ')`; what the function makes of each is looked at by itself. */
+/** `columns.join(', ')`, `columns.map(…).join(', ')`; the callback is checked separately. */
 function isListOfConstants(node: Node, constants: Constants): boolean {
   const callee = node['callee'] as Node;
   if (callee.type !== 'MemberExpression' || !['join', 'map'].includes(nameOf(callee) ?? '')) return false;
@@ -130,13 +130,13 @@ function isListOfConstants(node: Node, constants: Constants): boolean {
   return object.type === 'CallExpression' ? isListOfConstants(object, constants) : isSafe(object, constants);
 }
 
-/** A function that is called with each of some constants, and knows nothing else. */
+/** Its callback's parameters are constants too. */
 const isMapOfConstant = (node: Node, constants: Constants) =>
   node.type === 'CallExpression' && isListOfConstants(node, constants);
 
 const parametersOf = (node: Node): string[] =>
   (node['arguments'] as Node[])
-    .flatMap((one) => (one['params'] as { name?: string }[] | undefined) ?? [])
+    .flatMap((item) => (item['params'] as { name?: string }[] | undefined) ?? [])
     .flatMap(({ name }) => (name === undefined ? [] : [name]));
 
 const isErrorMessage = (node: Node) =>
@@ -149,7 +149,6 @@ const hasText = (node: Node) =>
       (side.type === 'TemplateLiteral' || (side.type === 'Literal' && typeof side['value'] === 'string')),
   );
 
-/** What is handed to `.query(…)` first. */
 function statementOf(node: Node): Node | undefined {
   const callee = node['callee'] as Node | undefined;
   const isQuery =
@@ -157,7 +156,7 @@ function statementOf(node: Node): Node | undefined {
   return isQuery ? (node['arguments'] as Node[])[0] : undefined;
 }
 
-/** What is handed to `.query(…)` first, unless it is written out there. */
+/** First arguments of `.query(…)` that are not literals. */
 export function statementsFromElsewhere(file: string, text: string): Insertion[] {
   const found: Insertion[] = [];
   function visit(node: Node): void {

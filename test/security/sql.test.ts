@@ -5,12 +5,11 @@ import { insertionsIn, sourceFiles, sourceOf, statementsFromElsewhere } from './
 
 const database = useDatabase();
 
-/** Where SQL is written. Everything else goes through these. */
 const holdsSql = (file: string) =>
   /^(store\/(?!database-errors)|connectors\/postgres\/)/.test(file) ||
   /^dev\/demo(-load|-database)?\.ts$/.test(file);
 
-/** In the store every text counts, also a piece of a statement. Elsewhere there are messages, too. */
+/** In the store every template counts as SQL; elsewhere only those with SQL keywords. */
 const isSql = (file: string) => (text: string) =>
   file.startsWith('store/') ||
   /\b(SELECT|INSERT|UPDATE|DELETE|FROM|WHERE|ORDER BY|SET|CREATE|LISTEN)\b/.test(text);
@@ -26,7 +25,7 @@ function compare(found: { file: string; expression: string }[], list: typeof all
 }
 
 describe('input never becomes SQL', () => {
-  it('nothing stands in a statement but constants, the quoted schema, the relations of a scope, and what is listed here', () => {
+  it('statements contain only constants, the quoted schema, scoped relations and listed expressions', () => {
     const files = sourceFiles().filter(holdsSql);
     expect(files.length).toBeGreaterThan(30);
     compare(
@@ -35,7 +34,7 @@ describe('input never becomes SQL', () => {
     );
   });
 
-  it('a statement is written where it is sent, or is listed here', () => {
+  it('statements are written where they are sent, or are listed', () => {
     compare(
       sourceFiles()
         .filter(holdsSql)
@@ -44,33 +43,33 @@ describe('input never becomes SQL', () => {
     );
   });
 
-  it('nobody else knows the driver, or sends a statement', () => {
+  it('no other file imports the driver or sends a statement', () => {
     const others = sourceFiles().filter((file) => !holdsSql(file) && !file.startsWith('dev/'));
-    const knowing = others.filter((file) =>
+    const importing = others.filter((file) =>
       /from 'pg'|\b(?:db|tx|client|pool)\.query\b/.test(sourceOf(file)),
     );
-    // It understands what the driver throws.
-    expect(knowing).toEqual(['store/database-errors.ts']);
+    // It inspects errors of the driver.
+    expect(importing).toEqual(['store/database-errors.ts']);
   });
 
   it.each([
     ['a parameter', 'const f = (db, id) => db.query(`SELECT §{id}`);', ['id']],
     ['a field', 'const f = (db, filter) => db.query(`SELECT §{filter.name}`);', ['filter.name']],
-    ['a text that is added', "const f = (db, id) => db.query('SELECT ' + id);", ["'SELECT ' + id"]],
-    ['what a function returns', 'const f = (db, id) => db.query(`SELECT §{quote(id)}`);', ['quote(id)']],
+    ['a concatenated text', "const f = (db, id) => db.query('SELECT ' + id);", ["'SELECT ' + id"]],
+    ['the result of a function', 'const f = (db, id) => db.query(`SELECT §{quote(id)}`);', ['quote(id)']],
     [
-      'one of a list that is given',
+      'an element of a parameter',
       'const f = (db, ids) => `IN (§{ids.map((id) => `§{id}`).join()})`;',
       ['id', 'ids.map((id) => `§{id}`).join()'],
     ],
-    ['a constant within a function', 'const f = (id) => { const a = id; return `SELECT §{a}`; };', ['a']],
+    ['a constant inside a function', 'const f = (id) => { const a = id; return `SELECT §{a}`; };', ['a']],
     [
       'a constant',
       "const all = ['a', 'b']; const f = () => `§{all.map((one) => `§{one}::text`).join()}`;",
       [],
     ],
     ['the schema', 'const f = (db) => `§{db.schema}.jobs, §{db.tables.jobs}`;', []],
-  ])('the search finds %s if it should', (_, source, expected) => {
+  ])('the search reports %s if it must', (_, source, expected) => {
     expect(
       insertionsIn('example.ts', source.replaceAll('§', '$'))
         .map(({ expression }) => expression.replaceAll('$', '§'))
@@ -79,7 +78,7 @@ describe('input never becomes SQL', () => {
   });
 });
 
-describe('whatever a schema is called, and whatever is stored', () => {
+describe('hostile schema names and values', () => {
   const hostile = [
     `x'; DROP SCHEMA public CASCADE; --`,
     '$1',
@@ -89,7 +88,7 @@ describe('whatever a schema is called, and whatever is stored', () => {
     "'); SELECT pg_sleep(60); --",
   ];
 
-  it.each(hostile)('it stays a name and a value: %j', async (text) => {
+  it.each(hostile)('are quoted as a name and bound as a value: %j', async (text) => {
     const syncline = database.engine({ database: { url: database.url, schema: text } });
     await syncline.migrate();
     const { id: tenantId } = await syncline.tenants.create({ name: text });

@@ -2,15 +2,13 @@ import pg from 'pg';
 import { createSyncline } from '../../src/index.ts';
 import { wakeChannel } from '../../src/store/wake.ts';
 import { forgetHistory, keepHistory } from '../checker/history.ts';
-import { deadlockMs, type Overseer, openOverseer } from './overseer.ts';
-import { turnSetting } from './spares.ts';
-import { type Account, providers } from './world.ts';
+import { type Account, providers } from './fake-provider.ts';
+import { deadlockMs, type Observer, openObserver } from './observer-session.ts';
+import { sessionUseSetting } from './session-pool.ts';
 
-/** A database that simulations run in, one after the other. */
 export interface SimulatedDatabase {
   url: string;
-  overseer: Overseer;
-  /** Empty but for these connections. */
+  observer: Observer;
   begin(
     accounts: readonly Account[],
     createdAt: Date,
@@ -21,29 +19,29 @@ export interface SimulatedDatabase {
 
 const tenant = '00000000-0000-4000-8000-0000000000ff';
 
-/** On an empty database, or one that was migrated already. */
+/** The database must be empty, or migrated already. */
 export async function openSimulatedDatabase(url: string): Promise<SimulatedDatabase> {
   await prepare(url);
-  const overseer = await openOverseer(url, wakeChannel('syncline'));
-  const { sql } = overseer;
+  const observer = await openObserver(url, wakeChannel('syncline'));
+  const { sql } = observer;
   await keepHistory(sql);
-  // Sessions are handed on here; whoever has one has one of its own all the same.
+  // Sessions are reused here; the history must still distinguish their users.
   await sql(
     `ALTER TABLE syncline_history.versions ALTER COLUMN session
-       SET DEFAULT pg_backend_pid() || ' ' || coalesce(current_setting('${turnSetting}', true), '')`,
+       SET DEFAULT pg_backend_pid() || ' ' || coalesce(current_setting('${sessionUseSetting}', true), '')`,
   );
   await sql('INSERT INTO tenants (id) VALUES ($1) ON CONFLICT DO NOTHING', [tenant]);
   await sql('INSERT INTO providers (slug) SELECT unnest($1::text[]) ON CONFLICT DO NOTHING', [providers]);
-  // Vacuum would move rows, and with them the order of what has no order.
+  // Vacuum frees space for other rows, which changes the order of unordered results.
   const tables = await sql<{ name: string }>(
     `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables WHERE schemaname LIKE 'syncline%'`,
   );
   for (const { name } of tables) await sql(`ALTER TABLE ${name} SET (autovacuum_enabled = false)`);
   return {
     url,
-    overseer,
+    observer,
     begin: async (accounts, createdAt, intervals) => {
-      // Truncated rather than deleted from, so that rows lie where they lay the last time.
+      // TRUNCATE instead of DELETE, so that every simulation stores its rows in the same place.
       await sql(
         `TRUNCATE connections, sync_jobs, signals, processes, events, rollups, schedulers, feed RESTART IDENTITY CASCADE`,
       );
@@ -63,7 +61,7 @@ export async function openSimulatedDatabase(url: string): Promise<SimulatedDatab
       );
       await forgetHistory(sql);
     },
-    close: () => overseer.close(),
+    close: () => observer.close(),
   };
 }
 
@@ -74,10 +72,10 @@ async function prepare(url: string): Promise<void> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   const { rows } = await client.query<{ name: string }>('SELECT current_database() AS name');
-  // Whoever waits in a circle is to be told at once: real time decides nothing here.
+  // Deadlocks must be reported immediately: real time must not influence the simulation.
   const name = pg.escapeIdentifier(rows[0]?.name ?? '');
   await client.query(`ALTER DATABASE ${name} SET deadlock_timeout = '${deadlockMs}ms'`);
-  // No server dies here: nobody has to wait for its disk.
+  // The server never crashes here, so commits need not wait for the disk.
   await client.query(`ALTER DATABASE ${name} SET synchronous_commit = off`);
   await client.end();
 }

@@ -8,27 +8,25 @@ import {
   type Syncline,
 } from '../../src/index.ts';
 import type { Random } from './random.ts';
-import type { Actor, Stage } from './stage.ts';
+import type { Actor, StepScheduler } from './step-scheduler.ts';
 import type { Trace } from './trace.ts';
 import { ownerPrefix } from './wire.ts';
 
-/** An engine as it would be in a process of its own: with its own clock, its own sessions, its own luck. */
+/** An engine with its own clock, sessions and random numbers, as in a process of its own. */
 export interface Engine extends Actor {
   readonly owner: string;
   readonly roles: readonly Role[];
   readonly syncline: Syncline;
-  /** How far its clock is off. */
   skewMs: number;
-  /** It was told to stop. */
   isStopping: boolean;
-  /** It stands still until somebody else has claimed something after its lease was over: the worst moment to wake up. */
+  /** Resumes when another engine claims a job after this time. */
   wakesAfterMs: number;
-  /** Only one of these jobs wakes it then; undefined: any. */
+  /** Restricts this to claims of these jobs. */
   wakesFor: ReadonlySet<string> | undefined;
-  /** It could not give its lease back, and said so. */
-  keepsLease: boolean;
-  /** Whether this is an id that it made: a claim, a process. */
-  made(id: string): boolean;
+  /** It logged that it could not release its lease. */
+  keptLease: boolean;
+  /** Whether it generated this id (of a claim or a process). */
+  ownsId(id: string): boolean;
 }
 
 export interface EngineOptions {
@@ -39,16 +37,16 @@ export interface EngineOptions {
   random: Random;
   now: () => number;
   newId: () => string;
-  stage: Stage;
+  stepScheduler: StepScheduler;
   trace: Trace;
   connectors: (actor: Actor) => Connector[];
-  onSaid: (message: string) => void;
+  onLog: (message: string) => void;
 }
 
 export function createEngine(options: EngineOptions): Engine {
-  const { name, roles, random, now, stage, trace } = options;
+  const { name, roles, random, now, stepScheduler, trace } = options;
   const owner = `${ownerPrefix}${name}`;
-  const bornMs = now();
+  const startMs = now();
   const ids = new Set<string>();
   const actor = {
     name,
@@ -62,31 +60,31 @@ export function createEngine(options: EngineOptions): Engine {
     isStopping: false,
     wakesAfterMs: Number.POSITIVE_INFINITY,
     wakesFor: undefined,
-    keepsLease: false,
-    made: (id: string) => ids.has(id),
+    keptLease: false,
+    ownsId: (id: string) => ids.has(id),
   };
   const ports: Ports = {
     now: () => now() + actor.skewMs,
-    monotonicMs: () => now() - bornMs,
+    monotonicMs: () => now() - startMs,
     random: () => random.next(),
     newId: () => {
       const id = options.newId();
       ids.add(id);
       return id;
     },
-    sleep: (ms, signal) => stage.sleep(actor, ms, signal),
+    sleep: (ms, signal) => stepScheduler.sleep(actor, ms, signal),
     databaseTime: () => new Date(now()),
-    query: (text, send) => stage.statement(actor, text, send),
-    fetch: () => Promise.reject(new Error('Nothing is fetched here.')),
+    query: (text, send) => stepScheduler.statement(actor, text, send),
+    fetch: () => Promise.reject(new Error('The simulation has no network.')),
   };
   const logger = pino(
     { level: 'info', base: null },
     {
       write: (text: string) => {
         const { msg } = JSON.parse(text) as { msg: string };
-        trace.remark(`${name} says: ${msg}`);
-        if (msg.startsWith('the lease could not be given back')) actor.keepsLease = true;
-        options.onSaid(msg);
+        trace.remark(`${name} logs: ${msg}`);
+        if (msg.startsWith('the lease could not be released')) actor.keptLease = true;
+        options.onLog(msg);
       },
     },
   );

@@ -1,7 +1,7 @@
 import type { Role } from '../../src/index.ts';
 import type { Engine } from './engine.ts';
-import { lookAtStopped } from './leases.ts';
-import { cutSessions, leaveSessions, type Simulation } from './simulation.ts';
+import { checkStoppedEngine } from './leases.ts';
+import { closeSessions, type Simulation, terminateSessions } from './simulation.ts';
 
 const rolesDrawn: readonly (readonly Role[])[] = [
   ['executor'],
@@ -11,7 +11,7 @@ const rolesDrawn: readonly (readonly Role[])[] = [
   ['scheduler', 'executor', 'janitor'],
 ];
 
-/** At least one of each kind that is needed, and some more. */
+/** Starts at least one scheduler and one executor, and one or two more engines. */
 export function startFleet(simulation: Simulation): void {
   const { random } = simulation;
   const first: readonly (readonly Role[])[] = random.pick([
@@ -20,47 +20,46 @@ export function startFleet(simulation: Simulation): void {
     [['scheduler', 'executor'], ['executor']],
   ]);
   for (const roles of first) simulation.start(roles);
-  for (let more = random.whole(1, 2); more > 0; more--) simulation.start(random.pick(rolesDrawn));
+  for (let extra = random.integer(1, 2); extra > 0; extra--) simulation.start(random.pick(rolesDrawn));
 }
 
-/** It is gone from one moment to the next, and with it its sessions. */
-export async function die(simulation: Simulation, engine: Engine): Promise<void> {
-  simulation.trace.step(`${engine.name} dies`);
-  // One that is about to stop has its successor.
+export async function crashEngine(simulation: Simulation, engine: Engine): Promise<void> {
+  simulation.trace.step(`${engine.name} crashes`);
+  // A stopping engine already has a successor.
   if (!engine.isStopping) replaceLater(simulation, engine);
-  noteDeath(simulation, engine);
+  noteCrash(simulation, engine);
   remove(simulation, engine);
   engine.isDead = true;
-  simulation.stage.forget(engine);
-  await leaveSessions(simulation, sessionsOf(simulation, engine));
-  await simulation.stage.settle();
+  simulation.stepScheduler.forget(engine);
+  await closeSessions(simulation, sessionsOf(simulation, engine));
+  await simulation.stepScheduler.settle();
 }
 
 const sessionsOf = ({ wire }: Simulation, engine: Engine) =>
   wire.sessions().filter(({ owner }) => owner === engine.owner);
 
-function noteDeath(simulation: Simulation, engine: Engine): void {
-  const { stage, watcher } = simulation;
-  if (stage.isCalling(engine, 'fetches')) watcher.note('a process died between a claim and its first page');
+function noteCrash(simulation: Simulation, engine: Engine): void {
+  const { stepScheduler, recorder } = simulation;
+  if (stepScheduler.isCalling(engine, 'fetches'))
+    recorder.note('a process crashed between a claim and its first page');
   for (const { transaction } of sessionsOf(simulation, engine)) {
     if (transaction.includes('store signals') || transaction.includes('settle jobs'))
-      watcher.note('a process died in the middle of a commit');
-    if (transaction.includes('mark running')) watcher.note('a process died in the middle of a claim');
-    if (transaction.includes('place jobs')) watcher.note('a process died in the middle of a tick');
+      recorder.note('a process crashed during a commit');
+    if (transaction.includes('mark running')) recorder.note('a process crashed during a claim');
+    if (transaction.includes('place jobs')) recorder.note('a process crashed during a tick');
   }
 }
 
-/** Its sessions end, all at once; the process goes on. */
-export async function cut(simulation: Simulation, engine: Engine): Promise<void> {
+/** Terminates all sessions of an engine; the process continues. */
+export async function cutEngineSessions(simulation: Simulation, engine: Engine): Promise<void> {
   const sessions = sessionsOf(simulation, engine);
   if (sessions.some(({ transaction }) => transaction.length > 0))
-    simulation.watcher.note('sessions were cut with a transaction open');
-  await cutSessions(simulation, sessions);
-  await simulation.stage.settle();
+    simulation.recorder.note('sessions were terminated with an open transaction');
+  await terminateSessions(simulation, sessions);
+  await simulation.stepScheduler.settle();
 }
 
-/** It is told to stop, and stops when it has finished. */
-export async function stop(simulation: Simulation, engine: Engine): Promise<void> {
+export async function stopEngine(simulation: Simulation, engine: Engine): Promise<void> {
   if (engine.isStopping) return;
   engine.isStopping = true;
   void engine.syncline.stop().then(
@@ -68,12 +67,12 @@ export async function stop(simulation: Simulation, engine: Engine): Promise<void
       simulation.trace.step(`${engine.name} has stopped`);
       remove(simulation, engine);
       engine.isDead = true;
-      simulation.stage.forget(engine);
-      lookAtStopped(simulation, engine);
+      simulation.stepScheduler.forget(engine);
+      checkStoppedEngine(simulation, engine);
     },
-    (error: unknown) => simulation.trace.remark(`${engine.name} could not stop: ${error}`),
+    (error: unknown) => simulation.trace.remark(`${engine.name} failed to stop: ${error}`),
   );
-  await simulation.stage.settle();
+  await simulation.stepScheduler.settle();
 }
 
 function remove({ engines }: Simulation, engine: Engine): void {
@@ -81,7 +80,6 @@ function remove({ engines }: Simulation, engine: Engine): void {
   if (at >= 0) engines.splice(at, 1);
 }
 
-/** A role that nobody has any more is somebody's again. */
 export function fillRoles(simulation: Simulation): void {
   const missing = (['scheduler', 'executor'] as const).filter(
     (role) => !simulation.engines.some(({ roles, isStopping }) => roles.includes(role) && !isStopping),
@@ -89,8 +87,7 @@ export function fillRoles(simulation: Simulation): void {
   if (missing.length > 0) simulation.start(missing);
 }
 
-/** Somebody takes its place after a while. */
 export function replaceLater(simulation: Simulation, { roles }: Engine): void {
-  const atMs = simulation.clock.nowMs + simulation.random.whole(0, 40) * 1000;
+  const atMs = simulation.clock.nowMs + simulation.random.integer(0, 40) * 1000;
   simulation.agenda.push({ atMs, what: 'an engine starts', run: () => void simulation.start(roles) });
 }

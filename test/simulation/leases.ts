@@ -2,20 +2,20 @@ import type { Engine } from './engine.ts';
 import type { Simulation } from './simulation.ts';
 import type { StatementEnd } from './wire.ts';
 
-/** EXE-9, by the clock that leases are judged by here: what a reaper has just locked belongs to processes that are expired. */
-export function lookAtTaken(simulation: Simulation, { kind, before, rows }: StatementEnd): void {
+/** EXE-9: a reaper takes only jobs of expired processes. */
+export function checkReapedLeases(simulation: Simulation, { kind, before, rows }: StatementEnd): void {
   if (kind !== 'find lost' || !before.includes('lock expired') || rows.length === 0) return;
   const ids = rows.map((row) => (row as { id: string }).id);
   const at = new Date(simulation.clock.nowMs);
-  simulation.looks.push(async () => {
-    const alive = await simulation.database.overseer.sql<{ id: string; connection_id: string }>(
+  simulation.afterStep.push(async () => {
+    const alive = await simulation.database.observer.sql<{ id: string; connection_id: string }>(
       `SELECT j.id, j.connection_id FROM sync_jobs j JOIN processes p ON p.id = j.process_id
        WHERE j.id = ANY ($1::uuid[]) AND j.status = 'running' AND p.expires_at > $2`,
       [ids, at],
     );
     for (const { id: jobId, connection_id: connectionId } of alive)
       simulation.violations.push({
-        invariant: 'a job is taken from a process only when its lease is over',
+        invariant: 'a job is taken from a process only after its lease expired',
         jobId,
         connectionId,
         detail: `at ${at.toISOString()}`,
@@ -23,13 +23,13 @@ export function lookAtTaken(simulation: Simulation, { kind, before, rows }: Stat
   });
 }
 
-/** DB-6: a claim takes what is due by the clock of the database, whatever the clock of its process shows. */
-export function lookAtClaimed(simulation: Simulation, { kind, rows }: StatementEnd): void {
+/** DB-6: a claim takes only jobs that are due by the database's clock. */
+export function checkClaimsAreDue(simulation: Simulation, { kind, rows }: StatementEnd): void {
   if (kind !== 'mark running' || rows.length === 0) return;
   const ids = rows.map((row) => (row as { id: string }).id);
   const at = new Date(simulation.clock.nowMs);
-  simulation.looks.push(async () => {
-    const early = await simulation.database.overseer.sql<{ id: string; connection_id: string }>(
+  simulation.afterStep.push(async () => {
+    const early = await simulation.database.observer.sql<{ id: string; connection_id: string }>(
       `SELECT id, connection_id FROM sync_jobs WHERE id = ANY ($1::uuid[]) AND scheduled_at > $2`,
       [ids, at],
     );
@@ -43,19 +43,19 @@ export function lookAtClaimed(simulation: Simulation, { kind, rows }: StatementE
   });
 }
 
-/** EXE-10: nobody has to wait for the jobs of a process that has stopped, unless it said that it could not help it. */
-export function lookAtStopped(simulation: Simulation, engine: Engine): void {
-  if (engine.keepsLease) return;
+/** EXE-10: a stopped process holds no jobs, unless it could not release its lease. */
+export function checkStoppedEngine(simulation: Simulation, engine: Engine): void {
+  if (engine.keptLease) return;
   const at = new Date(simulation.clock.nowMs);
-  simulation.looks.push(async () => {
-    const kept = await simulation.database.overseer.sql<{ id: string; process_id: string }>(
+  simulation.afterStep.push(async () => {
+    const kept = await simulation.database.observer.sql<{ id: string; process_id: string }>(
       `SELECT j.id, j.process_id FROM sync_jobs j JOIN processes p ON p.id = j.process_id
        WHERE j.status = 'running' AND p.expires_at > $1`,
       [at],
     );
-    for (const { id: jobId } of kept.filter(({ process_id }) => engine.made(process_id)))
+    for (const { id: jobId } of kept.filter(({ process_id }) => engine.ownsId(process_id)))
       simulation.violations.push({
-        invariant: 'a process that has stopped keeps no job',
+        invariant: 'a stopped process holds no job',
         jobId,
         detail: `of ${engine.name}`,
       });

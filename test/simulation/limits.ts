@@ -1,4 +1,4 @@
-/** The server's limits of the open transaction, in milliseconds. They run in virtual time here, and not on the server. */
+/** Server timeouts of the open transaction, enforced in virtual time instead of by the server. */
 export interface Limits {
   lockMs: number;
   statementMs: number;
@@ -19,15 +19,14 @@ const limitNames = {
 const limitPattern =
   /set_config\('(lock_timeout|statement_timeout|idle_in_transaction_session_timeout)', '(\d+)', (true|false)\)/g;
 
-/** The limits that a transaction begins with, and the statement without them. */
 export function withoutLimits(text: string): { text: string; limits: Limits } {
   const limits = { ...unlimited };
-  const rest = text.replaceAll(
+  const unlimitedText = text.replaceAll(
     limitPattern,
     (_, name: keyof typeof limitNames, ms: string, isLocal: string) => {
       if (Number(ms) > 0) limits[limitNames[name]] = Number(ms);
       return `set_config('${name}', '0', ${isLocal})`;
     },
   );
-  return { text: rest, limits };
+  return { text: unlimitedText, limits };
 }

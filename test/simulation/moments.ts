@@ -1,9 +1,8 @@
 import type { Engine } from './engine.ts';
-import { die } from './fleet.ts';
+import { crashEngine } from './fleet.ts';
 import type { Random } from './random.ts';
 import type { Simulation } from './simulation.ts';
 
-/** What an engine is about to do when it hurts most. */
 type Moment =
   | 'a commit begins'
   | 'something else begins'
@@ -13,9 +12,9 @@ type Moment =
   | 'a claim is committed'
   | 'a tick is half written';
 
-/** How many times as likely something is then as before any other step: mishaps at random seldom meet these moments. */
-const odds: Readonly<Record<Moment, Partial<Record<'crash' | 'pause', number>>>> = {
-  // Within a transaction the server loses its patience before a lease is over; before its beginning nobody does.
+/** Multiplies fault probabilities at critical statements, which random faults seldom hit. */
+const factors: Readonly<Record<Moment, Partial<Record<'crash' | 'pause', number>>>> = {
+  // Only before BEGIN can a pause exceed a lease: a transaction has an idle timeout.
   'a commit begins': { pause: 24 },
   'something else begins': { pause: 3 },
   'a commit takes its locks': { pause: 4 },
@@ -25,7 +24,7 @@ const odds: Readonly<Record<Moment, Partial<Record<'crash' | 'pause', number>>>>
   'a tick is half written': { crash: 8 },
 };
 
-/** As `commit` begins its transaction: impatient, without triggers, and durable. */
+/** The BEGIN of the pipeline's commit: lock timeout, triggers off, synchronous commit. */
 const commitBegins = /^BEGIN(?!.*synchronous_commit).*'syncline\.triggers', 'off'.*'lock_timeout', '1000'/;
 
 function momentOf({ wire }: Simulation, { owner }: Engine, kind: string, text: string): Moment | undefined {
@@ -39,8 +38,8 @@ function momentOf({ wire }: Simulation, { owner }: Engine, kind: string, text: s
     case 'mark running':
       return 'a claim is half written';
     case 'commit': {
-      const mine = wire.sessions().filter((session) => session.owner === owner && session.busy === undefined);
-      const isClaim = mine.some(({ transaction }) => transaction.includes('mark running'));
+      const idle = wire.sessions().filter((session) => session.owner === owner && session.busy === undefined);
+      const isClaim = idle.some(({ transaction }) => transaction.includes('mark running'));
       return isClaim ? 'a claim is committed' : undefined;
     }
     case 'patch sync':
@@ -50,61 +49,63 @@ function momentOf({ wire }: Simulation, { owner }: Engine, kind: string, text: s
   }
 }
 
-/** Draws whether something befalls an engine just before it sends a statement; it happens after the step under way. */
-export function atStatement(
+/** The faults take effect after the current step. */
+export function injectAtStatement(
   simulation: Simulation,
   engine: Engine,
   { kind, text }: { kind: string; text: string },
   random: Random,
 ): void {
-  const { mood, looks } = simulation;
+  const { profile, afterStep } = simulation;
   const moment = momentOf(simulation, engine, kind, text);
-  const { crash: dies = 0, pause: sleeps = 0 } = moment ? odds[moment] : {};
-  if (random.chance(mood.mishaps.crash * dies))
-    looks.push(async () => {
-      if (!engine.isDead) await die(simulation, engine);
+  const { crash: crashFactor = 0, pause: pauseFactor = 0 } = moment ? factors[moment] : {};
+  if (random.chance(profile.stepFaults.crash * crashFactor))
+    afterStep.push(async () => {
+      if (!engine.isDead) await crashEngine(simulation, engine);
     });
-  else if (random.chance(mood.mishaps.pause * sleeps))
-    looks.push(async () => {
+  else if (random.chance(profile.stepFaults.pause * pauseFactor))
+    afterStep.push(async () => {
       if (engine.isDead || engine.isStopping) return;
       if (moment === 'a commit begins' && random.chance(0.35))
-        return sleepOverLease(simulation, engine, random);
-      sleepPastLease(simulation, engine, moment === 'a commit begins');
+        return pauseNearLeaseEnd(simulation, engine, random);
+      pausePastLease(simulation, engine, moment === 'a commit begins');
     });
-  else if (kind === 'write connections' && isDrowsy(simulation, engine) && random.chance(0.5))
-    looks.push(async () => nodOff(simulation, engine, random));
+  else if (kind === 'write connections' && delaysTimers(simulation, engine) && random.chance(0.5))
+    afterStep.push(async () => pauseBriefly(simulation, engine, random));
 }
 
-/** A process that was away finds its timers and its answers all at once. For a while the timers come last, as they may. */
-const drowsyMs = 3000;
+/** After a pause, timers and responses are due together. For this long, responses are preferred. */
+const timerDelayMs = 3000;
 
-export const isDrowsy = ({ clock }: Simulation, { pausedUntilMs }: { pausedUntilMs: number }) =>
-  pausedUntilMs > 0 && clock.nowMs < pausedUntilMs + drowsyMs;
+export const delaysTimers = ({ clock }: Simulation, { pausedUntilMs }: { pausedUntilMs: number }) =>
+  pausedUntilMs > 0 && clock.nowMs < pausedUntilMs + timerDelayMs;
 
 const leaseMsOf = ({ config }: Simulation) => config.executor.leaseSeconds * 1000;
 
-/** Stands still until its lease is over and somebody else has claimed something: anything, or just what it still holds. */
-export function sleepPastLease(simulation: Simulation, engine: Engine, untilItsOwn = false): void {
-  const { clock, stage, trace, watcher } = simulation;
+/**
+ * Pauses until the lease has expired and another process claims a job (`untilOwnJob`: one of this engine).
+ */
+export function pausePastLease(simulation: Simulation, engine: Engine, untilOwnJob = false): void {
+  const { clock, stepScheduler, trace, recorder } = simulation;
   const leaseMs = leaseMsOf(simulation);
   engine.wakesAfterMs = clock.nowMs + leaseMs;
-  engine.wakesFor = untilItsOwn ? simulation.claimedBy(engine) : undefined;
+  engine.wakesFor = untilOwnJob ? simulation.claimedBy(engine) : undefined;
   engine.pausedUntilMs = clock.nowMs + leaseMs * 5;
-  if (stage.isCalling(engine, 'fetches'))
-    watcher.note('a process slept past its lease with a page in its hands');
-  trace.step(`${engine.name} stands still past its lease`);
+  if (stepScheduler.isCalling(engine, 'fetches'))
+    recorder.note('a process paused past its lease during a provider call');
+  trace.step(`${engine.name} pauses past its lease`);
 }
 
-/** Wakes up at about the time when others may find out that its lease is over. */
-function sleepOverLease(simulation: Simulation, engine: Engine, random: Random): void {
+/** Resumes at about the time when others detect that its lease has expired. */
+function pauseNearLeaseEnd(simulation: Simulation, engine: Engine, random: Random): void {
   engine.pausedUntilMs =
     simulation.clock.nowMs + Math.ceil(leaseMsOf(simulation) * (0.8 + 0.3 * random.next()));
-  simulation.trace.step(`${engine.name} stands still until its lease is nearly over`);
+  simulation.trace.step(`${engine.name} pauses until its lease is about to expire`);
 }
 
-/** Short enough that the server is patient. */
-function nodOff({ clock, trace }: Simulation, engine: Engine, random: Random): void {
+/** Shorter than the idle timeout of the transaction. */
+function pauseBriefly({ clock, trace }: Simulation, engine: Engine, random: Random): void {
   if (engine.isDead) return;
-  engine.pausedUntilMs = clock.nowMs + random.whole(2000, 4500);
-  trace.step(`${engine.name} nods off again`);
+  engine.pausedUntilMs = clock.nowMs + random.integer(2000, 4500);
+  trace.step(`${engine.name} pauses again`);
 }

@@ -1,14 +1,13 @@
-/** A mistake that somebody might make. The simulation must notice it. */
+/** A plausible defect. The simulation must detect it. */
 export interface Mutant {
   name: string;
   edits: readonly Edit[];
-  /** Seeds that have shown it, tried first. */
+  /** Seeds that detected it before, tried first. */
   seeds: readonly number[];
 }
 
 export interface Edit {
   file: string;
-  /** Must be there exactly once. */
   find: string;
   replace: string;
 }
@@ -34,11 +33,11 @@ const ownClock: Edit = {
   replace: 'now: () => outside.now(),',
 };
 
-/** Where another guard holds, both are taken away together: the name says which. */
+/** If a second guard prevents the failure, a mutant removes both, and its name says so. */
 export const mutants: readonly Mutant[] = [
-  { name: 'a result is stored without a look at whose claim it is', seeds: [17], edits: [noFence] },
+  { name: 'no fence: a result is stored without checking the claim', seeds: [17], edits: [noFence] },
   {
-    name: 'a process that lost its lease goes on with its runs, and nobody asks for their claims',
+    name: 'no fence, and a process that lost its lease does not abort its runs',
     seeds: [12],
     edits: [
       noFence,
@@ -50,7 +49,7 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'a claim does not look whether its connection is busy, and no index forbids it',
+    name: 'a claim ignores that the connection is busy, and no unique index prevents it',
     seeds: [29],
     edits: [
       {
@@ -66,7 +65,7 @@ export const mutants: readonly Mutant[] = [
         find: 'CREATE UNIQUE INDEX idx_sync_jobs_running',
         replace: 'CREATE INDEX idx_sync_jobs_running',
       },
-      // Otherwise the triggers and the claim itself keep jobs of a busy connection out of sight.
+      // Otherwise the triggers and the claim mark jobs of a busy connection as blocked.
       {
         file: executorSql,
         find: '    UPDATE sync_jobs SET blocked = true WHERE id = ANY (siblings);',
@@ -80,7 +79,7 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'the cursor is stored before the run is known to hold its claim',
+    name: 'the cursor is stored before the claim is checked',
     seeds: [1],
     edits: [
       {
@@ -92,7 +91,7 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'signals are stored outside of the transaction',
+    name: 'signals are stored outside the commit transaction',
     seeds: [1],
     edits: [
       {
@@ -103,7 +102,7 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'keys are not looked at, and no index forbids a second one',
+    name: 'dedupe keys are ignored, and no unique index prevents duplicates',
     seeds: [2],
     edits: [
       {
@@ -119,7 +118,7 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'a result that was stored already is stored again',
+    name: 'a committed result is stored again',
     seeds: [64],
     edits: [
       {
@@ -130,7 +129,7 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'an attempt is charged to a job whose process died',
+    name: 'a process crash counts as an attempt',
     seeds: [3],
     edits: [
       {
@@ -141,7 +140,7 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'jobs are taken from processes whose lease is not over',
+    name: 'jobs are reaped from processes with a valid lease',
     seeds: [2],
     edits: [
       {
@@ -157,7 +156,7 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'a lease that has run out is renewed',
+    name: 'an expired lease is renewed',
     seeds: [2],
     edits: [
       {
@@ -168,12 +167,12 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'jobs are claimed for a process that has no lease',
+    name: 'a process without a lease claims jobs',
     seeds: [70],
     edits: [{ file: claims, find: ' AND (SELECT id FROM alive) IS NOT NULL', replace: '' }],
   },
   {
-    name: 'a process is forgotten while jobs run under it',
+    name: 'a process row is deleted while it has running jobs',
     seeds: [15],
     edits: [
       {
@@ -185,12 +184,12 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'a claim whose answer was lost is forgotten',
+    name: 'a claim whose response was lost is not requeued',
     seeds: [14],
-    edits: [{ file: 'src/runtime/executor.ts', find: '      lease.doubt(claimId);\n', replace: '' }],
+    edits: [{ file: 'src/runtime/executor.ts', find: '      lease.markUncertain(claimId);\n', replace: '' }],
   },
   {
-    name: 'a process that stops keeps its lease, and its jobs',
+    name: 'a stopping process keeps its lease and its jobs',
     seeds: [12],
     edits: [
       {
@@ -201,7 +200,7 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'the next page is forgotten',
+    name: 'no follow-up job is created',
     seeds: [1],
     edits: [
       {
@@ -212,7 +211,7 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'the next page begins where this one began',
+    name: 'the follow-up job starts at the old cursor',
     seeds: [1],
     edits: [
       {
@@ -223,7 +222,7 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'a walk that comes back to the same place goes on',
+    name: 'a sync whose cursor does not advance continues',
     seeds: [24],
     edits: [
       {
@@ -234,7 +233,7 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'a job that failed is tried again at once',
+    name: 'a failed job is retried without backoff',
     seeds: [11],
     edits: [
       {
@@ -245,18 +244,18 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'a provider that asks to wait is not listened to',
+    name: "the provider's retry-after hint is ignored",
     seeds: [63],
     edits: [
       {
         file: 'src/schedule/backoff.ts',
-        find: 'Math.max(exponential, believable(hintSeconds))',
+        find: 'Math.max(exponential, clampHint(hintSeconds))',
         replace: 'exponential',
       },
     ],
   },
   {
-    name: 'connections are placed whatever their status',
+    name: 'the scheduler ignores the status of connections',
     seeds: [4],
     edits: [
       {
@@ -267,7 +266,7 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'jobs of paused connections are not blocked, and a claim does not look',
+    name: 'jobs of paused connections are not blocked, and a claim does not check the status',
     seeds: [7],
     edits: [
       {
@@ -283,7 +282,7 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'schedulers do not lock what they place',
+    name: 'schedulers do not lock due connections',
     seeds: [7],
     edits: [
       {
@@ -294,7 +293,7 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'the next run is due at the slot of this one',
+    name: 'next_run_at is the slot of the current run',
     seeds: [1],
     edits: [
       {
@@ -305,18 +304,18 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'jitter goes beyond its bounds',
+    name: 'jitter exceeds its maximum',
     seeds: [1],
     edits: [
       {
         file: 'src/schedule/jitter.ts',
-        find: 'Math.floor(random * (most - least + 1))',
-        replace: 'Math.floor(random * (most - least + 10))',
+        find: 'Math.floor(random * (maxSeconds - minSeconds + 1))',
+        replace: 'Math.floor(random * (maxSeconds - minSeconds + 10))',
       },
     ],
   },
   {
-    name: 'a connection waits for its job for ever',
+    name: 'waits_for_job is not reset when the job ends',
     seeds: [1],
     edits: [
       {
@@ -327,7 +326,7 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'who was blocked stays blocked',
+    name: 'blocked jobs are not unblocked',
     seeds: [6],
     edits: [
       {
@@ -338,7 +337,7 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'a run ends without a look at who waits behind it',
+    name: 'a run ends without unblocking the jobs behind it',
     seeds: [29],
     edits: [
       {
@@ -349,7 +348,7 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'a claim decides by the clock of its process',
+    name: 'a claim uses the clock of its process',
     seeds: [8],
     edits: [
       ownClock,
@@ -361,7 +360,7 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'a tick decides by the clock of its process',
+    name: 'a tick uses the clock of its process',
     seeds: [8],
     edits: [
       ownClock,
@@ -373,7 +372,7 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'a commit and its backoff go by the clock of their process',
+    name: 'a commit and its backoff use the clock of their process',
     seeds: [7],
     edits: [
       ownClock,
@@ -385,12 +384,12 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'the end of a run leaves the deaths of its processes counted',
+    name: 'the end of a run does not reset the death count',
     seeds: [6],
     edits: [{ file: settlements, find: 'losses = NULL, updated_at = $1', replace: 'updated_at = $1' }],
   },
   {
-    name: 'a claim takes every suspect that it finds',
+    name: 'a claim takes more than one suspect',
     seeds: [29],
     edits: [
       {
@@ -401,7 +400,7 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'a transaction has the isolation level that the role or the database sets',
+    name: 'transactions use the isolation level of the role or database',
     seeds: [2],
     edits: [
       {
@@ -417,7 +416,7 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'times are written as the role or the database sets it',
+    name: 'times use the date style of the role or database',
     seeds: [2],
     edits: [{ file: 'src/store/session.ts', find: "  DateStyle: 'ISO, YMD',\n", replace: '' }],
   },

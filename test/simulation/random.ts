@@ -1,36 +1,37 @@
-/** Numbers that a seed decides. */
 export interface Random {
   /** Uniform in [0, 1). */
   next(): number;
-  /** Uniform over the whole numbers from `least` to `most`, both included. */
-  whole(least: number, most: number): number;
+  /** Uniform integer from `min` to `max`, inclusive. */
+  integer(min: number, max: number): number;
   chance(probability: number): boolean;
   pick<T>(from: readonly T[]): T;
   shuffled<T>(items: readonly T[]): T[];
-  /** A stream of its own, decided by seed and name alone: how much is drawn from one never changes another. */
+  /** An independent stream: draws from one never change another. */
   fork(name: string): Random;
 }
 
 export function seeded(seed: string): Random {
   const draw = sfc32(seed);
-  const whole = (least: number, most: number) => least + Math.floor(draw() * (most - least + 1));
+  const integer = (min: number, max: number) => min + Math.floor(draw() * (max - min + 1));
   return {
     next: draw,
-    whole,
+    integer,
     chance: (probability) => draw() < probability,
     pick: (from) => {
-      if (from.length === 0) throw new Error('There is nothing to pick from.');
-      return from[whole(0, from.length - 1)] as (typeof from)[number];
+      if (from.length === 0) throw new Error('Cannot pick from an empty list.');
+      return from[integer(0, from.length - 1)] as (typeof from)[number];
     },
     shuffled: (items) => {
-      const left = [...items];
-      return items.map(() => left.splice(whole(0, left.length - 1), 1)[0] as (typeof items)[number]);
+      const remaining = [...items];
+      return items.map(
+        () => remaining.splice(integer(0, remaining.length - 1), 1)[0] as (typeof items)[number],
+      );
     },
     fork: (name) => seeded(`${seed}/${name}`),
   };
 }
 
-/** Small, fast, and good enough for tests: four words of state, made from the text by xmur3. */
+/** The sfc32 generator, seeded from the text by xmur3. */
 function sfc32(seed: string): () => number {
   let hash = 1779033703 ^ seed.length;
   for (let i = 0; i < seed.length; i++) {

@@ -1,13 +1,11 @@
 import { situations } from './situations.ts';
 import type { Report } from './worker.ts';
 
-/** The one line that runs a seed again. */
 const replayLine = (seed: number) => `npm run sim -- --seeds 1 --from ${seed}`;
 
-/** What is wrong with a seed, for people. */
 export function describeFailure({ seed, violations, lines }: Report): string {
   return [
-    `seed ${seed} violates ${violations.length === 1 ? 'one promise' : `${violations.length} promises`}; again: ${replayLine(seed)}`,
+    `seed ${seed} violates ${violations.length === 1 ? 'one invariant' : `${violations.length} invariants`}; repeat with: ${replayLine(seed)}`,
     ...violations.slice(0, 20).map(({ invariant, detail, connectionId, jobId, position }) => {
       const where = [
         connectionId && `connection …${connectionId.slice(-4)}`,
@@ -16,11 +14,10 @@ export function describeFailure({ seed, violations, lines }: Report): string {
       ];
       return `  ${invariant}: ${detail} ${where.filter(Boolean).join(', ')}`;
     }),
-    ...(lines.length > 0 ? ['  the end of what happened:', ...lines.map((line) => `  ${line}`)] : []),
+    ...(lines.length > 0 ? ['  last steps:', ...lines.map((line) => `  ${line}`)] : []),
   ].join('\n');
 }
 
-/** In how many simulations each situation was met. */
 function countSituations(reports: readonly Report[]): Map<string, number> {
   const counts = new Map<string, number>(situations.map((situation) => [situation, 0]));
   for (const report of reports)
@@ -28,7 +25,6 @@ function countSituations(reports: readonly Report[]): Map<string, number> {
   return counts;
 }
 
-/** Situations that nobody met: then all the rest proves less than it seems to. */
 export function missedSituations(reports: readonly Report[]): string[] {
   return [...countSituations(reports)].filter(([, count]) => count === 0).map(([situation]) => situation);
 }

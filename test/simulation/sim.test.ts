@@ -1,21 +1,21 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { type Bundle, bundle } from './bundle.ts';
-import { simulateAll } from './crew.ts';
+import { isFullSize, sized } from '../support/size.ts';
+import { type BuiltWorker, buildWorker } from './build-worker.ts';
 import { describeFailure, missedSituations } from './report.ts';
+import { simulateAll } from './workers.ts';
 
-/** Enough that each situation is met by several of them. */
-const seeds = Array.from({ length: 220 }, (_, i) => i + 1);
-/** They mostly wait for Postgres. */
+/** At full size enough that each situation occurs in several of them. */
+const seeds = Array.from({ length: sized(220, 24) }, (_, i) => i + 1);
 const workers = 4;
 
-describe('several engines on one Postgres, with every step, fault and clock decided by a seed', () => {
-  let built: Bundle;
+describe('simulation: several engines on one Postgres, determined by a seed', () => {
+  let built: BuiltWorker;
   beforeAll(async () => {
-    built = await bundle();
+    built = await buildWorker();
   });
   afterAll(() => built?.remove());
 
-  it('nothing that is promised is broken, and every situation was met', {
+  it('no invariant is violated, and every situation occurs', {
     timeout: 1_800_000,
   }, async () => {
     const reports = await simulateAll({
@@ -27,15 +27,15 @@ describe('several engines on one Postgres, with every step, fault and clock deci
     const failed = reports.filter(({ violations }) => violations.length > 0);
     expect(failed.slice(0, 3).map(describeFailure).join('\n\n')).toBe('');
     expect(reports).toHaveLength(seeds.length);
-    expect(missedSituations(reports)).toEqual([]);
+    if (isFullSize) expect(missedSituations(reports)).toEqual([]);
   });
 
-  it('the same seed is the same simulation, step by step', { timeout: 900_000 }, async () => {
-    const some = seeds.filter((seed) => seed % 40 === 0);
+  it('runs of the same seed have identical traces', { timeout: 900_000 }, async () => {
+    const sample = seeds.filter((seed) => seed % sized(40, 12) === 0);
     const hashes = async (order: number[]) => {
       const run = { serverUrl: inject('serverUrl'), script: built.script, seeds: order, workers };
       return (await simulateAll(run)).map(({ seed, hash }) => `${seed} ${hash}`);
     };
-    expect(await hashes([...some].reverse())).toEqual(await hashes(some));
+    expect(await hashes([...sample].reverse())).toEqual(await hashes(sample));
   });
 });

@@ -2,53 +2,51 @@ import type { Role } from '../../src/index.ts';
 import type { Violation } from '../checker/check.ts';
 import type { SimulatedDatabase } from './database.ts';
 import { createEngine, type Engine } from './engine.ts';
-import { die } from './fleet.ts';
-import { lookAtClaimed, lookAtTaken } from './leases.ts';
-import { atStatement } from './moments.ts';
-import { drawConfig, drawMood, type Mood, type SimulatedConfig } from './mood.ts';
+import { createFakeProvider, type FakeProvider } from './fake-provider.ts';
+import { drawConfig, drawFaultProfile, type FaultProfile, type SimulatedConfig } from './fault-profile.ts';
+import { crashEngine } from './fleet.ts';
+import { checkClaimsAreDue, checkReapedLeases } from './leases.ts';
+import { injectAtStatement } from './moments.ts';
 import { type Random, seeded } from './random.ts';
-import { type Watcher, watchSituations } from './situations.ts';
-import { type Actor, createStage, type Stage, type StatementFault } from './stage.ts';
+import { recordSituations, type SituationRecorder } from './situations.ts';
 import { mayNotify } from './statements.ts';
+import {
+  type Actor,
+  createStepScheduler,
+  type StatementFault,
+  type StepScheduler,
+} from './step-scheduler.ts';
 import { createTrace, type Trace } from './trace.ts';
 import { type Session, type StatementEnd, type Wire, watchWire } from './wire.ts';
-import { createWorld, type World } from './world.ts';
 
-/** Everything of one simulation. */
 export interface Simulation {
   readonly database: SimulatedDatabase;
   readonly random: Random;
   readonly clock: { nowMs: number };
-  readonly mood: Mood;
+  readonly profile: FaultProfile;
   readonly config: SimulatedConfig;
   readonly trace: Trace;
   readonly wire: Wire;
-  readonly stage: Stage;
-  readonly world: World;
-  readonly watcher: Watcher;
-  /** Engines that live, the operator's not among them. */
+  readonly stepScheduler: StepScheduler;
+  readonly fakeProvider: FakeProvider;
+  readonly recorder: SituationRecorder;
+  /** Live engines, without the operator's. */
   readonly engines: Engine[];
-  /** What happens at a certain time. */
   readonly agenda: { atMs: number; what: string; run: () => void }[];
-  /** What was seen on the way that must not be. */
   readonly violations: Violation[];
-  /** What each run was told: whether another page follows. */
-  readonly told: Map<string, Set<boolean>>;
-  /** Looks at the database, to be taken after the step under way. */
-  readonly looks: (() => Promise<void>)[];
-  /** Nothing goes wrong any more. */
+  /** By job: whether its pages required a follow-up job. */
+  readonly expectedFollowUps: Map<string, Set<boolean>>;
+  /** Checks and faults to run after the current step. */
+  readonly afterStep: (() => Promise<void>)[];
   isQuiet: boolean;
-  /** What the operator has begun and not finished. */
-  acting: number;
+  operatorActions: number;
   start(roles: readonly Role[]): Engine;
-  /** An engine that runs nothing. */
   create(name: string, roles?: readonly Role[]): Engine;
-  /** The jobs that it was the last to claim. */
+  /** The jobs whose last claim is by this engine. */
   claimedBy(engine: Engine): ReadonlySet<string>;
-  /** Whether an owner of sessions is an engine that made this id. */
-  made(owner: string, id: string): boolean;
-  /** To be called when a statement may have committed something. */
-  passOnNotifications(): Promise<void>;
+  /** Whether the engine that owns a session generated this id. */
+  ownsId(owner: string, id: string): boolean;
+  deliverNotifications(): Promise<void>;
   end(): Promise<void>;
 }
 
@@ -56,50 +54,54 @@ const startMs = Date.parse('2025-03-01T12:00:00Z');
 
 export function openSimulation(database: SimulatedDatabase, seed: number): Simulation {
   const random = seeded(`seed ${seed}`);
-  const clock = { nowMs: startMs + random.whole(0, 86_400_000) };
+  const clock = { nowMs: startMs + random.integer(0, 86_400_000) };
   const now = () => clock.nowMs;
-  const mood = drawMood(random.fork('mood'));
-  const config = drawConfig(random.fork('config'), mood);
+  const profile = drawFaultProfile(random.fork('mood'));
+  const config = drawConfig(random.fork('config'), profile);
   const trace = createTrace(now);
   const faults = random.fork('faults');
-  const known = new Map<string, Engine>();
+  const enginesByOwner = new Map<string, Engine>();
   const engines: Engine[] = [];
-  /** Who claimed a job last. */
   const claimants = new Map<string, string>();
   let hasNotified = false;
-  let named = 0;
-  let ids = 0;
+  let engineCount = 0;
+  let idCount = 0;
 
-  const made = (owner: string, id: string) => known.get(owner)?.made(id) ?? false;
-  const wire = watchWire(now, mood.settings, (end: StatementEnd) => {
-    watcher.see(end);
-    lookAtTaken(simulation, end);
-    lookAtClaimed(simulation, end);
-    wakeSleepers(end);
+  const ownsId = (owner: string, id: string) => enginesByOwner.get(owner)?.ownsId(id) ?? false;
+  const wire = watchWire(now, profile.settings, (end: StatementEnd) => {
+    recorder.onStatement(end);
+    checkReapedLeases(simulation, end);
+    checkClaimsAreDue(simulation, end);
+    wakePausedEngines(end);
     if ((end.error as { code?: string } | undefined)?.code === '40P01')
       simulation.violations.push({
-        invariant: 'nobody waits in a circle',
+        invariant: 'no deadlock occurs',
         detail: `${end.session.owner} at ${end.kind}, after ${end.before.join(', ')}`,
       });
     if (end.kind === 'commit' ? end.before.some(mayNotify) : end.before.length === 0 && mayNotify(end.kind))
       hasNotified = true;
   });
-  const watcher = watchSituations({
+  const recorder = recordSituations({
     sessions: wire.sessions,
-    made,
-    isAsleep: (owner) => (known.get(owner)?.pausedUntilMs ?? 0) > now(),
-    clockWentBack: (owner) => (known.get(owner)?.skewMs ?? 0) < 0,
+    ownsId,
+    isAsleep: (owner) => (enginesByOwner.get(owner)?.pausedUntilMs ?? 0) > now(),
+    clockWentBack: (owner) => (enginesByOwner.get(owner)?.skewMs ?? 0) < 0,
   });
-  if ('default_transaction_isolation' in mood.settings)
-    watcher.note('sessions began with another isolation level');
-  if ('DateStyle' in mood.settings) watcher.note('sessions began with another date style');
-  const told = new Map<string, Set<boolean>>();
-  const world = createWorld(random.fork('world'), mood.temper, ({ account, jobId, what, goesOn }) => {
-    trace.step(`  ${account.name} ${what}`);
-    if (goesOn !== undefined) told.set(jobId, (told.get(jobId) ?? new Set()).add(goesOn));
-  });
+  if ('default_transaction_isolation' in profile.settings)
+    recorder.note('sessions started with another isolation level');
+  if ('DateStyle' in profile.settings) recorder.note('sessions started with another date style');
+  const expectedFollowUps = new Map<string, Set<boolean>>();
+  const fakeProvider = createFakeProvider(
+    random.fork('world'),
+    profile.providerFaults,
+    ({ account, jobId, what, hasNextPage }) => {
+      trace.step(`  ${account.name} ${what}`);
+      if (hasNextPage !== undefined)
+        expectedFollowUps.set(jobId, (expectedFollowUps.get(jobId) ?? new Set()).add(hasNextPage));
+    },
+  );
 
-  function wakeSleepers({ kind, rows, session }: StatementEnd): void {
+  function wakePausedEngines({ kind, rows, session }: StatementEnd): void {
     if (kind !== 'mark running' || rows.length === 0) return;
     const ids = (rows as { id: string }[]).map(({ id }) => id);
     for (const engine of engines.filter(
@@ -112,30 +114,30 @@ export function openSimulation(database: SimulatedDatabase, seed: number): Simul
 
   function faultOf(actor: Actor, kind: string, text: string): StatementFault {
     if (simulation.isQuiet) return 'none';
-    const engine = engines.find((one) => one === actor);
-    if (engine) atStatement(simulation, engine, { kind, text }, faults);
-    for (const [fault, chance] of Object.entries(mood.statements) as [StatementFault, number][]) {
+    const engine = engines.find((candidate) => candidate === actor);
+    if (engine) injectAtStatement(simulation, engine, { kind, text }, faults);
+    for (const [fault, chance] of Object.entries(profile.statementFaults) as [StatementFault, number][]) {
       const isRace = fault === 'raced' || fault === 'deadlocked';
-      if (isRace && !canLoseRace(kind)) continue;
-      // The interesting moment: done, and nobody knows.
+      if (isRace && !canFailToSerialize(kind)) continue;
+      // Most critical: the commit took effect, but its response is lost.
       const factor = kind === 'commit' && fault === 'unanswered' ? 8 : 1;
       if (faults.chance(chance * factor)) return fault;
     }
     return 'none';
   }
 
-  const stage = createStage({
+  const stepScheduler = createStepScheduler({
     now,
     wire,
-    overseer: database.overseer,
+    observer: database.observer,
     trace,
     faultOf,
     onFault: (_actor, kind, fault) => {
       if (fault !== 'raced' && fault !== 'deadlocked') return;
       if (kind === 'settle jobs' || kind === 'store signals' || kind === 'lock runs')
-        watcher.note('a commit lost a race and was run again');
+        recorder.note('a commit was retried after a serialization failure or deadlock');
       if (kind === 'lock due' || kind === 'place jobs' || kind === 'patch sync')
-        watcher.note('a batch of placements lost a race and was run again');
+        recorder.note('a scheduler batch was retried after a serialization failure or deadlock');
     },
   });
 
@@ -147,47 +149,47 @@ export function openSimulation(database: SimulatedDatabase, seed: number): Simul
       config,
       random: random.fork(name),
       now,
-      newId: () => uuid(now(), ids++),
-      stage,
+      newId: () => uuid(now(), idCount++),
+      stepScheduler,
       trace,
       connectors: (actor) =>
-        world.connectors((label, work, delayMs, kills) => {
-          const calling = stage.call(actor, label, work, delayMs);
+        fakeProvider.connectors((label, work, delayMs, kills) => {
+          const calling = stepScheduler.call(actor, label, work, delayMs);
           if (kills)
             void calling.then(
-              () => diesOf(actor),
-              () => diesOf(actor),
+              () => crashAfterStep(actor),
+              () => crashAfterStep(actor),
             );
           return calling;
         }),
-      onSaid: (message) => {
-        watcher.hear(message);
-        // Also once nothing else goes wrong: five deaths in a row take their time.
-        if (/died 5 times in a row.*The job has failed/.test(message)) world.cure();
+      onLog: (message) => {
+        recorder.onLog(message);
+        // Poison stays on in the quiet phase until five consecutive crashes have failed the job.
+        if (/died 5 times in a row.*The job has failed/.test(message)) fakeProvider.stopKilling();
       },
     });
-    known.set(engine.owner, engine);
+    enginesByOwner.set(engine.owner, engine);
     return engine;
   }
 
-  /** EXE-9: a connector that kills its process does so before anything of its run is stored. */
-  function diesOf(actor: Actor): void {
-    const engine = engines.find((one) => one === actor);
-    if (engine) simulation.looks.push(async () => die(simulation, engine));
+  /** EXE-9: before the run stores anything. */
+  function crashAfterStep(actor: Actor): void {
+    const engine = engines.find((candidate) => candidate === actor);
+    if (engine) simulation.afterStep.push(async () => crashEngine(simulation, engine));
   }
 
-  async function passOnNotifications(): Promise<void> {
-    if (!hasNotified || !mood.hasNotifications) return;
+  async function deliverNotifications(): Promise<void> {
+    if (!hasNotified || !profile.hasNotifications) return;
     hasNotified = false;
-    const heard = new Set(await database.overseer.heard());
-    for (const payload of heard)
+    const payloads = new Set(await database.observer.notifications());
+    for (const payload of payloads)
       for (const session of wire.sessions().filter(({ listens }) => listens)) {
-        const engine = known.get(session.owner);
-        const label = `hears that there are ${payload}`;
-        if (!engine || engine.isDead || stage.isCalling(engine, label)) continue;
-        void stage.call(engine, label, () => {
-          if (session.isOver) return;
-          watcher.note('a notification woke an executor');
+        const engine = enginesByOwner.get(session.owner);
+        const label = `is notified of ${payload}`;
+        if (!engine || engine.isDead || stepScheduler.isCalling(engine, label)) continue;
+        void stepScheduler.call(engine, label, () => {
+          if (session.isClosed) return;
+          recorder.note('a notification woke an executor');
           session.client.emit('notification', { payload });
         });
       }
@@ -197,27 +199,26 @@ export function openSimulation(database: SimulatedDatabase, seed: number): Simul
     database,
     random,
     clock,
-    mood,
+    profile,
     config,
     trace,
     wire,
-    stage,
-    world,
-    watcher,
+    stepScheduler,
+    fakeProvider,
+    recorder,
     engines,
     agenda: [],
     violations: [],
-    told,
-    looks: [],
+    expectedFollowUps,
+    afterStep: [],
     isQuiet: false,
-    acting: 0,
+    operatorActions: 0,
     create,
     start: (roles) => {
-      const engine = create(`e${++named}`, roles);
-      // Some machines start with a wrong clock, and keep it.
-      if (mood.startsSkewed && random.chance(0.5)) {
-        engine.skewMs = random.pick([-1, 1]) * mood.jumpSeconds * 1000;
-        watcher.note('a clock was off by more than a month');
+      const engine = create(`e${++engineCount}`, roles);
+      if (profile.startsSkewed && random.chance(0.5)) {
+        engine.skewMs = random.pick([-1, 1]) * profile.jumpSeconds * 1000;
+        recorder.note('a clock was wrong by more than a month');
       }
       engines.push(engine);
       trace.step(`${engine.name} starts: ${roles.join(', ')}`);
@@ -228,42 +229,40 @@ export function openSimulation(database: SimulatedDatabase, seed: number): Simul
     },
     claimedBy: ({ owner }) =>
       new Set([...claimants].filter(([, claimant]) => claimant === owner).map(([id]) => id)),
-    made,
-    passOnNotifications,
+    ownsId,
+    deliverNotifications,
     end: async () => {
-      for (const engine of known.values()) {
+      for (const engine of enginesByOwner.values()) {
         engine.isDead = true;
-        stage.forget(engine);
+        stepScheduler.forget(engine);
       }
-      await leaveSessions(simulation, wire.sessions());
+      await closeSessions(simulation, wire.sessions());
       wire.close();
     },
   };
   return simulation;
 }
 
-/** The processes behind these sessions are gone. */
-export async function leaveSessions(simulation: Simulation, sessions: readonly Session[]): Promise<void> {
-  for (const session of sessions) if (session.busy === undefined) await simulation.wire.leave(session);
-  await cutSessions(simulation, sessions);
+export async function closeSessions(simulation: Simulation, sessions: readonly Session[]): Promise<void> {
+  for (const session of sessions) if (session.busy === undefined) await simulation.wire.abandon(session);
+  await terminateSessions(simulation, sessions);
 }
 
-/** The server ends these sessions. */
-export async function cutSessions(
+export async function terminateSessions(
   { database, wire }: Simulation,
   sessions: readonly Session[],
 ): Promise<void> {
-  const left = () => sessions.filter(({ isOver }) => !isOver);
-  while (left().length > 0) {
-    await database.overseer.terminate(left());
-    for (let i = 0; i < 20 && left().length > 0; i++) await wire.moved(10);
+  const open = () => sessions.filter(({ isClosed }) => !isClosed);
+  while (open().length > 0) {
+    await database.observer.terminate(open());
+    for (let i = 0; i < 20 && open().length > 0; i++) await wire.nextActivity(10);
   }
 }
 
-const neverRaced = new Set(['begin', 'rollback', 'heartbeat', 'register process', 'commit']);
-const canLoseRace = (kind: string) => !neverRaced.has(kind);
+const neverConflicts = new Set(['begin', 'rollback', 'heartbeat', 'register process', 'commit']);
+const canFailToSerialize = (kind: string) => !neverConflicts.has(kind);
 
-/** In the order of time, as the engine's own are, and decided by nothing but the order in which they are made. */
+/** Time-ordered like UUIDv7, and deterministic. */
 function uuid(nowMs: number, count: number): string {
   const time = nowMs.toString(16).padStart(12, '0');
   const number = count.toString(16).padStart(12, '0');

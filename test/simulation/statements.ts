@@ -1,4 +1,4 @@
-/** What the engine's statements are for, by how they begin. A name is what traces, faults and situations speak of. */
+/** Names of the engine's statements, by their first words. */
 const kinds: readonly [name: string, text: RegExp][] = [
   ['begin', /^BEGIN/],
   ['read clock', /^SELECT pg_catalog\.floor/],
@@ -26,13 +26,13 @@ const kinds: readonly [name: string, text: RegExp][] = [
   ['add statistics', /^INSERT INTO \S+rollups/],
   ['lock expired', /^SELECT host, pid, expires_at, released FROM \S+processes/],
   ['find lost', /^SELECT j\.id, j\.connection_id, c\.tenant_id/],
-  ['put back', /^UPDATE \S+sync_jobs j\s+SET status = 'queued', process_id = NULL/],
+  ['requeue', /^UPDATE \S+sync_jobs j\s+SET status = 'queued', process_id = NULL/],
   ['count deaths', /^UPDATE \S+connections c SET losses = w\.losses/],
-  ['take back deaths', /^UPDATE \S+connections c\s+SET losses = \(SELECT jsonb_agg/],
+  ['remove deaths', /^UPDATE \S+connections c\s+SET losses = \(SELECT jsonb_agg/],
   ['defer suspects', /^UPDATE \S+sync_jobs j SET retry_after = d\.until/],
   ['correct owners', /^UPDATE \S+sync_jobs j SET tenant_id = c\.tenant_id/],
-  ['send back', /^UPDATE \S+sync_jobs\s+SET status = 'queued', cursor = NULL/],
-  ['forget process', /^DELETE FROM \S+processes/],
+  ['rewind job', /^UPDATE \S+sync_jobs\s+SET status = 'queued', cursor = NULL/],
+  ['delete process', /^DELETE FROM \S+processes/],
   ['expire process', /^UPDATE \S+processes SET expires_at/],
   ['missing processes', /^SELECT DISTINCT j\.process_id/],
   ['count overdue', /^SELECT count\(\*\)::int AS overdue/],
@@ -44,20 +44,20 @@ const kinds: readonly [name: string, text: RegExp][] = [
   ['patch sync', /^UPDATE \S+connections c\s+SET metadata = \S+patch_sync\(c\.metadata, p\.patch/],
   ['set waiting', /^UPDATE \S+connections SET waits_for_job = true/],
   ['wake', /^SELECT \S+wake_executors/],
-  ['hear triggers', /^SELECT set_config\('syncline\.triggers'/],
+  ['enable triggers', /^SELECT set_config\('syncline\.triggers'/],
   ['record tick', /^WITH gone AS \(DELETE FROM \S+schedulers/],
-  ['forget scheduler', /^DELETE FROM \S+schedulers/],
+  ['delete scheduler', /^DELETE FROM \S+schedulers/],
   ['lock connection', /^SELECT c\.id, [\s\S]+FOR NO KEY UPDATE OF c$/],
   ['set status', /^UPDATE \S+connections SET status = \$4/],
   ['activate', /^UPDATE \S+connections\s+SET status = 'active'/],
   ['write cursor', /^UPDATE \S+connections\s+SET metadata = CASE WHEN \$2/],
   ['cancel job', /^UPDATE \S+sync_jobs\s+SET status = 'cancelled'/],
-  ['ask for rerun', /^UPDATE \S+sync_jobs SET rerun_priority/],
+  ['request rerun', /^UPDATE \S+sync_jobs SET rerun_priority/],
   ['bring forward', /^UPDATE \S+sync_jobs\s+SET scheduled_at = least/],
   ['prune jobs', /^DELETE FROM \S+sync_jobs/],
 ];
 
-/** These read and lock, or write what no executor is told of. */
+/** Statements that cause no notification. */
 const silent = new Set([
   'read clock',
   'begin',
@@ -77,21 +77,20 @@ const silent = new Set([
   'lock expired',
   'lock due',
   'find lost',
-  'hear triggers',
+  'enable triggers',
   'record tick',
 ]);
 
-/** Whether executors may be told of something once this is committed. */
 export const mayNotify = (kind: string) => !silent.has(kind);
 
-const known = new Map<string, string>();
+const kindByText = new Map<string, string>();
 
-/** What a statement is for; its first words where nobody gave it a name. */
+/** The name of a statement; its first words if it has none. */
 export function kindOf(text: string): string {
-  const found = known.get(text);
+  const found = kindByText.get(text);
   if (found !== undefined) return found;
   const kind = kinds.find(([, pattern]) => pattern.test(text))?.[0] ?? firstWords(text);
-  known.set(text, kind);
+  kindByText.set(text, kind);
   return kind;
 }
 

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
 
-/** Everything that happened in one simulation, for people and for comparing two runs of a seed. */
+/** The log of one simulation; its hash compares two runs of a seed. */
 export interface Trace {
-  /** A step that the seed chose, or what came of it. Part of the hash. */
   step(line: string): void;
-  /** What somebody said about it. Names ports and servers, so it is no part of the hash. */
+  /** A log message. It may name ports and servers, so it is not part of the hash. */
   remark(line: string): void;
   hash(): string;
   steps(): number;

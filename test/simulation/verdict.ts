@@ -2,15 +2,18 @@ import { check, type Violation } from '../checker/check.ts';
 import type { Simulation } from './simulation.ts';
 
 export interface End {
-  /** Whether everything got done once nothing went wrong any more, and when. */
+  /** Whether all work completed in the quiet phase, and when. */
   isDone: boolean;
   doneMs: number;
   hasStopped: boolean;
 }
 
-/** Whether everything that providers have is stored, nothing is overdue, and everybody has run since and will again. */
-export async function isFinished({ database, world, clock }: Simulation, sinceMs: number): Promise<boolean> {
-  const [row] = await database.overseer.sql<{ late: number; items: number }>(
+/** All items are stored, no job is overdue, and every connection has run since `sinceMs`. */
+export async function isFinished(
+  { database, fakeProvider, clock }: Simulation,
+  sinceMs: number,
+): Promise<boolean> {
+  const [row] = await database.observer.sql<{ late: number; items: number }>(
     `SELECT
        (SELECT count(*)::int FROM sync_jobs WHERE status = 'running'
           OR (status = 'queued' AND greatest(scheduled_at, retry_after) <= $1))
@@ -23,27 +26,26 @@ export async function isFinished({ database, world, clock }: Simulation, sinceMs
        (SELECT count(DISTINCT (connection_id, payload ->> 'item'))::int FROM signals) AS items`,
     [new Date(clock.nowMs), new Date(sinceMs)],
   );
-  const items = world.accounts.reduce((sum, account) => sum + account.items.length, 0);
+  const items = fakeProvider.accounts.reduce((sum, account) => sum + account.items.length, 0);
   return row?.late === 0 && row.items === items;
 }
 
-/** What was promised, and is not so. */
 export async function verify(simulation: Simulation, end: End): Promise<Violation[]> {
-  const { database, world, config } = simulation;
+  const { database, fakeProvider, config } = simulation;
   const violations = [...simulation.violations];
   if (!end.isDone)
     violations.push({
-      invariant: 'once nothing goes wrong, everything gets done',
-      detail: await whatIsLeft(simulation),
+      invariant: 'all work completes in the quiet phase',
+      detail: await describePending(simulation),
     });
   else if (!end.hasStopped)
-    violations.push({ invariant: 'who is told to stop stops', detail: 'somebody did not' });
-  const checked = await check(database.overseer.sql, {
+    violations.push({ invariant: 'every engine stops on request', detail: 'an engine did not stop' });
+  const checked = await check(database.observer.sql, {
     now: new Date(end.doneMs).toISOString(),
     quiet: end.isDone && end.hasStopped,
     schedule: config.scheduler,
     truth: end.isDone
-      ? world.accounts.map(({ connectionId, items }) => ({
+      ? fakeProvider.accounts.map(({ connectionId, items }) => ({
           connectionId,
           items,
           keyOf: (payload: unknown) => (payload as { item: string }).item,
@@ -53,45 +55,45 @@ export async function verify(simulation: Simulation, end: End): Promise<Violatio
   return [
     ...violations,
     ...checked,
-    ...(await strangersResults(simulation)),
-    ...(await wrongWalks(simulation)),
-    ...(await unheardHints(simulation)),
+    ...(await foreignResults(simulation)),
+    ...(await wrongFollowUps(simulation)),
+    ...(await ignoredRetryHints(simulation)),
   ];
 }
 
-/** EXE-5: what a run found is stored by whoever holds its claim. All engines are one process here: only their names tell them apart. */
-async function strangersResults({ database, made }: Simulation): Promise<Violation[]> {
-  const rows = await database.overseer.sql<{ id: string; claim_id: string; status: string; writer: string }>(
+/** EXE-5. All engines share a process; only their session names differ. */
+async function foreignResults({ database, ownsId }: Simulation): Promise<Violation[]> {
+  const rows = await database.observer.sql<{ id: string; claim_id: string; status: string; writer: string }>(
     `SELECT new ->> 'id' AS id, old ->> 'claim_id' AS claim_id, new ->> 'status' AS status, writer
      FROM syncline_history.versions
      WHERE relation = 'sync_jobs' AND old ->> 'status' = 'running' AND (new ->> 'status' IN ('succeeded', 'failed')
        OR (new ->> 'status' = 'queued' AND new -> 'attempts' <> old -> 'attempts'))
-       -- EXE-9: failed by the process that found its own dead.
+       -- EXE-9: failed by the process that reaped the dead one.
        AND new #>> '{error,kind}' IS DISTINCT FROM 'process_died'
      ORDER BY seq`,
   );
   return rows
-    .filter(({ claim_id, writer }) => !made(writer, claim_id))
+    .filter(({ claim_id, writer }) => !ownsId(writer, claim_id))
     .map(({ id, status, writer }) => ({
-      invariant: 'a result is stored by the engine whose claim it is',
+      invariant: 'a result is stored by the engine that holds the claim',
       jobId: id,
-      detail: `it became ${status} by ${writer}`,
+      detail: `${status} was set by ${writer}`,
     }));
 }
 
-async function whatIsLeft({ database, clock }: Simulation): Promise<string> {
-  const jobs = await database.overseer.sql(
+async function describePending({ database, clock }: Simulation): Promise<string> {
+  const jobs = await database.observer.sql(
     `SELECT c.external_id AS name, c.status AS connection, c.waits_for_job AS waits, c.metadata #>> '{sync,next_run_at}' AS next,
        j.job_type AS type, j.status, j.blocked, j.attempts, j.scheduled_at, j.retry_after, j.process_id
      FROM connections c LEFT JOIN sync_jobs j ON j.connection_id = c.id AND j.status IN ('queued', 'running') ORDER BY 1`,
   );
-  return `it is ${new Date(clock.nowMs).toISOString()}\n${jobs.map((job) => `      ${JSON.stringify(job)}`).join('\n')}`;
+  return `at ${new Date(clock.nowMs).toISOString()}\n${jobs.map((job) => `      ${JSON.stringify(job)}`).join('\n')}`;
 }
 
-/** EXE-6: a page follows where its provider said so, and nowhere else. Runs that were told both are left out. */
-async function wrongWalks({ database, told }: Simulation): Promise<Violation[]> {
-  // One that waited already may have had this very cursor; one that is merely let go has its cursor from before.
-  const rows = await database.overseer.sql<{
+/** EXE-6. Ignores runs with contradictory answers. */
+async function wrongFollowUps({ database, expectedFollowUps }: Simulation): Promise<Violation[]> {
+  // A queued job may have this cursor already; an unblocked job keeps its own.
+  const rows = await database.observer.sql<{
     id: string;
     connection_id: string;
     written: boolean;
@@ -107,28 +109,33 @@ async function wrongWalks({ database, told }: Simulation): Promise<Violation[]> 
      WHERE v.relation = 'sync_jobs' AND v.old ->> 'status' = 'running' AND v.new ->> 'status' = 'succeeded'
      ORDER BY v.seq`,
   );
-  return rows.flatMap(({ id, connection_id, written, given }) => {
-    const answers = told.get(id);
-    const [goesOn] = answers ?? [];
-    if (answers?.size !== 1 || (goesOn ? written : !given)) return [];
-    const detail = goesOn ? 'there was more, and no job goes on' : 'it goes on, and there was nothing more';
+  return rows.flatMap(({ id, connection_id, written, given: moved }) => {
+    const expectations = expectedFollowUps.get(id);
+    const [isExpected] = expectations ?? [];
+    if (expectations?.size !== 1 || (isExpected ? written : !moved)) return [];
+    const detail = isExpected ? 'a follow-up job is missing' : 'a follow-up job was not expected';
     return [
-      { invariant: 'a page follows where there is more', jobId: id, connectionId: connection_id, detail },
+      {
+        invariant: 'a follow-up job exists if and only if there are more pages',
+        jobId: id,
+        connectionId: connection_id,
+        detail,
+      },
     ];
   });
 }
 
-/** EXE-7: a provider that asks to wait is not asked before. */
-async function unheardHints({ database }: Simulation): Promise<Violation[]> {
-  const rows = await database.overseer.sql<{ id: string; message: string }>(
+/** EXE-7. */
+async function ignoredRetryHints({ database }: Simulation): Promise<Violation[]> {
+  const rows = await database.observer.sql<{ id: string; message: string }>(
     `SELECT v.new ->> 'id' AS id, v.new #>> '{error,message}' AS message FROM syncline_history.versions v
      WHERE v.relation = 'sync_jobs' AND v.old ->> 'status' = 'running' AND v.new ->> 'status' = 'queued'
-       AND v.new #>> '{error,kind}' = 'rate_limited' AND v.new #>> '{error,message}' ~ 'asks to wait \\d+ s'
+       AND v.new #>> '{error,kind}' = 'rate_limited' AND v.new #>> '{error,message}' ~ 'Retry after \\d+ s'
        AND (v.new ->> 'retry_after')::timestamptz < (v.new #>> '{error,at}')::timestamptz
-         + substring(v.new #>> '{error,message}' FROM 'asks to wait (\\d+) s')::int * interval '1 second'`,
+         + substring(v.new #>> '{error,message}' FROM 'Retry after (\\d+) s')::int * interval '1 second'`,
   );
   return rows.map(({ id, message }) => ({
-    invariant: 'a provider that asks to wait is waited for',
+    invariant: "a provider's retry-after hint is respected",
     jobId: id,
     detail: message,
   }));

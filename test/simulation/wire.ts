@@ -1,40 +1,36 @@
 import pg from 'pg';
 import { type Limits, unlimited, withoutLimits } from './limits.ts';
-import { canLeave, leaveSpare, takeSpare } from './spares.ts';
+import { canReuse, returnSession, takeIdleSession } from './session-pool.ts';
 import { kindOf } from './statements.ts';
 
 /** A database session of a simulated engine, as seen from its socket. */
 export interface Session {
   readonly client: pg.Client;
-  /** Whose it is: what its address says as `application_name`. */
+  /** The `application_name` of its URL. */
   readonly owner: string;
-  /** What is under way on the socket, if anything. */
   busy: 'connecting' | 'statement' | 'ending' | undefined;
-  /** Its statement waits for a lock, as far as is known. */
+  /** Its statement waits for a lock, as of the last check. */
   waits: boolean;
-  isOver: boolean;
-  /** Resolves when it has ended, once somebody has asked for that. */
+  isClosed: boolean;
+  /** Resolves when the session has ended. */
   ending: Promise<void> | undefined;
-  /** The statements of the transaction that is open, in order; empty outside of one. */
+  /** Statements of the open transaction. */
   transaction: string[];
-  /** Virtual times: when its statement was sent, and since when nothing is. */
   sentMs: number;
   idleSinceMs: number;
-  /** Which one of all statements its last one was. */
+  /** Sequence number of its last statement among all sessions. */
   sentCount: number;
   limits: Limits;
-  /** Whether it wants to hear notifications. */
   listens: boolean;
-  /** How its statement, once it was cancelled, is to be refused. */
-  refusal: string | undefined;
-  /** The statement with which the engine opens it, once that is sent. */
+  /** SQLSTATE with which the cancelled statement fails. */
+  cancelCode: string | undefined;
+  /** The first statement of the engine on this session, once sent. */
   opening: Promise<unknown> | undefined;
 }
 
 export interface StatementEnd {
   session: Session;
   kind: string;
-  /** The statements of its transaction before this one. */
   before: readonly string[];
   rows: readonly object[];
   error: unknown;
@@ -42,39 +38,38 @@ export interface StatementEnd {
 
 export interface Wire {
   sessions(): Session[];
-  /** Counts up with everything that happens on any socket. */
-  moves(): number;
-  /** Counts up whenever somebody may have let go of a lock. */
+  /** Incremented by every event on a socket. */
+  activity(): number;
+  /** Incremented whenever a lock may have been released. */
   releases(): number;
-  /** Resolves when something has happened on a socket, or after so many real milliseconds. */
-  moved(maxMs: number): Promise<void>;
-  /** Ends a session on which nothing is under way, as if its client were gone. */
-  leave(session: Session): Promise<void>;
+  /** Resolves at the next event on a socket, or after `maxMs` of real time. */
+  nextActivity(maxMs: number): Promise<void>;
+  /** Ends an idle session, as if its client had crashed. */
+  abandon(session: Session): Promise<void>;
   close(): void;
 }
 
-interface Watching {
+interface WireState {
   now: () => number;
   settings: Readonly<Record<string, string>>;
   onEnd: (end: StatementEnd) => void;
   sessions: Map<pg.Client, Session>;
-  moves: number;
+  activity: number;
   releases: number;
   waiting: Set<() => void>;
-  /** Ends with the last connection that was asked for. */
+  /** Resolves when all requested connections are open. */
   connecting: Promise<void>;
 }
 
-let watching: Watching | undefined;
+let current: WireState | undefined;
 let statementsSent = 0;
 
-/** What simulated sessions are called, so that they are told from all others of this process. */
+/** Distinguishes simulated sessions from all others of this process. */
 export const ownerPrefix = 'sim-';
 
 /**
- * Watches every socket of the simulated engines, so that it is known when nothing is under way on any of them. Limits that
- * the server would judge in real time are taken out of statements; whoever simulates judges them in virtual time. Sessions begin
- * with `settings`, as if the role or the database had them.
+ * Tracks every socket of the simulated engines, to detect when all are idle. Removes server timeouts from
+ * statements; the simulation enforces them in virtual time.
  */
 export function watchWire(
   now: () => number,
@@ -82,67 +77,67 @@ export function watchWire(
   onEnd: (end: StatementEnd) => void,
 ): Wire {
   patchOnce();
-  const mine: Watching = {
+  const state: WireState = {
     now,
     settings,
     onEnd,
     sessions: new Map(),
-    moves: 0,
+    activity: 0,
     releases: 0,
     waiting: new Set(),
     connecting: Promise.resolve(),
   };
-  watching = mine;
+  current = state;
   return {
-    sessions: () => [...mine.sessions.values()].filter((session) => !session.isOver),
-    moves: () => mine.moves,
-    releases: () => mine.releases,
-    moved: (maxMs) =>
+    sessions: () => [...state.sessions.values()].filter((session) => !session.isClosed),
+    activity: () => state.activity,
+    releases: () => state.releases,
+    nextActivity: (maxMs) =>
       new Promise((resolve) => {
         const done = () => {
           clearTimeout(timer);
-          mine.waiting.delete(done);
+          state.waiting.delete(done);
           resolve();
         };
         const timer = setTimeout(done, maxMs);
-        mine.waiting.add(done);
+        state.waiting.add(done);
       }),
-    leave: (session) => endOf(session, () => session.client.end()),
+    abandon: (session) => endSession(session, () => session.client.end()),
     close: () => {
-      if (watching === mine) watching = undefined;
+      if (current === state) current = undefined;
     },
   };
 }
 
-function tellMoved(): void {
-  if (!watching) return;
-  watching.moves++;
-  for (const done of watching.waiting) done();
+function notifyActivity(): void {
+  if (!current) return;
+  current.activity++;
+  for (const done of current.waiting) done();
 }
 
-function settled(session: Session): void {
+function markIdle(session: Session): void {
   session.busy = undefined;
   session.waits = false;
-  session.idleSinceMs = watching?.now() ?? 0;
-  tellMoved();
+  session.idleSinceMs = current?.now() ?? 0;
+  notifyActivity();
 }
 
 function register(client: pg.Client): Session | undefined {
-  const insides = client as unknown as {
+  const internals = client as unknown as {
     connectionParameters: { application_name?: string; query_timeout: number };
     _connectionTimeoutMillis: number;
   };
-  const { application_name: owner } = insides.connectionParameters;
-  if (!watching || !owner?.startsWith(ownerPrefix)) return undefined;
-  // However slow the machine is: real time decides nothing here.
-  insides.connectionParameters.query_timeout = 0;
-  insides._connectionTimeoutMillis = 0;
+  const { application_name: owner } = internals.connectionParameters;
+  if (!current || !owner?.startsWith(ownerPrefix)) return undefined;
+  // Real time must not influence the simulation.
+  internals.connectionParameters.query_timeout = 0;
+  internals._connectionTimeoutMillis = 0;
   const session: Session = {
     client,
     owner,
     busy: 'connecting',
     waits: false,
-    isOver: false,
+    isClosed: false,
     ending: undefined,
     transaction: [],
     sentMs: 0,
@@ -150,15 +145,15 @@ function register(client: pg.Client): Session | undefined {
     idleSinceMs: 0,
     limits: unlimited,
     listens: false,
-    refusal: undefined,
+    cancelCode: undefined,
     opening: undefined,
   };
-  watching.sessions.set(client, session);
+  current.sessions.set(client, session);
   client.on('end', () => {
-    session.isOver = true;
+    session.isClosed = true;
     session.busy = undefined;
-    if (watching) watching.releases++;
-    tellMoved();
+    if (current) current.releases++;
+    notifyActivity();
   });
   return session;
 }
@@ -169,13 +164,13 @@ interface PatchedQuery {
   query_timeout?: number;
 }
 
-interface PoolInsides {
+interface PoolInternals {
   options: { connectionString?: string; idleTimeoutMillis: number; connectionTimeoutMillis: number };
 }
 
 let isPatched = false;
 
-/** Only sockets of simulated engines are concerned; everything else passes through. */
+/** Sessions that are not simulated pass through. */
 function patchOnce(): void {
   if (isPatched) return;
   isPatched = true;
@@ -187,8 +182,8 @@ function patchOnce(): void {
   };
   const { connect, query, end } = proto;
 
-  // Pools keep time, too: how long somebody waits for a connection, and how long one may be idle.
-  const pools = pg.Pool.prototype as unknown as { connect(this: PoolInsides, ...rest: unknown[]): unknown };
+  // Pools have timeouts too: for waiting callers and for idle connections.
+  const pools = pg.Pool.prototype as unknown as { connect(this: PoolInternals, ...rest: unknown[]): unknown };
   const connectPool = pools.connect;
   pools.connect = function (...rest) {
     if (this.options.connectionString?.includes(`application_name=${ownerPrefix}`))
@@ -196,10 +191,10 @@ function patchOnce(): void {
     return connectPool.apply(this, rest);
   };
 
-  // One after the other, in the order of asking: which of two is ready first would be a matter of chance.
+  // Connect sequentially: which of two parallel connects finishes first is not deterministic.
   proto.connect = function (callback) {
     const session = register(this as unknown as pg.Client);
-    if (!session || !watching) return connect.call(this, callback);
+    if (!session || !current) return connect.call(this, callback);
     const connected = new Promise<void>((resolve, reject) => {
       const begin = async () => {
         const error = await open(
@@ -207,50 +202,49 @@ function patchOnce(): void {
           (done) => connect.call(this, done),
           (config) => query.call(this, config),
         );
-        settled(session);
+        markIdle(session);
         if (callback) callback(error);
         else if (error) reject(error);
         else resolve();
-        // By then the engine has sent the statement that opens the session; the next one comes after that, too.
+        // The next connect also waits for the first statement, sent one event-loop turn later.
         await new Promise<void>((sent) => setImmediate(sent));
         await session.opening?.catch(() => {});
       };
-      if (watching) watching.connecting = watching.connecting.then(begin);
+      if (current) current.connecting = current.connecting.then(begin);
     });
     return callback ? undefined : connected;
   };
 
   proto.query = function (config, values) {
-    const session = watching?.sessions.get(this as unknown as pg.Client);
+    const session = current?.sessions.get(this as unknown as pg.Client);
     if (!session) return query.call(this, config, values);
-    const given: PatchedQuery = typeof config === 'string' ? { text: config } : config;
-    const sent = send(session, given, (one) => query.call(this, one, values));
-    if (kindOf(given.text) === 'open session') session.opening = sent;
+    const original: PatchedQuery = typeof config === 'string' ? { text: config } : config;
+    const sent = send(session, original, (patched) => query.call(this, patched, values));
+    if (kindOf(original.text) === 'open session') session.opening = sent;
     return sent;
   };
 
   proto.end = function (callback) {
-    const session = watching?.sessions.get(this as unknown as pg.Client);
-    if (!session || session.isOver) return end.call(this, callback);
-    const ended = endOf(session, () => new Promise((resolve) => end.call(this, () => resolve())));
+    const session = current?.sessions.get(this as unknown as pg.Client);
+    if (!session || session.isClosed) return end.call(this, callback);
+    const ended = endSession(session, () => new Promise((resolve) => end.call(this, () => resolve())));
     if (!callback) return ended;
     void ended.then(() => callback());
     return undefined;
   };
 }
 
-/** Returns what kept it from being opened. */
 async function open(
   { client, owner }: Session,
   connect: (done: (error?: unknown) => void) => void,
   query: (config: PatchedQuery) => Promise<unknown>,
 ): Promise<unknown> {
   try {
-    if (!(await takeSpare(client, owner)))
+    if (!(await takeIdleSession(client, owner)))
       await new Promise<void>((resolve, reject) =>
         connect((error) => (error === undefined || error === null ? resolve() : reject(error))),
       );
-    for (const values of Object.entries(watching?.settings ?? {}))
+    for (const values of Object.entries(current?.settings ?? {}))
       await query({ text: 'SELECT set_config($1, $2, false)', values });
     return undefined;
   } catch (error) {
@@ -258,58 +252,57 @@ async function open(
   }
 }
 
-/** Whoever asks a second time waits for the first: a session that is being reset must not lose its socket. */
-function endOf(session: Session, end: () => Promise<void>): Promise<void> {
+/** A second call waits for the first: a session that is being reset must keep its socket. */
+function endSession(session: Session, end: () => Promise<void>): Promise<void> {
   session.ending ??= endOnce(session, end);
   return session.ending;
 }
 
 async function endOnce(session: Session, end: () => Promise<void>): Promise<void> {
-  const isIdle = session.busy === undefined && canLeave(session.client);
+  const isIdle = session.busy === undefined && canReuse(session.client);
   session.busy = 'ending';
-  tellMoved();
-  await (isIdle ? leaveSpare(session.client) : end());
-  settled(session);
+  notifyActivity();
+  await (isIdle ? returnSession(session.client) : end());
+  markIdle(session);
 }
 
 async function send(
   session: Session,
-  given: PatchedQuery,
+  original: PatchedQuery,
   query: (sent: PatchedQuery) => Promise<{ rows: object[] }>,
 ): Promise<{ rows: object[] }> {
-  const kind = kindOf(given.text);
-  const { text, limits } = withoutLimits(given.text);
-  const { query_timeout: _, ...rest } = given;
+  const kind = kindOf(original.text);
+  const { text, limits } = withoutLimits(original.text);
+  const { query_timeout: _, ...rest } = original;
   const isListen = text.startsWith('LISTEN');
   if (isListen) session.listens = true;
   if (kind === 'begin') Object.assign(session, { transaction: [], limits });
   const before = [...session.transaction];
   if (kind === 'begin' || session.transaction.length > 0) session.transaction.push(kind);
-  Object.assign(session, { busy: 'statement', waits: false, sentMs: watching?.now() ?? 0 });
+  Object.assign(session, { busy: 'statement', waits: false, sentMs: current?.now() ?? 0 });
   session.sentCount = ++statementsSent;
-  tellMoved();
-  const over = (rows: readonly object[], error: unknown) => {
+  notifyActivity();
+  const finish = (rows: readonly object[], error: unknown) => {
     if (kind === 'commit' || kind === 'rollback')
       Object.assign(session, { transaction: [], limits: unlimited });
-    if (watching && (session.transaction.length === 0 || error !== undefined)) watching.releases++;
-    settled(session);
-    watching?.onEnd({ session, kind, before, rows, error });
+    if (current && (session.transaction.length === 0 || error !== undefined)) current.releases++;
+    markIdle(session);
+    current?.onEnd({ session, kind, before, rows, error });
   };
   try {
-    // Notifications are handed out by whoever simulates: the server's come when they come.
+    // The simulation delivers notifications itself, for determinism.
     const result = await query({ ...rest, text: isListen ? 'SELECT 1' : text });
-    over(Array.isArray(result.rows) ? result.rows : [], undefined);
+    finish(Array.isArray(result.rows) ? result.rows : [], undefined);
     return result;
   } catch (error) {
-    const refused = session.refusal === undefined ? error : refusal(session.refusal);
-    session.refusal = undefined;
-    over([], refused);
-    throw refused;
+    const failure = session.cancelCode === undefined ? error : postgresError(session.cancelCode);
+    session.cancelCode = undefined;
+    finish([], failure);
+    throw failure;
   }
 }
 
-/** An error as Postgres words it. */
-export function refusal(code: string): pg.DatabaseError {
+export function postgresError(code: string): pg.DatabaseError {
   const error = new pg.DatabaseError(`simulated: ${code}`, 0, 'error');
   error.code = code;
   return error;

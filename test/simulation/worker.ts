@@ -1,18 +1,14 @@
-/** Runs simulations in a process of its own. Its one argument, JSON, says which; it writes a line of JSON for each. */
+/** Takes an `Assignment` as JSON; writes one JSON line per seed. */
 import { openSimulatedDatabase } from './database.ts';
 import { simulate } from './simulate.ts';
 
 export interface Assignment {
-  /** An empty database. */
   url: string;
   seeds: number[];
-  /** Whether to end with the first seed that shows a violation. */
-  stopsAtFirst: boolean;
-  /** Whether to tell all that happened, and not only the end of what went wrong. */
-  tellsAll: boolean;
+  stopAtFirst: boolean;
+  fullTrace: boolean;
 }
 
-/** What came of one seed, as it is written. */
 export interface Report {
   seed: number;
   hash: string;
@@ -25,47 +21,49 @@ export interface Report {
     position?: string;
   }[];
   situations: string[];
-  /** What happened: the last lines where something was violated, all where that was asked for. */
+  /** The last lines after a violation; all lines with `fullTrace`. */
   lines: readonly string[];
 }
 
-const { url, seeds, stopsAtFirst, tellsAll } = JSON.parse(process.argv[2] as string) as Assignment;
+const { url, seeds, stopAtFirst, fullTrace } = JSON.parse(process.argv[2] as string) as Assignment;
 const tailLines = 60;
-const tell = (report: Report) =>
+const writeReport = (report: Report) =>
   new Promise<void>((resolve) => process.stdout.write(`${JSON.stringify(report)}\n`, () => resolve()));
 
-let strayed: unknown;
+let unhandledRejection: unknown;
 process.on('unhandledRejection', (error) => {
-  strayed ??= error;
+  unhandledRejection ??= error;
 });
 
 const database = await openSimulatedDatabase(url);
 for (const seed of seeds) {
   const report = await reportOf(seed);
-  await tell(report);
-  if (stopsAtFirst && report.violations.length > 0) break;
+  await writeReport(report);
+  if (stopAtFirst && report.violations.length > 0) break;
 }
 await database.close();
 process.exit(0);
 
 async function reportOf(seed: number): Promise<Report> {
-  strayed = undefined;
+  unhandledRejection = undefined;
   try {
     const { violations, situations, lines, ...rest } = await simulate(database, seed);
     const all =
-      strayed === undefined ? violations : [...violations, failure('no promise is left alone', strayed)];
+      unhandledRejection === undefined
+        ? violations
+        : [...violations, failure('no rejection is unhandled', unhandledRejection)];
     return {
       ...rest,
       violations: all as Report['violations'],
       situations: [...situations],
-      lines: tellsAll ? lines : all.length > 0 ? lines.slice(-tailLines) : [],
+      lines: fullTrace ? lines : all.length > 0 ? lines.slice(-tailLines) : [],
     };
   } catch (error) {
     return {
       seed,
       hash: '',
       steps: 0,
-      violations: [failure('the simulation comes to its end', error)],
+      violations: [failure('the simulation completes', error)],
       situations: [],
       lines: [],
     };

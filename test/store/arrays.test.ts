@@ -6,9 +6,9 @@ import { useDatabase } from '../support/database.ts';
 
 const database = useDatabase();
 
-/** Everything that can stand in text of Postgres. */
+/** Any text that Postgres can store. */
 const text = fc.string({ unit: 'binary' }).map((value) => Buffer.from(value).toString().replaceAll('\0', ''));
-const escapeThatPostgresRefuses = /\\u(0000|d[89a-f])/i;
+const unsupportedEscape = /\\u(0000|d[89a-f])/i;
 const awkward = [
   '',
   ' ',
@@ -28,12 +28,12 @@ const awkward = [
   '0 ',
 ];
 
-describe('arrays: as Postgres reads them', () => {
-  it('every list of texts, numbers and times comes back as it was', async () => {
+describe('array parameters', () => {
+  it('lists of texts, JSON, times, numbers and booleans round-trip', async () => {
     const client = new pg.Client({ connectionString: database.url });
     await client.connect();
     try {
-      const back = async (list: unknown[], type: string) => {
+      const roundTrip = async (list: unknown[], type: string) => {
         const { rows } = await client.query<{ back: unknown[] }>(`SELECT $1::${type}[] AS back`, [
           arrayText(list),
         ]);
@@ -42,13 +42,13 @@ describe('arrays: as Postgres reads them', () => {
       const lists = fc.array(fc.oneof(text, fc.constantFrom(...awkward), fc.uuid(), fc.constant(null)));
       await fc.assert(
         fc.asyncProperty(lists, async (list) => {
-          expect(await back(list, 'text')).toEqual(list);
+          expect(await roundTrip(list, 'text')).toEqual(list);
         }),
       );
-      const json = fc.array(fc.json().filter((value) => !escapeThatPostgresRefuses.test(value)));
+      const json = fc.array(fc.json().filter((value) => !unsupportedEscape.test(value)));
       await fc.assert(
         fc.asyncProperty(json, async (list) => {
-          expect(await back(list, 'json')).toEqual(list.map((one) => JSON.parse(one)));
+          expect(await roundTrip(list, 'json')).toEqual(list.map((item) => JSON.parse(item)));
         }),
       );
       const times = fc.array(
@@ -56,11 +56,11 @@ describe('arrays: as Postgres reads them', () => {
       );
       await fc.assert(
         fc.asyncProperty(times, async (list) => {
-          expect(await back(list, 'timestamptz')).toEqual(list);
+          expect(await roundTrip(list, 'timestamptz')).toEqual(list);
         }),
       );
-      expect(await back([1, -2, 0.5, null], 'float8')).toEqual([1, -2, 0.5, null]);
-      expect(await back([true, false, null], 'boolean')).toEqual([true, false, null]);
+      expect(await roundTrip([1, -2, 0.5, null], 'float8')).toEqual([1, -2, 0.5, null]);
+      expect(await roundTrip([true, false, null], 'boolean')).toEqual([true, false, null]);
     } finally {
       await client.end();
     }
@@ -69,9 +69,9 @@ describe('arrays: as Postgres reads them', () => {
   it.each([
     ['bytes', [Buffer.from('a')]],
     ['objects', [{ a: 1 }]],
-    ['lists in lists', [['a']]],
-    ['a year of five digits', [new Date('+012345-01-01')]],
-    ['no time at all', [new Date(Number.NaN)]],
+    ['nested lists', [['a']]],
+    ['years of five digits', [new Date('+012345-01-01')]],
+    ['invalid dates', [new Date(Number.NaN)]],
   ])('%s are left to the driver', (_what, list) => {
     expect(arrayText(list)).toBe(list);
   });

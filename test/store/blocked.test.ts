@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { connector } from '../support/connector.ts';
 import { tenant, useDatabase } from '../support/database.ts';
+import { sized } from '../support/size.ts';
 
 const database = useDatabase();
 const { sql, connect } = database;
@@ -19,7 +20,7 @@ interface Operation {
   statement: string;
 }
 
-/** What any writer may do to a job or a connection, in plain SQL. */
+/** Statements of any writer. */
 const statements = [
   insert('queued'),
   insert('queued'),
@@ -41,52 +42,51 @@ const operation: fc.Arbitrary<Operation> = fc.record({
   statement: fc.constantFrom(...statements),
 });
 
-/** Queued jobs whose flag is not what it should be. */
-const misjudged = (which: 'blocked' | 'NOT blocked') =>
+const wronglyFlagged = (which: 'blocked' | 'NOT blocked') =>
   sql(
     `SELECT j.id FROM sync_jobs j JOIN connections c ON c.id = j.connection_id
      WHERE j.status = 'queued' AND ${which} AND j.blocked <> (
        c.status <> 'active' OR EXISTS (SELECT FROM sync_jobs r WHERE r.connection_id = c.id AND r.status = 'running'))`,
   );
 
-/** A second running job, or one of a type that is pending: the database refuses, whatever the order. */
-const isRefused = (error: { code?: string }) => error.code === '23505' || error.code === '40P01';
+/** Expected: a unique violation (second running or pending job) or a deadlock. */
+const isExpectedError = (error: { code?: string }) => error.code === '23505' || error.code === '40P01';
 
 async function apply(connections: string[], { connection, type, statement }: Operation): Promise<void> {
   await sql(statement, [connections[connection], type]).catch((error: { code?: string }) => {
-    if (!isRefused(error)) throw error;
+    if (!isExpectedError(error)) throw error;
   });
 }
 
-describe('EXE-3: who is blocked', () => {
-  it('EXE-3: whatever writers do one after another, exactly the jobs that must wait are blocked', async () => {
+describe('EXE-3: the blocked flag', () => {
+  it('EXE-3: after any sequence of writes, exactly the jobs that must wait are blocked', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(operation, { minLength: 1, maxLength: 25 }), async (operations) => {
         await database.empty();
         const connections = [await connect(), await connect(), await connect()];
-        for (const one of operations) {
-          await apply(connections, one);
-          expect(await misjudged('blocked')).toEqual([]);
-          expect(await misjudged('NOT blocked')).toEqual([]);
+        for (const step of operations) {
+          await apply(connections, step);
+          expect(await wronglyFlagged('blocked')).toEqual([]);
+          expect(await wronglyFlagged('NOT blocked')).toEqual([]);
         }
       }),
-      { numRuns: 60 },
+      { numRuns: sized(60, 15) },
     );
   });
 
-  it('EXE-3: whatever they do at the same time, no job stays blocked by nothing', async () => {
+  it('EXE-3: after any concurrent writes, no job stays blocked without a cause', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(operation, { minLength: 30, maxLength: 60 }), async (operations) => {
         await database.empty();
         const connections = [await connect(), await connect(), await connect()];
-        await Promise.all(operations.map((one) => apply(connections, one)));
-        expect(await misjudged('blocked')).toEqual([]);
+        await Promise.all(operations.map((step) => apply(connections, step)));
+        expect(await wronglyFlagged('blocked')).toEqual([]);
       }),
-      { numRuns: 60 },
+      { numRuns: sized(60, 15) },
     );
   });
 
-  it('EXE-3: a job queued in the moment in which the running one ends is not blocked by it', async () => {
+  it('EXE-3: a job queued while the end of the running one commits is not blocked by it', async () => {
     const connection = await connect();
     await sql(insert('running'), [connection, 'full']);
     const ending = await database.session();
@@ -105,13 +105,13 @@ describe('EXE-3: who is blocked', () => {
     while (!isDone && !(await isWaiting())) await new Promise(setImmediate);
     await ending.query('COMMIT');
     await queued;
-    expect(await misjudged('blocked')).toEqual([]);
+    expect(await wronglyFlagged('blocked')).toEqual([]);
   });
 
-  it('EXE-3: claims, placements and commits judge as exactly as the triggers, which they leave out', async () => {
+  it('EXE-3: claims, placements and commits set the flag like the triggers they bypass', async () => {
     const connection = await connect({ metadata: { sync: { next_run_at: '2025-01-01T00:00:00Z' } } });
     const full = await database.job(connection, { job_type: 'full', priority: 1 });
-    // Not due, so that no claim meets it.
+    // Not due: no claim takes it.
     const later = { job_type: 'webhook', scheduled_at: '2999-01-01T00:00:00Z' };
     const webhook = await database.job(connection, later);
     const waiting: boolean[][] = [];
@@ -132,6 +132,6 @@ describe('EXE-3: who is blocked', () => {
     expect(waiting).toEqual([[true, true], [true]]);
     const [left] = await sql(`SELECT status, blocked FROM sync_jobs WHERE id = $1`, [webhook]);
     expect(left).toEqual({ status: 'queued', blocked: false });
-    expect(await misjudged('blocked')).toEqual([]);
+    expect(await wronglyFlagged('blocked')).toEqual([]);
   });
 });

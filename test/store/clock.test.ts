@@ -11,7 +11,6 @@ const database = useDatabase();
 const { sql } = database;
 beforeEach(() => database.empty());
 
-/** The system with a clock that is off. */
 const skewed = (ms: number): Ports => ({ ...systemPorts, now: () => Date.now() + ms });
 
 const failing = defineConnector({
@@ -28,7 +27,7 @@ const secondsFromNow = async (column: string, table: string) =>
 describe('a process whose clock is 400 days ahead', () => {
   const ports = skewed(400 * dayMs);
 
-  it('DB-6: its tick places runs by the database clock', async () => {
+  it('DB-6: ticks place runs by the database clock', async () => {
     const connection = await database.connect();
     await sql(
       `UPDATE connections SET last_incremental_ended_at = now() - interval '20 minutes' WHERE id = $1`,
@@ -41,7 +40,7 @@ describe('a process whose clock is 400 days ahead', () => {
     ).toBeLessThan(900);
   });
 
-  it('DB-6: its janitor deletes nothing that is within retention', async () => {
+  it('DB-6: the janitor deletes nothing within retention', async () => {
     const connection = await database.connect();
     await database.ended(connection, new Date(Date.now() - dayMs).toISOString());
     await sql(
@@ -69,21 +68,21 @@ describe('a process whose clock is 400 days ahead', () => {
     expect(left).toEqual({ jobs: 1, signals: 1 });
   });
 
-  it('DB-6: it claims no job before the database says that it is due', async () => {
+  it('DB-6: claims no job before it is due by the database clock', async () => {
     const connection = await database.connect();
     await database.job(connection, { scheduled_at: new Date(Date.now() + 3600_000) });
     const { claimed } = await database.engine({ ports, connectors: [failing] }).drain();
     expect(claimed).toBe(0);
   });
 
-  it('DB-6: a retry waits from the database clock on', async () => {
+  it('DB-6: retry_after counts from the database clock', async () => {
     await database.job(await database.connect());
     const { requeued } = await database.engine({ ports, connectors: [failing] }).drain();
     expect(requeued).toBe(1);
     expect(await secondsFromNow('retry_after', 'sync_jobs')).toBeLessThan(60);
   });
 
-  it('DB-6: a session that it opens expires by the database clock', async () => {
+  it('DB-6: sessions expire by the database clock', async () => {
     const engine = database.engine({ ports });
     const { expiresAt } = await engine.access.openSession({
       actor: 'test',
@@ -93,7 +92,7 @@ describe('a process whose clock is 400 days ahead', () => {
     expect(expiresAt.getTime()).toBeLessThan(Date.now() + 2 * dayMs);
   });
 
-  it('DB-6: its ids sort among those of other processes', async () => {
+  it('DB-6: IDs sort among those of other processes', async () => {
     const name = (text: string) => ({ name: text });
     const ahead = database.engine({ ports });
     await ahead.ready();
@@ -103,7 +102,7 @@ describe('a process whose clock is 400 days ahead', () => {
     expect(first.id < second.id).toBe(true);
   });
 
-  it('DB-6: it logs the skew once, stores it with its lease, and doctor reports it', async () => {
+  it('DB-6: logs the skew once, stores it with the lease, and doctor reports it', async () => {
     const warnings: string[] = [];
     const logger = pino(
       { level: 'warn' },
@@ -131,7 +130,7 @@ describe('a process whose clock is 400 days ahead', () => {
   });
 });
 
-describe('the clock of the database, as a process knows it', () => {
+describe('the database clock as tracked by a process', () => {
   function clockAt(wallMs: number) {
     const time = { wallMs, monotonicMs: 0 };
     const skews: number[] = [];
@@ -139,7 +138,7 @@ describe('the clock of the database, as a process knows it', () => {
     return { time, skews, clock: createDatabaseClock(ports, (skew) => skews.push(skew)) };
   }
 
-  it('DB-6: is carried forward by the monotonic clock when the wall clock steps', async () => {
+  it('DB-6: advances by the monotonic clock when the wall clock steps', async () => {
     const { clock, time } = clockAt(1_000_000);
     await clock.reading(async () => 1_000_000);
     time.monotonicMs += 5000;
@@ -149,7 +148,7 @@ describe('the clock of the database, as a process knows it', () => {
     expect(clock.isFresh()).toBe(false);
   });
 
-  it('DB-6: a slow answer does not put the clock ahead', async () => {
+  it('DB-6: a slow response does not move the clock ahead', async () => {
     const { clock, time } = clockAt(1_000_000);
     await clock.reading(async () => {
       time.monotonicMs += 20_000;
@@ -158,7 +157,7 @@ describe('the clock of the database, as a process knows it', () => {
     expect(clock.nowMs()).toBe(1_020_000);
   });
 
-  it('DB-6: a slow answer is no skew', async () => {
+  it('DB-6: a slow response is not a skew', async () => {
     const { clock, time, skews } = clockAt(1_000_000);
     await clock.reading(async () => {
       time.wallMs += 90_000;
@@ -167,7 +166,7 @@ describe('the clock of the database, as a process knows it', () => {
     expect([skews, clock.skewSeconds()]).toEqual([[], 0]);
   });
 
-  it('DB-6: a skew of more than 30 s is reported, and again after ten minutes', async () => {
+  it('DB-6: reports a skew of more than 30 s, and again after ten minutes', async () => {
     const { clock, time, skews } = clockAt(1_031_000);
     await clock.reading(async () => 1_000_000);
     await clock.reading(async () => 1_000_000);

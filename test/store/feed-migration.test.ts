@@ -7,18 +7,18 @@ const database = useDatabase();
 const folder = new URL('../../src/store/migrations/', import.meta.url);
 const migrations = readdirSync(folder).sort();
 
-/** A schema as an earlier release left it, and a session in it. */
-async function before(version: string) {
+/** A session in a schema with all migrations before `version`. */
+async function migratedBefore(version: string) {
   const client = await database.session();
   await client.query('CREATE SCHEMA earlier');
   await client.query('SET search_path TO earlier, pg_temp');
-  for (const file of migrations.filter((one) => one < version))
+  for (const file of migrations.filter((name) => name < version))
     await client.query(readFileSync(new URL(file, folder), 'utf8'));
   return client;
 }
 
 it('FEED-4: batches stored by an earlier release while the sequence was behind move to the end of the feed, in order', async () => {
-  const client = await before('0008');
+  const client = await migratedBefore('0008');
   const enter = (batch: string, position: number, at: string) =>
     client.query(`INSERT INTO feed (batch, position, created_at) VALUES (lpad($1, 32, '0')::uuid, $2, $3)`, [
       batch,
@@ -26,7 +26,7 @@ it('FEED-4: batches stored by an earlier release while the sequence was behind m
       at,
     ]);
   await client.query('DELETE FROM feed');
-  // Positions 2 and 4 failed to commit; the sequence was lost after 6, and gave them again.
+  // Positions 2 and 4 never committed; the sequence was lost after 6 and returned them again.
   for (const position of [1, 3, 5, 6]) await enter(String(position), position, `2025-01-0${position}`);
   await enter('a2', 2, '2025-02-01');
   await enter('a4', 4, '2025-02-02');

@@ -5,7 +5,6 @@ import { useDatabase } from '../support/database.ts';
 
 const database = useDatabase();
 
-/** What Postgres makes of each value, in milliseconds. */
 async function parsedByPostgres(values: string[]): Promise<(number | null)[]> {
   const rows = await database.sql<{ ms: number | null }>(
     `SELECT floor(extract(epoch FROM parse_instant(value)) * 1000)::float8 AS ms
@@ -16,7 +15,7 @@ async function parsedByPostgres(values: string[]): Promise<(number | null)[]> {
 }
 
 const two = (n: number) => String(n).padStart(2, '0');
-/** Text that looks like an instant, and often enough is none: months to 19, days to 39, 70 minutes … */
+/** Text that resembles an instant and is often invalid: months to 19, days to 39, minutes to 69. */
 const nearlyInstant = fc
   .tuple(
     fc.constantFrom('0000', '0001', '1900', '1970', '2000', '2024', '2025', '2100', '9999', '20255'),
@@ -47,14 +46,14 @@ const nearlyInstant = fc
       `${year}-${two(month)}-${two(day)}${t}${two(h)}:${two(m)}:${two(s)}${fraction}${offset}`,
   );
 
-describe('DB-4: the parser behind the index', () => {
+describe('DB-4: parse_instant and its TypeScript equivalent', () => {
   it.each([
     ['2025-01-01T12:00:00Z', '2025-01-01T12:00:00.000Z'],
     ['2025-01-01T12:00:00.123456Z', '2025-01-01T12:00:00.123Z'],
     ['2025-01-01T12:00:00.123000789Z', '2025-01-01T12:00:00.123Z'],
     ['2025-01-01T12:00:00+02:00', '2025-01-01T10:00:00.000Z'],
     ['2024-02-29T00:00:00Z', '2024-02-29T00:00:00.000Z'],
-  ])('DB-2: reads %s', async (text, expected) => {
+  ])('DB-2: both parse %s', async (text, expected) => {
     expect(new Date(parseInstant(text) as number).toISOString()).toBe(expected);
     expect(await parsedByPostgres([text])).toEqual([Date.parse(expected)]);
   });
@@ -80,12 +79,12 @@ describe('DB-4: the parser behind the index', () => {
     '2025-01-01T12:00:00Z\n',
     '٢٠٢٥-01-01T12:00:00Z',
     '2025-01-01T12:00:00.0000000000Z',
-  ])('DB-3: %j is no instant, to Postgres and to us', async (text) => {
+  ])('DB-3: both reject %j', async (text) => {
     expect(parseInstant(text)).toBeUndefined();
     expect(await parsedByPostgres([text])).toEqual([null]);
   });
 
-  it('DB-3: Postgres and we agree on every text, and neither ever fails', async () => {
+  it('DB-3: both agree on every text and never throw', async () => {
     const values = fc
       .sample(fc.oneof({ weight: 4, arbitrary: nearlyInstant }, fc.string({ unit: 'binary' }), fc.string()), {
         numRuns: 20_000,
@@ -98,7 +97,7 @@ describe('DB-4: the parser behind the index', () => {
     expect(byPostgres.filter((ms) => ms !== null).length).toBeGreaterThan(100);
   });
 
-  it('DB-4: the result does not depend on the settings of a session', async () => {
+  it('DB-4: the result does not depend on session settings', async () => {
     const values = ['2025-03-30T02:30:00Z', '2025-01-02T03:04:05+02:00', '01-02-2025'];
     const [plain, odd] = await Promise.all([
       parsedByPostgres(values),

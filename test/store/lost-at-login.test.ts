@@ -9,11 +9,10 @@ afterEach(() => {
   for (const server of servers.splice(0)) server.close();
 });
 
-/** The message by which a server says that it waits for the first statement. */
-const ready = Buffer.from([0x5a, 0, 0, 0, 5, 0x49]);
+const readyForQuery = Buffer.from([0x5a, 0, 0, 0, 5, 0x49]);
 
-/** Between an engine and its Postgres. Who has logged in hears nothing more until the server has ended, and then all at once. */
-async function startLateProxy(): Promise<{ url: string; loggedIn: () => number }> {
+/** Holds ReadyForQuery and all later messages until the server closes the session. */
+async function startHoldingProxy(): Promise<{ url: string; loggedIn: () => number }> {
   const target = new URL(database.url);
   let loggedIn = 0;
   const server = createServer((client) => {
@@ -23,7 +22,7 @@ async function startLateProxy(): Promise<{ url: string; loggedIn: () => number }
     upstream
       .on('error', () => {})
       .on('data', (data) => {
-        if (held.length === 0 && !data.includes(ready)) return void client.write(data);
+        if (held.length === 0 && !data.includes(readyForQuery)) return void client.write(data);
         if (held.push(data) === 1) loggedIn++;
       });
     upstream.on('end', () => client.end(Buffer.concat(held)));
@@ -35,23 +34,23 @@ async function startLateProxy(): Promise<{ url: string; loggedIn: () => number }
   return { url: url.href, loggedIn: () => loggedIn };
 }
 
-it('a server that ends a session in the same breath in which it has let it in ends no process', async () => {
-  const proxy = await startLateProxy();
+it('a session that the server terminates right after login does not crash the process', async () => {
+  const proxy = await startHoldingProxy();
   const engine = database.engine({ database: proxy.url, logger: silent });
   const uncaught: unknown[] = [];
-  const others = process.listeners('uncaughtException');
+  const listeners = process.listeners('uncaughtException');
   process.removeAllListeners('uncaughtException').on('uncaughtException', (error) => uncaught.push(error));
   try {
-    const asked = engine.tenants.list().catch((error: unknown) => error);
-    await until('it has logged in', () => proxy.loggedIn() > 0);
+    const request = engine.tenants.list().catch((error: unknown) => error);
+    await until('the engine has logged in', () => proxy.loggedIn() > 0);
     await database.sql(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'syncline' AND datname = current_database()`,
     );
-    expect(await asked).toMatchObject({ code: 'DATABASE_UNREACHABLE' });
+    expect(await request).toMatchObject({ code: 'DATABASE_UNREACHABLE' });
     await new Promise(setImmediate);
     expect(uncaught).toEqual([]);
   } finally {
     process.removeAllListeners('uncaughtException');
-    for (const other of others) process.on('uncaughtException', other);
+    for (const listener of listeners) process.on('uncaughtException', listener);
   }
 });

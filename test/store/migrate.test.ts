@@ -8,15 +8,15 @@ const database = useDatabase();
 const engine = (schema: string) => database.engine({ database: { url: database.url, schema } });
 
 describe('migrations', () => {
-  it('ten processes that migrate at once apply each migration once', async () => {
-    const engines = Array.from({ length: 10 }, () => engine('at_once'));
-    const results = await Promise.all(engines.map((one) => one.migrate()));
+  it('ten concurrent migrations apply each migration once', async () => {
+    const engines = Array.from({ length: 10 }, () => engine('concurrent'));
+    const results = await Promise.all(engines.map((syncline) => syncline.migrate()));
     expect(results.filter((result) => result.applied.length > 0)).toHaveLength(1);
     expect(new Set(results.map((result) => result.version)).size).toBe(1);
     await engines[0]?.ready();
   });
 
-  it('migrating again changes nothing', async () => {
+  it('a second migration changes nothing', async () => {
     const first = await engine('again').migrate();
     const second = await engine('again').migrate();
     const files = readdirSync(new URL('../../src/store/migrations/', import.meta.url)).sort();
@@ -39,7 +39,7 @@ describe('migrations', () => {
     },
   );
 
-  it('several engines share a database without touching each other', async () => {
+  it('engines with different schemas in one database are independent', async () => {
     const [one, two] = [engine('shard_one'), engine('shard_two')];
     await Promise.all([one.migrate(), two.migrate()]);
     await one.providers.register({ slug: 'github' });
@@ -49,7 +49,7 @@ describe('migrations', () => {
     expect(await one.tick()).toMatchObject({ scheduled: 1 });
   });
 
-  it('a newer schema is refused by migrate and by start, with what to do', async () => {
+  it('migrate and start reject a newer schema with a hint', async () => {
     await engine('newer').migrate();
     await database.sql(`INSERT INTO newer.schema_migrations (version, name) VALUES (9999, '9999_future')`);
     const refusal = { code: 'SCHEMA_NEWER', hint: expect.stringContaining('Upgrade Syncline') };
@@ -57,7 +57,7 @@ describe('migrations', () => {
     await expect(engine('newer').start()).rejects.toMatchObject(refusal);
   });
 
-  it('an older schema is refused by start, with what to do', async () => {
+  it('start rejects an older schema with a hint', async () => {
     await engine('older').migrate();
     await database.sql('DELETE FROM older.schema_migrations');
     await expect(engine('older').start()).rejects.toMatchObject({
@@ -66,14 +66,14 @@ describe('migrations', () => {
     });
   });
 
-  it('a missing schema is refused by start, with what to do', async () => {
+  it('start rejects a missing schema with a hint', async () => {
     await expect(engine('nowhere').start()).rejects.toMatchObject({
       code: 'SCHEMA_MISSING',
       hint: expect.stringContaining('syncline migrate'),
     });
   });
 
-  it('a migration that fails leaves nothing behind', async () => {
+  it('a failed migration is rolled back', async () => {
     await database.sql(
       'CREATE SCHEMA half; CREATE FUNCTION half.wake_executors(reason text) RETURNS void LANGUAGE sql AS $$$$',
     );
@@ -93,7 +93,7 @@ describe('migrations', () => {
       'connections, schema_migrations',
     ],
   ])(
-    'DB-5: a schema with tables of another program is refused, and nothing is changed (%s)',
+    'DB-5: rejects a schema with tables of another program and changes nothing (%s)',
     async (schema, tables, names) => {
       await database.sql(`CREATE SCHEMA "${schema}"; ${tables.replaceAll(`${schema}.`, `"${schema}".`)}`);
       const relations = () =>
@@ -103,7 +103,7 @@ describe('migrations', () => {
       const before = await relations();
       const refusal = {
         code: 'SCHEMA_FOREIGN',
-        message: `The schema "${schema}" holds tables of another program that have names of Syncline's: ${names}.`,
+        message: `The schema "${schema}" contains another program's tables named like Syncline's: ${names}.`,
         hint: expect.stringContaining('SYNCLINE_DATABASE_SCHEMA'),
       };
       await expect(engine(schema).migrate()).rejects.toMatchObject(refusal);
@@ -113,36 +113,36 @@ describe('migrations', () => {
     },
   );
 
-  it('other tables in the schema are no obstacle', async () => {
+  it('accepts other tables in the schema', async () => {
     await database.sql('CREATE SCHEMA shared; CREATE TABLE shared.customers (id int)');
     await engine('shared').migrate();
     await engine('shared').ready();
   });
 
-  it('a migration gives way to writers while it waits for a lock, tries again, and is applied once', async () => {
+  it('a migration that waits for a lock lets writers pass, retries and is applied once', async () => {
     const schema = 'blocked';
     const { config } = engine(schema);
     await applyUpTo(schema, 4);
-    // The next migration makes triggers on sync_jobs, which no open transaction may have written.
+    // The next migration creates triggers on sync_jobs; its lock conflicts with this write.
     const holder = await database.session();
     await holder.query(`BEGIN; UPDATE ${schema}.sync_jobs SET priority = 1`);
     const { rows } = await holder.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
 
     const blocked: string[] = [];
-    let tries = () => {};
+    let onSecondTry = () => {};
     const triedTwice = new Promise<void>((resolve) => {
-      tries = resolve;
+      onSecondTry = resolve;
     });
     const migrated = migrate(config.database, {
       lockTimeoutMs: 1000,
       ports: { ...systemPorts, sleep: (_ms, signal) => systemPorts.sleep(10, signal) },
       onBlocked: (message) => {
         blocked.push(message);
-        if (blocked.length === 2) tries();
+        if (blocked.length === 2) onSecondTry();
       },
     });
     await triedTwice;
-    // Writers queue behind a migration that waits; each of its tries ends, and lets them pass.
+    // Writers queue behind the waiting migration until its lock timeout.
     const writer = await database.session();
     await writer.query(`UPDATE ${schema}.sync_jobs SET priority = 2`);
     await holder.query('COMMIT');
@@ -160,7 +160,6 @@ describe('migrations', () => {
     expect(await engine(schema).migrate()).toMatchObject({ applied: [] });
   });
 
-  /** The schema as an older release left it. */
   async function applyUpTo(schema: string, version: number): Promise<void> {
     const folder = new URL('../../src/store/migrations/', import.meta.url);
     const client = await database.session();
@@ -175,7 +174,7 @@ describe('migrations', () => {
     }
   }
 
-  it('a role that may not create tables is told so, and can run the engine once they are there', async () => {
+  it('a role without CREATE cannot migrate, but can run the engine afterwards', async () => {
     await database.sql(
       `DROP ROLE IF EXISTS least_privilege; CREATE ROLE least_privilege LOGIN PASSWORD 'least'`,
     );

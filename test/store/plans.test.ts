@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { aheadLimits } from '../../src/schedule/ahead.ts';
-import { connectionsAhead, jobsAhead, ownAhead } from '../../src/store/ahead.ts';
+import { connectionsAhead, jobsAhead, tenantAhead } from '../../src/store/ahead.ts';
 import { countOverdue, lockDue } from '../../src/store/connections.ts';
 import type { Queryable } from '../../src/store/database.ts';
 import { signalsOfBatches } from '../../src/store/feed.ts';
@@ -28,8 +28,8 @@ beforeAll(async () => {
 
 const explain = (send: (db: Queryable) => Promise<unknown>) => explainOn(database.url, send);
 
-describe('DB-4: cost grows with what is due', () => {
-  it('DB-4: finding due connections reads the index of what is due and nothing else', async () => {
+describe('DB-4: cost is proportional to due connections', () => {
+  it('DB-4: finding due connections reads only idx_connections_due', async () => {
     const plan = await explain((db) => lockDue(db, { now, horizon: now, limit: 1000 }));
     const scans = nodes(plan).filter((node) => node['Relation Name'] === 'connections');
     expect(scans.map((scan) => scan['Index Name'])).toEqual(['idx_connections_due']);
@@ -37,7 +37,7 @@ describe('DB-4: cost grows with what is due', () => {
     expect(pagesRead(plan)).toBeLessThan(10 * due);
   });
 
-  it('DB-4: counting the overdue reads what is overdue and nothing else', async () => {
+  it('DB-4: counting overdue connections reads only overdue index entries', async () => {
     const plan = await explain((db) => countOverdue(db, now));
     expect(nodes(plan).find((node) => node['Relation Name'] === 'connections')?.['Index Name']).toBe(
       'idx_connections_due',
@@ -45,7 +45,7 @@ describe('DB-4: cost grows with what is due', () => {
     expect(pagesRead(plan)).toBeLessThan(10 * due);
   });
 
-  it('DB-4: times too far ahead are found from the far end of the indexes', async () => {
+  it('DB-4: times too far ahead are found by bounded index scans', async () => {
     const limits = aheadLimits(
       {
         defaultIntervalSeconds: 86_400,
@@ -67,13 +67,17 @@ describe('DB-4: cost grows with what is due', () => {
       new Set(['idx_sync_jobs_ready', 'idx_sync_jobs_retry']),
     );
     const other = await explain((db) =>
-      ownAhead({ ...db, tables: tablesOf(db.schema, '00000000-0000-4000-8000-000000000002') }, now, limits),
+      tenantAhead(
+        { ...db, tables: tablesOf(db.schema, '00000000-0000-4000-8000-000000000002') },
+        now,
+        limits,
+      ),
     );
     expect(pagesRead(other)).toBeLessThan(20);
   });
 
-  it('DB-4: statistics that are out of date do not change the plans', async () => {
-    // As they are after every connection was due and has been placed, until autovacuum comes.
+  it('DB-4: outdated statistics do not change the plans', async () => {
+    // The state after all connections were due and placed, until autovacuum runs.
     await sql('ALTER TABLE connections SET (autovacuum_enabled = false)');
     await sql(`UPDATE connections SET metadata = '{}'`);
     await sql('ANALYZE connections');
@@ -91,8 +95,8 @@ describe('DB-4: cost grows with what is due', () => {
     await sql('VACUUM ANALYZE connections');
   });
 
-  it('DB-4: only the index on batches can find the signals of a batch', async () => {
-    // With statistics of an empty table all indexes cost the same; the planner must have no second one to choose.
+  it('DB-4: signals of a batch can be found only by idx_signals_batch', async () => {
+    // With empty-table statistics all indexes cost the same, so only one may match.
     await sql('DROP INDEX idx_signals_batch');
     const batches = [{ position: 1, batch: '00000000-0000-4000-8000-000000000001' }];
     const page = { within: undefined, filter: {}, limit: 10, payload: false };
@@ -105,7 +109,7 @@ describe('DB-4: cost grows with what is due', () => {
     }
   });
 
-  it('DB-4: connections that wait for their job cost the next tick nothing', async () => {
+  it('DB-4: connections with a pending job add no cost to a tick', async () => {
     const engine = database.engine();
     const later = new Date('2025-01-03T00:00:00Z');
     expect((await engine.tick({ at: later })).scheduled).toBe(total);
@@ -118,7 +122,7 @@ describe('DB-4: cost grows with what is due', () => {
     expect(pagesRead(plan)).toBeLessThan(10);
   });
 
-  it('DB-4: writing a cursor moves no index entry (HOT)', async () => {
+  it('DB-4: cursor writes are HOT updates', async () => {
     await sql('VACUUM FULL connections');
     const client = await database.session();
     await client.query('BEGIN; SET LOCAL search_path TO syncline');

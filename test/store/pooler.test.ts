@@ -12,20 +12,20 @@ const database = useDatabase();
 const { sql } = database;
 beforeEach(() => database.empty());
 
-/** Longer than any test waits: only a notification, or a poll that is shortened, finds a job in time. */
+/** Longer than any test: only a notification or a shortened poll finds a job in time. */
 const pollIntervalMs = 60_000;
 const sessionsInPool = 8;
 
 const poolers = [
-  { name: 'PgBouncer', isThere: findBouncer() !== undefined, start: startBouncer },
-  { name: 'a proxy that hands out keys of its own', isThere: true, start: startOwnKeys },
+  { name: 'PgBouncer', isAvailable: findBouncer() !== undefined, start: startBouncer },
+  { name: 'a proxy with its own cancel keys', isAvailable: true, start: startOwnKeys },
 ];
 
-describe.each(poolers)('DB-5: through $name', ({ isThere, start }) => {
+describe.each(poolers)('DB-5: through $name', ({ isAvailable, start }) => {
   let pooler: { url: string; stop(): void } | undefined;
   beforeAll(async () => {
-    if (!isThere) return;
-    // What an engine that relies on it would not survive.
+    if (!isAvailable) return;
+    // Role settings that break an engine relying on session defaults.
     await sql(
       `ALTER ROLE CURRENT_USER IN DATABASE ${new URL(database.url).pathname.slice(1)} SET DateStyle = 'German'`,
     );
@@ -43,7 +43,7 @@ describe.each(poolers)('DB-5: through $name', ({ isThere, start }) => {
       connectors: [connector(({ connection }) => ({ signals: [signal(1, connection.id)] }))],
     });
 
-  /** Triggers a connection whose executor is idle, and waits until it has run. */
+  /** Triggers a connection three times while the executor is idle, and waits for each run. */
   async function runTriggered(syncline: Syncline): Promise<void> {
     const id = await database.connect();
     await syncline.start({ roles: ['executor'] });
@@ -54,7 +54,7 @@ describe.each(poolers)('DB-5: through $name', ({ isThere, start }) => {
     }
   }
 
-  it.skipIf(!isThere)('DB-5: everything runs, and a trigger does not wait for the long poll', async () => {
+  it.skipIf(!isAvailable)('DB-5: jobs run, and a trigger does not wait for the poll interval', async () => {
     const syncline = engine();
     await runTriggered(syncline);
     expect((await syncline.signals.read()).items).toHaveLength(1);
@@ -64,7 +64,7 @@ describe.each(poolers)('DB-5: through $name', ({ isThere, start }) => {
     expect(await syncline.tick()).toMatchObject({ scheduled: 1 });
   });
 
-  it.skipIf(!isThere)('DB-5: notifications come by the direct way, where there is one', async () => {
+  it.skipIf(!isAvailable)('DB-5: notifications use notifyUrl if configured', async () => {
     const syncline = engine(database.url);
     await runTriggered(syncline);
     const listening = await sql(
@@ -73,7 +73,7 @@ describe.each(poolers)('DB-5: through $name', ({ isThere, start }) => {
     expect(listening).toHaveLength(1);
   });
 
-  it.skipIf(!isThere)('DB-5: doctor says that no notifications arrive, and how they would', async () => {
+  it.skipIf(!isAvailable)('DB-5: doctor reports missing notifications and the fix', async () => {
     const check = async (syncline: Syncline) =>
       (await syncline.doctor()).checks.find(({ name }) => name === 'notifications');
     expect(await check(engine())).toMatchObject({
@@ -92,9 +92,9 @@ describe.each(poolers)('DB-5: through $name', ({ isThere, start }) => {
     });
   });
 
-  it.skipIf(!isThere)('DB-5: nothing is left on the sessions that it shares: no LISTEN, no SET', async () => {
+  it.skipIf(!isAvailable)('DB-5: leaves no LISTEN and no SET on shared sessions', async () => {
     await runTriggered(engine());
-    // As many transactions at once as the pool has sessions: each is on one of its own.
+    // One open transaction per pooled session, so that each session is checked.
     const clients = Array.from(
       { length: sessionsInPool },
       () => new pg.Client({ connectionString: pooler?.url }),
@@ -117,6 +117,6 @@ describe.each(poolers)('DB-5: through $name', ({ isThere, start }) => {
   });
 });
 
-it('DB-5: a direct connection is not taken for a pooled one', async () => {
+it('DB-5: a direct connection is not detected as pooled', async () => {
   expect(await canListen(database.engine().config.database, 10_000)).toBe(true);
 });

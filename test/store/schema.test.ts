@@ -7,7 +7,7 @@ const database = useDatabase();
 const { sql, connect } = database;
 
 describe('the schema is a public contract', () => {
-  it('DB-1: the unique index is exactly as promised', async () => {
+  it('DB-1: the unique index has the documented definition', async () => {
     const [row] = await sql<{ indexdef: string }>(
       `SELECT indexdef FROM pg_indexes WHERE indexname = 'idx_sync_jobs_connection_type_status'`,
     );
@@ -17,7 +17,7 @@ describe('the schema is a public contract', () => {
     );
   });
 
-  it('DB-1: a second pending job of a type is refused, also while the first runs', async () => {
+  it('DB-1: rejects a second pending job of a type, also while the first runs', async () => {
     const id = await connect();
     const insert = () =>
       sql(
@@ -30,7 +30,7 @@ describe('the schema is a public contract', () => {
     await expect(insert()).rejects.toMatchObject({ code: '23505' });
   });
 
-  it('DB-1: jobs of different types may wait side by side', async () => {
+  it('DB-1: jobs of different types can be queued together', async () => {
     const id = await connect();
     for (const type of ['incremental', 'full', 'webhook']) {
       await sql(
@@ -53,7 +53,7 @@ describe('the schema is a public contract', () => {
     },
   );
 
-  it('rows can be inserted with just the columns that have no default', async () => {
+  it('rows can be inserted with only the columns that have no default', async () => {
     await sql('INSERT INTO tenants DEFAULT VALUES');
     await sql(`INSERT INTO providers (slug) VALUES ('bare')`);
     const [connection] = await sql<{ id: string; status: string; metadata: object }>(
@@ -82,7 +82,7 @@ describe('the schema is a public contract', () => {
     );
   });
 
-  it('ids of rows that others insert are UUIDs of version 7, in the order of time and beside those of the engine', async () => {
+  it('default IDs are UUIDv7 and sort by time with those of the engine', async () => {
     const before = systemPorts.newId();
     const ids: string[] = [];
     for (let i = 0; i < 3; i++) {
@@ -96,7 +96,7 @@ describe('the schema is a public contract', () => {
       expect(id).toMatch(/^[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/);
   });
 
-  it('DB-2: patch_sync keeps every key it is not told to set', async () => {
+  it('DB-2: patch_sync keeps all other keys', async () => {
     const [row] = await sql<{ patched: object }>(`SELECT patch_sync($1, $2) AS patched`, [
       { team: 'a', sync: { cursor: { since: 1 }, vendor_key: [1], last_jitter_seconds: 3 } },
       { last_jitter_seconds: 9 },
@@ -115,7 +115,7 @@ describe('the schema is a public contract', () => {
     ['{"sync": 42}', { sync: 42 }],
     ['{"sync": [1]}', { sync: [1] }],
     ['{}', {}],
-  ])('DB-3: patch_sync makes an object of metadata %s', async (_name, metadata) => {
+  ])('DB-3: patch_sync creates the sync object in metadata %s', async (_name, metadata) => {
     const [row] = await sql<{ patched: { sync: object } }>('SELECT patch_sync($1::jsonb, $2) AS patched', [
       JSON.stringify(metadata),
       { a: 1 },
@@ -124,7 +124,7 @@ describe('the schema is a public contract', () => {
   });
 });
 
-describe('SCH-8: when a connection last ran is kept with the connection', () => {
+describe('SCH-8: the connection stores when its last incremental job ended', () => {
   const lastOf = async (id: string) => {
     const [row] = await sql<{ last: Date | null; waits: boolean }>(
       'SELECT last_incremental_ended_at AS last, waits_for_job AS waits FROM connections WHERE id = $1',
@@ -172,7 +172,7 @@ describe('SCH-8: when a connection last ran is kept with the connection', () => 
     expect(await lastOf(id)).toMatchObject({ last: '2025-01-01T13:00:00.000Z' });
   });
 
-  it('SCH-8: deleting every job, by whomever, does not lose it', async () => {
+  it('SCH-8: deleting all jobs does not lose it', async () => {
     const id = await connect();
     await database.ended(id, '2025-01-01T12:00:00Z');
     await sql('DELETE FROM sync_jobs WHERE connection_id = $1', [id]);
@@ -186,7 +186,7 @@ describe('SCH-8: when a connection last ran is kept with the connection', () => 
     expect(await lastOf(id)).toMatchObject({ last: undefined });
   });
 
-  it('SCH-8: an end at infinity is no end', async () => {
+  it('SCH-8: an end at infinity is ignored', async () => {
     const id = await connect();
     const job = await queue(id);
     await wait(id);
@@ -196,8 +196,8 @@ describe('SCH-8: when a connection last ran is kept with the connection', () => 
 
   it.each([
     ['deleted', `DELETE FROM sync_jobs WHERE id = $1`],
-    ['turned into another type', `UPDATE sync_jobs SET job_type = 'full' WHERE id = $1`],
-    ['truncated away', `TRUNCATE sync_jobs -- $1`],
+    ['changed to another type', `UPDATE sync_jobs SET job_type = 'full' WHERE id = $1`],
+    ['truncated', `TRUNCATE sync_jobs -- $1`],
   ])('SCH-7: a connection no longer waits for a job that was %s', async (_how, statement) => {
     const id = await connect();
     await database.ended(id, '2025-01-01T12:00:00Z');
@@ -207,7 +207,7 @@ describe('SCH-8: when a connection last ran is kept with the connection', () => 
     expect(await lastOf(id)).toEqual({ last: '2025-01-01T12:00:00.000Z', waits: false });
   });
 
-  it('SCH-7: a connection goes on waiting while its job is claimed', async () => {
+  it('SCH-7: a connection keeps waiting while its job runs', async () => {
     const id = await connect();
     const job = await queue(id);
     await wait(id);

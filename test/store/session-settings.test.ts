@@ -14,7 +14,7 @@ const { sql } = database;
 const role = `settings_${randomUUID().replaceAll('-', '')}`;
 const key = newKey();
 
-/** Functions and operators that take the place of those of Postgres for a session that finds them first. */
+/** Functions and operators that shadow those of pg_catalog if search_path finds them first. */
 const shadows = `CREATE SCHEMA shadows;
   CREATE FUNCTION shadows.set_config(text, text, boolean) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE 'shadowed'; END $$;
   CREATE FUNCTION shadows.now() RETURNS timestamptz LANGUAGE sql AS $$ SELECT 'infinity'::timestamptz $$;
@@ -45,7 +45,7 @@ const hostile: [name: string, settings: Record<string, string>][] = [
   ['another time zone', { TimeZone: `'Asia/Kathmandu'` }],
   ['a search path with shadowing functions and operators', { search_path: 'shadows, pg_catalog, syncline' }],
   [
-    'other readings of text',
+    'settings that change how text is parsed',
     {
       standard_conforming_strings: 'off',
       escape_string_warning: 'off',
@@ -55,8 +55,8 @@ const hostile: [name: string, settings: Record<string, string>][] = [
       client_encoding: `'LATIN1'`,
     },
   ],
-  ['other ways to write values', { bytea_output: `'escape'`, extra_float_digits: '-15' }],
-  ['errors that end the session', { exit_on_error: 'on' }],
+  ['settings that change how values are printed', { bytea_output: `'escape'`, extra_float_digits: '-15' }],
+  ['exit_on_error', { exit_on_error: 'on' }],
   [
     'short timeouts',
     {
@@ -66,7 +66,7 @@ const hostile: [name: string, settings: Record<string, string>][] = [
     },
   ],
   [
-    'other plans',
+    'planner settings',
     {
       plan_cache_mode: `'force_generic_plan'`,
       jit: 'on',
@@ -75,11 +75,14 @@ const hostile: [name: string, settings: Record<string, string>][] = [
       enable_nestloop: 'off',
     },
   ],
-  ['row security and lazy commits', { row_security: 'off', synchronous_commit: 'off' }],
-  ['settings of the engine', { 'syncline.triggers': 'off', 'syncline.batch': `'${randomUUID()}'` }],
+  ['row_security and asynchronous commits', { row_security: 'off', synchronous_commit: 'off' }],
+  [
+    'the custom settings of the engine',
+    { 'syncline.triggers': 'off', 'syncline.batch': `'${randomUUID()}'` },
+  ],
 ];
 
-async function under(settings: Record<string, string>): Promise<string> {
+async function urlWithSettings(settings: Record<string, string>): Promise<string> {
   await sql(`ALTER ROLE ${role} RESET ALL`);
   for (const [name, value] of Object.entries(settings))
     await sql(`ALTER ROLE ${role} SET ${name} TO ${value}`);
@@ -88,7 +91,7 @@ async function under(settings: Record<string, string>): Promise<string> {
   return url.href;
 }
 
-/** Each connection has two pages; a signal says what its credential is. */
+/** Returns two pages per connection; each signal contains the credential. */
 const pages = connector(async ({ cursor, connection, credentials }) => {
   const credential = await credentials.get();
   const page = cursor === undefined ? 1 : 2;
@@ -101,11 +104,11 @@ const pages = connector(async ({ cursor, connection, credentials }) => {
 
 const connections = 12;
 
-describe('DB-5: a complete sync runs as ever in a role with', () => {
+describe('DB-5: a complete sync works as a role with', () => {
   it.each(hostile)('%s', async (_, settings) => {
     await database.empty();
     await sql('TRUNCATE rollups');
-    const url = await under(settings);
+    const url = await urlWithSettings(settings);
     const { log, lines } = recordingLogger('warn');
     const options: SynclineOptions = {
       database: { url, poolSize: 4 },
@@ -115,29 +118,29 @@ describe('DB-5: a complete sync runs as ever in a role with', () => {
       logger: log,
     };
     const engines = [database.engine(options), database.engine(options)] as const;
-    const [one, two] = engines;
-    await one.ready();
-    const ids = await populate(one);
+    const [engineA, engineB] = engines;
+    await engineA.ready();
+    const ids = await populate(engineA);
 
-    // Everything at once: ticks, claims, commits, triggers.
+    // Ticks, claims, commits and triggers run in parallel.
     const started = Date.now();
-    const [first, second] = await Promise.all([one.tick(), two.tick()]);
+    const [first, second] = await Promise.all([engineA.tick(), engineB.tick()]);
     expect(first.scheduled + second.scheduled).toBe(connections);
     const work = Promise.all(engines.map((engine) => engine.drain()));
     for (let round = 0; round < 3; round++)
-      await Promise.all(ids.map((id, i) => (i % 2 ? one : two).connections.trigger(id)));
+      await Promise.all(ids.map((id, i) => (i % 2 ? engineA : engineB).connections.trigger(id)));
     await work;
-    await one.drain();
+    await engineA.drain();
 
-    const connection = await one.connections.get(ids[0] as string);
+    const connection = await engineA.connections.get(ids[0] as string);
     expect(connection.lastEndedAt?.getTime()).toBeGreaterThanOrEqual(started - 60_000);
     expect(connection.sync.nextRunAt?.getTime()).toBeGreaterThan(started);
     expect(await sql('SELECT DISTINCT attempts, status, blocked FROM sync_jobs')).toEqual([
       { attempts: 0, status: 'succeeded', blocked: false },
     ]);
-    await control(one, two, ids[0] as string);
+    await control(engineA, engineB, ids[0] as string);
 
-    const items = await readFeed(one);
+    const items = await readFeed(engineA);
     expect(items.map(({ payload }) => payload)).toHaveLength(2 * connections);
     expect(new Set(items.map(({ dedupeKey }) => dedupeKey)).size).toBe(2 * connections);
     expect(items[0]?.payload).toMatchObject({
@@ -145,7 +148,7 @@ describe('DB-5: a complete sync runs as ever in a role with', () => {
       credential: { type: 'custom', fields: { token: 'tökén' } },
     });
     expect(items[0]?.occurredAt).toEqual(new Date('2025-01-01T10:00:00Z'));
-    const { checks } = await one.doctor();
+    const { checks } = await engineA.doctor();
     expect(checks.filter(({ group, outcome }) => group === 'schema' && outcome !== 'ok')).toEqual([]);
     expect(lines.map(({ msg }) => msg)).toEqual([]);
 
@@ -177,31 +180,31 @@ describe('DB-5: a complete sync runs as ever in a role with', () => {
     return made;
   }
 
-  async function control(one: Syncline, two: Syncline, id: string): Promise<void> {
-    await one.connections.pause(id);
-    await expect(two.connections.trigger(id)).rejects.toMatchObject({ code: 'CONFLICT' });
-    await one.connections.resume(id);
-    const { jobId } = await two.connections.trigger(id);
-    expect(await one.jobs.cancel(jobId)).toMatchObject({ status: 'cancelled' });
-    await one.connections.rewind(id, { cursor: null });
-    await one.connections.trigger(id);
-    await two.drain();
-    expect(await one.jobs.list({ connectionId: id, status: 'queued' })).toMatchObject({ items: [] });
-    expect(await one.connections.explain(id)).toMatchObject({ state: expect.any(String) });
+  async function control(engineA: Syncline, engineB: Syncline, id: string): Promise<void> {
+    await engineA.connections.pause(id);
+    await expect(engineB.connections.trigger(id)).rejects.toMatchObject({ code: 'CONFLICT' });
+    await engineA.connections.resume(id);
+    const { jobId } = await engineB.connections.trigger(id);
+    expect(await engineA.jobs.cancel(jobId)).toMatchObject({ status: 'cancelled' });
+    await engineA.connections.rewind(id, { cursor: null });
+    await engineA.connections.trigger(id);
+    await engineB.drain();
+    expect(await engineA.jobs.list({ connectionId: id, status: 'queued' })).toMatchObject({ items: [] });
+    expect(await engineA.connections.explain(id)).toMatchObject({ state: expect.any(String) });
   }
 });
 
-describe('DB-5: a database is refused', () => {
+describe('DB-5: unsuitable databases', () => {
   const name = `latin_${randomUUID().replaceAll('-', '')}`;
   afterAll(() => sql(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`));
 
-  it('DB-5: whose encoding is not UTF-8, by migrate and by ready, and nothing is changed', async () => {
+  it('DB-5: migrate, ready and start reject an encoding other than UTF-8 and change nothing', async () => {
     await sql(`CREATE DATABASE ${name} ENCODING 'LATIN1' TEMPLATE template0 LOCALE 'C'`);
     const url = new URL(database.url);
     url.pathname = `/${name}`;
     const refusal = {
       code: 'DATABASE_UNSUITABLE',
-      message: 'The database has the encoding LATIN1; Syncline needs UTF8.',
+      message: 'The database encoding is LATIN1; Syncline requires UTF8.',
     };
     const engine = database.engine({ database: url.href });
     await expect(engine.migrate()).rejects.toMatchObject(refusal);
@@ -214,8 +217,8 @@ describe('DB-5: a database is refused', () => {
     expect(rows).toEqual([]);
   });
 
-  it('DB-5: whose triggers are disabled for the role', async () => {
-    const url = await under({ session_replication_role: 'replica' });
+  it('DB-5: ready rejects a role with disabled triggers', async () => {
+    const url = await urlWithSettings({ session_replication_role: 'replica' });
     await expect(database.engine({ database: url }).ready()).rejects.toMatchObject({
       code: 'DATABASE_UNSUITABLE',
       message: expect.stringContaining('session_replication_role is replica'),

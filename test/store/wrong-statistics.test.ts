@@ -8,14 +8,14 @@ import { type TestDatabase, tenant, useDatabase } from '../support/database.ts';
 import { runJanitor } from '../support/janitor.ts';
 import { untilSessionsEnd } from '../support/sessions.ts';
 
-const [right, wrong] = [useDatabase(), useDatabase()];
+const [accurate, misleading] = [useDatabase(), useDatabase()];
 const tables = ['connections', 'sync_jobs', 'signals'];
 const total = 10_000;
 const due = 500;
 const lost = 100;
 const deadProcess = '00000000-0000-4000-a000-000000000000';
 
-/** Connections of which few are due, all with a past, and jobs that a process took with it when it died. */
+/** Connections with a finished job, few of them due, and running jobs of a dead process. */
 const load = `
   INSERT INTO connections (id, tenant_id, provider_slug, metadata)
     SELECT ('00000000-0000-4000-a000-' || lpad(n::text, 12, '0'))::uuid, '${tenant}', 'github',
@@ -31,7 +31,7 @@ const load = `
     SELECT tenant_id, provider_slug, id, 'incremental', 'running', '${deadProcess}', gen_random_uuid(), now()
     FROM connections ORDER BY id DESC LIMIT ${lost};`;
 
-/** Loads the tables in one transaction, and has statistics taken after it, or while nothing of it can be seen. */
+/** Loads the tables in one transaction; ANALYZE runs after its commit, or before, when no row is visible. */
 async function fill(database: TestDatabase, when: 'during' | 'after'): Promise<void> {
   for (const table of tables) await database.sql(`ALTER TABLE ${table} SET (autovacuum_enabled = false)`);
   const session = await database.session();
@@ -42,7 +42,6 @@ async function fill(database: TestDatabase, when: 'during' | 'after'): Promise<v
   await session.end();
 }
 
-/** Entries of indexes and rows of tables that were read. */
 async function entriesRead({ sql }: TestDatabase): Promise<number> {
   await untilSessionsEnd({ sql });
   const [row] = await sql<{ n: number }>(
@@ -51,7 +50,7 @@ async function entriesRead({ sql }: TestDatabase): Promise<number> {
   return row?.n ?? Number.NaN;
 }
 
-async function putBack({ url }: TestDatabase): Promise<number> {
+async function reapDeadProcess({ url }: TestDatabase): Promise<number> {
   const { config } = loadConfig({ options: { database: url } });
   const db = openDatabase(config.database, {
     ports: systemPorts,
@@ -63,7 +62,7 @@ async function putBack({ url }: TestDatabase): Promise<number> {
   return count;
 }
 
-/** Syncs all that is due: some of it was begun by a process that died, some fails and is tried later. Nothing is old. */
+/** Runs all due and lost jobs; every tenth run fails. Nothing is past retention. */
 async function syncAll(database: TestDatabase): Promise<void> {
   let runs = 0;
   const flaky = connector(() => {
@@ -75,25 +74,25 @@ async function syncAll(database: TestDatabase): Promise<void> {
     scheduler: { batchSize: 100, jitterPctMin: 0, jitterPctMax: 0 },
   });
   expect((await engine.tick()).scheduled).toBe(due);
-  expect(await putBack(database)).toBe(lost);
+  expect(await reapDeadProcess(database)).toBe(lost);
   await engine.drain();
   await engine.stop();
   await runJanitor(database);
 }
 
-describe('DB-4: cost grows with what is due', () => {
-  it('DB-4: statistics that were taken during a large load, and take every table for empty, cost no more reads', async () => {
+describe('DB-4: cost is proportional to due connections', () => {
+  it('DB-4: statistics collected during a large load, of empty tables, cause no extra reads', async () => {
     async function readsOf(database: TestDatabase, when: 'during' | 'after'): Promise<number> {
       await fill(database, when);
       const before = await entriesRead(database);
       await syncAll(database);
       const read = (await entriesRead(database)) - before;
-      // Only now: what this session reads itself is counted sooner or later.
+      // Only now: the reads of this session are added to the statistics later.
       const ended = await database.sql(`SELECT FROM sync_jobs WHERE finished_at > '2025-01-02'`);
       expect(ended).toHaveLength((due + lost) * 0.9);
       return read;
     }
-    const expected = await readsOf(right, 'after');
-    expect(await readsOf(wrong, 'during')).toBeLessThan(1.25 * expected);
+    const expected = await readsOf(accurate, 'after');
+    expect(await readsOf(misleading, 'during')).toBeLessThan(1.25 * expected);
   });
 });

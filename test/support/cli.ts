@@ -8,11 +8,11 @@ import { type Finished, type Running, runCli, startCli } from './process.ts';
 export interface TestCli {
   run(...args: string[]): Promise<Finished>;
   start(args: string[], env?: NodeJS.ProcessEnv): Running;
-  /** Runs a command with `--json` that must succeed, and returns what it printed. */
+  /** Expects success of a command with `--json`. */
   json<T = Record<string, unknown>>(...args: string[]): Promise<T>;
 }
 
-/** The command line on a test file's database, in a folder of its own: empty, or with a configuration file. */
+/** The CLI in a temporary folder. */
 export function useCli(database: TestDatabase, configFile?: string): TestCli {
   const cwd = mkdtempSync(join(tmpdir(), 'syncline-cli-'));
   if (configFile !== undefined) writeFileSync(join(cwd, 'syncline.config.mjs'), configFile);
@@ -32,7 +32,7 @@ export function useCli(database: TestDatabase, configFile?: string): TestCli {
   };
 }
 
-/** Failing means exit code 1 and one line that says why. */
+/** Expects exit code 1, one error line and no other output. */
 export function expectFailure({ code, stdout, stderr }: Finished, reason: RegExp): void {
   const reasons = stderr
     .trim()

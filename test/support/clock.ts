@@ -2,22 +2,19 @@ import { randomUUID } from 'node:crypto';
 import { type Ports, systemPorts } from '../../src/platform/ports.ts';
 
 export interface TestPorts extends Ports {
-  /** Sets the time of day. */
   set(iso: string): void;
   advance(ms: number): void;
-  /** How long each sleep that was asked for would have taken. */
   readonly sleeps: number[];
-  /** Resolves when the loop under test next goes to sleep. */
+  /** Resolves at the next sleep of the loop under test. */
   asleep(): Promise<number>;
-  /** Ends the sleep under way. */
   wake(): void;
 }
 
-/** Time stands still until it is moved; a sleep lasts until it is ended. */
+/** A clock that moves only on request; sleeps last until `wake`. */
 export function testPorts(start = '2025-01-01T12:00:00Z', random: () => number = Math.random): TestPorts {
   let nowMs = Date.parse(start);
   let wakeUp = () => {};
-  let fellAsleep = (_ms: number) => {};
+  let onSleep = (_ms: number) => {};
   const sleeps: number[] = [];
   return {
     now: () => nowMs,
@@ -30,7 +27,7 @@ export function testPorts(start = '2025-01-01T12:00:00Z', random: () => number =
         wakeUp = resolve;
         if (signal.aborted) resolve();
         signal.addEventListener('abort', () => resolve());
-        fellAsleep(ms);
+        onSleep(ms);
       });
     },
     databaseTime: () => new Date(nowMs),
@@ -45,7 +42,7 @@ export function testPorts(start = '2025-01-01T12:00:00Z', random: () => number =
     sleeps,
     asleep: () =>
       new Promise((resolve) => {
-        fellAsleep = resolve;
+        onSleep = resolve;
       }),
     wake: () => wakeUp(),
   };

@@ -1,6 +1,6 @@
 import { type Connector, defineConnector, type SyncContext, type SyncResult } from '../../src/index.ts';
 
-/** A connector for a provider, github unless given, whose `sync` may return or throw anything. */
+/** A connector whose `sync` may return or throw anything. */
 export function connector(
   sync: (context: SyncContext) => unknown = () => ({ signals: [] }),
   provider = 'github',

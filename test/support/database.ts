@@ -7,19 +7,17 @@ import { databaseUrl, onServer } from './postgres.ts';
 
 export interface TestDatabase {
   url: string;
-  /** Runs SQL with the engine's schema on the search path. */
+  /** With `syncline` as search_path. */
   sql<Row extends object = Record<string, unknown>>(text: string, values?: unknown[]): Promise<Row[]>;
   /** An engine on this database; stopped when the test ends. */
   engine(options?: SynclineOptions): Syncline;
-  /** Inserts a connection with just the columns that are needed, and others as given. */
+  /** Adds the required columns. */
   connect(columns?: ConnectionColumns): Promise<string>;
-  /** Inserts an incremental job that has ended. */
   ended(connectionId: string, finishedAt: string, status?: string): Promise<void>;
-  /** Inserts a job: incremental, queued and due long ago, unless the columns say otherwise. */
+  /** Default: incremental, queued and due. */
   job(connectionId: string, columns?: Record<string, unknown>): Promise<string>;
-  /** A session of its own, to hold a transaction open in; ended when the test ends, or sooner by the test. */
+  /** A separate session; closed at the end of the test. */
   session(): Promise<pg.Client>;
-  /** Removes every connection, job and signal. */
   empty(): Promise<void>;
 }
 
@@ -29,7 +27,7 @@ export interface ConnectionColumns {
   created_at?: string;
 }
 
-/** A database of its own for the test file, copied from the migrated template. */
+/** A database for the test file, copied from the migrated template. */
 export function useDatabase(): TestDatabase {
   const name = `syncline_test_${randomUUID().replaceAll('-', '')}`;
   const engines: Syncline[] = [];
@@ -40,22 +38,22 @@ export function useDatabase(): TestDatabase {
     sql: async <Row extends object>(text: string, values?: unknown[]) =>
       (await pool.query<Row>(text, values)).rows,
     engine: (options) => {
-      // However busy the machine is, requests are not refused for it.
+      // Requests must not be rejected on a busy machine.
       const server = { maxLoopDelayMs: 60_000, ...options?.server };
       const engine = createSyncline({ database: database.url, logger: silent, ...options, server });
       engines.push(engine);
       return engine;
     },
     connect: async (columns = {}) => {
-      const given = { tenant_id: tenant, provider_slug: 'github', ...columns };
-      const values = Object.values(given).map((value) =>
+      const row = { tenant_id: tenant, provider_slug: 'github', ...columns };
+      const values = Object.values(row).map((value) =>
         typeof value === 'object' ? JSON.stringify(value) : value,
       );
-      const [row] = await database.sql<{ id: string }>(
-        `INSERT INTO connections (${Object.keys(given).join(', ')}) VALUES (${values.map((_, i) => `$${i + 1}`).join(', ')}) RETURNING id`,
+      const [inserted] = await database.sql<{ id: string }>(
+        `INSERT INTO connections (${Object.keys(row).join(', ')}) VALUES (${values.map((_, i) => `$${i + 1}`).join(', ')}) RETURNING id`,
         values,
       );
-      return (row as { id: string }).id;
+      return (inserted as { id: string }).id;
     },
     ended: async (connectionId, finishedAt, status = 'succeeded') => {
       await database.sql(
@@ -65,7 +63,7 @@ export function useDatabase(): TestDatabase {
       );
     },
     job: async (connectionId, columns = {}) => {
-      const given = {
+      const row = {
         tenant_id: tenant,
         provider_slug: 'github',
         connection_id: connectionId,
@@ -73,12 +71,12 @@ export function useDatabase(): TestDatabase {
         scheduled_at: '2025-01-01T00:00:00Z',
         ...columns,
       };
-      const values = Object.values(given);
-      const [row] = await database.sql<{ id: string }>(
-        `INSERT INTO sync_jobs (${Object.keys(given).join(', ')}) VALUES (${values.map((_, i) => `$${i + 1}`).join(', ')}) RETURNING id`,
+      const values = Object.values(row);
+      const [inserted] = await database.sql<{ id: string }>(
+        `INSERT INTO sync_jobs (${Object.keys(row).join(', ')}) VALUES (${values.map((_, i) => `$${i + 1}`).join(', ')}) RETURNING id`,
         values,
       );
-      return (row as { id: string }).id;
+      return (inserted as { id: string }).id;
     },
     session: async () => {
       const client = new pg.Client({ connectionString: database.url });
@@ -100,7 +98,7 @@ export function useDatabase(): TestDatabase {
     );
     database.url = databaseUrl(serverUrl, name);
     pool = new pg.Pool({ connectionString: database.url, options: '-c search_path=syncline', max: 4 });
-    // Its end resolves a moment before its last socket is closed, which the forced drop below may then cut off.
+    // The forced drop below may terminate the last socket after pool.end().
     pool.on('error', () => {});
     await database.sql(`INSERT INTO tenants (id, name) VALUES ($1, 'a tenant')`, [tenant]);
     await database.sql(`INSERT INTO providers (slug) VALUES ('github')`);
@@ -118,7 +116,6 @@ export function useDatabase(): TestDatabase {
   return database;
 }
 
-/** The tenant that every test database has. */
 export const tenant = '00000000-0000-4000-8000-000000000001';
 
 export const silent = pino({ level: 'silent' });

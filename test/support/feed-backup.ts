@@ -2,13 +2,13 @@ import type { TestDatabase } from './database.ts';
 
 const tables = ['signals', 'feed', 'feed_start', 'consumers'];
 
-/** Takes copies of the feed, and puts the database back to one of them, as a restore from a backup does. */
+/** Copies the feed tables and restores them, as from a backup. */
 export function feedBackups(database: TestDatabase, schema = 'backup') {
   const { sql, session } = database;
-  let taken = 0;
+  let backupCount = 0;
   return {
     async take(): Promise<number> {
-      const n = ++taken;
+      const n = ++backupCount;
       await sql(`CREATE SCHEMA IF NOT EXISTS ${schema}`);
       for (const table of tables)
         await sql(`CREATE TABLE ${schema}.${table}_${n} AS TABLE syncline.${table}`);
@@ -16,7 +16,7 @@ export function feedBackups(database: TestDatabase, schema = 'backup') {
       return n;
     },
 
-    /** Without its sequence: as logical replication copies it, which leaves the sequence at its first value. */
+    /** `sequence: false`: logical replication does not copy sequences. */
     async restore(n: number, { sequence = true }: { sequence?: boolean } = {}): Promise<void> {
       const client = await session();
       await client.query('BEGIN');

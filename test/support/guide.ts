@@ -1,4 +1,4 @@
-/** A guide as a program: its fenced blocks, in order. */
+/** The fenced blocks of a guide, as steps of a program. */
 export type GuideStep =
   | { do: 'write'; file: string; text: string; line: number }
   | {
@@ -11,8 +11,8 @@ export type GuideStep =
     };
 
 /**
- * A block whose first line is ```ts name is a file; ```sh is run, and the ```text that follows it is what it prints, where …
- * stands for anything. Words behind `sh` say that it keeps running, or how it exits.
+ * "```ts name" is a file; "```sh" is run, and a following "```text" is its expected output, with … as a
+ * wildcard. Words after `sh` mark a background command or the expected exit code.
  */
 export function readGuide(markdown: string): GuideStep[] {
   const steps: GuideStep[] = [];
@@ -22,7 +22,8 @@ export function readGuide(markdown: string): GuideStep[] {
     const line = markdown.slice(0, index).split('\n').length;
     const last = steps.at(-1);
     if (language === 'text') {
-      if (last?.do !== 'run' || last.output !== undefined) throw new Error(`line ${line}: output of nothing`);
+      if (last?.do !== 'run' || last.output !== undefined)
+        throw new Error(`line ${line}: output without a command`);
       last.output = text;
     } else if (language === 'sh') {
       const background = words === 'in a second terminal';
@@ -34,9 +35,9 @@ export function readGuide(markdown: string): GuideStep[] {
   return steps;
 }
 
-/** Whether the output is as it was told: line by line, … for anything within a line, or for lines if it stands alone. */
-export function outputPattern(told: string): RegExp {
-  const lines = told.trim().split('\n');
+/** Matches line by line; … matches any text within a line, or any lines if alone. */
+export function outputPattern(expected: string): RegExp {
+  const lines = expected.trim().split('\n');
   const pattern = lines.map((line) =>
     line === '…'
       ? '(?:.*\\n)*?'

@@ -2,7 +2,7 @@ import type { SynclineOptions } from '../../src/index.ts';
 import { testPorts } from './clock.ts';
 import type { TestDatabase } from './database.ts';
 
-/** Runs a janitor at noon until it rests, and returns how long it slept between its rounds. */
+/** Runs a janitor until it is idle, and returns its sleep times between rounds. */
 export async function runJanitor(database: TestDatabase, options: SynclineOptions = {}): Promise<number[]> {
   const ports = testPorts();
   const engine = database.engine({ ports, ...options });

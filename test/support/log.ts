@@ -6,7 +6,6 @@ export interface LogLine {
   [field: string]: unknown;
 }
 
-/** A logger whose lines can be looked at. */
 export function recordingLogger(level = 'info'): { log: Logger; lines: LogLine[] } {
   const lines: LogLine[] = [];
   const log = pino(

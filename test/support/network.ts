@@ -1,41 +1,37 @@
 import { createConnection, createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** A network between processes and their Postgres that fails when it is told to. */
+/** A TCP proxy in front of Postgres with controllable faults. */
 export interface Network {
-  /** The database, by way of this network. */
   url: string;
-  /** Sees what a client sends, and says whether its connection is to be cut as soon as the server has got it. */
+  /** True cuts the connection after the server has received the data. */
   cutsAfter: (sent: string, connection: object) => boolean;
-  /** From now on nothing goes through in either direction, on old connections and on new ones, and none is closed. */
+  /** Drops all traffic of existing and new connections without closing them. */
   stall(): void;
-  /** The server's ends are closed; the clients are told nothing, nor are those that connect from now on. */
+  /** Closes the server side only, without notice to clients. */
   halfOpen(): void;
-  /** From now on few bytes at a time go through. */
   trickle(): void;
-  /** Breaks every connection, and from now on each new one as soon as it is made. */
+  /** Resets existing and new connections. */
   reset(): number;
-  /** Nobody listens any more; connections that are open stay so. */
+  /** Closes the listener; open connections stay open. */
   refuse(): Promise<void>;
-  /** New connections work again, and slow ones are fast; those that stalled never will. */
+  /** Ends the fault. Stalled connections stay stalled. */
   heal(): Promise<void>;
-  /** Ends those that stalled, as the keepalive of both ends would after hours. */
+  /** Closes stalled connections, as TCP keepalive would after hours. */
   forget(): void;
-  /** Connections that stalled, or are half open. */
+  /** Number of connections that stalled or became half open. */
   stalled(): number;
-  /** Connections that are open and work. */
   open(): number;
   close(): void;
 }
 
-/** Slow enough that a statement of many rows takes longer than people wait, fast enough that short ones get through. */
+/** Large statements reach their timeout; short ones succeed. */
 const trickleBytes = 256;
 const trickleMs = 10;
 
 interface Link {
   client: Socket;
   upstream: Socket;
-  /** Nothing goes through any more. */
   isMute: boolean;
 }
 
@@ -43,7 +39,7 @@ export async function openNetwork(databaseUrl: string): Promise<Network> {
   const target = new URL(databaseUrl);
   const links = new Set<Link>();
   const sockets = new Set<Socket>();
-  let weather: 'fair' | 'stalled' | 'half open' | 'slow' | 'reset' = 'fair';
+  let mode: 'normal' | 'stalled' | 'half open' | 'slow' | 'reset' = 'normal';
   let stalled = 0;
 
   function mute(link: Link): void {
@@ -52,12 +48,12 @@ export async function openNetwork(databaseUrl: string): Promise<Network> {
     stalled++;
   }
 
-  /** Hands on what one end says to the other, in order, at the speed of the day. */
-  function courier(link: Link, to: Socket): { send(data: Buffer): Promise<void>; end(): void } {
+  /** Forwards data in order, with limited bandwidth in slow mode. */
+  function createForwarder(link: Link, to: Socket): { send(data: Buffer): Promise<void>; end(): void } {
     let last = Promise.resolve();
-    const hand = async (data: Buffer) => {
+    const forward = async (data: Buffer) => {
       let sent = 0;
-      while (weather === 'slow' && sent < data.length && !link.isMute) {
+      while (mode === 'slow' && sent < data.length && !link.isMute) {
         to.write(data.subarray(sent, sent + trickleBytes));
         sent += trickleBytes;
         await delay(trickleMs);
@@ -65,13 +61,13 @@ export async function openNetwork(databaseUrl: string): Promise<Network> {
       if (!link.isMute && !to.destroyed && sent < data.length) to.write(data.subarray(sent));
     };
     return {
-      send: (data) => (last = last.then(() => hand(data))),
+      send: (data) => (last = last.then(() => forward(data))),
       end: () => void last.then(() => link.isMute || to.end()),
     };
   }
 
   function connect(client: Socket): void {
-    // Half-open sockets are allowed: a stalled network does not answer the end of a connection either.
+    // allowHalfOpen: a stalled network does not respond to FIN either.
     const upstream = createConnection({
       host: target.hostname,
       port: Number(target.port),
@@ -84,14 +80,14 @@ export async function openNetwork(databaseUrl: string): Promise<Network> {
       socket.on('error', () => {});
       socket.on('close', () => sockets.delete(socket));
     }
-    if (weather === 'stalled' || weather === 'half open') mute(link);
-    if (weather === 'half open') upstream.destroy();
-    const [toServer, toClient] = [courier(link, upstream), courier(link, client)];
+    if (mode === 'stalled' || mode === 'half open') mute(link);
+    if (mode === 'half open') upstream.destroy();
+    const [toServer, toClient] = [createForwarder(link, upstream), createForwarder(link, client)];
     client.on('data', (data) => {
       if (link.isMute) return;
-      const isLast = network.cutsAfter(data.toString('latin1'), client);
+      const isCut = network.cutsAfter(data.toString('latin1'), client);
       const sent = toServer.send(data);
-      if (!isLast) return;
+      if (!isCut) return;
       client.destroy();
       void sent.then(() => upstream.end());
     });
@@ -109,7 +105,7 @@ export async function openNetwork(databaseUrl: string): Promise<Network> {
   const listen = (port: number): Promise<Server> =>
     new Promise((resolve, reject) => {
       const server = createServer({ allowHalfOpen: true }, (client) => {
-        if (weather === 'reset') client.on('error', () => {}).resetAndDestroy();
+        if (mode === 'reset') client.on('error', () => {}).resetAndDestroy();
         else connect(client);
       });
       server.once('error', reject);
@@ -124,21 +120,21 @@ export async function openNetwork(databaseUrl: string): Promise<Network> {
     url: url.href,
     cutsAfter: () => false,
     stall: () => {
-      weather = 'stalled';
+      mode = 'stalled';
       links.forEach(mute);
     },
     halfOpen: () => {
-      weather = 'half open';
+      mode = 'half open';
       for (const link of links) {
         mute(link);
         link.upstream.destroy();
       }
     },
     trickle: () => {
-      weather = 'slow';
+      mode = 'slow';
     },
     reset: () => {
-      weather = 'reset';
+      mode = 'reset';
       const working = [...links].filter(({ isMute }) => !isMute);
       for (const { client, upstream } of working) {
         client.resetAndDestroy();
@@ -151,7 +147,7 @@ export async function openNetwork(databaseUrl: string): Promise<Network> {
       server = undefined;
     },
     heal: async () => {
-      weather = 'fair';
+      mode = 'normal';
       server ??= await listen(Number(url.port));
     },
     forget: () => {

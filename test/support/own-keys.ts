@@ -2,8 +2,8 @@ import { connect as connectTo, createServer, type Socket } from 'node:net';
 import { freePort } from '../../src/dev/postgres.ts';
 
 /**
- * A proxy that names another server process to its clients than theirs, as poolers do. It pools nothing: where PgBouncer is not
- * installed, it shows at least what the engine does when it recognises a pooler.
+ * A proxy that reports a different backend pid, as poolers do. Tests the detection of a pooler without
+ * PgBouncer.
  */
 export async function startOwnKeys(databaseUrl: string): Promise<{ url: string; stop: () => void }> {
   const { hostname, port } = new URL(databaseUrl);
@@ -25,7 +25,7 @@ export async function startOwnKeys(databaseUrl: string): Promise<{ url: string; 
       if (!login) return void client.write(data);
       login = Buffer.concat([login, data]);
       const end = endOfKey(login);
-      if (end === undefined && !isRefusal(login)) return;
+      if (end === undefined && !needsForwarding(login)) return;
       if (end !== undefined) login.writeInt32BE(login.readInt32BE(end - 8) + 1, end - 8);
       client.write(login);
       if (end !== undefined) login = undefined;
@@ -44,7 +44,7 @@ export async function startOwnKeys(databaseUrl: string): Promise<{ url: string; 
   };
 }
 
-/** Where BackendKeyData ends, if it has come. */
+/** The end of the BackendKeyData message, if received. */
 function endOfKey(data: Buffer): number | undefined {
   for (let at = 0; at + 5 <= data.length; ) {
     const end = at + 1 + data.readInt32BE(at + 1);
@@ -55,5 +55,5 @@ function endOfKey(data: Buffer): number | undefined {
   return undefined;
 }
 
-/** Questions of the login, which the client has to answer before more comes, and errors. */
-const isRefusal = (data: Buffer) => data[0] === 'R'.charCodeAt(0) || data[0] === 'E'.charCodeAt(0);
+/** Authentication requests, which the client must answer first, and errors. */
+const needsForwarding = (data: Buffer) => data[0] === 'R'.charCodeAt(0) || data[0] === 'E'.charCodeAt(0);

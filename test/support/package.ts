@@ -15,19 +15,15 @@ import { afterAll, beforeAll } from 'vitest';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** What a project has in its `node_modules` besides the package, as if it had installed it. */
 const tools = ['vitest', 'typescript'];
 
 export interface TestProject {
   folder: string;
-  /** Finds the project's own programs first. */
+  /** PATH with the project's programs first. */
   path(): string;
 }
 
-/**
- * A project in a folder of its own that has installed the package: as it would be published, packed and unpacked, or only
- * linked, which is quicker. What it depends on is linked to what is installed here, so that nothing is asked of the network.
- */
+/** A project that has installed the package, packed as published or linked (faster). Needs no network. */
 export function useProject(how: 'packed' | 'linked'): TestProject {
   const project: TestProject = {
     folder: '',
@@ -55,7 +51,7 @@ function installPackage(folder: string, how: 'packed' | 'linked'): void {
 
 function unpack(folder: string, own: string): void {
   mkdirSync(own);
-  // Nothing is built here: that is the work of `npm test`, which other test files rely on as well.
+  // Does not build: `npm test` has built the package for all test files.
   const packed = execFileSync('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', folder], {
     cwd: root,
     encoding: 'utf8',
@@ -81,7 +77,7 @@ function linkPrograms(modules: string): void {
   for (const name of readdirSync(join(root, 'node_modules/.bin')))
     if ([...tools, 'tsc'].includes(name))
       symlinkSync(realpathSync(join(root, 'node_modules/.bin', name)), join(programs, name));
-  // What npx does, without npm's own start, which takes longer than what it starts.
+  // Replaces npx, whose startup takes longer than the programs it runs.
   writeFileSync(join(programs, 'npx'), `#!/bin/sh\nprogram=$1\nshift\nexec "${programs}/$program" "$@"\n`, {
     mode: 0o755,
   });

@@ -13,7 +13,7 @@ export interface Plan {
   Plans?: Plan[];
 }
 
-/** Runs a store function in a transaction of the engine, but explains the statement it sends instead of running it. */
+/** Runs EXPLAIN ANALYZE on the statement of a store function, in a transaction of the engine. */
 export async function explain(url: string, send: (db: Queryable) => Promise<unknown>): Promise<Plan> {
   let plan: Plan | undefined;
   const { config } = loadConfig({ options: { database: url } });

@@ -16,13 +16,13 @@ declare module 'vitest' {
 }
 
 /**
- * One real Postgres for each project of the run, and in it a migrated database that every test file copies. To run against another
- * server, name it in TEST_DATABASE_URL; its user must be allowed to create databases.
+ * One Postgres per vitest project, with a migrated template that every test file copies. TEST_DATABASE_URL
+ * selects another server; its user must be able to create databases.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const given = process.env['TEST_DATABASE_URL'];
-  const server = given ? undefined : await startDisposable();
-  const serverUrl = given ?? (server?.url as string);
+  const externalUrl = process.env['TEST_DATABASE_URL'];
+  const server = externalUrl ? undefined : await startDisposable();
+  const serverUrl = externalUrl ?? (server?.url as string);
   const templateDatabase = `syncline_template_${process.pid}_${project.name}`;
 
   await onServer(serverUrl, (client) => client.query(`CREATE DATABASE ${templateDatabase}`));
@@ -43,8 +43,8 @@ function startDisposable() {
   return startEmbeddedPostgres({
     folder: mkdtempSync(join(tmpdir(), 'syncline-test-')),
     keep: false,
-    // Nothing here outlives the run, and no test pulls the plug on this server: those start one of their own.
-    // Autovacuum renews statistics and holds snapshots at times of its own, which changes what tests count.
+    // fsync off: the data is discarded, and tests that kill Postgres start their own server.
+    // Autovacuum would update statistics and hold snapshots at random times, which changes counts in tests.
     settings: { fsync: 'off', max_connections: '300', autovacuum_naptime: '1d' },
   });
 }

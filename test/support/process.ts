@@ -14,9 +14,9 @@ export interface Finished {
 
 export interface Running {
   process: ChildProcess;
-  /** Resolves with the output so far as soon as it matches, on either stream. */
+  /** Resolves with the output when stdout or stderr matches. */
   output(pattern: RegExp): Promise<string>;
-  /** Looks again and again until it is so; fails with what the process said, should it end first. */
+  /** Polls the condition; fails with the output if the process exits first. */
   until(what: string, condition: () => Promise<boolean>): Promise<void>;
   finished: Promise<Finished>;
 }
@@ -29,18 +29,15 @@ afterEach(() => {
 export interface RunOptions {
   env?: NodeJS.ProcessEnv;
   cwd?: string;
-  /** What it reads from its standard input; nothing unless given. */
   input?: string;
-  /** It is not killed when the test ends: whoever started it ends it. */
+  /** The caller ends it; by default it is killed at the end of the test. */
   outlivesTest?: boolean;
 }
 
-/** Starts the real command line, as built, as a process of its own. */
 export function startCli(args: string[], options: RunOptions = {}): Running {
   return startProcess(process.execPath, [cli, ...args], options);
 }
 
-/** Runs the command line to its end. */
 export function runCli(args: string[], options: RunOptions = {}): Promise<Finished> {
   return startCli(args, options).finished;
 }
@@ -82,22 +79,22 @@ export function startProcess(
     finished,
     output: (pattern) =>
       new Promise((resolve, reject) => {
-        const look = () => {
+        const check = () => {
           if (pattern.test(stdout) || pattern.test(stderr)) resolve(stdout + stderr);
-          else if (hasEnded) reject(new Error(`ended without ${pattern}: ${stdout}${stderr}`));
+          else if (hasEnded) reject(new Error(`exited without ${pattern}: ${stdout}${stderr}`));
         };
-        watchers.add(look);
-        look();
+        watchers.add(check);
+        check();
       }),
     until: (what, condition) =>
       until(what, async () => {
-        if (hasEnded) throw new Error(`ended before ${what}: ${stdout}${stderr}`);
+        if (hasEnded) throw new Error(`exited before ${what}: ${stdout}${stderr}`);
         return condition();
       }),
   };
 }
 
-/** This process's environment without what would configure the engine. */
+/** The environment without variables that configure the engine. */
 function cleanEnvironment(): NodeJS.ProcessEnv {
   return Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !/^(SYNCLINE_|DATABASE_URL$|NODE_OPTIONS$)/.test(name)),

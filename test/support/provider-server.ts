@@ -3,14 +3,13 @@ import { type Trouble, tokensValidSince, troubleAt } from '../../src/dev/provide
 import { type ProviderServer, startProviderServer } from '../../src/dev/provider-server.ts';
 
 export interface TestProviders {
-  /** The time of day there. It stands still unless it is moved. */
+  /** The time of the servers; moves only if set. */
   nowMs: number;
-  /** How long each answer would have taken. */
   readonly latencies: number[];
   start(): Promise<ProviderServer>;
 }
 
-/** Provider servers with a clock of their own that answer at once; stopped when the test ends. */
+/** Provider servers with their own clock and no latency. */
 export function useProviders(): TestProviders {
   const running: ProviderServer[] = [];
   const providers: TestProviders = {
@@ -31,24 +30,23 @@ export function useProviders(): TestProviders {
   return providers;
 }
 
-/** Whose token tests show, unless they say so. */
 export const holder = 'acme';
 
 const startMs = Date.parse('2026-03-02T09:00:00Z');
 
-/** A moment at which an account, or the holder of its token, has a certain trouble, or none. */
+/** A time at which an account or token holder has this trouble, or none. */
 export function momentOf(
   kind: Trouble['kind'] | undefined,
   provider: string,
   account: string,
   fromMs = startMs,
-  whose = holder,
+  tokenHolder = holder,
 ): number {
   for (let ms = fromMs; ; ms += 1000)
-    if (troubleAt(provider, { holder: whose, account }, ms)?.kind === kind) return ms;
+    if (troubleAt(provider, { holder: tokenHolder, account }, ms)?.kind === kind) return ms;
 }
 
-/** The start of minutes in which an account has no trouble and keeps its sync tokens. */
+/** The start of minutes without trouble or expired sync tokens. */
 export function calmMinutes(minutes: number, provider: string, account: string, fromMs = startMs): number {
   let calmSince = fromMs;
   for (let ms = fromMs; ms < calmSince + minutes * 60_000; ms += 1000)

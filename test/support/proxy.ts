@@ -6,7 +6,7 @@ afterEach(() => {
   for (const network of opened.splice(0)) network.close();
 });
 
-/** A network of a test's own between an engine and its Postgres; gone when the test ends. */
+/** A proxy in front of Postgres; closed at the end of the test. */
 export async function startProxy(databaseUrl: string): Promise<Network> {
   const network = await openNetwork(databaseUrl);
   opened.push(network);

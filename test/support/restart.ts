@@ -1,13 +1,10 @@
 import type { EmbeddedPostgres } from '../../src/dev/postgres.ts';
 import { until } from './until.ts';
 
-/**
- * The children of a postmaster that was killed may outlive it by a moment, in which its data folder is taken; and its port by somebody
- * else's connection.
- */
-export async function restarted(start: () => Promise<EmbeddedPostgres>): Promise<EmbeddedPostgres> {
+/** Retries: backends of a killed postmaster may hold its data folder, and a connection its port. */
+export async function restartPostgres(start: () => Promise<EmbeddedPostgres>): Promise<EmbeddedPostgres> {
   let server: EmbeddedPostgres | undefined;
-  await until('Postgres is back', async () => {
+  await until('Postgres has restarted', async () => {
     server = await start().catch(() => undefined);
     return server !== undefined;
   });

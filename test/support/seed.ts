@@ -1,13 +1,12 @@
 import fc from 'fast-check';
 
-const given = process.env['TEST_SEED'];
+const configured = process.env['TEST_SEED'];
 
-/**
- * What all random inputs of the tests follow from. It stays the same, so that a run that fails was broken by what was changed
- * since; with TEST_SEED=random each run tries other inputs.
- */
-export const seed = given === 'random' ? Math.floor(Math.random() * 2 ** 31) : Number(given ?? 20_261_116);
+/** Seed of all random test inputs. TEST_SEED=random varies it. */
+export const seed =
+  configured === 'random' ? Math.floor(Math.random() * 2 ** 31) : Number(configured ?? 20_261_116);
 
-if (!Number.isSafeInteger(seed)) throw new Error(`TEST_SEED is ${given}; give a whole number, or "random".`);
+if (!Number.isSafeInteger(seed))
+  throw new Error(`TEST_SEED is ${configured}; it must be a whole number or "random".`);
 
 fc.configureGlobal({ seed });

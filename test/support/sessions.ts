@@ -1,7 +1,7 @@
 import type { TestDatabase } from './database.ts';
 import { until } from './until.ts';
 
-/** A session has counted all that it read once it has ended, and an engine that has stopped may still have some that have not. */
+/** Backends report their statistics when they exit, which may be after the engine has stopped. */
 export function untilSessionsEnd({ sql }: Pick<TestDatabase, 'sql'>): Promise<void> {
   return until('the sessions of the engine have ended', async () => {
     const sessions = await sql(

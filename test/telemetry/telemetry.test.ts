@@ -21,13 +21,13 @@ afterEach(() => metrics.close());
 const scrape = async () => (await fetch(metrics.url)).text();
 const at = new Date('2025-01-01T12:15:00Z');
 
-/** One due connection that ran before; its jitter is 45 seconds, always. */
-async function oneDue(): Promise<string> {
+/** A due connection that ran before; with `fixedJitter` its jitter is 45 s. */
+async function addDueConnection(): Promise<string> {
   const id = await connect({ metadata: { sync: { next_run_at: '2025-01-01T12:14:00Z' } } });
   await ended(id, '2025-01-01T12:00:00Z');
   return id;
 }
-/** The one that a tick comes to last. */
+/** The connection that a tick places last. */
 async function lastDue(): Promise<string> {
   const [row] = await database.sql<{ id: string }>(
     'SELECT id FROM connections ORDER BY due_at DESC, id DESC LIMIT 1',
@@ -37,8 +37,8 @@ async function lastDue(): Promise<string> {
 const fixedJitter = { jitterPctMin: 0.05, jitterPctMax: 0.05 };
 
 describe('SCH-10: metrics', () => {
-  it('SCH-10: carry exactly the promised names and labels', async () => {
-    await oneDue();
+  it('SCH-10: metrics have the specified names and labels', async () => {
+    await addDueConnection();
     const engine = database.engine({
       scheduler: fixedJitter,
       telemetry: { meterProvider: metrics.meterProvider },
@@ -57,8 +57,8 @@ describe('SCH-10: metrics', () => {
     expect(text).toContain('sync_scheduler_backlog_gauge 1');
   });
 
-  it('SCH-10: are recorded on every tick, also one that places nothing', async () => {
-    await oneDue();
+  it('SCH-10: metrics are recorded on every tick, also one that places nothing', async () => {
+    await addDueConnection();
     const engine = database.engine({ telemetry: { meterProvider: metrics.meterProvider } });
     await engine.tick({ at });
     await engine.tick({ at });
@@ -67,8 +67,8 @@ describe('SCH-10: metrics', () => {
     expect(text).toContain('sync_scheduler_backlog_gauge 0');
   });
 
-  it('SCH-10: leave the tenant out where that is asked for', async () => {
-    await oneDue();
+  it('SCH-10: metrics.tenantLabel false omits the tenant', async () => {
+    await addDueConnection();
     const engine = database.engine({
       metrics: { tenantLabel: false },
       telemetry: { meterProvider: metrics.meterProvider },
@@ -77,8 +77,8 @@ describe('SCH-10: metrics', () => {
     expect(await scrape()).toContain('sync_scheduler_jobs_scheduled_total{provider_slug="github"} 1');
   });
 
-  it('SCH-10: a job that was not committed is not counted', async () => {
-    await oneDue();
+  it('SCH-10: a rolled-back job is not counted', async () => {
+    await addDueConnection();
     await database.sql(
       `ALTER TABLE connections ADD CONSTRAINT no_jitter CHECK (metadata #> '{sync,last_jitter_seconds}' IS NULL)`,
     );
@@ -91,8 +91,8 @@ describe('SCH-10: metrics', () => {
     }
   });
 
-  it('SCH-10: what a tick could not place is backlog as well', async () => {
-    for (let i = 0; i < 5; i++) await oneDue();
+  it('SCH-10: connections that a tick could not place count as backlog', async () => {
+    for (let i = 0; i < 5; i++) await addDueConnection();
     await database.sql(
       `ALTER TABLE connections ADD CONSTRAINT no_last CHECK (metadata #> '{sync,last_jitter_seconds}' IS NULL OR id <> '${await lastDue()}')`,
     );
@@ -111,8 +111,8 @@ describe('SCH-10: metrics', () => {
 });
 
 describe('SCH-10: spans and logs', () => {
-  it('SCH-10: each placed job has a span and a log line with every promised field', async () => {
-    const id = await oneDue();
+  it('SCH-10: each placed job has a span and a log line with all specified fields', async () => {
+    const id = await addDueConnection();
     const spans = new InMemorySpanExporter();
     const tracerProvider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(spans)] });
     const { log, lines } = recordingLogger('debug');
@@ -122,7 +122,7 @@ describe('SCH-10: spans and logs', () => {
       telemetry: { tracerProvider, meterProvider: new MeterProvider() },
     });
     await engine.tick({ at });
-    const promised = {
+    const expectedFields = {
       jitter_seconds: 45,
       jitter_pct_min: 0.05,
       jitter_pct_max: 0.05,
@@ -135,12 +135,12 @@ describe('SCH-10: spans and logs', () => {
       provider_slug: 'github',
     };
     expect(spans.getFinishedSpans().map((span) => span.attributes)).toEqual([
-      expect.objectContaining(promised),
+      expect.objectContaining(expectedFields),
     ]);
-    expect(lines.filter((line) => line.level === 'debug')).toEqual([expect.objectContaining(promised)]);
+    expect(lines.filter((line) => line.level === 'debug')).toEqual([expect.objectContaining(expectedFields)]);
   });
 
-  it('SCH-3: an ignored override is one warning that names field, value and range', async () => {
+  it('SCH-3: an ignored override logs one warning with field, value and range', async () => {
     const id = await connect({ metadata: { sync: { interval_seconds: 7200 } } });
     const { log, lines } = recordingLogger();
     const engine = database.engine({ logger: log, scheduler: { maxOverriddenIntervalSeconds: 3600 } });

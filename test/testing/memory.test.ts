@@ -42,11 +42,11 @@ const result = fc.record({
   nextCursor: fc.oneof(
     fc.constantFrom(undefined, null, 0, '', 'next'),
     fc.record({ since: fc.nat(2), page: fc.option(fc.nat(2)) }),
-    // What is no cursor, so that the result as a whole is wrong.
+    // Not a valid cursor, so the whole result is invalid.
     fc.constant('\0'),
   ),
   hasMore: fc.constantFrom(undefined, true, true, false),
-  // The last one is wrong.
+  // -1 is invalid.
   retryAfterSeconds: fc.constantFrom(undefined, undefined, 0, 60, 1e308, -1),
 });
 const step = fc.oneof(
@@ -56,7 +56,7 @@ const step = fc.oneof(
 const maxTypes = 4;
 const script = fc.record({
   cursor: fc.option(fc.nat(3), { nil: undefined }),
-  /** What is triggered, one after the other, each when nothing of the one before is left. */
+  /** Job types triggered in sequence, each after the previous one is finished. */
   types: fc.array(fc.constantFrom<JobType>('incremental', 'full', 'webhook'), {
     minLength: 1,
     maxLength: maxTypes,
@@ -65,13 +65,13 @@ const script = fc.record({
 });
 type Script = typeof script extends fc.Arbitrary<infer T> ? T : never;
 
-/** Does one step of the script after the other, and notes what it was called with. */
-function player({ steps }: Script) {
+/** Plays the script step by step and records its calls. */
+function createPlayer({ steps }: Script) {
   const calls: unknown[] = [];
-  const left = [...steps];
+  const remaining = [...steps];
   const play = ({ cursor, job: { type, attempts } }: SyncContext) => {
     calls.push({ cursor, type, attempts });
-    const next = left.shift() ?? { signals: [] };
+    const next = remaining.shift() ?? { signals: [] };
     if (typeof next === 'string') throw errors[next]();
     return next;
   };
@@ -86,12 +86,12 @@ interface Outcome {
   jobs: unknown[];
 }
 
-async function inMemory(given: Script): Promise<Outcome> {
-  const { calls, play } = player(given);
-  const connection = connectInMemory(connector(play), { cursor: given.cursor });
+async function inMemory(input: Script): Promise<Outcome> {
+  const { calls, play } = createPlayer(input);
+  const connection = connectInMemory(connector(play), { cursor: input.cursor });
   const jobs = new Map<string, unknown>();
   const runs: MemoryRun[] = [];
-  for (const type of given.types)
+  for (const type of input.types)
     do {
       const ended = await connection.run({ type });
       runs.push(ended);
@@ -109,29 +109,29 @@ async function inMemory(given: Script): Promise<Outcome> {
   return { calls, signals, cursor, status, jobs: [...jobs.values()] };
 }
 
-/** All of them at once, each with a connection of its own: an engine takes a while to start. */
+/** Runs all scripts in one engine, because starting one is slow; each has its own connection. */
 async function inEngine(scripts: Script[]): Promise<Outcome[]> {
   await sql('TRUNCATE connections, sync_jobs, signals CASCADE');
-  const players = new Map<string, ReturnType<typeof player>>();
-  const one = connector((context) => players.get(context.connection.id)?.play(context));
+  const players = new Map<string, ReturnType<typeof createPlayer>>();
+  const playing = connector((context) => players.get(context.connection.id)?.play(context));
   const ports = testPorts();
-  const engine = database.engine({ ports, connectors: [one] });
+  const engine = database.engine({ ports, connectors: [playing] });
   for (const script of scripts) {
     const { cursor } = script;
     const id = await connect({ metadata: { sync: cursor === undefined ? {} : { cursor } } });
-    players.set(id, player(script));
+    players.set(id, createPlayer(script));
   }
   const ids = [...players.keys()];
   for (let round = 0; round < maxTypes; round++) {
     const due = ids.filter((_, i) => scripts[i]?.types[round] !== undefined);
-    // A connection that needs its user is resumed before it is synced again.
+    // Resume connections in needs_auth.
     await sql(`UPDATE connections SET status = 'active' WHERE id = ANY ($1)`, [due]);
     for (const id of due) await job(id, { job_type: scripts[ids.indexOf(id)]?.types[round] });
-    // In memory nothing is waited for.
-    const free = `UPDATE sync_jobs SET retry_after = 'epoch', scheduled_at = least(scheduled_at, $1)
+    // The in-memory engine does not wait either.
+    const makeDue = `UPDATE sync_jobs SET retry_after = 'epoch', scheduled_at = least(scheduled_at, $1)
       WHERE status = 'queued' RETURNING id`;
     do await engine.drain();
-    while ((await sql(free, [new Date(ports.now())])).length > 0);
+    while ((await sql(makeDue, [new Date(ports.now())])).length > 0);
   }
   await engine.stop();
   return Promise.all(ids.map(outcomeOf));
@@ -158,26 +158,26 @@ async function inEngine(scripts: Script[]): Promise<Outcome[]> {
 
 const sorted = (outcome: Outcome) => ({
   ...outcome,
-  signals: outcome.signals.map((one) => JSON.stringify(Object.entries(one as object))).sort(),
-  jobs: outcome.jobs.map((one) => JSON.stringify(one)).sort(),
+  signals: outcome.signals.map((stored) => JSON.stringify(Object.entries(stored as object))).sort(),
+  jobs: outcome.jobs.map((ended) => JSON.stringify(ended)).sort(),
 });
 
-describe('connectInMemory does what the engine does', () => {
-  it('memory: the same script leaves the same signals, cursor, status and jobs as the engine on Postgres', async () => {
+describe('connectInMemory matches the engine', () => {
+  it('memory: a script yields the same signals, cursor, status and jobs as on Postgres', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(script, { minLength: 1, maxLength: 40, size: 'max' }), async (scripts) => {
         const expected = await inEngine(scripts);
         const found = await Promise.all(scripts.map(inMemory));
         expect(found.map(sorted)).toEqual(expected.map(sorted));
       }),
-      // A failure is made smaller for a while, and then told.
+      // Limits shrinking.
       { numRuns: 4, interruptAfterTimeLimit: 30_000 },
     );
   });
 });
 
 describe('connectInMemory', () => {
-  it('memory: a walk goes on from page to page, and the next sync from its end', async () => {
+  it('memory: a sync reads all pages, and the next starts at the end', async () => {
     const pages = connector(({ cursor }) => {
       const at = (cursor as number | undefined) ?? 0;
       return { signals: [signal(at, `k${at}`)], nextCursor: Math.min(at + 1, 3), hasMore: at < 2 };
@@ -193,7 +193,7 @@ describe('connectInMemory', () => {
     expect(connection.signals.map(({ payload }) => payload)).toEqual([0, 1, 2]);
   });
 
-  it('memory: what follows is told, with the time before which nothing is tried', async () => {
+  it('memory: a run returns the next job and its earliest time', async () => {
     const now = () => Date.parse('2025-01-01T12:00:00Z');
     const endOf = async (thrown: Error) => {
       const failing = connector(() => {
@@ -213,7 +213,7 @@ describe('connectInMemory', () => {
     expect(await endOf(new PermanentError('no'))).toEqual({ outcome: 'failed', next: undefined });
   });
 
-  it('memory: a page after which the provider wants to be left alone is followed by one that waits', async () => {
+  it('memory: retryAfterSeconds delays the next page', async () => {
     const now = () => Date.parse('2025-01-01T12:00:00Z');
     const page = { signals: [signal(1)], nextCursor: 1, hasMore: true };
     const nextAfter = async (retryAfterSeconds: number | undefined) =>
@@ -234,7 +234,7 @@ describe('connectInMemory', () => {
       expect(await nextAfter(none)).toEqual({ type: 'incremental', notBefore: undefined });
   });
 
-  it('memory: a cursor that expires in the middle of a walk is followed by a full sync after a pause', async () => {
+  it('memory: a cursor that expires during a walk queues a full sync after a backoff', async () => {
     const now = () => Date.parse('2025-01-01T12:00:00Z');
     const expiring = connector(({ cursor }) => {
       if (cursor !== undefined) throw new CursorExpiredError();
@@ -249,13 +249,13 @@ describe('connectInMemory', () => {
     ]);
   });
 
-  it('memory: a run that is aborted or lost stores nothing, counts no failure, and is run again', async () => {
+  it('memory: an aborted or lost run stores nothing, counts no failure and is repeated', async () => {
     const seen: unknown[] = [];
-    const one = connector(({ job: { id, attempts } }) => {
+    const recording = connector(({ job: { id, attempts } }) => {
       seen.push([id, attempts]);
       return { signals: [signal(1)], nextCursor: 1 };
     });
-    const connection = connectInMemory(one);
+    const connection = connectInMemory(recording);
     await connection.run({ lost: true });
     await connection.run({ abortSignal: AbortSignal.abort(new Error('gone')) });
     expect(connection.signals).toEqual([]);
@@ -265,7 +265,7 @@ describe('connectInMemory', () => {
     expect(new Set(seen.map(String)).size).toBe(1);
   });
 
-  it('memory: config and cursor are checked by their schemas, and what is wrong is said', async () => {
+  it('memory: config is validated by its schema with a readable error', async () => {
     const typed = defineConnector({
       provider: 'typed',
       name: 'Typed',
@@ -275,28 +275,28 @@ describe('connectInMemory', () => {
     const [failed] = await connectInMemory(typed, { config: {} }).sync();
     expect(failed?.error).toMatchObject({
       kind: 'permanent',
-      message: expect.stringContaining('connection.config does not fit'),
+      message: expect.stringContaining('connection.config does not match'),
     });
     const connection = connectInMemory(typed, { config: { project: 'p' } });
     await connection.sync();
     expect(connection.signals).toMatchObject([{ payload: 'p' }]);
   });
 
-  it('memory: a refused credential is renewed where that is given, and needs its user where it is not', async () => {
+  it('memory: a rejected credential is renewed if possible, otherwise the status is needs_auth', async () => {
     const fetch = (async (_url, init) =>
       new Headers(init?.headers).get('authorization') === 'Bearer second'
         ? Response.json({})
         : new Response('', { status: 401 })) as typeof globalThis.fetch;
-    const one = connector(async (context) => {
+    const authorized = connector(async (context) => {
       await createHttp(context, { baseUrl: 'http://provider.example', authorize: bearer() }).get('/');
       return { signals: [] };
     });
     const credential = { type: 'oauth2', accessToken: 'first' } as const;
-    const refused = connectInMemory(one, { fetch, credential });
+    const refused = connectInMemory(authorized, { fetch, credential });
     expect((await refused.run()).error?.kind).toBe('unauthorized');
     expect(refused.status).toBe('needs_auth');
     const renew = () => ({ type: 'oauth2', accessToken: 'second' }) as const;
-    const renewed = connectInMemory(one, { fetch, credential, renew });
+    const renewed = connectInMemory(authorized, { fetch, credential, renew });
     expect((await renewed.run()).outcome).toBe('succeeded');
   });
 });

@@ -7,7 +7,7 @@ import { signal } from '../support/connector.ts';
 import { useDatabase } from '../support/database.ts';
 import { until } from '../support/until.ts';
 import { countOf } from '../support/worker.ts';
-import { asGithub, credentials, deliver, hooked, pathOf } from './hooked.ts';
+import { asGithub, credentials, deliver, hooked, pathOf } from './webhook-connector.ts';
 
 const database = useDatabase();
 const { sql, connect } = database;
@@ -20,8 +20,8 @@ beforeEach(async () => {
 const itemsIn = ({ body }: Delivery) =>
   (JSON.parse(body.toString()) as { items: string[] }).items.map((item) => signal({ item }, item));
 
-/** A service whose statements are counted, and whose first statement that matches can be held back. */
-async function receiving({ sync = false }: { sync?: boolean } = {}) {
+/** A service that records its statements and can block those that match. */
+async function startReceivingService({ sync = false }: { sync?: boolean } = {}) {
   const statements: string[] = [];
   const ports = { ...systemPorts };
   let held: { pattern: RegExp; until: Promise<void> } | undefined;
@@ -30,16 +30,15 @@ async function receiving({ sync = false }: { sync?: boolean } = {}) {
     if (held?.pattern.test(statement)) await held.until;
     return send();
   };
-  /** Has statements that match wait until the function that it returns is called. */
   const hold = (pattern: RegExp) => {
-    let letGo = () => {};
+    let release = () => {};
     held = {
       pattern,
       until: new Promise((resolve) => {
-        letGo = resolve;
+        release = resolve;
       }),
     };
-    return letGo;
+    return release;
   };
   let reacted = 0;
   const react = (delivery: Delivery) => {
@@ -58,12 +57,12 @@ async function receiving({ sync = false }: { sync?: boolean } = {}) {
     return { id, send };
   };
   const count = (pattern: RegExp) => statements.filter((statement) => pattern.test(statement)).length;
-  /** Sends in parallel, and lets no transaction begin until all are there: what a batch holds does not depend on the machine. */
+  /** Sends in parallel and blocks BEGIN until all have arrived, so batch sizes do not vary. */
   const sendTogether = async (deliveries: number, send: (i: number) => Promise<number>) => {
-    const letGo = hold(/^BEGIN/);
-    const sent = many(deliveries, send);
-    await until('all of them wait', () => reacted === deliveries);
-    letGo();
+    const release = hold(/^BEGIN/);
+    const sent = inParallel(deliveries, send);
+    await until('all of them wait for BEGIN', () => reacted === deliveries);
+    release();
     return sent;
   };
   return { service, recipient, statements, count, hold, sendTogether, reactions: () => reacted };
@@ -72,13 +71,13 @@ async function receiving({ sync = false }: { sync?: boolean } = {}) {
 const sendTo = (recipients: { send: (item: string) => Promise<number> }[], i: number, item: string) =>
   recipients[i % recipients.length]?.send(item) ?? Promise.reject(new Error('there is no recipient'));
 
-const many = <T>(count: number, make: (i: number) => Promise<T>) =>
+const inParallel = <T>(count: number, make: (i: number) => Promise<T>) =>
   Promise.all(Array.from({ length: count }, (_, i) => make(i)));
 
-describe('batches: deliveries that wait share a transaction', () => {
-  it('batches: 400 deliveries in parallel are a handful of transactions, and each is stored', async () => {
-    const { recipient, count, sendTogether, statements } = await receiving({ sync: true });
-    const recipients = await many(40, recipient);
+describe('batches: waiting deliveries share a transaction', () => {
+  it('batches: 400 parallel deliveries are stored in at most ten transactions', async () => {
+    const { recipient, count, sendTogether, statements } = await startReceivingService({ sync: true });
+    const recipients = await inParallel(40, recipient);
     statements.length = 0;
     const sent = await sendTogether(400, (i) => sendTo(recipients, i, `item ${i}`));
     expect(new Set(sent)).toEqual(new Set([202]));
@@ -91,10 +90,10 @@ describe('batches: deliveries that wait share a transaction', () => {
     ).toEqual([{ jobs: 800, signals: 800 }]);
   });
 
-  it('batches: an answer is given only when its signals are committed', async () => {
-    const { recipient, hold, count } = await receiving();
+  it('batches: a delivery is answered only after its signals are committed', async () => {
+    const { recipient, hold, count } = await startReceivingService();
     const { send } = await recipient();
-    const letGo = hold(/^COMMIT/);
+    const release = hold(/^COMMIT/);
     let status: number | undefined;
     const sent = send('one').then((answer) => {
       status = answer;
@@ -102,23 +101,23 @@ describe('batches: deliveries that wait share a transaction', () => {
     await until('it is about to be committed', () => count(/^COMMIT/) > 0);
     expect(status).toBeUndefined();
     expect(await countOf(sql, 'signals')).toBe(0);
-    letGo();
+    release();
     await sent;
     expect(status).toBe(202);
     expect(await countOf(sql, 'signals')).toBe(1);
   });
 
-  it('batches: a delivery that Postgres refuses fails alone', async () => {
+  it('batches: a delivery that Postgres rejects fails alone', async () => {
     await sql(`CREATE FUNCTION refuse_poison() RETURNS trigger LANGUAGE plpgsql AS $$
       BEGIN IF NEW.dedupe_key = 'poison' THEN RAISE EXCEPTION 'poison' USING ERRCODE = '23514'; END IF; RETURN NEW; END $$`);
     await sql(
       'CREATE TRIGGER refuse_poison BEFORE INSERT ON signals FOR EACH ROW EXECUTE FUNCTION refuse_poison()',
     );
     try {
-      const { recipient, sendTogether } = await receiving();
-      const recipients = await many(10, recipient);
+      const { recipient, sendTogether } = await startReceivingService();
+      const recipients = await inParallel(10, recipient);
       const sent = await sendTogether(20, (i) => sendTo(recipients, i, i === 7 ? 'poison' : `item ${i}`));
-      // What cannot be stored counts as a hint: a sync has to find it.
+      // A delivery that cannot be stored counts as a hint: a sync fetches it.
       expect(new Set(sent)).toEqual(new Set([202]));
       expect(await countOf(sql, 'signals')).toBe(19);
       expect(await sql(`SELECT connection_id FROM sync_jobs WHERE job_type = 'incremental'`)).toEqual([
@@ -130,9 +129,9 @@ describe('batches: deliveries that wait share a transaction', () => {
     }
   });
 
-  it('batches: a missing table fails the batch once, and the provider sends the deliveries again', async () => {
-    const { recipient, sendTogether, count, statements } = await receiving();
-    const recipients = await many(10, recipient);
+  it('batches: a missing table fails the whole batch with 500, without retries', async () => {
+    const { recipient, sendTogether, count, statements } = await startReceivingService();
+    const recipients = await inParallel(10, recipient);
     await sql('ALTER TABLE signals RENAME TO signals_away');
     try {
       statements.length = 0;
@@ -145,29 +144,29 @@ describe('batches: deliveries that wait share a transaction', () => {
     }
   });
 
-  it('batches: a connection that another transaction holds delays its own deliveries only', async () => {
-    const { recipient, hold, statements, count, reactions } = await receiving({ sync: true });
-    const [plug, stuck, free] = [await recipient(), await recipient(), await recipient()] as const;
+  it('batches: a locked connection delays only its own deliveries', async () => {
+    const { recipient, hold, statements, count, reactions } = await startReceivingService({ sync: true });
+    const [blocking, stuck, free] = [await recipient(), await recipient(), await recipient()] as const;
     const session = await database.session();
     await session.query('BEGIN');
     await session.query('SELECT FROM syncline.connections WHERE id = $1 FOR NO KEY UPDATE', [stuck.id]);
     statements.length = 0;
-    const letGo = hold(/^BEGIN/);
-    const before = plug.send('before');
-    await until('a batch is under way', () => count(/^BEGIN/) > 0);
+    const release = hold(/^BEGIN/);
+    const before = blocking.send('before');
+    await until('a batch has started', () => count(/^BEGIN/) > 0);
     const [first, second] = [stuck.send('first'), free.send('second')];
     await until('both wait for the next batch', () => reactions() === 3);
-    letGo();
-    // Had the batch waited for the lock, it would have failed as a whole.
+    release();
+    // If the batch waited for the lock, all of it would fail.
     expect([await before, await second]).toEqual([202, 202]);
     await session.query('COMMIT');
-    // It was stored, or had waited for as long as senders do, and is sent again.
+    // Stored, or timed out and to be retried.
     expect([202, 503]).toContain(await first);
     expect(await stuck.send('second')).toBe(202);
   });
 
   it('batches: the same signal in several deliveries of a batch is stored once', async () => {
-    const { recipient, sendTogether } = await receiving();
+    const { recipient, sendTogether } = await startReceivingService();
     const { send } = await recipient();
     const sent = await sendTogether(30, (i) => send(`item ${i % 3}`));
     expect(new Set(sent)).toEqual(new Set([202]));

@@ -17,7 +17,7 @@ import { tenant, useDatabase } from '../support/database.ts';
 import { recordingLogger } from '../support/log.ts';
 import { until } from '../support/until.ts';
 import { connectionLost, countOf } from '../support/worker.ts';
-import { asGithub, asShop, asSlack, credentials, deliver, hooked, pathOf } from './hooked.ts';
+import { asGithub, asShop, asSlack, credentials, deliver, hooked, pathOf } from './webhook-connector.ts';
 
 const database = useDatabase();
 const { sql, connect } = database;
@@ -34,7 +34,6 @@ const connectors: Connector[] = [
 const start = (engine: SynclineOptions = {}) =>
   startService(database, { engine: { connectors, credentials, ...engine } });
 
-/** A connection with a provider of these. */
 async function connection(provider = 'github', status = 'active', owner = tenant): Promise<string> {
   const id = await connect({ status });
   await sql('UPDATE connections SET provider_slug = $2, tenant_id = $3 WHERE id = $1', [id, provider, owner]);
@@ -53,8 +52,8 @@ beforeEach(async () => {
   await sql(`INSERT INTO providers (slug) VALUES ('slack'), ('shop'), ('silent') ON CONFLICT DO NOTHING`);
 });
 
-describe('webhooks: what is signed right is taken', () => {
-  it('webhooks: a delivery has its connection synced, with the signature of each kind of provider', async () => {
+describe('webhooks: a valid signature is accepted', () => {
+  it('webhooks: a delivery signed by GitHub, Slack or HMAC queues a sync', async () => {
     const service = await start();
     const { webhooks } = service.syncline;
     const [github, shop, slack, ownSlack] = [
@@ -76,7 +75,7 @@ describe('webhooks: what is signed right is taken', () => {
       expect([answer.status, answer.body], provider).toEqual([202, { accepted: true }]);
       expect(await pendingJobs(id), provider).toEqual(placed);
     }
-    // The app's secret does not open a connection that has one of its own.
+    // The app's secret is not valid for a connection that has its own.
     const { status } = await deliver(
       service,
       pathOf(ownSlack, 'slack'),
@@ -86,7 +85,7 @@ describe('webhooks: what is signed right is taken', () => {
     expect(status).toBe(401);
   });
 
-  it('webhooks: bytes that are no text, and more of them than the API takes, are signed as they are', async () => {
+  it('webhooks: accepts binary and empty bodies, and bodies above the API limit', async () => {
     const service = await start();
     const id = await connection();
     const { secret } = await service.syncline.webhooks.create(id);
@@ -97,7 +96,7 @@ describe('webhooks: what is signed right is taken', () => {
     }
   });
 
-  it('webhooks: Slack gets the challenge back, GitHub’s ping is taken; neither has anything synced', async () => {
+  it("webhooks: answers Slack's challenge and accepts GitHub's ping without a sync", async () => {
     const service = await start();
     const [slack, github] = [await connection('slack'), await connection()] as const;
     const challenge = JSON.stringify({ type: 'url_verification', challenge: 'are you there?' });
@@ -114,7 +113,7 @@ describe('webhooks: what is signed right is taken', () => {
     expect(await countOf(sql, 'sync_jobs')).toBe(0);
   });
 
-  it('webhooks: a reply in words is sent as words', async () => {
+  it('webhooks: a string reply is sent as text/plain', async () => {
     const service = await start({
       connectors: [hooked({ verify: githubSignature(), react: () => ({ reply: 'OK <b>' }) })],
     });
@@ -126,7 +125,7 @@ describe('webhooks: what is signed right is taken', () => {
   });
 
   it.each(['paused', 'needs_auth', 'disabled'])(
-    'webhooks: for a connection that is %s it is taken, and nothing is done: its next sync catches up',
+    'webhooks: a delivery for a %s connection is accepted and ignored',
     async (status) => {
       const react = () => ({ signals: [signal('one', 'key')] });
       const service = await start({ connectors: [hooked({ verify: githubSignature(), react })] });
@@ -138,7 +137,7 @@ describe('webhooks: what is signed right is taken', () => {
     },
   );
 
-  it('webhooks: one that is paused while a delivery is being taken is left alone', async () => {
+  it('webhooks: a connection paused during a delivery gets neither signals nor jobs', async () => {
     const react = () => ({ signals: [signal('one', 'key')] });
     const ports = testPorts(new Date().toISOString());
     const service = await start({ ports, connectors: [hooked({ verify: githubSignature(), react })] });
@@ -155,11 +154,11 @@ describe('webhooks: what is signed right is taken', () => {
     expect(await countOf(sql, 'signals')).toBe(0);
   });
 
-  it('webhooks: when something last came is noted, once a minute at most', async () => {
+  it('webhooks: last_received_at is written at most once a minute', async () => {
     const ports = testPorts(new Date().toISOString());
-    let notes = 0;
+    let writes = 0;
     ports.query = (statement, send) => {
-      if (/last_received_at = /.test(statement)) notes++;
+      if (/last_received_at = /.test(statement)) writes++;
       return send();
     };
     const service = await start({ ports });
@@ -167,27 +166,27 @@ describe('webhooks: what is signed right is taken', () => {
     const { webhooks } = service.syncline;
     const { secret } = await webhooks.create(id);
     expect((await webhooks.get(id)).lastReceivedAt).toBeUndefined();
-    const began = ports.now();
+    const startMs = ports.now();
     await Promise.all(
       Array.from({ length: 20 }, () => deliver(service, pathOf(id), body, asGithub(secret, body))),
     );
-    expect((await webhooks.get(id)).lastReceivedAt?.getTime()).toBe(began);
+    expect((await webhooks.get(id)).lastReceivedAt?.getTime()).toBe(startMs);
     ports.advance(59_000);
     await deliver(service, pathOf(id), body, asGithub(secret, body));
-    expect((await webhooks.get(id)).lastReceivedAt?.getTime()).toBe(began);
-    const before = notes;
+    expect((await webhooks.get(id)).lastReceivedAt?.getTime()).toBe(startMs);
+    const before = writes;
     await deliver(service, pathOf(id), body, asGithub(secret, body));
-    expect(notes).toBe(before);
+    expect(writes).toBe(before);
     ports.advance(2000);
     await deliver(service, pathOf(id), body, asGithub('wrong secret, long enough', body));
-    expect(notes).toBe(before);
+    expect(writes).toBe(before);
     await deliver(service, pathOf(id), body, asGithub(secret, body));
-    expect((await webhooks.get(id)).lastReceivedAt?.getTime()).toBe(began + 61_000);
+    expect((await webhooks.get(id)).lastReceivedAt?.getTime()).toBe(startMs + 61_000);
   });
 });
 
-describe('webhooks: what is not is refused, and nothing is told', () => {
-  it('webhooks: whatever is wrong, the answer and the steps to it are the same, and nothing happens', async () => {
+describe('webhooks: an invalid delivery is rejected without details', () => {
+  it('webhooks: every invalid delivery gets the same response by the same statements', async () => {
     const statements: string[] = [];
     const ports = testPorts(new Date().toISOString());
     ports.query = (statement, send) => {
@@ -223,34 +222,34 @@ describe('webhooks: what is not is refused, and nothing is told', () => {
       'the secret of another tenant': [pathOf(id), body, asGithub(foreignSecret, body)],
       'the connection of another tenant': [pathOf(foreign), body, right],
       'a connection without a webhook': [pathOf(without), body, right],
-      'a connection that has none any more': [pathOf(removed), body, asGithub(removedSecret, body)],
+      'a connection whose webhook was deleted': [pathOf(removed), body, asGithub(removedSecret, body)],
       'the connection of another provider': [pathOf(slack), body, asSlack(appSecret, body, ports.now())],
       'another provider of the connection': [
         pathOf(id, 'slack'),
         body,
         asSlack(appSecret, body, ports.now()),
       ],
-      'a connection without a secret by the app of another': [
+      'a connection without a secret, through the app of another provider': [
         pathOf(without, 'slack'),
         body,
         asSlack(appSecret, body, ports.now()),
       ],
       'an unknown connection': [pathOf(randomUUID()), body, right],
       'no connection': [pathOf('nothing'), body, right],
-      'an unknown provider': [pathOf(id, 'nobody'), body, right],
-      'a provider that sends nothing': [pathOf(silent, 'silent'), body, right],
+      'an unknown provider': [pathOf(id, 'unknown'), body, right],
+      'a provider without a webhook': [pathOf(silent, 'silent'), body, right],
       'an inherited name for a provider': [pathOf(id, 'constructor'), body, right],
       'too late': [pathOf(slack, 'slack'), body, late],
       'too early': [pathOf(slack, 'slack'), body, early],
     };
     const answers = new Set<string>();
     const steps = new Set<string>();
-    for (const [what, [path, sent, headers]] of Object.entries(attempts)) {
+    for (const [what, [path, sent, sentHeaders]] of Object.entries(attempts)) {
       statements.length = 0;
-      const answer = await deliver(service, path, sent, headers);
+      const answer = await deliver(service, path, sent, sentHeaders);
       expect(answer.status, what).toBe(401);
-      const { date: _, ...told } = Object.fromEntries(answer.headers);
-      answers.add(`${answer.text} ${JSON.stringify(told)}`);
+      const { date: _, ...headers } = Object.fromEntries(answer.headers);
+      answers.add(`${answer.text} ${JSON.stringify(headers)}`);
       steps.add(statements.join('; '));
     }
     expect([...answers]).toHaveLength(1);
@@ -260,7 +259,7 @@ describe('webhooks: what is not is refused, and nothing is told', () => {
     expect(await countOf(sql, 'webhooks WHERE last_received_at IS NOT NULL')).toBe(0);
   });
 
-  it('webhooks: a connector whose verify throws, or says anything but true, has refused', async () => {
+  it('webhooks: a verify that throws or returns anything but true rejects the delivery', async () => {
     const verdicts: unknown[] = [1, 'yes', Promise.resolve(true), undefined];
     for (const verify of [
       ...verdicts.map((verdict) => () => verdict as boolean),
@@ -274,7 +273,7 @@ describe('webhooks: what is not is refused, and nothing is told', () => {
     }
   });
 
-  it('webhooks: another method is none', async () => {
+  it('webhooks: rejects methods other than POST', async () => {
     const service = await start();
     const path = pathOf(await connection());
     expect((await service.call(path, { key: undefined })).status).toBe(401);
@@ -282,12 +281,12 @@ describe('webhooks: what is not is refused, and nothing is told', () => {
   });
 });
 
-describe('webhooks: a delivery that cannot be taken is to be sent again', () => {
-  it('webhooks: while the database cannot be reached, at whatever statement, the answer is 503 with Retry-After', async () => {
+describe('webhooks: a delivery that cannot be stored is to be retried', () => {
+  it('webhooks: a connection lost at any statement gives 503 with Retry-After', async () => {
     const id = await connection();
     const { secret } = await (await start()).syncline.webhooks.create(id);
     const react = () => ({ signals: [signal('one', 'key')] });
-    const taken: string[] = [];
+    const rejected: string[] = [];
     for (let failing = 0; failing < 40; failing++) {
       const ports = testPorts(new Date().toISOString());
       const service = await start({ ports, connectors: [hooked({ verify: githubSignature(), react })] });
@@ -303,10 +302,10 @@ describe('webhooks: a delivery that cannot be taken is to be sent again', () => 
       expect(answer.status, String(failing)).toBe(503);
       expect(answer.headers.get('retry-after'), String(failing)).toBe('5');
       expect(answer.text).not.toMatch(/ECONNRESET|127\.0\.0\.1/);
-      taken.push(String(failing));
+      rejected.push(String(failing));
     }
-    expect(taken.length).toBeGreaterThan(8);
-    // Sent again until it was taken: everything is there, once.
+    expect(rejected.length).toBeGreaterThan(8);
+    // Retried until it was accepted: everything is stored once.
     expect(await sql(`SELECT job_type FROM sync_jobs ORDER BY 1`)).toEqual([
       { job_type: 'incremental' },
       { job_type: 'webhook' },
@@ -314,7 +313,7 @@ describe('webhooks: a delivery that cannot be taken is to be sent again', () => 
     expect(await countOf(sql, 'signals')).toBe(1);
   });
 
-  it('webhooks: while somebody holds the connection and does not let go, too', async () => {
+  it('webhooks: a locked connection gives 503 with Retry-After', async () => {
     const service = await start();
     const id = await connection();
     const { secret } = await service.syncline.webhooks.create(id);
@@ -327,7 +326,7 @@ describe('webhooks: a delivery that cannot be taken is to be sent again', () => 
     expect((await deliver(service, pathOf(id), body, asGithub(secret, body))).status).toBe(202);
   });
 
-  it('webhooks: one that is too large is refused, however its size is told', async () => {
+  it('webhooks: a body above the limit gives 413, with Content-Length or chunked', async () => {
     const service = await startService(database, {
       engine: { connectors, credentials },
       limits: { deliveryBytes: 1000 },
@@ -354,7 +353,7 @@ describe('webhooks: a delivery that cannot be taken is to be sent again', () => 
     expect(status).toBe(413);
   });
 
-  it('webhooks: what is being sent has a bound in all, by what has come in and not by what was announced', async () => {
+  it('webhooks: the total of received bytes is bounded, not the total of announced ones', async () => {
     const service = await startService(database, {
       engine: { connectors, credentials },
       limits: { deliveryBytes: 1000, deliveriesBytes: 1500 },
@@ -371,26 +370,26 @@ describe('webhooks: a delivery that cannot be taken is to be sent again', () => 
     };
     expect((await send(1000)).status).toBe(202);
     slow.write('x'.repeat(900));
-    await until('it has come in', async () => (await send(1000)).status === 503);
+    await until('the bytes are received', async () => (await send(1000)).status === 503);
     expect((await send(1000)).headers.get('retry-after')).toBe('5');
     expect((await send(500)).status).toBe(202);
     slow.destroy();
-    await until('there is room again', async () => (await send(1000)).status === 202);
+    await until('the bytes are released', async () => (await send(1000)).status === 202);
   });
 });
 
-describe('webhooks: a connector that cannot react has still been told', () => {
+describe('webhooks: a delivery whose reaction fails counts as a hint', () => {
   const reactions: Record<string, () => Reaction | Promise<Reaction>> = {
     throws: () => {
       throw new Error('cannot react');
     },
     rejects: () => Promise.reject(new Error('cannot react')),
-    'returns nonsense': () => ({ signals: 'many' }) as unknown as Reaction,
-    'replies with what cannot be sent': () => ({ sync: false, reply: () => {} }),
-    'brings signals that are none': () => ({ sync: false, signals: [{ kind: '' }] }) as unknown as Reaction,
+    'returns an invalid result': () => ({ signals: 'many' }) as unknown as Reaction,
+    'returns a reply that cannot be sent': () => ({ sync: false, reply: () => {} }),
+    'returns invalid signals': () => ({ sync: false, signals: [{ kind: '' }] }) as unknown as Reaction,
   };
   it.each(Object.entries(reactions))(
-    'webhooks: one that %s is logged once, and the delivery is a hint',
+    'webhooks: a react that %s is logged once, and the delivery is a hint',
     async (_, react) => {
       const { log, lines } = recordingLogger('warn');
       const service = await start({
@@ -406,7 +405,7 @@ describe('webhooks: a connector that cannot react has still been told', () => {
     },
   );
 
-  it('webhooks: one that never comes back is not waited for', async () => {
+  it('webhooks: a react that never resolves times out after 2 s', async () => {
     const ports = testPorts(new Date().toISOString());
     const react = () => new Promise<Reaction>(() => {});
     const service = await start({ ports, connectors: [hooked({ verify: githubSignature(), react })] });
@@ -420,10 +419,10 @@ describe('webhooks: a connector that cannot react has still been told', () => {
     expect(await pendingJobs(id)).toEqual(placed);
   });
 
-  it('webhooks: a config that does not fit its schema counts as a reaction that failed', async () => {
+  it('webhooks: a config that does not match its schema counts as a failed reaction', async () => {
     const { z } = await import('zod');
     const seen: unknown[] = [];
-    const made = {
+    const strict = {
       ...hooked({
         verify: githubSignature(),
         react: (_delivery, { config }) => {
@@ -433,7 +432,7 @@ describe('webhooks: a connector that cannot react has still been told', () => {
       }),
       configSchema: z.object({ repository: z.string() }),
     };
-    const service = await start({ connectors: [made] });
+    const service = await start({ connectors: [strict] });
     const id = await connection();
     const { secret } = await service.syncline.webhooks.create(id);
     const send = () => deliver(service, pathOf(id), body, asGithub(secret, body));
@@ -448,7 +447,7 @@ describe('webhooks: a connector that cannot react has still been told', () => {
 });
 
 describe('webhooks: a secret that cannot be decrypted', () => {
-  it('webhooks: answers 503 with Retry-After until its key is back, logs once, and doctor names the key', async () => {
+  it('webhooks: responds 503 until its key is back, logs once, and doctor names the key', async () => {
     const service = await start();
     const id = await connection();
     const { secret } = await service.syncline.webhooks.create(id);
@@ -466,7 +465,7 @@ describe('webhooks: a secret that cannot be decrypted', () => {
         lines.filter(({ msg }) => /secret of a webhook cannot be decrypted/.test(String(msg))),
       ).toHaveLength(1);
       expect(JSON.stringify(lines)).not.toContain(secret);
-      // What is wrong with the delivery itself stays a 401.
+      // An invalid delivery still gets 401.
       expect((await deliver(without, pathOf(randomUUID()), body, headers)).status).toBe(401);
       const { checks } = await without.syncline.doctor();
       expect(JSON.stringify(checks)).toMatch(

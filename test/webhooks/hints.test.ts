@@ -2,12 +2,12 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { githubSignature } from '../../src/contract/signatures.ts';
 import { type Connector, RateLimitedError, systemPorts, TransientError } from '../../src/index.ts';
 import { startService } from '../http/service.ts';
+import { startBlockingEngine } from '../support/blocking-engine.ts';
 import { signal } from '../support/connector.ts';
 import { useDatabase } from '../support/database.ts';
-import { held } from '../support/held.ts';
 import { until } from '../support/until.ts';
-import { countOf, severalAtATime } from '../support/worker.ts';
-import { asGithub, credentials, deliver, hooked, pathOf } from './hooked.ts';
+import { countOf, forEachConcurrently } from '../support/worker.ts';
+import { asGithub, credentials, deliver, hooked, pathOf } from './webhook-connector.ts';
 
 const database = useDatabase();
 const { sql, connect, job } = database;
@@ -16,8 +16,8 @@ const pending = `sync_jobs WHERE status IN ('queued', 'running')`;
 
 beforeEach(() => database.empty());
 
-/** A service whose statements are counted, and which runs nothing. */
-async function listening(connectors: Connector[] = [hooked({ verify: githubSignature() })]) {
+/** A service without an executor that records its statements. */
+async function startRecordingService(connectors: Connector[] = [hooked({ verify: githubSignature() })]) {
   const statements: string[] = [];
   const ports = { ...systemPorts };
   ports.query = (statement, send) => {
@@ -29,61 +29,63 @@ async function listening(connectors: Connector[] = [hooked({ verify: githubSigna
   return { service, ports, statements, transactions };
 }
 
-type Listening = Awaited<ReturnType<typeof listening>>;
+type RecordingService = Awaited<ReturnType<typeof startRecordingService>>;
 
-/** A connection, and what sends to its webhook. */
-async function connection({ service }: Listening) {
+async function connection({ service }: RecordingService) {
   const id = await connect();
   const { secret } = await service.syncline.webhooks.create(id);
   const headers = asGithub(secret, body);
   return { id, send: () => deliver(service, pathOf(id), body, headers) };
 }
 
-/** Sends so many, and sees to it that each is taken. */
+/** Sends `count` deliveries and expects 202 for each. */
 const burst = (count: number, send: () => Promise<{ status: number }>) =>
-  severalAtATime(50, [...Array(count).keys()], async () => {
+  forEachConcurrently(50, [...Array(count).keys()], async () => {
     expect((await send()).status).toBe(202);
   });
 
-describe('hints: many become one run, and none is lost', () => {
-  it('hints: a thousand while a run is under way are one more run, which begins after the last of them', async () => {
-    const here = await listening();
-    const { id, send } = await connection(here);
+describe('hints: many hints become one run, and none is lost', () => {
+  it('hints: 1,000 hints during a run cause one more run, after the last of them', async () => {
+    const receiver = await startRecordingService();
+    const { id, send } = await connection(receiver);
     await job(id);
-    const { engine, began, hasBegun, letGo } = held(database);
+    const { engine, startedRuns, untilStarted, release } = startBlockingEngine(database);
     const drained = engine.drain();
-    await hasBegun(1);
-    const before = here.transactions();
+    await untilStarted(1);
+    const before = receiver.transactions();
     await burst(1000, send);
-    expect(began).toHaveLength(1);
-    // Whoever finds an earlier hint standing writes nothing.
-    expect(here.transactions() - before).toBeLessThanOrEqual(2);
-    letGo();
-    await hasBegun(2);
-    letGo();
+    expect(startedRuns).toHaveLength(1);
+    // A delivery that finds a pending hint writes nothing.
+    expect(receiver.transactions() - before).toBeLessThanOrEqual(2);
+    release();
+    await untilStarted(2);
+    release();
     expect(await drained).toMatchObject({ claimed: 2, succeeded: 2 });
     expect(await countOf(sql, pending)).toBe(0);
     expect(await countOf(sql, 'events WHERE connection_id IS NOT NULL')).toBe(1);
   });
 
-  it('hints: a flood while nothing runs is one job and a handful of transactions, also through two processes', async () => {
-    const [here, there] = [await listening(), await listening()] as const;
+  it('hints: 1,000 hints through two processes cause one job and at most four transactions', async () => {
+    const [receiver, secondReceiver] = [
+      await startRecordingService(),
+      await startRecordingService(),
+    ] as const;
     const id = await connect();
-    const { secret } = await here.service.syncline.webhooks.create(id);
+    const { secret } = await receiver.service.syncline.webhooks.create(id);
     const sendTo =
-      ({ service }: Listening) =>
+      ({ service }: RecordingService) =>
       () =>
         deliver(service, pathOf(id), body, asGithub(secret, body));
-    const before = here.transactions() + there.transactions();
-    await Promise.all([burst(500, sendTo(here)), burst(500, sendTo(there))]);
-    expect(here.transactions() + there.transactions() - before).toBeLessThanOrEqual(4);
+    const before = receiver.transactions() + secondReceiver.transactions();
+    await Promise.all([burst(500, sendTo(receiver)), burst(500, sendTo(secondReceiver))]);
+    expect(receiver.transactions() + secondReceiver.transactions() - before).toBeLessThanOrEqual(4);
     expect(await sql('SELECT status, priority FROM sync_jobs')).toEqual([{ status: 'queued', priority: 0 }]);
   });
 
-  it('hints: a change that a provider told of is synced, without any schedule, however changes and walks meet', {
+  it('hints: every change with a hint is synced without a schedule, also during a walk', {
     timeout: 60_000,
   }, async () => {
-    // Shows the newest first, so a walk that has begun does not come by what was added since.
+    // The provider returns the newest first, so a walk misses changes added after it started.
     const changes = new Map<string, number>();
     const calls = new Map<string, number>();
     const pageSize = 2;
@@ -95,37 +97,37 @@ describe('hints: many become one run, and none is lost', () => {
         const last = Math.max(seen, next - pageSize);
         const signals = Array.from({ length: next - last }, (_, i) => signal(next - i, `change ${next - i}`));
         calls.set(id, (calls.get(id) ?? 0) + 1);
-        if (calls.get(id) === 20) throw new TransientError('the provider is away for a moment');
+        if (calls.get(id) === 20) throw new TransientError('unavailable');
         return last > seen
           ? { signals, nextCursor: { seen, walk: { top, next: last } }, hasMore: true }
           : { signals, nextCursor: { seen: top } };
       },
     };
-    const here = await listening();
+    const receiver = await startRecordingService();
     const worker = database.engine({
       connectors: [hooked({ verify: githubSignature() }, sync)],
       rateLimit: { baseSeconds: 1 },
     });
     await worker.start({ roles: ['executor'] });
-    const connections = await Promise.all([1, 2, 3, 4].map(() => connection(here)));
-    const most = 60;
-    await severalAtATime(4, connections, async ({ id, send }) => {
-      for (let i = 1; i <= most; i++) {
-        // Several at once now and then, so that walks have more than one page.
+    const connections = await Promise.all([1, 2, 3, 4].map(() => connection(receiver)));
+    const hintsPerConnection = 60;
+    await forEachConcurrently(4, connections, async ({ id, send }) => {
+      for (let i = 1; i <= hintsPerConnection; i++) {
+        // Up to seven changes per hint, so that walks have several pages.
         changes.set(id, (changes.get(id) ?? 0) + 1 + (i % 7));
         expect((await send()).status).toBe(202);
       }
     });
-    const expected = [...changes.values()].reduce((sum, one) => sum + one, 0);
+    const expected = [...changes.values()].reduce((sum, count) => sum + count, 0);
     await until('everything is stored', async () => (await countOf(sql, 'signals')) === expected);
     await until('nothing is pending', async () => (await countOf(sql, pending)) === 0);
     const runs = await countOf(sql, `sync_jobs WHERE cursor IS NULL`);
-    expect(runs).toBeLessThanOrEqual(most * connections.length);
+    expect(runs).toBeLessThanOrEqual(hintsPerConnection * connections.length);
   });
 
-  it('hints: one that comes in the middle of a walk is looked for when the walk has ended, also after a failure', async () => {
-    const here = await listening();
-    const { id, send } = await connection(here);
+  it('hints: a hint during a walk causes a run after the walk, also after a failure', async () => {
+    const receiver = await startRecordingService();
+    const { id, send } = await connection(receiver);
     const calls: unknown[] = [];
     let hasFailed = false;
     const worker = database.engine({
@@ -153,15 +155,15 @@ describe('hints: many become one run, and none is lost', () => {
     await job(id);
     await worker.start({ roles: ['executor'] });
     await until(
-      'the one more has been run',
+      'the additional run has ended',
       async () => calls.length >= 7 && (await countOf(sql, pending)) === 0,
     );
     expect(calls).toEqual([0, 1, 1, 2, 0, 1, 2]);
   });
 
-  it('hints: one that waits beside a full sync is not lost to the walk that takes its job over', async () => {
-    const here = await listening();
-    const { id, send } = await connection(here);
+  it('hints: a hint queued beside a full sync survives the walk that takes over its job', async () => {
+    const receiver = await startRecordingService();
+    const { id, send } = await connection(receiver);
     const calls: string[] = [];
     const worker = database.engine({
       connectors: [
@@ -185,38 +187,37 @@ describe('hints: many become one run, and none is lost', () => {
     expect(calls).toEqual(['full 0', 'incremental 1', 'incremental 0']);
   });
 
-  it('hints: one that comes while a look is under way has another look follow it', async () => {
-    const here = await listening();
-    const { id, send } = await connection(here);
+  it('hints: a hint that arrives during a lookup causes another lookup', async () => {
+    const receiver = await startRecordingService();
+    const { id, send } = await connection(receiver);
     const worker = database.engine({ connectors: [hooked({ verify: githubSignature() })] });
     await send();
-    // The answer is on its way, and says that a job waits; meanwhile that job is run.
+    // The response, not yet received, says that a job waits; meanwhile that job runs.
     let answered = () => {};
-    let goOn = () => {};
+    let resume = () => {};
     const hasAnswer = new Promise<void>((resolve) => {
       answered = resolve;
     });
-    const mayGoOn = new Promise<void>((resolve) => {
-      goOn = resolve;
+    const resumed = new Promise<void>((resolve) => {
+      resume = resolve;
     });
     let isFirst = true;
-    let indexLookup = 0;
-    here.ports.query = async (statement, send) => {
+    let lookups = 0;
+    receiver.ports.query = async (statement, send) => {
       const answer = await send();
-      if (/LEFT JOIN/.test(statement)) indexLookup++;
+      if (/LEFT JOIN/.test(statement)) lookups++;
       if (!isFirst || !/AND hinted/.test(statement)) return answer;
       isFirst = false;
       answered();
-      await mayGoOn;
+      await resumed;
       return answer;
     };
     const first = send();
     await hasAnswer;
     expect(await worker.drain()).toMatchObject({ succeeded: 1 });
     const second = send();
-    // It has been looked up, and waits for the look under way.
-    await until('it is looked up', () => indexLookup === 2);
-    goOn();
+    await until('its webhook is looked up', () => lookups === 2);
+    resume();
     expect([(await first).status, (await second).status]).toEqual([202, 202]);
     expect(await sql(`SELECT status FROM sync_jobs WHERE connection_id = $1 ORDER BY id`, [id])).toEqual([
       { status: 'succeeded' },
@@ -224,29 +225,29 @@ describe('hints: many become one run, and none is lost', () => {
     ]);
   });
 
-  it('hints: a job that waits for its time is brought forward; one that backs off is left to the provider', async () => {
-    const here = await listening();
-    const [early, tired] = [await connection(here), await connection(here)] as const;
-    const [waiting, backing] = [
-      await job(early.id, { scheduled_at: '2099-01-01' }),
-      await job(tired.id, { retry_after: '2099-01-01', attempts: 3 }),
+  it('hints: a scheduled job becomes due now; a job that backs off keeps its retry_after', async () => {
+    const receiver = await startRecordingService();
+    const [scheduled, backingOff] = [await connection(receiver), await connection(receiver)] as const;
+    const [waiting, retried] = [
+      await job(scheduled.id, { scheduled_at: '2099-01-01' }),
+      await job(backingOff.id, { retry_after: '2099-01-01', attempts: 3 }),
     ] as const;
-    await Promise.all([early.send(), tired.send(), tired.send()]);
+    await Promise.all([scheduled.send(), backingOff.send(), backingOff.send()]);
     const jobs = await sql(
       'SELECT id, scheduled_at <= now() AS due, retry_after::date::text AS until FROM sync_jobs ORDER BY id',
     );
     expect(jobs).toEqual([
       { id: waiting, due: true, until: null },
-      { id: backing, due: true, until: '2099-01-01' },
+      { id: retried, due: true, until: '2099-01-01' },
     ]);
-    const before = here.transactions();
-    await burst(50, tired.send);
-    expect(here.transactions()).toBe(before);
+    const before = receiver.transactions();
+    await burst(50, backingOff.send);
+    expect(receiver.transactions()).toBe(before);
   });
 
-  it('hints: a provider that wants fewer requests is not asked again because it sends some', async () => {
-    const here = await listening();
-    const { id, send } = await connection(here);
+  it('hints: hints of a rate-limited provider do not shorten its pause', async () => {
+    const receiver = await startRecordingService();
+    const { id, send } = await connection(receiver);
     await job(id);
     let runs = 0;
     const worker = database.engine({
@@ -270,12 +271,12 @@ describe('hints: many become one run, and none is lost', () => {
     expect(await countOf(sql, pending)).toBe(1);
   });
 
-  it('hints: an executor that sleeps is woken', async () => {
-    const here = await listening();
-    const { send } = await connection(here);
+  it('hints: a hint wakes a sleeping executor', async () => {
+    const receiver = await startRecordingService();
+    const { send } = await connection(receiver);
     let runs = 0;
     const worker = database.engine({
-      // It would look by itself in a minute.
+      // The next poll is a minute away.
       executor: { pollIntervalMs: 60_000 },
       connectors: [
         hooked(
@@ -297,20 +298,20 @@ describe('hints: many become one run, and none is lost', () => {
     }
   });
 
-  it('hints: a flood for many connections takes one database connection at a time', async () => {
-    const here = await listening();
-    const connections = await Promise.all(Array.from({ length: 40 }, () => connection(here)));
+  it('hints: hints for 40 connections use one database connection at a time', async () => {
+    const receiver = await startRecordingService();
+    const connections = await Promise.all(Array.from({ length: 40 }, () => connection(receiver)));
     let open = 0;
-    let most = 0;
-    const { query } = here.ports;
-    here.ports.query = async (statement, send) => {
-      if (statement.startsWith('BEGIN')) most = Math.max(most, ++open);
+    let maxOpen = 0;
+    const { query } = receiver.ports;
+    receiver.ports.query = async (statement, send) => {
+      if (statement.startsWith('BEGIN')) maxOpen = Math.max(maxOpen, ++open);
       const answer = await query(statement, send);
       if (/^(COMMIT|ROLLBACK)/.test(statement)) open--;
       return answer;
     };
     await Promise.all(connections.map(({ send }) => send()));
     expect(await countOf(sql, pending)).toBe(40);
-    expect(most).toBe(1);
+    expect(maxOpen).toBe(1);
   });
 });

@@ -5,7 +5,7 @@ import { startService } from '../http/service.ts';
 import { useCli } from '../support/cli.ts';
 import { connector } from '../support/connector.ts';
 import { tenant, useDatabase } from '../support/database.ts';
-import { asGithub, credentials, deliver, hooked, pathOf } from './hooked.ts';
+import { asGithub, credentials, deliver, hooked, pathOf } from './webhook-connector.ts';
 
 const database = useDatabase();
 const { sql, connect } = database;
@@ -15,8 +15,8 @@ const start = () => startService(database, { engine: { connectors, credentials }
 
 beforeEach(() => database.empty());
 
-describe('webhooks: a connection gets a secret, which is shown once', () => {
-  it('webhooks: it is made, looked at, replaced and taken away over HTTP, each on record', async () => {
+describe('webhooks: a connection gets a secret that is shown once', () => {
+  it('webhooks: creates, reads, replaces and deletes a secret over HTTP and records events', async () => {
     const service = await start();
     const { call } = service;
     const id = await connect();
@@ -42,18 +42,18 @@ describe('webhooks: a connection gets a secret, which is shown once', () => {
     const { secret: _, ...shown } = body;
     expect((await call(path)).body).toEqual(shown);
 
-    const given = 'a secret that the provider made';
-    const second = await call(path, { method: 'PUT', json: { secret: given } });
-    expect(second.body['secret']).toBe(given);
+    const ownSecret = 'a secret that the provider made';
+    const second = await call(path, { method: 'PUT', json: { secret: ownSecret } });
+    expect(second.body['secret']).toBe(ownSecret);
     const send = (secret: unknown) =>
       deliver(service, String(shown['path']), '{}', asGithub(String(secret), '{}'));
     expect((await send(body['secret'])).status).toBe(401);
-    expect((await send(given)).status).toBe(202);
+    expect((await send(ownSecret)).status).toBe(202);
     expect((await call(path)).body['last_received_at']).toEqual(expect.any(String));
 
     expect((await call(path, { method: 'DELETE' })).status).toBe(204);
     expect((await call(path, { method: 'DELETE' })).status).toBe(404);
-    expect((await send(given)).status).toBe(401);
+    expect((await send(ownSecret)).status).toBe(401);
     expect((await call(path)).body).toEqual(none);
     expect(
       await sql('SELECT kind, tenant_id FROM events WHERE connection_id = $1 ORDER BY id', [id]),
@@ -64,7 +64,7 @@ describe('webhooks: a connection gets a secret, which is shown once', () => {
     ]);
   });
 
-  it('webhooks: what is wrong with a secret is said without saying the secret', async () => {
+  it('webhooks: the error for an invalid secret does not contain it', async () => {
     const { call, syncline } = await start();
     const id = await connect();
     for (const secret of ['short', 'x'.repeat(501), '']) {
@@ -84,7 +84,7 @@ describe('webhooks: a connection gets a secret, which is shown once', () => {
     await expect(syncline.webhooks.get('nothing')).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
   });
 
-  it('webhooks: what is stored can be read by nobody without the key, and moved to no other connection', async () => {
+  it('webhooks: secrets are encrypted and bound to their connection', async () => {
     const service = await start();
     const [id, other] = [await connect(), await connect()] as const;
     const secret = 'not to be found anywhere';
@@ -103,7 +103,7 @@ describe('webhooks: a connection gets a secret, which is shown once', () => {
     expect((await deliver(service, pathOf(id), '{}', asGithub(secret, '{}'))).status).toBe(202);
   });
 
-  it('webhooks: a tenant has nothing to do with those of another', async () => {
+  it('webhooks: a tenant cannot create, read or delete webhooks of another tenant', async () => {
     const { syncline } = await start();
     const id = await connect();
     const { id: tenantId } = await syncline.tenants.create({ name: 'another' });
@@ -117,17 +117,17 @@ describe('webhooks: a connection gets a secret, which is shown once', () => {
     expect(await own.get(id)).toMatchObject({ exists: true });
   });
 
-  it('webhooks: where none can be stored or taken, it says why and what to do', async () => {
+  it('webhooks: create fails with a hint without keys, and with CONFLICT without a webhook', async () => {
     const id = await connect();
-    const keyless = database.engine();
-    await expect(keyless.webhooks.create(id)).rejects.toMatchObject({
+    const withoutKeys = database.engine();
+    await expect(withoutKeys.webhooks.create(id)).rejects.toMatchObject({
       hint: expect.stringContaining('SYNCLINE_CREDENTIALS_KEYS'),
     });
-    const deaf = database.engine({ connectors: [connector()], credentials });
-    await expect(deaf.webhooks.create(id)).rejects.toMatchObject({ code: 'CONFLICT' });
+    const withoutWebhook = database.engine({ connectors: [connector()], credentials });
+    await expect(withoutWebhook.webhooks.create(id)).rejects.toMatchObject({ code: 'CONFLICT' });
   });
 
-  it('webhooks: it goes with its connection', async () => {
+  it('webhooks: a webhook is deleted with its connection', async () => {
     const { syncline } = await start();
     const id = await connect();
     await syncline.webhooks.create(id);
@@ -135,21 +135,21 @@ describe('webhooks: a connection gets a secret, which is shown once', () => {
     expect(await sql('SELECT FROM webhooks')).toEqual([]);
   });
 
-  it('webhooks: the command line makes one, takes the secret from a variable, and takes it away', async () => {
+  it('webhooks: the CLI creates a webhook, reads the secret from a variable, and deletes it', async () => {
     const id = await connect();
-    const made = await cli.json<{ secret: string; path: string }>('connections', 'webhook', id);
-    expect(made).toMatchObject({ path: pathOf(id), exists: true });
+    const created = await cli.json<{ secret: string; path: string }>('connections', 'webhook', id);
+    expect(created).toMatchObject({ path: pathOf(id), exists: true });
     const service = await start();
-    expect((await deliver(service, made.path, '{}', asGithub(made.secret, '{}'))).status).toBe(202);
-    const given = 'a secret from a variable';
+    expect((await deliver(service, created.path, '{}', asGithub(created.secret, '{}'))).status).toBe(202);
+    const ownSecret = 'a secret from a variable';
     const running = cli.start(['connections', 'webhook', id, '--secret-from-env', 'HOOK_SECRET'], {
-      HOOK_SECRET: given,
+      HOOK_SECRET: ownSecret,
     });
     const { code, stdout, stderr } = await running.finished;
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toContain(pathOf(id));
-    expect(stdout).not.toContain(given);
-    expect((await deliver(service, made.path, '{}', asGithub(given, '{}'))).status).toBe(202);
+    expect(stdout).not.toContain(ownSecret);
+    expect((await deliver(service, created.path, '{}', asGithub(ownSecret, '{}'))).status).toBe(202);
     const missing = await cli.run('connections', 'webhook', id, '--secret-from-env', 'NO_SUCH_SECRET');
     expect([missing.code, missing.stderr]).toEqual([1, expect.stringContaining('NO_SUCH_SECRET is not set')]);
     expect(await cli.json('connections', 'webhook', id, '--remove')).toEqual({

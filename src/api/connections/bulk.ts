@@ -17,20 +17,18 @@ export interface BulkRequest extends PageRequest, AuditNote {
   filter: ConnectionFilter;
 }
 
-/** What one step did. */
 export interface BulkStep {
   matched: number;
   changed: number;
-  /** Those that it could not be done to, and why. */
   failed: { id: string; message: string }[];
-  /** Where the next step goes on; undefined when all that match have been dealt with. */
+  /** Cursor of the next step; undefined after the last match. */
   nextCursor: string | undefined;
 }
 
-/** Few wait for an answer for longer than a minute. A step that takes so long ends with what it has done. */
-const maxMs = 20_000;
+/** A step ends early after this time, below common HTTP timeouts. */
+const maxStepMs = 20_000;
 
-/** Does something to every connection that matches, a bounded step at a time: whoever asks can show how far it has come. */
+/** Applies an action to all matching connections in bounded steps, so that callers can show progress. */
 export function createBulk({
   db,
   ports,
@@ -40,7 +38,7 @@ export function createBulk({
   ports: Pick<Ports, 'monotonicMs'>;
   control: ReturnType<typeof createControl>;
 }) {
-  const actions: Record<BulkAction, (id: string, doer: AuditNote) => Promise<unknown>> = {
+  const actions: Record<BulkAction, (id: string, note: AuditNote) => Promise<unknown>> = {
     pause: control.pause,
     resume: control.resume,
     trigger: control.trigger,
@@ -49,7 +47,7 @@ export function createBulk({
   };
 
   return {
-    async bulk({ action, filter, cursor, limit, ...doer }: BulkRequest): Promise<BulkStep> {
+    async bulk({ action, filter, cursor, limit, ...note }: BulkRequest): Promise<BulkStep> {
       requireOneOf('action', action, bulkActions);
       requireFilter(filter);
       const { items, nextCursor } = await listPage(db, filter, cursor, pageLimit(limit));
@@ -63,12 +61,12 @@ export function createBulk({
       });
       for (const [i, { id }] of items.entries()) {
         try {
-          await actions[action](id, doer);
+          await actions[action](id, note);
         } catch (error) {
           const message = failureOf(error);
           if (message !== undefined) failed.push({ id, message });
         }
-        if (ports.monotonicMs() - startedMs >= maxMs && i < items.length - 1)
+        if (ports.monotonicMs() - startedMs >= maxStepMs && i < items.length - 1)
           return step(i + 1, cursorAfter(id));
       }
       return step(items.length, nextCursor);
@@ -76,10 +74,10 @@ export function createBulk({
   };
 }
 
-/** Why it could not be done to one connection; what would keep it from all others too is thrown. */
+/** The failure of one connection; rethrows errors that would affect all of them. */
 function failureOf(error: unknown): string | undefined {
-  if (isLockTimeout(error)) return 'Somebody else is changing it, and has not finished. Try again.';
+  if (isLockTimeout(error)) return 'Another transaction is changing this connection. Try again.';
   if (!(error instanceof SynclineError)) throw error;
-  // Gone meanwhile: there is nothing left to do to it.
+  // Deleted meanwhile: nothing left to do.
   return error.code === 'NOT_FOUND' ? undefined : error.message;
 }

@@ -7,10 +7,12 @@ import { invalid, requireSmall } from '../../values/arguments.ts';
 import { hiddenField } from '../../values/redact.ts';
 import { check } from '../../values/standard-schema.ts';
 
-/** Of `config`, and of `metadata`. */
+/** Limit of `config` and of `metadata`. */
 export const maxConfigBytes = 64 * 1024;
 
-/** Refused here, where somebody is looking, rather than by the first run; a process without the connector cannot tell. */
+/**
+ * Validates early instead of in the first run. Without the connector, only size and placeholders are checked.
+ */
 export async function requireConfig(
   name: string,
   config: unknown,
@@ -19,30 +21,27 @@ export async function requireConfig(
   requireSmall(name, config, maxConfigBytes);
   const field = hiddenField(config);
   if (field !== undefined)
-    throw invalid(
-      `${name} holds "[hidden]" as ${field}, which is shown in place of what is there.`,
-      'Give the value itself.',
-    );
+    throw invalid(`${name} contains the placeholder "[hidden]" in field ${field}.`, 'Pass the actual value.');
   const problem = connector?.configSchema && (await check(connector.configSchema, config ?? {})).problem;
   if (problem)
     throw invalid(
-      `${name} is not what the connector of ${connector?.provider} wants: ${problem}.`,
-      'Correct it.',
+      `${name} is invalid for connector "${connector?.provider}": ${problem}.`,
+      'Correct the listed fields.',
     );
 }
 
-/** Tells a connection's connector something else, from its next run on. The cursor stays: what it means is the connector's business. */
+/** Replaces the connector configuration, effective from the next run. The cursor is kept. */
 export async function changeConfig(
   { db, record, connectors }: { db: Database; record: Recorder; connectors: ReadonlyMap<string, Connector> },
   id: string,
   config: Record<string, unknown>,
-  doer: AuditNote,
+  note: AuditNote,
 ): Promise<void> {
   await changeConnection({ db }, id, async (tx, row, now) => {
     await requireConfig('config', config, connectors.get(row.provider_slug));
     await writeConfig(tx, now, id, config);
-    // Without the values: an author may have put a secret there.
-    const concerns = { tenantId: row.tenant_id, connectionId: id };
-    await record(tx, now, { ...concerns, kind: 'connection.config_changed' }, doer);
+    // Record no values: they may contain secrets.
+    const subject = { tenantId: row.tenant_id, connectionId: id };
+    await record(tx, now, { ...subject, kind: 'connection.config_changed' }, note);
   });
 }

@@ -18,9 +18,7 @@ export interface Explanation {
     | 'unserved'
     | 'scheduled'
     | 'unplaced';
-  /** For a person. */
   sentence: string;
-  /** When it runs next, as far as that can be known. */
   nextRunAt: Date | undefined;
 }
 
@@ -32,15 +30,13 @@ export interface Facts {
   nextRunAt: Date | undefined;
   lastEndedAt: Date | undefined;
   tickIntervalSeconds: number;
-  /** Queued or running. */
   jobs: JobRow[];
   lastEnded: JobRow | undefined;
-  /** What was done to it last, newest first. */
   events: EventRow[];
   processes: ProcessRow[];
 }
 
-/** One honest sentence. What stands in the way comes first; when nothing does, when it runs next. */
+/** States what blocks the connection, or when it runs next. */
 export function explain(facts: Facts): Explanation {
   if (facts.status !== 'active') return inactive(facts);
   const running = facts.jobs.find((job) => job.status === 'running');
@@ -53,7 +49,9 @@ export function explain(facts: Facts): Explanation {
 }
 
 export function explainDeletion({ deletedSignals, estimatedSignals, error }: Deletion): Explanation {
-  const done = `${deletedSignals.toLocaleString('en')} of about ${estimatedSignals.toLocaleString('en')} signals deleted`;
+  const done =
+    `${deletedSignals.toLocaleString('en')} of about ${estimatedSignals.toLocaleString('en')} ` +
+    'signals deleted';
   return { state: 'disabled', sentence: `Being deleted: ${done}.${failureOf(error)}`, nextRunAt: undefined };
 }
 
@@ -66,7 +64,7 @@ function failureOf(error: string | undefined): string {
 function inactive(facts: Facts): Explanation {
   const { status, events, jobs, nowMs } = facts;
   const finishing = jobs.some((job) => job.status === 'running')
-    ? ' A run that had begun is still finishing.'
+    ? ' The current run is still finishing.'
     : '';
   const event = events.find(({ kind }) => kind === `connection.${status}`);
   const since = event ? ` ${ago(event.created_at, nowMs)}` : '';
@@ -77,30 +75,36 @@ function inactive(facts: Facts): Explanation {
       if (hadNoCredential(facts, event))
         return {
           state: 'needs_auth',
-          sentence: `Waiting for authorization: no credential has been provided yet. It runs as soon as consent is given, or a credential is attached.${finishing}`,
+          sentence:
+            'Waiting for authorization: no credential has been provided yet. Syncing starts when ' +
+            `consent is granted or a credential is attached.${finishing}`,
           nextRunAt,
         };
       return {
         state: 'needs_auth',
-        sentence: `The provider refused its credentials${since}${because} It runs again once its credential is replaced, or it is resumed.${finishing}`,
+        sentence:
+          `The provider rejected the credentials${since}${because} Syncing restarts when the ` +
+          `credential is replaced or the connection is resumed.${finishing}`,
         nextRunAt,
       };
     case 'paused':
       return {
         state: 'paused',
-        sentence: `It was paused${event ? ` by ${event.actor}` : ''}${since}${because} Nothing runs until it is resumed.${finishing}`,
+        sentence:
+          `Paused${event ? ` by ${event.actor}` : ''}${since}${because} No jobs run until it is ` +
+          `resumed.${finishing}`,
         nextRunAt,
       };
     default:
       return {
         state: 'disabled',
-        sentence: `It is disabled. Nothing runs until it is active again.${finishing}`,
+        sentence: `Disabled. No jobs run until it is active again.${finishing}`,
         nextRunAt,
       };
   }
 }
 
-/** No provider refused anything: it was created without a credential, or ran without one. */
+/** It was created or ran without a credential; no provider rejected one. */
 function hadNoCredential({ hasCredential, lastEnded }: Facts, event: EventRow | undefined): boolean {
   if (hasCredential) return false;
   return event ? event.reason === noCredential : lastEnded === undefined;
@@ -108,19 +112,19 @@ function hadNoCredential({ hasCredential, lastEnded }: Facts, event: EventRow | 
 
 function underWay({ nowMs, processes }: Facts, job: JobRow): Explanation {
   const process = processes.find(({ id }) => id === job.process_id);
-  const since = job.started_at ? `, since ${formatDuration(nowMs - job.started_at.getTime())}` : '';
+  const since = job.started_at ? ` for ${formatDuration(nowMs - job.started_at.getTime())}` : '';
   const where =
     job.process_id === null
-      ? ', by a worker that is none of ours'
+      ? ', on a worker that Syncline does not manage'
       : process?.alive
         ? process.host === null
           ? ''
           : `, on ${process.host} (process ${process.pid})`
-        : '; its process no longer answers, so the job goes back into the queue within seconds';
+        : '; its process has stopped responding, so the job returns to the queue within seconds';
   const attempt = job.attempts > 0 ? `, after ${times(job.attempts)}` : '';
   return {
     state: 'running',
-    sentence: `It is running now: ${job.job_type} sync${since}${attempt}${where}.`,
+    sentence: `Running now: ${job.job_type} sync${since}${attempt}${where}.`,
     nextRunAt: job.started_at ?? undefined,
   };
 }
@@ -132,16 +136,18 @@ function inLine(facts: Facts, job: JobRow): Explanation {
     if (job.retry_after && job.retry_after.getTime() > nowMs)
       return {
         state: 'backing_off',
-        sentence: `It waits${whatFor(job)}${reason(job)} The next try is ${inTime(nextRunAt, nowMs)}.`,
+        sentence: `Waiting${whatFor(job)}${reason(job)} Next try ${inTime(nextRunAt, nowMs)}.`,
         nextRunAt,
       };
     return {
       state: 'scheduled',
-      sentence: `Its next ${job.job_type} run is ${inTime(nextRunAt, nowMs)}${lastRun(facts)}.`,
+      sentence: `Next ${job.job_type} run ${inTime(nextRunAt, nowMs)}. ${lastRun(facts)}`,
       nextRunAt,
     };
   }
-  const due = `Its ${job.job_type} run has been due since ${nextRunAt.toISOString()} (${formatDuration(nowMs - startMs(job))})`;
+  const due =
+    `The ${job.job_type} run has been due for ${formatDuration(nowMs - startMs(job))} (since ` +
+    `${nextRunAt.toISOString()})`;
   const alive = facts.processes.filter((process) => process.alive);
   if (alive.length === 0)
     return {
@@ -152,12 +158,15 @@ function inLine(facts: Facts, job: JobRow): Explanation {
   if (!alive.some(({ providers }) => providers.includes(provider)))
     return {
       state: 'unserved',
-      sentence: `${due}, but none of the ${alive.length} running executors has a connector for "${provider}".`,
+      sentence:
+        `${due}, but none of the ${alive.length} running executors has a connector for ` + `"${provider}".`,
       nextRunAt,
     };
   return {
     state: 'waiting',
-    sentence: `${due}; it waits for a free slot in ${alive.length === 1 ? 'the one running executor' : `one of ${alive.length} running executors`}.`,
+    sentence:
+      `${due} and waits for a free slot in ` +
+      `${alive.length === 1 ? 'the one running executor' : `one of ${alive.length} running executors`}.`,
     nextRunAt,
   };
 }
@@ -168,36 +177,35 @@ function unplaced(facts: Facts): Explanation {
   if (nextRunAt && nextRunAt.getTime() > nowMs + tickIntervalSeconds * 1000)
     return {
       state: 'scheduled',
-      sentence: `Nothing to do: its next run is ${inTime(nextRunAt, nowMs)}${last}.`,
+      sentence: `Next run ${inTime(nextRunAt, nowMs)}. ${last}`,
       nextRunAt,
     };
   return {
     state: 'unplaced',
-    sentence: `It is due${last}; a scheduler places its run within ${tickIntervalSeconds} s, if one is running.`,
+    sentence: `Due now. ${last} The next scheduler tick (within ${tickIntervalSeconds} s) will queue it.`,
     nextRunAt,
   };
 }
 
 function lastRun({ lastEnded, lastEndedAt, nowMs }: Facts): string {
   const at = lastEnded?.finished_at ?? lastEndedAt;
-  if (!at) return '; it has never run';
+  if (!at) return 'No runs yet.';
   const verdict =
     lastEnded?.status === 'failed' ? `failed${shortError(lastEnded)}` : (lastEnded?.status ?? 'ended');
-  return `; the last one ${verdict} ${ago(at, nowMs)}`;
+  return `Last run ${verdict} ${formatDuration(nowMs - at.getTime())} ago.`;
 }
 
 const startMs = (job: JobRow) => Math.max(job.scheduled_at.getTime(), job.retry_after?.getTime() ?? 0);
 const times = (failures: number) => (failures === 1 ? 'one failure' : `${failures} failures`);
-/** A page that follows another, or a full sync, may have to wait without having failed. */
+/** A follow-up page or a full sync may be delayed without a failure. */
 function whatFor(job: JobRow): string {
   if (isParked(job) || hasDied(job)) return '';
-  return job.attempts > 0 ? ` after ${times(job.attempts)}` : ' before it goes on';
+  return job.attempts > 0 ? ` after ${times(job.attempts)}` : ' before continuing';
 }
-/** There was no budget for it. */
 const isParked = (job: JobRow) => (job.error as { parked?: unknown } | null)?.parked === true;
-/** Its process died, several times in a row. */
+/** Its process died several times in a row. */
 const hasDied = (job: JobRow) => (job.error as { kind?: unknown } | null)?.kind === 'process_died';
-/** Others may have written anything there. */
+/** Other writers may have stored any JSON. */
 function messageOf(job: JobRow): string | undefined {
   const message = (job.error as { message?: unknown } | null)?.message;
   return typeof message === 'string' ? message : undefined;

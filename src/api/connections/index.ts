@@ -27,21 +27,19 @@ import { createControl } from './lifecycle.ts';
 import { listPage, recentOf, requireFilter } from './list.ts';
 import { type Connection, readSync, toConnection } from './model.ts';
 
-/** A cursor that a run stored. */
 export interface PastCursor {
   jobId: string;
   at: Date;
   cursor: unknown;
-  /** Whether the connection stands there now. */
+  /** Whether it is the connection's current cursor. */
   current: boolean;
 }
 
 export interface ListedConnections extends ConnectionFilter, PageRequest {
-  /** Adds each connection's last runs. */
   recent?: boolean | undefined;
 }
 
-/** The window in which a run is expected to start. */
+/** Time window in which a run is expected to start. */
 export interface PreviewedRun {
   earliest: Date;
   latest: Date;
@@ -49,17 +47,17 @@ export interface PreviewedRun {
 
 export interface SchedulePreview {
   connection: Connection;
-  /** Whether a job for the first of the runs is already queued or running. */
+  /** Status of the job for the first run, if it is already placed. */
   pending: 'queued' | 'running' | undefined;
   /** Empty while the connection is not active. */
   runs: PreviewedRun[];
 }
 
-/** The most runs a preview gives: beyond it, the windows of jitter say nothing any more. */
+/** Beyond this, jitter makes the windows meaningless. */
 const maxPreviewedRuns = 100;
 
-/** Of a hundred connections many may be held; a step has no time to wait long for each of them. */
-const bulkPatienceMs = 1000;
+/** Lock timeout per connection in a bulk step, where many may be locked. */
+const bulkLockTimeoutMs = 1000;
 
 export function createConnections({
   db,
@@ -81,40 +79,39 @@ export function createConnections({
   continueDeletions: () => void;
 }) {
   const control = createControl({ db, config, ports, who, record, continueDeletions });
-  const hastily = createControl({
+  const bulkControl = createControl({
     db,
     config,
     ports,
     who,
     record,
     continueDeletions,
-    lockTimeoutMs: bulkPatienceMs,
+    lockTimeoutMs: bulkLockTimeoutMs,
   });
   return {
     ...control,
 
-    /** Goes to another cursor; see `control.rewind`. */
     async rewind(...args: Parameters<typeof control.rewind>): Promise<Connection> {
       await control.rewind(...args);
       return toConnection(await existingConnection(db, args[0]), config);
     },
 
     /**
-     * A provider that has a connector here is registered by the way. Where the connector has `oauth2` that is not
-     * optional, a connection without a credential begins as `needs_auth`, and runs as soon as it has one.
+     * Registers the provider if it has a connector. If the connector requires OAuth 2, a connection without a
+     * credential starts as `needs_auth` and runs when it gets one.
      */
     async create(
       input: {
         tenantId: string;
         provider: string;
         externalId?: string | undefined;
-        /** What opens the provider for it: one of the same tenant, for the same provider. */
+        /** A credential of the same tenant and provider. */
         credentialId?: string | undefined;
         intervalSeconds?: number | undefined;
         config?: Record<string, unknown> | undefined;
         metadata?: Record<string, unknown> | undefined;
       },
-      doer: AuditNote = {},
+      note: AuditNote = {},
     ): Promise<Connection> {
       requireUuid('tenantId', input.tenantId);
       requireText('provider', input.provider, 200);
@@ -125,7 +122,7 @@ export function createConnections({
       const now = await db.now();
       const id = ports.newId();
       const connector = connectors.get(input.provider);
-      // Without a credential its run could only fail; the first consent, or the first credential, makes it active.
+      // A run without a credential would fail; the first credential activates the connection.
       const waits = input.credentialId === undefined && needsCredential(connector);
       const sync = {
         ...syncOf(input.metadata),
@@ -147,21 +144,20 @@ export function createConnections({
           metadata: { ...input.metadata, sync },
           config: input.config ?? {},
         });
-        const concerns = { tenantId: input.tenantId, connectionId: id };
-        await record(tx, now, { ...concerns, kind: 'connection.created' }, doer);
+        const subject = { tenantId: input.tenantId, connectionId: id };
+        await record(tx, now, { ...subject, kind: 'connection.created' }, note);
       });
       return toConnection(await existingConnection(db, id), config);
     },
 
-    /** Reads a connection, with what its metadata says of its schedule. */
     async get(id: string): Promise<Connection> {
       return toConnection(await existingConnection(db, id), config);
     },
 
-    /** Connections in the order of their ids, which is about the order in which they were made. */
+    /** Ordered by id, roughly the order of creation. */
     async list(request: ListedConnections = {}): Promise<Page<Connection>> {
-      const { cursor, limit: wanted, recent = false, ...filter } = request;
-      const limit = pageLimit(wanted);
+      const { cursor, limit: requestedLimit, recent = false, ...filter } = request;
+      const limit = pageLimit(requestedLimit);
       requireFilter(filter);
       const page = await listPage(db, filter, cursor, limit);
       const runs = recent ? await recentOf(db, page.items) : undefined;
@@ -171,9 +167,12 @@ export function createConnections({
       }));
     },
 
-    /** The cursors that its runs have stored, newest first, as far back as ended jobs are kept. */
-    async cursors(id: string, { cursor, limit: wanted }: PageRequest = {}): Promise<Page<PastCursor>> {
-      const limit = pageLimit(wanted);
+    /** Cursors stored by its runs, newest first, within the retention of ended jobs. */
+    async cursors(
+      id: string,
+      { cursor, limit: requestedLimit }: PageRequest = {},
+    ): Promise<Page<PastCursor>> {
+      const limit = pageLimit(requestedLimit);
       const before = historyKey(cursor);
       await existingConnection(db, id);
       const rows = await listCursors(db, id, { before, limit: limit + 1 });
@@ -185,42 +184,40 @@ export function createConnections({
       }));
     },
 
-    ...createBulk({ db, ports, control: hastily }),
+    ...createBulk({ db, ports, control: bulkControl }),
 
-    /** Gives it another credential, or with null none. One that waited for its user runs again. */
-    async setCredential(id: string, credentialId: string | null, doer: AuditNote = {}): Promise<Connection> {
-      await changeCredential({ db, ports, record }, id, credentialId, doer);
+    /** Sets the credential; null removes it. A connection in `needs_auth` becomes active. */
+    async setCredential(id: string, credentialId: string | null, note: AuditNote = {}): Promise<Connection> {
+      await changeCredential({ db, ports, record }, id, credentialId, note);
       return toConnection(await existingConnection(db, id), config);
     },
 
-    /** Tells its connector something else, from its next run on. */
+    /** Replaces the connector configuration, effective from the next run. */
     async setConfig(
       id: string,
       connectionConfig: Record<string, unknown>,
-      doer: AuditNote = {},
+      note: AuditNote = {},
     ): Promise<Connection> {
-      await changeConfig({ db, record, connectors }, id, connectionConfig, doer);
+      await changeConfig({ db, record, connectors }, id, connectionConfig, note);
       return toConnection(await existingConnection(db, id), config);
     },
 
-    /** Sets the connection's own interval and re-places its next run accordingly. */
-    async setInterval(id: string, intervalSeconds: number, doer: AuditNote = {}): Promise<Connection> {
+    async setInterval(id: string, intervalSeconds: number, note: AuditNote = {}): Promise<Connection> {
       requireInterval(intervalSeconds, config);
-      return changeInterval(id, intervalSeconds, doer);
+      return changeInterval(id, intervalSeconds, note);
     },
 
-    /** Goes back to the default interval and re-places the next run accordingly. */
-    async clearInterval(id: string, doer: AuditNote = {}): Promise<Connection> {
-      return changeInterval(id, null, doer);
+    /** Restores the default interval. */
+    async clearInterval(id: string, note: AuditNote = {}): Promise<Connection> {
+      return changeInterval(id, null, note);
     },
 
-    /** Makes a connection active; the first time sets `first_activated_at`. */
-    async activate(id: string, doer: AuditNote = {}): Promise<Connection> {
-      await control.resume(id, doer);
+    /** Activates a connection; the first activation sets `first_activated_at`. */
+    async activate(id: string, note: AuditNote = {}): Promise<Connection> {
+      await control.resume(id, note);
       return toConnection(await existingConnection(db, id), config);
     },
 
-    /** When the next runs are expected, as things stand. */
     async preview(id: string, { runs = 5 }: { runs?: number } = {}): Promise<SchedulePreview> {
       requireWhole('runs', runs, 1, maxPreviewedRuns);
       const connection = toConnection(await existingConnection(db, id), config);
@@ -252,7 +249,7 @@ export function createConnections({
   async function changeInterval(
     id: string,
     intervalSeconds: number | null,
-    doer: AuditNote,
+    note: AuditNote,
   ): Promise<Connection> {
     return changeConnection({ db }, id, async (tx, row, now) => {
       const nowMs = now.getTime();
@@ -274,8 +271,8 @@ export function createConnections({
       };
       await writeSync(tx, now, id, keys, intervalSeconds === null ? 'interval_seconds' : undefined);
       const detail = { from: readSync(row, config).intervalSeconds ?? null, to: intervalSeconds };
-      const concerns = { tenantId: row.tenant_id, connectionId: id };
-      await record(tx, now, { ...concerns, kind: 'connection.interval_changed', detail }, doer);
+      const subject = { tenantId: row.tenant_id, connectionId: id };
+      await record(tx, now, { ...subject, kind: 'connection.interval_changed', detail }, note);
       return toConnection(await existingConnection(tx, id), config);
     });
   }

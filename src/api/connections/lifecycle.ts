@@ -4,7 +4,7 @@ import { changeConnection, existingConnection } from '../../caller/connection-ac
 import type { Config } from '../../config/settings.ts';
 import type { JobType } from '../../contract/connector.ts';
 import { SynclineError } from '../../contract/errors.ts';
-import { patiently } from '../../credentials/index.ts';
+import { retryLockTimeouts } from '../../credentials/index.ts';
 import { requirePriority, syncNow, type TriggerResult, triggerPriority } from '../../pipeline/trigger.ts';
 import type { Ports } from '../../platform/ports.ts';
 import { type Deletion, deleteBatch, deletionBatch, deletionOf } from '../../runtime/index.ts';
@@ -19,7 +19,7 @@ import {
 import type { Database, Queryable } from '../../store/database.ts';
 import { estimateSignals, insertDeletion, markDeleting } from '../../store/deletions.ts';
 import { type EventKind, latestEvents } from '../../store/events.ts';
-import { cancelJob, endedJobs, findStoredCursor, pendingJobs, sendBack } from '../../store/jobs.ts';
+import { cancelJob, endedJobs, findStoredCursor, pendingJobs, requeueFromStart } from '../../store/jobs.ts';
 import { findProcesses } from '../../store/processes.ts';
 import { recheckRuns } from '../../store/wake.ts';
 import { invalid, requireOneOf, requireSmall, requireUuid, requireWhole } from '../../values/arguments.ts';
@@ -29,7 +29,6 @@ import { recordedCursor } from './recorded-cursor.ts';
 
 export type { TriggerResult } from '../../pipeline/trigger.ts';
 
-/** What people do to a connection, apart from its schedule. */
 export function createControl({
   db,
   config,
@@ -44,52 +43,52 @@ export function createControl({
   ports: Ports;
   who: Caller;
   record: Recorder;
-  /** Has this process continue open deletions in the background. */
+  /** Continues open deletions in the background. */
   continueDeletions: () => void;
-  /** How long a change waits for a connection that somebody holds; as long as all others unless given. */
+  /** Lock timeout of changes; default: that of all transactions. */
   lockTimeoutMs?: number;
 }) {
   return {
     /**
-     * Has the connection synced now. One that waits is brought forward; while one is running, exactly one more follows
-     * it, however often this is called.
+     * Queues a sync now. A waiting job is brought forward; behind a running one, exactly one more is queued,
+     * however often this is called.
      */
     async trigger(
       id: string,
       options: { type?: JobType; priority?: number } & AuditNote = {},
     ): Promise<TriggerResult> {
-      const { type = 'incremental', priority = triggerPriority, ...doer } = options;
+      const { type = 'incremental', priority = triggerPriority, ...note } = options;
       requireOneOf('type', type, jobTypes);
       requirePriority(who, priority);
       return change(id, async (tx, row, now) => {
         if (row.status !== 'active')
-          throw new SynclineError('CONFLICT', `Connection ${id} is ${row.status}, so nothing of it runs.`, {
+          throw new SynclineError('CONFLICT', `Connection ${id} is ${row.status} and cannot run.`, {
             hint: 'Resume it first.',
           });
         const done = await syncNow(tx, row, now, { type, priority, newId: () => ports.newId() });
-        await record(tx, now, { ...of(row), jobId: done.jobId, kind: 'connection.triggered' }, doer);
+        await record(tx, now, { ...subjectOf(row), jobId: done.jobId, kind: 'connection.triggered' }, note);
         return done;
       });
     },
 
-    /** Runs nothing more of it until it is resumed. A run that has begun may finish; cancel its job to end it. */
-    async pause(id: string, doer: AuditNote = {}): Promise<void> {
+    /** Stops new runs until it is resumed. A current run may finish; cancel its job to end it. */
+    async pause(id: string, note: AuditNote = {}): Promise<void> {
       await change(id, async (tx, row, now) => {
         if (row.status === 'paused') return;
         await setConnectionStatus(tx, now, [id], row.status, 'paused');
-        await record(tx, now, { ...of(row), kind: 'connection.paused' }, doer);
+        await record(tx, now, { ...subjectOf(row), kind: 'connection.paused' }, note);
       });
     },
 
     /**
-     * Makes it active again, from whatever status; what waited for it runs now. One that waited for a credential is synced
-     * now: its schedule went on meanwhile, and may be an interval away.
+     * Activates it from any status and releases its queued jobs. A connection in `needs_auth` is synced now,
+     * since its next scheduled run may be an interval away.
      */
-    async resume(id: string, doer: AuditNote = {}): Promise<void> {
+    async resume(id: string, note: AuditNote = {}): Promise<void> {
       await change(id, async (tx, row, now) => {
         if (row.status === 'active') return;
         await activateConnections(tx, now, [id], formatInstant(now.getTime()));
-        await record(tx, now, { ...of(row), kind: 'connection.resumed' }, doer);
+        await record(tx, now, { ...subjectOf(row), kind: 'connection.resumed' }, note);
         if (row.status === 'needs_auth')
           await syncNow(tx, row, now, {
             type: 'incremental',
@@ -99,13 +98,15 @@ export function createControl({
       });
     },
 
-    /** Ends whatever of it is queued or running, and returns the ids of those jobs. It stays active: its next run comes. */
-    async cancel(id: string, doer: AuditNote = {}): Promise<string[]> {
+    /**
+     * Cancels its queued and running jobs and returns their ids. The connection stays active and scheduled.
+     */
+    async cancel(id: string, note: AuditNote = {}): Promise<string[]> {
       return change(id, async (tx, row, now) => {
         const jobs = await pendingJobs(tx, id, 'FOR UPDATE');
         for (const job of jobs) {
           await cancelJob(tx, now, job.id);
-          await record(tx, now, { ...of(row), jobId: job.id, kind: 'job.cancelled' }, doer);
+          await record(tx, now, { ...subjectOf(row), jobId: job.id, kind: 'job.cancelled' }, note);
         }
         if (jobs.length > 0) await recheckRuns(tx);
         return jobs.map((job) => job.id);
@@ -113,42 +114,47 @@ export function createControl({
     },
 
     /**
-     * Goes back (or ahead) to a cursor: the one that a job stored, or any; null is the beginning. A run under way is sent
-     * back, nothing that it finds is stored, and it starts again from there. Signals that come again are absorbed where
-     * they have a dedupe key.
+     * Sets the cursor: one stored by a job, or any value; null is the beginning. A running job is requeued
+     * without storing its results and starts from there. Repeated signals are deduplicated if they have a
+     * dedupe key.
      */
     async rewind(
       id: string,
       to: { jobId: string } | { cursor: unknown },
-      doer: AuditNote = {},
+      note: AuditNote = {},
     ): Promise<void> {
       await change(id, async (tx, row, now) => {
         const cursor = 'jobId' in to ? await cursorOfJob(tx, id, to.jobId) : storableCursor(to.cursor);
         const jobs = await pendingJobs(tx, id, 'FOR UPDATE');
         const foreign = jobs.find((job) => job.status === 'running' && job.process_id === null);
         if (foreign)
-          throw new SynclineError('CONFLICT', `Job ${foreign.id} is run by a worker that is none of ours.`, {
-            hint: 'Wait until it has ended, or cancel it.',
-          });
-        await sendBack(
+          throw new SynclineError(
+            'CONFLICT',
+            `Job ${foreign.id} is running on a worker that Syncline does not manage.`,
+            {
+              hint: 'Wait until it has ended, or cancel it.',
+            },
+          );
+        await requeueFromStart(
           tx,
           now,
           jobs.map((job) => job.id),
         );
         await writeCursor(tx, now, id, cursor);
         const detail = { from: recordedCursor(syncOf(row.metadata)['cursor']), to: recordedCursor(cursor) };
-        await record(tx, now, { ...of(row), kind: 'connection.rewound', detail }, doer);
+        await record(tx, now, { ...subjectOf(row), kind: 'connection.rewound', detail }, note);
         await recheckRuns(tx);
       });
     },
 
     /**
-     * Deletes it with its jobs and signals, and the credential that only it used. What was done to it stays on record. With no more
-     * signals than one batch it is gone when this returns. A larger one is disabled and refuses changes from now on; this process and
-     * every janitor delete it in batches, and `deletion` shows the progress. Calling it again continues an open deletion.
+     * Deletes it with its jobs, signals and unshared credential; audit events stay. Up to one batch of
+     * signals is deleted before this returns. A larger connection is disabled and rejects changes while this
+     * process and all janitors delete it in batches; see `deletion` for the progress. Another call continues
+     * an open deletion.
      */
-    async remove(id: string, doer: AuditNote = {}): Promise<Deletion> {
-      requireAuditNote({ actor: who.actor, ...doer });
+    async remove(id: string, note: AuditNote = {}): Promise<Deletion> {
+      requireAuditNote({ actor: who.actor, ...note });
       const mark = async (tx: Queryable, row: LockedConnection, now: Date) => {
         if (row.deleting_since) return;
         const jobs = await pendingJobs(tx, id, 'FOR UPDATE');
@@ -157,13 +163,13 @@ export function createControl({
         await markDeleting(tx, now, id);
         const estimated = await estimateSignals(tx, id);
         const { tenant_id, provider_slug, external_id } = row;
-        const { actor = who.actor, reason = null } = doer;
+        const { actor = who.actor, reason = null } = note;
         const requester = { actor, reason, key_id: who.keyId ?? null };
         const deleted = { connection_id: id, tenant_id, provider_slug, external_id };
         await insertDeletion(tx, now, { ...deleted, ...requester, estimated_signals: estimated });
         if (estimated <= deletionBatch) return;
         const detail = { provider: provider_slug, externalId: external_id, estimatedSignals: estimated };
-        await record(tx, now, { ...of(row), kind: 'connection.deletion_started', detail }, doer);
+        await record(tx, now, { ...subjectOf(row), kind: 'connection.deletion_started', detail }, note);
       };
       await change(id, mark, {
         alsoDeleting: true,
@@ -175,10 +181,9 @@ export function createControl({
       return deletion;
     },
 
-    /** How far its deletion has come; also for a week after it is gone. */
+    /** Progress of its deletion, kept for a week after the end. */
     deletion: (id: string): Promise<Deletion> => deletionOf(db, id, who),
 
-    /** One honest sentence on why it is or is not syncing right now, and when it next will. */
     async explain(id: string): Promise<Explanation> {
       const row = await existingConnection(db, id);
       if (row.deleting_since) return explainDeletion(await deletionOf(db, id, who));
@@ -199,7 +204,6 @@ export function createControl({
       });
     },
 
-    /** What was done to it, by whom and why, newest first. */
     async events(id: string, { limit = 20 }: { limit?: number } = {}): Promise<ConnectionEvent[]> {
       requireUuid('connection', id);
       requireWhole('limit', limit, 1, 1000);
@@ -215,10 +219,13 @@ export function createControl({
     },
   };
 
-  /** Signals, jobs and the connection take a batch each; one more for signals that a run stored before it was cancelled. */
+  /**
+   * One batch each for signals, jobs and the connection; one more for signals a run stored before its
+   * cancellation.
+   */
   async function deleteNow(id: string): Promise<void> {
     for (let batches = 0; batches < 4; batches++) {
-      const step = await patiently(ports, () => deleteBatch({ db, ports }, { connectionId: id }));
+      const step = await retryLockTimeouts(ports, () => deleteBatch({ db, ports }, { connectionId: id }));
       if (step !== 'more') return;
     }
   }
@@ -228,7 +235,7 @@ export function createControl({
     const stored = await findStoredCursor(tx, id, jobId);
     if (!stored)
       throw new SynclineError('NOT_FOUND', `Job ${jobId} stored no cursor for connection ${id}.`, {
-        hint: 'Choose one of the cursors in its history.',
+        hint: 'Choose a cursor from its history.',
       });
     return stored.cursor;
   }
@@ -244,38 +251,36 @@ export function createControl({
   }
 }
 
-/** Something that was done to a connection. */
 export interface ConnectionEvent {
   kind: EventKind;
   actor: string;
-  /** The API key that was used. */
   keyId: string | undefined;
   reason: string | undefined;
   jobId: string | undefined;
   at: Date;
 }
 
-/** As much as a connector may return. */
+/** The limit for connectors, too. */
 const maxCursorBytes = 256 * 1024;
 
-/** What Postgres could not hold is refused here, where it can be said why. */
+/** Rejects values that Postgres cannot store, with a readable error. */
 function storableCursor(cursor: unknown): unknown {
   if (cursor === undefined || cursor === null) return null;
   const isStorable = (text: string) => !text.includes('\0') && Buffer.from(text).toString() === text;
-  let isGood = true;
+  let isValid = true;
   try {
     const json = JSON.stringify(cursor, (key, value: unknown) => {
-      isGood &&= isStorable(key) && (typeof value !== 'string' || isStorable(value));
+      isValid &&= isStorable(key) && (typeof value !== 'string' || isStorable(value));
       return value;
     });
-    isGood &&= json !== undefined;
+    isValid &&= json !== undefined;
   } catch {
-    isGood = false;
+    isValid = false;
   }
-  if (!isGood)
+  if (!isValid)
     throw invalid('cursor cannot be stored; it must be JSON without NUL and halves of surrogate pairs.');
   requireSmall('cursor', cursor, maxCursorBytes);
   return cursor;
 }
 
-const of = (row: LockedConnection) => ({ tenantId: row.tenant_id, connectionId: row.id });
+const subjectOf = (row: LockedConnection) => ({ tenantId: row.tenant_id, connectionId: row.id });

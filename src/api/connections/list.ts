@@ -15,13 +15,10 @@ const connectionHealths = ['ok', 'failing', 'paused', 'needs_auth', 'disabled'] 
 
 const list = 'connections';
 
-/** Where a page goes on that ended with this connection. */
 export const cursorAfter = (id: string) => cursorTo(list, [id]);
 
-/** The connection that a cursor goes on after. */
 export const idAfter = (cursor: string | undefined) => keyOf(list, cursor, [uuidPart])?.[0];
 
-/** A page of rows, in the order of their ids. */
 export function listPage(
   tx: Queryable,
   filter: ConnectionFilter,
@@ -43,10 +40,8 @@ export function requireFilter({ tenantId, status, health, search }: ConnectionFi
   if (search !== undefined) requireText('search', search, 500);
 }
 
-/** As many runs as a sparkline shows. */
 const runsInSparkline = 20;
 
-/** The last runs of each connection of a page. */
 export async function recentOf(tx: Queryable, rows: ConnectionRow[]): Promise<Map<string, RecentRun[]>> {
   const runs = await recentRuns(
     tx,

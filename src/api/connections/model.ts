@@ -8,11 +8,10 @@ import {
 } from '../../schedule/sync-metadata.ts';
 import type { ConnectionHealth, ConnectionRow, ConnectionStatus } from '../../store/connections.ts';
 
-/** What `metadata.sync` of a connection says. A wrong field counts as absent and is listed in `invalid`. */
+/** Parsed `metadata.sync`. Invalid fields count as absent and are listed in `invalid`. */
 export interface ConnectionSync {
-  /** The connection's own interval; undefined where it has none and the default holds. */
+  /** The connection's own interval; undefined: the default applies. */
   intervalSeconds: number | undefined;
-  /** The interval in force. */
   baseIntervalSeconds: number;
   nextRunAt: Date | undefined;
   firstActivatedAt: Date | undefined;
@@ -26,31 +25,29 @@ export interface Connection {
   tenantId: string;
   provider: string;
   externalId: string | undefined;
-  /** What opens the provider for it; other connections of the tenant may share it. */
+  /** Other connections of the tenant may share it. */
   credentialId: string | undefined;
   status: ConnectionStatus;
-  /** What its connector is told; the engine only hands it over. */
+  /** Connector configuration; opaque to the engine. */
   config: Record<string, unknown>;
   createdAt: Date;
   updatedAt: Date;
   tenantName: string | undefined;
   providerName: string | undefined;
   health: ConnectionHealth;
-  /** Since when every run has failed, and of what kind the last failure was. */
+  /** Start of the current series of failed runs, and the kind of the last failure. */
   failingSince: Date | undefined;
   failure: string | undefined;
-  /** Since when it is being deleted. */
   deletingSince: Date | undefined;
-  /** When its next run is expected to start: that of its pending job, else when the scheduler will place one. */
+  /** Expected start of the next run: of the pending job, else `next_run_at`. */
   nextStartAt: Date | undefined;
-  /** When its latest incremental job ended. */
+  /** End of its latest incremental job. */
   lastEndedAt: Date | undefined;
   sync: ConnectionSync;
-  /** Its last runs, newest first, in lists that were asked for them. */
+  /** Last runs, newest first; only in lists requested with `recent`. */
   recent?: RecentRun[];
 }
 
-/** A run in short. */
 export interface RecentRun {
   jobId: string;
   status: string;
@@ -63,7 +60,6 @@ export function readSync(row: Pick<ConnectionRow, 'metadata'>, config: Config['s
   return readSyncMetadata(syncOf(row.metadata), config);
 }
 
-/** A connection as callers see it. */
 export function toConnection(row: ConnectionRow, config: Config['scheduler']): Connection {
   const sync = readSync(row, config);
   return {

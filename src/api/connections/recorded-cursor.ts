@@ -1,7 +1,7 @@
-/** What an event keeps of a cursor, in bytes of JSON. The whole one is with the job that stored it. */
+/** Bytes of a cursor kept in an event. The job row has the complete cursor. */
 const maxBytes = 2048;
 
-/** A cursor as an event keeps it: whole where it is small, else its size and how it begins. */
+/** A cursor for an event: complete if small, else its size and first bytes. */
 export function recordedCursor(cursor: unknown): unknown {
   const json = JSON.stringify(cursor ?? null);
   const bytes = Buffer.byteLength(json);
@@ -9,7 +9,7 @@ export function recordedCursor(cursor: unknown): unknown {
   return { $truncated: { bytes, beginning: firstBytes(json) } };
 }
 
-/** Cut between characters: half of one could not be stored. */
+/** Cuts at a character boundary; Postgres rejects partial characters. */
 function firstBytes(text: string): string {
   return new TextDecoder().decode(Buffer.from(text).subarray(0, maxBytes), { stream: true });
 }

@@ -4,7 +4,7 @@ import { aheadLimitsOf } from '../../config/ahead-limits.ts';
 import { rateLimitOf } from '../../config/rate-limits.ts';
 import type { Config } from '../../config/settings.ts';
 import type { Ports } from '../../platform/ports.ts';
-import { backInReach, isNextRunAhead, jobAhead } from '../../schedule/ahead.ts';
+import { correctedTimes, isNextRunAhead, jobAhead } from '../../schedule/ahead.ts';
 import { backoffSeconds } from '../../schedule/backoff.ts';
 import { formatInstant } from '../../schedule/instant.ts';
 import { baseInterval } from '../../schedule/interval.ts';
@@ -26,30 +26,27 @@ import { wakeExecutors } from '../../store/wake.ts';
 import { cursorAfter, idAfter } from './list.ts';
 
 export interface RepairRequest extends PageRequest, AuditNote {
-  /** Reports what would change, and changes nothing. */
   dryRun?: boolean | undefined;
 }
 
-/** A connection of which something lay too far ahead. */
 export interface RepairedConnection {
   id: string;
   tenantId: string;
   provider: string;
-  /** Undefined where `next_run_at` was within its limit, and stays. */
+  /** Undefined if `next_run_at` is within its limit. */
   nextRunAt: { from: Date; to: Date } | undefined;
-  /** Queued jobs whose times move. */
   jobIds: string[];
 }
 
 export interface RepairStep {
   items: RepairedConnection[];
-  /** Connections that another transaction holds; a later call repairs them. */
+  /** Connections locked by other transactions; a later call repairs them. */
   skipped: number;
-  /** Where the next step goes on; undefined after the last connection. */
+  /** Cursor of the next step; undefined after the last connection. */
   nextCursor: string | undefined;
 }
 
-/** A step holds its rows no longer than a batch of a tick does. */
+/** Bounds the lock waits of a step. */
 const lockTimeoutMs = 1000;
 
 interface Plan {
@@ -60,7 +57,7 @@ interface Plan {
   jobs: MovedJob[];
 }
 
-/** DB-6: moves times that a wrong clock put too far ahead back to where the schedule has them, a bounded step at a time. */
+/** DB-6: moves times that a wrong clock put too far ahead back into the schedule, in bounded steps. */
 export function createRepair({
   db,
   ports,
@@ -80,7 +77,7 @@ export function createRepair({
       dryRun = false,
       cursor,
       limit,
-      ...doer
+      ...note
     }: RepairRequest = {}): Promise<RepairStep> {
       const walk = { after: idAfter(cursor), limit: pageLimit(limit), scan: maxScanned };
       return db.transaction(
@@ -88,7 +85,7 @@ export function createRepair({
           const now = new Date(ports.now());
           const { ids, last, isEnd } = await findAhead(tx, now, limits, walk);
           const plans = ids.length === 0 ? [] : await planAll(tx, ids, now.getTime());
-          if (!dryRun && plans.length > 0) await write(tx, now, plans, doer);
+          if (!dryRun && plans.length > 0) await write(tx, now, plans, note);
           return {
             items: plans.map(toItem),
             skipped: ids.length - plans.length,
@@ -100,7 +97,7 @@ export function createRepair({
     },
   };
 
-  /** Locks what was found and judges it again: another process may have moved it meanwhile. */
+  /** Locks the rows and checks them again: another process may have moved them. */
   async function planAll(tx: Queryable, ids: string[], nowMs: number): Promise<Plan[]> {
     const connections = await lockMovable(tx, ids);
     const locked = connections.map(({ id }) => id);
@@ -124,7 +121,7 @@ export function createRepair({
     const judged = jobs.map((job) => ({ job, ahead: jobAhead(queued(job), baseSeconds, limits, nowMs) }));
     const placed = judged.find(({ job, ahead }) => job.is_placed && ahead.scheduledAt);
     const pending: PendingState = placed ? 'placed' : hasPending ? 'under way' : 'none';
-    const { nextRunAtMs, scheduledAtMs = nowMs } = backInReach({
+    const { nextRunAtMs, scheduledAtMs = nowMs } = correctedTimes({
       isNextRunAhead: isNextRunAhead(connection.due_ms, baseSeconds, limits, nowMs),
       pending,
       lastEndedMs: connection.last_ended_ms ?? undefined,
@@ -139,11 +136,11 @@ export function createRepair({
         const retryMs = ahead.retryAfter
           ? nowMs + backoffSeconds(policy, job.attempts - 1, undefined, ports.random()) * 1000
           : job.retry_ms;
-        // What no scheduler placed was meant to run at once.
+        // Jobs that no scheduler placed were due immediately.
         const placedMs = job === placed?.job ? scheduledAtMs : nowMs;
         return {
           id: job.id,
-          // Infinite times cannot be written as a Date.
+          // A Date cannot represent infinite times.
           scheduledAt: new Date(
             ahead.scheduledAt || !Number.isFinite(job.scheduled_ms) ? placedMs : job.scheduled_ms,
           ),
@@ -153,8 +150,8 @@ export function createRepair({
     return { connection, nextRunAtMs, jitterSeconds: placed && jitterSeconds, hasPending, jobs: moved };
   }
 
-  async function write(tx: Queryable, now: Date, plans: Plan[], doer: AuditNote): Promise<void> {
-    const jobs = plans.flatMap((one) => one.jobs);
+  async function write(tx: Queryable, now: Date, plans: Plan[], note: AuditNote): Promise<void> {
+    const jobs = plans.flatMap((planned) => planned.jobs);
     if (jobs.length > 0) {
       await moveJobs(tx, now, jobs);
       await wakeExecutors(tx);
@@ -172,13 +169,13 @@ export function createRepair({
     await record(
       tx,
       now,
-      plans.map((one) => ({
-        tenantId: one.connection.tenant_id,
-        connectionId: one.connection.id,
+      plans.map((planned) => ({
+        tenantId: planned.connection.tenant_id,
+        connectionId: planned.connection.id,
         kind: 'connection.schedule_repaired' as const,
-        detail: detailOf(one),
+        detail: detailOf(planned),
       })),
-      doer,
+      note,
     );
   }
 }

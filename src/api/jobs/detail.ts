@@ -2,7 +2,6 @@ import type { AttemptRow, LogLine } from '../../store/attempts.ts';
 import { formatDuration } from '../../values/duration.ts';
 import type { Job, JobFailure } from './index.ts';
 
-/** One run of a job. */
 export interface Attempt {
   number: number;
   outcome: 'succeeded' | 'failed' | 'retried' | 'lost' | 'cancelled' | 'running';
@@ -10,20 +9,20 @@ export interface Attempt {
   endedAt: Date | undefined;
   retryAfter: Date | undefined;
   error: JobFailure | undefined;
-  /** What the connector logged, the first hundred lines of it. */
+  /** The connector's first 100 log lines. */
   log: LogLine[];
 }
 
-/** A job, a sentence on how it went, and its runs: all that are kept, or the newest whose errors and logs are about 8 MB. */
+/** A job with a summary and its stored runs: the newest, up to about 8 MB of errors and logs. */
 export interface JobDetail extends Job {
   verdict: string;
   runs: Attempt[];
 }
 
-/** The runs that are on record, and the last one, of which the job's own row tells. */
+/** The recorded runs, plus the last one, which only the job row describes. */
 export function detailOf(job: Job, claimId: string | null, recorded: AttemptRow[], nowMs: number): JobDetail {
   const runs = recorded.map(toAttempt);
-  // A job that was cancelled while it waited has no claim any more; its last run is told by when it began.
+  // A job cancelled in the queue has no claim any more; match its last run by start time.
   const isLastRecorded = recorded.some(
     (row) => row.claim_id === claimId || row.started_at.getTime() === job.startedAt?.getTime(),
   );
@@ -58,22 +57,31 @@ function verdict(job: Job, runs: number, nowMs: number): string {
   switch (status) {
     case 'succeeded':
     case 'completed':
-      return `It succeeded${tries}${took(startedAt, finishedAt)} and stored ${signals === 1 ? 'one new signal' : `${signals} new signals`}.`;
+      return (
+        `Succeeded${tries}${took(startedAt, finishedAt)}: ${signals} new ` +
+        `${signals === 1 ? 'signal' : 'signals'}.`
+      );
     case 'failed':
-      return `It failed${tries}: ${error?.message ?? 'nobody said why.'}`;
+      return error?.message === undefined || error.message === null
+        ? `Failed${tries} without an error message.`
+        : `Failed${tries}: ${error.message}`;
     case 'cancelled':
-      return `It was cancelled${finishedAt ? ` ${formatDuration(nowMs - finishedAt.getTime())} ago` : ''}; nothing of an unfinished run was stored.`;
+      return (
+        `Cancelled${finishedAt ? ` ${formatDuration(nowMs - finishedAt.getTime())} ago` : ''}. ` +
+        'Nothing from an unfinished run was stored.'
+      );
     case 'running':
-      return `It is running${startedAt ? `, since ${formatDuration(nowMs - startedAt.getTime())}` : ''}${tries}.`;
+      return `Running${startedAt ? ` for ${formatDuration(nowMs - startedAt.getTime())}` : ''}${tries}.`;
     case 'queued': {
       const startMs = Math.max(scheduledAt.getTime(), retryAfter?.getTime() ?? 0);
       const when = startMs > nowMs ? `in ${formatDuration(startMs - nowMs)}` : 'as soon as a slot is free';
-      if (job.blocked) return 'It waits until its connection is active and runs nothing else.';
+      if (job.blocked) return 'Blocked: its connection is not active or runs another job.';
       if (error?.parked === true || error?.kind === 'process_died')
-        return `It waits: ${sentence(error.message)} It is tried again ${when}.`;
+        return `Waiting: ${sentence(error.message)} Next try ${when}.`;
       return error && job.attempts > 0
-        ? `It failed ${job.attempts === 1 ? 'once' : `${job.attempts} times`}, at last with: ${sentence(error.message)} It is tried again ${when}.`
-        : `It is to run ${when}.`;
+        ? `Failed ${job.attempts === 1 ? 'once' : `${job.attempts} times`}; last error: ` +
+            `${sentence(error.message)} Next try ${when}.`
+        : `Queued; runs ${when}.`;
     }
   }
 }
@@ -83,5 +91,5 @@ const sentence = (text: string) => (/[.!?]$/.test(text) ? text : `${text}.`);
 function took(from: Date | undefined, to: Date | undefined): string {
   if (!from || !to) return '';
   const ms = Math.max(0, to.getTime() - from.getTime());
-  return ` after ${ms < 2000 ? `${Math.round(ms)} ms` : formatDuration(ms)}`;
+  return ` in ${ms < 2000 ? `${Math.round(ms)} ms` : formatDuration(ms)}`;
 }

@@ -38,13 +38,12 @@ import { isObject } from '../../values/is-object.ts';
 import type { ReadJson } from '../../values/stored-json.ts';
 import { detailOf, type JobDetail } from './detail.ts';
 
-/** One run of a connector, waiting, under way or ended. */
 export interface Job {
   id: string;
   tenantId: string;
   provider: string;
   connectionId: string;
-  /** What the provider calls its connection. */
+  /** The connection's `external_id`. */
   connectionName: string | undefined;
   type: JobType;
   status: JobStatus;
@@ -52,17 +51,14 @@ export interface Job {
   /** Failures so far. */
   attempts: number;
   scheduledAt: Date;
-  /** It is not tried before this time. */
+  /** Not claimed before this time. */
   retryAfter: Date | undefined;
   startedAt: Date | undefined;
   finishedAt: Date | undefined;
-  /** Its own cursor, if it has one. */
   cursor: unknown;
-  /** The cursor that it stored. */
   nextCursor: unknown;
-  /** New signals that it stored. */
+  /** Number of new signals stored. */
   signals: number;
-  /** What went wrong last. */
   error: JobFailure | undefined;
   /** Queued, but its connection is not active or runs another job. */
   blocked: boolean;
@@ -74,7 +70,7 @@ export interface JobFailure {
   name: string;
   message: string;
   at: string;
-  /** There was no budget for it: it waits, and nothing has failed. */
+  /** Parked for lack of budget; not a failure. */
   parked?: boolean;
 }
 
@@ -84,7 +80,7 @@ export interface ListedJobs extends PageRequest {
   status?: JobStatus | undefined;
   provider?: string | undefined;
   type?: JobType | undefined;
-  /** Made (by their ids) at or after, and before. */
+  /** Created (by id) at or after `since`, and before `until`. */
   since?: Date | undefined;
   until?: Date | undefined;
 }
@@ -108,10 +104,20 @@ export function createJobs({
   const failureOf = (error: unknown) => readableFailure(error, who);
   const toJob = (row: JobWithCursors): Job => ({ ...jobOf(row, json), error: failureOf(row.error) });
   return {
-    /** The newest first: by when they were made, of one connection by when they last changed. */
+    /** Newest first: by creation, or for one connection by last change. */
     async list(request: ListedJobs = {}): Promise<Page<Job>> {
-      const { cursor, limit: wanted, connectionId, tenantId, status, provider, type, since, until } = request;
-      const limit = pageLimit(wanted);
+      const {
+        cursor,
+        limit: requestedLimit,
+        connectionId,
+        tenantId,
+        status,
+        provider,
+        type,
+        since,
+        until,
+      } = request;
+      const limit = pageLimit(requestedLimit);
       if (status !== undefined) requireOneOf('status', status, jobStatuses);
       if (type !== undefined) requireOneOf('type', type, jobTypes);
       if (tenantId !== undefined) requireUuid('tenantId', tenantId);
@@ -134,12 +140,11 @@ export function createJobs({
 
       async function byConnection(id: string): Promise<Page<JobWithCursors & HistoryKey & Listed>> {
         const rows = await listHistory(db, id, filter, { before: historyKey(cursor), limit: limit + 1 });
-        // What a connection ran is bounded by how long jobs are kept, so it is read to the end.
+        // Retention bounds a connection's history, so the list is not cut by scanned rows.
         return filteredPage('history', rows, keyInHistory, async () => undefined);
       }
     },
 
-    /** A job with all its runs, as far as they are kept. */
     async get(id: string): Promise<JobDetail> {
       const row = await existing(id);
       const attempts = await findAttempts(db, id);
@@ -148,28 +153,28 @@ export function createJobs({
     },
 
     /**
-     * Ends a job that is queued or running. A running one is aborted, and nothing that it still finds is stored. The
-     * connection's next run comes at its usual time, counted from now.
+     * Cancels a queued or running job. A running one is aborted and stores nothing. The connection's next run
+     * is one interval from now.
      */
-    async cancel(id: string, doer: AuditNote = {}): Promise<Job> {
+    async cancel(id: string, note: AuditNote = {}): Promise<Job> {
       return change(id, async (tx, job, now) => {
         if (job.status !== 'queued' && job.status !== 'running')
-          throw new SynclineError('CONFLICT', `Job ${id} has ended already: it is ${job.status}.`);
+          throw new SynclineError('CONFLICT', `Job ${id} has already ended (${job.status}).`);
         await cancelJob(tx, now, id);
         await recheckRuns(tx);
-        await record(tx, now, { ...of(job), kind: 'job.cancelled' }, doer);
+        await record(tx, now, { ...subjectOf(job), kind: 'job.cancelled' }, note);
         return id;
       });
     },
 
-    /** Runs a job again: one that backs off at once, one that has ended as a new job, from the connection's cursor. */
-    async retry(id: string, doer: AuditNote = {}): Promise<Job> {
+    /** Runs a queued job now, or an ended one as a new job from the connection's cursor. */
+    async retry(id: string, note: AuditNote = {}): Promise<Job> {
       return change(id, async (tx, job, now) => {
         if (job.status === 'running')
           throw new SynclineError('CONFLICT', `Job ${id} is running.`, {
-            hint: 'Cancel it first, or trigger its connection to have it run once more.',
+            hint: 'Cancel it first, or trigger its connection to queue another run.',
           });
-        await record(tx, now, { ...of(job), kind: 'job.retried' }, doer);
+        await record(tx, now, { ...subjectOf(job), kind: 'job.retried' }, note);
         if (job.status === 'queued') {
           await bringForward(tx, now, id, job.priority);
           return id;
@@ -178,7 +183,7 @@ export function createJobs({
         const pending = (await pendingJobs(tx, job.connection_id, 'FOR UPDATE')).find(sameType);
         if (pending?.status === 'running')
           throw new SynclineError('CONFLICT', `A ${job.job_type} job of this connection is running.`, {
-            hint: 'Trigger the connection to have one more follow it.',
+            hint: 'Trigger the connection to queue another run.',
           });
         await insertFollowUps(tx, now, [
           {
@@ -187,7 +192,7 @@ export function createJobs({
             providerSlug: job.provider_slug,
             connectionId: job.connection_id,
             type: job.job_type,
-            // The priority that an operator once gave an ended job is not for the tenant to use again.
+            // A tenant must not reuse a priority that an operator set.
             priority: Math.min(job.priority, maxPriorityOf(who)),
             cursor: null,
             retryAfter: null,
@@ -206,7 +211,7 @@ export function createJobs({
     return row;
   }
 
-  /** Connection before job, as everybody locks them. */
+  /** Lock order: connection, then job. */
   async function change(
     id: string,
     work: (tx: Queryable, job: JobRow, now: Date) => Promise<string>,
@@ -217,7 +222,7 @@ export function createJobs({
       const found = await findJob(tx, id, 'FOR UPDATE');
       if (!found || !connection) throw notFound(`job ${id}`);
       requireNotDeleting(connection);
-      // EXE-13: what follows from a job is its connection's, whatever the job says.
+      // EXE-13: tenant and provider come from the connection, not from the job row.
       const { tenant_id, provider_slug } = connection;
       const job = { ...found, tenant_id, provider_slug };
       const result = await work(tx, job, tx.now);
@@ -228,7 +233,6 @@ export function createJobs({
   }
 }
 
-/** Where a page of a connection's history goes on. */
 export function historyKey(cursor: string | undefined): HistoryKey | undefined {
   const [ended, id] = keyOf('history', cursor, [instantPart, uuidPart]) ?? [];
   return ended === undefined || id === undefined ? undefined : { ended, id };
@@ -236,9 +240,13 @@ export function historyKey(cursor: string | undefined): HistoryKey | undefined {
 
 export const keyInHistory = (row: HistoryKey) => [row.ended, row.id];
 
-const of = (job: JobRow) => ({ tenantId: job.tenant_id, connectionId: job.connection_id, jobId: job.id });
+const subjectOf = (job: JobRow) => ({
+  tenantId: job.tenant_id,
+  connectionId: job.connection_id,
+  jobId: job.id,
+});
 
-/** EXE-9: an error that names processes has them in `deaths`. Where executors run is the operator's business. */
+/** EXE-9: `deaths` lists the hosts and pids of dead processes; shown to operators only. */
 function readableFailure(error: unknown, { tenantId }: Caller): JobFailure | undefined {
   if (!isObject(error) || !Array.isArray(error['deaths'])) return (error as JobFailure | null) ?? undefined;
   const { deaths, ...rest } = error;

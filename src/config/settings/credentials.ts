@@ -8,7 +8,8 @@ export const credentials = {
       env: 'SYNCLINE_CREDENTIALS_KEYS',
       default: [],
       about:
-        'What encrypts credentials: the first key encrypts, all decrypt. Without one no credential can be stored. Lose them, and every customer has to connect again.',
+        'Encryption keys of credentials: the first encrypts, all decrypt. Without one no credential can ' +
+        'be stored. If they are lost, every customer must connect again.',
     },
     {
       schema: z

@@ -17,7 +17,7 @@ export const database = {
     {
       env: ['SYNCLINE_DATABASE_URL', 'DATABASE_URL'],
       default: undefined,
-      about: 'The Postgres to run on.',
+      about: 'Postgres database to use.',
     },
     postgresUrl,
   ),
@@ -26,7 +26,8 @@ export const database = {
       env: 'SYNCLINE_DATABASE_NOTIFY_URL',
       default: undefined,
       about:
-        'The same database without a pooler, for the one connection of an executor that listens. Needed only where the URL leads to a transaction pooler.',
+        'The same database without a pooler, for the LISTEN connection of an executor. Required only if ' +
+        'the URL is a transaction pooler.',
     },
     postgresUrl,
   ),
@@ -34,11 +35,10 @@ export const database = {
     {
       env: 'SYNCLINE_DATABASE_SCHEMA',
       default: 'syncline',
-      about:
-        'The Postgres schema that holds every table. Several engines can share a database, a schema each.',
+      about: 'Postgres schema of all tables. Several engines can share a database with one schema each.',
     },
     {
-      // Postgres cuts longer names off, so two schemas could silently become one.
+      // Postgres truncates longer names, so two schemas could silently become one.
       schema: z
         .string()
         .refine((name) => Buffer.byteLength(name) <= 63 && name.length > 0 && !name.includes('\0')),

@@ -8,7 +8,8 @@ export const executor = {
     max: 5000,
     unit: 'jobs',
     about:
-      'Jobs that a process runs at once. Too low: due jobs wait. Too high: memory holds as many pages of signals, and providers see as many requests at once.',
+      'Jobs that a process runs in parallel. Too low: due jobs wait. Too high: each job holds a page of ' +
+      'signals in memory and sends requests to its provider.',
   }),
   claimBatch: integer({
     env: 'SYNCLINE_EXECUTOR_CLAIM_BATCH',
@@ -17,7 +18,8 @@ export const executor = {
     max: 1000,
     unit: 'jobs',
     about:
-      'The most jobs taken, and the most stored, in one transaction. Too low: a commit each. Too high: one process takes what others could have begun.',
+      'Maximum jobs claimed, and results stored, per transaction. Too low: a commit per job. Too high: ' +
+      'one process claims jobs that others could have started.',
   }),
   pollIntervalMs: integer({
     env: 'SYNCLINE_EXECUTOR_POLL_INTERVAL_MS',
@@ -26,7 +28,8 @@ export const executor = {
     max: 60_000,
     unit: 'milliseconds',
     about:
-      'How often an idle process looks for due jobs that nothing told it of. Too low: idle queries. Too high: jobs that others insert in SQL start late.',
+      'How often an idle process polls for due jobs without a notification. Too low: idle queries. Too ' +
+      'high: jobs inserted in SQL start late.',
   }),
   leaseSeconds: integer({
     env: 'SYNCLINE_EXECUTOR_LEASE_SECONDS',
@@ -35,7 +38,8 @@ export const executor = {
     max: 3600,
     unit: 'seconds',
     about:
-      'How long a silent process keeps its jobs. Too low: a short pause of a process or of the network ends its runs. Too high: jobs of a dead process wait.',
+      'Lease of a process on its jobs, renewed by heartbeats. Too low: a short pause of the process or ' +
+      'network ends its runs. Too high: jobs of a dead process wait.',
   }),
   maxRunSeconds: integer({
     env: 'SYNCLINE_EXECUTOR_MAX_RUN_SECONDS',
@@ -44,7 +48,8 @@ export const executor = {
     max: 86_400,
     unit: 'seconds',
     about:
-      'How long one run may take. Too low: slow providers never finish a page. Too high: a connector that hangs keeps its slot.',
+      'Timeout of a run. Too low: slow providers never finish a page. Too high: a hanging connector ' +
+      'keeps its slot.',
   }),
   shutdownGraceSeconds: integer({
     env: 'SYNCLINE_EXECUTOR_SHUTDOWN_GRACE_SECONDS',
@@ -53,6 +58,7 @@ export const executor = {
     max: 3600,
     unit: 'seconds',
     about:
-      'How long runs may finish after the process was told to end. Too low: work is done again. Too high: the platform kills the process first (Kubernetes after 30 s).',
+      'How long runs may finish after a shutdown request. Too low: work is repeated. Too high: the ' +
+      'platform kills the process first (Kubernetes after 30 s).',
   }),
 };

@@ -9,7 +9,7 @@ export const rateLimit = {
     min: 1,
     max: 3600,
     unit: 'seconds',
-    about: 'The pause after a first failure; it doubles with each further one.',
+    about: 'Delay after the first failure; it doubles with each further one.',
   }),
   maxSeconds: integer({
     env: 'SYNCLINE_RATELIMIT_MAX_SECONDS',
@@ -18,20 +18,23 @@ export const rateLimit = {
     max: 86_400,
     unit: 'seconds',
     about:
-      'The longest pause between tries, unless the provider asks for more. Too low: a provider in trouble gets more of it. Too high: recovery is noticed late.',
+      'Longest delay between tries, unless the provider requests more. Too low: more load on a failing ' +
+      'provider. Too high: recovery is noticed late.',
   }),
   jitterFactor: fraction({
     env: 'SYNCLINE_RATELIMIT_JITTER_FACTOR',
     default: 0.1,
     about:
-      'How much longer a pause may be at random, as a fraction of it. Too low: connections that failed together come back together.',
+      'Maximum random addition to a delay, as a fraction of it. Too low: connections that failed ' +
+      'together retry together.',
   }),
   providers: setting<Readonly<Record<string, ProviderRateLimit>>>(
     {
       env: rateLimitFields.map(({ suffix }) => `SYNCLINE_RATELIMIT_<PROVIDER>_${suffix}`),
       default: {},
       about:
-        'Other values for single providers, by slug: { github: { baseSeconds: 60 } }. In variables the slug is in capitals, with _ for everything but letters and digits.',
+        'Overrides per provider, by slug: { github: { baseSeconds: 60 } }. In variables the slug is in ' +
+        'capitals, with _ for everything but letters and digits.',
     },
     {
       schema: z.record(
@@ -43,7 +46,8 @@ export const rateLimit = {
         }),
       ),
       allowed:
-        'an object of providers, each with baseSeconds (1 to 3600), maxSeconds (1 to 86400) or jitterFactor (0 to 1)',
+        'an object of providers, each with baseSeconds (1 to 3600), maxSeconds (1 to 86400) or ' +
+        'jitterFactor (0 to 1)',
       fromText: (text) => text,
     },
   ),

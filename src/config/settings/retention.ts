@@ -15,7 +15,7 @@ export const retention = {
     min: 1,
     max: 3650,
     unit: 'days',
-    about: 'How long it is kept who changed what, and why.',
+    about: 'How long audit events are kept.',
   }),
   signalsDays: integer({
     env: 'SYNCLINE_RETENTION_SIGNALS_DAYS',
@@ -23,8 +23,7 @@ export const retention = {
     min: 0,
     max: 36_500,
     unit: 'days',
-    about:
-      'How long signals are kept, and the feed with them. 0 keeps them: they are your data, and yours to delete.',
+    about: 'How long signals, and the feed, are kept. 0: forever.',
   }),
   statsDays: integer({
     env: 'SYNCLINE_RETENTION_STATS_DAYS',
@@ -32,6 +31,6 @@ export const retention = {
     min: 1,
     max: 3650,
     unit: 'days',
-    about: 'How long counts are kept: by the minute for a day, then by the hour. The dashboard shows a week.',
+    about: 'How long statistics are kept: per minute for a day, then per hour. The dashboard shows a week.',
   }),
 };

@@ -10,7 +10,8 @@ export const scheduler = {
     max: 300,
     unit: 'seconds',
     about:
-      'How often due connections are looked for, and how far ahead. Too low: idle queries. Too high: new connections wait.',
+      'Interval between ticks, and how far ahead a tick looks for due connections. Too low: idle ' +
+      'queries. Too high: new connections wait.',
   }),
   defaultIntervalSeconds: integer({
     env: 'SYNCLINE_SCHEDULER_DEFAULT_INTERVAL_SECONDS',
@@ -18,17 +19,17 @@ export const scheduler = {
     min: 60,
     max: weekSeconds,
     unit: 'seconds',
-    about: 'The interval of connections that set none.',
+    about: 'Interval of connections without their own.',
   }),
   jitterPctMin: fraction({
     env: 'SYNCLINE_SCHEDULER_JITTER_PCT_MIN',
     default: 0,
-    about: 'The least jitter, as a fraction of the interval.',
+    about: 'Minimum jitter, as a fraction of the interval.',
   }),
   jitterPctMax: fraction({
     env: 'SYNCLINE_SCHEDULER_JITTER_PCT_MAX',
     default: 0.2,
-    about: 'The most jitter, as a fraction of the interval. Too low: runs of many connections come in herds.',
+    about: 'Maximum jitter, as a fraction of the interval. Too low: runs of many connections start together.',
   }),
   maxOverriddenIntervalSeconds: integer({
     env: 'SYNCLINE_SCHEDULER_MAX_OVERRIDDEN_INTERVAL_SECONDS',
@@ -36,7 +37,7 @@ export const scheduler = {
     min: 60,
     max: weekSeconds,
     unit: 'seconds',
-    about: 'The longest interval that a connection may set for itself.',
+    about: 'Longest interval that a connection may set.',
   }),
   batchSize: integer({
     env: 'SYNCLINE_SCHEDULER_BATCH_SIZE',
@@ -45,6 +46,7 @@ export const scheduler = {
     max: 10_000,
     unit: 'connections',
     about:
-      'Connections placed per transaction. Too low: a commit each. Too high: long locks and more memory.',
+      'Connections placed per transaction. Too low: a commit per connection. Too high: long locks and ' +
+      'more memory.',
   }),
 };

@@ -7,21 +7,22 @@ export const server = {
     env: 'SYNCLINE_SERVER_HOST',
     default: '127.0.0.1',
     about:
-      'The address that the API and the dashboard listen on. Loopback unless set; put a proxy that speaks TLS in front of anything else.',
+      'Address that the API and the dashboard listen on. Put a TLS proxy in front of anything but loopback.',
   }),
   port: integer({
     env: 'SYNCLINE_SERVER_PORT',
     default: 4400,
     min: 0,
     max: 65_535,
-    about: 'The port of the API and the dashboard; 0 picks a free one.',
+    about: 'Port of the API and the dashboard; 0 picks a free one.',
   }),
   hosts: setting<readonly string[]>(
     {
       env: 'SYNCLINE_SERVER_HOSTS',
       default: [],
       about:
-        'Host names under which the service may be called, besides the one it listens on. Others are refused, so that no web page can reach it through a name of its own.',
+        'Accepted Host headers, besides the address it listens on. Others are rejected, which prevents ' +
+        'DNS rebinding.',
     },
     {
       schema: z.array(z.string().min(1).max(255)).max(100),
@@ -34,7 +35,8 @@ export const server = {
       env: 'SYNCLINE_SERVER_PUBLIC_URL',
       default: undefined,
       about:
-        'Where browsers and providers reach the service. Links for consent lead to it, and providers send people back to it. Needed for consent unless the service is called at a loopback address.',
+        'Public URL of the service, for consent links and OAuth callbacks. Required for consent unless ' +
+        'the service is called at a loopback address.',
     },
     {
       schema: z
@@ -50,7 +52,8 @@ export const server = {
       env: 'SYNCLINE_SERVER_RETURN_ORIGINS',
       default: [],
       about:
-        'Origins of your product to which people may be sent back after they gave a provider their consent, besides that of the service itself. Others are refused, so that nobody can be led astray.',
+        'Origins of your product that users may be redirected to after consent, besides the origin of ' +
+        'the service. Others are rejected, which prevents open redirects.',
     },
     {
       schema: z
@@ -67,7 +70,10 @@ export const server = {
     max: 10_000,
     unit: 'requests',
     about:
-      'Requests answered in parallel. A caller (tenant, operator key or session) may have as many as are free, so one alone gets half; beyond that it gets 429, and 503 when none is free. Too high: more memory, and requests wait longer for database connections. Half as many live streams and long polls may be open besides.',
+      'Requests served in parallel. A caller (tenant, operator key or session) may hold no more than are ' +
+      'free, so one alone gets half; beyond that it gets 429, and 503 when none is free. Too high: more ' +
+      'memory, and requests wait longer for database connections. Live streams and long polls have a ' +
+      'separate limit of half this number.',
   }),
   maxRequestsPerAddress: integer({
     env: 'SYNCLINE_SERVER_MAX_REQUESTS_PER_ADDRESS',
@@ -76,14 +82,17 @@ export const server = {
     max: 10_000,
     unit: 'requests',
     about:
-      'Requests without a key (sign-in, consent, pages) of one client address in parallel, and bodies that one address or caller is still sending; more get 429. Behind a proxy, set server.trustedProxies: otherwise all clients have the address of the proxy.',
+      'Parallel requests without a key (sign-in, consent, pages) per client address, and request bodies ' +
+      'in transit per address or caller; more get 429. Behind a proxy, set server.trustedProxies: ' +
+      'otherwise all clients have the address of the proxy.',
   }),
   trustedProxies: setting<readonly string[]>(
     {
       env: 'SYNCLINE_SERVER_TRUSTED_PROXIES',
       default: [],
       about:
-        'Proxies whose forwarding header is believed. The client address is the last one in the header that is not in this list. Empty: the address of the socket counts, and headers are ignored.',
+        'Proxies whose forwarding header is trusted. The client address is the last one in the header ' +
+        'that is not in this list. Empty: the socket address is used and headers are ignored.',
     },
     {
       schema: z.array(z.string().refine(isNetwork)).max(100),
@@ -96,7 +105,8 @@ export const server = {
     default: 'x-forwarded-for',
     of: ['x-forwarded-for', 'forwarded'],
     about:
-      'The header in which the trusted proxies write the client address: the one that they set or append to on every request, since clients can send the other one themselves.',
+      'Header in which the trusted proxies write the client address. Choose the one that they set or ' +
+      'append to on every request: clients can send the other one themselves.',
   }),
   maxLoopDelayMs: integer({
     env: 'SYNCLINE_SERVER_MAX_LOOP_DELAY_MS',
@@ -105,6 +115,8 @@ export const server = {
     max: 60_000,
     unit: 'milliseconds',
     about:
-      'How late the event loop of the process may be, in five samples in a row, before requests get 503, so that syncing in the same process goes on. Probes and deliveries are never refused for it. Too low: requests are refused in short bursts. Too high: runs start late under load.',
+      'Event loop delay, in five samples in a row, above which requests get 503, so that syncing in the ' +
+      'same process continues. Probes and deliveries are exempt. Too low: requests are rejected in short ' +
+      'bursts. Too high: runs start late under load.',
   }),
 };

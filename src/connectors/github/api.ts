@@ -10,11 +10,11 @@ import {
   type SyncContext,
 } from '../../connector-kit/index.ts';
 
-/** Requests in an hour: of a user, whatever their token; answers say how many are left. */
+/** Requests per hour and user, across tokens; headers report the rest. */
 const core: Budget = { name: 'core', per: 'credential', limit: 5000, perSeconds: 3600 };
-/** Besides, so many points in a minute; a request that reads is one. Answers do not say how many are left. */
+/** Points per minute (secondary limit); a read costs one. Not reported in headers. */
 const points: Budget = { name: 'points', per: 'credential', limit: 900, perSeconds: 60 };
-/** Without a credential: all from one address together. */
+/** Unauthenticated requests share one limit per IP address. */
 const anonymous: Budget = { name: 'core', per: 'app', limit: 60, perSeconds: 3600 };
 
 export function createApi(context: SyncContext, baseUrl: string): Http {
@@ -25,14 +25,15 @@ export function createApi(context: SyncContext, baseUrl: string): Http {
     authorize: optional(bearer()),
     headers: { accept: 'application/vnd.github+json', 'x-github-api-version': '2022-11-28' },
     budgets,
-    refusal: notFound,
+    refusal: notFoundError,
   });
 }
 
-function notFound({ status, request, body }: ReceivedAnswer): Error | undefined {
+function notFoundError({ status, request, body }: ReceivedAnswer): Error | undefined {
   if (status !== 404 || request.includes('/compare/')) return undefined;
-  const said = /"message"\s*:\s*"([^"]{1,100})"/.exec(body)?.[1] ?? 'Not Found';
+  const message = /"message"\s*:\s*"([^"]{1,100})"/.exec(body)?.[1] ?? 'Not Found';
   return new PermanentError(
-    `${request} was answered with 404, ${said}. It is not there, or the credential may not see it: check config.repositories and config.branch, and which repositories the token opens.`,
+    `${request} returned 404, ${message}. It does not exist, or the token has no access: ` +
+      'check config.repositories and config.branch.',
   );
 }

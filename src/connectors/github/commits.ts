@@ -12,11 +12,8 @@ import { commitShape, comparisonShape } from './shapes.ts';
 import { commitSignal } from './signals.ts';
 
 /**
- * The commits of a branch. Their dates are no help: a branch that is merged brings commits older than those that were
- * read long ago. So the cursor holds the head of the branch, and what is new is what its head of today has and that one
- * had not. Both are fixed, so pages do not move, whatever is pushed meanwhile.
- *
- * `watermark` is the head of the last walk that came to its end, `walk.newest` that of the walk under way.
+ * Compares branch heads, because merges add commits with old dates. Both heads are fixed, so pages do not
+ * shift. `watermark` is the head of the last complete walk, `walk.newest` of the current one.
  */
 export async function readCommits(
   http: Http,
@@ -52,7 +49,7 @@ async function findHead(
     accept: [409],
     validators,
   });
-  // A repository without a single commit answers with a conflict.
+  // GitHub returns 409 for an empty repository.
   if (!answer || answer.status === 409) return { signals: [], nextCursor: cursor };
 
   const head = answer.text.trim();
@@ -76,7 +73,7 @@ async function allCommits(http: Http, repository: string, query: string) {
   return { commits: data, headers };
 }
 
-/** After a forced push the old head may be gone, or have nothing in common with the new one: then all are read again. */
+/** After a force push the old head may be missing or unrelated (404): read all commits again. */
 async function newCommits(http: Http, repository: string, range: string, query: string) {
   const { data, headers } = await http.get(`repos/${repository}/compare/${range}?${query}`, {
     schema: comparisonShape,

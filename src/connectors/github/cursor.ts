@@ -8,7 +8,7 @@ import {
 } from '../../connector-kit/index.ts';
 import { isoSeconds } from './config.ts';
 
-/** Where one list of one repository was left. Each kind of list uses the fields of its walk. */
+/** Cursor of one list; each list type uses the fields of its walk. */
 const streamCursor = ascendingCursor
   .extend(descendingCursor.shape)
   .extend({ validators: validatorsCursor.optional(), pages: z.number().int().positive().optional() });
@@ -17,26 +17,26 @@ export type StreamCursor = z.output<typeof streamCursor>;
 export const cursorSchema = streamsCursor(streamCursor);
 export type Cursor = StreamsCursor<StreamCursor>;
 
-/** Of the 256 kB that a cursor may have. */
+/** Below the 256 kB cursor limit. */
 const maxCharacters = 240_000;
 
-/** Hundreds of lists with very long names: validators spare requests, and are what can be done without. */
-export function fitting(cursor: Cursor): Cursor {
+/** Drops validators if the cursor is too large; they only save requests. */
+export function fitCursor(cursor: Cursor): Cursor {
   if (JSON.stringify(cursor).length <= maxCharacters) return cursor;
   const streams = Object.entries(cursor.streams).map(([name, { validators: _, ...rest }]) => [name, rest]);
   return { ...cursor, streams: Object.fromEntries(streams) };
 }
 
-/** What was changed so recently may still appear: writers that have their time, and are not yet to be seen. */
+/** Uncommitted writes may appear with timestamps this far back. */
 const unsettledMs = 60_000;
 
-/** A time up to which everything is there: that of the newest item, or a minute before the answer if it is younger. */
-export function settled(newest: string, headers: Headers): string {
+/** The newest time, capped at one minute before the response. */
+export function settledTime(newest: string, headers: Headers): string {
   const settledMs = Date.parse(headers.get('date') ?? '') - unsettledMs;
   return Date.parse(newest) > settledMs ? isoSeconds(settledMs) : newest;
 }
 
-/** The query of a linked page. Its path may be another, after a repository has moved; the query is all that is needed. */
+/** The query of a linked page. The path may differ after a repository rename. */
 export function queryOf(link: string | undefined): string | undefined {
   if (link === undefined || !URL.canParse(link, 'https://github.com')) return undefined;
   return new URL(link, 'https://github.com').search.slice(1);

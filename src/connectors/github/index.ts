@@ -2,28 +2,28 @@ import { type Connector, defineConnector, syncStreams } from '../../connector-ki
 import { createApi } from './api.ts';
 import { readCommits } from './commits.ts';
 import { type Config, configSchema, type Resource } from './config.ts';
-import { cursorSchema, fitting } from './cursor.ts';
+import { cursorSchema, fitCursor } from './cursor.ts';
 import { readIssueComments, readIssues, readReviewComments } from './lists.ts';
 import { readPullRequests } from './pull-requests.ts';
 import { readReleases } from './releases.ts';
 import { githubWebhook } from './webhook.ts';
 
 export interface GithubOptions {
-  /** Of the REST API; GitHub Enterprise Server has its own, such as `https://github.example.com/api/v3`. */
+  /** REST API, for example `https://github.example.com/api/v3` for GitHub Enterprise Server. */
   baseUrl?: string | undefined;
-  /** An OAuth app, for people who give their consent rather than a token. */
+  /** OAuth app, as an alternative to tokens. */
   oauth2?:
     | {
         clientId: string;
         clientSecret: string;
         scopes?: readonly string[] | undefined;
-        /** Whether connections without a credential run too: true unless given. */
+        /** Allow connections without a credential. Default: true. */
         optional?: boolean | undefined;
       }
     | undefined;
-  /** With which GitHub signs what it sends by itself: one for all connections. */
+  /** Webhook secret, shared by all connections. */
   webhookSecret?: string | undefined;
-  /** The slug of the provider, where it is not `github`: an Enterprise Server besides github.com, for example. */
+  /** Provider slug. Default: `github`. */
   provider?: string | undefined;
 }
 
@@ -36,7 +36,7 @@ const readers = {
   releases: readReleases,
 } satisfies Record<Resource, unknown>;
 
-/** Issues, pull requests, comments, commits and releases of chosen repositories. */
+/** Issues, pull requests, comments, commits and releases of selected repositories. */
 export function github({
   baseUrl = 'https://api.github.com',
   oauth2,
@@ -49,7 +49,7 @@ export function github({
     configSchema,
     cursorSchema,
     webhook: githubWebhook(webhookSecret),
-    // Public repositories can be read without a token.
+    // Public repositories need no token.
     ...(oauth2 && { oauth2: { ...addressesOf(baseUrl), optional: true, ...oauth2 } }),
     sync: async (context) => {
       const { config } = context.connection;
@@ -59,12 +59,11 @@ export function github({
         const { resource = 'issues', repository = '' } = streams.get(name) ?? {};
         return readers[resource](http, repository, config, cursor);
       });
-      return { ...result, nextCursor: result.nextCursor && fitting(result.nextCursor) };
+      return { ...result, nextCursor: result.nextCursor && fitCursor(result.nextCursor) };
     },
   });
 }
 
-/** By its name: every resource of every repository. */
 function streamsOf({ repositories, resources }: Config) {
   const streams = new Map<string, { repository: string; resource: Resource }>();
   for (const repository of repositories)
@@ -72,7 +71,7 @@ function streamsOf({ repositories, resources }: Config) {
   return streams;
 }
 
-/** Consent is asked for on the site, which is not where the API is. */
+/** OAuth endpoints are on the site, not on the API host. */
 function addressesOf(baseUrl: string) {
   const api = new URL(baseUrl);
   const site = api.hostname === 'api.github.com' ? 'https://github.com' : api.origin;

@@ -9,16 +9,16 @@ import {
   type SyncResult,
 } from '../../connector-kit/index.ts';
 import { type Config, isoSeconds } from './config.ts';
-import { type StreamCursor, settled } from './cursor.ts';
+import { type StreamCursor, settledTime } from './cursor.ts';
 import { issueCommentShape, issueShape, reviewCommentShape } from './shapes.ts';
 import { issueCommentSignal, issueSignal, reviewCommentSignal } from './signals.ts';
 
-/** A list that is sorted by the time of change and takes `since`. */
+/** A list sorted by change time that supports `since`. */
 interface List<Item extends { updated_at: string }> {
   path: string;
   query: Record<string, string>;
   shape: z.ZodType<Item>;
-  /** Nothing for items that another list gives. */
+  /** Undefined for items that another list covers. */
   signal(repository: string, item: Item): Signal | undefined;
 }
 
@@ -35,7 +35,7 @@ export const readIssues = list({
     issue.pull_request === undefined ? issueSignal(repository, issue) : undefined,
 });
 
-/** Also those on pull requests. */
+/** Includes comments on pull requests. */
 export const readIssueComments = list({
   path: 'issues/comments',
   query: {},
@@ -50,7 +50,6 @@ export const readReviewComments = list({
   signal: reviewCommentSignal,
 });
 
-/** One page, oldest change first. */
 async function readList<Item extends { updated_at: string }>(
   http: Http,
   { path, query, shape, signal }: List<Item>,
@@ -58,11 +57,18 @@ async function readList<Item extends { updated_at: string }>(
   config: Config,
   cursor: StreamCursor,
 ): Promise<SyncResult<StreamCursor>> {
-  const at: AscendingCursor = { ...cursor, since: cursor.since ?? config.since };
+  const position: AscendingCursor = { ...cursor, since: cursor.since ?? config.since };
   const isStart = cursor.page === undefined;
   const validators = createValidators(cursor.validators);
   const answer = await http.getIfChanged(`repos/${repository}/${path}`, {
-    query: { ...query, sort: 'updated', direction: 'asc', per_page: 100, since: at.since, page: at.page },
+    query: {
+      ...query,
+      sort: 'updated',
+      direction: 'asc',
+      per_page: 100,
+      since: position.since,
+      page: position.page,
+    },
     schema: z.array(shape),
     validators: isStart ? validators : createValidators(undefined),
   });
@@ -71,22 +77,22 @@ async function readList<Item extends { updated_at: string }>(
   const isFull = nextLink(answer.headers) !== undefined;
   const times = answer.data.map(({ updated_at }) => updated_at);
   const signals = answer.data.flatMap((item) => signal(repository, item) ?? []);
-  const { cursor: next, hasMore } = ascend(at, { times, isFull });
+  const { cursor: next, hasMore } = ascend(position, { times, isFull });
   if (hasMore) return { signals, nextCursor: next, hasMore };
 
   const since = next.since && latest(settledSince(next.since, !isStart, answer.headers), config.since);
-  // Of use only if the next request is the same one, and only if this page was all there is: it says nothing of others.
-  const isSame = isStart && since === cursor.since;
-  return { signals, nextCursor: { since, validators: isSame ? validators.toCursor() : undefined } };
+  // Validators help only if the next request is identical and this page was the whole list.
+  const isSameRequest = isStart && since === cursor.since;
+  return { signals, nextCursor: { since, validators: isSameRequest ? validators.toCursor() : undefined } };
 }
 
 const latest = (time: string, other = time) => (Date.parse(other) > Date.parse(time) ? other : time);
 
 /**
- * The list ended within pages of one time: to begin there again would be to read all of them each time. Once nothing can
- * be added to that second, the next one begins.
+ * If the list ended within pages of one second, start at the next second once this one is settled; otherwise
+ * every sync would reread those pages.
  */
 function settledSince(last: string, isWithinPages: boolean, headers: Headers): string {
-  const since = settled(last, headers);
+  const since = settledTime(last, headers);
   return isWithinPages && since === last ? isoSeconds(Date.parse(last) + 1000) : since;
 }

@@ -7,15 +7,15 @@ import {
   type SyncResult,
 } from '../../connector-kit/index.ts';
 import type { Config } from './config.ts';
-import { queryOf, type StreamCursor, settled } from './cursor.ts';
+import { queryOf, type StreamCursor, settledTime } from './cursor.ts';
 import { pullRequestShape } from './shapes.ts';
 import { pullRequestSignal } from './signals.ts';
 
 const firstPage = 'state=all&sort=updated&direction=desc&per_page=100';
 
 /**
- * One page, newest change first: this list takes no `since`, so it is read down to where the last walk began. What
- * changes during the walk moves to its top, and is found by the next one.
+ * Reads one page, newest change first, down to the watermark: this list has no `since`. Changes during the
+ * walk move to the top and are found by the next walk.
  */
 export async function readPullRequests(
   http: Http,
@@ -35,7 +35,7 @@ export async function readPullRequests(
   const isNew = ({ updated_at }: { updated_at: string }) => Date.parse(updated_at) >= floorMs;
   const [newest] = pulls;
   const { cursor: next, hasMore } = descend(cursor, {
-    newest: newest && settled(newest.updated_at, answer.headers),
+    newest: newest && settledTime(newest.updated_at, answer.headers),
     nextPage: pulls.every(isNew) ? queryOf(nextLink(answer.headers)) : undefined,
   });
   return {

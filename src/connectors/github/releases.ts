@@ -14,11 +14,9 @@ import { releaseSignal } from './signals.ts';
 const perPage = 100;
 
 /**
- * Releases do not say when they were changed, and a new one need not be the first: they are in the order of their commits.
- * So every page is asked for each time, and answers that it has not changed as long as it is what was stored. That also
- * finds what moved from page to page during a walk: by the next one, a page that hides it is another than the one known.
- *
- * `watermark` is the newest time of publication among those that were read, `pages` how many pages there were.
+ * Requests every page, conditionally: releases have no change time and are sorted by commit. A release that
+ * moves between pages changes their ETags, so the next walk finds it. `watermark` is the newest publication
+ * time.
  */
 export async function readReleases(
   http: Http,
@@ -35,7 +33,7 @@ export async function readReleases(
     validators,
   });
   const releases = answer?.data ?? [];
-  // A page that has not changed does not say whether there is another.
+  // A 304 has no Link header.
   const isLast = answer ? nextLink(answer.headers) === undefined : page >= pages;
   const published = releases.flatMap(({ published_at }) => published_at ?? []);
   const newest = latest([walk ? walk.newest : watermark, ...published]);
@@ -43,8 +41,8 @@ export async function readReleases(
     newest,
     nextPage: isLast ? undefined : String(page + 1),
   });
-  // Behind a last page that is full one more may appear without changing it.
-  const isRemembered = !isLast || releases.length < perPage;
+  // Behind a full last page another may appear without changing its ETag.
+  const canKeepValidators = !isLast || releases.length < perPage;
   const sinceMs = Date.parse(since ?? '0000-01-01T00:00:00Z');
   return {
     signals: releases
@@ -53,13 +51,13 @@ export async function readReleases(
     nextCursor: {
       ...next,
       pages: isLast ? page : pages,
-      validators: isRemembered ? validators.toCursor() : cursor.validators,
+      validators: canKeepValidators ? validators.toCursor() : cursor.validators,
     },
     hasMore,
   };
 }
 
 function latest(times: readonly (string | undefined)[]): string | undefined {
-  const known = times.filter((time) => time !== undefined);
-  return known.sort((a, b) => Date.parse(a) - Date.parse(b)).at(-1);
+  const defined = times.filter((time) => time !== undefined);
+  return defined.sort((a, b) => Date.parse(a) - Date.parse(b)).at(-1);
 }

@@ -1,19 +1,18 @@
 import { z } from 'zod';
 
-/** What is read of the provider's answers. Everything else is left out, so that new fields there change nothing here. */
+/** The response fields that are read. Others are dropped, so new provider fields do not change versions. */
 
-/** Nobody, where the account is gone. */
+/** Null for deleted accounts. */
 const person = z.object({ login: z.string() }).nullish();
 const label = z.union([z.string(), z.object({ name: z.string().nullish() })]);
 const time = z.iso.datetime({ offset: true });
 const people = z.array(z.object({ login: z.string() })).nullish();
 const milestone = z.object({ title: z.string() }).nullish();
 
-const dated = { created_at: time, updated_at: time };
+const timestamps = { created_at: time, updated_at: time };
 
-/** A pull request is an issue as well. */
-const discussed = {
-  ...dated,
+const issueFields = {
+  ...timestamps,
   id: z.number(),
   number: z.number(),
   title: z.string(),
@@ -29,15 +28,15 @@ const discussed = {
 };
 
 export const issueShape = z.object({
-  ...discussed,
+  ...issueFields,
   state_reason: z.string().nullish(),
   comments: z.number().nullish(),
-  /** There for pull requests alone. */
+  /** Present only on pull requests. */
   pull_request: z.unknown().optional(),
 });
 
 export const pullRequestShape = z.object({
-  ...discussed,
+  ...issueFields,
   draft: z.boolean().nullish(),
   requested_reviewers: people,
   head: z.object({ ref: z.string(), sha: z.string() }),
@@ -46,7 +45,7 @@ export const pullRequestShape = z.object({
 });
 
 export const issueCommentShape = z.object({
-  ...dated,
+  ...timestamps,
   id: z.number(),
   body: z.string().nullish(),
   user: person,
@@ -55,7 +54,7 @@ export const issueCommentShape = z.object({
 });
 
 export const reviewCommentShape = z.object({
-  ...dated,
+  ...timestamps,
   id: z.number(),
   body: z.string().nullish(),
   user: person,
@@ -68,7 +67,7 @@ export const reviewCommentShape = z.object({
   original_commit_id: z.string().nullish(),
 });
 
-/** A commit may carry any date that somebody's machine came up with; one that is none must not stop the branch. */
+/** Commit dates are client-supplied; an invalid one must not block the branch. */
 const signature = z.object({ name: z.string().nullish(), date: time.nullish().catch(null) }).nullish();
 
 export const commitShape = z.object({

@@ -2,11 +2,8 @@ import { type Signal, versionKey } from '../../connector-kit/index.ts';
 import type { Commit, Issue, IssueComment, PullRequest, Release, ReviewComment } from './shapes.ts';
 
 /**
- * What becomes of what was read. Polling and webhooks come through here, so that one version of an item has one payload
- * and one key, whichever way it came.
- *
- * A list shows what an item is like, not what was done to it. Only where a time tells, the kind says more than `updated`:
- * an item whose last change was its creation was created, one that was closed at its last change was closed.
+ * Shared by polling and webhooks, so a version has one payload and one key. Lists show state, not events: the
+ * kind is more specific than `updated` only if a timestamp proves it.
  */
 
 export function issueSignal(repository: string, issue: Issue): Signal {
@@ -78,7 +75,7 @@ export function issueCommentSignal(repository: string, comment: IssueComment): S
   });
 }
 
-/** Without the line and the commit that it is shown at now: they move with every push, and the comment stays what it was. */
+/** Omits the current line and commit, which change with every push. */
 export function reviewCommentSignal(repository: string, comment: ReviewComment): Signal {
   return version('review_comment', commentKind('review_comment', comment), comment.updated_at, {
     repository,
@@ -100,7 +97,10 @@ export function reviewCommentSignal(repository: string, comment: ReviewComment):
 const commentKind = (item: string, { created_at, updated_at }: IssueComment | ReviewComment) =>
   `${item}.${created_at === updated_at ? 'created' : 'updated'}`;
 
-/** A commit never changes, so there is one version of it; but a fork has it too. Without addresses of mail: they are people's own. */
+/**
+ * Commits are immutable, so the key has no version; it includes the repository because forks share commits.
+ * Omits email addresses (personal data).
+ */
 export function commitSignal(repository: string, item: Commit): Signal {
   const { author, committer, message } = item.commit;
   return {
@@ -123,7 +123,7 @@ export function commitSignal(repository: string, item: Commit): Signal {
   };
 }
 
-/** A release does not say when it was changed: it is new if it was published after all that are known. */
+/** Releases have no change time: one is new if published after the watermark. */
 export function releaseSignal(repository: string, release: Release, knownUntil?: string): Signal {
   const { published_at } = release;
   return version('release', releaseKind(release, knownUntil), published_at ?? release.created_at, {
@@ -136,7 +136,7 @@ export function releaseSignal(repository: string, release: Release, knownUntil?:
     prerelease: release.prerelease,
     author: release.author?.login ?? null,
     body: release.body ?? null,
-    // Without the number of downloads: it would make a new version of each of them.
+    // Omits download counts: each change would be a new version.
     assets: (release.assets ?? []).map(({ name, size }) => ({ name, size })),
     url: release.html_url,
     created_at: release.created_at,
@@ -150,7 +150,7 @@ function releaseKind({ draft, published_at }: Release, knownUntil: string | unde
   return isNew ? 'release.published' : 'release.updated';
 }
 
-/** The item is gone. Lists do not tell this; only webhooks do. */
+/** Deletions are visible only to webhooks. */
 export function deletedSignal(item: string, { occurredAt, payload }: Signal, action = 'deleted'): Signal {
   const { id } = payload as { id: number };
   return { kind: `${item}.${action}`, occurredAt, payload, dedupeKey: `${item}/${id}@${action}` };
@@ -162,7 +162,7 @@ interface Payload {
   url: string;
 }
 
-/** Repository and address are no part of a version: another spelling, or another name, does not make a new one. */
+/** Repository and URL are not part of the version: a rename must not create one. */
 function version<Item extends Payload>(item: string, kind: string, time: string, payload: Item): Signal {
   const { repository: _, url: __, ...content } = payload;
   return {

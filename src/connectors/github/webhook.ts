@@ -27,20 +27,19 @@ export function githubWebhook(secret: string | undefined): Webhook {
   return { secret, verify: githubSignature(), react };
 }
 
-/** What an event carries: which resource it belongs to, how its item is called, and what becomes of it. */
-interface CarriedItem {
+interface EventItem {
   resource: Resource;
   item: string;
   signal(repository: string, body: unknown, action: string): Signal | undefined;
 }
 
-function carried<Item>(
+function eventItem<Item>(
   resource: Resource,
   item: string,
   property: string,
   shape: z.ZodType<Item>,
   signal: (repository: string, item: Item, action: string) => Signal,
-): CarriedItem {
+): EventItem {
   const event = z.object({ [property]: shape });
   return {
     resource,
@@ -52,25 +51,24 @@ function carried<Item>(
   };
 }
 
-/** By the name of the event. */
-const carriedBy = new Map<string, CarriedItem>([
-  ['issues', carried('issues', 'issue', 'issue', issueShape, issueSignal)],
+const eventItems = new Map<string, EventItem>([
+  ['issues', eventItem('issues', 'issue', 'issue', issueShape, issueSignal)],
   [
     'pull_request',
-    carried('pull_requests', 'pull_request', 'pull_request', pullRequestShape, pullRequestSignal),
+    eventItem('pull_requests', 'pull_request', 'pull_request', pullRequestShape, pullRequestSignal),
   ],
   [
     'issue_comment',
-    carried('issue_comments', 'issue_comment', 'comment', issueCommentShape, issueCommentSignal),
+    eventItem('issue_comments', 'issue_comment', 'comment', issueCommentShape, issueCommentSignal),
   ],
   [
     'pull_request_review_comment',
-    carried('review_comments', 'review_comment', 'comment', reviewCommentShape, reviewCommentSignal),
+    eventItem('review_comments', 'review_comment', 'comment', reviewCommentShape, reviewCommentSignal),
   ],
-  ['release', carried('releases', 'release', 'release', releaseShape, releaseEvent)],
+  ['release', eventItem('releases', 'release', 'release', releaseShape, releaseEvent)],
 ]);
 
-/** Here what was done is known: what was edited was published before. */
+/** The action tells edits from publications. */
 function releaseEvent(repository: string, release: z.output<typeof releaseShape>, action: string): Signal {
   return releaseSignal(
     repository,
@@ -84,33 +82,33 @@ const bodyShape = z.object({
   repository: z.object({ full_name: z.string() }).optional(),
 });
 
-/** After these actions an item is no longer where it was. */
-const goneActions = ['deleted', 'transferred'];
+/** Actions that remove an item from its repository. */
+const removalActions = ['deleted', 'transferred'];
 
 function react(delivery: Delivery, connection: { config: unknown }): Reaction {
   const event = delivery.headers['x-github-event'] ?? '';
   if (event === 'ping') return { sync: false };
   const body = parsedBody(delivery);
-  const { data: about } = bodyShape.safeParse(body);
+  const { data: envelope } = bodyShape.safeParse(body);
   const { data: config } = configSchema.safeParse(connection.config);
-  // Something that nobody expected: the sync will tell what it was, and what is wrong with the configuration.
-  if (!about || !config) return {};
-  if (!about.repository) return {};
-  const fullName = about.repository.full_name.toLowerCase();
+  // Unknown payload or invalid config: trigger a sync, which reports the problem.
+  if (!envelope || !config) return {};
+  if (!envelope.repository) return {};
+  const fullName = envelope.repository.full_name.toLowerCase();
   const repository = config.repositories.find((name) => name.toLowerCase() === fullName);
-  // A webhook of a whole organisation tells of all its repositories.
+  // Organisation webhooks cover all repositories.
   if (repository === undefined) return { sync: false };
 
-  const known = carriedBy.get(event);
-  if (!known) return {};
-  if (!config.resources.includes(known.resource)) return { sync: false };
-  const { action = '' } = about;
-  const signal = known.signal(repository, body, action);
+  const match = eventItems.get(event);
+  if (!match) return {};
+  if (!config.resources.includes(match.resource)) return { sync: false };
+  const { action = '' } = envelope;
+  const signal = match.signal(repository, body, action);
   if (!signal) return {};
-  return { signals: [goneActions.includes(action) ? deletedSignal(known.item, signal, action) : signal] };
+  return { signals: [removalActions.includes(action) ? deletedSignal(match.item, signal, action) : signal] };
 }
 
-/** As JSON, or as a form with JSON in it: the one who set it up has chosen. */
+/** JSON, or a form with JSON in `payload`, depending on the webhook settings. */
 function parsedBody({ headers, body }: Delivery): unknown {
   const isForm = headers['content-type']?.startsWith('application/x-www-form-urlencoded');
   const text = body.toString('utf8');

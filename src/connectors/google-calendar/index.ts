@@ -17,51 +17,48 @@ import { pageSchema, signalOf } from './events.ts';
 import { channelWebhook } from './webhook.ts';
 
 export interface GoogleCalendarOptions {
-  /** Where the API begins, if not at Google. */
+  /** Base URL of the API. Default: Google. */
   baseUrl?: string | undefined;
-  /** The app that people give their consent to. */
+  /** OAuth client. */
   oauth2?: (Partial<OAuth2> & Pick<OAuth2, 'clientId'>) | undefined;
-  /** The slug of the provider, if not `google-calendar`. */
+  /** Provider slug. Default: `google-calendar`. */
   provider?: string | undefined;
 }
 
 const configSchema = z.object({
   calendars: z
-    .array(z.string().min(1), { error: 'must be a list of the ids of calendars, such as ["primary"]' })
+    .array(z.string().min(1), { error: 'must be a list of calendar ids, such as ["primary"]' })
     .min(1)
     .max(100),
-  /** Every occurrence of a recurring event by itself, rather than the event with its rule. */
+  /** Expand recurring events into occurrences. */
   singleEvents: z.boolean().default(false),
   pageSize: z.number().int().min(1).max(2500).default(250),
 });
 type Config = z.output<typeof configSchema>;
 
-/** Of one calendar. */
 const calendarCursor = z.object({
-  /** Tokens belong to the parameters that they were got with: with others they would be refused, or lie. */
+  /** Tokens are only valid with the parameters that produced them. */
   singleEvents: z.boolean(),
-  /** What the next walk starts from: absent before the first has come to its end. */
+  /** Start of the next walk; absent until the first walk completes. */
   syncToken: z.string().min(1).optional(),
-  /** A walk under way. */
   walk: z.object({ pageToken: z.string().min(1), pageSize: z.number() }).optional(),
-  /** How often this walk had to be started again. */
   restarts: z.number().int().optional(),
 });
 type CalendarCursor = z.output<typeof calendarCursor>;
 
 /**
- * As documented: for the project as a whole, and for each user of it. A refusal does not say which of them is used up; it
- * is taken for the user's, which comes last, so that one busy user does not keep all others waiting.
+ * Documented limits, per project and per user. A 403 does not tell which is exhausted; the last (user) is
+ * assumed, so one busy user does not block the others.
  */
 const budgets = [
   { budget: { name: 'requests per project', per: 'app', limit: 10_000, perSeconds: 60 } },
   { budget: { name: 'requests per user', per: 'credential', limit: 600, perSeconds: 60 } },
 ] as const;
 
-/** Page tokens that expire again and again must not make a run go round for ever. */
+/** Bounds restarts after expired page tokens. */
 const maxRestarts = 3;
 
-/** Events of Google calendars: what was created, changed and cancelled since the last sync. */
+/** Created, changed and cancelled events of Google calendars. */
 export function googleCalendar(options: GoogleCalendarOptions = {}): Connector {
   const {
     baseUrl = 'https://www.googleapis.com/calendar/v3',
@@ -73,7 +70,7 @@ export function googleCalendar(options: GoogleCalendarOptions = {}): Connector {
     name: 'Google Calendar',
     configSchema,
     cursorSchema: streamsCursor(calendarCursor),
-    ...(oauth2 && { oauth2: withGoogle(oauth2) }),
+    ...(oauth2 && { oauth2: googleOAuth(oauth2) }),
     webhook: channelWebhook,
     sync: (context) => {
       const http = createHttp(context, { baseUrl, authorize: bearer(), budgets, refusal });
@@ -84,8 +81,8 @@ export function googleCalendar(options: GoogleCalendarOptions = {}): Connector {
   });
 }
 
-/** Google gives a refresh token only to apps that ask for offline access, and surely only with a fresh consent. */
-function withGoogle(app: Partial<OAuth2> & Pick<OAuth2, 'clientId'>): OAuth2 {
+/** Google returns a refresh token only for offline access, and reliably only with `prompt=consent`. */
+function googleOAuth(app: Partial<OAuth2> & Pick<OAuth2, 'clientId'>): OAuth2 {
   return {
     authorizationUrl: 'https://accounts.google.com/o/oauth2/v2/auth',
     tokenUrl: 'https://oauth2.googleapis.com/token',
@@ -107,13 +104,13 @@ async function readPage(
   const cursor: CalendarCursor = stored?.singleEvents === singleEvents ? stored : { singleEvents };
   const { syncToken, walk, restarts } = cursor;
   const { status, data } = await http.get(`calendars/${encodeURIComponent(calendar)}/events`, {
-    // The same for all pages of a walk and all walks from a token, as Google demands; and nothing that tokens forbid.
+    // Google requires identical parameters for all pages of a walk and all walks of a token.
     query: { singleEvents, maxResults: walk?.pageSize ?? pageSize, syncToken, pageToken: walk?.pageToken },
     schema: pageSchema,
     accept: walk ? [400] : [],
     expired: syncToken === undefined ? [] : walk ? [410] : [400, 410],
   });
-  if (status === 400) return restarted();
+  if (status === 400) return restart();
 
   const signals = data.items.map((event) => signalOf(calendar, event, job.scheduledAt));
   const { nextPageToken, nextSyncToken } = data;
@@ -121,41 +118,41 @@ async function readPage(
     return {
       signals,
       nextCursor: {
-        ...known(),
+        ...startOfWalk(),
         walk: { pageToken: nextPageToken, pageSize: walk?.pageSize ?? pageSize },
         ...(restarts !== undefined && { restarts }),
       },
       hasMore: true,
     };
   if (nextSyncToken === undefined)
-    log.warn(`${calendar}: the last page came without a sync token; the next run starts where this one did.`);
+    log.warn(`${calendar}: the last page has no sync token; the next run starts at the same position.`);
   return {
     signals,
-    nextCursor: { ...known(), ...(nextSyncToken !== undefined && { syncToken: nextSyncToken }) },
+    nextCursor: { ...startOfWalk(), ...(nextSyncToken !== undefined && { syncToken: nextSyncToken }) },
   };
 
-  /** What a walk started from, which stays until it has come to its end. */
-  function known(): CalendarCursor {
+  /** Start of the walk, kept until it completes. */
+  function startOfWalk(): CalendarCursor {
     return { singleEvents, ...(syncToken !== undefined && { syncToken }) };
   }
 
-  /** The page token has expired: what was read before is stored, and the walk starts again where it started. */
-  function restarted(): SyncResult<CalendarCursor> {
+  /** The page token expired: restart the walk. Pages already read are stored. */
+  function restart(): SyncResult<CalendarCursor> {
     const times = (restarts ?? 0) + 1;
     if (times > maxRestarts) {
-      log.warn(`${calendar}: page tokens expired ${times} times in one walk; the next run tries again.`);
-      return { signals: [], nextCursor: known() };
+      log.warn(`${calendar}: page tokens expired ${times} times in one walk; the next run retries.`);
+      return { signals: [], nextCursor: startOfWalk() };
     }
-    log.info(`${calendar}: the page token has expired; the walk starts again.`);
-    return { signals: [], nextCursor: { ...known(), restarts: times }, hasMore: true };
+    log.info(`${calendar}: the page token expired; restarting the walk.`);
+    return { signals: [], nextCursor: { ...startOfWalk(), restarts: times }, hasMore: true };
   }
 }
 
-/** A token without the scope is no good for anything until its user has consented to more. */
+/** A missing scope needs new consent. */
 function refusal({ status, body, request }: ReceivedAnswer): Error | undefined {
   if (status !== 403 || !/insufficientPermissions|ACCESS_TOKEN_SCOPE_INSUFFICIENT/.test(body))
     return undefined;
   return new UnauthorizedError(
-    `${request} was answered with 403: the consent does not cover reading events. Connect the calendar again.`,
+    `${request} returned 403: the granted scopes do not allow reading events. Reconnect the calendar.`,
   );
 }

@@ -2,17 +2,17 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Webhook } from '../../connector-kit/index.ts';
 
 /**
- * Google signs nothing: it sends back the token that the channel was opened with. It says that something has changed, and
- * not what, so all that it can do is have the connection synced.
+ * Google does not sign notifications; it echoes the channel token. They carry no data, so they only trigger a
+ * sync.
  */
 export const channelWebhook: Webhook = {
-  verify: ({ headers }, secret) => secret !== '' && isSame(headers['x-goog-channel-token'] ?? '', secret),
-  // The first message of a channel says that it was opened, and nothing else.
+  verify: ({ headers }, secret) => secret !== '' && isEqual(headers['x-goog-channel-token'] ?? '', secret),
+  // The first message only confirms the channel.
   react: ({ headers }) => ({ sync: headers['x-goog-resource-state'] !== 'sync' }),
 };
 
-/** Hashed first, so that neither the time that it takes nor the length tells how much of a guess was right. */
-function isSame(given: string, wanted: string): boolean {
-  const [a, b] = [given, wanted].map((text) => createHash('sha256').update(text).digest());
+/** Compares hashes, so that timing reveals neither content nor length. */
+function isEqual(received: string, expected: string): boolean {
+  const [a, b] = [received, expected].map((text) => createHash('sha256').update(text).digest());
   return a !== undefined && b !== undefined && timingSafeEqual(a, b);
 }

@@ -2,41 +2,45 @@ import { z } from 'zod';
 import { flag, list, object, oneOf, text, values } from './schema-parts.ts';
 
 const authTypes = ['none', 'bearer', 'basic', 'header', 'query', 'oauth2'] as const;
-const optional = flag.optional().describe('A connection without a credential asks without one.');
-const prefix = text('text').optional().describe('What stands before the key.');
-/** How the connection's credential is shown. */
+const optional = flag.optional().describe('Allow connections without a credential.');
+const prefix = text('text').optional().describe('Text before the key.');
 export const auth = z.discriminatedUnion(
   'type',
   [
-    object({ type: z.literal('none').describe('No credential is used.') }),
+    object({ type: z.literal('none').describe('No authentication.') }),
     object({ type: z.literal('bearer').describe('`Authorization: Bearer …`'), prefix, optional }),
-    object({ type: z.literal('basic').describe('`Authorization: Basic …`, name and password.'), optional }),
     object({
-      type: z.literal('header').describe('A key in a header of its own.'),
-      header: text('the name of a header').describe('The name of the header.'),
+      type: z.literal('basic').describe('`Authorization: Basic …`, with user and password.'),
+      optional,
+    }),
+    object({
+      type: z.literal('header').describe('A key in a custom header.'),
+      header: text('the name of a header').describe('Header name.'),
       prefix,
       optional,
     }),
     object({
-      type: z
-        .literal('query')
-        .describe('A key in the query. It is hidden in logs and never kept in a cursor.'),
-      query: text('the name of a parameter').describe('The name of the parameter.'),
+      type: z.literal('query').describe('A key in the query. Redacted in logs and never stored in a cursor.'),
+      query: text('the name of a parameter').describe('Parameter name.'),
       optional,
     }),
     object({
-      type: z.literal('oauth2').describe('A token that people consent to, and that is renewed.'),
+      type: z.literal('oauth2').describe('OAuth 2 with user consent and token refresh.'),
       oauth2: object({
-        authorizationUrl: text('an https address').describe('Where people are sent.'),
-        tokenUrl: text('an https address').describe('Where tokens come from.'),
-        clientId: text(`text, or \${env.NAME}`).describe('The app’s id.'),
-        clientSecret: text(`\${env.NAME}`).optional().describe('Only as a variable of the environment.'),
-        scopes: list(text('a scope'), 'a list of scopes').optional().describe('What is asked for.'),
+        authorizationUrl: text('an https address').describe('Authorization endpoint.'),
+        tokenUrl: text('an https address').describe('Token endpoint.'),
+        clientId: text(`text, or \${env.NAME}`).describe('Client id.'),
+        clientSecret: text(`\${env.NAME}`)
+          .optional()
+          .describe('Client secret, only as an environment variable.'),
+        scopes: list(text('a scope'), 'a list of scopes').optional().describe('Requested scopes.'),
         authorizationParameters: values(text('text'), 'an object of parameters')
           .optional()
-          .describe('Further parameters of the authorization request.'),
-        clientAuthentication: oneOf(['body', 'basic']).optional().describe('Where id and secret go.'),
-      }).describe('The app.'),
+          .describe('Additional parameters of the authorization request.'),
+        clientAuthentication: oneOf(['body', 'basic'])
+          .optional()
+          .describe('Where client id and secret are sent.'),
+      }).describe('OAuth client.'),
       prefix,
       optional,
     }),

@@ -10,7 +10,6 @@ import {
 import type { AuthDescription } from './description.ts';
 import { withEnvironment } from './templates.ts';
 
-/** How the connection's credential is shown to the provider. */
 export function authorizeOf(auth: AuthDescription): Authorize | undefined {
   if (auth.type === 'none') return undefined;
   return auth.optional ? optional(schemeOf(auth)) : schemeOf(auth);
@@ -29,15 +28,15 @@ function schemeOf(auth: Exclude<AuthDescription, { type: 'none' }>): Authorize {
   }
 }
 
-/** A key alone would be shown as a bearer's, which is not what the provider was said to take. */
+/** Rejects keys: bearer() would send them as a bearer token. */
 const basic: Authorize = (credential) => {
   if (credential.type === 'basic') return bearer()(credential);
   throw new PermanentError(
-    `The connection's credential is of type ${credential.type}; this provider takes a name and a password (basic).`,
+    `The connection's credential has type ${credential.type}; this provider needs user and password (basic).`,
   );
 };
 
-/** The app that people give their consent to; its secret comes from the environment. */
+/** The OAuth client; its secret comes from the environment. */
 export function oauth2Of(auth: AuthDescription, env: NodeJS.ProcessEnv): OAuth2 | undefined {
   if (auth.type !== 'oauth2') return undefined;
   const { clientId, clientSecret, ...app } = auth.oauth2;

@@ -9,7 +9,7 @@ type Field = Exclude<ConfigFieldDescription, string>;
 export const fieldOf = (field: ConfigFieldDescription): Field =>
   typeof field === 'string' ? { type: field } : field;
 
-/** Checks what a connection says. What nobody asked for is left out, so that no template can reach it. */
+/** Schema of the connection config. Undeclared fields are dropped, so templates cannot read them. */
 export function configSchemaOf({ config = {} }: HttpDescription) {
   const fields = Object.entries(config).map(
     ([name, field]) => [name, schemaOf(name, fieldOf(field))] as const,

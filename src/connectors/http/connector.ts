@@ -15,21 +15,20 @@ import { parseAnswer } from '../../values/parse-answer.ts';
 import { authorizeOf, oauth2Of } from './authentication.ts';
 import { type ConfigValues, configSchemaOf } from './config-fields.ts';
 import type { HttpDescription, StreamDescription } from './description.ts';
-import { type Answer, askedForPage, isPerishable, type Pointer, recordsIn } from './pages.ts';
+import { type Answer, canExpire, type Pointer, recordsIn, requestForPage } from './pages.ts';
 import { toSignalOf } from './records.ts';
-import { askedOf, baseUrlOf, headersOf, resolverOf } from './requests.ts';
-import { NothingThere, refusalsOf } from './rules.ts';
+import { baseUrlOf, headersOf, requestPartsOf, resolverOf } from './requests.ts';
+import { EmptyPage, refusalsOf } from './rules.ts';
 import { httpCursor, type StreamCursor, type Walk } from './stream-cursor.ts';
 import { namesIn, parseTemplate } from './templates.ts';
-import { type Position, sent } from './times.ts';
-import { type WalkedStream, walkOn } from './walk.ts';
+import { formatPosition, type Position } from './times.ts';
+import { readPage, type WalkedStream } from './walk.ts';
 
-/** Longer than any token for a page is known to last within a walk, and short enough for the next interval to try anew. */
-const betweenRestartsMs = 60 * 60 * 1000;
+/** Minimum time between restarts. Longer than known page token lifetimes. */
+const minRestartIntervalMs = 60 * 60 * 1000;
 
 type Context = SyncContext<{ streams: Record<string, StreamCursor> }, ConfigValues>;
 
-/** Runs a description that was checked. */
 export function connectorOf(description: HttpDescription, env: NodeJS.ProcessEnv): Connector {
   const names = Object.keys(description.streams);
   const oauth2 = oauth2Of(description.auth, env);
@@ -51,21 +50,21 @@ function stepOf(description: HttpDescription, context: Context, env: NodeJS.Proc
   const resolve = resolverOf(config, externalId);
   const base = baseUrlOf(description, resolve, env);
   const { auth, budgets = [], errors = [] } = description;
-  const isChosen = namesIn(parseTemplate(description.baseUrl)).length > 0;
+  const isTenantUrl = namesIn(parseTemplate(description.baseUrl)).length > 0;
   const http = createHttp(context, {
     baseUrl: base.href,
     authorize: authorizeOf(auth),
     headers: { accept: 'application/json', ...headersOf(description.headers, resolve, env) },
     budgets: budgets.map((budget) => ({ budget })),
-    network: description.network ?? (isChosen ? 'public' : 'any'),
+    network: description.network ?? (isTenantUrl ? 'public' : 'any'),
     refusal: refusalsOf(errors),
   });
-  /** Streams of which a page was read in this run. */
-  const begun = new Set<string>();
+  /** Streams with at least one page read in this run. */
+  const startedStreams = new Set<string>();
 
   return async (name: string, stored: StreamCursor | undefined): Promise<SyncResult<StreamCursor>> => {
     const stream = description.streams[name] as StreamDescription;
-    const of = contentHash([
+    const queryHash = contentHash([
       base.href,
       stream.request,
       stream.records,
@@ -74,34 +73,34 @@ function stepOf(description: HttpDescription, context: Context, env: NodeJS.Proc
       config,
       externalId,
     ]);
-    const state: StreamCursor = stored?.of === of ? stored : { of };
-    const walked: WalkedStream = {
+    const state: StreamCursor = stored?.of === queryHash ? stored : { of: queryHash };
+    const walkedStream: WalkedStream = {
       name,
       description: stream,
       toSignal: toSignalOf(name, stream),
       origin: base.origin,
       secretParameter: auth.type === 'query' ? auth.query : undefined,
     };
-    const asker = askerOf(http, walked, state, { config, externalId });
+    const fetcher = createPageFetcher(http, walkedStream, state, { config, externalId });
     const nowMs = systemPorts.now();
-    const isFirst = !begun.has(name);
-    begun.add(name);
+    const isFirst = !startedStreams.has(name);
+    startedStreams.add(name);
     try {
-      const result = await walkOn(walked, state, asker.ask, nowMs);
-      return { ...result, nextCursor: asker.withTags(result.nextCursor ?? state, result.hasMore === true) };
+      const result = await readPage(walkedStream, state, fetcher.fetchPage, nowMs);
+      return { ...result, nextCursor: fetcher.withTags(result.nextCursor ?? state, result.hasMore === true) };
     } catch (error) {
-      // Tokens for pages perish. Then the walk starts anew, at the watermark, rather than fail for ever; but only if the
-      // token had the time to: a page that is always refused would be come to again and again, run after run.
+      // The page token may have expired: restart from the watermark. At most once an hour, or a page that
+      // always fails would loop.
       const kind = connectorErrorKind(error);
-      const isStale = isPerishable(state.walk?.page) && (kind === 'permanent' || kind === 'cursor_expired');
-      const isAgain = nowMs - Date.parse(state.restartedAt ?? '') < betweenRestartsMs;
-      if (!isFirst || !isStale || isAgain) throw error;
-      context.log.info(`${name} is read from its watermark again: ${describeError(error)}`);
+      const isStale = canExpire(state.walk?.page) && (kind === 'permanent' || kind === 'cursor_expired');
+      const isRecentRestart = nowMs - Date.parse(state.restartedAt ?? '') < minRestartIntervalMs;
+      if (!isFirst || !isStale || isRecentRestart) throw error;
+      context.log.info(`${name} restarts from its watermark: ${describeError(error)}`);
       const { watermark } = state;
       return {
         signals: [],
         nextCursor: {
-          of,
+          of: queryHash,
           ...(watermark !== undefined && { watermark }),
           restartedAt: new Date(nowMs).toISOString(),
         },
@@ -116,8 +115,7 @@ interface Connection {
   externalId: string | undefined;
 }
 
-/** Asks for the pages of one step. */
-function askerOf(
+function createPageFetcher(
   http: Http,
   { name, description }: WalkedStream,
   state: StreamCursor,
@@ -125,33 +123,34 @@ function askerOf(
 ) {
   const { request, cursor, pagination = { type: 'none' } } = description;
   const method = request.method ?? 'GET';
-  // Only of a page that nothing went before: "not changed" must mean that there is nothing new at all.
+  // Only for the first page of a walk: a 304 must mean that the whole list is unchanged.
   const validators = state.walk || method !== 'GET' ? undefined : createValidators(state.tags);
 
-  async function ask(
+  async function fetchPage(
     walk: Walk,
     pointer: Pointer | undefined,
     from: Position | undefined,
   ): Promise<Answer | undefined> {
-    const value = cursor && from !== undefined ? sent(cursor, from, cursor.lookbackSeconds) : undefined;
+    const value =
+      cursor && from !== undefined ? formatPosition(cursor, from, cursor.lookbackSeconds) : undefined;
     const resolve = resolverOf(config, externalId, { cursor: value, nowMs: Date.parse(walk.startedAt) });
-    const plain = askedOf(description, resolve);
+    const parts = requestPartsOf(description, resolve);
     const query =
       cursor?.parameter !== undefined && value !== undefined
-        ? { ...plain.query, [cursor.parameter]: value }
-        : plain.query;
-    const asked = askedForPage({ ...plain, query }, pagination, pointer);
-    const isElsewhere = pointer !== undefined && 'url' in pointer;
+        ? { ...parts.query, [cursor.parameter]: value }
+        : parts.query;
+    const pageRequest = requestForPage({ ...parts, query }, pagination, pointer);
+    const hasUrl = pointer !== undefined && 'url' in pointer;
     const answer = await http
-      .request(method, isElsewhere ? pointer.url : asked.path, {
-        ...(!isElsewhere && { query: asked.query }),
-        headers: asked.headers,
-        ...(asked.json !== undefined && { json: asked.json }),
+      .request(method, hasUrl ? pointer.url : pageRequest.path, {
+        ...(!hasUrl && { query: pageRequest.query }),
+        headers: pageRequest.headers,
+        ...(pageRequest.json !== undefined && { json: pageRequest.json }),
         validators,
         repeatable: true,
       })
       .catch((error: unknown) => {
-        if (error instanceof NothingThere) return undefined;
+        if (error instanceof EmptyPage) return undefined;
         throw error;
       });
     if (answer?.status === 304) return undefined;
@@ -166,7 +165,10 @@ function askerOf(
     };
   }
 
-  /** Tags speak for the first page. They may be kept where that says enough: it was the only one, or the newest. */
+  /**
+   * Keeps the first page's validators only if that page proves the list unchanged: it is the only page, or
+   * the list is sorted newest first.
+   */
   function withTags(next: StreamCursor, hasMore: boolean): StreamCursor {
     if (!validators) return next;
     const tags = !hasMore || cursor?.order === 'descending' ? validators.toCursor() : undefined;
@@ -174,5 +176,5 @@ function askerOf(
     return tags ? { ...rest, tags } : rest;
   }
 
-  return { ask, withTags };
+  return { fetchPage, withTags };
 }

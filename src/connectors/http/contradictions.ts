@@ -1,7 +1,7 @@
 import { fieldOf } from './config-fields.ts';
 import type { HttpDescription } from './description.ts';
-import { type Problem, wrong } from './problems.ts';
-import { isBase } from './requests.ts';
+import { invalidValue, type Problem } from './problems.ts';
+import { isBaseUrl } from './requests.ts';
 import {
   conditionProblems,
   configNames,
@@ -12,15 +12,15 @@ import {
 import { streamProblems } from './stream-contradictions.ts';
 import { environmentNames, isEnvironment, textsIn } from './templates.ts';
 
-/** What no single field shows: names that lead nowhere, and parts that do not go together. */
+/** Checks across fields: unknown names and incompatible settings. */
 export function contradictionsIn(description: HttpDescription, env: NodeJS.ProcessEnv): Problem[] {
   const { streams } = description;
-  const none: Problem[] =
+  const noStreams: Problem[] =
     Object.keys(streams).length === 0
-      ? [{ path: ['streams'], says: 'is empty; describe at least one stream.' }]
+      ? [{ path: ['streams'], message: 'is empty; describe at least one stream.' }]
       : [];
   return [
-    ...none,
+    ...noStreams,
     ...baseProblems(description),
     ...authProblems(description),
     ...configProblems(description),
@@ -38,15 +38,17 @@ function baseProblems(description: HttpDescription): Problem[] {
   const { baseUrl } = description;
   const unknown = templateProblems(baseUrl, at, configNames(description));
   if (unknown.length > 0) return unknown;
-  const isWhole = /^\{config\.\w+\}$/.test(baseUrl) || isEnvironment(baseUrl);
-  // With any label in the place of a placeholder it must be an address, and the placeholder in its host.
+  const isSinglePlaceholder = /^\{config\.\w+\}$/.test(baseUrl) || isEnvironment(baseUrl);
+  // Check the URL with a sample label for each placeholder.
   const example = baseUrl.replaceAll(/\$\{env\.\w+\}|\{[^{}]*\}/g, 'x');
-  if (isWhole) return [];
-  if (!isBase(example))
+  if (isSinglePlaceholder) return [];
+  if (!isBaseUrl(example))
     return [
       {
         path: at,
-        says: `is "${hidden(baseUrl)}"; it must be an http or https address without a query, a fragment, a name or a password.`,
+        message:
+          `is "${maskUrl(baseUrl)}"; it must be an http or https address without a query, ` +
+          'a fragment, a name or a password.',
       },
     ];
   const afterHost = baseUrl.replace(/^https?:\/\/[^/]*/i, '');
@@ -54,32 +56,33 @@ function baseProblems(description: HttpDescription): Problem[] {
     ? [
         {
           path: at,
-          says: `has a placeholder behind the host; put it into request.path, where it is encoded for its segment.`,
+          message:
+            'has a placeholder after the host; move it to request.path, ' +
+            'where it is encoded as a segment.',
         },
       ]
     : [];
 }
 
-/** An address may hold a password. */
-const hidden = (url: string) => url.replace(/\/\/[^/@]*@/, '//[hidden]@').slice(0, 80);
+const maskUrl = (url: string) => url.replace(/\/\/[^/@]*@/, '//[hidden]@').slice(0, 80);
 
 function authProblems({ auth }: HttpDescription): Problem[] {
   if (auth.type === 'header' && !isHeaderName(auth.header))
-    return [wrong(['auth', 'header'], auth.header, 'the name of a header')];
+    return [invalidValue(['auth', 'header'], auth.header, 'the name of a header')];
   if (auth.type !== 'oauth2') return [];
   const { authorizationUrl, tokenUrl, clientSecret } = auth.oauth2;
   const isLocal = (url: string) => /^http:\/\/(?:127\.0\.0\.1|localhost)(?:[:/]|$)/.test(url);
   const addresses = Object.entries({ authorizationUrl, tokenUrl }).flatMap(([name, url]) =>
     URL.canParse(url) && (url.startsWith('https://') || isLocal(url))
       ? []
-      : [{ path: ['auth', 'oauth2', name], says: `is "${hidden(url)}"; it must be an https address.` }],
+      : [{ path: ['auth', 'oauth2', name], message: `is "${maskUrl(url)}"; it must be an https address.` }],
   );
   const secret =
     clientSecret !== undefined && !isEnvironment(clientSecret)
       ? [
           {
             path: ['auth', 'oauth2', 'clientSecret'],
-            says: `is written out; it must be \${env.NAME}, so that no secret is kept in a description.`,
+            message: `is written out; it must be \${env.NAME}, so that no secret is kept in a description.`,
           },
         ]
       : [];
@@ -87,23 +90,25 @@ function authProblems({ auth }: HttpDescription): Problem[] {
 }
 
 function configProblems({ config = {} }: HttpDescription): Problem[] {
-  return Object.entries(config).flatMap(([name, given]): Problem[] => {
-    const field = fieldOf(given);
+  return Object.entries(config).flatMap(([name, declared]): Problem[] => {
+    const field = fieldOf(declared);
     const at = ['config', name];
-    const { type, default: standard, pattern } = field;
+    const { type, default: defaultValue, pattern } = field;
     if (pattern !== undefined && type !== 'string')
-      return [{ path: [...at, 'pattern'], says: `goes with type string, and the type is ${type}.` }];
-    if (pattern !== undefined && !isExpression(pattern))
-      return [wrong([...at, 'pattern'], pattern, 'a regular expression')];
-    if (standard === undefined) return [];
-    if (typeof standard !== type) return [wrong([...at, 'default'], standard, `a ${type}`)];
-    return pattern !== undefined && !new RegExp(`^(?:${pattern})$`, 'u').test(String(standard))
-      ? [wrong([...at, 'default'], standard, `text that matches ${pattern}`)]
+      return [
+        { path: [...at, 'pattern'], message: `is only valid with type string, and the type is ${type}.` },
+      ];
+    if (pattern !== undefined && !isRegExp(pattern))
+      return [invalidValue([...at, 'pattern'], pattern, 'a regular expression')];
+    if (defaultValue === undefined) return [];
+    if (typeof defaultValue !== type) return [invalidValue([...at, 'default'], defaultValue, `a ${type}`)];
+    return pattern !== undefined && !new RegExp(`^(?:${pattern})$`, 'u').test(String(defaultValue))
+      ? [invalidValue([...at, 'default'], defaultValue, `text that matches ${pattern}`)]
       : [];
   });
 }
 
-function isExpression(pattern: string): boolean {
+function isRegExp(pattern: string): boolean {
   try {
     return new RegExp(`^(?:${pattern})$`, 'u') !== undefined;
   } catch {
@@ -111,21 +116,24 @@ function isExpression(pattern: string): boolean {
   }
 }
 
-/** Where `${env.NAME}` is put in, and whether it is there. */
+/** Checks where `${env.NAME}` is used, and that the variable is set. */
 function environmentProblems(description: HttpDescription, env: NodeJS.ProcessEnv): Problem[] {
   return textsIn(description).flatMap(({ at, text }): Problem[] => {
-    const isPlace = at[0] === 'baseUrl' || at[0] === 'headers' || (at[0] === 'auth' && at[1] === 'oauth2');
+    const isAllowed = at[0] === 'baseUrl' || at[0] === 'headers' || (at[0] === 'auth' && at[1] === 'oauth2');
     if (!text.includes(`\${`)) return [];
-    if (!isPlace)
+    if (!isAllowed)
       return [
-        { path: at, says: `holds \${…}; \${env.NAME} is known in baseUrl, headers and auth.oauth2 only.` },
+        {
+          path: at,
+          message: `contains \${…}; \${env.NAME} is only supported in baseUrl, headers and auth.oauth2.`,
+        },
       ];
     const names = environmentNames(text);
     if (names.length < text.split(`\${`).length - 1)
-      return [{ path: at, says: `holds \${…} that is not \${env.NAME}.` }];
+      return [{ path: at, message: `contains \${…} that is not \${env.NAME}.` }];
     return names
       .filter((name) => !env[name])
-      .map((name) => ({ path: at, says: `needs the variable ${name}, which is not set.` }));
+      .map((name) => ({ path: at, message: `needs the environment variable ${name}, which is not set.` }));
   });
 }
 
@@ -135,16 +143,16 @@ function errorProblems({ errors = [] }: HttpDescription): Problem[] {
     const tests = (['equals', 'in', 'exists'] as const).filter((name) => rule[name] !== undefined);
     const problems = [
       ...(rule.status === undefined && rule.path === undefined
-        ? [{ path: at, says: 'applies to every answer; say status, path, or both.' }]
+        ? [{ path: at, message: 'matches every response; set status, path, or both.' }]
         : []),
       ...(rule.path === undefined
-        ? tests.map((name) => ({ path: [...at, name], says: 'needs a path to look at.' }))
+        ? tests.map((name) => ({ path: [...at, name], message: 'needs a path to test.' }))
         : conditionProblems({ ...rule, path: rule.path }, at)),
       ...(rule.retryAfter !== undefined && rule.means !== 'rate_limited'
         ? [
             {
               path: [...at, 'retryAfter'],
-              says: `goes with means: rate_limited, and this means ${rule.means}.`,
+              message: `is only valid with means: rate_limited, not with ${rule.means}.`,
             },
           ]
         : []),

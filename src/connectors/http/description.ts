@@ -5,8 +5,9 @@ import {
   condition,
   conditions,
   flag,
+  integer,
   list,
-  longest,
+  maxLengths,
   named,
   object,
   oneOf,
@@ -16,35 +17,36 @@ import {
   template,
   text,
   values,
-  whole,
 } from './schema-parts.ts';
-
-/** What a description may say. */
 
 export const timeFormats = ['iso', 'iso_seconds', 'date', 'epoch_seconds', 'epoch_ms'] as const;
 const formats = [...timeFormats, 'number', 'text'] as const;
 
 const cursor = object({
-  path: path.describe('Path, in a record, of what moves on: when it was changed, or a growing number.'),
-  order: oneOf(['ascending', 'descending', 'none']).describe('How the provider sorts the list by it.'),
+  path: path.describe('Path of the cursor field in a record: a change time or an increasing number.'),
+  order: oneOf(['ascending', 'descending', 'none']).describe(
+    'How the provider sorts the list by this field.',
+  ),
   parameter: text('the name of a parameter')
     .optional()
-    .describe('The parameter of the query that takes it. `{cursor}` in the request does the same.'),
+    .describe('Query parameter for the cursor. Alternative: `{cursor}` in the request.'),
   inclusive: flag
     .optional()
-    .describe('Whether the provider also returns records that are exactly as old; true unless given.'),
-  format: oneOf(formats).optional().describe('How records say it; `iso` unless given.'),
-  sendAs: oneOf(formats).optional().describe('How the request says it; as records do unless given.'),
-  lookbackSeconds: whole(0, 31_536_000)
+    .describe('Whether the filter includes records equal to the cursor. Default: true.'),
+  format: oneOf(formats).optional().describe('Format in records. Default: `iso`.'),
+  sendAs: oneOf(formats).optional().describe('Format in the request. Default: `format`.'),
+  lookbackSeconds: integer(0, 31_536_000)
     .optional()
-    .describe('Asks for so much more than needed, for records that appear late.'),
+    .describe('Moves each query back, for records that appear late.'),
   start: z
     .union(
-      [text('a value'), z.number(), object({ daysAgo: whole(1, 36_500).describe('So many days ago.') })],
-      { error: 'a value in the format of the records, or { daysAgo: 30 }' },
+      [text('a value'), z.number(), object({ daysAgo: integer(1, 36_500).describe('Number of days.') })],
+      {
+        error: 'a value in the format of the records, or { daysAgo: 30 }',
+      },
     )
     .optional()
-    .describe('Where a first walk begins; at the very beginning unless given.'),
+    .describe('Start of the first walk. Default: the beginning.'),
 });
 
 const signal = object({
@@ -53,67 +55,64 @@ const signal = object({
       [
         template,
         object({
-          path: path.describe('What decides.'),
+          path: path.describe('Path of the value.'),
           map: values(text('the kind of a signal'), 'an object of values and kinds').describe(
-            'Kind by value.',
+            'Kinds by value.',
           ),
-          default: text('the kind of a signal').describe('For all other values.'),
+          default: text('the kind of a signal').describe('Kind for all other values.'),
         }),
       ],
       { error: 'text such as issue.{status}, or { path, map, default }' },
     )
-    .describe('What happened. Placeholders are paths into the record; what is not there is `unknown`.'),
+    .describe('Signal kind. Placeholders are paths into the record; missing values become `unknown`.'),
   occurredAt: paths
     .optional()
-    .describe('When it happened: the first of these that is there; the cursor’s path unless given.'),
-  key: paths.describe('What tells records of this stream apart.'),
-  version: paths
-    .optional()
-    .describe('What tells versions of one record apart; its whole content unless given.'),
-  immutable: flag.optional().describe('Records never change: each is a signal once, whatever it says later.'),
+    .describe('Path of the time; of several, the first present one. Default: the path of the cursor.'),
+  key: paths.describe('Identifies a record within the stream.'),
+  version: paths.optional().describe('Identifies a version of a record. Default: its content.'),
+  immutable: flag.optional().describe('Records never change: each produces one signal.'),
   payload: values(path, 'an object of names and paths')
     .optional()
-    .describe('What to keep, by name; the whole record unless given.'),
-  skipWhen: conditions.optional().describe('Records that are no signals: any of the conditions is true.'),
+    .describe('Payload fields by name. Default: the whole record.'),
+  skipWhen: conditions.optional().describe('Skips records that match any condition.'),
   deleted: object({
     ...condition.shape,
-    kind: template.optional().describe('The kind; the usual one with `.deleted` behind it unless given.'),
+    kind: template.optional().describe('Kind of deletions. Default: `kind` with the suffix `.deleted`.'),
   })
     .optional()
-    .describe('How a record says that it was deleted.'),
+    .describe('Condition for deleted records.'),
 });
 
 const queryValue = z.union([template, z.number(), z.boolean()], { error: 'text, a number, true or false' });
 const stream = object({
   request: object({
-    method: oneOf(['GET', 'POST']).optional().describe('`GET` unless given.'),
-    path: template.describe('Below the base URL. Each placeholder stays within its segment.'),
+    method: oneOf(['GET', 'POST']).optional().describe('Default: `GET`.'),
+    path: template.describe('Path below the base URL. Placeholders cannot leave their segment.'),
     query: values(queryValue, 'an object of parameters')
       .optional()
-      .describe('Parameters. One with a placeholder that has no value is left out.'),
-    headers: values(template, 'an object of headers')
+      .describe('Query parameters. Those with a placeholder without a value are omitted.'),
+    headers: values(template, 'an object of headers').optional().describe('Additional headers.'),
+    json: z
+      .json({ error: 'JSON' })
       .optional()
-      .describe('Headers, besides those of all requests.'),
-    json: z.json({ error: 'JSON' }).optional().describe('The body of a `POST`, placeholders in its texts.'),
-  }).describe('What to ask.'),
+      .describe('Body of a `POST`; strings may contain placeholders.'),
+  }).describe('The request.'),
   records: z
     .union(
       [
-        z.string({ error: 'a path' }).max(longest.text),
+        z.string({ error: 'a path' }).max(maxLengths.text),
         object({
-          path: path.describe('Where the records are.'),
-          optional: flag.describe('Whether an answer without them is an empty page.'),
+          path: path.describe('Path of the records.'),
+          optional: flag.describe('Whether a response without records is an empty page.'),
         }),
       ],
       { error: 'a path such as data.items, or { path, optional }' },
     )
     .optional()
-    .describe('Where the list of records is in an answer; the answer itself unless given.'),
-  pagination: pagination.optional().describe('How to get the next page; `{ type: none }` unless given.'),
-  cursor: cursor
-    .optional()
-    .describe('How to ask for what is new. Without one every walk reads the whole list.'),
-  signal: signal.describe('What a record becomes.'),
+    .describe('Path of the record list in a response. Default: the response itself.'),
+  pagination: pagination.optional().describe('Pagination. Default: `{ type: none }`.'),
+  cursor: cursor.optional().describe('Incremental queries. Without it, every walk reads the whole list.'),
+  signal: signal.describe('Maps a record to a signal.'),
 });
 
 const configTypes = ['string', 'number', 'boolean'] as const;
@@ -121,23 +120,23 @@ const configField = z.union(
   [
     z.enum(configTypes),
     object({
-      type: oneOf(configTypes).describe('What it must be.'),
-      optional: flag.optional().describe('Whether it may be left out.'),
+      type: oneOf(configTypes).describe('Type of the value.'),
+      optional: flag.optional().describe('Whether it may be omitted.'),
       default: z
         .union([z.string(), z.number(), z.boolean()], { error: 'text, a number, true or false' })
         .optional()
-        .describe('What it is where it is left out.'),
+        .describe('Value if omitted.'),
       pattern: text('a regular expression')
         .optional()
-        .describe('A regular expression that all of the text must match.'),
-      description: text('text').optional().describe('What it is, for people.'),
+        .describe('Regular expression that must match the whole text.'),
+      description: text('text').optional().describe('Shown in error messages.'),
     }),
   ],
   { error: 'string, number, boolean, or { type, optional, default, pattern, description }' },
 );
 
-const statusMust = 'a status from 200 to 599, or a list of them';
-const status = whole(200, 599);
+const statusRule = 'a status from 200 to 599, or a list of them';
+const status = integer(200, 599);
 const meanings = [
   'cursor_expired',
   'rate_limited',
@@ -148,19 +147,19 @@ const meanings = [
 ] as const;
 const errorRule = object({
   status: z
-    .union([status, list(status, statusMust)], { error: statusMust })
+    .union([status, list(status, statusRule)], { error: statusRule })
     .optional()
-    .describe('The status of the answer; any, also 200, unless given.'),
-  path: path.optional().describe('What is looked at in the answer.'),
-  equals: scalar.optional().describe('Applies where it is exactly this.'),
-  in: list(scalar, `a list of 1 to ${longest.list} values`)
+    .describe('Response status. Default: any, including 200.'),
+  path: path.optional().describe('Path of the value in the response.'),
+  equals: scalar.optional().describe('Applies if the value equals this.'),
+  in: list(scalar, `a list of 1 to ${maxLengths.list} values`)
     .optional()
-    .describe('Applies where it is one of these.'),
-  exists: flag.optional().describe('Applies where it is there and not null; with `false`, where it is not.'),
-  means: oneOf(meanings).describe('What such an answer means; `nothing`: there are no records.'),
+    .describe('Applies if the value is one of these.'),
+  exists: flag.optional().describe('Applies if the value is present and not null; with `false`, if not.'),
+  means: oneOf(meanings).describe('Meaning of the response; `nothing`: an empty page.'),
   retryAfter: path
     .optional()
-    .describe('Path of when to come back: seconds, or a time. Headers count otherwise.'),
+    .describe('Path of the retry delay in seconds, or of a time. Default: the response headers.'),
 });
 
 export const descriptionSchema = object(
@@ -168,34 +167,36 @@ export const descriptionSchema = object(
     provider: z
       .string({ error: 'a slug such as tracker' })
       .regex(/^[a-z0-9][a-z0-9_-]{0,62}$/, { error: 'a slug of a-z, 0-9, - and _, at most 63 characters' })
-      .describe('What `connections.provider_slug` says.'),
-    name: text('the name of the provider').optional().describe('For people; the provider unless given.'),
+      .describe('Provider slug, as in `connections.provider_slug`.'),
+    name: text('the name of the provider').optional().describe('Display name. Default: `provider`.'),
     baseUrl: text('an address such as https://api.tracker.example').describe(
-      'Where the API begins. A placeholder may be a label of the host, or all of it.',
+      'Base URL of the API. Placeholders: host labels, the whole host, or the whole URL.',
     ),
     network: oneOf(['public', 'any'])
       .optional()
-      .describe('`public` refuses private networks: unless given, where a placeholder is in the base URL.'),
-    auth: auth.describe('How the connection’s credential is shown.'),
+      .describe(
+        '`public` blocks private networks. Default: `public` if the base URL has placeholders, else `any`.',
+      ),
+    auth: auth.describe('Authentication with the connection’s credential.'),
     headers: values(template, 'an object of headers').optional().describe('Headers of all requests.'),
     config: named(configField, 'an object of names and types')
       .optional()
-      .describe('What a connection must say.'),
+      .describe('Configuration fields of a connection.'),
     budgets: list(
       object({
-        name: text('a name').describe('What is limited.'),
-        per: oneOf(['credential', 'app']).describe('Whose requests count together.'),
-        limit: whole(1, 1_000_000_000).describe('How many requests.'),
-        perSeconds: whole(1, 31_536_000).describe('In how many seconds.'),
+        name: text('a name').describe('Budget name.'),
+        per: oneOf(['credential', 'app']).describe('Who shares the limit.'),
+        limit: integer(1, 1_000_000_000).describe('Number of requests …'),
+        perSeconds: integer(1, 31_536_000).describe('… per this many seconds.'),
       }),
       'a list of budgets',
     )
       .optional()
-      .describe('What every request is paid from.'),
-    streams: named(stream, 'an object of names and streams').describe('The lists to keep in sync.'),
+      .describe('Rate limits of all requests.'),
+    streams: named(stream, 'an object of names and streams').describe('The lists to sync.'),
     errors: list(errorRule, 'a list of rules')
       .optional()
-      .describe('Answers that mean something else. The first that applies counts.'),
+      .describe('Rules for error responses. The first match applies.'),
   },
   'an object that describes an API',
 );

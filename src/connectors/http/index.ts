@@ -7,11 +7,11 @@ import { readYaml } from './yaml.ts';
 export type { HttpDescription } from './description.ts';
 
 export interface HttpConnectorOptions {
-  /** Where `${env.NAME}` comes from; the process's environment unless given. */
+  /** Source of `${env.NAME}`. Default: `process.env`. */
   env?: NodeJS.ProcessEnv | undefined;
 }
 
-/** A connector for a JSON API, made of nothing but its description. Throws one error that lists all that is wrong with it. */
+/** Creates a connector from a description. Throws one error that lists all problems. */
 export function http(
   description: HttpDescription,
   { env = process.env }: HttpConnectorOptions = {},
@@ -19,7 +19,7 @@ export function http(
   return connectorOf(readDescription(description, { env }), env);
 }
 
-/** As `http`, from YAML or from the path of a `.yaml` file; errors name the lines. */
+/** As `http`, from YAML text or the path of a `.yaml` file; errors name lines. */
 export function httpFromYaml(
   textOrPath: string,
   { env = process.env }: HttpConnectorOptions = {},

@@ -2,17 +2,17 @@ import { isSecretName } from '../../values/redact.ts';
 import type { Problem } from './problems.ts';
 import { namesIn, parseTemplate, textsIn } from './templates.ts';
 
-/** What keys of well-known providers look like, and headers that hold one. */
+/** Key formats of common providers, and authorization headers. */
 const secretValue =
   /^(?:Bearer|Basic|Token) \S{8,}|\b(?:sk|rk|pk)_(?:live|test)_\w{8,}|\bgh[pousr]_\w{16,}|\bgithub_pat_\w{16,}|\bglpat-[\w-]{16,}|\bxox[abprs]-[\w-]{8,}|\beyJ[\w-]{10,}\.[\w-]{10,}\.|\bAKIA[A-Z\d]{12,}|-----BEGIN/;
 
-/** Shorter than any secret: `true`, `v2`, `bearer`. */
+/** Shorter values such as `true` or `v2` are not secrets. */
 const minSecret = 8;
 
-/** Names that speak of secrets and hold none. */
+/** Fields with secret-like names that hold no secrets. */
 const places = /^(?:(?:auth|budgets|config|errors)\.|streams\.\w+\.(?:pagination|cursor|signal|records)\b)/;
 
-/** Secrets that were written into a description: it is kept with the code, and shown in errors. */
+/** Finds secrets written into a description, which is committed with the code and quoted in errors. */
 export function literalSecrets(description: unknown): Problem[] {
   return textsIn(description).flatMap(({ at, text }): Problem[] => {
     const path = at.map(String).join('.');
@@ -20,8 +20,8 @@ export function literalSecrets(description: unknown): Problem[] {
     const isNamed =
       isFixed && text.length >= minSecret && !places.test(path) && isSecretName(String(at.at(-1)));
     if (!isNamed && !secretValue.test(text)) return [];
-    return [{ path: at, says: `looks like a secret, and a description is no place for one. ${remedy}` }];
+    return [{ path: at, message: `looks like a secret; a description must not contain any. ${remedy}` }];
   });
 }
 
-const remedy = `What belongs to a connection comes from its credential (auth); what belongs to the app is written \${env.NAME}.`;
+const remedy = `Use the connection's credential (auth) or, for secrets of the app, \${env.NAME}.`;

@@ -4,10 +4,10 @@ import { nextLink, PermanentError } from '../../connector-kit/index.ts';
 import { isObject } from '../../values/is-object.ts';
 import type { PaginationDescription, StreamDescription } from './description.ts';
 import { pathOf, valueAt } from './paths.ts';
-import type { Asked } from './requests.ts';
-import { brief } from './times.ts';
+import type { RequestParts } from './requests.ts';
+import { preview } from './times.ts';
 
-/** Where a page is: by its address, by the provider's token, by its number, or by the records before it. */
+/** Position of a page: URL, token, page number or offset. */
 export const pointerSchema = z.union([
   z.object({ url: z.string() }),
   z.object({ token: z.union([z.string(), z.number()]) }),
@@ -16,29 +16,28 @@ export const pointerSchema = z.union([
 ]);
 export type Pointer = z.output<typeof pointerSchema>;
 
-/** What came for a page. */
 export interface Answer {
   headers: Headers;
   body: unknown;
   records: readonly unknown[];
   url: string;
-  /** There was no body: nothing in it can be looked up. */
+  /** The response has no body, so paths into it cannot be resolved. */
   isBlank?: boolean;
 }
 
-export const isPerishable = (pointer: Pointer | undefined) =>
+export const canExpire = (pointer: Pointer | undefined) =>
   pointer !== undefined && ('url' in pointer || 'token' in pointer);
 
-/** The request for a page; the first one where no pointer is given. */
-export function askedForPage(
-  asked: Asked,
+/** The request for a page; without a pointer, the first. */
+export function requestForPage(
+  request: RequestParts,
   pagination: PaginationDescription,
   pointer: Pointer | undefined,
-): Asked {
+): RequestParts {
   if (pagination.type === 'none' || pagination.type === 'link' || pagination.type === 'next_url')
-    return asked;
+    return request;
   const { size, parameter, in: within = 'query' } = pagination;
-  const sized = size ? withParameter(asked, within, size.parameter, size.value) : asked;
+  const sized = size ? withParameter(request, within, size.parameter, size.value) : request;
   const value = positionOf(pagination, pointer);
   return value === undefined ? sized : withParameter(sized, within, parameter, value);
 }
@@ -53,32 +52,38 @@ function positionOf(
   return pointer && 'token' in pointer ? pointer.token : undefined;
 }
 
-function withParameter(asked: Asked, within: 'query' | 'json', name: string, value: string | number): Asked {
-  if (within === 'query') return { ...asked, query: { ...asked.query, [name]: value } };
-  return { ...asked, json: placed(asked.json, pathOf(name).map(String), value) };
+function withParameter(
+  request: RequestParts,
+  within: 'query' | 'json',
+  name: string,
+  value: string | number,
+): RequestParts {
+  if (within === 'query') return { ...request, query: { ...request.query, [name]: value } };
+  return { ...request, json: withValueAt(request.json, pathOf(name).map(String), value) };
 }
 
-/** A copy with the value at that place. */
-function placed(json: unknown, [step, ...rest]: readonly string[], value: unknown): unknown {
+function withValueAt(json: unknown, [step, ...rest]: readonly string[], value: unknown): unknown {
   if (step === undefined) return value;
   const own = isObject(json) ? json : {};
   const inner = Object.hasOwn(own, step) ? own[step] : undefined;
   return Object.fromEntries([
     ...Object.entries(own).filter(([name]) => name !== step),
-    [step, placed(inner, rest, value)],
+    [step, withValueAt(inner, rest, value)],
   ]);
 }
 
 export interface NextPageOptions {
   pointer: Pointer | undefined;
-  /** The longest page so far: a shorter one is the last. What was asked for proves nothing, providers give less. */
+  /**
+   * Longest page so far; a shorter one is the last. The requested size proves nothing, because providers may
+   * return fewer.
+   */
   longest: number;
   origin: string;
-  /** A parameter of the address that holds the credential, and must not be kept. */
+  /** Query parameter with the credential; removed from stored URLs. */
   secretParameter: string | undefined;
 }
 
-/** Where the next page is; undefined after the last. */
 export function nextPage(
   pagination: PaginationDescription,
   answer: Answer,
@@ -100,21 +105,21 @@ export function nextPage(
       const page = Number(positionOf(pagination, pointer));
       const read = page - (pagination.start ?? 1) + 1;
       const hasMore =
-        flags(pagination, answer) ??
-        byTotal(pagination.totalPages, answer, read) ??
+        moreFlag(pagination, answer) ??
+        moreByTotal(pagination.totalPages, answer, read) ??
         (count > 0 && count >= longest);
       return hasMore ? { page: page + 1 } : undefined;
     }
     case 'offset': {
       const read = Number(positionOf(pagination, pointer)) + count;
       const hasMore =
-        flags(pagination, answer) ?? byTotal(pagination.total, answer, read) ?? count >= longest;
+        moreFlag(pagination, answer) ?? moreByTotal(pagination.total, answer, read) ?? count >= longest;
       return hasMore && count > 0 ? { offset: read } : undefined;
     }
   }
 }
 
-/** Only on the same origin: anything else could be sent wherever an answer says. */
+/** Same origin only: a response must not redirect credentials elsewhere. */
 function urlPointer(
   next: unknown,
   answer: Answer,
@@ -122,11 +127,11 @@ function urlPointer(
 ): Pointer | undefined {
   if (next === undefined || next === null || next === '' || next === false) return undefined;
   if (typeof next !== 'string' || !URL.canParse(next, answer.url))
-    throw new PermanentError(`The address of the next page is ${brief(next)}, which is no address.`);
+    throw new PermanentError(`The URL of the next page is ${preview(next)}, which is not a URL.`);
   const url = new URL(next, answer.url);
   if (url.origin !== origin)
     throw new PermanentError(
-      `The next page is at ${url.origin}, which is not ${origin}: it is not asked there.`,
+      `The next page is at ${url.origin}, which is not ${origin}: pages of another origin are not fetched.`,
     );
   if (secretParameter) url.searchParams.delete(secretParameter);
   return { url: url.href };
@@ -136,67 +141,68 @@ function tokenPointer(
   pagination: Extract<PaginationDescription, { type: 'cursor' }>,
   answer: Answer,
 ): Pointer | undefined {
-  if (flags(pagination, answer) === false) return undefined;
+  if (moreFlag(pagination, answer) === false) return undefined;
   const token = valueAt(answer.body, pathOf(pagination.path));
   if (token === undefined || token === null || token === '' || token === false) {
     if (pagination.hasMore === undefined || answer.records.length === 0) return undefined;
     throw new PermanentError(
-      `There is more by ${pagination.hasMore}, but no token for it at ${pagination.path}.`,
+      `${pagination.hasMore} is true, but there is no page token at ${pagination.path}.`,
     );
   }
   if (typeof token !== 'string' && typeof token !== 'number')
     throw new PermanentError(
-      `The token for the next page, ${pagination.path}, is ${brief(token)}, which is no token.`,
+      `The page token at ${pagination.path} is ${preview(token)}, which is not text or a number.`,
     );
   return { token };
 }
 
-/** What the answer itself says; undefined where it was not described. */
-function flags(
+/** The hasMore or isLast flag; undefined if neither is described. */
+function moreFlag(
   { hasMore, isLast }: { hasMore?: string | undefined; isLast?: string | undefined },
   { body }: Answer,
 ): boolean | undefined {
   if (isLast !== undefined && isTrue(valueAt(body, pathOf(isLast)))) return false;
   if (hasMore === undefined) return isLast === undefined ? undefined : true;
   const more = valueAt(body, pathOf(hasMore));
-  // Taken for "no", a path that is wrong would end every walk at its first page, and nobody would notice.
+  // A missing flag is an error: read as false, it would end every walk after one page.
   if (more === undefined)
-    throw new PermanentError(`The answer has no ${hasMore}, which says whether there is more.`);
+    throw new PermanentError(`The response has no ${hasMore}, which tells whether there are more pages.`);
   return isTrue(more);
 }
 
 const isTrue = (value: unknown) => value === true || value === 1 || value === 'true';
 
-function byTotal(path: string | undefined, { body }: Answer, read: number): boolean | undefined {
+function moreByTotal(path: string | undefined, { body }: Answer, read: number): boolean | undefined {
   if (path === undefined) return undefined;
   const total = Number(valueAt(body, pathOf(path)) ?? Number.NaN);
   if (!Number.isFinite(total))
-    throw new PermanentError(`The answer has no number at ${path}, which says how much there is.`);
+    throw new PermanentError(`The response has no number at ${path}, which is the total.`);
   return read < total;
 }
 
-/** Where the records are in an answer. */
 export function recordsIn(body: unknown, records: StreamDescription['records'], where: string): unknown[] {
   const { path: text, optional } =
     typeof records === 'object' ? records : { path: records ?? '', optional: false };
   const found = valueAt(body, pathOf(text));
-  if (Array.isArray(found)) return fewEnough(found, where);
-  // Some write null for an empty list.
+  if (Array.isArray(found)) return requireMaxRecords(found, where);
+  // Some providers send null for an empty list.
   if (found === null || (found === undefined && optional)) return [];
   const place = text === '' ? 'The answer' : `The answer's ${text}`;
   throw new PermanentError(
-    `${where}: ${place} is ${found === undefined ? 'missing' : brief(found)}; it must be a list of records.`,
+    `${where}: ${place} is ${found === undefined ? 'missing' : preview(found)}; ` +
+      'it must be a list of records.',
   );
 }
 
-/** As many as the engine takes from a run. */
+/** Limit of a run. */
 const maxRecords = 100_000;
 
-/** Before anything is made of them. */
-function fewEnough(records: unknown[], where: string): unknown[] {
+/** Checked before mapping. */
+function requireMaxRecords(records: unknown[], where: string): unknown[] {
   if (records.length > maxRecords)
     throw new PermanentError(
-      `${where}: the page has ${records.length} records; at most ${maxRecords} are read at a time. Ask for smaller pages: pagination.size.`,
+      `${where}: the page has ${records.length} records; at most ${maxRecords} are allowed. ` +
+        'Request fewer with pagination.size.',
     );
   return records;
 }

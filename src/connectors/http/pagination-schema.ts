@@ -1,61 +1,60 @@
 import { z } from 'zod';
-import { object, oneOf, path, text, whole } from './schema-parts.ts';
+import { integer, object, oneOf, path, text } from './schema-parts.ts';
 
 const size = object({
-  parameter: text('the name of a parameter').describe('The parameter that says how many records a page has.'),
-  value: whole(1, 10_000).describe('How many to ask for.'),
+  parameter: text('the name of a parameter').describe('Page size parameter.'),
+  value: integer(1, 10_000).describe('Records per page.'),
 });
 const within = oneOf(['query', 'json'])
   .optional()
-  .describe('Where the parameter goes: `query` (unless given), or the body, where dots lead into it.');
-const hasMore = path.optional().describe('Path of a flag: the walk goes on only where it is true.');
-const isLast = path.optional().describe('Path of a flag: the walk ends where it is true.');
+  .describe('Location of the parameter: `query` (default), or the JSON body, with a dotted path.');
+const hasMore = path.optional().describe('Path of a flag: true if there are more pages.');
+const isLast = path.optional().describe('Path of a flag: true on the last page.');
 
 const paginationTypes = ['none', 'link', 'next_url', 'cursor', 'page', 'offset'] as const;
-const paginationMust = `one of ${paginationTypes.join(', ')}`;
-/** How the next page is got. */
+const paginationRule = `one of ${paginationTypes.join(', ')}`;
 export const pagination = z.discriminatedUnion(
   'type',
   [
-    object({ type: z.literal('none').describe('One answer holds everything.') }),
+    object({ type: z.literal('none').describe('A single page.') }),
     object({ type: z.literal('link').describe('The next page is in the `Link` header.') }),
     object({
-      type: z.literal('next_url').describe('The answer holds the address of the next page.'),
-      path: path.describe('Path of the address.'),
+      type: z.literal('next_url').describe('The response contains the URL of the next page.'),
+      path: path.describe('Path of the URL.'),
     }),
     object({
-      type: z.literal('cursor').describe('The answer holds a token for the next page.'),
+      type: z.literal('cursor').describe('The response contains a token for the next page.'),
       path: path.describe(
         'Path of the token, such as `meta.next`, or `data[-1].id` for the last record’s id.',
       ),
-      parameter: text('the name of a parameter').describe('The parameter that takes the token.'),
+      parameter: text('the name of a parameter').describe('Parameter for the token.'),
       in: within,
-      size: size.optional().describe('How many records to ask for.'),
+      size: size.optional().describe('Page size.'),
       hasMore,
       isLast,
     }),
     object({
-      type: z.literal('page').describe('Pages have numbers.'),
-      parameter: text('the name of a parameter').describe('The parameter that takes the number.'),
-      start: whole(0, 1).optional().describe('The number of the first page; 1 unless given.'),
+      type: z.literal('page').describe('Numbered pages.'),
+      parameter: text('the name of a parameter').describe('Parameter for the page number.'),
+      start: integer(0, 1).optional().describe('Number of the first page. Default: 1.'),
       in: within,
-      size: size.optional().describe('How many records to ask for.'),
+      size: size.optional().describe('Page size.'),
       hasMore,
       isLast,
-      totalPages: path.optional().describe('Path of the number of pages.'),
+      totalPages: path.optional().describe('Path of the page count.'),
     }),
     object({
-      type: z.literal('offset').describe('Records are counted.'),
-      parameter: text('the name of a parameter').describe('The parameter that takes how many to leave out.'),
+      type: z.literal('offset').describe('Offset of the first record.'),
+      parameter: text('the name of a parameter').describe('Parameter for the offset.'),
       in: within,
-      size: size.optional().describe('How many records to ask for.'),
+      size: size.optional().describe('Page size.'),
       hasMore,
       isLast,
-      total: path.optional().describe('Path of the number of all records.'),
+      total: path.optional().describe('Path of the total record count.'),
     }),
   ],
   {
     error: (issue) =>
-      (issue.code as string) === 'invalid_type' ? 'an object such as { type: link }' : paginationMust,
+      (issue.code as string) === 'invalid_type' ? 'an object such as { type: link }' : paginationRule,
   },
 );

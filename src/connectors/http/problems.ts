@@ -4,33 +4,30 @@ import { getOwn } from '../../values/own-value.ts';
 import { isSecretName } from '../../values/redact.ts';
 import { nearest, suggestion } from '../../values/suggest.ts';
 
-/** One thing that is wrong with a description: where, and what about it. */
 export interface Problem {
   path: readonly PropertyKey[];
-  /** Goes on after the path: `is "x"; it must be y.` */
-  says: string;
-  /** Where it stands, if its path does not say it. */
+  /** Follows the path: `is "x"; it must be y.` */
+  message: string;
+  /** Line number, if the path does not determine it. */
   line?: number;
 }
 
-/** More than anybody mends at once. */
 const maxLines = 50;
 
-/** What a value is, must be, and probably was meant to be. */
-export function wrong(path: readonly PropertyKey[], value: unknown, must: string): Problem {
-  const is = value === undefined ? 'is missing' : `is ${shown(value, path)}`;
-  const choices = /^one of (.+)$/.exec(must)?.[1]?.split(', ');
-  const meant = choices && typeof value === 'string' ? nearest(value, choices) : undefined;
-  return { path, says: `${is}; it must be ${must}.${meant ? ` Did you mean ${meant}?` : ''}` };
+/** Describes an invalid value, with a suggestion. */
+export function invalidValue(path: readonly PropertyKey[], value: unknown, rule: string): Problem {
+  const actual = value === undefined ? 'is missing' : `is ${describeValue(value, path)}`;
+  const choices = /^one of (.+)$/.exec(rule)?.[1]?.split(', ');
+  const suggested = choices && typeof value === 'string' ? nearest(value, choices) : undefined;
+  return { path, message: `${actual}; it must be ${rule}.${suggested ? ` Did you mean ${suggested}?` : ''}` };
 }
 
 function unknownName(path: readonly PropertyKey[], known: readonly string[]): Problem {
-  return { path, says: `is not known. ${suggestion(String(path.at(-1)), known)}` };
+  return { path, message: `is not known. ${suggestion(String(path.at(-1)), known)}` };
 }
 
 type Issue = z.core.$ZodIssue;
 
-/** What a schema found, in our words. */
 export function problemsOf(
   issues: readonly Issue[],
   input: unknown,
@@ -41,17 +38,19 @@ export function problemsOf(
     if (issue.code === 'unrecognized_keys')
       return issue.keys.map((key) => unknownName([...path, key], issue.message.split(', ')));
     if (issue.code === 'invalid_key')
-      return [{ path, says: `is no name; it must be ${issue.issues[0]?.message}.` }];
-    const branch = issue.code === 'invalid_union' ? issue.errors.find(isMeant) : undefined;
-    return branch ? problemsOf(branch, input, path) : [wrong(path, getOwn(input, path), mustBe(issue))];
+      return [{ path, message: `is no name; it must be ${issue.issues[0]?.message}.` }];
+    const branch = issue.code === 'invalid_union' ? issue.errors.find(isIntendedBranch) : undefined;
+    return branch
+      ? problemsOf(branch, input, path)
+      : [invalidValue(path, getOwn(input, path), ruleOf(issue))];
   });
 }
 
-/** Within a body there are no messages of ours. */
-const mustBe = ({ message }: Issue) => (message.startsWith('Invalid') ? 'JSON' : message);
+/** Issues inside a JSON body have default messages. */
+const ruleOf = ({ message }: Issue) => (message.startsWith('Invalid') ? 'JSON' : message);
 
-/** The branch of a union that a value was meant for: the one whose kind of value it is. */
-const isMeant = (issues: readonly Issue[]) =>
+/** The union branch the value was meant for: the one that matched its type. */
+const isIntendedBranch = (issues: readonly Issue[]) =>
   issues.some(({ path }) => path.length > 0) || issues.some(({ code }) => code === 'unrecognized_keys');
 
 function pathText(path: readonly PropertyKey[]): string {
@@ -63,14 +62,13 @@ function pathText(path: readonly PropertyKey[]): string {
     .join('');
 }
 
-/** Where a problem stands in a file; undefined where nobody knows. */
 export type LineOf = (path: readonly PropertyKey[]) => number | undefined;
 
-/** The one kind of error there is: everything that is wrong, a line each. */
+/** One error with a line per problem. */
 export function descriptionError(problems: readonly Problem[], what: string, lineOf?: LineOf): SynclineError {
-  const lines = problems.map(({ path, says, line: own }) => {
+  const lines = problems.map(({ path, message, line: own }) => {
     const line = own ?? lineOf?.(path);
-    return `${line === undefined ? '' : `line ${line}: `}${pathText(path)} ${says}`;
+    return `${line === undefined ? '' : `line ${line}: `}${pathText(path)} ${message}`;
   });
   const unique = [...new Set(lines)];
   const more = unique.length > maxLines ? [`… and ${unique.length - maxLines} more.`] : [];
@@ -81,7 +79,7 @@ export function descriptionError(problems: readonly Problem[], what: string, lin
   );
 }
 
-function shown(value: unknown, path: readonly PropertyKey[]): string {
+function describeValue(value: unknown, path: readonly PropertyKey[]): string {
   if (typeof value === 'string' && path.some((step) => isSecretName(String(step)))) return '[hidden]';
   if (typeof value === 'string') return `"${printable(value)}"`;
   if (typeof value === 'object' && value !== null)
@@ -89,7 +87,6 @@ function shown(value: unknown, path: readonly PropertyKey[]): string {
   return typeof value === 'function' ? 'a function' : String(value);
 }
 
-/** On one line, and short. */
 const printable = (text: string) =>
   JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text)
     .slice(1, -1)

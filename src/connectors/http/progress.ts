@@ -3,22 +3,18 @@ import type { CursorDescription, StreamDescription } from './description.ts';
 import { pathOf, valueAt } from './paths.ts';
 import type { StreamCursor, Walk } from './stream-cursor.ts';
 import { namesIn, parseTemplate, textsIn } from './templates.ts';
-import { compare, isTime, later, type Position, parsePosition, sent, toPosition } from './times.ts';
-
-/** How far a walk has come, and what the watermark becomes. */
+import { compare, formatPosition, isTime, later, type Position, parsePosition, toPosition } from './times.ts';
 
 /**
- * Whether each page is a query of its own, from where the last one ended: possible where the list is sorted by what is
- * asked for. Items that change meanwhile move to the end, and cannot push others out of sight. With a lookback it would
- * read the same window again for each page.
+ * Whether each page is a new query from the last position. Safe for ascending lists: changed items move to
+ * the end. Not with a lookback, which every page would reread.
  */
-export function isRequeried({ request, cursor, pagination }: StreamDescription): boolean {
+export function isQueriedPerPage({ request, cursor, pagination }: StreamDescription): boolean {
   if (cursor?.order !== 'ascending' || cursor.lookbackSeconds || (pagination?.type ?? 'none') === 'none')
     return false;
   return isSent({ request, cursor });
 }
 
-/** Whether the request says from where. */
 export function isSent({ request, cursor }: Pick<StreamDescription, 'request' | 'cursor'>): boolean {
   const texts = textsIn([request.path, request.query, request.headers, request.json]).map(({ text }) => text);
   return (
@@ -41,7 +37,7 @@ export function positionsOf(
   return records.flatMap((record, i) => toPosition(cursor, valueAt(record, path), placeOf(name, i)) ?? []);
 }
 
-/** A list that is not sorted as described would be given up too soon: better to say so than to lose what follows. */
+/** Fails on unsorted lists: the walk would end early and lose records. */
 export function requireOrder(
   name: string,
   { order, path, format }: CursorDescription,
@@ -57,11 +53,12 @@ export function requireOrder(
   });
   if (at === -1) return;
   throw new PermanentError(
-    `${name} is not sorted by ${path}, ${order}: ${positions[at]} comes after ${positions[at - 1]}. Ask the provider to sort it, or describe cursor.order: none.`,
+    `${name} is not sorted by ${path}, ${order}: ${positions[at]} comes after ${positions[at - 1]}. ` +
+      'Sort it in the request, or set cursor.order: none.',
   );
 }
 
-/** Back to here a list that comes newest first is read. */
+/** Where a walk of a descending list stops. */
 export function limitOf(
   { watermark }: StreamCursor,
   cursor: CursorDescription | undefined,
@@ -75,26 +72,26 @@ export const isBefore = (position: Position | undefined, limit: Position | undef
   position !== undefined && limit !== undefined && compare(position, limit) < 0;
 
 /**
- * The newest of the first page, where the order says nothing or that it is the newest of all: whatever changes after that
- * page was read is later, so the next walk finds it. The newest of all pages would hide what changed on one of them while
- * another was read. Only a list that comes oldest first shows such changes at its end.
+ * Unless ascending, the newest position of the first page: that of a later page could hide changes on pages
+ * already read.
  */
 export function reachedBy(
   walk: Walk,
   cursor: CursorDescription | undefined,
   positions: readonly Position[],
 ): Position | undefined {
-  const newest = () => positions.reduce<Position | undefined>((latest, one) => later(latest, one), undefined);
+  const newest = () =>
+    positions.reduce<Position | undefined>((latest, position) => later(latest, position), undefined);
   if (cursor?.order !== 'ascending') return walk.reached ?? newest();
   if (cursor.format === 'text') return positions.at(-1) ?? walk.reached;
   return later(walk.reached, newest());
 }
 
 /**
- * The watermark moves when a walk has come to its end, never back, and never into the future: a record dated ahead would
- * hide all that come until then.
+ * Advances the watermark at the end of a walk. Never backwards, and never into the future: a record with a
+ * future date would hide all others until then.
  */
-export function ended(
+export function finishWalk(
   state: StreamCursor,
   walk: Walk,
   cursor: CursorDescription | undefined,
@@ -102,21 +99,22 @@ export function ended(
 ): StreamCursor {
   const { walk: _over, restartedAt: _then, ...rest } = state;
   if (reached === undefined || !cursor) return rest;
-  const isAhead = isTime(cursor) && compare(reached, walk.startedAt) > 0;
+  const isFuture = isTime(cursor) && compare(reached, walk.startedAt) > 0;
   const isOrderUnknown = cursor.format === 'text' && cursor.order !== 'none';
-  const watermark = isOrderUnknown ? reached : later(isAhead ? walk.startedAt : reached, state.watermark);
+  const watermark = isOrderUnknown ? reached : later(isFuture ? walk.startedAt : reached, state.watermark);
   return { ...rest, ...(watermark !== undefined && { watermark }) };
 }
 
-/** Where the next query begins, if that is another query than this one. */
-export function movedTo(
+/** Start of the next query; undefined if it would be the same query. */
+export function nextQueryStart(
   walk: Walk,
   cursor: CursorDescription,
   positions: readonly Position[],
 ): Position | undefined {
   const last = positions.at(-1);
   if (last === undefined) return undefined;
-  const hasMoved = walk.from === undefined || sent(cursor, last) !== sent(cursor, walk.from);
+  const hasMoved =
+    walk.from === undefined || formatPosition(cursor, last) !== formatPosition(cursor, walk.from);
   return hasMoved && (walk.from === undefined || cursor.format === 'text' || compare(last, walk.from) > 0)
     ? last
     : undefined;

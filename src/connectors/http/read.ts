@@ -4,16 +4,16 @@ import { descriptionSchema, type HttpDescription } from './description.ts';
 import { literalSecrets } from './literal-secrets.ts';
 import { descriptionError, type LineOf, type Problem, problemsOf } from './problems.ts';
 
-/** Larger than any description that people write; what is not could keep a process busy, or end it. */
+/** Bounds the work on hostile input. */
 const limits = { values: 20_000, depth: 40 };
 
 export interface ReadOptions {
-  /** Where `${env.NAME}` comes from; the process's environment unless given. */
+  /** Source of `${env.NAME}`. Default: `process.env`. */
   env?: NodeJS.ProcessEnv | undefined;
   lineOf?: LineOf | undefined;
 }
 
-/** A description in which nothing is wrong, or one error that lists all that is. */
+/** Validates a description. Throws one error that lists all problems. */
 export function readDescription(
   input: unknown,
   { env = process.env, lineOf }: ReadOptions = {},
@@ -24,8 +24,8 @@ export function readDescription(
   const parsed = descriptionSchema.safeParse(input);
   const found = parsed.success
     ? contradictionsIn(parsed.data, env)
-    : [...problemsOf(parsed.error.issues, input), ...elsewhere(input, parsed.error.issues, env)];
-  // What looks like a secret must not be shown by another problem with the same value.
+    : [...problemsOf(parsed.error.issues, input), ...otherProblems(input, parsed.error.issues, env)];
+  // Other problems with the same field would print the secret.
   const isSecret = ({ path }: Problem) =>
     secrets.some((secret) => secret.path.join('\0') === path.join('\0'));
   const all = [...secrets, ...found.filter((problem) => !isSecret(problem))];
@@ -33,33 +33,33 @@ export function readDescription(
   return parsed.data;
 }
 
-/** What else is wrong in the parts that are complete, so that nobody has to mend one thing to hear of the next. */
-function elsewhere(
+/** Checks the valid parts too, so that one error lists all problems. */
+function otherProblems(
   input: unknown,
   issues: readonly { path: PropertyKey[] }[],
   env: NodeJS.ProcessEnv,
 ): Problem[] {
   if (!isObject(input)) return [];
-  const isBroken = (...part: PropertyKey[]) =>
+  const hasIssue = (...part: PropertyKey[]) =>
     issues.some(({ path }) => part.every((step, i) => step === path[i]));
   const known = Object.keys(descriptionSchema.shape);
-  const whole = Object.entries(input).filter(([name]) => known.includes(name) && !isBroken(name));
+  const validFields = Object.entries(input).filter(([name]) => known.includes(name) && !hasIssue(name));
   const { streams, config } = input;
-  const sound = descriptionSchema.safeParse({
+  const partial = descriptionSchema.safeParse({
     ...placeholder,
     ...(isObject(config) && {
       config: Object.fromEntries(Object.keys(config).map((name) => [name, 'string'])),
     }),
-    ...Object.fromEntries(whole),
+    ...Object.fromEntries(validFields),
     streams: Object.fromEntries(
-      Object.entries(isObject(streams) ? streams : {}).filter(([name]) => !isBroken('streams', name)),
+      Object.entries(isObject(streams) ? streams : {}).filter(([name]) => !hasIssue('streams', name)),
     ),
   });
-  if (!sound.success) return [];
-  return contradictionsIn(sound.data, env).filter(({ path }) => path.length > 1 || !isBroken('streams'));
+  if (!partial.success) return [];
+  return contradictionsIn(partial.data, env).filter(({ path }) => path.length > 1 || !hasIssue('streams'));
 }
 
-/** Stands for what is broken, and is right itself. */
+/** Replaces invalid required fields. */
 const placeholder = { provider: 'x', baseUrl: 'https://provider.example', auth: { type: 'none' } };
 
 function nameOf(input: unknown): string {
@@ -70,14 +70,15 @@ function nameOf(input: unknown): string {
     : 'The description';
 }
 
-/** Without recursion: what is too deep must not be walked down. */
+/** Iterative: deep input would overflow the stack. */
 function sizeProblems(input: unknown): Problem[] {
   let level: unknown[] = [input];
   let count = 0;
   for (let depth = 0; level.length > 0; depth++) {
     count += level.length;
-    if (depth > limits.depth) return [{ path: [], says: `is nested more than ${limits.depth} levels deep.` }];
-    if (count > limits.values) return [{ path: [], says: `holds more than ${limits.values} values.` }];
+    if (depth > limits.depth)
+      return [{ path: [], message: `is nested more than ${limits.depth} levels deep.` }];
+    if (count > limits.values) return [{ path: [], message: `contains more than ${limits.values} values.` }];
     level = level.flatMap((value) =>
       typeof value === 'object' && value !== null ? Object.values(value) : [],
     );

@@ -3,12 +3,12 @@ import type { SignalDescription, StreamDescription } from './description.ts';
 import { type Path, pathOf, valueAt } from './paths.ts';
 import { testOf } from './rules.ts';
 import { parseTemplate, render, type Template } from './templates.ts';
-import { brief, parseTime } from './times.ts';
+import { parseTime, preview } from './times.ts';
 
-/** What the engine takes for a kind. */
+/** Engine limit. */
 const maxKind = 200;
 
-/** What a record becomes: a signal, or nothing. Throws where it has not what was described. */
+/** Maps a record to a signal; undefined if skipped. Throws if a required field is missing. */
 export type ToSignal = (record: unknown, where: string) => Signal | undefined;
 
 export function toSignalOf(stream: string, { signal, cursor }: StreamDescription): ToSignal {
@@ -22,7 +22,7 @@ export function toSignalOf(stream: string, { signal, cursor }: StreamDescription
 
   return (record, where) => {
     if (skips.some((skip) => skip(record))) return undefined;
-    const kind = isDeleted?.(record) ? deletion(kindOf, deletedKind)(record) : kindOf(record);
+    const kind = isDeleted?.(record) ? deletedKindOf(kindOf, deletedKind)(record) : kindOf(record);
     return {
       kind: kind.slice(0, maxKind),
       occurredAt: timeOf(record, times, where),
@@ -35,7 +35,7 @@ export function toSignalOf(stream: string, { signal, cursor }: StreamDescription
 type KindOf = (record: unknown) => string;
 
 function kindReader({ kind }: SignalDescription): KindOf {
-  if (typeof kind === 'string') return filled(parseTemplate(kind));
+  if (typeof kind === 'string') return kindFromTemplate(parseTemplate(kind));
   const path = pathOf(kind.path);
   return (record) => {
     const value = String(scalar(valueAt(record, path)) ?? '');
@@ -43,15 +43,15 @@ function kindReader({ kind }: SignalDescription): KindOf {
   };
 }
 
-const filled =
+const kindFromTemplate =
   (template: Template): KindOf =>
   (record) =>
     render(template, (path) => scalar(valueAt(record, pathOf(path))) ?? 'unknown') ?? 'unknown';
 
-const deletion = (usual: KindOf, special: Template | undefined): KindOf =>
-  special ? filled(special) : (record) => `${usual(record).slice(0, maxKind - 8)}.deleted`;
+const deletedKindOf = (baseKindOf: KindOf, template: Template | undefined): KindOf =>
+  template ? kindFromTemplate(template) : (record) => `${baseKindOf(record).slice(0, maxKind - 8)}.deleted`;
 
-/** Empty text says as little as nothing. */
+/** Empty strings count as missing. */
 function scalar(value: unknown): string | number | boolean | undefined {
   if (typeof value === 'string') return value === '' ? undefined : value;
   return typeof value === 'number' || typeof value === 'boolean' ? value : undefined;
@@ -62,7 +62,8 @@ function timeOf(record: unknown, paths: readonly string[], where: string): Date 
     const value = valueAt(record, pathOf(path));
     if (value === undefined || value === null || value === '') continue;
     const ms = parseTime(value);
-    if (ms === undefined) throw new PermanentError(`${where}: ${path} is ${brief(value)}, which is no time.`);
+    if (ms === undefined)
+      throw new PermanentError(`${where}: ${path} is ${preview(value)}, which is not a time.`);
     return new Date(ms);
   }
   throw new PermanentError(
@@ -70,7 +71,7 @@ function timeOf(record: unknown, paths: readonly string[], where: string): Date 
   );
 }
 
-/** By stream and key, and by version unless records never change. */
+/** Key and stream, plus the version unless records are immutable. */
 function keyReader(stream: string, { key, version, immutable }: SignalDescription, cursor: Path | undefined) {
   const keys = [key].flat();
   const versions = version === undefined ? undefined : [version].flat();
@@ -83,17 +84,17 @@ function keyReader(stream: string, { key, version, immutable }: SignalDescriptio
   };
 }
 
-/** Escaped, so that no two keys become one. */
+/** Escaped to keep keys distinct. */
 function partOf(record: unknown, path: string, where: string): string {
   const value = scalar(valueAt(record, pathOf(path)));
   if (value === undefined)
     throw new PermanentError(
-      `${where} has no ${path}, which is part of its key: it is ${brief(valueAt(record, pathOf(path)))}.`,
+      `${where} has no ${path}, which is part of its key: it is ${preview(valueAt(record, pathOf(path)))}.`,
     );
   return escaped(String(value));
 }
 
-/** Encoding a half of a surrogate pair throws; a buffer replaces it. */
+/** encodeURIComponent throws on lone surrogates; Buffer replaces them. */
 export const escaped = (text: string): string => encodeURIComponent(Buffer.from(text).toString());
 
 function payloadReader({ payload }: SignalDescription): (record: unknown) => unknown {

@@ -5,15 +5,15 @@ import { escaped } from './records.ts';
 import { parseTemplate, type Resolve, render, renderJson, templateWith, type Value } from './templates.ts';
 import { timeAs } from './times.ts';
 
-/** What a request is made of, besides what the page adds. */
-export interface Asked {
+/** A request without its page parameters. */
+export interface RequestParts {
   path: string;
   query: Record<string, Value>;
   headers: Record<string, string>;
   json: unknown;
 }
 
-/** What placeholders of requests stand for. `nowMs` is the beginning of the walk, so that all its pages ask the same. */
+/** Resolves request placeholders. `nowMs` is the start of the walk, so that all pages send the same query. */
 export function resolverOf(
   config: ConfigValues,
   externalId: string | undefined,
@@ -28,7 +28,6 @@ export function resolverOf(
   };
 }
 
-/** Names that `resolverOf` knows. */
 export const requestNames = [
   'cursor',
   'externalId',
@@ -39,7 +38,7 @@ export const requestNames = [
   'now.epoch_ms',
 ];
 
-export function askedOf({ request }: StreamDescription, resolve: Resolve): Asked {
+export function requestPartsOf({ request }: StreamDescription, resolve: Resolve): RequestParts {
   const query = Object.entries(request.query ?? {}).flatMap(([name, value]): [string, Value][] => {
     const rendered = typeof value === 'string' ? render(parseTemplate(value), resolve) : value;
     return rendered === undefined ? [] : [[name, rendered]];
@@ -52,7 +51,7 @@ export function askedOf({ request }: StreamDescription, resolve: Resolve): Asked
   };
 }
 
-/** Segment by segment: a value can become neither another path nor a query, whatever it holds. */
+/** Encodes per segment: a value cannot change the path or add a query. */
 function pathText(path: string, resolve: Resolve): string {
   return path
     .split('/')
@@ -61,15 +60,14 @@ function pathText(path: string, resolve: Resolve): string {
       if (template.every((part) => typeof part === 'string')) return segment;
       const text = render(template, resolve, escaped);
       if (text === undefined)
-        throw new PermanentError(`The path ${path} needs ${segment}, which the connection does not say.`);
+        throw new PermanentError(`The path ${path} needs ${segment}, which the connection does not set.`);
       if (text === '' || /^(?:\.|%2e){1,2}$/i.test(text))
-        throw new PermanentError(`"${text}" cannot stand for ${segment} in the path ${path}.`);
+        throw new PermanentError(`"${text}" is not allowed for ${segment} in the path ${path}.`);
       return text;
     })
     .join('/');
 }
 
-/** Header names are compared without case, so they are kept without. */
 export function headersOf(
   headers: Readonly<Record<string, string>> | undefined,
   resolve: Resolve,
@@ -80,16 +78,15 @@ export function headersOf(
       const value = render(templateWith(text, env), resolve);
       if (value === undefined) return [];
       if (!isHeaderValue(value))
-        throw new PermanentError(`The header ${name} cannot hold what the connection says for ${text}.`);
+        throw new PermanentError(`The header ${name} cannot contain the connection's value of ${text}.`);
       return [[name.toLowerCase(), value]];
     }),
   );
 }
 
-/** Printable, in Latin-1: no line breaks, by which one header would become two. */
+/** Printable Latin-1 without line breaks (header injection). */
 const isHeaderValue = (text: string) => /^[\t\x20-\x7e\x80-\xff]*$/.test(text);
 
-/** Where the API begins, for a connection. */
 export function baseUrlOf(
   { baseUrl, network }: HttpDescription,
   resolve: Resolve,
@@ -97,33 +94,36 @@ export function baseUrlOf(
 ): URL {
   const template = templateWith(baseUrl, env);
   const [only] = template;
-  const isWhole = template.length === 1 && typeof only === 'object';
-  const text = render(template, (name) => (isWhole ? resolve(name) : hostPart(name, resolve, baseUrl)));
-  if (text === undefined || !isBase(text))
-    throw new PermanentError(`${baseUrl} becomes no address with what the connection says.`);
+  const isSinglePlaceholder = template.length === 1 && typeof only === 'object';
+  const text = render(template, (name) =>
+    isSinglePlaceholder ? resolve(name) : hostPart(name, resolve, baseUrl),
+  );
+  if (text === undefined || !isBaseUrl(text))
+    throw new PermanentError(`${baseUrl} is not a URL with the connection's values.`);
   const url = new URL(text);
   if (template.some((part) => typeof part === 'object') && network !== 'any' && url.protocol !== 'https:')
     throw new PermanentError(
-      `${url.origin} is not https: no credential is sent there. Where it must be, describe network: any.`,
+      `${url.origin} is not https: credentials are not sent there. To allow it, set network: any.`,
     );
   return url;
 }
 
-/** Without name and password, query or fragment: a credential goes nowhere that was not described. */
-export function isBase(text: string): boolean {
+/** No user, password, query or fragment: they could redirect credentials. */
+export function isBaseUrl(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const { protocol, username, password, search, hash } = new URL(text);
   return /^https?:$/.test(protocol) && !username && !password && !search && !hash && !/[?#\\\s]/.test(text);
 }
 
-/** Labels of a host: nothing that could end it. */
+/** Host labels only: a value must not end the host. */
 function hostPart(name: string, resolve: Resolve, baseUrl: string): string | undefined {
   const value = resolve(name);
   const isWholeHost = baseUrl.includes(`//{${name}}`) && /\/\/\{[^}]*\}(?:[:/]|$)/.test(baseUrl);
   const allowed = isWholeHost ? /^[a-z\d-]+(?:\.[a-z\d-]+)*$/i : /^[a-z\d-]+$/i;
   if (value !== undefined && !allowed.test(String(value)))
     throw new PermanentError(
-      `"${String(value).slice(0, 80)}" cannot stand for {${name}} in ${baseUrl}: it must be ${isWholeHost ? 'a host' : 'a label of a host'}.`,
+      `"${String(value).slice(0, 80)}" is not allowed for {${name}} in ${baseUrl}: ` +
+        `it must be ${isWholeHost ? 'a host' : 'a host label'}.`,
     );
   return value === undefined ? undefined : String(value);
 }

@@ -16,25 +16,24 @@ import { pathOf, valueAt } from './paths.ts';
 
 type Test = (value: unknown) => boolean;
 
-/** Whether something in a record, or in an answer, is as a condition says. */
 export function testOf(condition: Omit<ConditionDescription, 'path'> & { path: string }): Test {
   const path = pathOf(condition.path);
-  const among = condition.in ?? (condition.equals === undefined ? undefined : [condition.equals]);
+  const accepted = condition.in ?? (condition.equals === undefined ? undefined : [condition.equals]);
   return (value) => {
     const found = valueAt(value, path);
-    const isThere = found !== undefined && found !== null;
-    if (condition.exists !== undefined && condition.exists !== isThere) return false;
-    return among === undefined || among.some((one) => one === (found ?? null));
+    const isPresent = found !== undefined && found !== null;
+    if (condition.exists !== undefined && condition.exists !== isPresent) return false;
+    return accepted === undefined || accepted.some((expected) => expected === (found ?? null));
   };
 }
 
-/** An answer that a rule takes for an empty page. It is no failure, and must not be tried again as one. */
-export class NothingThere extends PermanentError {}
+/** A response that a rule declares an empty page. Permanent, so that it is not retried. */
+export class EmptyPage extends PermanentError {}
 
-/** A provider that limits without saying for how long. */
-const unsaidSeconds = 60;
+/** Wait for rate limits without a hint. */
+const defaultWaitSeconds = 60;
 
-/** What the rules make of an answer; undefined where none applies. */
+/** Compiles error rules; undefined where none applies. */
 export function refusalsOf(
   rules: readonly ErrorDescription[],
 ): (answer: ReceivedAnswer) => Error | undefined {
@@ -44,27 +43,27 @@ export function refusalsOf(
     test: rule.path === undefined ? undefined : testOf({ ...rule, path: rule.path }),
   }));
   return (answer) => {
-    const asked = compiled.filter(({ statuses }) => !statuses || statuses.includes(answer.status));
-    if (asked.length === 0) return undefined;
+    const candidates = compiled.filter(({ statuses }) => !statuses || statuses.includes(answer.status));
+    if (candidates.length === 0) return undefined;
     const body = jsonOf(answer.body);
-    const found = asked.find(({ test }) => !test || (body !== undefined && test(body)));
+    const found = candidates.find(({ test }) => !test || (body !== undefined && test(body)));
     return found && errorOf(found.rule, answer, body);
   };
 }
 
 function errorOf({ means, retryAfter }: ErrorDescription, answer: ReceivedAnswer, body: unknown): Error {
-  const said = `${answer.request} was answered with ${answer.status}${excerpt(answer.body)}`;
+  const summary = `${answer.request} returned ${answer.status}${excerpt(answer.body)}`;
   switch (means) {
     case 'cursor_expired':
-      return new CursorExpiredError(`The provider no longer accepts the cursor: ${said}`);
+      return new CursorExpiredError(`The provider no longer accepts the cursor: ${summary}`);
     case 'unauthorized':
-      return new UnauthorizedError(`The provider refuses the credential: ${said}`);
+      return new UnauthorizedError(`The provider refuses the credential: ${summary}`);
     case 'transient':
-      return new TransientError(said);
+      return new TransientError(summary);
     case 'permanent':
-      return new PermanentError(said);
+      return new PermanentError(summary);
     case 'nothing':
-      return new NothingThere(said);
+      return new EmptyPage(summary);
     case 'rate_limited': {
       const seconds = waitOf(
         answer,
@@ -72,7 +71,7 @@ function errorOf({ means, retryAfter }: ErrorDescription, answer: ReceivedAnswer
       );
       return new RateLimitedError({
         retryAfterSeconds: seconds,
-        message: `${said} The provider asks to wait ${Math.ceil(seconds)} s.`,
+        message: `${summary} Retry after ${Math.ceil(seconds)} s.`,
       });
     }
   }
@@ -82,7 +81,9 @@ function waitOf({ headers }: ReceivedAnswer, inBody: unknown): number {
   const nowMs = systemPorts.now();
   const text = typeof inBody === 'string' || typeof inBody === 'number' ? String(inBody) : null;
   return (
-    secondsUntil(text, serverTimeMs(headers, nowMs)) ?? retryAfterSeconds(headers, nowMs) ?? unsaidSeconds
+    secondsUntil(text, serverTimeMs(headers, nowMs)) ??
+    retryAfterSeconds(headers, nowMs) ??
+    defaultWaitSeconds
   );
 }
 

@@ -1,10 +1,8 @@
 import { suggestion } from '../../values/suggest.ts';
 import type { HttpDescription } from './description.ts';
 import { parsePath } from './paths.ts';
-import { type Problem, wrong } from './problems.ts';
+import { invalidValue, type Problem } from './problems.ts';
 import { namesIn, parseTemplate, textsIn } from './templates.ts';
-
-/** Checks that several parts of a description share. */
 
 export type At = readonly PropertyKey[];
 
@@ -20,11 +18,9 @@ export function conditionProblems(
   const tests = (['equals', 'in', 'exists'] as const).filter((name) => condition[name] !== undefined);
   return [
     ...pathProblems(condition.path, [...at, 'path']),
-    ...(tests.length === 0
-      ? [{ path: at, says: 'says nothing of what it looks at; say equals, in or exists.' }]
-      : []),
+    ...(tests.length === 0 ? [{ path: at, message: 'has no test; set equals, in or exists.' }] : []),
     ...(condition.equals !== undefined && condition.in !== undefined
-      ? [{ path: [...at, 'in'], says: 'and equals exclude each other; put all values into in.' }]
+      ? [{ path: [...at, 'in'], message: 'and equals are mutually exclusive; put all values into in.' }]
       : []),
   ];
 }
@@ -32,20 +28,21 @@ export function conditionProblems(
 export function pathProblems(text: string | undefined, at: At): Problem[] {
   if (text === undefined) return [];
   const parsed = parsePath(text);
-  return 'problem' in parsed ? [wrong(at, text, parsed.problem)] : [];
+  return 'problem' in parsed ? [invalidValue(at, text, parsed.problem)] : [];
 }
 
 export const pathsProblems = (paths: string | string[] | undefined, at: At): Problem[] =>
   Array.isArray(paths) ? paths.flatMap((path, i) => pathProblems(path, [...at, i])) : pathProblems(paths, at);
 
-/** Placeholders that stand for nothing. */
 export function templateProblems(value: unknown, at: At, known: readonly string[]): Problem[] {
   return textsIn(value, at).flatMap(({ at: path, text }) =>
     namesIn(parseTemplate(text))
       .filter((name) => !known.includes(name))
       .map((name) => ({
         path,
-        says: `has the placeholder {${name.slice(0, 60)}}, which is not known. ${known.length === 0 ? 'None are: declare it in config.' : suggestion(name, known)}`,
+        message:
+          `has the placeholder {${name.slice(0, 60)}}, which is not known. ` +
+          `${known.length === 0 ? 'Declare it in config.' : suggestion(name, known)}`,
       })),
   );
 }

@@ -4,23 +4,22 @@ import { fingerprint, type Pointer, pointerSchema } from './pages.ts';
 
 const position = z.union([z.string(), z.number()]);
 
-/** Finds circles with one mark, however long a walk is: the mark moves on at powers of two. */
+/** Brent's cycle detection: one mark that moves at powers of two. */
 const circle = z.object({ mark: z.string(), steps: z.number(), power: z.number() });
 
 const walk = z.object({
-  /** What `{now}` stands for, on all its pages. */
+  /** Value of `{now}` for all pages. */
   startedAt: z.string(),
-  /** From where it asks; moves on where each page is a query of its own. */
+  /** Position of the query; advances if each page is a new query. */
   from: position.optional(),
-  /** What the watermark becomes at its end. */
+  /** Watermark after the walk. */
   reached: position.optional(),
-  /** The page to read; the first where there is none. */
+  /** Next page; absent for the first. */
   page: pointerSchema.optional(),
-  /** The longest page of it. */
   longest: z.number().optional(),
-  /** The page before it, which is read again where numbers shift; the first where there is none. */
+  /** Previous page, reread because numbered pages shift; absent for the first. */
   before: pointerSchema.optional(),
-  /** Pages without records, and pages with the very same ones, one after the other. */
+  /** Consecutive empty pages, and consecutive pages with identical records. */
   empty: z.number().optional(),
   same: z.number().optional(),
   keys: z.string().optional(),
@@ -28,14 +27,17 @@ const walk = z.object({
 });
 
 const streamCursor = z.object({
-  /** What was asked: with another question, nothing of this cursor holds. */
+  /** Hash of the query; a cursor of another query is discarded. */
   of: z.string(),
-  /** How far the last walk that came to its end has come. */
+  /** Position of the last complete walk. */
   watermark: position.optional(),
   walk: walk.optional(),
-  /** When the walk under way was started anew because the token for its next page had perished. */
+  /** When the walk was last restarted after its page token expired. */
   restartedAt: z.string().optional(),
-  /** The longest page there ever was; kept where a walk that ends too soon loses nothing. */
+  /**
+   * Longest page of all walks. Kept only where each page is a new query, so ending a walk early loses
+   * nothing.
+   */
   longest: z.number().optional(),
   tags: validatorsCursor.optional(),
 });
@@ -44,7 +46,7 @@ export type Walk = z.output<typeof walk>;
 export type StreamCursor = z.output<typeof streamCursor>;
 export const httpCursor = streamsCursor(streamCursor);
 
-/** The mark after one more page; undefined where the walk has been there before. */
+/** Advances the mark; undefined if the walk returned to it. */
 export function moveMark(mark: Walk['circle'], pointer: Pointer): Walk['circle'] {
   const here = fingerprint(pointer);
   if (!mark) return { mark: here, steps: 0, power: 1 };

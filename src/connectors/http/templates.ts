@@ -1,13 +1,15 @@
-/** A text with places for values: `{config.project}`. `{{name}}` stands for `{name}` itself. */
+/** Text with placeholders: `{config.project}`. `{{name}}` is a literal `{name}`. */
 export type Template = readonly (string | { name: string })[];
 
 export type Value = string | number | boolean;
-/** What stands for a name; undefined where there is nothing. */
 export type Resolve = (name: string) => Value | undefined;
 
 const pattern = /\{\{([^{}]*)\}\}|(?<!\$)\{([^{}\s]*)\}/g;
 
-/** Whatever stands in braces without a space is a name; GraphQL and JSON, with spaces or quotes, are left as they are. */
+/**
+ * Braces without whitespace are placeholders; GraphQL and JSON bodies contain whitespace or quotes and stay
+ * as they are.
+ */
 export function parseTemplate(text: string): Template {
   const parts: (string | { name: string })[] = [];
   let end = 0;
@@ -23,7 +25,6 @@ export function parseTemplate(text: string): Template {
 export const namesIn = (template: Template): string[] =>
   template.flatMap((part) => (typeof part === 'string' ? [] : [part.name]));
 
-/** The text with its values; undefined where one of them is missing. */
 export function render(
   template: Template,
   resolve: Resolve,
@@ -38,7 +39,9 @@ export function render(
   return text;
 }
 
-/** JSON with its values. A text that is nothing but a placeholder becomes the value itself; what has none is left out. */
+/**
+ * A string that is a single placeholder becomes the value itself, with its type. Missing values are omitted.
+ */
 export function renderJson(json: unknown, resolve: Resolve): unknown {
   if (typeof json === 'string') return renderText(parseTemplate(json), resolve);
   if (Array.isArray(json))
@@ -57,7 +60,6 @@ function renderText(template: Template, resolve: Resolve): Value | undefined {
   return render(template, resolve);
 }
 
-/** Every text in it, with the way to it. */
 export function textsIn(
   json: unknown,
   at: readonly PropertyKey[] = [],
@@ -69,7 +71,7 @@ export function textsIn(
   );
 }
 
-/** `${env.NAME}`: a value of the process’s environment, put in when the description is read. */
+/** `${env.NAME}`: an environment variable, substituted when the description is read. */
 const environment = /\$\{env\.([A-Za-z_][A-Za-z0-9_]*)\}/g;
 
 export const environmentNames = (text: string): string[] =>
@@ -77,7 +79,7 @@ export const environmentNames = (text: string): string[] =>
 
 export const isEnvironment = (text: string): boolean => /^\$\{env\.[A-Za-z_][A-Za-z0-9_]*\}$/.test(text);
 
-/** Put in after the placeholders were found: a value of the environment is no template. */
+/** Substitutes after parsing: environment values are not templates. */
 export const templateWith = (text: string, env: NodeJS.ProcessEnv): Template =>
   parseTemplate(text).map((part) => (typeof part === 'string' ? withEnvironment(part, env) : part));
 

@@ -1,17 +1,17 @@
 import { PermanentError } from '../../connector-kit/index.ts';
 import { type CursorDescription, type Format, timeFormats } from './description.ts';
 
-/** How far a stream has come: a time in ISO-8601, in milliseconds, so that people can read it; a number; or a text. */
+/** Position in a stream: an ISO-8601 time with milliseconds, a number or a text. */
 export type Position = string | number;
 
 const isTimeFormat = (format: Format) => (timeFormats as readonly string[]).includes(format);
 export const isTime = ({ format = 'iso' }: CursorDescription): boolean => isTimeFormat(format);
 
-/** Times without an offset are taken for UTC: anything else would be another moment on every machine. */
+/** Times without an offset are UTC, independent of the machine's time zone. */
 export function parseTime(value: unknown): number | undefined {
   if (typeof value === 'number' || (typeof value === 'string' && /^\d{9,16}(\.\d+)?$/.test(value))) {
     const number = Number(value);
-    return inYears(number >= firstEpochMs ? Math.floor(number) : Math.floor(number * 1000));
+    return inRange(number >= firstEpochMs ? Math.floor(number) : Math.floor(number * 1000));
   }
   if (typeof value !== 'string') return undefined;
   const [, day, time, offset] =
@@ -19,14 +19,14 @@ export function parseTime(value: unknown): number | undefined {
       value.trim(),
     ) ?? [];
   if (!day) return undefined;
-  return inYears(Date.parse(`${day}T${time ?? '00:00'}${fullOffset(offset)}`));
+  return inRange(Date.parse(`${day}T${time ?? '00:00'}${fullOffset(offset)}`));
 }
 
-/** Numbers from here on are milliseconds: as seconds they would be in the year 33658. */
+/** Larger numbers are milliseconds: as seconds they would be after the year 33658. */
 const firstEpochMs = 1_000_000_000_000;
-const farthestMs = Date.parse('9999-12-31T23:59:59.999Z');
-const earliestMs = Date.parse('0001-01-01T00:00:00Z');
-const inYears = (ms: number) => (ms >= earliestMs && ms <= farthestMs ? ms : undefined);
+const maxTimeMs = Date.parse('9999-12-31T23:59:59.999Z');
+const minTimeMs = Date.parse('0001-01-01T00:00:00Z');
+const inRange = (ms: number) => (ms >= minTimeMs && ms <= maxTimeMs ? ms : undefined);
 
 function fullOffset(offset: string | undefined): string {
   if (!offset || /^z$/i.test(offset)) return 'Z';
@@ -34,13 +34,12 @@ function fullOffset(offset: string | undefined): string {
   return `${digits.slice(0, 3)}:${digits.slice(3)}`;
 }
 
-/** A record's value as a position; undefined where it has none. */
 export function toPosition(cursor: CursorDescription, value: unknown, where: string): Position | undefined {
   if (value === undefined || value === null || value === '') return undefined;
   const position = parsePosition(cursor.format ?? 'iso', value);
   if (position === undefined)
     throw new PermanentError(
-      `${where}: ${cursor.path} is ${brief(value)}, which is not of the format ${cursor.format ?? 'iso'}.`,
+      `${where}: ${cursor.path} is ${preview(value)}, which is not in the format ${cursor.format ?? 'iso'}.`,
     );
   return position;
 }
@@ -62,7 +61,7 @@ function epochMs(format: Format, value: unknown): string | undefined {
   const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
   if (typeof number !== 'number' || !Number.isFinite(number)) return undefined;
   const ms = Math.floor(format === 'epoch_seconds' ? number * 1000 : number);
-  return inYears(ms) === undefined ? undefined : new Date(ms).toISOString();
+  return inRange(ms) === undefined ? undefined : new Date(ms).toISOString();
 }
 
 export function compare(a: Position, b: Position): number {
@@ -74,8 +73,12 @@ export function later(a: Position | undefined, b: Position | undefined): Positio
   return compare(a, b) >= 0 ? a : b;
 }
 
-/** A position as the request says it. One that leaves out what is exactly as old is asked for a little more. */
-export function sent(cursor: CursorDescription, position: Position, lookbackSeconds = 0): string | number {
+/** Formats a position for the request. For exclusive filters, moves it back by one unit. */
+export function formatPosition(
+  cursor: CursorDescription,
+  position: Position,
+  lookbackSeconds = 0,
+): string | number {
   const format = cursor.sendAs ?? cursor.format ?? 'iso';
   if (!isTime(cursor))
     return typeof position === 'number' && cursor.inclusive === false ? position - 1 : position;
@@ -85,8 +88,8 @@ export function sent(cursor: CursorDescription, position: Position, lookbackSeco
 
 const unitMs = { iso: 1, epoch_ms: 1, iso_seconds: 1000, epoch_seconds: 1000, date: 86_400_000 };
 
-export function timeAs(format: Format, wanted: number): string | number {
-  const ms = Math.max(wanted, earliestMs);
+export function timeAs(format: Format, requestedMs: number): string | number {
+  const ms = Math.max(requestedMs, minTimeMs);
   switch (format) {
     case 'epoch_ms':
       return ms;
@@ -101,4 +104,4 @@ export function timeAs(format: Format, wanted: number): string | number {
   }
 }
 
-export const brief = (value: unknown): string => (JSON.stringify(value) ?? 'missing').slice(0, 60);
+export const preview = (value: unknown): string => (JSON.stringify(value) ?? 'missing').slice(0, 60);

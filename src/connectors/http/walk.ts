@@ -1,14 +1,14 @@
 import { PermanentError, type Signal, type SyncResult } from '../../connector-kit/index.ts';
 import { inSlices } from '../../platform/slices.ts';
 import type { CursorDescription, StreamDescription } from './description.ts';
-import { type Answer, fingerprint, isPerishable, nextPage, type Pointer } from './pages.ts';
+import { type Answer, canExpire, fingerprint, nextPage, type Pointer } from './pages.ts';
 import { pathOf, valueAt } from './paths.ts';
 import {
-  ended,
+  finishWalk,
   isBefore,
-  isRequeried,
+  isQueriedPerPage,
   limitOf,
-  movedTo,
+  nextQueryStart,
   placeOf,
   positionsOf,
   reachedBy,
@@ -19,9 +19,9 @@ import type { ToSignal } from './records.ts';
 import { moveMark, type StreamCursor, type Walk } from './stream-cursor.ts';
 import { type Position, toPosition } from './times.ts';
 
-/** Providers that filter after they have cut pages send empty ones; nobody sends a hundred in a row. */
+/** Providers that filter after pagination send empty pages. */
 const maxEmptyPages = 100;
-/** New records push old ones on to the next page, so one page may come twice. Not four times. */
+/** Insertions shift records to the next page, so a page may repeat. */
 const maxSamePages = 3;
 
 export interface WalkedStream {
@@ -32,45 +32,44 @@ export interface WalkedStream {
   secretParameter: string | undefined;
 }
 
-/** Asks for a page; undefined where the provider says that nothing has changed. */
-export type Ask = (
+/** Undefined on 304. */
+export type FetchPage = (
   walk: Walk,
   pointer: Pointer | undefined,
   from: Position | undefined,
 ) => Promise<Answer | undefined>;
 
-/** Pages with numbers shift when records come and go, also where the number is part of an address. */
-function shifts(pointer: Pointer | undefined): boolean {
+/** Whether inserts and deletes shift the page: numbered pages, also with the number in a URL. */
+function isPositional(pointer: Pointer | undefined): boolean {
   if (pointer === undefined || 'token' in pointer) return false;
   return !('url' in pointer) || /[?&](?:page|p|offset|start|start_?at|skip)=\d+(?:&|$)/i.test(pointer.url);
 }
 
-/** One page of a stream. */
-export async function walkOn(
+export async function readPage(
   stream: WalkedStream,
   state: StreamCursor,
-  ask: Ask,
+  fetchPage: FetchPage,
   nowMs: number,
 ): Promise<SyncResult<StreamCursor>> {
   const { cursor } = stream.description;
-  const walk: Walk = state.walk ?? begin(state, cursor, nowMs);
-  const answer = await ask(walk, walk.page, walk.from);
+  const walk: Walk = state.walk ?? startWalk(state, cursor, nowMs);
+  const answer = await fetchPage(walk, walk.page, walk.from);
   if (!answer) return { signals: [], nextCursor: state };
-  // The page before once more, and after this one: what has moved up in between is found there.
-  const again = shifts(walk.page) ? await ask(walk, walk.before, walk.from) : undefined;
+  // Reread the previous page after this one: records that shifted up in between are there.
+  const reread = isPositional(walk.page) ? await fetchPage(walk, walk.before, walk.from) : undefined;
 
   const positions = cursor ? positionsOf(stream.name, cursor, answer.records) : [];
   if (cursor) requireOrder(stream.name, cursor, positions);
-  const signals = await signalsOf(stream, state, [...answer.records, ...(again?.records ?? [])]);
-  return { signals, ...after(stream, state, { walk, answer, positions }) };
+  const signals = await signalsOf(stream, state, [...answer.records, ...(reread?.records ?? [])]);
+  return { signals, ...nextStep(stream, state, { walk, answer, positions }) };
 }
 
-function begin({ watermark }: StreamCursor, cursor: CursorDescription | undefined, nowMs: number): Walk {
+function startWalk({ watermark }: StreamCursor, cursor: CursorDescription | undefined, nowMs: number): Walk {
   const from = cursor && (watermark ?? startOf(cursor, nowMs));
   return { startedAt: new Date(nowMs).toISOString(), ...(from !== undefined && { from }) };
 }
 
-/** What is older than a list that comes newest first has to be read is no news: it is only on the same page. */
+/** Drops records older than the stop position of a descending list. */
 async function signalsOf(
   { name, description: { cursor }, toSignal }: WalkedStream,
   state: StreamCursor,
@@ -95,47 +94,46 @@ interface ReadPage {
   positions: readonly Position[];
 }
 
-/** Where to go on after a page. */
-function after(
+function nextStep(
   stream: WalkedStream,
   state: StreamCursor,
   page: ReadPage,
 ): Omit<SyncResult<StreamCursor>, 'signals'> {
   const { walk, answer, positions } = page;
   const { cursor, pagination = { type: 'none' } } = stream.description;
-  const isRequery = isRequeried(stream.description);
+  const isRequery = isQueriedPerPage(stream.description);
   const longest = Math.max((isRequery ? state.longest : walk.longest) ?? 0, answer.records.length);
   const next = nextPage(pagination, answer, { ...stream, pointer: walk.page, longest });
   const reached = reachedBy(walk, cursor, positions);
-  const kept = isRequery ? { ...state, longest } : state;
-  const isOver =
+  const nextState = isRequery ? { ...state, longest } : state;
+  const isFinished =
     isBefore(positions.at(-1), limitOf(state, cursor)) ||
     next === undefined ||
-    isStandingStill(walk, next, answer);
-  if (isOver) return { nextCursor: ended(kept, walk, cursor, reached) };
+    repeatsToken(walk, next, answer);
+  if (isFinished) return { nextCursor: finishWalk(nextState, walk, cursor, reached) };
 
-  const moved = cursor && isRequery ? movedTo(walk, cursor, positions) : undefined;
-  const onward: Walk =
-    moved === undefined
-      ? { ...walk, reached, longest, ...turned(walk, next, answer, stream) }
+  const requeryFrom = cursor && isRequery ? nextQueryStart(walk, cursor, positions) : undefined;
+  const nextWalk: Walk =
+    requeryFrom === undefined
+      ? { ...walk, reached, longest, ...pageState(walk, next, answer, stream) }
       : {
           startedAt: walk.startedAt,
-          from: moved,
+          from: requeryFrom,
           reached,
-          circle: markOf(stream.name, walk, { token: moved }),
+          circle: cycleMarkOf(stream.name, walk, { token: requeryFrom }),
         };
-  return { nextCursor: { ...kept, walk: onward }, hasMore: true };
+  return { nextCursor: { ...nextState, walk: nextWalk }, hasMore: true };
 }
 
-/** The same token again with nothing behind it is how some say that this is the end. */
-function isStandingStill(walk: Walk, next: Pointer, answer: Answer): boolean {
+/** Some providers mark the end with the same token and no records. */
+function repeatsToken(walk: Walk, next: Pointer, answer: Answer): boolean {
   return (
     answer.records.length === 0 && walk.page !== undefined && fingerprint(next) === fingerprint(walk.page)
   );
 }
 
-/** On to the next page of the same query, unless that leads nowhere. */
-function turned(
+/** State for the next page of the same query. Throws if pagination makes no progress. */
+function pageState(
   walk: Walk,
   next: Pointer,
   answer: Answer,
@@ -153,17 +151,17 @@ function turned(
   const same = empty === 0 && keys === walk.keys ? (walk.same ?? 0) + 1 : 0;
   if (same >= maxSamePages)
     throw new PermanentError(
-      `${name}: the provider sends the same records again and again. Does it know the parameter of the pagination?`,
+      `${name}: the provider keeps sending the same records. Does it support the pagination parameter?`,
     );
-  const circle = isPerishable(next) ? markOf(name, walk, next) : walk.circle;
+  const circle = canExpire(next) ? cycleMarkOf(name, walk, next) : walk.circle;
   return { page: next, before: walk.page, empty, same, keys, circle };
 }
 
-function markOf(name: string, walk: Walk, next: Pointer): Walk['circle'] {
+function cycleMarkOf(name: string, walk: Walk, next: Pointer): Walk['circle'] {
   const circle = moveMark(walk.circle, next);
   if (!circle || (walk.page && fingerprint(next) === fingerprint(walk.page)))
     throw new PermanentError(
-      `${name}: the pagination leads in a circle, back to a page that was read before.`,
+      `${name}: the pagination is circular: it returned to a page that was already read.`,
     );
   return circle;
 }

@@ -3,7 +3,6 @@ import { isNode, LineCounter, parseDocument } from 'yaml';
 import { describeError, SynclineError } from '../../contract/errors.ts';
 import { descriptionError, type LineOf } from './problems.ts';
 
-/** Larger than any description that people write. */
 const maxBytes = 1024 * 1024;
 
 export interface ReadYaml {
@@ -11,7 +10,7 @@ export interface ReadYaml {
   lineOf: LineOf;
 }
 
-/** A text of several lines is YAML; one line that ends with .yaml or .yml is the path of a file. */
+/** A single line that ends in .yaml or .yml is a file path; other text is YAML. */
 export function readYaml(textOrPath: string): ReadYaml {
   if (typeof textOrPath !== 'string')
     throw new SynclineError(
@@ -34,13 +33,13 @@ function fileText(path: string): string {
 
 function parse(text: string): ReadYaml {
   if (text.length > maxBytes)
-    throw descriptionError([{ path: [], says: `is larger than ${maxBytes} bytes.` }], 'The description');
+    throw descriptionError([{ path: [], message: `is larger than ${maxBytes} bytes.` }], 'The description');
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, logLevel: 'silent' });
   const problems = [...document.errors, ...document.warnings].map(({ pos, message }) => ({
     path: [],
     line: lines.linePos(pos[0]).line,
-    says: `is no YAML: ${message.split('\n')[0]}`,
+    message: `is not valid YAML: ${message.split('\n')[0]}`,
   }));
   if (problems.length > 0) throw descriptionError(problems, 'The description');
   return {
@@ -55,13 +54,13 @@ function parse(text: string): ReadYaml {
   };
 }
 
-/** Aliases that stand for more than a person wrote are refused here. */
+/** Bounds alias expansion. */
 function plainOf(document: ReturnType<typeof parseDocument>): unknown {
   try {
     return document.toJS({ maxAliasCount: 100 });
   } catch (cause) {
     throw descriptionError(
-      [{ path: [], says: `is no YAML that can be used: ${describeError(cause)}` }],
+      [{ path: [], message: `is not usable YAML: ${describeError(cause)}` }],
       'The description',
     );
   }

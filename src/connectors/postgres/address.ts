@@ -7,28 +7,29 @@ export type Lookup = (host: string) => Promise<{ address: string }[]>;
 
 const lookupAll: Lookup = (host) => systemLookup(host, { all: true, verbatim: true });
 
-/** More than these are not tried. */
 const maxAddresses = 4;
 
 /**
- * The addresses of a host, checked. The caller connects to one of these and asks for none again: a name server could
- * otherwise give another answer the second time.
+ * Resolves and checks the addresses of a host. The caller connects to these and does not resolve again, which
+ * prevents DNS rebinding.
  */
 export async function addressesOf(
   host: string,
   network: 'public' | 'any',
   lookup: Lookup = lookupAll,
 ): Promise<string[]> {
-  const found = isIP(host) ? [host] : await resolved(host, lookup);
-  const inside = network === 'public' ? found.find((address) => !isPublicAddress(address)) : undefined;
-  if (inside !== undefined)
+  const found = isIP(host) ? [host] : await resolveHost(host, lookup);
+  const privateAddress =
+    network === 'public' ? found.find((address) => !isPublicAddress(address)) : undefined;
+  if (privateAddress !== undefined)
     throw new PermanentError(
-      `config.host "${host}" is at ${inside}, which is not an address of the public internet. If connections may reach into your own network, make the connector with postgres({ network: 'any' }).`,
+      `config.host "${host}" is at ${privateAddress}, which is not a public internet address. ` +
+        "To allow private networks, use postgres({ network: 'any' }).",
     );
   return found.slice(0, maxAddresses);
 }
 
-async function resolved(host: string, lookup: Lookup): Promise<string[]> {
+async function resolveHost(host: string, lookup: Lookup): Promise<string[]> {
   const found = await lookup(host).catch((error: unknown) => {
     throw new TransientError(`config.host "${host}" has no address: ${describeError(error)}`, {
       cause: error,

@@ -5,26 +5,23 @@ import { PermanentError } from '../../connector-kit/index.ts';
 import { maxAnswerBytes } from './statements.ts';
 
 /**
- * What a server may send in answer to one statement. A page is cut at a quarter of these bytes and at 10,000 rows by the statement
- * itself, so only a server that does not do as it is asked comes near.
+ * Response limit per statement. Pages are cut at a quarter of it, so only a misbehaving server reaches it.
  */
 const maxBytes = 4 * maxAnswerBytes;
-/** A message can be as short as five bytes, and the driver makes an object of each. */
+/** Messages can be 5 bytes, and the driver allocates an object for each. */
 const maxMessages = 50_000;
 
-/** The parts of the driver that carry what a server sends. */
 interface Wire extends EventEmitter {
   stream: Duplex;
 }
 
 export interface Bounds {
-  /** The next statement begins. */
   reset(): void;
 }
 
 /**
- * Ends the connection as soon as a server sends too much, from its first byte on. The driver itself collects a message until it is
- * complete, whatever length the server announces.
+ * Destroys the connection when a response exceeds the limits. The driver itself buffers messages of any
+ * announced length.
  */
 export function boundAnswers(client: pg.Client): Bounds {
   const wire = (client as unknown as { connection: Wire }).connection;
@@ -33,7 +30,7 @@ export function boundAnswers(client: pg.Client): Bounds {
 
   function refuse(what: string): void {
     wire.stream.destroy(
-      new PermanentError(`The server sent more than ${what} in answer to one statement. Is it a Postgres?`),
+      new PermanentError(`The server sent more than ${what} in response to one statement. Is it Postgres?`),
     );
   }
 
@@ -44,7 +41,7 @@ export function boundAnswers(client: pg.Client): Bounds {
     });
 
   watch();
-  // From here on what arrives is decrypted by a stream of its own.
+  // After the TLS handshake, data arrives on another stream.
   wire.on('sslconnect', watch);
   wire.on('message', () => {
     messages++;

@@ -2,7 +2,6 @@ import { z } from 'zod';
 
 const name = z.string().min(1).max(63);
 
-/** What a connection is told: where the database is, and how one of its tables is read. */
 export const configSchema = z
   .strictObject({
     host: z
@@ -12,22 +11,22 @@ export const configSchema = z
       .regex(/^[^/\s]+$/, 'must be a host name or an address'),
     port: z.int().min(1).max(65_535).default(5432),
     database: z.string().min(1).max(63),
-    /** Unless the credential says it. */
+    /** Default: the user of the credential. */
     user: z.string().min(1).optional(),
-    /** `verify` checks the certificate and the host name; `no-verify` encrypts and checks nothing. */
+    /** `verify` checks the certificate and host name; `no-verify` only encrypts. */
     ssl: z.enum(['verify', 'no-verify', 'off']).default('verify'),
-    /** The certificate of the authority that signed the server's, in PEM, where it is none of the well-known ones. */
+    /** CA certificate in PEM, if not publicly trusted. */
     ca: z.string().max(100_000).optional(),
-    /** `schema.table`, or `table` in `public`; as an object where a name holds a dot. */
+    /** `schema.table`, or `table` in `public`; an object if a name contains a dot. */
     table: z.union([z.string().min(1).max(127), z.strictObject({ schema: name.default('public'), name })]),
     cursorColumn: name,
     keyColumns: z.array(name).min(1).max(16),
-    /** Those that signals carry; all unless given. */
+    /** Columns in the payload. Default: all. */
     columns: z.array(name).min(1).max(1600).optional(),
     kind: z.string().min(1).max(200).optional(),
-    /** How late a row may become visible, for cursor columns that are times. 0 looks at nothing twice. */
+    /** How late rows may become visible, for time columns. 0 disables rereading. */
     lookbackSeconds: z.int().min(0).max(604_800).optional(),
-    /** The same for all others: how many rows before the last one are looked at again. */
+    /** The same for other columns: rows to reread before the watermark. */
     lookbackRows: z.int().min(0).max(1_000_000).optional(),
     pageSize: z.int().min(1).max(10_000).default(1000),
   })

@@ -13,39 +13,38 @@ import { configSchema, shownName, type TableConfig } from './config.ts';
 import { errorOf } from './errors.ts';
 import { inSession, type Query } from './session.ts';
 import {
+  countNullCursors,
   lookback,
   maxAnswerBytes,
   maxRowBytes,
   type PageRow,
   page,
+  readSnapshot,
   type Statement,
-  standing,
-  unplaced,
 } from './statements.ts';
 import { describeTable, isTime, type Table } from './table.ts';
-import { cursorSchema, ended, type Standing, startOf, type TableCursor } from './walk.ts';
+import { cursorSchema, finishWalk, startOf, type TableCursor, type WalkSnapshot } from './walk.ts';
 
 export interface PostgresOptions {
-  /** `postgres` unless given. */
+  /** Default: `postgres`. */
   provider?: string | undefined;
   name?: string | undefined;
-  /** `public`, unless given, refuses hosts in private networks and on this machine. */
+  /** `public` (default) rejects private networks and localhost. */
   network?: 'public' | 'any' | undefined;
-  /** How long one statement may take, 30 s unless given. */
+  /** Statement timeout. Default: 30 s. */
   statementTimeoutSeconds?: number | undefined;
-  /** How host names are resolved. */
   lookup?: Lookup | undefined;
 }
 
 const defaultLookback = { seconds: 300, rows: 1000 };
-/** A run that finds nothing new looks at so many pages before it lets others have its slot. */
+/** Statements per run without new rows; then the run yields its slot. */
 const maxStatements = 20;
-const maxUnplaced = 1000;
+const maxCountedNulls = 1000;
 
 type TableContext = SyncContext<TableCursor, TableConfig>;
 type Walk = NonNullable<TableCursor['walk']>;
 
-/** A connector that reads a table of any Postgres in the order of a column that grows. */
+/** Reads a Postgres table in the order of a growing column. */
 export function postgres(options: PostgresOptions = {}): Connector {
   const { provider = 'postgres', name = 'Postgres', network = 'public' } = options;
   const statementTimeoutMs = (options.statementTimeoutSeconds ?? 30) * 1000;
@@ -69,7 +68,7 @@ async function sync(query: Query, context: TableContext): Promise<SyncResult<Tab
     table = await describeTable(query, context.connection.config);
     const cursor = usableCursor(context.cursor, table);
     const walk = cursor.walk ?? (await beginWalk(query, context, table, cursor));
-    return await readOn(query, context, table, cursor, walk);
+    return await readPages(query, context, table, cursor, walk);
   } catch (error) {
     context.abortSignal.throwIfAborted();
     throw errorOf(error, table?.index);
@@ -83,13 +82,16 @@ const fingerprint = (table: Table) =>
   ]);
 
 function usableCursor(cursor: TableCursor | undefined, table: Table): TableCursor {
-  const of = fingerprint(table);
-  if (!cursor) return { of, watermark: null, walks: [], xmin: null };
-  if (cursor.of === of) return cursor;
-  throw new CursorExpiredError(`The stored position is of ${cursor.of}, and the table is now read as ${of}.`);
+  const currentTable = fingerprint(table);
+  if (!cursor) return { of: currentTable, watermark: null, walks: [], xmin: null };
+  if (cursor.of === currentTable) return cursor;
+  throw new CursorExpiredError(
+    `The stored position belongs to ${cursor.of}, but the table is now read as ${currentTable}.`,
+  );
 }
 
-const ask = <Row extends object>(query: Query, { text, values }: Statement) => query<Row>(text, values);
+const runStatement = <Row extends object>(query: Query, { text, values }: Statement) =>
+  query<Row>(text, values);
 
 async function beginWalk(
   query: Query,
@@ -100,22 +102,20 @@ async function beginWalk(
   if (!table.hasIndex)
     log.warn(`No index begins with "${table.cursor.name}": every page sorts the whole table. ${table.index}`);
   if (table.cursor.isNullable) {
-    const [nulls] = await ask<{ count: number }>(query, unplaced(table, maxUnplaced));
+    const [nulls] = await runStatement<{ count: number }>(query, countNullCursors(table, maxCountedNulls));
     const count = nulls?.count ?? 0;
-    if (count > 0)
-      log.warn(
-        `${count}${count === maxUnplaced ? ' or more' : ''} rows are skipped: their "${table.cursor.name}" is NULL.`,
-      );
+    const counted = count === maxCountedNulls ? `${count} or more` : String(count);
+    if (count > 0) log.warn(`${counted} rows are skipped: their "${table.cursor.name}" is NULL.`);
   }
-  const [now] = await ask<Standing>(query, standing(table, isTime(table)));
-  if (!now) throw new Error('The server does not say which transactions run.');
-  const { from, sinceXid } = startOf(cursor, now, table.hasXmin);
-  const begin = from === null ? null : await shifted(query, table, from, config);
-  return { ...now, begin, at: null, sinceXid };
+  const [snapshot] = await runStatement<WalkSnapshot>(query, readSnapshot(table, isTime(table)));
+  if (!snapshot) throw new Error('The server returned no transaction snapshot.');
+  const { from, sinceXid } = startOf(cursor, snapshot, table.hasXmin);
+  const begin = from === null ? null : await lookbackStart(query, table, from, config);
+  return { ...snapshot, begin, at: null, sinceXid };
 }
 
-/** The lookback shifts what is asked for, not what is remembered. */
-async function shifted(
+/** The lookback shifts the query, not the watermark. */
+async function lookbackStart(
   query: Query,
   table: Table,
   from: string,
@@ -124,11 +124,11 @@ async function shifted(
   const back = isTime(table)
     ? { seconds: config.lookbackSeconds ?? defaultLookback.seconds }
     : { rows: config.lookbackRows ?? defaultLookback.rows };
-  const [row] = await ask<{ begin: string }>(query, lookback(table, from, back));
+  const [row] = await runStatement<{ begin: string }>(query, lookback(table, from, back));
   return row?.begin ?? null;
 }
 
-async function readOn(
+async function readPages(
   query: Query,
   { connection: { config }, log }: TableContext,
   table: Table,
@@ -146,15 +146,15 @@ async function readOn(
       sinceXid: walk.sinceXid,
       limit: config.pageSize,
     };
-    const rows = await ask<PageRow>(query, page(table, isTime(table), request));
+    const rows = await runStatement<PageRow>(query, page(table, isTime(table), request));
     for (const row of rows) if (row.is_fresh) signals.push(signalOf(row, table, config));
     bytes += rows.reduce((sum, row) => sum + (row.content?.length ?? 0), 0);
     at = rows.at(-1)?.position ?? at;
     const scanned = rows[0]?.scanned ?? 0;
     const isCut = rows.length < scanned;
     if (scanned < config.pageSize && !isCut) {
-      log.debug(`${signals.length} rows; the end of ${shownName(table)} is reached`);
-      return { signals, nextCursor: ended(cursor, { ...walk, at }) };
+      log.debug(`${signals.length} rows; reached the end of ${shownName(table)}`);
+      return { signals, nextCursor: finishWalk(cursor, { ...walk, at }) };
     }
     if (isCut || signals.length >= config.pageSize || bytes >= maxAnswerBytes) break;
   }
@@ -172,20 +172,20 @@ function signalOf(row: PageRow, table: Table, config: TableConfig): Signal {
   return {
     kind: config.kind ?? `${table.name}.changed`.slice(0, 200),
     occurredAt: instantOf(row.instant),
-    payload: row.content === null ? oversize(row, table) : JSON.parse(row.content),
+    payload: row.content === null ? oversizePayload(row, table) : JSON.parse(row.content),
     dedupeKey: `${JSON.stringify([name, ...keys, value])}:${hash}`,
   };
 }
 
-/** Postgres knows years that ISO-8601 does not. */
+/** Postgres supports years that ISO-8601 does not. */
 function instantOf(instant: number | null): Date {
   const date = new Date(instant ?? Number.NaN);
   const year = date.getUTCFullYear();
   return year >= 1 && year <= 9999 ? date : new Date(systemPorts.now());
 }
 
-/** A row that is too large to be stored is still a signal: it says which one it was. */
-function oversize({ position, bytes }: PageRow, { keys }: Table): Record<string, unknown> {
+/** Rows above the size limit still produce a signal with their keys. */
+function oversizePayload({ position, bytes }: PageRow, { keys }: Table): Record<string, unknown> {
   const named = Object.fromEntries(keys.map(({ name }, i) => [name, position[i + 1]]));
   return { ...named, $oversize: { bytes, limit: maxRowBytes } };
 }

@@ -21,13 +21,13 @@ export interface SessionOptions {
 export type Query = <Row extends object>(text: string, values?: unknown[]) => Promise<Row[]>;
 
 const connectTimeoutMs = 10_000;
-const farewellMs = 1000;
+const closeTimeoutMs = 1000;
 
-/** Times are read and written in one way, and nothing can be changed. For this transaction only: a pooler may share the session. */
+/** Read-only, with fixed formats. SET LOCAL, because a pooler may share the session. */
 const settings = `BEGIN READ ONLY; SET LOCAL TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO, YMD';
   SET LOCAL extra_float_digits = 1; SET LOCAL bytea_output = 'hex'; SET LOCAL statement_timeout = `;
 
-/** Does the work in one transaction that cannot write, and closes the connection. */
+/** Runs `work` in one read-only transaction, then closes the connection. */
 export async function inSession<T>(
   context: SyncContext<unknown, TableConfig>,
   options: SessionOptions,
@@ -55,7 +55,7 @@ export async function inSession<T>(
     throw error;
   } finally {
     abortSignal.removeEventListener('abort', cancel);
-    await closed(client);
+    await closeClient(client);
   }
 }
 
@@ -74,23 +74,23 @@ async function loginOf({ credentials, connection }: SyncContext<unknown, TableCo
     return login(user, password);
   }
   throw new UnauthorizedError(
-    `The credential is of type ${credential.type}. A database takes one of type basic, or custom with user and password.`,
+    `The credential has type ${credential.type}. A database needs type basic, ` +
+      'or custom with user and password.',
   );
 }
 
 function login(user: unknown, password: unknown): Login {
   if (typeof user !== 'string' || user === '')
-    throw new PermanentError('There is no user: give one in the credential, or in config.user.');
+    throw new PermanentError('There is no user: set it in the credential or in config.user.');
   return { user, password: typeof password === 'string' ? password : undefined };
 }
 
 function noPassword(): never {
   throw new UnauthorizedError(
-    'The database asks for a password, and the connection has none: give it a credential.',
+    'The database requires a password, but the connection has none: add a credential.',
   );
 }
 
-/** To the first address that answers. */
 async function connectTo(
   addresses: string[],
   config: TableConfig,
@@ -101,7 +101,7 @@ async function connectTo(
   for (const address of addresses) {
     const client = new pg.Client({
       user: login.user,
-      // A function, because without a password the driver would look for one in this process's own environment and files.
+      // A function: without a password the driver would read PGPASSWORD and .pgpass.
       password: () => login.password ?? noPassword(),
       host: address,
       port: config.port,
@@ -109,59 +109,59 @@ async function connectTo(
       ssl: tlsOf(config),
       application_name: 'syncline',
       connectionTimeoutMillis: connectTimeoutMs,
-      // For a server that does not answer at all; one that does gives up sooner by itself.
+      // For servers that stop responding; others hit statement_timeout first.
       query_timeout: statementTimeoutMs + connectTimeoutMs,
     });
     const bounds = boundAnswers(client);
-    // Told by the query under way; without a listener it would end the process.
+    // The running query rejects with the same error; without a listener the process would crash.
     client.on('error', () => {});
     try {
       await client.connect();
       return { client, address, bounds };
     } catch (error) {
       failure = error;
-      await closed(client);
+      await closeClient(client);
       if (!isUnreachable(error)) break;
     }
   }
-  const mapped = errorOf(failure);
-  throw mapped instanceof TransientError
-    ? new TransientError(`${config.host}:${config.port} cannot be reached: ${mapped.message}`, {
+  const connectorError = errorOf(failure);
+  throw connectorError instanceof TransientError
+    ? new TransientError(`${config.host}:${config.port} cannot be reached: ${connectorError.message}`, {
         cause: failure,
       })
-    : mapped;
+    : connectorError;
 }
 
 const isUnreachable = (error: unknown) =>
   /^(ECONN|EHOST|ENET|ETIMEDOUT|EPIPE)/.test(String((error as NodeJS.ErrnoException).code)) ||
   /timeout/i.test(String((error as Error).message));
 
-/** The certificate is for the name, though the connection goes to an address. */
+/** Verify the host name, although the client connects to an address. */
 function tlsOf({ ssl, ca, host }: TableConfig): pg.ClientConfig['ssl'] {
   if (ssl === 'off') return false;
   const name = isIP(host) === 0 ? { servername: host } : {};
   return { host, ...name, rejectUnauthorized: ssl === 'verify', ...(ca !== undefined && { ca }) };
 }
 
-/** Politely, and in any case: a network that has gone away does not answer a farewell. */
-async function closed(client: pg.Client): Promise<void> {
+/** Sends Terminate, then destroys the socket: a lost network never confirms. */
+async function closeClient(client: pg.Client): Promise<void> {
   const over = new AbortController();
   const ended = client.end().then(
     () => over.abort(),
     () => over.abort(),
   );
-  await Promise.race([ended, systemPorts.sleep(farewellMs, over.signal)]);
+  await Promise.race([ended, systemPorts.sleep(closeTimeoutMs, over.signal)]);
   over.abort();
   (client as unknown as { connection: { stream: Socket } }).connection.stream.destroy();
 }
 
-/** A closed socket would be noticed only when the statement has something to say. */
+/** Sends CancelRequest: the server notices a closed socket only when it next writes. */
 function cancelQuery(client: pg.Client, host: string, port: number): void {
   const { processID, secretKey } = client as unknown as {
     processID: number | null;
     secretKey: number | null;
   };
-  if (typeof processID !== 'number' || typeof secretKey !== 'number') return void closed(client);
+  if (typeof processID !== 'number' || typeof secretKey !== 'number') return void closeClient(client);
   const request = Buffer.alloc(16);
   request.writeInt32BE(16, 0);
   request.writeInt32BE(80_877_102, 4);
@@ -170,6 +170,6 @@ function cancelQuery(client: pg.Client, host: string, port: number): void {
   const socket = createConnection({ host, port, timeout: connectTimeoutMs });
   socket.on('error', () => {});
   socket.on('timeout', () => socket.destroy());
-  socket.on('close', () => void closed(client));
+  socket.on('close', () => void closeClient(client));
   socket.end(request);
 }

@@ -3,19 +3,19 @@ import type { Column, Table } from './table.ts';
 
 export const quoted = (name: string) => pg.escapeIdentifier(name);
 
-/** One payload more than this is not stored; what it holds does not even travel. */
+/** Larger rows are not transferred. */
 export const maxRowBytes = 1024 * 1024;
-/** Of one answer: a page of the engine may hold four times as much. */
+/** Per response; a page of the engine may have four times as much. */
 export const maxAnswerBytes = 8 * 1024 * 1024;
 
-/** A row's place in the walk: the cursor column and the keys, as text, so that not a microsecond is lost. */
+/** Cursor column and keys as text, which keeps microseconds. */
 type Position = string[];
 
 const nameOf = (table: Table) => `${quoted(table.schema)}.${quoted(table.name)} AS t`;
 const columnOf = ({ name }: Column) => `t.${quoted(name)}`;
 const orderOf = ({ cursor, keys }: Table) => [cursor, ...keys].map(columnOf).join(', ');
 
-/** Values on their way into a statement, each with the type of its column. */
+/** Collects parameters, each cast to its column type. */
 function createParameters(): { values: unknown[]; add(value: unknown, type: string): string } {
   const values: unknown[] = [];
   return { values, add: (value, type) => `$${values.push(value)}::${type}` };
@@ -27,10 +27,10 @@ export interface Statement {
 }
 
 /**
- * Where things stand: which transactions run, and the highest value that can be seen, none of the future's. A snapshot's own
- * upper end is no use: transactions beyond it may have begun to write. The next id to be given out is told by `age` alone.
+ * Reads the transaction horizon and the highest visible cursor value, excluding future times. The snapshot's
+ * xmax does not bound running writers; the next xid is xmax plus its `age`.
  */
-export function standing(table: Table, isTime: boolean): Statement {
+export function readSnapshot(table: Table, isTime: boolean): Statement {
   const column = columnOf(table.cursor);
   const highest = isTime ? `least(${column}, now()::${table.cursor.type})` : column;
   return {
@@ -41,7 +41,7 @@ export function standing(table: Table, isTime: boolean): Statement {
   };
 }
 
-/** The value from which on rows are looked at again: so many seconds, or rows, before another. */
+/** Start value of the lookback, in seconds or rows before `from`. */
 export function lookback(
   table: Table,
   from: string,
@@ -62,30 +62,29 @@ export function lookback(
 }
 
 export interface PageRequest {
-  /** The walk goes on after this row; at its start from `begin` on, or from the first row. */
+  /** Continue after this row; if null, from `begin`, or from the first row. */
   after: Position | null;
   begin: string | null;
-  /** Rows up to here have been read before … */
+  /** Rows up to here were read before … */
   known: Position | null;
-  /** … and are of interest only if a transaction from this one on has written them; null where that cannot be told. */
+  /** … and are new only if written by this transaction or later; null if xmin is unusable. */
   sinceXid: string | null;
   limit: number;
 }
 
 export interface PageRow {
   position: Position;
-  /** Milliseconds since 1970, of a time. */
+  /** Milliseconds since 1970, for time columns. */
   instant: number | null;
   is_fresh: boolean;
-  /** JSON; null for a row that is known, and for one that is too large. */
+  /** JSON; null for known and oversize rows. */
   content: string | null;
   bytes: number | null;
   hash: string | null;
-  /** How many rows were looked at: more than there are, if they were too much for one answer. */
+  /** Rows scanned; more than returned if the response was cut. */
   scanned: number;
 }
 
-/** The next rows in the order of the index. */
 export function page(table: Table, isTime: boolean, request: PageRequest): Statement {
   const { values, add } = createParameters();
   const places = [table.cursor, ...table.keys];
@@ -135,16 +134,16 @@ const asJson = [
   'timestamptz',
 ];
 
-/** What JSON cannot hold exactly travels as text, as Postgres writes it. */
+/** Types that JSON cannot represent exactly are sent as text. */
 function jsonOf(column: Column): string {
   if (asJson.includes(column.base)) return columnOf(column);
   return column.isArray ? `${columnOf(column)}::text[]` : `${columnOf(column)}::text`;
 }
 
-/** How many rows have no place in the walk, up to a bound. */
-export function unplaced({ cursor, ...table }: Table, most: number): Statement {
+/** Counts rows without a cursor value, up to `limit`. */
+export function countNullCursors({ cursor, ...table }: Table, limit: number): Statement {
   return {
-    text: `SELECT count(*)::int AS count FROM (SELECT FROM ${nameOf({ cursor, ...table })} WHERE ${columnOf(cursor)} IS NULL LIMIT ${most}) AS unplaced`,
+    text: `SELECT count(*)::int AS count FROM (SELECT FROM ${nameOf({ cursor, ...table })} WHERE ${columnOf(cursor)} IS NULL LIMIT ${limit}) AS unplaced`,
     values: [],
   };
 }

@@ -6,22 +6,20 @@ import { quoted } from './statements.ts';
 
 export interface Column {
   name: string;
-  /** As it is written in a cast. */
   type: string;
-  /** The name of the type, of an array's elements for an array. */
+  /** Type name; for arrays, of the element. */
   base: string;
   isArray: boolean;
   isNullable: boolean;
 }
 
-/** The table of a connection, as it is now. */
 export interface Table extends TableName {
   cursor: Column;
   keys: Column[];
   columns: Column[];
-  /** Rows say which transaction wrote them. Those of views, foreign and partitioned tables do not, or not always. */
+  /** Whether xmin is usable: not for views, foreign and partitioned tables. */
   hasXmin: boolean;
-  /** Creates the index that the walk needs. */
+  /** CREATE INDEX statement for the walk. */
   index: string;
   hasIndex: boolean;
 }
@@ -40,7 +38,7 @@ interface ColumnRow {
   not_null: boolean;
 }
 
-/** Finds the table, and refuses what could not be read without losing rows. */
+/** Reads the catalog and rejects configurations that would lose rows. */
 export async function describeTable(query: Query, config: TableConfig): Promise<Table> {
   const name = tableNameOf(config.table);
   const rows = await query<ColumnRow>(
@@ -63,24 +61,24 @@ export async function describeTable(query: Query, config: TableConfig): Promise<
       isNullable: !row.not_null,
     }),
   );
-  const column = (wanted: string, field: string) => {
-    const found = all.find((one) => one.name === wanted);
+  const column = (columnName: string, field: string) => {
+    const found = all.find((entry) => entry.name === columnName);
     if (found) return found;
-    const names = all.map((one) => one.name);
+    const names = all.map((entry) => entry.name);
     throw new PermanentError(
-      `config.${field}: ${shownName(name)} has no column "${wanted}". ${listed(wanted, names)}`,
+      `config.${field}: ${shownName(name)} has no column "${columnName}". ${suggestNames(columnName, names)}`,
     );
   };
   const relkind = rows[0]?.relkind as string;
   const cursor = column(config.cursorColumn, 'cursorColumn');
-  // A column that is both, such as a serial number, need not be compared twice.
+  // A column that is both cursor and key is compared once.
   const keys = config.keyColumns.map((key) => column(key, 'keyColumns')).filter((key) => key !== cursor);
-  const order = [cursor, ...keys].map((one) => quoted(one.name)).join(', ');
+  const order = [cursor, ...keys].map((entry) => quoted(entry.name)).join(', ');
   const table: Table = {
     ...name,
     cursor,
     keys,
-    columns: config.columns ? config.columns.map((one) => column(one, 'columns')) : all,
+    columns: config.columns ? config.columns.map((entry) => column(entry, 'columns')) : all,
     hasXmin: relkind === 'r',
     index: `CREATE INDEX CONCURRENTLY ON ${quoted(name.schema)}.${quoted(name.name)} (${order})`,
     hasIndex: true,
@@ -93,14 +91,15 @@ function checkCursorType(table: Table, config: TableConfig): void {
   const { cursor } = table;
   if (cursor.isArray || !cursorTypes.includes(cursor.base))
     throw new PermanentError(
-      `config.cursorColumn: "${cursor.name}" is of type ${cursor.type}. It must be a time, a whole or exact number, a uuid or a text, which can be put in order.`,
+      `config.cursorColumn: "${cursor.name}" has type ${cursor.type}. It must be a time, an integer, ` +
+        'a numeric, a uuid or text.',
     );
   const [wrong, right] = isTime(table)
     ? (['lookbackRows', 'lookbackSeconds'] as const)
     : (['lookbackSeconds', 'lookbackRows'] as const);
   if (config[wrong] !== undefined)
     throw new PermanentError(
-      `config.${wrong} cannot be used with a cursor column of type ${cursor.type}: give ${right} instead.`,
+      `config.${wrong} cannot be used with a cursor column of type ${cursor.type}: use ${right} instead.`,
     );
 }
 
@@ -110,7 +109,7 @@ interface IndexRow {
   is_primary: boolean;
 }
 
-/** Rows that share cursor and key would be lost where a page ends between them. */
+/** Rows with equal cursor and key would be lost at a page boundary. */
 async function checkIndexes(query: Query, table: Table): Promise<Table> {
   const indexes = await query<IndexRow>(
     `SELECT i.indisunique AND i.indpred IS NULL AS is_unique, i.indisprimary AS is_primary,
@@ -124,11 +123,12 @@ async function checkIndexes(query: Query, table: Table): Promise<Table> {
   const nullable = table.keys.find(({ isNullable }) => isNullable);
   if (nullable)
     throw new PermanentError(
-      `config.keyColumns: "${nullable.name}" may be NULL, so it tells no row from another. ${primaryKey(indexes)}`,
+      `config.keyColumns: "${nullable.name}" may be NULL, so it cannot identify rows. ${primaryKey(indexes)}`,
     );
-  if (!indexes.some(({ is_unique, columns }) => is_unique && columns.every((one) => order.includes(one))))
+  if (!indexes.some(({ is_unique, columns }) => is_unique && columns.every((entry) => order.includes(entry))))
     throw new PermanentError(
-      `config.keyColumns: nothing makes ${order.map((one) => `"${one}"`).join(', ')} unique in ${shownName(table)}. ${primaryKey(indexes)}`,
+      `config.keyColumns: no unique index covers ${order.map((entry) => `"${entry}"`).join(', ')} in ` +
+        `${shownName(table)}. ${primaryKey(indexes)}`,
     );
   return { ...table, hasIndex: indexes.some(({ columns }) => columns[0] === order[0]) };
 }
@@ -147,18 +147,18 @@ async function missingTable(query: Query, name: TableName): Promise<string> {
     [name.schema],
   );
   const shown = shownName(name);
-  return `config.table: there is no table "${shown}" that this user may read. ${listed(
+  return `config.table: there is no table "${shown}" that this user may read. ${suggestNames(
     shown,
-    tables.map((one) => one.name),
+    tables.map((entry) => entry.name),
   )}`;
 }
 
 const maxListed = 30;
 
-function listed(wanted: string, names: string[]): string {
-  const meant = nearest(wanted, names);
+function suggestNames(target: string, names: string[]): string {
+  const suggested = nearest(target, names);
   const rest = names.length > maxListed ? ` and ${names.length - maxListed} more` : '';
   const all =
-    names.length === 0 ? 'There is none.' : `There are: ${names.slice(0, maxListed).join(', ')}${rest}.`;
-  return meant ? `Did you mean "${meant}"? ${all}` : all;
+    names.length === 0 ? 'There are none.' : `There are: ${names.slice(0, maxListed).join(', ')}${rest}.`;
+  return suggested ? `Did you mean "${suggested}"? ${all}` : all;
 }

@@ -1,34 +1,36 @@
 import { addressOf, type Feed, firstItems, type Item, itemOf } from './item.ts';
 import { childOf, childrenOf, type Element, markupOf, textOf } from './xml.ts';
 
-/** Also where the namespace was forgotten. */
-const named = (name: string) => [`atom:${name}`, name];
+/** Accepts feeds without the namespace. */
+const elementNames = (name: string) => [`atom:${name}`, name];
 
-/** Atom 1.0, and 0.3 as far as it has other names for the same. */
+/** Atom 1.0, and the 0.3 names of the same elements. */
 export function atomFeed(root: Element, url: string): Feed {
   const base = addressOf(root.attributes['xml:base'], url) ?? url;
   const authors = authorsOf(root);
   return {
-    title: markupOf(childOf(root, ...named('title'))) ?? null,
-    items: firstItems(childrenOf(root, ...named('entry'))).map((entry) => atomItem(entry, base, authors)),
+    title: markupOf(childOf(root, ...elementNames('title'))) ?? null,
+    items: firstItems(childrenOf(root, ...elementNames('entry'))).map((entry) =>
+      atomItem(entry, base, authors),
+    ),
   };
 }
 
 function atomItem(entry: Element, feedBase: string, feedAuthors: (string | undefined)[]): Item {
   const base = addressOf(entry.attributes['xml:base'], feedBase) ?? feedBase;
-  const links = childrenOf(entry, ...named('link')).map(({ attributes }) => attributes);
+  const links = childrenOf(entry, ...elementNames('link')).map(({ attributes }) => attributes);
   const authors = authorsOf(entry);
-  const content = childOf(entry, ...named('content'));
-  const text = (...names: string[]) => textOf(childOf(entry, ...names.flatMap(named)));
+  const content = childOf(entry, ...elementNames('content'));
+  const text = (...names: string[]) => textOf(childOf(entry, ...names.flatMap(elementNames)));
   return itemOf(
     {
       id: text('id'),
-      title: markupOf(childOf(entry, ...named('title'))),
+      title: markupOf(childOf(entry, ...elementNames('title'))),
       url: links.find(({ rel = 'alternate' }) => rel === 'alternate')?.['href'] ?? content?.attributes['src'],
-      summary: markupOf(childOf(entry, ...named('summary'))),
+      summary: markupOf(childOf(entry, ...elementNames('summary'))),
       content: markupOf(unwrapped(content)),
       authors: authors.length > 0 ? authors : feedAuthors,
-      categories: childrenOf(entry, ...named('category')).map(
+      categories: childrenOf(entry, ...elementNames('category')).map(
         ({ attributes }) => attributes['label'] ?? attributes['term'],
       ),
       published: text('published', 'issued', 'created'),
@@ -42,12 +44,13 @@ function atomItem(entry: Element, feedBase: string, feedAuthors: (string | undef
 }
 
 function authorsOf(element: Element): (string | undefined)[] {
-  return childrenOf(element, ...named('author')).map(
-    (author) => textOf(childOf(author, ...named('name'))) ?? textOf(childOf(author, ...named('email'))),
+  return childrenOf(element, ...elementNames('author')).map(
+    (author) =>
+      textOf(childOf(author, ...elementNames('name'))) ?? textOf(childOf(author, ...elementNames('email'))),
   );
 }
 
-/** XHTML comes within one div that is not part of it. */
+/** XHTML content is wrapped in a div. */
 function unwrapped(content: Element | undefined): Element | undefined {
   if (content?.attributes['type'] !== 'xhtml') return content;
   return childOf(content, 'xhtml:div', 'div', 'atom:div') ?? content;

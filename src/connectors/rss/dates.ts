@@ -1,4 +1,4 @@
-/** Minutes from UTC of names that feeds use; those that mean different things to different people are not among them. */
+/** UTC offsets in minutes; ambiguous names are omitted. */
 const zones: Record<string, number> = {
   z: 0,
   ut: 0,
@@ -28,32 +28,32 @@ const zones: Record<string, number> = {
 
 const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
 
-/** RFC 822 and its relatives: `Wed, 2 Oct 02 13:00 EST`, `2 October 2002 13:00:00 +0200`. */
+/** RFC 822 and variants: `Wed, 2 Oct 02 13:00 EST`, `2 October 2002 13:00:00 +0200`. */
 const rfc822 =
   /^(?:[a-z]+\.?,?\s+)?(\d{1,2})[\s-]+([a-z]{3})[a-z]*\.?[\s-]+(\d{2}|\d{4})(?:[\s,]+(\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?)?\s*([a-z]+|(?:gmt|utc)?[+-]\d{2}:?\d{2})?(?:\s*\(.*\))?$/i;
 
-/** ISO 8601, as far as feeds use it, also with a blank for the T and without a zone. */
+/** ISO 8601, also with a space for the T and without a zone. */
 const iso8601 =
   /^(\d{4})-(\d{2})(?:-(\d{2})(?:[t\s]+(\d{2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)?\s*([a-z]+|[+-]\d{2}:?\d{2})?)?)?$/i;
 
 /**
- * When a feed says that something happened; undefined where nobody can tell. By its own rules: what the platform makes of such
- * texts depends on the zone of the machine. A time without a zone is taken for UTC.
+ * Parses feed dates; undefined if invalid. Date.parse would depend on the machine's time zone. Without a
+ * zone, UTC.
  */
 export function parseDate(text: string | undefined): Date | undefined {
   const trimmed = text?.trim().slice(0, 100) ?? '';
-  const ofMail = rfc822.exec(trimmed);
-  if (ofMail) {
-    const [, day = '', month = '', year = '', ...time] = ofMail;
+  const rfc822Match = rfc822.exec(trimmed);
+  if (rfc822Match) {
+    const [, day = '', month = '', year = '', ...time] = rfc822Match;
     return dateOf(fullYear(year), months.indexOf(month.toLowerCase()), Number(day), time);
   }
-  const ofIso = iso8601.exec(trimmed);
-  if (!ofIso) return undefined;
-  const [, year = '', month = '', day = '1', ...time] = ofIso;
+  const isoMatch = iso8601.exec(trimmed);
+  if (!isoMatch) return undefined;
+  const [, year = '', month = '', day = '1', ...time] = isoMatch;
   return dateOf(Number(year), Number(month) - 1, Number(day), time);
 }
 
-/** Two digits are of this century up to 69, as everywhere. */
+/** Two-digit years up to 69 are in this century. */
 const fullYear = (digits: string) => {
   const year = Number(digits);
   return digits.length === 4 ? year : year + (year < 70 ? 2000 : 1900);
@@ -66,7 +66,7 @@ function dateOf(year: number, month: number, day: number, time: (string | undefi
   const date = new Date(
     Date.UTC(year, month, day, Number(hours), Number(minutes) - offset, Math.min(Number(seconds), 59)),
   );
-  // The 31st of February would be a day in March, and the 25th hour one of the next day.
+  // Reject overflow such as February 31 or hour 25.
   const isReal = month >= 0 && month < 12 && Number(hours) < 24 && Number(minutes) < 60;
   return isReal && new Date(Date.UTC(year, month, day)).getUTCDate() === day ? date : undefined;
 }

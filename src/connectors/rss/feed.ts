@@ -6,15 +6,15 @@ import { jsonFeed } from './json-feed.ts';
 import { rssFeed } from './rss.ts';
 import { parseXml } from './xml.ts';
 
-/** Reads a feed of any kind. `url` is where it came from in the end. */
+/** Parses RSS, Atom or JSON Feed. `url` is the final URL. */
 export function readFeed(text: string, url: string): Feed {
-  const feed = parsed(text.trimStart(), url);
-  return { ...feed, items: distinguished(feed.items) };
+  const feed = parseFeed(text.trimStart(), url);
+  return { ...feed, items: withUniqueIds(feed.items) };
 }
 
-function parsed(text: string, url: string): Feed {
+function parseFeed(text: string, url: string): Feed {
   if (/^[{[]/.test(text)) return jsonFeed(jsonOf(text), url);
-  if (/^<(?:!doctype\s+html|html)\b/i.test(withoutProlog(text.slice(0, 4096)))) throw webPage(text, url);
+  if (/^<(?:!doctype\s+html|html)\b/i.test(withoutProlog(text.slice(0, 4096)))) throw webPageError(text, url);
   const root = text.startsWith('<') ? parseXml(text) : undefined;
   switch (root?.name) {
     case 'rss':
@@ -25,12 +25,12 @@ function parsed(text: string, url: string): Feed {
       return atomFeed(root, url);
     default:
       throw new PermanentError(
-        `${url} is not a feed: it is neither RSS, nor Atom, nor a JSON Feed${root ? `, but <${root.name.slice(0, 50)}>` : ''}.`,
+        `${url} is not a feed: it is neither RSS, nor Atom, ` +
+          `nor a JSON Feed${root ? `, but <${root.name.slice(0, 50)}>` : ''}.`,
       );
   }
 }
 
-/** What comes after the XML declaration and comments. */
 function withoutProlog(text: string): string {
   let rest = text;
   for (;;) {
@@ -45,12 +45,12 @@ function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new TransientError('The feed breaks off before its end, or is not JSON.');
+    throw new TransientError('The feed is truncated or not JSON.');
   }
 }
 
-/** People give the address of a page; many a page names its feed. */
-function webPage(text: string, url: string): PermanentError {
+/** Suggests the feeds that an HTML page links to. */
+function webPageError(text: string, url: string): PermanentError {
   const feeds = new Set<string>();
   const parser = new Parser({
     onopentag(name, { rel = '', type = '', href }) {
@@ -59,23 +59,23 @@ function webPage(text: string, url: string): PermanentError {
       if (address && feeds.size < 5) feeds.add(address);
     },
   });
-  // Only the head: what comes after is for people.
+  // Feed links are in the head.
   parser.end(text.slice(0, 64 * 1024));
   const hint =
     feeds.size === 0
-      ? 'It names none either.'
-      : `It names ${[...feeds].join(', ')}: use that as the url instead.`;
+      ? 'It links to none either.'
+      : `It links to ${[...feeds].join(', ')}: use that as the url instead.`;
   return new PermanentError(`${url} is a web page, not a feed. ${hint}`);
 }
 
-/** Some feeds give several items one id: then their address, and at last what they say, tells them apart. */
-function distinguished(items: readonly Item[]): Item[] {
-  const byAddress = renamed(items, ({ id, url }) => `${id} ${url ?? ''}`);
-  const distinct = renamed(byAddress, (item) => `${item.id} ${contentHash(item)}`);
+/** Some feeds repeat ids: add the URL, then a content hash. */
+function withUniqueIds(items: readonly Item[]): Item[] {
+  const byAddress = renameDuplicates(items, ({ id, url }) => `${id} ${url ?? ''}`);
+  const distinct = renameDuplicates(byAddress, (item) => `${item.id} ${contentHash(item)}`);
   return [...new Map(distinct.map((item) => [item.id, item])).values()];
 }
 
-function renamed(items: readonly Item[], nameOf: (item: Item) => string): Item[] {
+function renameDuplicates(items: readonly Item[], nameOf: (item: Item) => string): Item[] {
   const counts = new Map<string, number>();
   for (const { id } of items) counts.set(id, (counts.get(id) ?? 0) + 1);
   return items.map((item) => ((counts.get(item.id) ?? 0) > 1 ? { ...item, id: nameOf(item) } : item));

@@ -20,23 +20,23 @@ import { maxItems } from './item.ts';
 import { newsOf } from './signals.ts';
 
 export interface RssOptions {
-  /** `any` also reads feeds of private networks: only if nobody but you chooses the addresses. */
+  /** `any` allows private networks. Only if tenants cannot choose the URLs. */
   network?: 'public' | 'any' | undefined;
-  /** The largest feed that is read, 8 MB unless given, 16 MB at most. */
+  /** Maximum feed size. Default 8 MB, at most 16 MB. */
   maxBytes?: number | undefined;
-  /** The slug of the provider, if not `rss`. */
+  /** Provider slug. Default: `rss`. */
   provider?: string | undefined;
 }
 
 const megabyte = 1024 * 1024;
-/** With these, cursors of the most and longest addresses fit into what a cursor may have. */
+/** With these limits the largest cursor fits. */
 const [maxFeeds, maxUrl, maxKnown] = [50, 1000, 4000];
 
 const address = z
-  .url({ protocol: /^https?$/, error: 'must be an address that begins with http:// or https://' })
+  .url({ protocol: /^https?$/, error: 'must be a URL that starts with http:// or https://' })
   .max(maxUrl)
   .refine((url) => URL.canParse(url) && new URL(url).username === '', {
-    error: 'must not hold a user name; give the connection a credential instead',
+    error: 'must not contain a user name; use a credential instead',
   });
 
 const configSchema = z
@@ -46,7 +46,6 @@ const configSchema = z
   })
   .transform(({ url, urls }) => ({ urls: [...new Set(urls ?? [url ?? ''])] }));
 
-/** Of one feed. */
 const feedCursor = z.object({
   validators: validatorsCursor.optional(),
   known: z.record(z.string(), z.string()),
@@ -64,7 +63,7 @@ export function rss({
 }: RssOptions = {}): Connector {
   if (!Number.isInteger(maxBytes) || maxBytes < 1 || maxBytes > 16 * megabyte)
     throw new SynclineError('CONFIG_INVALID', `rss({ maxBytes }) is ${maxBytes}.`, {
-      hint: `Give a whole number from 1 to ${16 * megabyte}.`,
+      hint: `Use a whole number from 1 to ${16 * megabyte}.`,
     });
 
   return defineConnector({
@@ -88,10 +87,12 @@ export function rss({
       baseUrl: url,
       network,
       maxBytes,
-      refusal: (answer) => refusal(answer) ?? (urls.length > 1 ? alwaysLimited(answer) : undefined),
+      refusal: (answer) => refusal(answer) ?? (urls.length > 1 ? persistentRateLimit(answer) : undefined),
       headers: { accept: accepted },
-      // A credential belongs to one site: where there are several, it goes to none.
-      ...(new Set(urls.map((one) => new URL(one).origin)).size === 1 && { authorize: optional(bearer()) }),
+      // With feeds on several origins, the credential is sent to none.
+      ...(new Set(urls.map((feedUrl) => new URL(feedUrl).origin)).size === 1 && {
+        authorize: optional(bearer()),
+      }),
     });
     const validators = createValidators(cursor?.validators);
     const answer = await http.getIfChanged(url, { validators });
@@ -99,9 +100,9 @@ export function rss({
 
     const { title, items } = readFeed(answer.text, answer.url);
     if (items.length > maxItems)
-      context.log.warn(`${url} has more than ${maxItems} items; the others are left out.`);
+      context.log.warn(`${url} has more than ${maxItems} items; the rest is ignored.`);
     const { signals, known } = newsOf({ url, title, items: items.slice(0, maxItems) }, cursor?.known ?? {}, {
-      most: Math.floor(maxKnown / urls.length),
+      maxKnown: Math.floor(maxKnown / urls.length),
       seenAt: context.job.scheduledAt,
     });
     const tags = validators.toCursor();
@@ -109,21 +110,19 @@ export function rss({
   }
 }
 
-/** So often a feed may ask to be left alone before the others, which are other sites', go first. */
-const patience = 3;
+/** 429s of one feed before it is skipped. */
+const maxRateLimitFailures = 3;
 
-/** A limit is waited for by the whole job: one that never ends would keep all other feeds from being read. */
-function alwaysLimited({ status, request, attempts }: ReceivedAnswer): Error | undefined {
-  if (status !== 429 || attempts < patience) return undefined;
-  return new PermanentError(`${request} was answered with 429 for the ${attempts + 1}th time.`);
+/** Rate limits delay the whole job; a permanent one would block the other feeds. */
+function persistentRateLimit({ status, request, attempts }: ReceivedAnswer): Error | undefined {
+  if (status !== 429 || attempts < maxRateLimitFailures) return undefined;
+  return new PermanentError(`${request} returned 429 for the ${attempts + 1}th time.`);
 }
 
 function refusal({ status, headers, request }: ReceivedAnswer): Error | undefined {
   if (status === 410)
-    return new PermanentError(`${request} was answered with 410: the feed is gone for good. Remove it.`);
+    return new PermanentError(`${request} returned 410: the feed is permanently gone. Remove it.`);
   if (status === 403 && !headers.has('retry-after'))
-    return new PermanentError(
-      `${request} was answered with 403: the site does not let this program read the feed.`,
-    );
+    return new PermanentError(`${request} returned 403: the site denies access to the feed.`);
   return undefined;
 }

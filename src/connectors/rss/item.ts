@@ -1,9 +1,8 @@
 import { contentHash } from '../../connector-kit/index.ts';
 import { parseDate } from './dates.ts';
 
-/** An item as every kind of feed has it. */
 export interface Item {
-  /** What the feed calls it: guid, id, else its address, else a hash of what it says. */
+  /** guid or id, else the URL, else a content hash. */
   id: string;
   title: string | null;
   url: string | null;
@@ -11,7 +10,7 @@ export interface Item {
   content: string | null;
   authors: string[];
   categories: string[];
-  /** ISO-8601, or null where the feed does not say, or says something that is no time. */
+  /** ISO-8601; null if missing or invalid. */
   published: string | null;
   updated: string | null;
   enclosures: Enclosure[];
@@ -23,10 +22,9 @@ interface Enclosure {
   bytes: number | null;
 }
 
-/** More than any feed that is meant to be read; what is beyond is not even looked at. */
 export const maxItems = 20_000;
 
-/** One more, so that it can be told that there are too many. */
+/** One more than the limit, to detect truncation. */
 export const firstItems = <T>(items: readonly T[]): T[] => items.slice(0, maxItems + 1);
 
 export interface Feed {
@@ -34,8 +32,7 @@ export interface Feed {
   items: Item[];
 }
 
-/** What was found in an item, before it is put in order. */
-export interface Found {
+export interface RawItem {
   id?: string | undefined;
   title?: string | undefined;
   url?: string | undefined;
@@ -50,23 +47,22 @@ export interface Found {
 
 const maxListed = 100;
 
-/** Addresses become whole ones, times instants, lists lists without repetitions. */
-export function itemOf(found: Found, base: string): Item {
+export function itemOf(raw: RawItem, base: string): Item {
   const item = {
-    title: found.title ?? null,
-    url: addressOf(found.url, base) ?? null,
-    summary: found.summary ?? null,
-    content: found.content ?? null,
-    authors: distinct(found.authors),
-    categories: distinct(found.categories),
-    published: parseDate(found.published)?.toISOString() ?? null,
-    updated: parseDate(found.updated)?.toISOString() ?? null,
-    enclosures: enclosuresOf(found.enclosures ?? [], base),
+    title: raw.title ?? null,
+    url: addressOf(raw.url, base) ?? null,
+    summary: raw.summary ?? null,
+    content: raw.content ?? null,
+    authors: distinct(raw.authors),
+    categories: distinct(raw.categories),
+    published: parseDate(raw.published)?.toISOString() ?? null,
+    updated: parseDate(raw.updated)?.toISOString() ?? null,
+    enclosures: enclosuresOf(raw.enclosures ?? [], base),
   };
-  return { id: found.id ?? item.url ?? contentHash(item), ...item };
+  return { id: raw.id ?? item.url ?? contentHash(item), ...item };
 }
 
-/** A whole address on the web; others, such as scripts, are none. */
+/** Absolute http(s) URL; undefined for other schemes. */
 export function addressOf(text: string | undefined, base: string): string | undefined {
   const trimmed = text?.trim();
   if (!trimmed || !URL.canParse(trimmed, base)) return undefined;
@@ -80,10 +76,10 @@ const distinct = (texts: (string | undefined)[] = []) =>
     maxListed,
   );
 
-function enclosuresOf(found: NonNullable<Found['enclosures']>, base: string): Enclosure[] {
+function enclosuresOf(raw: NonNullable<RawItem['enclosures']>, base: string): Enclosure[] {
   const byUrl = new Map<string, Enclosure>();
-  for (const { url: given, type, bytes } of found) {
-    const url = addressOf(given, base);
+  for (const { url: rawUrl, type, bytes } of raw) {
+    const url = addressOf(rawUrl, base);
     const size = Number(bytes);
     if (url === undefined || byUrl.has(url)) continue;
     byUrl.set(url, { url, type: type ?? null, bytes: Number.isSafeInteger(size) && size > 0 ? size : null });

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { PermanentError } from '../../connector-kit/index.ts';
 import { type Feed, firstItems, itemOf } from './item.ts';
 
-/** Whatever is not as it should be is as good as absent: a feed is read as far as it can be. */
+/** Invalid fields count as absent. */
 const text = z.string().optional().catch(undefined);
 const authors = z.array(z.object({ name: text })).catch([]);
 
@@ -32,11 +32,10 @@ const feedSchema = z.object({
   title: text,
   authors,
   author: z.object({ name: text }).optional().catch(undefined),
-  // Each is checked by itself, and not before it is known that there are not too many.
+  // Items are validated individually, after the count is limited.
   items: z.array(z.unknown()),
 });
 
-/** JSON Feed 1.0 and 1.1. */
 export function jsonFeed(body: unknown, url: string): Feed {
   const checked = feedSchema.safeParse(body);
   if (!checked.success) throw new PermanentError(`${url} is JSON, but not a JSON Feed of version 1.`);
@@ -44,10 +43,10 @@ export function jsonFeed(body: unknown, url: string): Feed {
   const feedAuthors = [...feed.authors, ...(feed.author ? [feed.author] : [])];
   return {
     title: feed.title ?? null,
-    items: firstItems(feed.items).flatMap((given) => {
-      const item = itemSchema.safeParse(given).data;
+    items: firstItems(feed.items).flatMap((rawItem) => {
+      const item = itemSchema.safeParse(rawItem).data;
       if (!item) return [];
-      const own = [...item.authors, ...(item.author ? [item.author] : [])];
+      const itemAuthors = [...item.authors, ...(item.author ? [item.author] : [])];
       return itemOf(
         {
           id: item.id,
@@ -55,7 +54,7 @@ export function jsonFeed(body: unknown, url: string): Feed {
           url: item.url ?? item.external_url,
           summary: item.summary,
           content: item.content_html ?? item.content_text,
-          authors: (own.length > 0 ? own : feedAuthors).map(({ name }) => name),
+          authors: (itemAuthors.length > 0 ? itemAuthors : feedAuthors).map(({ name }) => name),
           categories: item.tags,
           published: item.date_published,
           updated: item.date_modified,

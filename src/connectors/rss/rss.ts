@@ -1,7 +1,7 @@
-import { addressOf, type Feed, type Found, firstItems, type Item, itemOf } from './item.ts';
+import { addressOf, type Feed, firstItems, type Item, itemOf, type RawItem } from './item.ts';
 import { childOf, childrenOf, type Element, markupOf, textOf } from './xml.ts';
 
-/** RSS 0.9x and 2.0, which keep items within the channel, and RSS 0.90 and 1.0, which keep them beside it. */
+/** RSS 0.9x and 2.0 (items inside the channel), RSS 0.90 and 1.0 (beside it). */
 export function rssFeed(root: Element, url: string): Feed {
   const channel = childOf(root, 'channel') ?? root;
   const base = addressOf(root.attributes['xml:base'] ?? channel.attributes['xml:base'], url) ?? url;
@@ -13,7 +13,7 @@ export function rssFeed(root: Element, url: string): Feed {
 }
 
 function rssItem(item: Element, base: string): Item {
-  const own = addressOf(item.attributes['xml:base'], base) ?? base;
+  const itemBase = addressOf(item.attributes['xml:base'], base) ?? base;
   const guid = childOf(item, 'guid');
   const text = (...names: string[]) => textOf(childOf(item, ...names));
   const texts = (...names: string[]) => childrenOf(item, ...names).map(textOf);
@@ -32,11 +32,11 @@ function rssItem(item: Element, base: string): Item {
       updated: text('atom:updated', 'dcterms:modified'),
       enclosures: enclosuresOf(item),
     },
-    own,
+    itemBase,
   );
 }
 
-/** What RSS 1.0 has for a guid, under whatever prefix. */
+/** rdf:about, with any prefix. */
 function aboutOf({ attributes }: Element): string | undefined {
   return Object.entries(attributes).find(([name]) => /^(?:\w+:)?about$/.test(name))?.[1];
 }
@@ -46,13 +46,13 @@ function atomLink(item: Element): string | undefined {
   return links.find(({ rel = 'alternate' }) => rel === 'alternate')?.['href'];
 }
 
-/** A guid is an address unless it says that it is none. */
+/** A guid is a URL unless isPermaLink is false. */
 function permanentLink(guid: Element | undefined): string | undefined {
   const text = guid?.attributes['ispermalink'] === 'false' ? undefined : textOf(guid);
   return text !== undefined && /^https?:\/\//i.test(text) ? text : undefined;
 }
 
-function enclosuresOf(item: Element): NonNullable<Found['enclosures']> {
+function enclosuresOf(item: Element): NonNullable<RawItem['enclosures']> {
   const media = [item, ...childrenOf(item, 'media:group')].flatMap((holder) =>
     childrenOf(holder, 'media:content'),
   );

@@ -2,14 +2,14 @@ import { decodeHTMLStrict } from 'entities';
 import { Parser } from 'htmlparser2';
 import { PermanentError, TransientError } from '../../connector-kit/index.ts';
 
-/** An element of a feed. Names are in lower case, with the prefix that their namespace usually has. */
+/** Names are lowercase, with the canonical prefix of their namespace. */
 export interface Element {
   name: string;
   attributes: Record<string, string>;
   children: (Element | string)[];
 }
 
-/** Prefixes are a feed's own choice; these are the namespaces behind them. Those of RSS itself have none. */
+/** Canonical prefixes by namespace; RSS elements have none. */
 const prefixes: Record<string, string> = {
   'http://www.w3.org/2005/atom': 'atom',
   'http://purl.org/atom/ns#': 'atom',
@@ -26,12 +26,11 @@ const prefixes: Record<string, string> = {
   'http://www.w3.org/1999/xhtml': 'xhtml',
 };
 
-/** No feed is nested so deeply; what is, is meant to keep a parser busy. */
+/** Bounds nesting in hostile documents. */
 const maxDepth = 100;
-/** Fifty for each of the items that are read at most: more are meant to fill the memory. */
+/** Bounds memory: 50 elements per item. */
 const maxElements = 1_000_000;
 
-/** What prefixes stand for. */
 interface Namespaces {
   declared: Map<string, string>;
   outer: Namespaces | undefined;
@@ -43,8 +42,8 @@ interface Open {
 }
 
 /**
- * Reads XML as feeds have it: entities of HTML that nobody declared, stray ampersands, tags that are not closed. Nothing that
- * a document declares is expanded and nothing outside of it is looked at, so none can grow, or reach for a file.
+ * Tolerates undeclared HTML entities, stray ampersands and unclosed tags. Ignores entity declarations and
+ * external references (no entity expansion, no XXE).
  */
 export function parseXml(text: string): Element | undefined {
   const open: Open[] = [];
@@ -54,8 +53,8 @@ export function parseXml(text: string): Element | undefined {
   const parser = new Parser(
     {
       onopentag(rawName, rawAttributes) {
-        if (open.length >= maxDepth) throw new PermanentError('The feed is nested too deeply to be one.');
-        if (++elements > maxElements) throw new PermanentError('The feed has too many elements to be one.');
+        if (open.length >= maxDepth) throw new PermanentError('The feed is nested too deeply.');
+        if (++elements > maxElements) throw new PermanentError('The feed has too many elements.');
         const parent = open.at(-1);
         const namespaces = namespacesOf(rawAttributes, parent?.namespaces);
         const element: Element = {
@@ -83,13 +82,13 @@ export function parseXml(text: string): Element | undefined {
     { xmlMode: true, decodeEntities: false, lowerCaseTags: true },
   );
   parser.write(text);
-  // The last item would be half of one, and its other half look like an edit afterwards.
-  if (open.length > 0) throw new TransientError('The feed breaks off before its end.');
+  // Truncated feed: a partial last item would look like an edit later.
+  if (open.length > 0) throw new TransientError('The feed is truncated.');
   parser.end();
   return root;
 }
 
-/** What is declared further out is not copied: a document can declare more than there is time to copy. */
+/** Scopes are chained, not copied: copying is quadratic for hostile documents. */
 function namespacesOf(
   attributes: Record<string, string>,
   outer: Namespaces | undefined,
@@ -110,12 +109,12 @@ function namespaceOf(prefix: string, within: Namespaces | undefined): string | u
 
 const keyOf = (uri: string) => uri.trim().toLowerCase().replace(/\/$/, '');
 
-/** A prefix that nobody declared is taken for what it usually stands for. */
+/** Undeclared prefixes keep their usual meaning. */
 function nameOf(name: string, namespaces: Namespaces | undefined): string {
   const colon = name.indexOf(':');
   const [prefix, local] = colon < 0 ? ['', name] : [name.slice(0, colon), name.slice(colon + 1)];
-  const usual = prefixes[namespaceOf(prefix, namespaces) ?? ''] ?? prefix;
-  return usual === '' ? local : `${usual}:${local}`;
+  const canonicalPrefix = prefixes[namespaceOf(prefix, namespaces) ?? ''] ?? prefix;
+  return canonicalPrefix === '' ? local : `${canonicalPrefix}:${local}`;
 }
 
 function decodedAttributes(attributes: Record<string, string>): Record<string, string> {
@@ -130,7 +129,7 @@ export function childrenOf({ children }: Element, ...names: string[]): Element[]
   );
 }
 
-/** The first child with the first of these names, else with the second, and so on. */
+/** First child by name, in order of preference. */
 export function childOf(element: Element, ...names: string[]): Element | undefined {
   for (const name of names) {
     const [found] = childrenOf(element, name);
@@ -139,7 +138,7 @@ export function childOf(element: Element, ...names: string[]): Element | undefin
   return undefined;
 }
 
-/** What an element says, without its blanks at both ends; undefined where that is nothing. */
+/** Trimmed text; undefined if empty. */
 export function textOf(element: Element | undefined): string | undefined {
   const text = element && plainText(element).trim();
   return text === '' ? undefined : text;
@@ -148,13 +147,13 @@ export function textOf(element: Element | undefined): string | undefined {
 const plainText = ({ children }: Element): string =>
   children.map((child) => (typeof child === 'string' ? child : plainText(child))).join('');
 
-/** The same, with the markup where there is some: XHTML, or HTML that somebody forgot to escape. */
+/** As text, or as markup if there are child elements (XHTML, unescaped HTML). */
 export function markupOf(element: Element | undefined): string | undefined {
   if (!element?.children.some((child) => typeof child !== 'string')) return textOf(element);
-  return element.children.map(written).join('').trim();
+  return element.children.map(serialize).join('').trim();
 }
 
-function written(node: Element | string): string {
+function serialize(node: Element | string): string {
   if (typeof node === 'string') return node.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
   const name = node.name.replace(/^\w+:/, '');
   const attributes = Object.entries(node.attributes)
@@ -162,5 +161,5 @@ function written(node: Element | string): string {
     .map(
       ([attribute, value]) => ` ${attribute}="${value.replaceAll('&', '&amp;').replaceAll('"', '&quot;')}"`,
     );
-  return `<${name}${attributes.join('')}>${node.children.map(written).join('')}</${name}>`;
+  return `<${name}${attributes.join('')}>${node.children.map(serialize).join('')}</${name}>`;
 }

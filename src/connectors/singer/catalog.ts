@@ -1,12 +1,12 @@
 import { PermanentError } from '../../connector-kit/index.ts';
 import { isObject } from '../../values/is-object.ts';
 
-/** A stream to be read, by its name or id, and what else is to be said of it in the catalog. */
+/** A stream by name or id, with catalog metadata. */
 export type StreamChoice =
   | string
   | {
       stream: string;
-      /** Such as `{ 'replication-method': 'INCREMENTAL', 'replication-key': 'updated_at' }`. */
+      /** For example `{ 'replication-method': 'INCREMENTAL', 'replication-key': 'updated_at' }`. */
       metadata?: Record<string, unknown>;
     };
 
@@ -17,27 +17,30 @@ interface MetadataEntry {
 
 type CatalogStream = Record<string, unknown>;
 
-/** A catalog in which these streams are selected, and no others. */
+/** Selects exactly these streams in a catalog. */
 export function selectStreams(
   catalog: unknown,
   choices: readonly StreamChoice[],
 ): { streams: CatalogStream[] } {
   const streams = streamsOf(catalog);
-  const wanted = new Map(
+  const chosen = new Map(
     choices.map((choice) =>
       typeof choice === 'string' ? [choice, {}] : [choice.stream, choice.metadata ?? {}],
     ),
   );
   const known = new Set(streams.flatMap(namesOf));
-  const unknown = [...wanted.keys()].filter((name) => !known.has(name));
+  const unknown = [...chosen.keys()].filter((name) => !known.has(name));
   if (unknown.length > 0)
     throw new PermanentError(
-      `The tap has no stream ${unknown.map((name) => `"${name}"`).join(', ')}. It has: ${listed(streams)}.`,
+      `The tap has no stream ${unknown.map((name) => `"${name}"`).join(', ')}. It has: ` +
+        `${listStreams(streams)}.`,
     );
   return {
     streams: streams.map((stream) => {
-      const name = namesOf(stream).find((one) => wanted.has(one));
-      return name === undefined ? marked(stream, false, {}) : marked(stream, true, wanted.get(name) ?? {});
+      const name = namesOf(stream).find((candidate) => chosen.has(candidate));
+      return name === undefined
+        ? withSelection(stream, false, {})
+        : withSelection(stream, true, chosen.get(name) ?? {});
     }),
   };
 }
@@ -45,45 +48,49 @@ export function selectStreams(
 export function streamsOf(catalog: unknown): CatalogStream[] {
   const streams = isObject(catalog) ? catalog['streams'] : undefined;
   if (!Array.isArray(streams) || !streams.every(isObject))
-    throw new PermanentError('The catalog of the tap has no list of streams.');
+    throw new PermanentError("The tap's catalog has no list of streams.");
   return streams;
 }
 
-/** The id is what is unique; the name is what people know. */
+/** The id is unique; the name is also accepted. */
 const namesOf = ({ tap_stream_id: id, stream }: CatalogStream): string[] =>
   [id, stream].filter((name) => typeof name === 'string');
 
 const maxListed = 50;
 
-function listed(streams: CatalogStream[]): string {
+function listStreams(streams: CatalogStream[]): string {
   const names = streams.map((stream) => namesOf(stream)[0] ?? '?').sort();
   const rest = names.length > maxListed ? ` and ${names.length - maxListed} more` : '';
   return `${names.slice(0, maxListed).join(', ')}${rest}`;
 }
 
-/** In the metadata, and in the schema, where taps of the first days look. */
-function marked(stream: CatalogStream, selected: boolean, more: Record<string, unknown>): CatalogStream {
-  const given = Array.isArray(stream['metadata']) ? (stream['metadata'] as unknown[]).filter(isEntry) : [];
-  const own = given.find(({ breadcrumb }) => breadcrumb.length === 0);
-  const fields = given.filter((entry) => entry !== own);
+/** Sets `selected` in the metadata, and in the schema for old taps. */
+function withSelection(
+  stream: CatalogStream,
+  selected: boolean,
+  extraMetadata: Record<string, unknown>,
+): CatalogStream {
+  const entries = Array.isArray(stream['metadata']) ? (stream['metadata'] as unknown[]).filter(isEntry) : [];
+  const streamEntry = entries.find(({ breadcrumb }) => breadcrumb.length === 0);
+  const fields = entries.filter((entry) => entry !== streamEntry);
   return {
     ...stream,
     schema: isObject(stream['schema']) ? { ...stream['schema'], selected } : stream['schema'],
     metadata: [
-      { breadcrumb: [], metadata: { ...own?.metadata, ...more, selected } },
+      { breadcrumb: [], metadata: { ...streamEntry?.metadata, ...extraMetadata, selected } },
       ...(selected ? fields.map(withField) : fields),
     ],
   };
 }
 
-/** A column that is merely available is left out by a tap unless somebody has asked for it. */
+/** Taps omit `available` fields unless selected. */
 function withField(entry: MetadataEntry): MetadataEntry {
   const { metadata } = entry;
-  const isOpen =
+  const isAvailable =
     metadata['inclusion'] === 'available' &&
     metadata['selected'] === undefined &&
     metadata['selected-by-default'] !== false;
-  return isOpen ? { ...entry, metadata: { ...metadata, selected: true } } : entry;
+  return isAvailable ? { ...entry, metadata: { ...metadata, selected: true } } : entry;
 }
 
 const isEntry = (entry: unknown): entry is MetadataEntry =>

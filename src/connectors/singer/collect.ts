@@ -5,48 +5,45 @@ import { parseMessage, type RecordMessage, type SchemaMessage } from './message.
 import { hashOf, type RecordMap, signalOf } from './signal.ts';
 
 export interface PageLimits {
-  /** A page ends at the first STATE after so many records. */
+  /** A page ends at the first STATE after this many records … */
   pageRecords: number;
-  /** … or after so many bytes of output. */
+  /** … or bytes of output. */
   pageBytes: number;
-  /** What is held at most while no STATE comes: more could not be stored at once. */
+  /** Limits without a STATE: a run cannot store more. */
   maxRecords: number;
   maxBytes: number;
 }
 
 export interface Collector {
-  /** Takes a line of output. Throws PermanentError for one that is no message. */
+  /** Processes a line of output. Throws PermanentError if it is not a message. */
   take(line: string): void;
-  /** Whether the page is to end here: the tap can be stopped. */
+  /** Whether the page is complete and the tap can be stopped. */
   isFull(): boolean;
-  /** The tap was stopped: everything up to the last STATE, and on from there. Undefined where no STATE moved on. */
+  /** Result up to the last STATE, after the tap was stopped or failed; undefined without a new STATE. */
   upToState(failed: boolean): SyncResult<TapCursor> | undefined;
-  /** The tap has ended well: also what came after the last STATE. */
+  /** Result after the tap exited successfully, including records after the last STATE. */
   everything(): SyncResult<TapCursor>;
 }
 
 interface Checkpoint {
   state: unknown;
   hash: string;
-  /** How many signals it covers. */
   signals: number;
-  /** It is neither where this run began nor where an earlier page of the walk has ended. */
+  /** Neither the start of this run nor the end of an earlier page of the walk. */
   isNew: boolean;
 }
 
-/** More names than any tap has streams. */
 const maxStreams = 10_000;
 
-const schemaless = (stream: string): SchemaMessage => ({ type: 'SCHEMA', stream, keys: [], bookmarks: [] });
+const emptySchema = (stream: string): SchemaMessage => ({ type: 'SCHEMA', stream, keys: [], bookmarks: [] });
 
-/** Gathers signals and the states that cover them. */
 export function createCollector(
   cursor: TapCursor | undefined,
   limits: PageLimits,
   log: Logger,
   map?: RecordMap,
 ): Collector {
-  const begunAt = cursor?.state === undefined ? undefined : hashOf(cursor.state);
+  const startHash = cursor?.state === undefined ? undefined : hashOf(cursor.state);
   const ends = cursor?.walk?.ends ?? [];
   const streams = new Map<string, SchemaMessage>();
   const ignored = new Set<string>();
@@ -55,7 +52,7 @@ export function createCollector(
   let [lineNumber, records, bytes] = [0, 0, 0];
   let checkpoint: Checkpoint | undefined;
   let isFull = false;
-  // A tap that cannot go on from the middle would be stopped at the same places for ever: it must be let through.
+  // A tap that cannot resume would stop at the same place forever: read it to the end instead.
   let startsOver = false;
 
   function takeSchema(message: SchemaMessage): void {
@@ -65,8 +62,8 @@ export function createCollector(
   }
 
   function takeRecord(message: RecordMessage): void {
-    // As the specification wants it: a record without a SCHEMA before it has none.
-    const schema = streams.get(message.stream) ?? schemaless(message.stream);
+    // The specification allows records without a SCHEMA.
+    const schema = streams.get(message.stream) ?? emptySchema(message.stream);
     const hash = hashOf(message.record);
     if (cursor?.walk && hash === first) startsOver = true;
     first ??= hash;
@@ -75,18 +72,21 @@ export function createCollector(
     if (signal) signals.push(signal);
   }
 
-  /** Where it began it may be for a while, as bookmarks include the last record; at an earlier place it should not be. */
-  const isBack = (hash: string) =>
-    ends.includes(hash) && records >= (hash === begunAt ? limits.pageRecords : 1);
+  /**
+   * Whether the tap returned to the end of an earlier page. At its own start it may stay for one page,
+   * because bookmarks are inclusive.
+   */
+  const hasReturnedTo = (hash: string) =>
+    ends.includes(hash) && records >= (hash === startHash ? limits.pageRecords : 1);
 
   function takeState(state: unknown): void {
     if (isEmptyState(state)) return;
     const hash = hashOf(state);
-    if (isBack(hash)) startsOver = true;
-    const isNew = hash !== begunAt && !ends.includes(hash);
+    if (hasReturnedTo(hash)) startsOver = true;
+    const isNew = hash !== startHash && !ends.includes(hash);
     checkpoint = { state, hash, signals: signals.length, isNew };
-    const isEnough = records >= limits.pageRecords || bytes >= limits.pageBytes;
-    if (isNew && isEnough && !startsOver) isFull = true;
+    const isPageFull = records >= limits.pageRecords || bytes >= limits.pageBytes;
+    if (isNew && isPageFull && !startsOver) isFull = true;
   }
 
   function checkSize(): void {
@@ -96,8 +96,10 @@ export function createCollector(
     const size = `${limits.maxRecords} records or ${Math.round(limits.maxBytes / 1024 / 1024)} MB`;
     throw new PermanentError(
       startsOver
-        ? `The tap starts over whenever it is stopped, and has more than ${size}: it cannot be read in pages. Select fewer streams, or a later start.`
-        : `The tap wrote more than ${size} without a new STATE: there is no place to go on from. Let it write STATE more often, or select fewer streams.`,
+        ? `The tap starts over when stopped and has more than ${size}: it cannot be read in pages. ` +
+            'Select fewer streams or a later start.'
+        : `The tap wrote more than ${size} without a new STATE, so it cannot be resumed. ` +
+            'Make it write STATE more often, or select fewer streams.',
     );
   }
 

@@ -4,7 +4,7 @@ import { PermanentError, type SyncContext } from '../../connector-kit/index.ts';
 import { isObject } from '../../values/is-object.ts';
 import type { TapFolder } from './folder.ts';
 
-/** What the connection's credential adds to the config of the tap; undefined where there is none. */
+/** Fields of the credential for the tap's config; undefined without one. */
 export async function credentialFields({
   credentials,
 }: Pick<SyncContext, 'credentials'>): Promise<Record<string, unknown> | undefined> {
@@ -12,24 +12,24 @@ export async function credentialFields({
   const credential = await credentials.get();
   if (credential.type === 'custom') return credential.fields;
   throw new PermanentError(
-    `The credential is of type ${credential.type}. A tap gets the fields of one of type custom, under the names that it knows.`,
+    `The credential has type ${credential.type}. A tap needs type custom, ` +
+      'with the field names of its config.',
   );
 }
 
-/** What of them the author lets through. */
 export async function allowedFields(
   fields: Record<string, unknown> | undefined,
   schema: StandardSchemaV1 | undefined,
 ): Promise<Record<string, unknown> | undefined> {
   if (!fields || !schema) return fields;
   const { issues, value } = await outputOf(schema, fields);
-  // Without the schema's own words: those may repeat a secret.
-  const where = issues?.map(({ path = [] }) =>
+  // Paths only: schema messages may quote secrets.
+  const issuePaths = issues?.map(({ path = [] }) =>
     path.map((part) => (isObject(part) ? part['key'] : part)).join('.'),
   );
-  if (where)
+  if (issuePaths)
     throw new PermanentError(
-      `The credential does not fit credentialSchema of singer(): ${where.join(', ')}.`,
+      `The credential does not match credentialSchema of singer(): ${issuePaths.join(', ')}.`,
     );
   if (isObject(value)) return value;
   throw new PermanentError('credentialSchema of singer() must return an object.');
@@ -45,17 +45,16 @@ const outputOf = async (schema: StandardSchemaV1, fields: Record<string, unknown
 
 type Entry = [name: string, value: unknown];
 
-interface CredentialOfRun {
+interface RunCredential {
   fields: Record<string, unknown> | undefined;
-  /** What the schema made of the fields. */
   allowed: Record<string, unknown> | undefined;
   schema: StandardSchemaV1 | undefined;
 }
 
-/** Those changes that the schema passes on to the next run; undefined if it refuses the fields with these changes. */
-async function passedOn(
+/** Changes that survive the schema; undefined if it rejects them. */
+async function acceptedChanges(
   changed: Entry[],
-  { fields, allowed, schema }: CredentialOfRun,
+  { fields, allowed, schema }: RunCredential,
 ): Promise<Entry[] | undefined> {
   if (!schema) return changed;
   const { issues, value } = await outputOf(schema, { ...fields, ...Object.fromEntries(changed) });
@@ -63,40 +62,42 @@ async function passedOn(
   return changed.filter(([name]) => !isDeepStrictEqual(value[name], allowed?.[name]));
 }
 
-/** All changes at once, as they may depend on each other; one by one where the schema refuses that. */
-async function keptOf(changed: Entry[], credential: CredentialOfRun): Promise<Entry[]> {
-  const together = await passedOn(changed, credential);
+/** Tries all changes together, since they may depend on each other; else one by one. */
+async function selectChanges(changed: Entry[], credential: RunCredential): Promise<Entry[]> {
+  const together = await acceptedChanges(changed, credential);
   if (together) return together;
   let kept: Entry[] = [];
-  for (const entry of changed) kept = (await passedOn([...kept, entry], credential)) ?? kept;
+  for (const entry of changed) kept = (await acceptedChanges([...kept, entry], credential)) ?? kept;
   return kept;
 }
 
-/** Taps write renewed tokens into their config: those are kept in the credential. */
+/** Saves refreshed tokens that the tap wrote to its config. */
 export async function saveRenewed(
   { credentials, log }: Pick<SyncContext, 'credentials' | 'log'>,
   folder: TapFolder,
   before: Record<string, unknown>,
-  credential: CredentialOfRun,
+  credential: RunCredential,
 ): Promise<void> {
   const { fields } = credential;
   const after = await folder.readObject('config.json');
-  if (!after) return log.warn('The tap left no config that can be read; nothing of it is kept.');
+  if (!after) return log.warn('The tap left no readable config; changes are not saved.');
   const changed = Object.entries(after).filter(([name, value]) => !isDeepStrictEqual(value, before[name]));
   if (changed.length === 0) return;
   if (!fields)
     return log.warn(
-      `The tap has changed its config (${namesOf(changed)}), and there is no custom credential to keep it in. Give the connection one.`,
+      `The tap changed its config (${namesOf(changed)}), but there is no custom credential to save it to. ` +
+        'Add one.',
     );
-  const kept = await keptOf(changed, credential);
-  const refused = changed.filter(([name]) => !kept.some(([one]) => one === name));
+  const kept = await selectChanges(changed, credential);
+  const refused = changed.filter(([name]) => !kept.some(([keptName]) => keptName === name));
   if (refused.length > 0)
     log.warn(
-      `The tap has changed its config (${namesOf(refused)}) in a way that credentialSchema does not allow; this is not kept.`,
+      `The tap changed its config (${namesOf(refused)}) in a way that credentialSchema does not allow; ` +
+        'not saved.',
     );
   if (kept.length === 0) return;
   await credentials.save({ ...fields, ...Object.fromEntries(kept) });
-  log.info(`The tap has changed its config (${namesOf(kept)}); it is kept in the credential.`);
+  log.info(`The tap changed its config (${namesOf(kept)}); saved to the credential.`);
 }
 
 const namesOf = (entries: Entry[]) => entries.map(([name]) => name).join(', ');

@@ -1,17 +1,17 @@
 import { systemPorts } from '../../platform/ports.ts';
 
-/** A catalog may be some megabytes; these bound what a process holds on to. */
+/** Bounds memory; a catalog can take megabytes. */
 const maxCatalogs = 16;
-/** New streams and columns are noticed within the hour. */
+/** New streams and columns appear within an hour. */
 const freshMs = 60 * 60 * 1000;
 
-export interface Discovered {
+export interface CatalogCache {
   get(key: string): unknown;
   set(key: string, catalog: unknown): void;
 }
 
-/** The catalogs that taps have printed: asking for one may take as long as a sync. */
-export function createDiscovered(): Discovered {
+/** Caches discovered catalogs: discovery can take as long as a sync. */
+export function createCatalogCache(): CatalogCache {
   const catalogs = new Map<string, { catalog: unknown; atMs: number }>();
   return {
     get: (key) => {

@@ -1,23 +1,23 @@
-/** A string, which is left alone, or an integer of so many digits that a JavaScript number may not hold it. */
+/** A string, or an integer that may exceed 2^53. */
 const stringOrLongInteger = /"(?:[^"\\]|\\.)*"|-?\d{16,}(?![\d.eE])/g;
 const mayHoldLongInteger = /\d{16}/;
 
 /**
- * Parses JSON without rounding. Integers beyond 2^53 become what `keep` makes of their digits: two keys that differ in
- * the last digit must not become one.
+ * Parses JSON without rounding: integers beyond 2^53 are passed to `convert` as digits, so that keys stay
+ * distinct.
  */
-export function parseExactly(json: string, keep: (digits: string) => unknown): unknown {
+export function parseExactly(json: string, convert: (digits: string) => unknown): unknown {
   if (!mayHoldLongInteger.test(json)) return JSON.parse(json);
-  const kept = json.replaceAll(stringOrLongInteger, (token) =>
-    token.startsWith('"') || Number.isSafeInteger(Number(token)) ? token : JSON.stringify(keep(token)),
+  const converted = json.replaceAll(stringOrLongInteger, (token) =>
+    token.startsWith('"') || Number.isSafeInteger(Number(token)) ? token : JSON.stringify(convert(token)),
   );
-  return JSON.parse(kept);
+  return JSON.parse(converted);
 }
 
-/** How a long integer waits in a cursor for the tap to get it back as a number. */
+/** Stores a long integer in a cursor. */
 export const asMark = (digits: string) => ({ $integer: digits });
 
 const mark = /\{"\$integer":"(-?\d+)"\}/g;
 
-/** JSON in which marks are integers again. */
+/** Writes stored long integers as numbers again. */
 export const writeExactly = (value: unknown): string => JSON.stringify(value).replaceAll(mark, '$1');

@@ -3,19 +3,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isObject } from '../../values/is-object.ts';
 
-/** More than any configuration; what is larger is no configuration. */
 const maxConfigBytes = 1024 * 1024;
 
 export interface TapFolder {
   path: string;
-  /** Writes a file that nobody else can read, and returns its path. */
+  /** Writes a file with mode 0600 and returns its path. */
   write(name: string, json: string): Promise<string>;
-  /** The object in a file that the tap may have written anew; undefined if there is none. */
+  /** Reads a JSON object that the tap may have rewritten; undefined if invalid. */
   readObject(name: string): Promise<Record<string, unknown> | undefined>;
   remove(): Promise<void>;
 }
 
-/** A folder for one run, which only this user can enter. */
+/** Creates a private folder (mode 0700) for one run. */
 export async function makeFolder(): Promise<TapFolder> {
   const path = await mkdtemp(join(tmpdir(), 'syncline-tap-'));
   return {
@@ -29,7 +28,7 @@ export async function makeFolder(): Promise<TapFolder> {
       try {
         const file = join(path, name);
         const found = await lstat(file);
-        // Not a pipe, for example, which would never end.
+        // A named pipe would block.
         if (!found.isFile() || found.size > maxConfigBytes) return undefined;
         const json: unknown = JSON.parse(await readFile(file, 'utf8'));
         return isObject(json) ? json : undefined;

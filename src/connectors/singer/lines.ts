@@ -1,8 +1,6 @@
-/** Cuts what a program writes into lines, and never holds more of one than it may. */
+/** Splits output into lines of bounded length. */
 export interface LineSplitter {
-  /** The lines that are complete with this. Throws LineTooLongError. */
   push(chunk: Buffer): string[];
-  /** What came after the last line break. */
   rest(): string;
 }
 
@@ -12,7 +10,7 @@ export class LineTooLongError extends Error {
 
 const newline = 0x0a;
 
-/** Lines are decoded whole: a character may be cut in two where a chunk ends. */
+/** Decodes whole lines: a chunk may end inside a UTF-8 character. */
 export function createLineSplitter(maxBytes: number): LineSplitter {
   let pieces: Buffer[] = [];
   let held = 0;

@@ -7,7 +7,7 @@ export interface SchemaMessage {
   type: 'SCHEMA';
   stream: string;
   keys: string[];
-  /** The columns by which the tap knows how far it is. */
+  /** Replication key columns. */
   bookmarks: string[];
 }
 
@@ -24,31 +24,30 @@ export type Message =
   | { type: 'STATE'; value: unknown }
   | { type: 'OTHER'; name: string };
 
-/** What one line of a tap's output says. Types are read without regard to case, as the specification wants it. */
 export function parseMessage(line: string, lineNumber: number): Message {
-  const wrong = (what: string) =>
+  const invalid = (what: string) =>
     new PermanentError(`Line ${lineNumber} of the tap's output ${what}: ${excerpt(line)}`);
   const json = parsed(line, asText);
-  if (!isObject(json) || typeof json['type'] !== 'string') throw wrong('is not a Singer message');
+  if (!isObject(json) || typeof json['type'] !== 'string') throw invalid('is not a Singer message');
   const type = json['type'].toUpperCase();
 
   if (type === 'STATE') {
-    // Goes back to the tap one day, so its integers must be integers again.
+    // The state goes back to the tap, so long integers must stay integers.
     const exact = parsed(line, asMark) as { value?: unknown };
-    if (exact.value === undefined) throw wrong('is a STATE without value');
+    if (exact.value === undefined) throw invalid('is a STATE without value');
     return { type, value: exact.value };
   }
   const { stream } = json;
   if (type === 'SCHEMA') {
-    if (typeof stream !== 'string') throw wrong('is a SCHEMA without stream');
-    const keys = texts(json['key_properties'] ?? []);
-    if (!keys) throw wrong('is a SCHEMA whose key_properties are not a list of names');
-    return { type, stream, keys, bookmarks: texts(json['bookmark_properties'] ?? []) ?? [] };
+    if (typeof stream !== 'string') throw invalid('is a SCHEMA without stream');
+    const keys = stringArray(json['key_properties'] ?? []);
+    if (!keys) throw invalid('is a SCHEMA whose key_properties are not a list of names');
+    return { type, stream, keys, bookmarks: stringArray(json['bookmark_properties'] ?? []) ?? [] };
   }
   if (type === 'RECORD') {
     const { record } = json;
-    if (typeof stream !== 'string') throw wrong('is a RECORD without stream');
-    if (!isObject(record)) throw wrong('is a RECORD whose record is not an object');
+    if (typeof stream !== 'string') throw invalid('is a RECORD without stream');
+    if (!isObject(record)) throw invalid('is a RECORD whose record is not an object');
     return { type, stream, record, timeExtracted: json['time_extracted'] };
   }
   return { type: 'OTHER', name: type };
@@ -56,17 +55,17 @@ export function parseMessage(line: string, lineNumber: number): Message {
 
 const asText = (digits: string) => digits;
 
-function parsed(line: string, keep: (digits: string) => unknown): unknown {
+function parsed(line: string, convert: (digits: string) => unknown): unknown {
   try {
-    return parseExactly(line, keep);
+    return parseExactly(line, convert);
   } catch {
     return undefined;
   }
 }
 
-function texts(value: unknown): string[] | undefined {
-  const isRight = Array.isArray(value) && value.every((one) => typeof one === 'string');
-  return isRight ? value : undefined;
+function stringArray(value: unknown): string[] | undefined {
+  const isStringArray = Array.isArray(value) && value.every((item) => typeof item === 'string');
+  return isStringArray ? value : undefined;
 }
 
 const maxExcerpt = 80;

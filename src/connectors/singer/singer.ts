@@ -14,7 +14,7 @@ import type { StreamChoice } from './catalog.ts';
 import { createCollector } from './collect.ts';
 import { allowedFields, credentialFields, saveRenewed } from './credential.ts';
 import { cursorSchema, type TapCursor } from './cursor.ts';
-import { createDiscovered, type Discovered } from './discovered.ts';
+import { type CatalogCache, createCatalogCache } from './discovered.ts';
 import { catalogFor } from './discovery.ts';
 import { writeExactly } from './exact.ts';
 import { makeFolder, type TapFolder } from './folder.ts';
@@ -26,52 +26,53 @@ export type { StreamChoice } from './catalog.ts';
 export type { RecordMap } from './signal.ts';
 
 export interface SingerOptions {
-  /** The slug of the provider: what `connections.provider_slug` says. */
+  /** Provider slug, as in `connections.provider_slug`. */
   provider: string;
   name: string;
-  /** The program and its first arguments; no shell reads them. */
+  /** Program and fixed arguments; no shell is involved. */
   command: readonly [string, ...string[]];
-  /** What is to be read; asks the tap for its catalog unless `catalog` is given. Without both the tap decides. */
+  /** Streams to read; runs discovery unless `catalog` is set. Without both, the tap decides. */
   streams?: readonly StreamChoice[] | undefined;
   catalog?: { streams: readonly unknown[] } | undefined;
-  /** What taps of the first days call `--catalog`. */
+  /** Old taps use `--properties`. */
   catalogFlag?: '--catalog' | '--properties' | undefined;
-  /** Passed to every tap of this connector. It overrides `connection.config` and credentials. */
+  /** Passed to every tap of this connector. Overrides `connection.config` and credentials. */
   config?: Readonly<Record<string, unknown>> | undefined;
   /**
-   * What `connection.config` may hold, which tenants set: its output is passed to the tap. Let it remove or refuse unknown keys, as
-   * `z.object` does: a tap may read files and call hosts that its config names. Without it `connection.config` must be empty.
+   * Validates `connection.config`, which tenants set; the tap gets its output. Strip or reject unknown keys,
+   * as `z.object` does: config may name files and hosts that the tap reads. Without it `connection.config`
+   * must be empty.
    */
   configSchema?: StandardSchemaV1 | undefined;
-  /** The same for the fields of a custom credential. Without it all of them are passed. */
+  /** The same for the fields of a custom credential. Default: all are passed. */
   credentialSchema?: StandardSchemaV1 | undefined;
   map?: RecordMap | undefined;
-  /** Added to the bare environment that a tap gets. */
+  /** Added to the minimal environment of the tap. */
   env?: Record<string, string> | undefined;
-  /** Where the tap runs: its temporary folder unless given. */
+  /** Default: the temporary folder of the run. */
   cwd?: string | undefined;
-  /** What the end of stderr looks like when the credentials are refused: the connection then needs its user. */
+  /** Pattern in the stderr tail that means rejected credentials: the connection becomes `needs_auth`. */
   unauthorized?: RegExp | undefined;
-  /** A page ends at the first STATE after so many records, 1,000 unless given. */
+  /** A page ends at the first STATE after this many records (default 1,000) … */
   pageRecords?: number | undefined;
-  /** … or so many bytes of output, 8 MB unless given. */
+  /** … or bytes of output (default 8 MB). */
   pageBytes?: number | undefined;
-  /** The longest line, 8 MB unless given. */
+  /** Maximum line length. Default: 8 MB. */
   maxLineBytes?: number | undefined;
-  /** How long a tap may take to end after SIGTERM, 5 s unless given. */
+  /** Time between SIGTERM and SIGKILL. Default: 5 s. */
   graceSeconds?: number | undefined;
 }
 
-/** What the engine can store at once; see the limits of a page. Lines are a little longer than what is stored of them. */
-const most = { maxRecords: 100_000, maxBytes: 32 * 1024 * 1024 };
+/** Run limits of the engine. Lines are slightly longer than what is stored of them. */
+const maxPage = { maxRecords: 100_000, maxBytes: 32 * 1024 * 1024 };
 
-/** Without a schema of the author's, no key of a tenant's reaches the tap. */
+/** Without configSchema, tenants cannot pass config to the tap. */
 const noConfig = z.record(z.string(), z.unknown()).superRefine((config, { addIssue }) => {
   for (const key of Object.keys(config))
     addIssue({
       code: 'custom',
       path: [key],
-      message: 'must be declared in the configSchema of singer(), which has none',
+      message: 'must be declared in configSchema of singer(), which is not set',
     });
 });
 
@@ -84,13 +85,13 @@ export function singer(options: SingerOptions): Connector {
       'CONFIG_INVALID',
       `command of "${provider}" must be a program and its arguments.`,
     );
-  const discovered = createDiscovered();
+  const catalogCache = createCatalogCache();
   return defineConnector({
     provider,
     name,
     cursorSchema,
     configSchema,
-    sync: (context) => sync(options, discovered, context as SyncContext<TapCursor>),
+    sync: (context) => sync(options, catalogCache, context as SyncContext<TapCursor>),
   });
 }
 
@@ -98,7 +99,7 @@ type TapContext = SyncContext<TapCursor>;
 
 async function sync(
   options: SingerOptions,
-  discovered: Discovered,
+  catalogCache: CatalogCache,
   context: TapContext,
 ): Promise<SyncResult<TapCursor>> {
   const { connection, cursor, log } = context;
@@ -117,7 +118,7 @@ async function sync(
       createRedactor([fields, allowed], [connection.config, options.config, options.env]),
     );
     try {
-      const catalog = await catalogFor(options, discovered, context, run, configFile);
+      const catalog = await catalogFor(options, catalogCache, context, run, configFile);
       const files = ['--config', configFile];
       if (catalog !== undefined)
         files.push(
@@ -128,7 +129,7 @@ async function sync(
         files.push('--state', await folder.write('state.json', writeExactly(cursor.state)));
       return await readPage(options, context, { ...run, arguments: files });
     } finally {
-      // Also after a failure: a token that was renewed makes the one before it worthless.
+      // Also after failures: a refreshed token invalidates the previous one.
       await saveRenewed(context, folder, config, { fields, allowed, schema: options.credentialSchema });
     }
   } finally {
@@ -142,18 +143,18 @@ async function readPage(
   run: TapRunOptions,
 ): Promise<SyncResult<TapCursor>> {
   const { pageRecords = 1000, pageBytes = 8 * 1024 * 1024, map } = options;
-  const collector = createCollector(cursor, { pageRecords, pageBytes, ...most }, log, map);
+  const collector = createCollector(cursor, { pageRecords, pageBytes, ...maxPage }, log, map);
   const end = await runTap(run, (line) => {
     collector.take(line);
     return !collector.isFull();
   });
-  if (end.how === 'finished') return collector.everything();
-  const failed = end.how === 'failed';
-  // A tap that fails again and again, and gets a little further every time, is to pause in between as others do.
+  if (end.outcome === 'finished') return collector.everything();
+  const failed = end.outcome === 'failed';
+  // A tap that fails repeatedly with a little progress each time must still back off.
   const failsAgain = failed && cursor?.walk?.failed === true && job.attempts === 0;
   const page = failsAgain ? undefined : collector.upToState(failed);
   if (!page) throw failed ? end.error : new PermanentError('The tap was stopped without a STATE.');
-  if (failed) log.warn(`What came before the last STATE is kept. ${end.error.message}`);
+  if (failed) log.warn(`Records up to the last STATE are kept. ${end.error.message}`);
   return page;
 }
 
@@ -163,10 +164,10 @@ function tapRun(
   { path }: TapFolder,
   redact: (text: string) => string,
 ): TapRunOptions {
-  const [program, ...fixed] = options.command;
+  const [program, ...fixedArguments] = options.command;
   return {
-    // A path is one from where the engine runs, though the tap runs elsewhere.
-    command: [program.includes('/') ? resolve(program) : program, ...fixed],
+    // Relative to the engine's working directory, not the tap's.
+    command: [program.includes('/') ? resolve(program) : program, ...fixedArguments],
     arguments: [],
     cwd: options.cwd ?? path,
     env: {

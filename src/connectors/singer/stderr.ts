@@ -2,19 +2,16 @@ import type { Readable } from 'node:stream';
 import type { Logger } from 'pino';
 import { createLineSplitter } from './lines.ts';
 
-/** What of a run's stderr goes to the log; a tap that says more is still read, so that it does not stand still. */
+/** Logged lines per run. The rest is read but dropped, so that the tap does not block. */
 const maxLines = 1000;
-/** What an error repeats. */
 const lastLines = 5;
 const maxTail = 800;
 
 export interface TapLog {
-  /** The last lines, for an error. */
   tail(): string;
   ended: Promise<void>;
 }
 
-/** Reads a tap's stderr to its end and hands the lines to the log. */
 export function followStderr(stream: Readable, log: Logger, redact: (text: string) => string): TapLog {
   const last: string[] = [];
   let lines = 0;
@@ -25,7 +22,8 @@ export function followStderr(stream: Readable, log: Logger, redact: (text: strin
     if (last.length > lastLines) last.shift();
     lines++;
     if (lines <= maxLines) log[levelOf(raw)](redact(raw));
-    else if (lines === maxLines + 1) log.warn(`The tap has written ${maxLines} lines; the rest is left out.`);
+    else if (lines === maxLines + 1)
+      log.warn(`The tap wrote ${maxLines} lines to stderr; the rest is not logged.`);
   }
 
   return {
@@ -42,7 +40,7 @@ export function followStderr(stream: Readable, log: Logger, redact: (text: strin
   };
 }
 
-/** A line without an end is cut where it gets too long: here nothing depends on it. */
+/** Truncates overlong lines instead of failing. */
 function createLongLineSplitter(): (chunk: Buffer) => string[] {
   const maxBytes = 64 * 1024;
   let splitter = createLineSplitter(maxBytes);
@@ -56,7 +54,7 @@ function createLongLineSplitter(): (chunk: Buffer) => string[] {
   };
 }
 
-/** Python's loggers begin a line with its level, Meltano's write it in the middle or as a field. */
+/** Python loggers put the level first, Meltano's in the middle or in a field. */
 function levelOf(line: string): 'debug' | 'info' | 'warn' | 'error' {
   const level = /\b(CRITICAL|FATAL|ERROR|WARNING|WARN|DEBUG)\b/.exec(line.slice(0, 100))?.[1];
   if (level === undefined) return 'info';

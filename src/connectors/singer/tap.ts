@@ -9,13 +9,12 @@ export interface TapOptions {
   arguments: readonly string[];
   cwd: string;
   env: Record<string, string>;
-  /** Removed when this process is gone before the tap has ended. */
+  /** Removed if this process dies before the tap. */
   folder: string;
-  /** How long it may take to end after SIGTERM. */
+  /** Time between SIGTERM and SIGKILL. */
   graceMs: number;
 }
 
-/** How a tap ended: a code, or the signal that ended it. */
 export interface TapEnd {
   code: number | null;
   signal: NodeJS.Signals | null;
@@ -24,19 +23,18 @@ export interface TapEnd {
 export interface Tap {
   stdout: Readable;
   stderr: Readable;
-  /** Rejects if it could not be started. */
   ended: Promise<TapEnd>;
-  /** Ends it and everything that it started, and resolves when that is done. */
+  /** Terminates the process group and waits for it. */
   stop(): Promise<void>;
 }
 
-/** A daemon that says something every now and then does not hold up a run for ever. */
-const maxRounds = 10;
+/** Bounds the wait for daemons that keep writing. */
+const maxDrainRounds = 10;
 
-/** Starts a tap without a shell, as the head of a process group of its own. */
+/** Starts a tap without a shell, in its own process group. */
 export function startTap(options: TapOptions): Tap {
-  const [file, ...fixed] = options.command;
-  const child = spawn(file, [...fixed, ...options.arguments], {
+  const [file, ...fixedArguments] = options.command;
+  const child = spawn(file, [...fixedArguments, ...options.arguments], {
     cwd: options.cwd,
     env: options.env,
     detached: true,
@@ -50,45 +48,48 @@ export function startTap(options: TapOptions): Tap {
   });
 
   /**
-   * What it started dies with it, which also closes the pipes. What left the group may keep them open: that is waited for
-   * only while something still comes, or waits to be read.
+   * Kills the process group, which closes the pipes. Processes that left the group may keep them open: waits
+   * only while data arrives or is unread.
    */
-  async function leaveNothing(): Promise<void> {
+  async function cleanUp(): Promise<void> {
     hasEnded.abort();
     signalGroup(child, 'SIGKILL');
     guard?.kill('SIGKILL');
     const closed = new AbortController();
-    void Promise.all([closing(child.stdout), closing(child.stderr)]).then(() => closed.abort());
-    let before = -1;
-    for (let rounds = 0; rounds < maxRounds && !closed.signal.aborted; rounds++) {
-      const now = bytesOf(child);
-      if (now === before) break;
-      before = now;
+    void Promise.all([streamClosed(child.stdout), streamClosed(child.stderr)]).then(() => closed.abort());
+    let lastBytes = -1;
+    for (let rounds = 0; rounds < maxDrainRounds && !closed.signal.aborted; rounds++) {
+      const bytes = bytesOf(child);
+      if (bytes === lastBytes) break;
+      lastBytes = bytes;
       await systemPorts.sleep(options.graceMs, closed.signal);
     }
     child.stdout.destroy();
     child.stderr.destroy();
   }
-  const gone = ended.then(leaveNothing, leaveNothing);
+  const cleanedUp = ended.then(cleanUp, cleanUp);
 
   return {
     stdout: child.stdout,
     stderr: child.stderr,
     ended,
     stop: async () => {
-      // Nobody reads on: a tap that is writing must not wait for that.
+      // Unblocks a tap that is writing.
       child.stdout.destroy();
       if (!hasEnded.signal.aborted) {
         signalGroup(child, 'SIGTERM');
-        await Promise.race([systemPorts.sleep(options.graceMs, hasEnded.signal), gone]);
+        await Promise.race([systemPorts.sleep(options.graceMs, hasEnded.signal), cleanedUp]);
         if (!hasEnded.signal.aborted) signalGroup(child, 'SIGKILL');
       }
-      await gone;
+      await cleanedUp;
     },
   };
 }
 
-/** Waits behind a pipe that closes when this process ends, even by kill -9; then it ends the tap and removes its secrets. */
+/**
+ * Watchdog: its stdin closes when this process dies, even by SIGKILL; it then kills the tap and deletes its
+ * secrets.
+ */
 function startGuard({ pid }: ChildProcess, folder: string): ChildProcess | undefined {
   if (pid === undefined) return undefined;
   const script = 'read -r _; kill -9 -"$1"; rm -rf "$2"';
@@ -97,13 +98,13 @@ function startGuard({ pid }: ChildProcess, folder: string): ChildProcess | undef
     env: { PATH: process.env['PATH'] },
     stdio: ['pipe', 'ignore', 'ignore'],
   });
-  // Where there is no shell, a tap outlives an engine that is killed, until it writes to its closed stdout.
+  // Without /bin/sh, a tap outlives a killed engine until it writes to its closed stdout.
   guard.once('error', () => {});
   guard.stdin?.once('error', () => {});
   return guard;
 }
 
-/** What has come out of its pipes; never the same twice while something waits to be read. */
+/** Bytes read from the pipes; NaN, which never equals itself, while stdout has unread data. */
 const bytesOf = ({ stdout, stderr }: ChildProcess) =>
   stdout?.readableLength
     ? Number.NaN
@@ -114,11 +115,11 @@ function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal);
   } catch {
-    // Nobody is left in it.
+    // ESRCH: the group is empty.
   }
 }
 
-const closing = (stream: Readable) =>
+const streamClosed = (stream: Readable) =>
   new Promise<void>((resolve) => {
     if (stream.closed) resolve();
     else stream.once('close', () => resolve());
@@ -126,8 +127,8 @@ const closing = (stream: Readable) =>
 
 function cannotStart(file: string, error: NodeJS.ErrnoException): Error {
   const reasons: Record<string, string> = {
-    ENOENT: 'it was not found. Install it where the engine runs, or give its full path',
-    EACCES: 'it may not be executed. Check its permissions',
+    ENOENT: 'it was not found. Install it where the engine runs, or use its full path',
+    EACCES: 'it is not executable. Check its permissions',
   };
   const reason = reasons[error.code ?? ''] ?? error.message;
   return new PermanentError(`The tap "${file}" cannot be started: ${reason}.`, { cause: error });

@@ -5,34 +5,31 @@ import { type Message, nextCursorOf, type Page, signalOf } from './messages.ts';
 import { ThreadGone } from './refusals.ts';
 import { earlier, isLater, latestOf, timestamp } from './timestamps.ts';
 
-/** Of one channel. */
 export const channelCursor = z.object({
-  /** The newest message of all walks that came to their end. */
+  /** Newest message of all complete walks. */
   watermark: timestamp.optional(),
-  /** Replies that were there by then have been read. */
+  /** Replies up to this time have been read. */
   repliesUntil: timestamp.optional(),
-  /** Threads that were busy just then, as they were: they need not be read again as long as they are the same. */
+  /** State of recently active threads: unchanged ones are not reread. */
   recent: z.record(timestamp, z.string()).optional(),
   walk: z
     .object({
-      /** The next page; absent when the history has been read to its end, and only threads are left. */
+      /** Next page; absent when only threads remain. */
       page: z.string().min(1).optional(),
       newest: timestamp.optional(),
-      /** A moment at which the walk had not begun yet, by Slack's own clock. */
+      /** A time before the start of the walk, by Slack's clock. */
       startedAt: timestamp.optional(),
-      /** Threads of the last page that have to be read before the next one. */
+      /** Threads of the last page, read before the next page. */
       threads: z.array(timestamp),
       recent: z.record(timestamp, z.string()).optional(),
       threadPage: z.string().min(1).optional(),
     })
     .optional(),
-  /** How often this walk had to be started again. */
   restarts: z.number().int().optional(),
 });
 export type ChannelCursor = z.output<typeof channelCursor>;
 type Walk = NonNullable<ChannelCursor['walk']>;
 
-/** What is asked of a list of messages. */
 interface Span {
   oldest: string | undefined;
   cursor: string | undefined;
@@ -48,16 +45,15 @@ export interface ChannelChoice {
   lookbackSeconds: number;
 }
 
-/** Slack gives names to messages on many machines: one may appear a little after another that is newer. */
+/** Slack assigns timestamps on many machines: a message may appear after a newer one. */
 const lateSeconds = 60;
-/** So that two hundred channels fit into a cursor; a thread that is left out is read once more. */
+/** 200 channels must fit into a cursor; omitted threads are reread once. */
 const maxRecent = 10;
-/** Page cursors that expire again and again must not make a run go round for ever. */
+/** Bounds restarts after expired page cursors. */
 const maxRestarts = 3;
 
 type Result = SyncResult<ChannelCursor>;
 
-/** Reads the next page of a channel, or of one of its threads. */
 export async function readChannel(
   channel: string,
   cursor: ChannelCursor,
@@ -67,24 +63,24 @@ export async function readChannel(
 ): Promise<Result> {
   const { watermark, repliesUntil, walk } = cursor;
   try {
-    // Somebody may have switched threads off because they cannot be read.
+    // `threads` may have been disabled during the walk.
     const thread = threads ? walk?.threads[0] : undefined;
     return walk && thread !== undefined ? await readThread(walk, thread) : await readHistory();
   } catch (error) {
     if (connectorErrorKind(error) !== 'cursor_expired') throw error;
-    return restarted(error);
+    return restart(error);
   }
 
   async function readHistory(): Promise<Result> {
     const page = await reader.history({ oldest: earlier(watermark, lookbackSeconds), cursor: walk?.page });
     const times = page.messages.map(({ ts }) => ts);
     const busy = threads ? page.messages.filter(isBusy) : [];
-    // Of the first page alone: a reply may come to a thread of an earlier page while a later one is read.
+    // From the first page only: replies to its threads may arrive while later pages are read.
     const startedAt = walk ? walk.startedAt : latestOf([...times, ...page.messages.map(latestReplyOf)]);
     const states = Object.fromEntries(busy.map((parent) => [parent.ts, stateOf(parent)]));
-    return goOn(page.messages, {
+    return continueWith(page.messages, {
       page: nextCursorOf(page),
-      // Over all pages, because nothing says that the first one holds the newest: with `oldest` alone Slack may go forward.
+      // From all pages: with `oldest`, Slack may return the oldest page first.
       newest: latestOf([walk?.newest, ...times]),
       startedAt,
       threads: busy.filter(({ ts }) => cursor.recent?.[ts] !== states[ts]).map(({ ts }) => ts),
@@ -92,7 +88,6 @@ export async function readChannel(
     });
   }
 
-  /** Whether there may be replies that have not been read. */
   function isBusy({ ts, thread_ts, reply_count = 0, latest_reply }: Message): boolean {
     const isParent = reply_count > 0 && (thread_ts === undefined || thread_ts === ts);
     const since = earlier(repliesUntil, lateSeconds);
@@ -100,50 +95,51 @@ export async function readChannel(
   }
 
   async function readThread(current: Walk, thread: string): Promise<Result> {
-    const { threadPage, threads: left, ...rest } = current;
+    const { threadPage, threads: remaining, ...rest } = current;
     const span = { oldest: earlier(repliesUntil, lookbackSeconds), cursor: threadPage };
     const page = await reader.replies(thread, span).catch((error: unknown) => {
-      // One that was deleted meanwhile must not keep the channel from going on. Whatever else it is, the channel waits
-      // for it: once the walk has ended, nobody would ask for these replies again.
+      // Skip deleted threads. Other errors block the channel: after the walk these replies would not be
+      // requested again.
       if (!(error instanceof ThreadGone)) throw error;
-      log.warn(`The thread ${thread} of ${channel} is gone: ${describeError(error)}`);
+      log.warn(`Thread ${thread} of ${channel} no longer exists: ${describeError(error)}`);
     });
     const next = page && nextCursorOf(page);
     const replies = page?.messages.filter(({ ts }) => ts !== thread) ?? [];
-    if (next !== undefined) return goOn(replies, { ...rest, threads: left, threadPage: next });
-    return goOn(replies, { ...rest, threads: left.slice(1) });
+    if (next !== undefined) return continueWith(replies, { ...rest, threads: remaining, threadPage: next });
+    return continueWith(replies, { ...rest, threads: remaining.slice(1) });
   }
 
-  function goOn(messages: readonly Message[], next: Walk): Result {
+  function continueWith(messages: readonly Message[], next: Walk): Result {
     const signals: Signal[] = messages.map((message) => signalOf(channel, message));
-    if (next.page === undefined && next.threads.length === 0) return { signals, nextCursor: ended(next) };
+    if (next.page === undefined && next.threads.length === 0)
+      return { signals, nextCursor: finishedCursor(next) };
     return { signals, nextCursor: { ...cursor, walk: next }, hasMore: true };
   }
 
-  /** The watermark moves here and nowhere else, and never back, even if the newest message was deleted. */
-  function ended({ newest, startedAt, recent }: Walk): ChannelCursor {
+  /** The watermark advances only here, and never backwards, even if the newest message was deleted. */
+  function finishedCursor({ newest, startedAt, recent }: Walk): ChannelCursor {
     const until = threads ? latestOf([repliesUntil, startedAt]) : repliesUntil;
-    return standing(latestOf([watermark, newest]), until, recent);
+    return idleCursor(latestOf([watermark, newest]), until, recent);
   }
 
-  function restarted(error: unknown): Result {
+  function restart(error: unknown): Result {
     const restarts = (cursor.restarts ?? 0) + 1;
-    const start = standing(watermark, repliesUntil, cursor.recent);
+    const start = idleCursor(watermark, repliesUntil, cursor.recent);
     if (restarts > maxRestarts) {
-      log.warn(`${channel}: page cursors expired ${restarts} times in one walk; the next run tries again.`);
+      log.warn(`${channel}: page cursors expired ${restarts} times in one walk; the next run retries.`);
       return { signals: [], nextCursor: start };
     }
-    log.info(`${channel}: the walk starts again: ${describeError(error)}`);
+    log.info(`${channel}: restarting the walk: ${describeError(error)}`);
     return { signals: [], nextCursor: { ...start, restarts }, hasMore: true };
   }
 }
 
 const latestReplyOf = ({ latest_reply }: Message) => latest_reply;
 
-/** What changes when a reply comes or goes, also one that comes late. */
+/** Changes with every reply added or removed, including late ones. */
 const stateOf = ({ latest_reply = '', reply_count = 0 }: Message) => `${latest_reply}/${reply_count}`;
 
-/** The threads that the next walk would take for busy although nothing has happened. */
+/** Threads that the next walk would consider active although nothing changed. */
 function recentOf(states: Record<string, string>, until: string | undefined): ChannelCursor['recent'] {
   const since = earlier(until, lateSeconds);
   const recent = Object.entries(states).filter(([, state]) => {
@@ -153,8 +149,7 @@ function recentOf(states: Record<string, string>, until: string | undefined): Ch
   return recent.length === 0 ? undefined : Object.fromEntries(recent.slice(0, maxRecent));
 }
 
-/** A cursor between two walks. */
-function standing(
+function idleCursor(
   watermark: string | undefined,
   repliesUntil: string | undefined,
   recent: ChannelCursor['recent'],

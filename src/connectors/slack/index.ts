@@ -17,19 +17,19 @@ import { refusal } from './refusals.ts';
 import { slackWebhook } from './webhook.ts';
 
 export interface SlackOptions {
-  /** Where the API begins, if not at Slack. */
+  /** Base URL of the API. Default: Slack. */
   baseUrl?: string | undefined;
-  /** The app that people give their consent to. */
+  /** OAuth client. */
   oauth2?: (Partial<OAuth2> & Pick<OAuth2, 'clientId'>) | undefined;
-  /** What Slack signs deliveries with: "Signing Secret" among the app's basic information. */
+  /** "Signing Secret" in the app's basic information. */
   signingSecret?: string | undefined;
-  /** Whether a message that was delivered also has its connection synced, which finds what was not delivered. */
+  /** Whether a delivered message also triggers a sync, which finds undelivered ones. */
   hints?: boolean | undefined;
-  /** For each method, with one credential: 50 as documented for tier 3; 1 for apps distributed outside of Slack's marketplace. */
+  /** Per method and credential. Default 50 (tier 3); 1 for apps distributed outside the Slack Marketplace. */
   requestsPerMinute?: number | undefined;
-  /** Messages per request: 200 as recommended; at most 15 for apps distributed outside of Slack's marketplace. */
+  /** Messages per request. Default 200; at most 15 for apps distributed outside the Slack Marketplace. */
   pageSize?: number | undefined;
-  /** The slug of the provider, if not `slack`. */
+  /** Provider slug. Default: `slack`. */
   provider?: string | undefined;
 }
 
@@ -37,19 +37,16 @@ const weekSeconds = 7 * 24 * 3600;
 
 const configSchema = z.object({
   channels: z
-    .array(
-      z
-        .string()
-        .regex(/^[CDG][A-Z0-9]+$/, 'must be the id of a channel, such as C0123ABCD, and not its name'),
-      { error: 'must be a list of the ids of channels, such as ["C0123ABCD"]' },
-    )
+    .array(z.string().regex(/^[CDG][A-Z0-9]+$/, 'must be a channel id such as C0123ABCD, not a name'), {
+      error: 'must be a list of channel ids, such as ["C0123ABCD"]',
+    })
     .min(1)
     .max(200),
   threads: z.boolean().default(false),
   lookbackSeconds: z.number().int().min(0).max(weekSeconds).default(3600),
 });
 
-/** Messages of Slack channels: what was posted, replied and edited since the last sync. */
+/** Messages of Slack channels: posts, replies and edits. */
 export function slack(options: SlackOptions = {}): Connector {
   const {
     baseUrl = 'https://slack.com/api',
@@ -65,7 +62,7 @@ export function slack(options: SlackOptions = {}): Connector {
     name: 'Slack',
     configSchema,
     cursorSchema: streamsCursor(channelCursor),
-    ...(oauth2 && { oauth2: withSlack(oauth2) }),
+    ...(oauth2 && { oauth2: slackOAuth(oauth2) }),
     webhook: slackWebhook(signingSecret, hints),
     sync: (context) => {
       const { channels, ...choice } = context.connection.config;
@@ -81,7 +78,7 @@ function readerOf(http: Http, channel: string, pageSize: number, limit: number):
   const get = async (method: string, query: Record<string, string | undefined>) => {
     const budget: Budget = { name: method, per: 'credential', limit, perSeconds: 60 };
     const { data } = await http.get(method, {
-      // Inclusive, because what comes twice is stored once, and what is left out is lost.
+      // Duplicates are deduplicated; gaps would be lost.
       query: { channel, limit: pageSize, inclusive: query['oldest'] && true, ...query },
       schema: pageSchema,
       budgets: [{ budget }],
@@ -94,19 +91,19 @@ function readerOf(http: Http, channel: string, pageSize: number, limit: number):
   };
 }
 
-function withSlack(app: Partial<OAuth2> & Pick<OAuth2, 'clientId'>): OAuth2 {
+function slackOAuth(app: Partial<OAuth2> & Pick<OAuth2, 'clientId'>): OAuth2 {
   return {
     authorizationUrl: 'https://slack.com/oauth/v2/authorize',
     tokenUrl: 'https://slack.com/api/oauth.v2.access',
-    // One text, because Slack wants commas where others want blanks.
+    // One string: Slack separates scopes with commas.
     scopes: ['channels:history,groups:history'],
     ...app,
   };
 }
 
-function wholeNumber(name: string, value: number, most: number): number {
-  if (Number.isInteger(value) && value >= 1 && value <= most) return value;
+function wholeNumber(name: string, value: number, max: number): number {
+  if (Number.isInteger(value) && value >= 1 && value <= max) return value;
   throw new SynclineError('CONFIG_INVALID', `slack({ ${name} }) is ${value}.`, {
-    hint: `Give a whole number from 1 to ${most}.`,
+    hint: `Use a whole number from 1 to ${max}.`,
   });
 }

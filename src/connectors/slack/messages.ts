@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type Signal, versionKey } from '../../connector-kit/index.ts';
 import { dateOf, timestamp } from './timestamps.ts';
 
-/** Apart from its name, what is not as it should be is as good as absent: one odd message must not stop a channel. */
+/** Invalid fields count as absent, except `ts`: one odd message must not block a channel. */
 export const messageSchema = z.looseObject({
   ts: timestamp,
   subtype: z.string().optional().catch(undefined),
@@ -14,7 +14,6 @@ export const messageSchema = z.looseObject({
 });
 export type Message = z.output<typeof messageSchema>;
 
-/** A page of `conversations.history` or `conversations.replies`. */
 export const pageSchema = z.object({
   ok: z.literal(true),
   messages: z.array(messageSchema).default([]),
@@ -25,12 +24,12 @@ export type Page = z.output<typeof pageSchema>;
 export const nextCursorOf = ({ response_metadata }: Page) => response_metadata?.next_cursor || undefined;
 
 /**
- * One version of a message. Its key holds the text and when it was edited, and nothing else: reactions, replies and unfurled
- * links change a message too, and what is polled is not in all things what is delivered.
+ * The key contains only text and edit time: reactions, replies and link previews change a message too, and
+ * polled and delivered messages differ.
  */
 export function signalOf(channel: string, message: Message): Signal {
   const { ts, edited, text, subtype } = message;
-  // What stays of a message that was deleted while it had replies.
+  // Placeholder of a deleted message with replies.
   if (subtype === 'tombstone') return deletedSignal(channel, ts, ts, message);
   return {
     kind: kindOf(message),

@@ -7,8 +7,8 @@ import {
   UnauthorizedError,
 } from '../../connector-kit/index.ts';
 
-const needsUser = ['invalid_auth', 'not_authed', 'account_inactive', 'token_revoked', 'token_expired'];
-const mayPass = [
+const authErrors = ['invalid_auth', 'not_authed', 'account_inactive', 'token_revoked', 'token_expired'];
+const transientErrors = [
   'internal_error',
   'fatal_error',
   'request_timeout',
@@ -17,36 +17,36 @@ const mayPass = [
   'accesslimited',
 ];
 
-/** What an app that asks too often is told to wait where the answer does not say it. */
-const unsaidSeconds = 60;
+/** Wait for rate limits without a hint. */
+const defaultWaitSeconds = 60;
 
 const remedies = new Map([
   ['not_in_channel', ' Invite the app to the channel.'],
   ['channel_not_found', ' It does not exist, or the app is not a member of it.'],
-  ['missing_scope', ' Add the scope to the app, and connect it again.'],
+  ['missing_scope', ' Add the scope to the app and reconnect it.'],
 ]);
 
-/** The parent was deleted meanwhile, and its replies with it. */
+/** The parent message was deleted, with its replies. */
 export class ThreadGone extends PermanentError {}
 
-/** Slack tells of mistakes with status 200, and of some with others. */
+/** Slack reports most errors with status 200. */
 export function refusal({ status, headers, body, request }: ReceivedAnswer): Error | undefined {
-  const error = mistakeIn(body);
+  const error = errorCodeIn(body);
   if (error === undefined || status === 429) return undefined;
-  const said = `${request} was answered with ${error}.${remedies.get(error) ?? ''}`;
-  if (needsUser.includes(error)) return new UnauthorizedError(`Slack refuses the token: ${said}`);
+  const summary = `${request} returned ${error}.${remedies.get(error) ?? ''}`;
+  if (authErrors.includes(error)) return new UnauthorizedError(`Slack rejected the token: ${summary}`);
   if (error === 'ratelimited' || error === 'rate_limited')
     return new RateLimitedError({
-      retryAfterSeconds: headers.get('retry-after') || unsaidSeconds,
-      message: said,
+      retryAfterSeconds: headers.get('retry-after') || defaultWaitSeconds,
+      message: summary,
     });
-  if (error === 'thread_not_found') return new ThreadGone(said);
-  if (error === 'invalid_cursor') return new CursorExpiredError(said);
-  return mayPass.includes(error) ? new TransientError(said) : new PermanentError(said);
+  if (error === 'thread_not_found') return new ThreadGone(summary);
+  if (error === 'invalid_cursor') return new CursorExpiredError(summary);
+  return transientErrors.includes(error) ? new TransientError(summary) : new PermanentError(summary);
 }
 
-/** The beginning of a long page is no JSON, and no mistake either: those are short. */
-function mistakeIn(body: string): string | undefined {
+/** Error bodies are short; a truncated page is not valid JSON. */
+function errorCodeIn(body: string): string | undefined {
   if (!/"ok"\s*:\s*false/.test(body)) return undefined;
   try {
     const { ok, error } = JSON.parse(body) as { ok?: unknown; error?: unknown };

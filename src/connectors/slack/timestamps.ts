@@ -1,8 +1,8 @@
 import { z } from 'zod';
 
 /**
- * Slack's names for messages: seconds and microseconds as text, `1767225600.000100`. They are compared and shifted as whole
- * numbers: as fractions they would lose digits, and a message its name.
+ * Slack message ids: seconds and microseconds, `1767225600.000100`. Compared as integers, because floats lose
+ * digits.
  */
 export const timestamp = z.string().regex(/^\d{1,12}\.\d{6}$/, 'a timestamp such as 1767225600.000100');
 
@@ -10,8 +10,8 @@ function microsecondsOf(ts: string): bigint {
   return BigInt(ts.replace('.', ''));
 }
 
-export function isLater(ts: string, than: string | undefined): boolean {
-  return than === undefined || microsecondsOf(ts) > microsecondsOf(than);
+export function isLater(ts: string, other: string | undefined): boolean {
+  return other === undefined || microsecondsOf(ts) > microsecondsOf(other);
 }
 
 export function latestOf(all: readonly (string | undefined)[]): string | undefined {

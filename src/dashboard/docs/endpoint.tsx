@@ -1,4 +1,4 @@
-import { type Endpoint, type OpenApi, type Operation, resolved } from './openapi.ts';
+import { type Endpoint, type OpenApi, type Operation, resolveRef } from './openapi.ts';
 import { Prose } from './prose.tsx';
 import { SchemaView } from './schema.tsx';
 
@@ -17,7 +17,7 @@ export function EndpointView({ api, endpoint }: { api: OpenApi; endpoint: Endpoi
       <header>
         <span class={`method tone-${tones[method] ?? 'calm'}`}>{method.toUpperCase()}</span>
         <h3>
-          {/* <base> would lead a bare fragment to another page. */}
+          {/* With <base>, a bare fragment would navigate to another page. */}
           <a href={`${location.pathname}#${anchor}`}>{path}</a>
         </h3>
         {operation.summary && <span class="soft">{operation.summary}</span>}
@@ -42,13 +42,13 @@ interface Props {
 }
 
 function Parameters({ api, operation }: Props) {
-  const parameters = (operation.parameters ?? []).map((parameter) => resolved(api, parameter));
+  const parameters = (operation.parameters ?? []).map((parameter) => resolveRef(api, parameter));
   if (parameters.length === 0) return null;
-  const places = [...new Set(parameters.map((parameter) => parameter.in))];
+  const locations = [...new Set(parameters.map((parameter) => parameter.in))];
   return (
     <>
-      {places.map((place) => {
-        const own = parameters.filter((parameter) => parameter.in === place);
+      {locations.map((location) => {
+        const own = parameters.filter((parameter) => parameter.in === location);
         const properties = Object.fromEntries(
           own.map(({ name, schema, description }) => [
             name,
@@ -57,8 +57,8 @@ function Parameters({ api, operation }: Props) {
         );
         const required = own.filter((parameter) => parameter.required).map(({ name }) => name);
         return (
-          <div key={place}>
-            <h4>In the {place}</h4>
+          <div key={location}>
+            <h4>Parameters in {location}</h4>
             <SchemaView api={api} schema={{ properties, required }} />
           </div>
         );
@@ -69,7 +69,7 @@ function Parameters({ api, operation }: Props) {
 
 function Body({ api, operation }: Props) {
   if (!operation.requestBody) return null;
-  const body = resolved(api, operation.requestBody);
+  const body = resolveRef(api, operation.requestBody);
   return (
     <>
       {Object.entries(body.content ?? {}).map(([type, { schema }]) => (
@@ -84,16 +84,16 @@ function Body({ api, operation }: Props) {
 
 type Response = NonNullable<Operation['responses']>[string];
 
-/** What one hopes for each for itself, and what may go wrong together: that is much the same everywhere. */
+/** Errors are grouped, because they are similar for all endpoints. */
 function Responses({ api, operation }: Props) {
   const all = Object.entries(operation.responses ?? {}).map(([status, response]): [string, Response] => [
     status,
-    resolved(api, response),
+    resolveRef(api, response),
   ]);
   const problems = all.filter(([status]) => status >= '400');
   return (
     <>
-      <h4>Answers</h4>
+      <h4>Responses</h4>
       {all
         .filter(([status]) => status < '400')
         .map(([status, response]) => (
@@ -102,7 +102,7 @@ function Responses({ api, operation }: Props) {
       {problems.length > 0 && (
         <details class="response">
           <summary>
-            Problems <code>{problems.map(([status]) => status).join(' ')}</code>
+            Errors <code>{problems.map(([status]) => status).join(' ')}</code>
           </summary>
           {problems.map(([status, response]) => (
             <ResponseView key={status} api={api} status={status} response={response} />

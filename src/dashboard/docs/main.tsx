@@ -14,8 +14,8 @@ import { Prose } from './prose.tsx';
 startTheme();
 startKeyboard();
 
-const place = document.getElementById('app');
-if (place) render(<Docs />, place);
+const root = document.getElementById('app');
+if (root) render(<Docs />, root);
 
 function Docs() {
   const api = useQuery('openapi', (signal) => get<OpenApi>('openapi.json', {}, signal));
@@ -36,7 +36,7 @@ function Docs() {
       ) : (
         <main class="page">
           <h1>API</h1>
-          <LoadedView of={api} lines={10}>
+          <LoadedView query={api} lines={10}>
             {() => null}
           </LoadedView>
         </main>
@@ -49,9 +49,12 @@ function Document({ api }: { api: OpenApi }) {
   const [text, setText] = useState('');
   const all = useMemo(() => groupsOf(api), [api]);
   const groups = all
-    .map((group) => ({ ...group, endpoints: group.endpoints.filter((one) => matches(one, text.trim())) }))
+    .map((group) => ({
+      ...group,
+      endpoints: group.endpoints.filter((endpoint) => matches(endpoint, text.trim())),
+    }))
     .filter(({ endpoints }) => endpoints.length > 0);
-  // The address may name an endpoint that was not there yet when the browser looked for it.
+  // The endpoints were not rendered yet when the browser resolved the fragment.
   useEffect(() => {
     if (location.hash) document.getElementById(location.hash.slice(1))?.scrollIntoView();
   }, []);

@@ -1,4 +1,4 @@
-/** As much of OpenAPI 3 as the page shows. */
+/** The subset of OpenAPI 3 that the page shows. */
 export interface Schema {
   $ref?: string;
   type?: string | string[];
@@ -65,7 +65,7 @@ export interface Group {
 
 const methods = ['get', 'post', 'put', 'patch', 'delete'];
 
-/** Endpoints under the first of their tags, in the order in which the document names them. */
+/** By first tag, in document order. */
 export function groupsOf(api: OpenApi): Group[] {
   const groups = new Map<string, Group>();
   for (const { name, description } of api.tags ?? []) groups.set(name, { name, description, endpoints: [] });
@@ -86,17 +86,20 @@ function endpointsOf(api: OpenApi): Endpoint[] {
         anchor: `${method}-${path.replace(/[^a-z0-9]+/gi, '-').replace(/^-|-$/g, '')}`,
         method,
         path,
-        operation: withShared(item[method] as Operation, item.parameters as Parameter[] | undefined),
+        operation: withSharedParameters(
+          item[method] as Operation,
+          item.parameters as Parameter[] | undefined,
+        ),
       })),
   );
 }
 
-function withShared(operation: Operation, shared: Parameter[] | undefined): Operation {
+function withSharedParameters(operation: Operation, shared: Parameter[] | undefined): Operation {
   return shared ? { ...operation, parameters: [...shared, ...(operation.parameters ?? [])] } : operation;
 }
 
-/** What a reference within the document points to; itself when it is none. */
-export function resolved<Part extends { $ref?: string }>(api: OpenApi, part: Part): Part {
+/** Follows a reference within the document; returns other parts unchanged. */
+export function resolveRef<Part extends { $ref?: string }>(api: OpenApi, part: Part): Part {
   if (!part.$ref?.startsWith('#/')) return part;
   let found: unknown = api;
   for (const step of part.$ref.slice(2).split('/')) {

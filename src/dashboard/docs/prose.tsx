@@ -1,4 +1,4 @@
-/** Text in which `backticks` mark code. */
+/** Renders `backticks` as code. */
 export function Prose({ text }: { text: string | undefined }) {
   const parts = (text ?? '').split('`');
   return <>{parts.map((part, index) => (index % 2 ? <code key={`${index} ${part}`}>{part}</code> : part))}</>;

@@ -1,32 +1,31 @@
-import { type OpenApi, resolved, type Schema } from './openapi.ts';
+import { type OpenApi, resolveRef, type Schema } from './openapi.ts';
 import { Prose } from './prose.tsx';
 
 interface Props {
   api: OpenApi;
   schema: Schema;
-  /** The references that led here: one that comes again is named and not opened, or it would never end. */
+  /** References on the path here; a repeated one is not expanded. */
   seen?: string[];
 }
 
-/** What a value must look like: its fields, and theirs. */
 export function SchemaView({ api, schema, seen = [] }: Props) {
-  const next = schema.$ref ? [...seen, schema.$ref] : seen;
-  const whole = resolved(api, schema);
-  const fields = fieldsOf(api, whole);
+  const path = schema.$ref ? [...seen, schema.$ref] : seen;
+  const target = resolveRef(api, schema);
+  const fields = fieldsOf(api, target);
   if (fields.length > 0)
     return (
       <ul class="properties">
         {fields.map(([name, field, required]) => (
-          <FieldView key={name} api={api} name={name} schema={field} required={required} seen={next} />
+          <FieldView key={name} api={api} name={name} schema={field} required={required} seen={path} />
         ))}
       </ul>
     );
-  const inner = innerOf(whole);
+  const inner = innerOf(target);
   return (
     <div>
       <span class="soft">{typeText(api, schema)}</span>
       {inner.map((part, index) => (
-        <SchemaView key={`${part.$ref} ${index}`} api={api} schema={part} seen={next} />
+        <SchemaView key={`${part.$ref} ${index}`} api={api} schema={part} seen={path} />
       ))}
     </div>
   );
@@ -38,17 +37,17 @@ interface FieldProps extends Required<Props> {
 }
 
 function FieldView({ api, name, schema, required, seen }: FieldProps) {
-  const whole = resolved(api, schema);
-  const again = schema.$ref !== undefined && seen.includes(schema.$ref);
-  const opens = !again && isDeep(api, whole, seen);
+  const target = resolveRef(api, schema);
+  const isRecursive = schema.$ref !== undefined && seen.includes(schema.$ref);
+  const isExpandable = !isRecursive && hasFields(api, target, seen);
   return (
     <li>
       <code>{name}</code> <span class="type">{typeText(api, schema)}</span>{' '}
       {required && <span class="required">required</span>}{' '}
       <span class="soft">
-        <Prose text={whole.description} /> {boundsText(whole)}
+        <Prose text={target.description} /> {boundsText(target)}
       </span>
-      {opens && (
+      {isExpandable && (
         <details>
           <summary>fields</summary>
           <SchemaView api={api} schema={schema} seen={seen} />
@@ -64,7 +63,7 @@ function fieldsOf(api: OpenApi, schema: Schema): [string, Schema, boolean][] {
     field,
     schema.required?.includes(name) ?? false,
   ]);
-  return [...(schema.allOf ?? []).flatMap((part) => fieldsOf(api, resolved(api, part))), ...own];
+  return [...(schema.allOf ?? []).flatMap((part) => fieldsOf(api, resolveRef(api, part))), ...own];
 }
 
 function innerOf(schema: Schema): Schema[] {
@@ -75,41 +74,41 @@ function innerOf(schema: Schema): Schema[] {
   );
 }
 
-function isDeep(api: OpenApi, schema: Schema, seen: string[]): boolean {
+function hasFields(api: OpenApi, schema: Schema, seen: string[]): boolean {
   if (fieldsOf(api, schema).length > 0) return true;
   return innerOf(schema).some(
     (part) =>
       !(part.$ref && seen.includes(part.$ref)) &&
-      isDeep(api, resolved(api, part), part.$ref ? [...seen, part.$ref] : seen),
+      hasFields(api, resolveRef(api, part), part.$ref ? [...seen, part.$ref] : seen),
   );
 }
 
 function typeText(api: OpenApi, schema: Schema): string {
   const name = schema.$ref?.split('/').at(-1);
-  const whole = resolved(api, schema);
-  if (whole.enum) return whole.enum.map((value) => JSON.stringify(value)).join(' | ');
-  if (whole.const !== undefined) return JSON.stringify(whole.const);
+  const target = resolveRef(api, schema);
+  if (target.enum) return target.enum.map((value) => JSON.stringify(value)).join(' | ');
+  if (target.const !== undefined) return JSON.stringify(target.const);
   if (name) return name;
-  const parts = whole.anyOf ?? whole.oneOf;
+  const parts = target.anyOf ?? target.oneOf;
   if (parts) return [...new Set(parts.map((part) => typeText(api, part)))].join(' | ');
-  if (whole.items) return `list of ${typeText(api, whole.items)}`;
-  const type = Array.isArray(whole.type)
-    ? whole.type.join(' | ')
-    : (whole.type ?? (whole.allOf ? 'object' : 'any'));
-  return `${type}${whole.format ? ` (${whole.format})` : ''}${whole.nullable ? ' | null' : ''}`;
+  if (target.items) return `list of ${typeText(api, target.items)}`;
+  const type = Array.isArray(target.type)
+    ? target.type.join(' | ')
+    : (target.type ?? (target.allOf ? 'object' : 'any'));
+  return `${type}${target.format ? ` (${target.format})` : ''}${target.nullable ? ' | null' : ''}`;
 }
 
-function boundsText({ minimum, maximum, minLength, maxLength, default: standard }: Schema): string {
+function boundsText({ minimum, maximum, minLength, maxLength, default: defaultValue }: Schema): string {
   const parts = [
     rangeText(minimum, maximum, ''),
     rangeText(minLength, maxLength, ' characters'),
-    standard === undefined ? '' : `default ${JSON.stringify(standard)}`,
+    defaultValue === undefined ? '' : `default ${JSON.stringify(defaultValue)}`,
   ].filter(Boolean);
   return parts.length > 0 ? `(${parts.join(', ')})` : '';
 }
 
-function rangeText(least: number | undefined, most: number | undefined, unit: string): string {
-  if (least !== undefined && most !== undefined) return `${least} to ${most}${unit}`;
-  if (least !== undefined) return `${least}${unit} or more`;
-  return most === undefined ? '' : `${most}${unit} at most`;
+function rangeText(min: number | undefined, max: number | undefined, unit: string): string {
+  if (min !== undefined && max !== undefined) return `${min} to ${max}${unit}`;
+  if (min !== undefined) return `${min}${unit} or more`;
+  return max === undefined ? '' : `${max}${unit} or less`;
 }

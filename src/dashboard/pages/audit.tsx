@@ -42,8 +42,8 @@ export function AuditPage() {
   return (
     <Page title="Audit">
       <search class="filters">
-        <TextFilter name="connection_id" label="Connection" placeholder="Id of a connection  ( / )" search />
-        <TextFilter name="key_id" label="Key" placeholder="Id of a key" />
+        <TextFilter name="connection_id" label="Connection" placeholder="Connection ID  ( / )" search />
+        <TextFilter name="key_id" label="Key" placeholder="Key ID" />
         {isOperator() && <TenantFilter />}
         <WordsFilter name="kind" label="Kind" values={kinds} />
       </search>

@@ -20,46 +20,46 @@ export function ConnectionPage({ id }: { id: string }) {
   const path = `v1/connections/${encodeURIComponent(id)}`;
   const connection = useQuery(path, (signal) => get<Connection>(path, {}, signal), 4000);
   const why = useQuery(`${path}/why`, (signal) => get<Explanation>(`${path}/why`, {}, signal), 4000);
-  const known = connection.data;
-  // Without the connection itself, everything below it would only repeat the same problem.
-  if (!known)
+  const loaded = connection.data;
+  // Otherwise every panel would repeat the same error.
+  if (!loaded)
     return (
       <Page title={`Connection ${shortId(id)}`}>
-        <LoadedView of={connection} lines={8}>
+        <LoadedView query={connection} lines={8}>
           {() => null}
         </LoadedView>
       </Page>
     );
   return (
     <Page
-      title={connectionName(known)}
+      title={connectionName(loaded)}
       heading={
         <>
-          {connectionName(known)} <span class="soft">{known.provider_name ?? known.provider}</span>{' '}
-          <Badge state={known.health} />
+          {connectionName(loaded)} <span class="soft">{loaded.provider_name ?? loaded.provider}</span>{' '}
+          <Badge state={loaded.health} />
         </>
       }
-      actions={<ConnectionActions connection={known} path={path} />}
+      actions={<ConnectionActions connection={loaded} path={path} />}
     >
-      <LoadedView of={why} lines={1} height={56}>
+      <LoadedView query={why} lines={1} height={56}>
         {({ sentence }) => <p class="verdict">{sentence}</p>}
       </LoadedView>
-      {known.deleting_since && <DeletionProgress path={path} />}
-      <Panel title="Facts">
-        <Facts facts={factsOf(known)} />
-        {known.invalid_metadata.length > 0 && <InvalidMetadata connection={known} />}
+      {loaded.deleting_since && <DeletionProgress path={path} />}
+      <Panel title="Details">
+        <Facts facts={factsOf(loaded)} />
+        {loaded.invalid_metadata.length > 0 && <InvalidMetadata connection={loaded} />}
       </Panel>
       <ConnectionRuns id={id} path={path} />
       <div class="side-by-side">
-        <Cursors connection={known} path={path} />
+        <Cursors connection={loaded} path={path} />
         <ConnectionSignals id={id} />
       </div>
-      <Panel title="What was done to it" flush>
+      <Panel title="Activity" flush>
         <AuditList filter={{ connection_id: id }} short />
       </Panel>
-      {Object.keys(known.config).length > 0 && (
-        <Panel title="Its configuration">
-          <JsonView value={known.config} label="configuration" />
+      {Object.keys(loaded.config).length > 0 && (
+        <Panel title="Configuration">
+          <JsonView value={loaded.config} label="configuration" />
         </Panel>
       )}
     </Page>
@@ -78,14 +78,14 @@ function DeletionProgress({ path }: { path: string }) {
 }
 
 function factsOf(connection: Connection): Fact[] {
-  const { interval_seconds: own, base_interval_seconds: inForce } = connection;
+  const { interval_seconds: configured, base_interval_seconds: effective } = connection;
   return [
     {
       name: 'Next run',
       value: connection.status === 'active' ? <Countdown at={connection.next_start_at} /> : '–',
     },
     { name: 'Last run ended', value: <Ago at={connection.last_ended_at} /> },
-    { name: 'Interval', value: `${seconds(inForce)}${own === null ? ' (default)' : ''}` },
+    { name: 'Interval', value: `${seconds(effective)}${configured === null ? ' (default)' : ''}` },
     { name: 'Last jitter', value: seconds(connection.last_jitter_seconds) },
     { name: 'Status', value: words(connection.status) },
     ...(connection.failing_since
@@ -95,14 +95,14 @@ function factsOf(connection: Connection): Fact[] {
     ...(isOperator() ? [{ name: 'Tenant', value: connection.tenant_name ?? connection.tenant_id }] : []),
     { name: 'First activated', value: <Ago at={connection.first_activated_at} /> },
     { name: 'Created', value: <Ago at={connection.created_at} /> },
-    { name: 'Id', value: <code>{connection.id}</code> },
+    { name: 'ID', value: <code>{connection.id}</code> },
   ];
 }
 
 function InvalidMetadata({ connection }: { connection: Connection }) {
   return (
     <div class="warning">
-      <strong>Parts of its metadata cannot be used and count as absent:</strong>
+      <strong>Invalid metadata fields are ignored:</strong>
       <ul>
         {connection.invalid_metadata.map(({ field, value, expected }) => (
           <li key={field}>

@@ -75,7 +75,7 @@ export function ConnectionsPage() {
   return (
     <Page title="Connections">
       <search class="filters">
-        <TextFilter name="search" label="Search" placeholder="Id, or how its name begins  ( / )" search />
+        <TextFilter name="search" label="Search" placeholder="ID or name prefix  ( / )" search />
         {isOperator() && <TenantFilter />}
         <ProviderFilter />
         <WordsFilter name="health" label="Health" values={healths} />
@@ -85,8 +85,8 @@ export function ConnectionsPage() {
           </button>
         )}
       </search>
-      <section class="bulk-bar" aria-label="Act on everything that matches">
-        <span class="soft">{filtered ? 'All that match:' : 'All connections:'}</span>
+      <section class="bulk-bar" aria-label="Bulk actions">
+        <span class="soft">{filtered ? 'All matching:' : 'All connections:'}</span>
         {bulkActions.map(({ action, name }) => (
           <button key={action} type="button" class="button small" onClick={() => setBulk(action)}>
             {name}
@@ -98,13 +98,13 @@ export function ConnectionsPage() {
         noun="connection"
         columns={shown}
         keyOf={({ id }) => id}
-        empty={filtered ? 'No connection matches these filters.' : 'There are no connections yet.'}
+        empty={filtered ? 'No matching connections.' : 'No connections yet.'}
       />
       {bulk && (
         <BulkDialog
           action={bulk}
           filter={filter}
-          expected={list.more ? undefined : list.items.length}
+          expected={list.hasMore ? undefined : list.items.length}
           onClose={() => setBulk(undefined)}
         />
       )}

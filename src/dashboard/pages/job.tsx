@@ -18,26 +18,26 @@ import type { Page as ApiPage, Attempt, Job, JobDetail, LogLine, RunError, Signa
 export function JobPage({ id }: { id: string }) {
   const path = `v1/jobs/${encodeURIComponent(id)}`;
   const job = useQuery(path, (signal) => get<JobDetail>(path, {}, signal), 4000);
-  const act = (what: 'cancel' | 'retry') =>
+  const act = (action: 'cancel' | 'retry') =>
     ask({
-      title: what === 'cancel' ? 'Cancel this job?' : 'Run this job again?',
+      title: action === 'cancel' ? 'Cancel this job?' : 'Run this job again?',
       text:
-        what === 'cancel'
-          ? 'What it has stored stays; a run under way is ended.'
-          : 'It is queued once more and runs as soon as it may.',
+        action === 'cancel'
+          ? 'A run in progress is aborted. Stored signals are kept.'
+          : 'The job is queued again and runs as soon as possible.',
       fields: [reasonField],
-      confirm: what === 'cancel' ? 'Cancel the job' : 'Retry',
-      danger: what === 'cancel',
+      confirm: action === 'cancel' ? 'Cancel job' : 'Retry',
+      danger: action === 'cancel',
       run: async ({ reason }) => {
-        const changed = await send<Job>('POST', `${path}/${what}`, reason ? { reason } : {});
-        notify(what === 'cancel' ? 'Cancelled.' : 'Queued again.');
-        // One that has ended runs again as a new job.
+        const changed = await send<Job>('POST', `${path}/${action}`, reason ? { reason } : {});
+        notify(action === 'cancel' ? 'Cancelled.' : 'Queued again.');
+        // A finished job is retried as a new job.
         if (changed.id !== id) navigate(`jobs/${changed.id}`);
       },
     });
   const status = job.data?.status;
-  const backsOff = status === 'queued' && job.data?.retry_after !== null;
-  const mayRetry = status === 'failed' || status === 'cancelled' || backsOff;
+  const isBackingOff = status === 'queued' && job.data?.retry_after !== null;
+  const mayRetry = status === 'failed' || status === 'cancelled' || isBackingOff;
   return (
     <Page
       title={`Job ${shortId(id)}`}
@@ -50,13 +50,13 @@ export function JobPage({ id }: { id: string }) {
           )}
           {mayRetry && (
             <button type="button" class="button primary" onClick={() => act('retry')}>
-              {backsOff ? 'Try now' : 'Retry'}
+              {isBackingOff ? 'Retry now' : 'Retry'}
             </button>
           )}
         </>
       }
     >
-      <LoadedView of={job} lines={6}>
+      <LoadedView query={job} lines={6}>
         {(data) => <JobView job={data} />}
       </LoadedView>
     </Page>
@@ -69,7 +69,7 @@ function JobView({ job }: { job: JobDetail }) {
       <p class="verdict">
         <Badge state={job.status} /> {job.verdict}
       </p>
-      <Panel title="Facts">
+      <Panel title="Details">
         <Facts
           facts={[
             {
@@ -81,19 +81,19 @@ function JobView({ job }: { job: JobDetail }) {
             { name: 'Scheduled', value: <Ago at={job.scheduled_at} /> },
             { name: 'Started', value: <Ago at={job.started_at} /> },
             { name: 'Finished', value: <Ago at={job.finished_at} /> },
-            { name: 'Took', value: duration(job.duration_ms) },
+            { name: 'Duration', value: duration(job.duration_ms) },
             { name: 'Priority', value: number(job.priority) },
             { name: 'Signals', value: number(job.signals) },
-            { name: 'Cursor before', value: <JsonLine value={job.cursor} /> },
-            { name: 'Cursor stored', value: <JsonLine value={job.next_cursor} /> },
-            ...(job.retry_after ? [{ name: 'Not before', value: <Ago at={job.retry_after} /> }] : []),
+            { name: 'Start cursor', value: <JsonLine value={job.cursor} /> },
+            { name: 'Stored cursor', value: <JsonLine value={job.next_cursor} /> },
+            ...(job.retry_after ? [{ name: 'Retry after', value: <Ago at={job.retry_after} /> }] : []),
           ]}
         />
       </Panel>
       <Panel title="Attempts" note={plural(job.attempts_log.length, 'attempt')}>
         {job.attempts_log.length === 0 && (
           <>
-            <Empty>It has not been tried, or its attempts are no longer kept.</Empty>
+            <Empty>No attempts yet, or they were deleted by retention.</Empty>
             {job.error && <ErrorView error={job.error} />}
           </>
         )}
@@ -113,17 +113,17 @@ function JobSignals({ job }: { job: Job }) {
     get<ApiPage<Signal>>('v1/signals', { job_id: job.id, limit: 20, payload: true }, signal),
   );
   return (
-    <Panel title="Signals it stored" flush>
-      <LoadedView of={stored} lines={4}>
+    <Panel title="Stored signals" flush>
+      <LoadedView query={stored} lines={4}>
         {({ items, next_cursor }) => (
           <>
             {items.length > 0 ? (
-              <SignalRows signals={items} ofOne />
+              <SignalRows signals={items} hideConnection />
             ) : (
-              <Empty>They are no longer kept.</Empty>
+              <Empty>The signals were deleted by retention.</Empty>
             )}
             {next_cursor && (
-              <p class="list-foot soft">The newest {plural(items.length, 'signal')} of them.</p>
+              <p class="list-foot soft">Showing the newest {plural(items.length, 'signal')}.</p>
             )}
           </>
         )}
@@ -141,11 +141,11 @@ function AttemptView({ attempt }: { attempt: Attempt }) {
         <span class="soft num">
           <Clock at={started_at} />
           {duration_ms !== null && ` · ${duration(duration_ms)}`}
-          {retry_after && ` · tried again after ${clockTime(retry_after, now.peek())}`}
+          {retry_after && ` · retry after ${clockTime(retry_after, now.peek())}`}
         </span>
       </h3>
       {error && <ErrorView error={error} />}
-      {log.length > 0 ? <Log lines={log} /> : <p class="faint">It logged nothing.</p>}
+      {log.length > 0 ? <Log lines={log} /> : <p class="faint">No log output.</p>}
     </li>
   );
 }

@@ -31,7 +31,7 @@ export function JobsPage() {
   return (
     <Page title="Jobs">
       <search class="filters">
-        <TextFilter name="connection_id" label="Connection" placeholder="Id of a connection  ( / )" search />
+        <TextFilter name="connection_id" label="Connection" placeholder="Connection ID  ( / )" search />
         <ProviderFilter />
         <WordsFilter name="status" label="Status" values={jobStatuses} />
         <WordsFilter name="type" label="Type" values={jobTypes} />
@@ -41,7 +41,7 @@ export function JobsPage() {
         noun="job"
         columns={columns}
         keyOf={({ id }) => id}
-        empty="No job matches. Jobs that ended long ago are removed."
+        empty="No matching jobs. Old finished jobs are deleted."
       />
     </Page>
   );

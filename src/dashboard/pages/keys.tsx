@@ -15,8 +15,8 @@ import { useQuery } from '../query.ts';
 import { isOperator } from '../session.ts';
 import type { ApiKey, Page as ApiPage, Tenant } from '../types.ts';
 
-/** The key that was just made. It is shown once and kept nowhere. */
-const made = signal<ApiKey | undefined>(undefined);
+/** The newly created key, shown once and not persisted. */
+const createdKey = signal<ApiKey | undefined>(undefined);
 
 export function KeysPage() {
   const list = useList<ApiKey>('v1/keys', {}, ({ id }) => id, { refreshMs: 20_000 });
@@ -25,11 +25,11 @@ export function KeysPage() {
   );
   const columns: Column<ApiKey>[] = [
     { name: 'Name', heads: true, wide: true, cell: ({ name }) => name },
-    { name: 'Begins with', cell: ({ prefix }) => <code>{prefix}…</code> },
+    { name: 'Prefix', cell: ({ prefix }) => <code>{prefix}…</code> },
     { name: 'Scope', cell: (key) => scopeOf(key, tenants.data ?? []) },
     { name: 'Created', numeric: true, cell: ({ created_at }) => <Ago at={created_at} /> },
-    { name: 'By', cell: ({ created_by }) => <span class="clip">{created_by ?? '–'}</span> },
-    { name: 'Created with', cell: ({ parent_id }) => <KeyLink id={parent_id} /> },
+    { name: 'Created by', cell: ({ created_by }) => <span class="clip">{created_by ?? '–'}</span> },
+    { name: 'Parent key', cell: ({ parent_id }) => <KeyLink id={parent_id} /> },
     { name: 'Last used', numeric: true, cell: ({ last_used_at }) => <Ago at={last_used_at} /> },
     { name: 'State', cell: (key) => <RevokeCell apiKey={key} /> },
   ];
@@ -37,19 +37,13 @@ export function KeysPage() {
     <Page
       title="Keys"
       actions={
-        <button type="button" class="button primary" onClick={() => askForKey(tenants.data ?? [])}>
-          Create a key
+        <button type="button" class="button primary" onClick={() => askToCreate(tenants.data ?? [])}>
+          Create key
         </button>
       }
     >
-      <ListView
-        list={list}
-        noun="key"
-        columns={columns}
-        keyOf={({ id }) => id}
-        empty="There are no keys yet."
-      />
-      {made.value?.key && <MadeKey name={made.value.name} value={made.value.key} />}
+      <ListView list={list} noun="key" columns={columns} keyOf={({ id }) => id} empty="No keys yet." />
+      {createdKey.value?.key && <CreatedKey name={createdKey.value.name} value={createdKey.value.key} />}
     </Page>
   );
 }
@@ -59,12 +53,12 @@ function scopeOf({ scope, tenant_id }: ApiKey, tenants: Tenant[]): string {
   return `tenant ${tenants.find(({ id }) => id === tenant_id)?.name ?? shortId(tenant_id)}`;
 }
 
-function askForKey(tenants: Tenant[]): void {
+function askToCreate(tenants: Tenant[]): void {
   const scope = {
     name: 'tenant_id',
-    label: 'What it may see',
+    label: 'Scope',
     options: [
-      { value: '', label: 'Everything (operator)' },
+      { value: '', label: 'All tenants (operator)' },
       ...tenants.map(({ id, name }) => ({
         value: id,
         label: `Tenant ${name ?? 'unnamed'} · ${shortId(id)}`,
@@ -72,32 +66,32 @@ function askForKey(tenants: Tenant[]): void {
     ],
   };
   ask({
-    title: 'Create a key',
+    title: 'Create key',
     fields: [
-      { name: 'name', label: 'Name', hint: 'Who or what uses it.', required: true },
+      { name: 'name', label: 'Name', hint: 'The user or service that will use it.', required: true },
       ...(isOperator() ? [scope] : []),
     ],
     confirm: 'Create',
     run: async ({ name, tenant_id }) => {
-      made.value = await send<ApiKey>('POST', 'v1/keys', { name, ...(tenant_id && { tenant_id }) });
+      createdKey.value = await send<ApiKey>('POST', 'v1/keys', { name, ...(tenant_id && { tenant_id }) });
     },
   });
 }
 
-function MadeKey({ name, value }: { name: string; value: string }) {
+function CreatedKey({ name, value }: { name: string; value: string }) {
   const close = () => {
-    made.value = undefined;
+    createdKey.value = undefined;
   };
   return (
-    <Dialog title={`The key “${name}”`} onClose={close}>
-      <p class="soft">Copy it now: it is not kept, and cannot be shown again.</p>
+    <Dialog title={`Key “${name}”`} onClose={close}>
+      <p class="soft">Copy the key now. It is not stored and cannot be shown again.</p>
       <div class="made-key">
         <code>{value}</code>
-        <CopyButton text={value} label="Copy the key" />
+        <CopyButton text={value} label="Copy key" />
       </div>
       <footer>
         <button type="button" class="button primary" onClick={close}>
-          I have it
+          Done
         </button>
       </footer>
     </Dialog>
@@ -105,7 +99,7 @@ function MadeKey({ name, value }: { name: string; value: string }) {
 }
 
 async function askToRevoke({ id, name }: ApiKey): Promise<void> {
-  // Without the count, for want of a connection, the key can still be revoked alone.
+  // If the count cannot be loaded, the key can still be revoked alone.
   const descendants = await get<{ descendants: number }>(`v1/keys/${id}`).then(
     (key) => key.descendants,
     () => 0,
@@ -113,7 +107,7 @@ async function askToRevoke({ id, name }: ApiKey): Promise<void> {
   const others = descendants === 1 ? '1 key' : `${descendants} keys`;
   ask({
     title: `Revoke “${name}”?`,
-    text: 'Requests and sessions with this key are refused from now on. This cannot be undone.',
+    text: 'The key and its sessions stop working. This cannot be undone.',
     fields:
       descendants > 0
         ? [

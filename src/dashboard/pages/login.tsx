@@ -39,11 +39,11 @@ export function LoginPage() {
             autocomplete="current-password"
             placeholder="syn_…"
             aria-invalid={problem ? true : undefined}
-            aria-describedby={`${id}-said`}
+            aria-describedby={`${id}-message`}
             onInput={(event) => setKey(event.currentTarget.value)}
           />
-          <span id={`${id}-said`} class={problem ? 'said' : 'soft'} role="status">
-            {problem ? sentence(problem) : 'An operator key sees everything, a tenant key its own tenant.'}
+          <span id={`${id}-message`} class={problem ? 'field-error' : 'soft'} role="status">
+            {problem ? problemText(problem) : 'Operator keys see all tenants, tenant keys only their own.'}
           </span>
         </div>
         <button type="submit" class="button primary" disabled={busy || key.trim() === ''}>
@@ -55,7 +55,7 @@ export function LoginPage() {
   );
 }
 
-/** The hint that comes with a refused key is about headers, for programs. */
-function sentence({ status, detail, hint }: Problem): string {
+/** The hint of a 401 is about headers, for API clients. */
+function problemText({ status, detail, hint }: Problem): string {
   return hint && status !== 401 ? `${detail} ${hint}` : detail;
 }

@@ -6,7 +6,7 @@ export function NotFoundPage() {
   return (
     <Page title="Not found">
       <Empty>
-        There is no such page. <Link to="">Go to the pulse.</Link>
+        This page does not exist. <Link to="">Back to overview</Link>
       </Empty>
     </Page>
   );

@@ -7,7 +7,7 @@ import { SignalRows } from '../parts/signal-rows.tsx';
 import { Empty, LoadedView } from '../parts/states.tsx';
 import { useQuery } from '../query.ts';
 import { query } from '../router.ts';
-import { keptAtMost, useTail } from '../tail.ts';
+import { maxSignals, useTail } from '../tail.ts';
 import type { Page as ApiPage, Signal } from '../types.ts';
 
 export function SignalsPage() {
@@ -19,7 +19,7 @@ export function SignalsPage() {
     connection_id: query.value.get('connection_id'),
   };
   const tail = useTail(filter, stopped || hovered);
-  const before = useQuery(`signals ${JSON.stringify(filter)}`, (signal) =>
+  const stored = useQuery(`signals ${JSON.stringify(filter)}`, (signal) =>
     get<ApiPage<Signal>>('v1/signals', { ...filter, limit: 50, payload: true }, signal),
   );
   return (
@@ -29,7 +29,7 @@ export function SignalsPage() {
         <>
           <TailState waiting={tail.waiting} stopped={stopped} hovered={hovered} state={tail.state} />
           <button type="button" class="button" aria-pressed={stopped} onClick={() => setStopped(!stopped)}>
-            {stopped ? 'Go on' : 'Pause'}
+            {stopped ? 'Resume' : 'Pause'}
           </button>
         </>
       }
@@ -37,29 +37,28 @@ export function SignalsPage() {
       <search class="filters">
         <TextFilter name="kind" label="Kind" placeholder="issue.opened  ( / )" search />
         <ProviderFilter />
-        <TextFilter name="connection_id" label="Connection" placeholder="Id" />
+        <TextFilter name="connection_id" label="Connection" placeholder="ID" />
       </search>
-      {/* biome-ignore lint/a11y/noStaticElementInteractions: pointing only keeps rows from moving; the button does the same */}
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: hovering only pauses, as the button does */}
       <div class="panel" onMouseEnter={() => setHovered(true)} onMouseLeave={() => setHovered(false)}>
-        <LoadedView of={before} lines={12}>
+        <LoadedView query={stored} lines={12}>
           {({ items }) => {
-            const shown = joined(tail.shown, items);
-            if (shown.length === 0)
-              return <Empty>No signal matches yet. New ones appear here as they come in.</Empty>;
+            const shown = mergeUnique(tail.shown, items);
+            if (shown.length === 0) return <Empty>No matching signals yet. New signals appear here.</Empty>;
             return <SignalRows signals={shown} />;
           }}
         </LoadedView>
       </div>
       <p class="list-foot soft">
-        The newest {number(keptAtMost)} are kept here. Everything is in the API: v1/signals.
+        Shows the newest {number(maxSignals)}. All signals are available from the API: v1/signals.
       </p>
     </Page>
   );
 }
 
-function joined(arrived: Signal[], before: Signal[]): Signal[] {
-  const known = new Set(arrived.map(({ id }) => id));
-  return [...arrived, ...before.filter(({ id }) => !known.has(id))].slice(0, keptAtMost);
+function mergeUnique(arrived: Signal[], stored: Signal[]): Signal[] {
+  const ids = new Set(arrived.map(({ id }) => id));
+  return [...arrived, ...stored.filter(({ id }) => !ids.has(id))].slice(0, maxSignals);
 }
 
 interface StateProps {
@@ -70,11 +69,7 @@ interface StateProps {
 }
 
 function TailState({ waiting, stopped, hovered, state }: StateProps) {
-  const paused = stopped ? 'Paused' : hovered ? 'Held while you point at it' : '';
-  const said = paused
-    ? `${paused}, ${number(waiting)} waiting`
-    : state === 'open'
-      ? 'Following'
-      : 'Connecting…';
-  return <span class="soft num">{said}</span>;
+  const paused = stopped ? 'Paused' : hovered ? 'Paused while hovering' : '';
+  const text = paused ? `${paused}, ${number(waiting)} waiting` : state === 'open' ? 'Live' : 'Connecting…';
+  return <span class="soft num">{text}</span>;
 }

@@ -35,7 +35,7 @@ const processColumns: Column<ProcessInfo>[] = [
   { name: 'Lease ends', numeric: true, cell: ({ expires_at }) => <Ago at={expires_at} /> },
 ];
 
-/** As the server's own warning. */
+/** The same limit as the server's warning. */
 const maxSkewSeconds = 30;
 
 const signedDuration = (skew: number) =>
@@ -44,14 +44,14 @@ const signedDuration = (skew: number) =>
 const tableColumns: Column<TableInfo>[] = [
   { name: 'Table', heads: true, cell: ({ name }) => <code>{name}</code> },
   { name: 'Size', numeric: true, cell: (table) => bytes(table.bytes) },
-  { name: 'Rows, about', numeric: true, cell: ({ rows_estimate }) => number(rows_estimate) },
+  { name: 'Rows (estimate)', numeric: true, cell: ({ rows_estimate }) => number(rows_estimate) },
   { name: 'Dead rows', numeric: true, cell: (table) => <DeadRows table={table} /> },
   { name: 'Last vacuum', numeric: true, cell: ({ last_vacuum_at }) => <Ago at={last_vacuum_at} /> },
 ];
 
 function DeadRows({ table }: { table: TableInfo }) {
   const { rows_estimate: live, dead_rows_estimate: dead } = table;
-  // Until a table has been analysed, nothing is known about its live rows.
+  // Zero until the table has been analysed.
   const part = live > 0 ? dead / (live + dead) : 0;
   return (
     <span class="meter-cell" title={`${number(dead)} dead rows`}>
@@ -69,14 +69,14 @@ const configColumns: Column<SystemInfo['config'][number]>[] = [
     name: 'Value',
     cell: ({ value }) => (typeof value === 'string' ? <code>{value}</code> : <JsonLine value={value} />),
   },
-  { name: 'What it does', wide: true, cell: ({ about }) => <span class="soft">{about}</span> },
+  { name: 'Description', wide: true, cell: ({ about }) => <span class="soft">{about}</span> },
 ];
 
 export function SystemPage() {
   const system = useQuery('system', (signal) => get<SystemInfo>('v1/system', {}, signal), 6000);
   return (
     <Page title="System">
-      <LoadedView of={system} lines={10}>
+      <LoadedView query={system} lines={10}>
         {(data) => <SystemView system={data} />}
       </LoadedView>
     </Page>
@@ -114,7 +114,7 @@ function SystemView({ system }: { system: SystemInfo }) {
             keyOf={({ id }) => id}
           />
         ) : (
-          <Empty>No process holds a lease: nothing is being synced.</Empty>
+          <Empty>No process has a lease: nothing is syncing.</Empty>
         )}
       </Panel>
       <div class="side-by-side wide-left">
@@ -130,14 +130,14 @@ function SystemView({ system }: { system: SystemInfo }) {
           <Facts
             facts={Object.entries(retention).map(([name, days]) => ({
               name: words(name.replace(/_days$/, '')),
-              value: days ? `${number(days)} days` : 'for ever',
+              value: days ? `${number(days)} days` : 'keep forever',
             }))}
           />
         </Panel>
       </div>
-      <Panel title="Configuration in force" flush>
+      <Panel title="Effective configuration" flush>
         <Table
-          caption="Configuration in force"
+          caption="Effective configuration"
           columns={configColumns}
           rows={config}
           keyOf={({ path }) => path}

@@ -24,32 +24,31 @@ interface Question {
   fields?: Field[];
   confirm: string;
   danger?: boolean;
-  /** The dialog stays open until this has succeeded, and shows what went wrong if it has not. */
+  /** The dialog closes when this resolves; it shows the error if it rejects. */
   run: (values: Record<string, string>) => Promise<void>;
 }
 
-const asked = signal<Question | undefined>(undefined);
+const openQuestion = signal<Question | undefined>(undefined);
 
-/** What whoever looks at the history later wants to know. */
 export const reasonField: Field = {
   name: 'reason',
   label: 'Reason',
-  hint: 'Optional; kept in the audit log.',
+  hint: 'Optional; stored in the audit log.',
 };
 
-/** Asks before something is done, in the one dialog of the app. */
+/** Opens a confirmation dialog; only one can be open. */
 export function ask(question: Question): void {
-  asked.value = question;
+  openQuestion.value = question;
 }
 
 export function AskHost() {
-  const question = asked.value;
+  const question = openQuestion.value;
   if (!question) return null;
   return <Ask question={question} close={close} />;
 }
 
 function close(): void {
-  asked.value = undefined;
+  openQuestion.value = undefined;
 }
 
 function Ask({ question, close }: { question: Question; close: () => void }) {
@@ -110,13 +109,13 @@ function FieldInput({
   problem: Problem | undefined;
 }) {
   const id = useId();
-  const said = problem?.errors?.find((error) => error.field.split('.').at(-1) === field.name)?.message;
+  const errorText = problem?.errors?.find((error) => error.field.split('.').at(-1) === field.name)?.message;
   const shared = {
     id,
     name: field.name,
     required: field.required,
     'aria-describedby': `${id}-hint`,
-    'aria-invalid': said ? true : undefined,
+    'aria-invalid': errorText ? true : undefined,
     'data-autofocus': first ? true : undefined,
   };
   if (field.checkbox)
@@ -126,8 +125,8 @@ function FieldInput({
           <input type="checkbox" name={field.name} aria-describedby={`${id}-hint`} />
           {field.label}
         </label>
-        <span id={`${id}-hint`} class={said ? 'said' : 'soft'}>
-          {said ?? field.hint}
+        <span id={`${id}-hint`} class={errorText ? 'field-error' : 'soft'}>
+          {errorText ?? field.hint}
         </span>
       </div>
     );
@@ -145,8 +144,8 @@ function FieldInput({
       ) : (
         <input {...shared} defaultValue={field.value ?? ''} inputMode={field.inputMode} autocomplete="off" />
       )}
-      <span id={`${id}-hint`} class={said ? 'said' : 'soft'}>
-        {said ?? field.hint}
+      <span id={`${id}-hint`} class={errorText ? 'field-error' : 'soft'}>
+        {errorText ?? field.hint}
       </span>
     </div>
   );

@@ -9,7 +9,7 @@ import { Empty } from './states.tsx';
 import { Ago } from './time.tsx';
 import { notify } from './toast.tsx';
 
-const looks: Record<AttentionItem['cause'], { icon: IconName; tone: string }> = {
+const styles: Record<AttentionItem['cause'], { icon: IconName; tone: string }> = {
   needs_auth: { icon: 'needs_auth', tone: 'warn' },
   failing: { icon: 'failing', tone: 'bad' },
   paused: { icon: 'paused', tone: 'calm' },
@@ -18,9 +18,8 @@ const looks: Record<AttentionItem['cause'], { icon: IconName; tone: string }> = 
   unserved: { icon: 'lost', tone: 'bad' },
 };
 
-/** What a person should look at, one line per cause, with what helps. */
 export function Attention({ items }: { items: AttentionItem[] }) {
-  if (items.length === 0) return <Empty>Nothing. Every connection syncs as it should.</Empty>;
+  if (items.length === 0) return <Empty>No problems. All connections sync as scheduled.</Empty>;
   return (
     <ul class="attention">
       {items.map((item) => (
@@ -31,8 +30,8 @@ export function Attention({ items }: { items: AttentionItem[] }) {
 }
 
 function Item({ item }: { item: AttentionItem }) {
-  const { icon, tone } = looks[item.cause] ?? { icon: 'attention', tone: 'warn' };
-  const to = placeOf(item);
+  const { icon, tone } = styles[item.cause] ?? { icon: 'attention', tone: 'warn' };
+  const to = linkTarget(item);
   return (
     <li>
       <span class={`attention-cause tone-${tone}`}>
@@ -59,10 +58,7 @@ function Item({ item }: { item: AttentionItem }) {
           </span>
         )}
         {to !== undefined && (
-          <Link
-            to={to}
-            label={`Show what is ${words(item.cause)}${item.provider ? ` of ${item.provider}` : ''}`}
-          >
+          <Link to={to} label={`Show ${words(item.cause)}${item.provider ? ` for ${item.provider}` : ''}`}>
             Show
           </Link>
         )}
@@ -79,17 +75,17 @@ function Item({ item }: { item: AttentionItem }) {
 function askRepair(): void {
   ask({
     title: 'Repair the schedule?',
-    text: 'Times further ahead than interval, jitter and backoff allow move back to where the schedule has them. All others stay as they are. Runs that are due then start.',
+    text: 'Resets times that are further in the future than interval, jitter and backoff allow.',
     fields: [reasonField],
     confirm: 'Repair',
-    run: async ({ reason }) => notify(repaired(await repair(reason))),
+    run: async ({ reason }) => notify(resultText(await repair(reason))),
   });
 }
 
 const stepSize = 100;
 
-/** One bounded step after the other, until the last connection. */
-async function repair(reason: string | undefined): Promise<Repaired> {
+/** Repeats bounded steps until none is left. */
+async function repair(reason: string | undefined): Promise<RepairResult> {
   const total = { connections: 0, jobs: 0, skipped: 0 };
   let cursor: string | null = null;
   do {
@@ -103,19 +99,19 @@ async function repair(reason: string | undefined): Promise<Repaired> {
   return total;
 }
 
-interface Repaired {
+interface RepairResult {
   connections: number;
   jobs: number;
   skipped: number;
 }
 
-function repaired({ connections, jobs, skipped }: Repaired): string {
-  const done = `Re-placed ${plural(connections, 'connection')} and ${plural(jobs, 'job')}.`;
-  return skipped > 0 ? `${done} ${number(skipped)} were locked: repair again.` : done;
+function resultText({ connections, jobs, skipped }: RepairResult): string {
+  const text = `Rescheduled ${plural(connections, 'connection')} and ${plural(jobs, 'job')}.`;
+  return skipped > 0 ? `${text} Skipped ${number(skipped)} locked connections; repair again.` : text;
 }
 
-/** Where to look further: at the connections it concerns or, where no filter finds them, at what waits in the queue. */
-function placeOf({ cause, filter, provider }: AttentionItem): string | undefined {
+/** The affected connections or, without a filter for them, the queue. */
+function linkTarget({ cause, filter, provider }: AttentionItem): string | undefined {
   if (filter) return withQuery('connections', filter);
   return cause === 'overdue' || cause === 'unserved'
     ? withQuery('jobs', { status: 'queued', provider })

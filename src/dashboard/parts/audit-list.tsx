@@ -8,9 +8,9 @@ import type { Column } from './table.tsx';
 import { Ago } from './time.tsx';
 
 const columns: Column<AuditEvent>[] = [
-  { name: 'What', heads: true, cell: ({ kind }) => kind },
-  { name: 'When', numeric: true, cell: ({ at }) => <Ago at={at} /> },
-  { name: 'Who', cell: ({ actor }) => <span class="clip">{actor ?? '–'}</span> },
+  { name: 'Event', heads: true, cell: ({ kind }) => kind },
+  { name: 'Time', numeric: true, cell: ({ at }) => <Ago at={at} /> },
+  { name: 'Actor', cell: ({ actor }) => <span class="clip">{actor ?? '–'}</span> },
   { name: 'Key', cell: ({ key_id }) => <KeyLink id={key_id} /> },
   { name: 'Reason', wide: true, cell: ({ reason }) => reason ?? <span class="faint">–</span> },
   { name: 'Connection', cell: ({ connection_id }) => <ConnectionLink id={connection_id} /> },
@@ -22,7 +22,7 @@ const columns: Column<AuditEvent>[] = [
   },
 ];
 
-/** Short: of one connection, which then need not be named in every row. */
+/** `short`: for one connection, without the connection column. */
 export function AuditList({ filter, short }: { filter: Query; short?: boolean }) {
   const list = useList<AuditEvent>('v1/audit', filter, ({ id }) => id, {
     refreshMs: 8000,
@@ -34,7 +34,7 @@ export function AuditList({ filter, short }: { filter: Query; short?: boolean })
       noun="event"
       columns={short ? columns.filter(({ name }) => name !== 'Connection') : columns}
       keyOf={({ id }) => id}
-      empty="Nothing has been done yet."
+      empty="No events yet."
     />
   );
 }

@@ -24,7 +24,6 @@ function toneOf(state: State): Tone {
   return tones[state] ?? 'calm';
 }
 
-/** A state as word, shape and colour, so that none of them is needed alone. */
 export function Badge({ state, title }: { state: State; title?: string | undefined }) {
   return (
     <span class={`badge tone-${toneOf(state)}`} title={title}>

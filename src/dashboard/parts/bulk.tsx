@@ -9,44 +9,44 @@ import { ProblemBox } from './states.tsx';
 interface Props {
   action: BulkAction;
   filter: Record<string, string>;
-  /** How many match, as far as it is known; it makes the bar a share of something. */
+  /** Number of matches, if known. */
   expected: number | undefined;
   onClose: () => void;
 }
 
 interface Progress {
-  state: 'asking' | 'working' | 'stopped' | 'done';
+  state: 'confirm' | 'working' | 'stopped' | 'done';
   matched: number;
   changed: number;
   refused: number;
-  /** The first of them. */
+  /** The first 20. */
   failed: BulkStep['failed'];
   problem?: Problem;
 }
 
 const stepSize = 50;
-const nothingYet: Progress = { state: 'asking', matched: 0, changed: 0, refused: 0, failed: [] };
+const initialProgress: Progress = { state: 'confirm', matched: 0, changed: 0, refused: 0, failed: [] };
 
 const verbs: Record<BulkAction, string> = {
   pause: 'Pause',
   resume: 'Resume',
   trigger: 'Sync now',
-  cancel: 'Cancel runs of',
+  cancel: 'Cancel runs',
 };
 
-/** Does something to everything that matches a filter, one bounded step after the other, until done or stopped. */
+/** Repeats bounded steps until done or stopped. */
 export function BulkDialog({ action, filter, expected, onClose }: Props) {
   const reasonId = useId();
   const reason = useRef<HTMLInputElement>(null);
   const stopping = useRef<AbortController | undefined>(undefined);
-  const [progress, setProgress] = useState(nothingYet);
+  const [progress, setProgress] = useState(initialProgress);
 
   const start = async (event: SubmitEvent) => {
     event.preventDefault();
     const controller = new AbortController();
     stopping.current = controller;
-    const why = reason.current?.value.trim();
-    let total: Progress = { ...nothingYet, state: 'working' };
+    const reasonText = reason.current?.value.trim();
+    let total: Progress = { ...initialProgress, state: 'working' };
     let cursor: string | null = null;
     setProgress(total);
     try {
@@ -55,11 +55,11 @@ export function BulkDialog({ action, filter, expected, onClose }: Props) {
           action,
           filter,
           limit: stepSize,
-          ...(why && { reason: why }),
+          ...(reasonText && { reason: reasonText }),
           ...(cursor && { cursor }),
         };
         const step: BulkStep = await send('POST', 'v1/connections/bulk', body);
-        total = added(total, step);
+        total = addStep(total, step);
         cursor = step.next_cursor;
         setProgress(total);
       } while (cursor !== null && !controller.signal.aborted);
@@ -74,10 +74,10 @@ export function BulkDialog({ action, filter, expected, onClose }: Props) {
     onClose();
   };
   return (
-    <Dialog title={`${verbs[action]} everything that matches`} onClose={close}>
+    <Dialog title={`${verbs[action]}: all matching connections`} onClose={close}>
       <form onSubmit={start}>
         <p class="soft">{describe(filter)}</p>
-        {progress.state === 'asking' ? (
+        {progress.state === 'confirm' ? (
           <div class="field">
             <label for={reasonId}>{reasonField.label}</label>
             <input id={reasonId} ref={reason} autocomplete="off" data-autofocus />
@@ -88,11 +88,11 @@ export function BulkDialog({ action, filter, expected, onClose }: Props) {
         )}
         <footer>
           <button type="button" class="button" onClick={close}>
-            {progress.state === 'asking' ? 'Back' : 'Close'}
+            {progress.state === 'confirm' ? 'Back' : 'Close'}
           </button>
-          {progress.state === 'asking' && (
+          {progress.state === 'confirm' && (
             <button type="submit" class={action === 'cancel' ? 'button danger' : 'button primary'}>
-              {verbs[action]} all
+              {verbs[action]}
             </button>
           )}
           {progress.state === 'working' && (
@@ -106,7 +106,7 @@ export function BulkDialog({ action, filter, expected, onClose }: Props) {
   );
 }
 
-function added(total: Progress, { matched, changed, failed }: BulkStep): Progress {
+function addStep(total: Progress, { matched, changed, failed }: BulkStep): Progress {
   return {
     ...total,
     matched: total.matched + matched,
@@ -120,19 +120,19 @@ function describe(filter: Record<string, string>): string {
   const parts = Object.entries(filter).map(([name, value]) => `${name.replace('_id', '')} ${value}`);
   return parts.length
     ? `Connections with ${parts.join(', ')}.`
-    : 'No filter is set: this concerns every connection.';
+    : 'No filter is set: this applies to all connections.';
 }
 
 function ProgressView({ progress, expected }: { progress: Progress; expected: number | undefined }) {
   const { state, matched, changed, refused, failed, problem } = progress;
-  const ended = { asking: '', working: 'Working', stopped: 'Stopped', done: 'Done' }[state];
+  const label = { confirm: '', working: 'Working', stopped: 'Stopped', done: 'Done' }[state];
   const share = state === 'done' ? { value: 1, max: 1 } : expected ? { value: matched, max: expected } : {};
   return (
     <div class="progress">
       <progress {...share} aria-label="Progress" />
       <p role="status" class="num">
-        {ended}: {plural(matched, 'connection')} matched, {number(changed)} changed
-        {refused > 0 && `, ${number(refused)} refused`}.
+        {label}: {plural(matched, 'connection')} matched, {number(changed)} changed
+        {refused > 0 && `, ${number(refused)} failed`}.
       </p>
       {problem && <ProblemBox problem={problem} />}
       {failed.length > 0 && (

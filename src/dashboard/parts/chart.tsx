@@ -5,54 +5,52 @@ import { colour, repaint } from '../theme.ts';
 
 export interface Line {
   name: string;
-  /** The name of a custom property that holds its colour. */
+  /** CSS custom property of the colour. */
   tone: string;
   values: (number | null)[];
   dashed?: boolean;
 }
 
 interface Props {
-  /** What is shown, for those who cannot see it. */
   label: string;
-  /** In seconds since 1970. */
+  /** Unix time in seconds. */
   times: number[];
   lines: Line[];
-  /** Lines, or bars that stand on each other in the order of the lines. */
   kind: 'lines' | 'bars';
   axis: (value: number) => string;
   exact: (value: number | null | undefined) => string;
-  /** Round distances between the lines of the grid, where powers of ten are not. */
+  /** Grid steps, if powers of ten are not suitable. */
   steps?: number[];
 }
 
 const height = 160;
 
-/** A chart over time with a legend that follows the pointer. New data moves it; nothing is built again. */
+/** New data updates the plot in place. */
 export function Chart(props: Props) {
   const { label, times, lines, kind, exact } = props;
-  const place = useRef<HTMLDivElement>(null);
+  const container = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | undefined>(undefined);
   const latest = useRef(props);
   latest.current = props;
-  const pointed = useSignal<number | null>(null);
+  const hoveredIndex = useSignal<number | null>(null);
 
   useSignalEffect(() => {
     repaint.value;
-    const element = place.current;
+    const element = container.current;
     if (!element) return;
-    const made = new uPlot(
+    const created = new uPlot(
       optionsFor(latest.current, element, (index) => {
-        pointed.value = index;
+        hoveredIndex.value = index;
       }),
       dataOf(latest.current),
       element,
     );
-    plot.current = made;
-    const observer = new ResizeObserver(() => made.setSize({ width: element.clientWidth, height }));
+    plot.current = created;
+    const observer = new ResizeObserver(() => created.setSize({ width: element.clientWidth, height }));
     observer.observe(element);
     return () => {
       observer.disconnect();
-      made.destroy();
+      created.destroy();
       plot.current = undefined;
     };
   });
@@ -61,7 +59,7 @@ export function Chart(props: Props) {
     plot.current?.setData(dataOf({ times, lines, kind }));
   }, [times, lines, kind]);
 
-  const index = pointed.value;
+  const index = hoveredIndex.value;
   return (
     <figure class="chart">
       <figcaption class="legend">
@@ -74,7 +72,7 @@ export function Chart(props: Props) {
         ))}
         <span class="legend-time num">{timeLabel(index === null ? undefined : times[index])}</span>
       </figcaption>
-      <div ref={place} class="chart-place" role="img" aria-label={label} />
+      <div ref={container} class="chart-place" role="img" aria-label={label} />
     </figure>
   );
 }
@@ -85,7 +83,7 @@ function timeLabel(atSeconds: number | undefined): string {
   return new Date(atSeconds * 1000).toLocaleString('en-GB', options);
 }
 
-/** Bars are drawn over each other, tallest first: each stands for itself and all that come after it. */
+/** Stacks bars by cumulative sums, drawn tallest first. */
 function dataOf({ times, lines, kind }: Pick<Props, 'times' | 'lines' | 'kind'>): uPlot.AlignedData {
   if (kind === 'lines') return [times, ...lines.map(({ values }) => values)];
   const stacked = lines.map((_, from) =>
@@ -97,7 +95,7 @@ function dataOf({ times, lines, kind }: Pick<Props, 'times' | 'lines' | 'kind'>)
 function optionsFor(
   { lines, kind, axis, steps }: Props,
   element: HTMLElement,
-  point: (index: number | null) => void,
+  onHover: (index: number | null) => void,
 ): uPlot.Options {
   const grid = { stroke: colour('line', element), width: 1 };
   const text = { stroke: colour('text-2', element), font: '11px system-ui, sans-serif' };
@@ -107,7 +105,7 @@ function optionsFor(
     padding: [8, 16, 0, 0],
     legend: { show: false },
     cursor: { y: false, drag: { x: false, y: false }, points: { show: kind === 'lines', size: 6 } },
-    hooks: { setCursor: [({ cursor }) => point(cursor.idx ?? null)] },
+    hooks: { setCursor: [({ cursor }) => onHover(cursor.idx ?? null)] },
     scales: {
       x: { time: true, range: (plot, min, max) => [min, kind === 'bars' ? max + stepOf(plot.data[0]) : max] },
       y: { range: (_plot, _min, max) => [0, max > 0 ? max * 1.1 : 1] },
@@ -144,7 +142,7 @@ function optionsFor(
   };
 }
 
-/** A bar stands to the right of its time, so the last one needs room. */
+/** Bars extend to the right of their time. */
 function stepOf(times: ArrayLike<number>): number {
   return (times[1] ?? 0) - (times[0] ?? 0);
 }
@@ -163,22 +161,22 @@ function lineStyle(line: Line, element: HTMLElement): uPlot.Series {
   const paths = uPlot.paths.linear?.();
   return {
     width: 1.5,
-    points: { show: true, size: 4, fill: colour(line.tone, element), filter: lonely },
+    points: { show: true, size: 4, fill: colour(line.tone, element), filter: isolatedPoints },
     ...(line.dashed ? { dash: [5, 4] } : { fill: colour(`${line.tone}-wash`, element) }),
     ...(paths ? { paths } : {}),
   };
 }
 
-/** A value without neighbours makes no line; it is drawn as a dot. */
-function lonely(plot: uPlot, series: number): number[] {
+/** Values without neighbours form no line and are drawn as dots. */
+function isolatedPoints(plot: uPlot, series: number): number[] {
   const values = plot.data[series] ?? [];
-  const isThere = (index: number) => typeof values[index] === 'number';
+  const hasValue = (index: number) => typeof values[index] === 'number';
   return Array.from(values, (_, index) => index).filter(
-    (index) => isThere(index) && !isThere(index - 1) && !isThere(index + 1),
+    (index) => hasValue(index) && !hasValue(index - 1) && !hasValue(index + 1),
   );
 }
 
-/** 14:05 within a day, 3 Mar where a tick begins one. */
+/** 14:05, or 3 Mar at midnight. */
 function clockTicks(_plot: uPlot, ticks: number[]): string[] {
   return ticks.map((tick) => {
     const date = new Date(tick * 1000);

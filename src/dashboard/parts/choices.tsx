@@ -5,11 +5,10 @@ interface Props<Value extends string | number> {
   choose: (value: Value) => void;
 }
 
-/** A few choices side by side, one of them in force. */
 export function Choices<Value extends string | number>({ label, options, value, choose }: Props<Value>) {
   return (
     <fieldset class="choices">
-      <legend class="unseen">{label}</legend>
+      <legend class="visually-hidden">{label}</legend>
       {options.map((option) => (
         <button
           key={option.value}

@@ -11,31 +11,30 @@ interface Props {
   path: string;
 }
 
-/** Everything that can be done to a connection. Each asks first, and for a reason. */
 export function ConnectionActions({ connection, path }: Props) {
   if (connection.deleting_since) return null;
-  const asked = { connection, path };
+  const target = { connection, path };
   return (
     <>
-      <button type="button" class="button primary" onClick={() => askTrigger(asked)}>
+      <button type="button" class="button primary" onClick={() => askTrigger(target)}>
         Sync now
       </button>
       {connection.status === 'active' ? (
-        <button type="button" class="button" onClick={() => askPause(asked)}>
+        <button type="button" class="button" onClick={() => askPause(target)}>
           Pause
         </button>
       ) : (
-        <button type="button" class="button" onClick={() => askResume(asked)}>
+        <button type="button" class="button" onClick={() => askResume(target)}>
           Resume
         </button>
       )}
-      <button type="button" class="button" onClick={() => askInterval(asked)}>
+      <button type="button" class="button" onClick={() => askInterval(target)}>
         Interval
       </button>
-      <button type="button" class="button" onClick={() => askCancel(asked)}>
+      <button type="button" class="button" onClick={() => askCancel(target)}>
         Cancel runs
       </button>
-      <button type="button" class="button danger" onClick={() => askDelete(asked)}>
+      <button type="button" class="button danger" onClick={() => askDelete(target)}>
         Delete
       </button>
     </>
@@ -48,11 +47,11 @@ function askTrigger({ connection, path }: Props): void {
     fields: [
       {
         name: 'type',
-        label: 'What to sync',
+        label: 'Type',
         value: 'incremental',
         options: [
-          { value: 'incremental', label: 'Incremental: go on from its cursor' },
-          { value: 'full', label: 'Full: everything from the beginning' },
+          { value: 'incremental', label: 'Incremental: continue from the cursor' },
+          { value: 'full', label: 'Full: start from the beginning' },
         ],
       },
       reasonField,
@@ -61,21 +60,21 @@ function askTrigger({ connection, path }: Props): void {
     run: async ({ type, reason }) => {
       const body = { type, ...(reason && { reason }) };
       const { effect } = await send<{ effect: string }>('POST', `${path}/trigger`, body);
-      notify(triggered[effect] ?? words(effect));
+      notify(effectTexts[effect] ?? words(effect));
     },
   });
 }
 
-const triggered: Record<string, string> = {
+const effectTexts: Record<string, string> = {
   queued: 'Queued.',
-  brought_forward: 'A run was waiting already; it was brought forward.',
-  follows: 'A run is under way; another follows it.',
+  brought_forward: 'The queued run was brought forward.',
+  follows: 'A run is in progress; another one is queued after it.',
 };
 
 function askPause({ connection, path }: Props): void {
   ask({
     title: `Pause ${connectionName(connection)}?`,
-    text: 'Nothing is synced until it is resumed. A run that has begun may finish.',
+    text: 'No run starts until it is resumed. A run in progress may finish.',
     fields: [reasonField],
     confirm: 'Pause',
     run: async ({ reason }) => {
@@ -88,7 +87,7 @@ function askPause({ connection, path }: Props): void {
 function askResume({ connection, path }: Props): void {
   ask({
     title: `Resume ${connectionName(connection)}?`,
-    text: 'It goes on from its cursor; what came up meanwhile is caught up in one run.',
+    text: 'The next run continues from the cursor and catches up.',
     fields: [reasonField],
     confirm: 'Resume',
     run: async ({ reason }) => {
@@ -105,7 +104,7 @@ function askInterval({ connection, path }: Props): void {
       {
         name: 'interval_seconds',
         label: 'Seconds between runs',
-        hint: `Now ${seconds(connection.base_interval_seconds)}. Leave it empty for the default.`,
+        hint: `Currently ${seconds(connection.base_interval_seconds)}. Leave empty for the default.`,
         value: connection.interval_seconds === null ? '' : String(connection.interval_seconds),
         inputMode: 'numeric',
       },
@@ -113,7 +112,7 @@ function askInterval({ connection, path }: Props): void {
     ],
     confirm: 'Change',
     run: async ({ interval_seconds: text, reason }) => {
-      // What is no number goes to the server as it is: its answer says best what would be.
+      // The server's error message for non-numbers names the allowed range.
       const interval = text === '' ? null : Number.isNaN(Number(text)) ? text : Number(text);
       await send('PATCH', path, { interval_seconds: interval, ...(reason && { reason }) });
       notify('Interval changed.');
@@ -124,16 +123,14 @@ function askInterval({ connection, path }: Props): void {
 function askCancel({ connection, path }: Props): void {
   ask({
     title: `Cancel runs of ${connectionName(connection)}?`,
-    text: 'Ends the run under way and takes back those that wait. The schedule goes on.',
+    text: 'Cancels the running and queued jobs. The schedule does not change.',
     fields: [reasonField],
     confirm: 'Cancel runs',
     danger: true,
     run: async ({ reason }) => {
       const body = reason ? { reason } : {};
       const { cancelled } = await send<{ cancelled: string[] }>('POST', `${path}/cancel`, body);
-      notify(
-        cancelled.length ? `Cancelled ${plural(cancelled.length, 'run')}.` : 'There was nothing to cancel.',
-      );
+      notify(cancelled.length ? `Cancelled ${plural(cancelled.length, 'run')}.` : 'Nothing to cancel.');
     },
   });
 }
@@ -141,12 +138,12 @@ function askCancel({ connection, path }: Props): void {
 function askDelete({ connection, path }: Props): void {
   ask({
     title: `Delete ${connectionName(connection)}?`,
-    text: 'The connection, its runs and its cursor are gone for good.',
+    text: 'Permanently deletes the connection with its jobs, signals and cursor.',
     fields: [reasonField],
-    confirm: 'Delete for good',
+    confirm: 'Delete permanently',
     danger: true,
     run: async ({ reason }) => {
-      // A large one is deleted in the background, and its page shows the progress.
+      // Large connections are deleted in the background; the page shows the progress.
       const deletion = await send<object | undefined>('DELETE', path, reason ? { reason } : {});
       if (deletion) return notify('Deleting in the background.');
       notify('Deleted.');

@@ -15,7 +15,6 @@ interface Props {
   path: string;
 }
 
-/** Where the connection is, where it has been, and the way back. */
 export function Cursors({ connection, path }: Props) {
   const list = useList<StoredCursor>(`${path}/cursors`, {}, keyOf, { refreshMs: 15_000, pageSize: 10 });
   const rewind = (to: { job_id: string } | { cursor: null }) =>
@@ -23,8 +22,8 @@ export function Cursors({ connection, path }: Props) {
       title: 'Rewind this connection?',
       text:
         'job_id' in to
-          ? 'The next run goes on from the cursor that this job stored. Signals with a dedupe key are not stored twice.'
-          : 'The next run begins without a cursor, as the first one did. Signals with a dedupe key are not stored twice.',
+          ? 'The next run continues from this cursor. Signals with a dedupe key are not stored twice.'
+          : 'The next run starts without a cursor. Signals with a dedupe key are not stored twice.',
       fields: [reasonField],
       confirm: 'Rewind',
       danger: true,
@@ -45,8 +44,8 @@ export function Cursors({ connection, path }: Props) {
       ),
     },
     { name: 'Stored', numeric: true, cell: ({ at }) => <Ago at={at} /> },
-    { name: 'By job', cell: ({ job_id }) => <JobLink id={job_id} /> },
-    { name: 'Go back', cell: (stored) => <RewindButton stored={stored} rewind={rewind} /> },
+    { name: 'Job', cell: ({ job_id }) => <JobLink id={job_id} /> },
+    { name: 'Rewind', cell: (stored) => <RewindButton stored={stored} rewind={rewind} /> },
   ];
   return (
     <Panel
@@ -54,7 +53,7 @@ export function Cursors({ connection, path }: Props) {
       flush
       actions={
         <button type="button" class="button small" onClick={() => rewind({ cursor: null })}>
-          From the beginning
+          Restart from the beginning
         </button>
       }
     >

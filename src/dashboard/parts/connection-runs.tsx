@@ -19,10 +19,9 @@ const spans = [
 ];
 
 const rowsShown = 10;
-/** Attempts are fetched job by job, so only for the newest of those that failed at least once. */
-const detailed = 4;
+/** Attempts need one request per job. */
+const maxDetailed = 4;
 
-/** Its runs, past and to come, as a picture and as a table. */
 export function ConnectionRuns({ id, path }: { id: string; path: string }) {
   const [span, setSpan] = useState(0);
   const jobs = useQuery(
@@ -35,20 +34,21 @@ export function ConnectionRuns({ id, path }: { id: string; path: string }) {
     (signal) => get<Schedule>(`${path}/schedule`, { runs: 5 }, signal),
     8000,
   );
-  const tried = useMemo(
-    () => (jobs.data?.items ?? []).filter(wasTriedBefore).slice(0, detailed),
+  const failedJobs = useMemo(
+    () => (jobs.data?.items ?? []).filter(hasFailures).slice(0, maxDetailed),
     [jobs.data],
   );
-  const details = useQuery(`attempts of ${tried.map(({ id, status }) => id + status).join()}`, (signal) =>
-    Promise.all(tried.map((job) => get<JobDetail>(`v1/jobs/${job.id}`, {}, signal))),
+  const details = useQuery(
+    `attempts of ${failedJobs.map(({ id, status }) => id + status).join()}`,
+    (signal) => Promise.all(failedJobs.map((job) => get<JobDetail>(`v1/jobs/${job.id}`, {}, signal))),
   );
   return (
     <Panel
       title="Runs"
       flush
-      actions={<Choices label="How far back" options={spans} value={span} choose={setSpan} />}
+      actions={<Choices label="Time range" options={spans} value={span} choose={setSpan} />}
     >
-      <LoadedView of={jobs} lines={4}>
+      <LoadedView query={jobs} lines={4}>
         {({ items }) => (
           <>
             <div class="inset">
@@ -59,7 +59,7 @@ export function ConnectionRuns({ id, path }: { id: string; path: string }) {
                 backMs={span || undefined}
               />
             </div>
-            {items.length === 0 && <Empty>It has not run yet.</Empty>}
+            {items.length === 0 && <Empty>No runs yet.</Empty>}
             {items.length > 0 && (
               <Table
                 caption="Latest runs"
@@ -70,7 +70,7 @@ export function ConnectionRuns({ id, path }: { id: string; path: string }) {
             )}
             {items.length > rowsShown && (
               <div class="list-foot">
-                <Link to={withQuery('jobs', { connection_id: id })}>All its jobs</Link>
+                <Link to={withQuery('jobs', { connection_id: id })}>All jobs</Link>
               </div>
             )}
           </>
@@ -80,6 +80,6 @@ export function ConnectionRuns({ id, path }: { id: string; path: string }) {
   );
 }
 
-function wasTriedBefore({ attempts, status }: Job): boolean {
+function hasFailures({ attempts, status }: Job): boolean {
   return attempts > 0 || status === 'failed';
 }

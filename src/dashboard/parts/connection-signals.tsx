@@ -9,19 +9,18 @@ import { Panel } from './page.tsx';
 import { SignalRows } from './signal-rows.tsx';
 import { Empty, LoadedView } from './states.tsx';
 
-const shownAtMost = 12;
+const maxShown = 12;
 
-/** The newest signals of a connection, as they come in. */
 export function ConnectionSignals({ id }: { id: string }) {
   const recent = useQuery(`signals of ${id}`, (signal) =>
-    get<Page<Signal>>('v1/signals', { connection_id: id, limit: shownAtMost, payload: true }, signal),
+    get<Page<Signal>>('v1/signals', { connection_id: id, limit: maxShown, payload: true }, signal),
   );
   const [arrived, setArrived] = useState<Signal[]>([]);
   useEffect(
     () =>
       listen(
         { connection_id: id },
-        { onSignal: (received) => setArrived((before) => [received, ...before].slice(0, shownAtMost)) },
+        { onSignal: (received) => setArrived((before) => [received, ...before].slice(0, maxShown)) },
       ),
     [id],
   );
@@ -31,14 +30,15 @@ export function ConnectionSignals({ id }: { id: string }) {
       flush
       actions={<Link to={withQuery('signals', { connection_id: id })}>Follow</Link>}
     >
-      <LoadedView of={recent} lines={6}>
+      <LoadedView query={recent} lines={6}>
         {({ items }) => {
-          const known = new Set(arrived.map((signal) => signal.id));
-          const shown = [...arrived, ...items.filter((signal) => !known.has(signal.id))].slice(
-            0,
-            shownAtMost,
+          const ids = new Set(arrived.map((signal) => signal.id));
+          const shown = [...arrived, ...items.filter((signal) => !ids.has(signal.id))].slice(0, maxShown);
+          return shown.length ? (
+            <SignalRows signals={shown} hideConnection />
+          ) : (
+            <Empty>No signals yet.</Empty>
           );
-          return shown.length ? <SignalRows signals={shown} ofOne /> : <Empty>No signal yet.</Empty>;
         }}
       </LoadedView>
     </Panel>

@@ -12,13 +12,13 @@ export function CopyButton({ text, label }: { text: string; label: string }) {
       setCopied(true);
       setTimeout(() => setCopied(false), shownMs);
     } catch {
-      // Browsers forbid it on pages without TLS that are not on this machine.
-      notify('The browser does not allow copying here; select the text instead.');
+      // Browsers allow clipboard access only on HTTPS and localhost.
+      notify('Copying is not allowed on this page; select the text instead.');
     }
   };
-  const said = copied ? 'Copied' : label;
+  const currentLabel = copied ? 'Copied' : label;
   return (
-    <button type="button" class="icon-button" onClick={copy} aria-label={said} title={said}>
+    <button type="button" class="icon-button" onClick={copy} aria-label={currentLabel} title={currentLabel}>
       <Icon name={copied ? 'ok' : 'copy'} />
     </button>
   );

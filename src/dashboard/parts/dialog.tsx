@@ -8,28 +8,28 @@ interface Props {
   children: ComponentChildren;
 }
 
-/** Open as long as it is rendered. The browser keeps the focus inside; afterwards it goes back to where it was. */
+/** Open while rendered. The browser traps the focus; on close it returns to the previous element. */
 export function Dialog({ title, onClose, children }: Props) {
   const element = useRef<HTMLDialogElement>(null);
-  const gone = useRef(false);
+  const isUnmounted = useRef(false);
   const titleId = useId();
   useLayoutEffect(() => {
-    const before = document.activeElement;
+    const previousFocus = document.activeElement;
     const dialog = element.current;
     dialog?.showModal();
     dialog?.querySelector<HTMLElement>('[data-autofocus]')?.focus();
     return () => {
-      gone.current = true;
+      isUnmounted.current = true;
       dialog?.close();
-      if (before instanceof HTMLElement) before.focus();
+      if (previousFocus instanceof HTMLElement) previousFocus.focus();
     };
   }, []);
-  // The browser closes it on Escape. That it was closed from here is told too, but only later, and is no news.
-  const closed = () => {
-    if (!gone.current) onClose();
+  // Fires on Escape, and again asynchronously after close() on unmount, which is ignored.
+  const handleClose = () => {
+    if (!isUnmounted.current) onClose();
   };
   return (
-    <dialog ref={element} aria-labelledby={titleId} onClose={closed}>
+    <dialog ref={element} aria-labelledby={titleId} onClose={handleClose}>
       <header>
         <h2 id={titleId}>{title}</h2>
         <button type="button" class="icon-button" aria-label="Close" onClick={onClose}>

@@ -5,15 +5,15 @@ import { useQuery } from '../query.ts';
 import { query, setQuery } from '../router.ts';
 import type { Page, Provider, Tenant } from '../types.ts';
 
-/** Every filter lives in the query of the address, so that a filtered list can be sent to somebody. */
+/** Filters are in the URL query, so that lists can be shared. */
 
-const typingPauseMs = 250;
+const debounceMs = 250;
 
 interface TextProps {
   name: string;
   label: string;
   placeholder?: string;
-  /** What `/` goes to. */
+  /** Focused by `/`. */
   search?: boolean;
 }
 
@@ -23,7 +23,7 @@ export function TextFilter({ name, label, placeholder, search }: TextProps) {
   const [text, setText] = useState(value);
   const sent = useRef(value);
   useEffect(() => {
-    // The address changed by other means than typing here: a link, or the way back.
+    // The URL changed by a link or the back button.
     if (value !== sent.current) setText(value);
     sent.current = value;
   }, [value]);
@@ -32,7 +32,7 @@ export function TextFilter({ name, label, placeholder, search }: TextProps) {
     const timer = setTimeout(() => {
       sent.current = text.trim();
       setQuery({ [name]: text.trim() });
-    }, typingPauseMs);
+    }, debounceMs);
     return () => clearTimeout(timer);
   }, [text, name]);
   return (
@@ -61,13 +61,13 @@ interface ChoiceProps {
 function ChoiceFilter({ name, label, options }: ChoiceProps) {
   const id = useId();
   const value = query.value.get(name) ?? '';
-  const known = value === '' || options.some((option) => option.value === value);
+  const isOption = value === '' || options.some((option) => option.value === value);
   return (
     <div class="filter">
       <label for={id}>{label}</label>
       <select id={id} value={value} onChange={(event) => setQuery({ [name]: event.currentTarget.value })}>
         <option value="">All</option>
-        {!known && <option value={value}>{value}</option>}
+        {!isOption && <option value={value}>{value}</option>}
         {options.map((option) => (
           <option key={option.value} value={option.value}>
             {option.label}
@@ -107,22 +107,22 @@ export function ProviderFilter() {
   return <ChoiceFilter name="provider" label="Provider" options={options} />;
 }
 
-/** There may be a great many tenants: it suggests those whose names match what is typed. */
+/** There may be too many tenants for a select. */
 export function TenantFilter() {
   const id = useId();
   const chosen = query.value.get('tenant_id') ?? '';
   const [text, setText] = useState('');
-  const own = useQuery(`tenant ${chosen}`, async (signal) =>
+  const selected = useQuery(`tenant ${chosen}`, async (signal) =>
     chosen ? await get<Tenant>(`v1/tenants/${encodeURIComponent(chosen)}`, {}, signal) : null,
   );
   const typed = text.split(' · ')[0] ?? '';
-  const found = useQuery(`tenants ${typed}`, (signal) =>
+  const matching = useQuery(`tenants ${typed}`, (signal) =>
     get<Page<Tenant>>('v1/tenants', { search: typed, limit: 20 }, signal),
   );
-  const suggestions = found.data?.items ?? [];
+  const suggestions = matching.data?.items ?? [];
   useEffect(() => {
-    setText(chosen ? tenantText(own.data ?? { id: chosen, name: 'Tenant' }) : '');
-  }, [chosen, own.data]);
+    setText(chosen ? tenantText(selected.data ?? { id: chosen, name: 'Tenant' }) : '');
+  }, [chosen, selected.data]);
   const change = (value: string) => {
     setText(value);
     const tenant = suggestions.find((candidate) => tenantText(candidate) === value);
@@ -150,7 +150,7 @@ export function TenantFilter() {
   );
 }
 
-/** Names may be shared; with the end of the id they are told apart. */
+/** Names are not unique; the id suffix is. */
 function tenantText({ id, name }: Pick<Tenant, 'id' | 'name'>): string {
   return `${name ?? 'unnamed'} · ${shortId(id)}`;
 }

@@ -10,7 +10,7 @@ import { Link } from './link.tsx';
 import { notify } from './toast.tsx';
 
 const pages = [
-  { to: '', name: 'Pulse' },
+  { to: '', name: 'Overview' },
   { to: 'connections', name: 'Connections' },
   { to: 'jobs', name: 'Jobs' },
   { to: 'signals', name: 'Signals' },
@@ -21,9 +21,9 @@ const pages = [
 
 export function Header({ me }: { me: Me }) {
   const [open, setOpen] = useState(false);
-  const here = path.value;
-  // The place has changed: whoever chose it from the menu is done with the menu.
-  useEffect(() => setOpen(false), [here]);
+  const currentPath = path.value;
+  // Close the menu after navigation.
+  useEffect(() => setOpen(false), [currentPath]);
   return (
     <header class="top">
       <Link to="" class="brand">
@@ -45,7 +45,7 @@ export function Header({ me }: { me: Me }) {
           {pages
             .filter(({ operator }) => !operator || me.scope === 'operator')
             .map(({ to, name }) => (
-              <Link key={to} to={to} current={here.split('/')[0] === to}>
+              <Link key={to} to={to} current={currentPath.split('/')[0] === to}>
                 {name}
               </Link>
             ))}
@@ -57,7 +57,7 @@ export function Header({ me }: { me: Me }) {
             {me.scope === 'tenant' ? (me.tenant_name ?? 'tenant') : 'operator'}
           </span>
           <ThemeButton />
-          <button type="button" class="button small" onClick={leave}>
+          <button type="button" class="button small" onClick={handleLogOut}>
             Log out
           </button>
         </div>
@@ -66,8 +66,8 @@ export function Header({ me }: { me: Me }) {
   );
 }
 
-function leave(): void {
-  logOut().catch((error: unknown) => notify(`Not logged out: ${toProblem(error).detail}`));
+function handleLogOut(): void {
+  logOut().catch((error: unknown) => notify(`Logout failed: ${toProblem(error).detail}`));
 }
 
 export function Mark() {
@@ -79,33 +79,33 @@ export function Mark() {
   );
 }
 
-const liveWords = { connecting: 'Connecting', open: 'Live', lost: 'Reconnecting' } as const;
+const stateLabels = { connecting: 'Connecting', open: 'Live', lost: 'Reconnecting' } as const;
 
 function LiveState() {
   const state = liveState.value;
   return (
     <span class={`live live-${state}`} role="status">
       <i aria-hidden="true" />
-      {liveWords[state]}
+      {stateLabels[state]}
     </span>
   );
 }
 
-const themeLook = {
-  system: { icon: 'system', name: 'as the system' },
+const themeStyles = {
+  system: { icon: 'system', name: 'system' },
   light: { icon: 'sun', name: 'light' },
   dark: { icon: 'moon', name: 'dark' },
 } as const;
 
 export function ThemeButton() {
-  const { icon, name } = themeLook[theme.value];
+  const { icon, name } = themeStyles[theme.value];
   return (
     <button
       type="button"
       class="icon-button"
       onClick={nextTheme}
-      aria-label={`Colours: ${name}. Change`}
-      title={`Colours: ${name}`}
+      aria-label={`Theme: ${name}. Change`}
+      title={`Theme: ${name}`}
     >
       <Icon name={icon} />
     </button>

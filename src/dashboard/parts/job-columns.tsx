@@ -10,13 +10,13 @@ export const jobColumns: Column<Job>[] = [
   { name: 'Status', cell: (job) => <Badge state={job.status} title={job.error?.message} /> },
   { name: 'Type', cell: ({ type }) => type },
   { name: 'Scheduled', numeric: true, cell: ({ scheduled_at }) => <Ago at={scheduled_at} /> },
-  { name: 'Took', numeric: true, cell: ({ duration_ms }) => duration(duration_ms) },
+  { name: 'Duration', numeric: true, cell: ({ duration_ms }) => duration(duration_ms) },
   { name: 'Signals', numeric: true, cell: ({ signals }) => number(signals) },
   { name: 'Failures', numeric: true, cell: ({ attempts }) => number(attempts) },
-  { name: 'Error', wide: true, cell: whatHolds },
+  { name: 'Error', wide: true, cell: errorCell },
 ];
 
-function whatHolds(job: Job) {
-  const what = job.error?.message ?? (job.blocked ? 'blocked by another run of its connection' : undefined);
-  return what === undefined ? null : <span class="clip">{what}</span>;
+function errorCell(job: Job) {
+  const text = job.error?.message ?? (job.blocked ? 'blocked by another run of the connection' : undefined);
+  return text === undefined ? null : <span class="clip">{text}</span>;
 }

@@ -3,7 +3,6 @@ import { plural } from '../format.ts';
 import type { Json } from '../types.ts';
 import { CopyButton } from './copy-button.tsx';
 
-/** JSON to look into: every object and list can be folded. */
 export function JsonView({ value, label }: { value: Json | undefined; label: string }) {
   return (
     <div class="json">
@@ -13,9 +12,8 @@ export function JsonView({ value, label }: { value: Json | undefined; label: str
   );
 }
 
-/** On one line, for places that are narrow. */
 export function JsonLine({ value }: { value: Json | undefined }) {
-  // Rows of a live list are drawn again and again; what they hold does not change.
+  // Live lists re-render often, but their values do not change.
   const text = useMemo(() => JSON.stringify(value ?? null), [value]);
   return (
     <code class="json-line" title={text.slice(0, 2000)}>
@@ -25,7 +23,7 @@ export function JsonLine({ value }: { value: Json | undefined }) {
 }
 
 const openDepth = 2;
-const entriesAtOnce = 100;
+const entriesPerPage = 100;
 
 interface EntryProps {
   name?: string;
@@ -53,11 +51,11 @@ function Name({ name }: { name: string | undefined }) {
 }
 
 function Branch({ value, name, depth }: EntryProps & { value: Json[] | { [key: string]: Json } }) {
-  const [shown, setShown] = useState(entriesAtOnce);
+  const [shown, setShown] = useState(entriesPerPage);
   const entries = Object.entries(value);
   const isList = Array.isArray(value);
   return (
-    <details open={depth < openDepth && entries.length <= entriesAtOnce}>
+    <details open={depth < openDepth && entries.length <= entriesPerPage}>
       <summary>
         <Name name={name} />
         {isList ? '[' : '{'}
@@ -73,7 +71,7 @@ function Branch({ value, name, depth }: EntryProps & { value: Json[] | { [key: s
         ))}
       </ul>
       {entries.length > shown && (
-        <button type="button" class="button small" onClick={() => setShown(shown + entriesAtOnce)}>
+        <button type="button" class="button small" onClick={() => setShown(shown + entriesPerPage)}>
           Show more
         </button>
       )}

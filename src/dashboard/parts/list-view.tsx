@@ -12,30 +12,29 @@ interface Props<Item> {
   empty: ComponentChildren;
 }
 
-/** A paged list in every state it can be in. */
 export function ListView<Item>({ list, noun, columns, keyOf, empty }: Props<Item>) {
-  const { items, more, loading, fresh, problem, loadMore, reload } = list;
+  const { items, hasMore, loading, pristine, problem, loadMore, reload } = list;
   return (
     <>
       {items.length > 0 && (
         <Table caption={`List of ${noun}s`} columns={columns} rows={items} keyOf={keyOf} />
       )}
-      {fresh && loading && <Skeleton lines={8} height={20} />}
+      {pristine && loading && <Skeleton lines={8} height={20} />}
       {problem && <ProblemBox problem={problem} retry={items.length ? loadMore : reload} />}
-      {!loading && !problem && !more && items.length === 0 && <Empty>{empty}</Empty>}
+      {!loading && !problem && !hasMore && items.length === 0 && <Empty>{empty}</Empty>}
       <div class="list-foot" role="status">
         {items.length > 0 && (
           <span class="soft num">
             {plural(items.length, noun)}
-            {more ? ' so far' : ''}
+            {hasMore ? ' loaded' : ''}
           </span>
         )}
-        {!fresh && loading && <span class="soft">Looking further…</span>}
-        {!loading && !problem && more && (
+        {!pristine && loading && <span class="soft">Loading more…</span>}
+        {!loading && !problem && hasMore && (
           <>
-            {items.length === 0 && <span class="soft">Nothing found yet.</span>}
+            {items.length === 0 && <span class="soft">No matches yet.</span>}
             <button type="button" class="button" onClick={loadMore}>
-              {items.length === 0 ? 'Look further' : 'Load more'}
+              {items.length === 0 ? 'Continue search' : 'Load more'}
             </button>
           </>
         )}

@@ -8,7 +8,6 @@ export function connectionName({ external_id, id }: Pick<Connection, 'external_i
 
 interface ConnectionLinkProps {
   id: string | null;
-  /** Where it is known. */
   name?: string | null;
 }
 
@@ -30,7 +29,6 @@ export function JobLink({ id }: { id: string | null }) {
   );
 }
 
-/** Leads to what was done with the key. */
 export function KeyLink({ id }: { id: string | null }) {
   if (!id) return <span class="faint">–</span>;
   return (

@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks';
 
 interface PageProps {
   title: string;
-  /** Shown instead of the title where that needs more than text. */
+  /** Replaces the title in the page. */
   heading?: ComponentChildren;
   actions?: ComponentChildren;
   children: ComponentChildren;
@@ -28,7 +28,7 @@ interface PanelProps {
   title: string;
   note?: ComponentChildren;
   actions?: ComponentChildren;
-  /** Content that brings its own edges, such as a table. */
+  /** No padding, for tables. */
   flush?: boolean;
   class?: string;
   children: ComponentChildren;

@@ -20,7 +20,7 @@ export function SeriesCharts({ series }: { series: Series }) {
       <Panel title="Syncs per minute">
         <Chart
           kind="bars"
-          label={`Syncs per minute over ${minutes} points: ${sayTotals(series.points)}`}
+          label={`Syncs per minute over ${minutes} points: ${totalsText(series.points)}`}
           times={times}
           lines={syncs}
           axis={compact}
@@ -30,17 +30,17 @@ export function SeriesCharts({ series }: { series: Series }) {
       <Panel title="Signals per minute">
         <Chart
           kind="lines"
-          label={`Signals per minute over ${minutes} points: ${number(sum(series.points, 'signals'))} in all`}
+          label={`Signals per minute over ${minutes} points: ${number(sum(series.points, 'signals'))}`}
           times={times}
           lines={signals}
           axis={compact}
           exact={compact}
         />
       </Panel>
-      <Panel title="Freshness" note="how old data was when a run renewed it">
+      <Panel title="Freshness" note="age of the data when a run refreshed it">
         <Chart
           kind="lines"
-          label={`Freshness over time; ${sayLast(freshness, (value) => seconds(value))}`}
+          label={`Freshness over time; ${latestText(freshness, (value) => seconds(value))}`}
           times={times}
           lines={freshness}
           axis={(value) => shortDuration(value * 1000)}
@@ -51,7 +51,7 @@ export function SeriesCharts({ series }: { series: Series }) {
       <Panel title="Start lag" note="from due to started">
         <Chart
           kind="lines"
-          label={`Start lag over time; ${sayLast(lag, duration)}`}
+          label={`Start lag over time; ${latestText(lag, duration)}`}
           times={times}
           lines={lag}
           axis={shortDuration}
@@ -68,11 +68,11 @@ export function LoadChart({ load }: { load: Load }) {
     const runs: Line = { name: 'runs', tone: 'accent', values: load.minutes.map(({ runs }) => runs) };
     return { times: load.minutes.map(({ at }) => Date.parse(at) / 1000), lines: [runs] };
   }, [load]);
-  const most = load.minutes.reduce((most, { runs }) => Math.max(most, runs), 0);
+  const maxRuns = load.minutes.reduce((max, { runs }) => Math.max(max, runs), 0);
   return (
     <Chart
       kind="bars"
-      label={`Runs expected in each of the next ${load.minutes.length} minutes, ${number(most)} at most`}
+      label={`Expected runs per minute, next ${load.minutes.length} minutes, at most ${number(maxRuns)}`}
       times={times}
       lines={lines}
       axis={compact}
@@ -104,12 +104,12 @@ function sum(points: SeriesPoint[], name: CountName): number {
   return points.reduce((total, point) => total + point[name], 0);
 }
 
-function sayTotals(points: SeriesPoint[]): string {
+function totalsText(points: SeriesPoint[]): string {
   const names = ['succeeded', 'retried', 'failed'] as const;
   return names.map((name) => `${number(sum(points, name))} ${name}`).join(', ');
 }
 
-function sayLast(lines: Line[], exact: (value: number | null | undefined) => string): string {
+function latestText(lines: Line[], exact: (value: number | null | undefined) => string): string {
   return lines
     .map(({ name, values }) => `${name} ${exact(values.findLast((value) => value !== null))}`)
     .join(', ');

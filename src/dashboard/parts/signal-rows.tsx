@@ -10,22 +10,21 @@ import { Clock } from './time.tsx';
 
 interface Props {
   signals: Signal[];
-  /** All of one connection, which then need not be named. */
-  ofOne?: boolean;
+  /** For lists of a single connection. */
+  hideConnection?: boolean;
 }
 
-/** Signals, newest first. Each opens to show its payload. */
-export function SignalRows({ signals, ofOne = false }: Props) {
+export function SignalRows({ signals, hideConnection = false }: Props) {
   return (
     <ul class="signals">
       {signals.map((signal) => (
-        <SignalRow key={signal.id} signal={signal} ofOne={ofOne} />
+        <SignalRow key={signal.id} signal={signal} hideConnection={hideConnection} />
       ))}
     </ul>
   );
 }
 
-function SignalRow({ signal, ofOne }: { signal: Signal; ofOne: boolean }) {
+function SignalRow({ signal, hideConnection }: { signal: Signal; hideConnection: boolean }) {
   const [open, setOpen] = useState(false);
   return (
     <li class={open ? 'open' : ''}>
@@ -33,21 +32,21 @@ function SignalRow({ signal, ofOne }: { signal: Signal; ofOne: boolean }) {
         <Icon name="right" />
         <Clock at={signal.received_at} />
         <b>{signal.kind}</b>
-        {!ofOne && (
+        {!hideConnection && (
           <span class="soft" title={signal.provider}>
             {signal.connection_name ?? signal.provider}
           </span>
         )}
         {signal.payload !== undefined && <JsonLine value={signal.payload} />}
       </button>
-      {open && <Opened signal={signal} />}
+      {open && <SignalDetail signal={signal} />}
     </li>
   );
 }
 
-function Opened({ signal }: { signal: Signal }) {
-  // Lists may leave payloads out; then it is fetched now.
-  const whole = useQuery(signal.id, async (abort) =>
+function SignalDetail({ signal }: { signal: Signal }) {
+  // Lists may omit payloads; fetch it on demand.
+  const full = useQuery(signal.id, async (abort) =>
     signal.payload === undefined ? await get<Signal>(`v1/signals/${signal.id}`, {}, abort) : signal,
   );
   return (
@@ -63,7 +62,7 @@ function Opened({ signal }: { signal: Signal }) {
           </>
         )}
       </p>
-      <LoadedView of={whole} lines={3}>
+      <LoadedView query={full} lines={3}>
         {({ payload }) => <JsonView value={payload} label="payload" />}
       </LoadedView>
     </div>

@@ -8,11 +8,11 @@ const step = 6;
 const up = 16;
 const down = 6;
 
-/** The latest runs, oldest first: upwards those that went well, the longer the taller; downwards those that failed. */
+/** Oldest run first. Failed runs point down; others point up, scaled by duration. */
 export function Sparkline({ runs }: { runs: RecentRun[] | undefined }) {
   if (!runs?.length) return <span class="faint">no runs yet</span>;
   const newestLast = runs.slice(0, slots).reverse();
-  const longest = Math.max(1, ...newestLast.map(({ duration_ms }) => duration_ms ?? 0));
+  const maxDurationMs = Math.max(1, ...newestLast.map(({ duration_ms }) => duration_ms ?? 0));
   const offset = (slots - newestLast.length) * step;
   return (
     <svg
@@ -26,16 +26,16 @@ export function Sparkline({ runs }: { runs: RecentRun[] | undefined }) {
       <title>{summary(runs)}</title>
       <line x1="0" x2={slots * step} y1={up + 0.5} y2={up + 0.5} class="sparkline-base" />
       {newestLast.map((run, index) => (
-        <Bar key={run.job_id} run={run} x={offset + index * step} longest={longest} />
+        <Bar key={run.job_id} run={run} x={offset + index * step} maxDurationMs={maxDurationMs} />
       ))}
     </svg>
   );
 }
 
-function Bar({ run, x, longest }: { run: RecentRun; x: number; longest: number }) {
+function Bar({ run, x, maxDurationMs }: { run: RecentRun; x: number; maxDurationMs: number }) {
   const failed = run.status === 'failed';
-  // Durations spread over powers of ten; their logarithms can be compared by eye.
-  const size = Math.log1p(run.duration_ms ?? 0) / Math.log1p(longest);
+  // Logarithmic: durations vary by orders of magnitude.
+  const size = Math.log1p(run.duration_ms ?? 0) / Math.log1p(maxDurationMs);
   const height = failed ? down : Math.max(2, Math.round(size * (up - 1)));
   return (
     <rect
@@ -54,7 +54,7 @@ function summary(runs: RecentRun[]): string {
   for (const { status } of runs) counts.set(status, (counts.get(status) ?? 0) + 1);
   const parts = [...counts].map(([status, count]) => `${count} ${status}`).join(', ');
   const newest = runs[0];
-  const last = newest ? `; the newest ${newest.status} ${relative(newest.ended_at, now.peek())}` : '';
+  const last = newest ? `; the latest ${newest.status} ${relative(newest.ended_at, now.peek())}` : '';
   const took = newest?.duration_ms ? ` after ${duration(newest.duration_ms)}` : '';
   return `Last ${plural(runs.length, 'run')}: ${parts}${last}${took}`;
 }

@@ -4,7 +4,6 @@ import type { Loaded } from '../query.ts';
 import type { Problem } from '../types.ts';
 import { Icon } from './icon.tsx';
 
-/** What stands in for content that is on its way. */
 export function Skeleton({ lines = 3, height }: { lines?: number; height?: number }) {
   return (
     <div class="skeleton" aria-hidden="true">
@@ -18,7 +17,6 @@ export function Skeleton({ lines = 3, height }: { lines?: number; height?: numbe
   );
 }
 
-/** What the server refused or could not do, why, and what may help. */
 export function ProblemBox({ problem, retry }: { problem: Problem; retry?: () => void }) {
   return (
     <div class="problem" role="alert">
@@ -37,7 +35,7 @@ export function ProblemBox({ problem, retry }: { problem: Problem; retry?: () =>
   );
 }
 
-/** What is shown could not be refreshed. That nothing can be, while the server is away, is said once for all. */
+/** OfflineNotice covers an unreachable server. */
 function Stale({ problem, retry }: { problem: Problem; retry: () => void }) {
   if (problem.code === unreachableCode) return null;
   return (
@@ -55,14 +53,14 @@ export function Empty({ children }: { children: ComponentChildren }) {
 }
 
 interface LoadedViewProps<Data> {
-  of: Loaded<Data>;
+  query: Loaded<Data>;
   lines?: number;
   height?: number;
   children: (data: Data) => ComponentChildren;
 }
 
-/** Content, or a skeleton until it is there. An error leaves what was there before in sight. */
-export function LoadedView<Data>({ of: loaded, lines, height, children }: LoadedViewProps<Data>) {
+/** On an error, previous content stays visible. */
+export function LoadedView<Data>({ query: loaded, lines, height, children }: LoadedViewProps<Data>) {
   const skeleton = { ...(lines ? { lines } : {}), ...(height ? { height } : {}) };
   return (
     <>

@@ -3,11 +3,11 @@ import type { ComponentChildren } from 'preact';
 export interface Column<Row> {
   name: string;
   cell: (row: Row) => ComponentChildren;
-  /** Right-aligned, digits of equal width. */
+  /** Right-aligned, tabular digits. */
   numeric?: boolean;
-  /** The cell that names the row. */
+  /** Row header. */
   heads?: boolean;
-  /** Takes the room that is left, and is cut off where there is none. */
+  /** Fills the remaining width, truncated if needed. */
   wide?: boolean;
 }
 
@@ -18,12 +18,12 @@ interface Props<Row> {
   keyOf: (row: Row) => string;
 }
 
-/** A table that becomes a list of cards where there is no room for columns. */
+/** Becomes a list of cards on narrow screens. */
 export function Table<Row>({ caption, columns, rows, keyOf }: Props<Row>) {
   return (
     <div class="table-room">
       <table>
-        <caption class="unseen">{caption}</caption>
+        <caption class="visually-hidden">{caption}</caption>
         <thead>
           <tr>
             {columns.map(({ name, numeric }) => (

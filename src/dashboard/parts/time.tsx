@@ -3,7 +3,6 @@ import { clockTime, countdown, relative, timeOf } from '../format.ts';
 
 type When = { at: string | null | undefined };
 
-/** How long ago, or until when; the exact time is in the title. */
 export function Ago({ at }: When) {
   if (timeOf(at) === undefined) return <span class="faint">–</span>;
   return (
@@ -13,7 +12,6 @@ export function Ago({ at }: When) {
   );
 }
 
-/** Ticks down to a moment. */
 export function Countdown({ at }: When) {
   if (timeOf(at) === undefined) return <span class="faint">–</span>;
   return (
@@ -25,7 +23,7 @@ export function Countdown({ at }: When) {
 
 export function Clock({ at }: When) {
   if (timeOf(at) === undefined) return <span class="faint">–</span>;
-  // The day is shown for other days only, and pages are not looked at over midnight: no need to tick for it.
+  // peek(): the text changes only at midnight.
   return (
     <time class="num" dateTime={at ?? ''} title={at ?? ''}>
       {clockTime(at, now.peek())}

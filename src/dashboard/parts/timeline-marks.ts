@@ -15,8 +15,8 @@ export interface Range {
   to: number;
 }
 
-/** So many runs are in sight when nobody asked for a certain time. */
-const runsInSight = 14;
+/** Runs shown if no time span is selected. */
+const defaultRuns = 14;
 const minSpanMs = 120_000;
 
 export function rangeOf(
@@ -25,11 +25,11 @@ export function rangeOf(
   backMs: number | undefined,
   nowMs: number,
 ): Range {
-  const oldest = timeOf(jobs[Math.min(jobs.length, runsInSight) - 1]?.scheduled_at) ?? nowMs - minSpanMs;
+  const oldest = timeOf(jobs[Math.min(jobs.length, defaultRuns) - 1]?.scheduled_at) ?? nowMs - minSpanMs;
   const from = backMs === undefined ? Math.min(oldest, nowMs - minSpanMs) : nowMs - backMs;
   const ends = (schedule?.runs ?? []).map(({ latest }) => timeOf(latest) ?? 0);
   const retry = Math.max(0, ...jobs.filter(isWaiting).map(({ retry_after }) => timeOf(retry_after) ?? 0));
-  // What is to come takes a third of the room at most: the past has more to tell.
+  // The future takes at most a third of the width.
   const furthest = Math.max(nowMs + (nowMs - from) / 20, retry, ...ends);
   const to = Math.min(furthest, nowMs + (nowMs - from) / 2);
   const margin = (to - from) * 0.02;
@@ -53,7 +53,7 @@ export function marksOf(
     if (from === undefined || to === undefined) return [];
     return [{ key: `expected-${index}`, shape: 'expected', what: 'Expected run', from, to }];
   });
-  // Runs last, so that they lie on top.
+  // Runs are drawn last, on top.
   return [...expected, ...jobs.flatMap((job) => marksOfJob(job, detailed.get(job.id) ?? [], nowMs))].sort(
     (a, b) => layer(a) - layer(b),
   );
@@ -114,10 +114,10 @@ function backoff(key: string, from: number, to: number): Mark {
 
 const tickSteps = [10, 30, 60, 300, 600, 1800, 3600, 7200, 14_400, 21_600, 43_200, 86_400, 172_800, 604_800];
 
-/** Round times of day, far enough apart for their labels. */
+/** Round local times, spaced for their labels. */
 export function ticksOf({ from, to }: Range, width: number): number[] {
-  const wanted = (to - from) / Math.max(2, width / 90);
-  const stepMs = (tickSteps.find((seconds) => seconds * 1000 >= wanted) ?? 2_592_000) * 1000;
+  const minStepMs = (to - from) / Math.max(2, width / 90);
+  const stepMs = (tickSteps.find((seconds) => seconds * 1000 >= minStepMs) ?? 2_592_000) * 1000;
   const zone = new Date(from).getTimezoneOffset() * 60_000;
   const ticks: number[] = [];
   const first = Math.ceil((from - zone) / stepMs) * stepMs + zone;

@@ -6,10 +6,10 @@ import { type Mark, marksOf, rangeOf, ticksOf } from './timeline-marks.ts';
 
 interface Props {
   jobs: Job[];
-  /** Jobs that failed at least once, with all their attempts. */
+  /** Jobs with failures. */
   details: JobDetail[];
   schedule: Schedule | undefined;
-  /** How far to look back; without it, far enough for the latest runs. */
+  /** Undefined: enough for the latest runs. */
   backMs: number | undefined;
 }
 
@@ -17,10 +17,10 @@ const height = 96;
 const lane = { top: 20, height: 40 };
 const middle = lane.top + lane.height / 2;
 
-/** Past runs, the one under way and those to come on one axis of time. The table of runs says the same in words. */
+/** The table of runs is the text equivalent. */
 export function Timeline({ jobs, details, schedule, backMs }: Props) {
-  const [place, width] = useWidth();
-  const [pointed, setPointed] = useState<Mark>();
+  const [container, width] = useWidth();
+  const [hovered, setHovered] = useState<Mark>();
   const nowMs = now.value;
   const range = rangeOf(jobs, schedule, backMs, nowMs);
   const x = (ms: number) => ((ms - range.from) / (range.to - range.from)) * width;
@@ -28,7 +28,7 @@ export function Timeline({ jobs, details, schedule, backMs }: Props) {
     ({ from, to }) => to >= range.from && from <= range.to,
   );
   return (
-    <div class="timeline" ref={place}>
+    <div class="timeline" ref={container}>
       <svg width={width} height={height} role="img" aria-label={labelOf(jobs, schedule)}>
         {ticksOf(range, width).map((tick) => (
           <g key={tick} class="timeline-tick">
@@ -40,17 +40,17 @@ export function Timeline({ jobs, details, schedule, backMs }: Props) {
         ))}
         <line class="timeline-axis" x1="0" x2={width} y1={middle} y2={middle} />
         {marks.map((mark) => (
-          <MarkShape key={mark.key} mark={mark} x={x} point={setPointed} />
+          <MarkShape key={mark.key} mark={mark} x={x} onHover={setHovered} />
         ))}
         <line class="timeline-now" x1={x(nowMs)} x2={x(nowMs)} y1={12} y2={height - 20} />
         <text class="timeline-now-text" x={x(nowMs)} y={9}>
           now
         </text>
       </svg>
-      <p class="timeline-said soft" aria-hidden="true">
-        {pointed ? sayMark(pointed, nowMs) : 'Point at a mark to read it.'}
+      <p class="timeline-detail soft" aria-hidden="true">
+        {hovered ? markText(hovered, nowMs) : 'Hover over a mark for details.'}
       </p>
-      <Key />
+      <Legend />
     </div>
   );
 }
@@ -58,18 +58,18 @@ export function Timeline({ jobs, details, schedule, backMs }: Props) {
 interface ShapeProps {
   mark: Mark;
   x: (ms: number) => number;
-  point: (mark: Mark | undefined) => void;
+  onHover: (mark: Mark | undefined) => void;
 }
 
-function MarkShape({ mark, x, point }: ShapeProps) {
+function MarkShape({ mark, x, onHover }: ShapeProps) {
   const left = x(mark.from);
   const right = Math.max(left + 3, x(mark.to));
-  const hover = { onMouseEnter: () => point(mark), onMouseLeave: () => point(undefined) };
+  const hover = { onMouseEnter: () => onHover(mark), onMouseLeave: () => onHover(undefined) };
   switch (mark.shape) {
     case 'wait':
       return <line class="mark-wait" x1={left} x2={right} y1={middle} y2={middle} {...hover} />;
     case 'backoff':
-      // Dashes on a thick line look hatched, and need no pattern that <base> could lead astray.
+      // Dashes instead of an SVG pattern: <base> breaks url(#id) references.
       return <line class="mark-backoff" x1={left} x2={right} y1={middle} y2={middle} {...hover} />;
     case 'expected':
       return (
@@ -95,7 +95,7 @@ interface RunShapeProps {
   hover: { onMouseEnter: () => void; onMouseLeave: () => void };
 }
 
-/** Runs that failed hang below the axis, others stand on it, so that colour is not needed to tell them apart. */
+/** Failed runs are below the axis: distinguishable without colour. */
 function RunShape({ mark, left, right, hover }: RunShapeProps) {
   const failed = mark.status === 'failed';
   const whole = mark.status === 'running';
@@ -114,7 +114,7 @@ function RunShape({ mark, left, right, hover }: RunShapeProps) {
   );
 }
 
-function Key() {
+function Legend() {
   return (
     <ul class="timeline-key soft" aria-hidden="true">
       <li class="key-succeeded">succeeded</li>
@@ -127,18 +127,18 @@ function Key() {
   );
 }
 
-function sayMark({ shape, what, from, to }: Mark, nowMs: number): string {
-  const begin = clockTime(new Date(from).toISOString(), nowMs);
+function markText({ shape, what, from, to }: Mark, nowMs: number): string {
+  const start = clockTime(new Date(from).toISOString(), nowMs);
   const end = clockTime(new Date(to).toISOString(), nowMs);
-  if (shape === 'expected') return `${what}: between ${begin} and ${end}`;
-  return `${what}: ${duration(to - from)}, ${begin} to ${end}`;
+  if (shape === 'expected') return `${what}: between ${start} and ${end}`;
+  return `${what}: ${duration(to - from)}, ${start} to ${end}`;
 }
 
 function labelOf(jobs: Job[], schedule: Schedule | undefined): string {
   const failed = jobs.filter(({ status }) => status === 'failed').length;
   const next = schedule?.runs[0];
-  const expected = next ? ` The next is expected ${relative(next.earliest, now.peek())}.` : '';
-  return `Timeline of ${jobs.length} runs, ${failed} of them failed.${expected} The table below lists them.`;
+  const expected = next ? ` The next run is expected ${relative(next.earliest, now.peek())}.` : '';
+  return `Timeline of ${jobs.length} runs, ${failed} failed.${expected} The table below lists them.`;
 }
 
 function tickText(ms: number, spanMs: number): string {
@@ -150,14 +150,14 @@ function tickText(ms: number, spanMs: number): string {
 }
 
 function useWidth() {
-  const place = useRef<HTMLDivElement>(null);
+  const container = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(600);
   useEffect(() => {
-    const element = place.current;
+    const element = container.current;
     if (!element) return;
     const observer = new ResizeObserver(() => setWidth(Math.max(240, element.clientWidth)));
     observer.observe(element);
     return () => observer.disconnect();
   }, []);
-  return [place, width] as const;
+  return [container, width] as const;
 }

@@ -3,7 +3,6 @@ import { signal } from '@preact/signals';
 const shown = signal<{ id: number; text: string }[]>([]);
 let lastId = 0;
 
-/** Says what happened, for a few seconds, and to screen readers when they have time. */
 export function notify(text: string): void {
   const id = ++lastId;
   shown.value = [...shown.value, { id, text }].slice(-3);

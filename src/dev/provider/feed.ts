@@ -1,29 +1,26 @@
 import { isLoad } from './load.ts';
 import { hash } from './random.ts';
 
-/** Something that happened in an account. */
 export interface Item {
   n: number;
   atMs: number;
-  /** A number of this item's own for each thing that is to be decided about it. */
-  chance(about: string): number;
+  /** Deterministic, one per topic. */
+  chance(topic: string): number;
 }
 
-/** Everything that ever happens in an account, worked out when asked for, so that it takes no memory. */
+/** The events of an account, computed on demand. */
 export interface Feed {
-  /** The first item that happens at this time or later. */
   firstSince(ms: number): number;
   newest(nowMs: number): number;
-  /** Where a list begins that is asked for without a start. */
+  /** First item of a list without a start. */
   backlogStart(nowMs: number): number;
-  /** The oldest item that is still there for those who ask for it. */
   oldestKept(nowMs: number): number;
-  /** From one item to another, both included. */
+  /** Both ends inclusive. */
   items(from: number, to: number): Item[];
 }
 
 const backlogMs = 30 * 60_000;
-/** Longer than the backlog, so that what a first sync began with is still there when it asks for the second page. */
+/** Longer than the backlog: the second page of a first sync must still be available. */
 const keptMs = 60 * 60_000;
 
 export function feedOf(provider: string, account: string): Feed {
@@ -31,9 +28,9 @@ export function feedOf(provider: string, account: string): Feed {
   const item = (n: number): Item => ({
     n,
     atMs: n * paceMs + secondsInto(n) * 1000,
-    chance: (about) => hash(provider, account, n, about),
+    chance: (topic) => hash(provider, account, n, topic),
   });
-  // Whole seconds, because some providers tell no more.
+  // Whole seconds: some providers have no finer resolution.
   const secondsInto = (n: number) => hash(provider, account, n) % (paceMs / 1000);
   const firstSince = (ms: number) => {
     const n = Math.floor(ms / paceMs);
@@ -48,10 +45,10 @@ export function feedOf(provider: string, account: string): Feed {
   };
 }
 
-/** Most accounts have something new every few seconds, and every twelfth is quiet. */
+/** Seconds between items: 4 to 12, and 240 for every twelfth account. */
 export function paceSeconds(provider: string, account: string): number {
   const chance = hash(provider, account, 'pace');
-  // A load of thousands is about runs; at the usual pace it would be about the disk.
+  // Slower for `demo load`: thousands of accounts at the default pace would be disk-bound.
   if (isLoad(account)) return 30 + (chance % 60);
   return chance % 12 === 0 ? 240 : 4 + (chance % 9);
 }

@@ -1,5 +1,12 @@
 import { createHash } from 'node:crypto';
-import { type Answer, type Asked, captured, type ProviderApi, pageSize, type Refusal } from './api.ts';
+import {
+  type ApiRequest,
+  type ApiResponse,
+  captured,
+  type ProviderApi,
+  pageSize,
+  type Refusal,
+} from './api.ts';
 import type { Budget } from './budget.ts';
 import { feedOf, type Item } from './feed.ts';
 import { pick } from './random.ts';
@@ -7,17 +14,17 @@ import { issueTitles, people, pullRequestTitles } from './words.ts';
 
 const slug = 'github';
 
-/** In the style of GitHub: numbered pages linked by a header, `since` (included), ETags, and a budget told in headers. */
+/** Like GitHub: page numbers with a Link header, inclusive `since`, ETags, rate limit headers. */
 export const github: ProviderApi = {
   slug,
   accountOf: (pathname) => captured(/^\/repos\/([^/]+\/[^/]+)\/(?:issues|pulls)$/, pathname),
-  list: (asked) => (asked.pathname.endsWith('/pulls') ? pullRequests(asked) : issues(asked)),
+  list: (request) => (request.pathname.endsWith('/pulls') ? pullRequests(request) : issues(request)),
   refuse,
 };
 
-/** The oldest change first. Pull requests are issues too. */
-function issues(asked: Asked): Answer {
-  const { account, query, nowMs } = asked;
+/** Oldest change first. Includes pull requests. */
+function issues(request: ApiRequest): ApiResponse {
+  const { account, query, nowMs } = request;
   const feed = feedOf(slug, account);
   const sinceMs = query.has('since') ? Date.parse(query.get('since') ?? '') : undefined;
   const place = placeOf(query);
@@ -29,26 +36,26 @@ function issues(asked: Asked): Answer {
   const from = start + place.skipped;
   const newest = feed.newest(nowMs);
   const items = feed.items(from, Math.min(newest, from + place.size - 1));
-  // A link must go on where this page ended, so it names the start also where the request left it open.
+  // The link must continue this list, so it sets `since` even if the request has none.
   const since = isoSeconds(feed.items(start, start)[0]?.atMs ?? nowMs);
   const next = from + place.size > newest ? undefined : { since, page: place.page + 1 };
   return page(
-    asked,
+    request,
     items.map((item) => issue(account, item)),
     next,
   );
 }
 
-/** The newest change first, without a `since`. */
-function pullRequests(asked: Asked): Answer {
-  const { account, query, nowMs } = asked;
+/** Newest change first, without `since`. */
+function pullRequests(request: ApiRequest): ApiResponse {
+  const { account, query, nowMs } = request;
   const feed = feedOf(slug, account);
   const place = placeOf(query);
   if (!place) return invalid;
   const all = feed.items(feed.backlogStart(nowMs), feed.newest(nowMs)).filter(isPullRequest).reverse();
   const to = place.skipped + place.size;
   const items = all.slice(place.skipped, to).map((item) => pullRequest(account, item));
-  return page(asked, items, to < all.length ? { page: place.page + 1 } : undefined);
+  return page(request, items, to < all.length ? { page: place.page + 1 } : undefined);
 }
 
 function placeOf(query: URLSearchParams) {
@@ -57,10 +64,14 @@ function placeOf(query: URLSearchParams) {
   return Number.isInteger(page) && page >= 1 ? { page, size, skipped: (page - 1) * size } : undefined;
 }
 
-const invalid: Answer = { status: 422, body: { message: 'Validation Failed' } };
+const invalid: ApiResponse = { status: 422, body: { message: 'Validation Failed' } };
 
-function page(asked: Asked, body: unknown[], next: Record<string, string | number> | undefined): Answer {
-  const { query, headers, baseUrl, pathname, budget } = asked;
+function page(
+  request: ApiRequest,
+  body: unknown[],
+  next: Record<string, string | number> | undefined,
+): ApiResponse {
+  const { query, headers, baseUrl, pathname, budget } = request;
   const etag = `"${createHash('sha256').update(JSON.stringify(body)).digest('hex').slice(0, 32)}"`;
   const common = { ...budgetHeaders(budget), etag };
   if (headers['if-none-match'] === etag) return { status: 304, headers: common };
@@ -115,7 +126,7 @@ function shared(account: string, item: Item, path: string) {
   };
 }
 
-function refuse(refusal: Refusal): Answer {
+function refuse(refusal: Refusal): ApiResponse {
   switch (refusal.kind) {
     case 'unauthorized':
       return { status: 401, body: { message: 'Bad credentials' } };
@@ -128,7 +139,7 @@ function refuse(refusal: Refusal): Answer {
         body: { message: 'You have exceeded a secondary rate limit.' },
       };
     case 'spent':
-      // Without retry-after: when to come back follows from the reset alone.
+      // No retry-after: clients must use x-ratelimit-reset.
       return {
         status: 403,
         headers: budgetHeaders(refusal.budget),

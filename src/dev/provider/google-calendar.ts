@@ -1,6 +1,6 @@
 import {
-  type Answer,
-  type Asked,
+  type ApiRequest,
+  type ApiResponse,
   captured,
   type ProviderApi,
   pageSize,
@@ -15,7 +15,7 @@ import { meetings, people } from './words.ts';
 
 const slug = 'google-calendar';
 
-/** In the style of Google Calendar: page tokens, then a sync token, which is gone (410) when it is too old or forgotten. */
+/** Like Google Calendar: page tokens, then a sync token, which expires with 410. */
 export const googleCalendar: ProviderApi = {
   slug,
   accountOf: (pathname) => captured(/^\/calendars\/([^/]+)\/events$/, pathname),
@@ -23,7 +23,7 @@ export const googleCalendar: ProviderApi = {
   refuse,
 };
 
-function list({ account, query, nowMs }: Asked): Answer {
+function list({ account, query, nowMs }: ApiRequest): ApiResponse {
   const feed = feedOf(slug, account);
   const place = placeOf();
   if (!Array.isArray(place)) return place;
@@ -38,8 +38,8 @@ function list({ account, query, nowMs }: Asked): Answer {
     body: { kind: 'calendar#events', summary: account, items: feed.items(from, to).map(event), ...next },
   };
 
-  /** Where to begin, and where the walk ends that this page belongs to. */
-  function placeOf(): [from: number, newest: number] | Answer {
+  /** First item of this page, and last item of the listing. */
+  function placeOf(): [from: number, newest: number] | ApiResponse {
     const [pageToken, syncToken] = [query.get('pageToken'), query.get('syncToken')];
     if (pageToken) {
       const [from, newest] = unsealNumbers(pageToken, 2) ?? [];
@@ -69,7 +69,6 @@ function event(item: Item) {
     id: `ev${item.n.toString(32)}`,
     etag: `"${item.atMs}"`,
     status: change === 0 ? 'cancelled' : 'confirmed',
-    /** How often it was moved. */
     sequence: isNew ? 0 : 1 + (item.chance('moved') % 3),
     summary: pick(meetings, item.chance('title')),
     organizer: { displayName: pick(people, item.chance('author')) },
@@ -80,7 +79,7 @@ function event(item: Item) {
   };
 }
 
-function refuse(refusal: Refusal): Answer {
+function refuse(refusal: Refusal): ApiResponse {
   switch (refusal.kind) {
     case 'unauthorized':
       return problem(401, 'Invalid Credentials');
@@ -94,7 +93,7 @@ function refuse(refusal: Refusal): Answer {
   }
 }
 
-const problem = (code: number, message: string): Answer => ({
+const problem = (code: number, message: string): ApiResponse => ({
   status: code,
   body: { error: { code, message } },
 });

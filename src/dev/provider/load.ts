@@ -1,2 +1,2 @@
-/** Whether `demo load` made it. There are thousands of those, so they are quieter and have less trouble than others. */
+/** Whether `demo load` created it; such accounts have fewer events and failures. */
 export const isLoad = (name: string) => /^(?:load-|CLOAD)/.test(name);

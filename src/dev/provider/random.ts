@@ -1,7 +1,4 @@
-/**
- * Chance that can be repeated: the same words give the same number in every process, so that what the demo's providers
- * show depends on nothing but the account and the time. 32 bits, FNV-1a, mixed so that the low bits are as good as the high.
- */
+/** Deterministic random numbers: 32-bit FNV-1a, and the murmur3 finalizer for usable low bits. */
 export function hash(...words: (string | number)[]): number {
   let value = 0x811c9dc5;
   for (const character of words.join('\n')) {

@@ -1,6 +1,6 @@
 import {
-  type Answer,
-  type Asked,
+  type ApiRequest,
+  type ApiResponse,
   type ProviderApi,
   pageSize,
   type Refusal,
@@ -13,7 +13,7 @@ import { messages, people } from './words.ts';
 
 const slug = 'slack';
 
-/** In the style of Slack: the newest first, back to `oldest` (included if asked to), and mistakes told with status 200. */
+/** Like Slack: newest first back to `oldest` (see `inclusive`), errors with status 200. */
 export const slack: ProviderApi = {
   slug,
   accountOf: (pathname, query) =>
@@ -22,12 +22,12 @@ export const slack: ProviderApi = {
   refuse,
 };
 
-function list({ account, query, nowMs }: Asked): Answer {
+function list({ account, query, nowMs }: ApiRequest): ApiResponse {
   const feed = feedOf(slug, account);
   const size = pageSize(query, 'limit', 100, 999);
   const cursor = query.get('cursor');
   const place = cursor ? unsealNumbers(cursor, 2) : [feed.newest(nowMs), startOf(asMs(query.get('oldest')))];
-  if (!place) return mistake('invalid_cursor');
+  if (!place) return failure('invalid_cursor');
   const [to, start] = place as [number, number];
   const from = Math.max(start, to - size + 1);
   const hasMore = from > start;
@@ -49,7 +49,7 @@ function list({ account, query, nowMs }: Asked): Answer {
 }
 
 function message(item: Item) {
-  // Replies are listed where they are shown to the whole channel as well.
+  // The history lists only replies that were also sent to the channel.
   const isReply = item.chance('reply') % 4 === 0;
   const thread_ts = `${item.atMs / 1000 - 60 - (item.chance('thread') % 600)}.000100`;
   return {
@@ -61,20 +61,19 @@ function message(item: Item) {
   };
 }
 
-/** Seconds, and a number that keeps apart what happened in the same second. */
 const timestamp = (item: Item) =>
   `${item.atMs / 1000}.${String(item.chance('ts') % 1_000_000).padStart(6, '0')}`;
 
-/** Items have whole seconds, so what follows the point is of no use to find one again. */
+/** Ignores the fraction: items have whole seconds. */
 function asMs(ts: string | null): number | undefined {
   const seconds = Number.parseInt(ts ?? '', 10);
   return Number.isNaN(seconds) ? undefined : seconds * 1000;
 }
 
-function refuse(refusal: Refusal): Answer {
+function refuse(refusal: Refusal): ApiResponse {
   switch (refusal.kind) {
     case 'unauthorized':
-      return mistake('invalid_auth');
+      return failure('invalid_auth');
     case 'broken':
       return { status: 500, body: { ok: false, error: 'internal_error' } };
     default:
@@ -86,4 +85,4 @@ function refuse(refusal: Refusal): Answer {
   }
 }
 
-const mistake = (error: string): Answer => ({ status: 200, body: { ok: false, error } });
+const failure = (error: string): ApiResponse => ({ status: 200, body: { ok: false, error } });

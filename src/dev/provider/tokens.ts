@@ -1,20 +1,17 @@
 import { createHash } from 'node:crypto';
 
-/** Who loses their access, so that the demo shows a connection that needs its user. */
+/** Revoked, so that the demo shows a connection in needs_auth. */
 export const revokedHolder = 'kestrel-legacy';
-/** Long enough to see it sync first. */
+/** Leaves time for a few syncs. */
 const revokedAfterMs = 90_000;
 
-/**
- * The bearer token of a holder, which says whose it is. Worked out from the name rather than remembered: it is stored with
- * connections that outlive this server, and it opens nothing but made-up data on this machine.
- */
+/** Derived from the name, because stored credentials outlive this server. */
 export function tokenOf(provider: string, holder: string): string {
   const signature = createHash('sha256').update(`${provider}\n${holder}`).digest('hex').slice(0, 24);
   return `demo-${holder}-${signature}`;
 }
 
-/** Whose token was shown; nobody's if it is none of this provider, or was taken back. */
+/** Undefined if the token is invalid for this provider or revoked. */
 export function holderOf(
   provider: string,
   authorization: string | undefined,

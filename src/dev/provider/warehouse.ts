@@ -1,11 +1,18 @@
-import { type Answer, type Asked, captured, type ProviderApi, pageSize, type Refusal } from './api.ts';
+import {
+  type ApiRequest,
+  type ApiResponse,
+  captured,
+  type ProviderApi,
+  pageSize,
+  type Refusal,
+} from './api.ts';
 import { feedOf, type Item } from './feed.ts';
 import { pick } from './random.ts';
 import { people, tables } from './words.ts';
 
 const slug = 'warehouse';
 
-/** The changes of a database: a position in, what was committed after it out, and the address of the next page. Old positions are gone (410). */
+/** A change feed: changes after a position, and the URL of the next page. Old positions expire (410). */
 export const warehouse: ProviderApi = {
   slug,
   accountOf: (pathname) => captured(/^\/databases\/(.+)\/changes$/, pathname),
@@ -13,7 +20,7 @@ export const warehouse: ProviderApi = {
   refuse,
 };
 
-function list({ account, pathname, query, baseUrl, nowMs }: Asked): Answer {
+function list({ account, pathname, query, baseUrl, nowMs }: ApiRequest): ApiResponse {
   const feed = feedOf(slug, account);
   const after = query.has('after') ? Number(query.get('after')) : feed.backlogStart(nowMs) - 1;
   if (!Number.isSafeInteger(after)) return { status: 400, body: { error: 'after must be a position' } };
@@ -46,10 +53,10 @@ function change(item: Item) {
   };
 }
 
-function refuse(refusal: Refusal): Answer {
+function refuse(refusal: Refusal): ApiResponse {
   switch (refusal.kind) {
     case 'unauthorized':
-      return { status: 401, body: { error: 'this token opens nothing' } };
+      return { status: 401, body: { error: 'invalid token' } };
     case 'broken':
       return { status: 503, body: { error: 'the warehouse is restarting' } };
     default:

@@ -1,22 +1,18 @@
 import { isLoad } from './load.ts';
 import { hash } from './random.ts';
 
-/** What may go wrong at a provider for a while. */
 export interface Trouble {
   kind: 'broken' | 'too fast' | 'spent';
   untilMs: number;
 }
 
 const spellMs = 15_000;
-/** One in so many spells is broken, and one limited: at a run a minute, two dozen accounts meet about one of each a minute. */
+/** One in 20 spells fails and one is rate limited: with 24 accounts, about one of each per minute. */
 const defaultRarity = 20;
-/** Thousands would meet so many that nothing else could be seen. */
+/** Thousands of accounts would flood the log. */
 const loadRarity = 300;
 
-/**
- * An account is broken, while limits are for all that a holder of a token asks for. Decided by these and the time alone,
- * so that it is the same again under the same clock.
- */
+/** Failures are per account, rate limits per token holder. Deterministic, so that tests can repeat them. */
 export function troubleAt(
   provider: string,
   { holder, account }: { holder: string; account: string },
@@ -24,12 +20,12 @@ export function troubleAt(
 ): Trouble | undefined {
   const spell = Math.floor(nowMs / spellMs);
   const untilMs = (spell + 1) * spellMs;
-  const chance = (name: string, about: string) =>
-    hash(provider, name, spell, about) % (2 * (isLoad(name) ? loadRarity : defaultRarity));
+  const chance = (name: string, topic: string) =>
+    hash(provider, name, spell, topic) % (2 * (isLoad(name) ? loadRarity : defaultRarity));
   if (chance(account, 'trouble') < 2) return { kind: 'broken', untilMs };
   const limited = chance(holder, 'limit');
   if (limited === 0) return { kind: 'too fast', untilMs };
-  // Something else that uses the token has used up what it may ask for.
+  // Another client of the token has used up its quota.
   return limited === 1 ? { kind: 'spent', untilMs } : undefined;
 }
 
@@ -41,10 +37,10 @@ export function latencyMs(provider: string, account: string, nowMs: number): num
 
 const eraMs = 8 * 60_000;
 
-/** When the sync tokens of an account last stopped being valid: at some moment of every fourth era or so. */
+/** Sync tokens issued earlier are invalid. A reset happens in about every fourth era. */
 export function tokensValidSince(provider: string, account: string, nowMs: number): number {
   const resetIn = (era: number) => era * eraMs + (hash(provider, account, era, 'reset at') % eraMs);
-  for (let era = Math.floor(nowMs / eraMs), looked = 0; looked < 8; era--, looked++) {
+  for (let era = Math.floor(nowMs / eraMs), checked = 0; checked < 8; era--, checked++) {
     const happens = hash(provider, account, era, 'reset') % 4 === 0;
     if (happens && resetIn(era) <= nowMs) return resetIn(era);
   }

@@ -1,4 +1,4 @@
-/** What the made-up items say. First names only. */
+/** Texts of generated items. First names only. */
 
 export const people = ['ana', 'ben', 'chloe', 'emil', 'fatima', 'hana', 'ines', 'jonas', 'mira', 'tom'];
 

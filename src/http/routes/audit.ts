@@ -1,7 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { auditEventJson } from '../../api/index.ts';
 import type { App } from '../context.ts';
-import { given, id, listJson, listOf, pageQuery, strict, text, time } from '../parts.ts';
+import { id, listJson, listOf, omitUndefined, pageQuery, strict, text, time } from '../parts.ts';
 import { answer, problems, signedIn } from '../responses.ts';
 
 const eventSchema = z
@@ -9,10 +9,8 @@ const eventSchema = z
     id: id(),
     at: time(),
     kind: z.string().openapi({ example: 'connection.paused' }),
-    actor: z.string().openapi({ description: 'Who did it.', example: 'key:deploy' }),
-    key_id: id()
-      .nullable()
-      .openapi({ description: 'The API key that was used, itself or through a session.' }),
+    actor: z.string().openapi({ description: 'Who made the change.', example: 'key:deploy' }),
+    key_id: id().nullable().openapi({ description: 'The API key used, directly or through a session.' }),
     reason: z.string().nullable(),
     tenant_id: id().nullable(),
     connection_id: id().nullable(),
@@ -29,13 +27,13 @@ export function auditRoutes(app: App): void {
       operationId: 'listEvents',
       tags: ['Audit'],
       security: signedIn,
-      summary: 'Who did what, and why',
-      description: 'The newest first.',
+      summary: 'List audit events',
+      description: 'Newest first.',
       request: {
         query: strict({
           connection_id: id().optional(),
           tenant_id: id().optional(),
-          key_id: id().optional().openapi({ description: 'Only what was done with this API key.' }),
+          key_id: id().optional().openapi({ description: 'Only events of this API key.' }),
           kind: text(100).openapi({ example: 'connection.paused' }).optional(),
           ...pageQuery,
         }),
@@ -49,7 +47,7 @@ export function auditRoutes(app: App): void {
         key_id: keyId,
         ...rest
       } = c.req.valid('query');
-      const page = await c.get('view').audit.list(given({ ...rest, connectionId, tenantId, keyId }));
+      const page = await c.get('view').audit.list(omitUndefined({ ...rest, connectionId, tenantId, keyId }));
       return c.json(listJson(page, auditEventJson), 200);
     },
   );

@@ -4,7 +4,7 @@ import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { iso } from '../../api/index.ts';
 import type { Config } from '../../config/settings.ts';
 import { SynclineError } from '../../contract/errors.ts';
-import type { Arrival } from '../../credentials/index.ts';
+import type { ConsentResult } from '../../credentials/index.ts';
 import type { Syncline } from '../../syncline.ts';
 import {
   browserProof,
@@ -18,17 +18,16 @@ import { consentPage } from '../consent-page.ts';
 import type { App, HttpEnv } from '../context.ts';
 import { ownUrl } from '../own-url.ts';
 import { page } from '../page.ts';
-import { given, id, strict, text, time } from '../parts.ts';
+import { id, omitUndefined, strict, text, time } from '../parts.ts';
 import { Problem, type ProblemCode } from '../problem.ts';
 import { answer, body, bodyProblems, problems, signedIn } from '../responses.ts';
 import { consentHeaders } from '../security-headers.ts';
 
 const tags = ['Connections'];
 const secretPattern = /^[\w-]{43}$/;
-const link = z.string().regex(secretPattern, 'must be the link as it was issued');
+const link = z.string().regex(secretPattern, 'must be an unmodified authorization link');
 const html = (description: string) => ({ description, content: { 'text/html': { schema: z.string() } } });
 
-/** Creates the link under which a person gives consent. */
 export function authorizeRoute(app: App, config: Config['server']): void {
   app.openapi(
     createRoute({
@@ -37,9 +36,11 @@ export function authorizeRoute(app: App, config: Config['server']): void {
       operationId: 'authorizeConnection',
       tags,
       security: signedIn,
-      summary: 'Ask for consent',
+      summary: 'Create an authorization link',
       description:
-        'Returns a link to a page of this service that names tenant, provider and connection, and leads to the provider. Send the owner of the account there. It is valid for ten minutes, for one consent and one browser.',
+        'Returns a link to a consent page, which redirects to the provider. Send it to the owner of the ' +
+        'account. ' +
+        'It is valid for ten minutes, for one consent and one browser.',
       request: {
         body: body(
           strict({
@@ -47,7 +48,8 @@ export function authorizeRoute(app: App, config: Config['server']): void {
             return_to: text(2000)
               .openapi({
                 description:
-                  'Where the person goes on: at this origin, or at one of `server.returnOrigins`. `connection_id`, `status` (`authorized` or `failed`) and `error` are added to it.',
+                  'Where to redirect afterwards: at this origin or one of `server.returnOrigins`. ' +
+                  'Adds `connection_id`, `status` (`authorized` or `failed`) and `error` to the query.',
                 example: 'https://app.example.com/settings',
               })
               .optional(),
@@ -56,7 +58,7 @@ export function authorizeRoute(app: App, config: Config['server']): void {
       },
       responses: {
         200: answer(
-          'Where to send the person.',
+          'The link.',
           z.object({ authorization_url: z.string(), expires_at: time() }).openapi('Authorization'),
         ),
         ...bodyProblems(404, 409),
@@ -68,14 +70,14 @@ export function authorizeRoute(app: App, config: Config['server']): void {
       const redirectUri = `${own}${callbackPath}`;
       const { link, expiresAt } = await c
         .get('view')
-        .credentials.authorize({ connectionId, redirectUri, ...given({ returnTo }) });
+        .credentials.authorize({ connectionId, redirectUri, ...omitUndefined({ returnTo }) });
       const authorizationUrl = `${own}${consentPath}?link=${link}`;
       return c.json({ authorization_url: authorizationUrl, expires_at: iso(expiresAt) }, 200);
     },
   );
 }
 
-/** The page that asks the person, and the form that sends their browser on. */
+/** The consent page, and its form that redirects to the provider. */
 export function consentRoutes(app: App, { authorizations, config }: Syncline): void {
   app.openapi(
     createRoute({
@@ -84,9 +86,9 @@ export function consentRoutes(app: App, { authorizations, config }: Syncline): v
       operationId: 'showConsent',
       tags,
       security: [],
-      summary: 'Show who asks for access',
+      summary: 'Show the consent page',
       description:
-        'The page that an authorization link leads to: which tenant asks for access to an account at which provider. It changes nothing.',
+        'Target of an authorization link: shows which tenant requests access at which provider. Read-only.',
       request: { query: z.object({ link }) },
       responses: { 200: html('The page.'), ...problems(409, 410) },
     }),
@@ -107,23 +109,23 @@ export function consentRoutes(app: App, { authorizations, config }: Syncline): v
       operationId: 'startConsent',
       tags,
       security: [],
-      summary: 'Go on to the provider',
+      summary: 'Submit the consent page',
       description:
-        'What the form of that page sends. Only a request from the page itself is accepted; it binds the authorization to the browser and redirects to the provider.',
+        'Binds the authorization to the browser and redirects to the provider. Only for the consent page.',
       request: {
         body: {
           required: true,
           content: { 'application/x-www-form-urlencoded': { schema: z.object({ link, token: link }) } },
         },
       },
-      responses: { 303: { description: 'To the provider.' }, ...bodyProblems(409, 410) },
+      responses: { 303: { description: 'Redirect to the provider.' }, ...bodyProblems(409, 410) },
     }),
     (c) =>
       asPage(c, async () => {
         const { link, token } = c.req.valid('form');
         requireSamePage(c, new URL(ownUrl(c, config.server)).origin);
         const cookies = consentCookies(c, config.server);
-        const visitor = cookies.known();
+        const visitor = cookies.existingVisitor();
         if (visitor === undefined || !isFormToken(token, visitor, link)) throw notFromPage();
         const browser = browserProof(visitor, link);
         const { redirectTo, state } = await authorizations.start({ link, browser });
@@ -133,7 +135,7 @@ export function consentRoutes(app: App, { authorizations, config }: Syncline): v
   );
 }
 
-/** Takes browsers back. They are known by the state that the provider brings, and by the cookie that only they have. */
+/** OAuth callback, verified by the `state` parameter and the browser's cookie. */
 export function callbackRoute(app: App, { authorizations, config }: Syncline): void {
   app.openapi(
     createRoute({
@@ -142,31 +144,32 @@ export function callbackRoute(app: App, { authorizations, config }: Syncline): v
       operationId: 'finishAuthorization',
       tags,
       security: [],
-      summary: 'Come back from a provider',
+      summary: 'OAuth callback',
       description:
-        'Where providers send browsers back to. Only the browser that was sent there is accepted, by its cookie. Nothing else calls this.',
+        'Redirect target for providers. Accepts only the browser that started the authorization, by its ' +
+        'cookie.',
       request: {
-        // Providers add parameters of their own, such as `scope` and `iss`.
+        // Not strict: providers add parameters such as `scope` and `iss`.
         query: z.object({
-          state: z.string().regex(secretPattern, 'must be what the person was sent away with'),
+          state: z.string().regex(secretPattern, 'must be the state of the authorization request'),
           code: text(4000).optional(),
           error: text(200).optional(),
         }),
       },
       responses: {
-        200: html('A page that says how it went.'),
-        303: { description: 'To where the person was to go on.' },
+        200: html('A page with the outcome.'),
+        303: { description: 'Redirect to `return_to`.' },
         ...problems(409, 410),
       },
     }),
     (c) => {
-      // A preview of the link must not use it up.
+      // Link previews send HEAD; they must not consume the state.
       if (c.req.method === 'HEAD') return c.body(null, 200);
       return asPage(c, async () => {
-        const came = c.req.valid('query');
+        const query = c.req.valid('query');
         const cookies = consentCookies(c, config.server);
-        const arrival = await authorizations.finish({ ...came, browser: cookies.bound(came.state) });
-        cookies.release(came.state);
+        const arrival = await authorizations.finish({ ...query, browser: cookies.bound(query.state) });
+        cookies.release(query.state);
         if (arrival.returnTo !== undefined) return c.redirect(withOutcome(arrival.returnTo, arrival), 303);
         return c.html(arrivalPage(arrival), 200);
       });
@@ -174,7 +177,7 @@ export function callbackRoute(app: App, { authorizations, config }: Syncline): v
   );
 }
 
-/** A person who was refused sees a page; a program gets a problem document. */
+/** Errors are an HTML page for browsers and a problem document for API clients. */
 async function asPage<T>(c: Context<HttpEnv>, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -190,7 +193,7 @@ async function asPage<T>(c: Context<HttpEnv>, work: () => Promise<T>): Promise<T
   }
 }
 
-/** Which page sent it is said by the browser, and cannot be chosen by a page. Browsers that do not say it are refused. */
+/** Checks headers that pages cannot forge; refuses browsers that send neither. */
 function requireSamePage(c: Context<HttpEnv>, ownOrigin: string): void {
   const site = c.req.header('sec-fetch-site');
   const origin = c.req.header('origin');
@@ -198,11 +201,11 @@ function requireSamePage(c: Context<HttpEnv>, ownOrigin: string): void {
 }
 
 const notFromPage = () =>
-  new Problem('FORBIDDEN', 'This request does not come from the consent page in this browser.', {
+  new Problem('FORBIDDEN', 'The request was not sent by the consent page in this browser.', {
     hint: 'Open the link again, allow cookies, and continue from there.',
   });
 
-function withOutcome(returnTo: string, { connectionId, error }: Arrival): string {
+function withOutcome(returnTo: string, { connectionId, error }: ConsentResult): string {
   const url = new URL(returnTo);
   url.searchParams.set('connection_id', connectionId);
   url.searchParams.set('status', error === undefined ? 'authorized' : 'failed');
@@ -210,13 +213,13 @@ function withOutcome(returnTo: string, { connectionId, error }: Arrival): string
   return url.href;
 }
 
-function arrivalPage({ error }: Arrival): string {
+function arrivalPage({ error }: ConsentResult): string {
   return error === undefined
     ? page('Connected', ['The account is connected. You can close this page.'])
     : page('Not connected', [
         error === 'access_denied'
-          ? 'The provider says that consent was not given.'
-          : `The provider did not give access (${error}).`,
-        'Nothing was changed. You can begin again where you came from.',
+          ? 'Access was denied at the provider.'
+          : `The provider returned an error (${error}).`,
+        'Nothing was changed. You can start again from where you came.',
       ]);
 }

@@ -2,7 +2,7 @@ import { createRoute, z } from '@hono/zod-openapi';
 import { connectionJson, repairJson } from '../../api/index.ts';
 import { connectionFilter, connectionSchema, filterOf } from '../connection-schema.ts';
 import type { App } from '../context.ts';
-import { anyJson, given, id, reason, strict, text, time } from '../parts.ts';
+import { anyJson, id, omitUndefined, reason, strict, text, time } from '../parts.ts';
 import { answer, body, bodyProblems, signedIn } from '../responses.ts';
 
 const tags = ['Connections'];
@@ -18,17 +18,17 @@ const repairSchema = z
         next_run_at: z
           .object({ from: time(), to: time() })
           .nullable()
-          .openapi({ description: 'Null where it was within its limit, and stays.' }),
-        job_ids: z.array(id()).openapi({ description: 'Queued jobs whose times move.' }),
+          .openapi({ description: 'Null if unchanged.' }),
+        job_ids: z.array(id()).openapi({ description: 'Queued jobs that were rescheduled.' }),
       }),
     ),
-    skipped: z.int().openapi({ description: 'Connections that another transaction holds: call again.' }),
+    skipped: z.int().openapi({ description: 'Connections locked by another transaction; call again.' }),
     next_cursor: z.string().nullable(),
   })
   .openapi('RepairStep');
-const whyBody = () => body(strict({ reason: reason().optional() }), { required: false });
+const reasonBody = () => body(strict({ reason: reason().optional() }), { required: false });
 
-/** What is done to connections. Every one of these is kept in the audit log, with who did it and why. */
+/** Every action here is recorded in the audit log. */
 export function connectionControlRoutes(app: App): void {
   for (const action of ['pause', 'resume'] as const)
     app.openapi(
@@ -41,18 +41,18 @@ export function connectionControlRoutes(app: App): void {
         summary: action === 'pause' ? 'Pause a connection' : 'Resume a connection',
         description:
           action === 'pause'
-            ? 'Nothing more of it runs until it is resumed. A run that has begun may finish.'
-            : 'Makes it active again, from whatever status; what waited for it runs now.',
-        request: { params, body: whyBody() },
+            ? 'No job starts until it is resumed. A running job may finish.'
+            : 'Makes the connection active from any status; its queued jobs become due now.',
+        request: { params, body: reasonBody() },
         responses: {
-          200: answer('The connection as it is now.', connectionSchema),
+          200: answer('The updated connection.', connectionSchema),
           ...bodyProblems(404, 409),
         },
       }),
       async (c) => {
         const { id } = c.req.valid('param');
         const { connections } = c.get('view');
-        await connections[action](id, given(c.req.valid('json')));
+        await connections[action](id, omitUndefined(c.req.valid('json')));
         return c.json(connectionJson(await connections.get(id)), 200);
       },
     );
@@ -66,7 +66,8 @@ export function connectionControlRoutes(app: App): void {
       security,
       summary: 'Sync now',
       description:
-        'A job that waits is brought forward; while one is running, exactly one more follows it, however often this is called.',
+        'Queues a job, or brings a queued one forward. While a job is running, repeated calls queue one ' +
+        'follow-up.',
       request: {
         params,
         body: body(
@@ -87,7 +88,7 @@ export function connectionControlRoutes(app: App): void {
       },
       responses: {
         200: answer(
-          'What came of it.',
+          'The job, and the effect of the call.',
           z
             .object({ job_id: id(), effect: z.enum(['queued', 'brought_forward', 'follows']) })
             .openapi('Triggered'),
@@ -98,9 +99,9 @@ export function connectionControlRoutes(app: App): void {
     async (c) => {
       const { jobId, effect } = await c
         .get('view')
-        .connections.trigger(c.req.valid('param').id, given(c.req.valid('json')));
-      const word = effect === 'brought forward' ? ('brought_forward' as const) : effect;
-      return c.json({ job_id: jobId, effect: word }, 200);
+        .connections.trigger(c.req.valid('param').id, omitUndefined(c.req.valid('json')));
+      const effectJson = effect === 'brought forward' ? ('brought_forward' as const) : effect;
+      return c.json({ job_id: jobId, effect: effectJson }, 200);
     },
   );
 
@@ -111,21 +112,18 @@ export function connectionControlRoutes(app: App): void {
       operationId: 'cancelConnection',
       tags,
       security,
-      summary: 'Cancel what is queued or running',
-      description: 'Its next run comes at its usual time.',
-      request: { params, body: whyBody() },
+      summary: 'Cancel queued and running jobs',
+      description: 'The schedule does not change.',
+      request: { params, body: reasonBody() },
       responses: {
-        200: answer(
-          'The jobs that were cancelled.',
-          z.object({ cancelled: z.array(id()) }).openapi('Cancelled'),
-        ),
+        200: answer('The cancelled jobs.', z.object({ cancelled: z.array(id()) }).openapi('Cancelled')),
         ...bodyProblems(404, 409),
       },
     }),
     async (c) => {
       const cancelled = await c
         .get('view')
-        .connections.cancel(c.req.valid('param').id, given(c.req.valid('json')));
+        .connections.cancel(c.req.valid('param').id, omitUndefined(c.req.valid('json')));
       return c.json({ cancelled }, 200);
     },
   );
@@ -137,28 +135,28 @@ export function connectionControlRoutes(app: App): void {
       operationId: 'rewindConnection',
       tags,
       security,
-      summary: 'Go back to an earlier cursor',
+      summary: 'Rewind the cursor',
       description:
-        'With `job_id`, to the cursor which that job stored; with `cursor`, to that one, or with null to the beginning.',
+        'Sets the cursor to the one stored by `job_id`, or to `cursor`; null restarts from the beginning.',
       request: {
         params,
         body: body(
           strict({
-            job_id: id().openapi({ description: 'Go back to the cursor which this job stored.' }).optional(),
-            cursor: anyJson('Go to this cursor of its connector; null: to the beginning.').optional(),
+            job_id: id().openapi({ description: 'Restore the cursor stored by this job.' }).optional(),
+            cursor: anyJson('Connector cursor; null: start from the beginning.').optional(),
             reason: reason().optional(),
           })
-            .refine((to) => 'job_id' in to !== 'cursor' in to, 'must hold either job_id or cursor')
+            .refine((body) => 'job_id' in body !== 'cursor' in body, 'must have either job_id or cursor')
             .openapi('Rewind'),
         ),
       },
-      responses: { 200: answer('The connection as it is now.', connectionSchema), ...bodyProblems(404, 409) },
+      responses: { 200: answer('The updated connection.', connectionSchema), ...bodyProblems(404, 409) },
     }),
     async (c) => {
       const { id } = c.req.valid('param');
       const { job_id: jobId, cursor, reason } = c.req.valid('json');
       const { connections } = c.get('view');
-      await connections.rewind(id, jobId === undefined ? { cursor } : { jobId }, given({ reason }));
+      await connections.rewind(id, jobId === undefined ? { cursor } : { jobId }, omitUndefined({ reason }));
       return c.json(connectionJson(await connections.get(id)), 200);
     },
   );
@@ -170,16 +168,16 @@ export function connectionControlRoutes(app: App): void {
       operationId: 'repairSchedule',
       tags,
       security,
-      summary: 'Re-place times that lie too far ahead',
+      summary: 'Repair times too far in the future',
       description:
-        'Moves `next_run_at` of active connections, and `scheduled_at` and `retry_after` of their queued jobs, back to where the schedule has them if they lie further ahead than it allows. All others stay as they are. One bounded step: repeat it with `next_cursor` until that is null.',
+        'Resets `next_run_at` of active connections, and `scheduled_at` and `retry_after` of their queued ' +
+        'jobs, ' +
+        'if they are further in the future than the schedule allows. ' +
+        'One bounded step: repeat with `next_cursor` until it is null.',
       request: {
         body: body(
           strict({
-            dry_run: z
-              .boolean()
-              .openapi({ description: 'Report what would change, and change nothing.' })
-              .optional(),
+            dry_run: z.boolean().openapi({ description: 'Only report what would change.' }).optional(),
             reason: reason().optional(),
             limit: z.int().min(1).max(100).optional(),
             cursor: text(2000).optional(),
@@ -191,7 +189,9 @@ export function connectionControlRoutes(app: App): void {
     }),
     async (c) => {
       const { dry_run: dryRun, ...rest } = c.req.valid('json');
-      const step = await c.get('view').connections.repairSchedule({ ...given({ dryRun }), ...given(rest) });
+      const step = await c
+        .get('view')
+        .connections.repairSchedule({ ...omitUndefined({ dryRun }), ...omitUndefined(rest) });
       return c.json(repairJson(step), 200);
     },
   );
@@ -203,9 +203,11 @@ export function connectionControlRoutes(app: App): void {
       operationId: 'changeConnections',
       tags,
       security,
-      summary: 'Do the same to many connections',
+      summary: 'Apply an action to many connections',
       description:
-        'One bounded step, which may end before the limit when it takes long. Repeat it with `next_cursor` until that is null. One that fails is named, and does not keep the others from it.',
+        'One bounded step, which may stop below `limit` if it takes long. Repeat with `next_cursor` until ' +
+        'it is null. ' +
+        'A failure is listed in `failed` and does not stop the others.',
       request: {
         body: body(
           strict({
@@ -219,7 +221,7 @@ export function connectionControlRoutes(app: App): void {
       },
       responses: {
         200: answer(
-          'What this step came to.',
+          'The result of this step.',
           z
             .object({
               matched: z.int(),
@@ -234,14 +236,14 @@ export function connectionControlRoutes(app: App): void {
     }),
     async (c) => {
       const { action, filter, ...rest } = c.req.valid('json');
-      const done = await c.get('view').connections.bulk({
+      const result = await c.get('view').connections.bulk({
         action: action === 'delete' ? 'remove' : action,
         filter: filterOf(filter),
-        ...given(rest),
+        ...omitUndefined(rest),
       });
-      const failed = done.failed.map(({ id, message }) => ({ id, detail: message }));
+      const failed = result.failed.map(({ id, message }) => ({ id, detail: message }));
       return c.json(
-        { matched: done.matched, changed: done.changed, failed, next_cursor: done.nextCursor ?? null },
+        { matched: result.matched, changed: result.changed, failed, next_cursor: result.nextCursor ?? null },
         200,
       );
     },

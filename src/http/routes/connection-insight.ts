@@ -2,14 +2,23 @@ import { createRoute, z } from '@hono/zod-openapi';
 import { cursorJson, iso } from '../../api/index.ts';
 import { isoTime } from '../../values/time-text.ts';
 import type { App } from '../context.ts';
-import { anyJson, given, id, listJson, listOf, pageQuery, strict, time, wholeInQuery } from '../parts.ts';
+import {
+  anyJson,
+  id,
+  intInQuery,
+  listJson,
+  listOf,
+  omitUndefined,
+  pageQuery,
+  strict,
+  time,
+} from '../parts.ts';
 import { answer, problems, signedIn } from '../responses.ts';
 
 const tags = ['Connections'];
 const security = signedIn;
 const params = z.object({ id: id() });
 
-/** Why a connection does what it does, what comes next, and where it has been. */
 export function connectionInsightRoutes(app: App): void {
   app.openapi(
     createRoute({
@@ -18,12 +27,12 @@ export function connectionInsightRoutes(app: App): void {
       operationId: 'explainConnection',
       tags,
       security,
-      summary: 'Why is it, or is it not, syncing?',
-      description: 'One honest sentence, and when it runs next.',
+      summary: 'Explain the state of a connection',
+      description: 'Why it is or is not syncing, and its next run.',
       request: { params },
       responses: {
         200: answer(
-          'Why.',
+          'The explanation.',
           z
             .object({
               state: z.enum([
@@ -58,12 +67,12 @@ export function connectionInsightRoutes(app: App): void {
       operationId: 'previewConnection',
       tags,
       security,
-      summary: 'When does it run next?',
-      description: 'The windows in which its next runs are expected to start, as things stand.',
-      request: { params, query: strict({ runs: wholeInQuery(1, 100, { default: 5 }).optional() }) },
+      summary: 'Preview the next runs',
+      description: 'Expected start windows of the next runs.',
+      request: { params, query: strict({ runs: intInQuery(1, 100, { default: 5 }).optional() }) },
       responses: {
         200: answer(
-          'Its next runs; none while it is not active.',
+          'The next runs; empty unless the connection is active.',
           z
             .object({
               pending: z.enum(['queued', 'running']).nullable(),
@@ -77,7 +86,7 @@ export function connectionInsightRoutes(app: App): void {
     async (c) => {
       const { pending, runs } = await c
         .get('view')
-        .connections.preview(c.req.valid('param').id, given(c.req.valid('query')));
+        .connections.preview(c.req.valid('param').id, omitUndefined(c.req.valid('query')));
       const windows = runs.map(({ earliest, latest }) => ({ earliest: iso(earliest), latest: iso(latest) }));
       return c.json({ pending: pending ?? null, runs: windows }, 200);
     },
@@ -90,8 +99,8 @@ export function connectionInsightRoutes(app: App): void {
       operationId: 'listCursors',
       tags,
       security,
-      summary: 'Cursors it can go back to',
-      description: 'What its runs stored, newest first.',
+      summary: 'List stored cursors',
+      description: 'Cursors to rewind to, newest first.',
       request: { params, query: strict(pageQuery) },
       responses: {
         200: answer(
@@ -102,7 +111,7 @@ export function connectionInsightRoutes(app: App): void {
               .object({
                 job_id: id(),
                 at: time(),
-                cursor: anyJson('As its connector gave it.'),
+                cursor: anyJson('The cursor returned by the connector.'),
                 current: z.boolean(),
               })
               .openapi('StoredCursor'),
@@ -114,7 +123,7 @@ export function connectionInsightRoutes(app: App): void {
     async (c) => {
       const page = await c
         .get('view')
-        .connections.cursors(c.req.valid('param').id, given(c.req.valid('query')));
+        .connections.cursors(c.req.valid('param').id, omitUndefined(c.req.valid('query')));
       return c.json(listJson(page, cursorJson), 200);
     },
   );

@@ -2,7 +2,18 @@ import { createRoute, z } from '@hono/zod-openapi';
 import { connectionJson, deletionJson } from '../../api/index.ts';
 import { connectionFilter, connectionSchema, filterOf } from '../connection-schema.ts';
 import type { App } from '../context.ts';
-import { given, id, listJson, listOf, pageQuery, provider, reason, strict, text, time } from '../parts.ts';
+import {
+  id,
+  listJson,
+  listOf,
+  omitUndefined,
+  pageQuery,
+  provider,
+  reason,
+  strict,
+  text,
+  time,
+} from '../parts.ts';
 import { answer, body, bodyProblems, nothing, problems, signedIn } from '../responses.ts';
 
 const deletionSchema = z
@@ -11,9 +22,9 @@ const deletionSchema = z
     tenant_id: id(),
     state: z.enum(['deleting', 'deleted']),
     deleted_signals: z.int(),
-    estimated_signals: z.int().openapi({ description: 'Exact up to 100,000, an estimate beyond that.' }),
+    estimated_signals: z.int().openapi({ description: 'Exact up to 100,000, estimated above.' }),
     error: z.string().nullable().openapi({
-      description: 'Why the last batch failed; it is retried. Only operators get the text of the database.',
+      description: 'Error of the last batch, which is retried. Only operators see database messages.',
     }),
     requested_at: time(),
     updated_at: time(),
@@ -27,7 +38,7 @@ const params = z.object({ id: id() });
 const object = () => z.record(z.string(), z.unknown());
 const interval = () => z.int().min(60).openapi({ description: 'In seconds.', example: 300 });
 
-/** Connections themselves. What is done to them is in connection-control.ts. */
+/** Actions on connections are in connection-control.ts. */
 export function connectionRoutes(app: App): void {
   app.openapi(
     createRoute({
@@ -37,13 +48,13 @@ export function connectionRoutes(app: App): void {
       tags,
       security,
       summary: 'List connections',
-      description: 'In the order in which they were made, with their health.',
+      description: 'In creation order, with their health.',
       request: {
         query: strict({
           ...connectionFilter,
           include: z
             .enum(['recent'])
-            .openapi({ description: '`recent`: with the latest runs of each.' })
+            .openapi({ description: '`recent`: include the latest runs.' })
             .optional(),
           ...pageQuery,
         }),
@@ -55,9 +66,11 @@ export function connectionRoutes(app: App): void {
     }),
     async (c) => {
       const { limit, cursor, include, ...filter } = c.req.valid('query');
-      const page = await c
-        .get('view')
-        .connections.list({ ...filterOf(filter), ...given({ limit, cursor }), recent: include === 'recent' });
+      const page = await c.get('view').connections.list({
+        ...filterOf(filter),
+        ...omitUndefined({ limit, cursor }),
+        recent: include === 'recent',
+      });
       return c.json(listJson(page, connectionJson), 200);
     },
   );
@@ -70,22 +83,22 @@ export function connectionRoutes(app: App): void {
       tags,
       security,
       summary: 'Create a connection',
-      description: 'It is active at once; a scheduler places its first run.',
+      description: 'It is active immediately; the scheduler queues its first run.',
       request: {
         body: body(
           strict({
             tenant_id: id(),
             provider: provider(),
-            external_id: text(500).openapi({ description: 'What the provider calls it.' }).optional(),
+            external_id: text(500).openapi({ description: "The provider's id of the account." }).optional(),
             credential_id: id()
               .openapi({
-                description: 'What opens the provider: one of the same tenant, for the same provider.',
+                description: 'A credential of the same tenant and provider.',
               })
               .optional(),
             interval_seconds: interval().optional(),
-            config: object().openapi({ description: 'What its connector is told.' }).optional(),
+            config: object().openapi({ description: 'Connector configuration.' }).optional(),
             metadata: object()
-              .openapi({ description: 'Yours. The key `sync` of it belongs to the engine.' })
+              .openapi({ description: 'Free-form; the key `sync` is reserved for the engine.' })
               .optional(),
           }),
         ),
@@ -95,15 +108,15 @@ export function connectionRoutes(app: App): void {
     async (c) => {
       const { tenant_id, provider, external_id, credential_id, interval_seconds, config, metadata } =
         c.req.valid('json');
-      const optional = given({
+      const optional = omitUndefined({
         externalId: external_id,
         credentialId: credential_id,
         intervalSeconds: interval_seconds,
         config,
         metadata,
       });
-      const made = await c.get('view').connections.create({ tenantId: tenant_id, provider, ...optional });
-      return c.json(connectionJson(made), 201);
+      const created = await c.get('view').connections.create({ tenantId: tenant_id, provider, ...optional });
+      return c.json(connectionJson(created), 201);
     },
   );
 
@@ -129,9 +142,11 @@ export function connectionRoutes(app: App): void {
       operationId: 'changeConnection',
       tags,
       security,
-      summary: 'Change its interval, its credential or its config',
+      summary: 'Change the interval, credential or config',
       description:
-        'A new interval re-places its next run; null goes back to the default. A new credential makes a connection active that waited for one; null takes it away. A new config replaces the old one, from the next run on.',
+        'A new interval reschedules the next run; null restores the default. A new credential activates a ' +
+        'connection ' +
+        'in `needs_auth`; null removes it. A new config replaces the old one, from the next run on.',
       request: {
         params,
         body: body(
@@ -143,26 +158,26 @@ export function connectionRoutes(app: App): void {
           })
             .refine(
               ({ reason: _, ...change }) => Object.keys(change).length === 1,
-              'must hold one of interval_seconds, credential_id and config',
+              'must have one of interval_seconds, credential_id and config',
             )
             .openapi('ConnectionChange'),
         ),
       },
-      responses: { 200: answer('The connection as it is now.', connectionSchema), ...bodyProblems(404, 409) },
+      responses: { 200: answer('The updated connection.', connectionSchema), ...bodyProblems(404, 409) },
     }),
     async (c) => {
       const { id } = c.req.valid('param');
       const { interval_seconds: seconds, credential_id: credentialId, config, reason } = c.req.valid('json');
       const { connections } = c.get('view');
-      const doer = given({ reason });
+      const note = omitUndefined({ reason });
       if (config !== undefined)
-        return c.json(connectionJson(await connections.setConfig(id, config, doer)), 200);
+        return c.json(connectionJson(await connections.setConfig(id, config, note)), 200);
       if (credentialId !== undefined)
-        return c.json(connectionJson(await connections.setCredential(id, credentialId, doer)), 200);
+        return c.json(connectionJson(await connections.setCredential(id, credentialId, note)), 200);
       const changed =
         seconds === null || seconds === undefined
-          ? await connections.clearInterval(id, doer)
-          : await connections.setInterval(id, seconds, doer);
+          ? await connections.clearInterval(id, note)
+          : await connections.setInterval(id, seconds, note);
       return c.json(connectionJson(changed), 200);
     },
   );
@@ -176,17 +191,20 @@ export function connectionRoutes(app: App): void {
       security,
       summary: 'Delete a connection',
       description:
-        'With its jobs, its signals and the credential that only it used. What was done to it stays in the audit log. With more than 5,000 signals it answers 202: the connection is disabled and refuses changes, and is deleted in the background.',
+        'Deletes its jobs, its signals and a credential that only it used. The audit log is kept. With ' +
+        'more than 5,000 ' +
+        'signals the response is 202: the connection is disabled, cannot be changed, and is deleted in ' +
+        'the background.',
       request: { params, body: body(strict({ reason: reason().optional() }), { required: false }) },
       responses: {
-        202: answer('It is being deleted; `Location` is its progress.', deletionSchema),
-        204: nothing('It is gone.'),
+        202: answer('Deletion started; `Location` shows its progress.', deletionSchema),
+        204: nothing('Deleted.'),
         ...bodyProblems(404, 409),
       },
     }),
     async (c) => {
       const { id } = c.req.valid('param');
-      const deletion = await c.get('view').connections.remove(id, given(c.req.valid('json')));
+      const deletion = await c.get('view').connections.remove(id, omitUndefined(c.req.valid('json')));
       if (deletion.state === 'deleted') return c.body(null, 204);
       c.header('location', `${c.get('base')}/v1/connections/${id}/deletion`);
       return c.json(deletionJson(deletion), 202);
@@ -201,9 +219,9 @@ export function connectionRoutes(app: App): void {
       tags,
       security,
       summary: 'Show the progress of a deletion',
-      description: 'Also for seven days after the connection is gone.',
+      description: 'Available until seven days after the deletion.',
       request: { params },
-      responses: { 200: answer('Its progress.', deletionSchema), ...problems(404) },
+      responses: { 200: answer('The progress.', deletionSchema), ...problems(404) },
     }),
     async (c) => c.json(deletionJson(await c.get('view').connections.deletion(c.req.valid('param').id)), 200),
   );

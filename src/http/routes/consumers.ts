@@ -1,7 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { consumerJson } from '../../api/index.ts';
 import type { App } from '../context.ts';
-import { given, id, listJson, listOf, pageQuery, strict, text, time } from '../parts.ts';
+import { id, listJson, listOf, omitUndefined, pageQuery, strict, text, time } from '../parts.ts';
 import { answer, body, bodyProblems, nothing, problems, signedIn } from '../responses.ts';
 
 const name = () => text(100).openapi({ example: 'search-index' });
@@ -10,10 +10,7 @@ const consumerSchema = z
   .object({
     name: name(),
     tenant_id: id().nullable(),
-    after: z
-      .string()
-      .nullable()
-      .openapi({ description: 'The cursor it has come to; null at the beginning.' }),
+    after: z.string().nullable().openapi({ description: 'Feed position; null at the beginning.' }),
     moved_at: time().nullable(),
     created_at: time(),
   })
@@ -23,7 +20,6 @@ const tags = ['Consumers'];
 const security = signedIn;
 const params = z.object({ name: name() });
 
-/** Readers of the feed whose place the service remembers. */
 export function consumerRoutes(app: App): void {
   app.openapi(
     createRoute({
@@ -33,12 +29,15 @@ export function consumerRoutes(app: App): void {
       tags,
       security,
       summary: 'List consumers',
-      description: 'Readers of the feed, and how far each has come.',
+      description: 'Feed readers and their positions.',
       request: { query: strict(pageQuery) },
       responses: { 200: answer('A page of consumers.', listOf('Consumer', consumerSchema)), ...problems() },
     }),
     async (c) =>
-      c.json(listJson(await c.get('view').consumers.list(given(c.req.valid('query'))), consumerJson), 200),
+      c.json(
+        listJson(await c.get('view').consumers.list(omitUndefined(c.req.valid('query'))), consumerJson),
+        200,
+      ),
   );
 
   app.openapi(
@@ -49,7 +48,7 @@ export function consumerRoutes(app: App): void {
       tags,
       security,
       summary: 'Show a consumer',
-      description: 'How far it has come in the feed.',
+      description: 'Its position in the feed.',
       request: { params },
       responses: { 200: answer('The consumer.', consumerSchema), ...problems(404) },
     }),
@@ -63,20 +62,20 @@ export function consumerRoutes(app: App): void {
       operationId: 'moveConsumer',
       tags,
       security,
-      summary: 'Create a consumer, or move it',
-      description: 'Sets how far it has come: to confirm what was worked through, or to read it again.',
+      summary: 'Create or move a consumer',
+      description: 'Sets its position: to acknowledge processed signals, or to read signals again.',
       request: {
         params,
         body: body(
           strict({
             after: text(500).openapi({
-              description: 'A cursor of the feed, `beginning` or `latest`.',
+              description: 'A feed cursor, `beginning` or `latest`.',
               example: 'latest',
             }),
           }),
         ),
       },
-      responses: { 200: answer('The consumer as it is now.', consumerSchema), ...bodyProblems(410) },
+      responses: { 200: answer('The updated consumer.', consumerSchema), ...bodyProblems(410) },
     }),
     async (c) => {
       const moved = await c.get('view').consumers.move(c.req.valid('param').name, c.req.valid('json').after);
@@ -92,9 +91,9 @@ export function consumerRoutes(app: App): void {
       tags,
       security,
       summary: 'Delete a consumer',
-      description: 'Its place in the feed is forgotten; no signal is.',
+      description: 'Deletes its position; signals are kept.',
       request: { params },
-      responses: { 204: nothing('It is gone.'), ...problems(404) },
+      responses: { 204: nothing('Deleted.'), ...problems(404) },
     }),
     async (c) => {
       await c.get('view').consumers.remove(c.req.valid('param').name);

@@ -2,7 +2,18 @@ import { createRoute, z } from '@hono/zod-openapi';
 import { credentialJson } from '../../api/index.ts';
 import type { Secret } from '../../contract/credential.ts';
 import type { App } from '../context.ts';
-import { given, id, listJson, listOf, pageQuery, provider, reason, strict, text, time } from '../parts.ts';
+import {
+  id,
+  listJson,
+  listOf,
+  omitUndefined,
+  pageQuery,
+  provider,
+  reason,
+  strict,
+  text,
+  time,
+} from '../parts.ts';
 import { answer, body, bodyProblems, nothing, problems, signedIn } from '../responses.ts';
 
 const tags = ['Credentials'];
@@ -16,42 +27,44 @@ const credentialSchema = z
     provider: z.string().openapi({ example: 'github' }),
     name: z.string().nullable(),
     kind: z.enum(['api_key', 'basic', 'oauth2', 'custom']),
-    generation: z.int().openapi({ description: 'Counts every change of the secret.' }),
-    expires_at: time().nullable().openapi({ description: 'Of an access token.' }),
-    refused_at: time().nullable().openapi({ description: 'Since when the provider does not renew it.' }),
+    generation: z.int().openapi({ description: 'Number of changes of the secret.' }),
+    expires_at: time().nullable().openapi({ description: 'Expiry of the access token.' }),
+    refused_at: time().nullable().openapi({ description: 'Since when the provider refuses to refresh it.' }),
     refused_reason: z.string().nullable(),
     refreshed_at: time().nullable(),
-    connections: z.int().openapi({ description: 'How many use it; 1000 stands for that or more.' }),
+    connections: z
+      .int()
+      .openapi({ description: 'Number of connections that use it; 1000 means 1000 or more.' }),
     created_at: time(),
     updated_at: time(),
   })
   .openapi('Credential');
 
-const part = () => text(32_768);
+const secretText = () => text(32_768);
 
-/** One of four shapes. What is wrong in it is named, and never repeated. */
+/** Validation errors name the field but never echo its value. */
 const secretSchema = () =>
   z
     .discriminatedUnion(
       'type',
       [
-        strict({ type: z.literal('api_key'), key: part() }),
-        strict({ type: z.literal('basic'), username: part(), password: z.string().max(32_768) }),
+        strict({ type: z.literal('api_key'), key: secretText() }),
+        strict({ type: z.literal('basic'), username: secretText(), password: z.string().max(32_768) }),
         strict({
           type: z.literal('oauth2'),
-          access_token: part(),
-          refresh_token: part().optional(),
+          access_token: secretText(),
+          refresh_token: secretText().optional(),
           expires_at: z.iso
             .datetime({ offset: true, error: 'must be a time such as 2025-01-01T12:00:00Z' })
             .openapi({ format: 'date-time' })
             .optional(),
-          scope: part().optional(),
+          scope: secretText().optional(),
         }),
         strict({ type: z.literal('custom'), fields: z.record(z.string(), z.unknown()) }),
       ],
       { error: 'must have a type: api_key, basic, oauth2 or custom' },
     )
-    .openapi({ example: { type: 'api_key', key: 'what the provider gave you' } });
+    .openapi({ example: { type: 'api_key', key: 'your-provider-api-key' } });
 
 type SecretJson = z.output<ReturnType<typeof secretSchema>>;
 
@@ -67,7 +80,6 @@ function secretOf(secret: SecretJson): Secret {
   return { type, accessToken, refreshToken, expiresAt, scope };
 }
 
-/** What opens providers for connections. With the key of a tenant, only that tenant's. */
 export function credentialRoutes(app: App): void {
   app.openapi(
     createRoute({
@@ -77,7 +89,7 @@ export function credentialRoutes(app: App): void {
       tags,
       security,
       summary: 'List credentials',
-      description: 'In the order in which they were made. Never their secrets.',
+      description: 'In creation order, without secrets.',
       request: {
         query: strict({ tenant_id: id().optional(), provider: provider().optional(), ...pageQuery }),
       },
@@ -88,7 +100,7 @@ export function credentialRoutes(app: App): void {
     }),
     async (c) => {
       const { tenant_id: tenantId, ...rest } = c.req.valid('query');
-      const page = await c.get('view').credentials.list(given({ tenantId, ...rest }));
+      const page = await c.get('view').credentials.list(omitUndefined({ tenantId, ...rest }));
       return c.json(listJson(page, credentialJson), 200);
     },
   );
@@ -101,13 +113,13 @@ export function credentialRoutes(app: App): void {
       tags,
       security,
       summary: 'Store a credential',
-      description: 'It is encrypted at once, and no answer ever holds it.',
+      description: 'The secret is stored encrypted; no response contains it.',
       request: {
         body: body(
           strict({
             tenant_id: id(),
             provider: provider(),
-            name: text(200).openapi({ description: 'For people.', example: 'read only' }).optional(),
+            name: text(200).openapi({ description: 'Display name.', example: 'read only' }).optional(),
             secret: secretSchema(),
             reason: reason().optional(),
           }),
@@ -117,9 +129,9 @@ export function credentialRoutes(app: App): void {
     }),
     async (c) => {
       const { tenant_id: tenantId, provider, name, secret, reason } = c.req.valid('json');
-      const input = { tenantId, provider, secret: secretOf(secret), ...given({ name }) };
-      const made = await c.get('view').credentials.create(input, given({ reason }));
-      return c.json(credentialJson(made), 201);
+      const input = { tenantId, provider, secret: secretOf(secret), ...omitUndefined({ name }) };
+      const created = await c.get('view').credentials.create(input, omitUndefined({ reason }));
+      return c.json(credentialJson(created), 201);
     },
   );
 
@@ -131,7 +143,7 @@ export function credentialRoutes(app: App): void {
       tags,
       security,
       summary: 'Show a credential',
-      description: 'What is known of it, without its secret.',
+      description: 'Without its secret.',
       request: { params },
       responses: { 200: answer('The credential.', credentialSchema), ...problems(404) },
     }),
@@ -145,15 +157,19 @@ export function credentialRoutes(app: App): void {
       operationId: 'replaceCredential',
       tags,
       security,
-      summary: 'Replace its secret',
-      description: 'Connections that waited for a new one are active again.',
+      summary: 'Replace the secret of a credential',
+      description: 'Activates its connections in `needs_auth`.',
       request: { params, body: body(strict({ secret: secretSchema(), reason: reason().optional() })) },
-      responses: { 200: answer('The credential as it is now.', credentialSchema), ...bodyProblems(404, 409) },
+      responses: { 200: answer('The updated credential.', credentialSchema), ...bodyProblems(404, 409) },
     }),
     async (c) => {
       const { secret, reason } = c.req.valid('json');
       const { credentials } = c.get('view');
-      const changed = await credentials.replace(c.req.valid('param').id, secretOf(secret), given({ reason }));
+      const changed = await credentials.replace(
+        c.req.valid('param').id,
+        secretOf(secret),
+        omitUndefined({ reason }),
+      );
       return c.json(credentialJson(changed), 200);
     },
   );
@@ -166,12 +182,12 @@ export function credentialRoutes(app: App): void {
       tags,
       security,
       summary: 'Delete a credential',
-      description: 'Refused while a connection uses it.',
+      description: 'Fails with 409 while a connection uses it.',
       request: { params, body: body(strict({ reason: reason().optional() }), { required: false }) },
-      responses: { 204: nothing('It is gone.'), ...bodyProblems(404, 409) },
+      responses: { 204: nothing('Deleted.'), ...bodyProblems(404, 409) },
     }),
     async (c) => {
-      await c.get('view').credentials.remove(c.req.valid('param').id, given(c.req.valid('json')));
+      await c.get('view').credentials.remove(c.req.valid('param').id, omitUndefined(c.req.valid('json')));
       return c.body(null, 204);
     },
   );

@@ -1,13 +1,13 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { feedSignalJson } from '../../api/index.ts';
 import type { App } from '../context.ts';
-import { flagInQuery, given, id, pageQuery, provider, strict, text, wholeInQuery } from '../parts.ts';
+import { abortOnDisconnect } from '../disconnect.ts';
+import { flagInQuery, id, intInQuery, omitUndefined, pageQuery, provider, strict, text } from '../parts.ts';
 import type { Slots } from '../request-limit.ts';
 import { answer, problems, signedIn } from '../responses.ts';
 import { fedSignalSchema } from '../signal-schema.ts';
-import { untilGone } from '../until-gone.ts';
 
-/** The feed: every signal, in an order that never changes behind a reader. Long polls have slots of their own. */
+/** Long polls hold a slot of `streams`, not a request slot. */
 export function feedRoutes(app: App, streams: Slots, signal: AbortSignal | undefined): void {
   app.openapi(
     createRoute({
@@ -18,18 +18,21 @@ export function feedRoutes(app: App, streams: Slots, signal: AbortSignal | undef
       security: signedIn,
       summary: 'Read the feed',
       description:
-        'Signals in the order in which they were stored. Go on with `after` set to `next_cursor`, or name a consumer and let the service remember how far it has come.',
+        'Signals in commit order. Continue with `after` set to `next_cursor`, or use a consumer with a ' +
+        'stored position.',
       request: {
         query: strict({
           after: text(500)
-            .openapi({ description: 'A cursor of the feed, `beginning` or `latest`.', example: 'beginning' })
+            .openapi({ description: 'A feed cursor, `beginning` or `latest`.', example: 'beginning' })
             .optional(),
-          consumer: text(100).openapi({ description: 'Goes on where this consumer is.' }).optional(),
-          wait: wholeInQuery(0, 30, {
+          consumer: text(100)
+            .openapi({ description: 'Continue from the position of this consumer.' })
+            .optional(),
+          wait: intInQuery(0, 30, {
             default: 0,
-            description: 'How many seconds to wait for a signal where there is none yet.',
+            description: 'Long-poll timeout in seconds.',
           }).optional(),
-          payload: flagInQuery({ default: true, description: 'Whether payloads are included.' }).optional(),
+          payload: flagInQuery({ default: true, description: 'Include payloads.' }).optional(),
           provider: provider().optional(),
           kind: text(200).optional(),
           connection_id: id().optional(),
@@ -42,7 +45,7 @@ export function feedRoutes(app: App, streams: Slots, signal: AbortSignal | undef
           z
             .object({
               items: z.array(fedSignalSchema),
-              next_cursor: z.string().openapi({ description: 'Where to go on; never null.' }),
+              next_cursor: z.string().openapi({ description: 'Cursor to continue from; never null.' }),
             })
             .openapi('Feed'),
         ),
@@ -52,28 +55,28 @@ export function feedRoutes(app: App, streams: Slots, signal: AbortSignal | undef
     async (c) => {
       const { wait = 0, payload = true, connection_id, ...rest } = c.req.valid('query');
       const release = streams.take(c.get('caller').id);
-      const gone = untilGone(c, signal);
+      const disconnect = abortOnDisconnect(c, signal);
       try {
         const reservation = c.get('reservation');
         const page = await c.get('view').signals.read(
           {
-            ...given({ ...rest, connectionId: connection_id }),
+            ...omitUndefined({ ...rest, connectionId: connection_id }),
             payload,
             waitMs: wait * 1000,
-            signal: gone.signal,
+            signal: disconnect.signal,
           },
           async (advance) => {
             await reservation.reserve();
-            const found = await advance();
-            // While it waits for signals, others may read.
-            if (found.items.length === 0) reservation.release();
-            return found;
+            const batch = await advance();
+            // Do not hold memory while waiting for signals.
+            if (batch.items.length === 0) reservation.release();
+            return batch;
           },
         );
         const items = page.items.map((item) => feedSignalJson(item, { payload }));
         return c.json({ items, next_cursor: page.nextCursor }, 200);
       } finally {
-        gone.release();
+        disconnect.release();
         release();
       }
     },

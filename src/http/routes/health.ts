@@ -27,10 +27,10 @@ type Readiness = z.infer<typeof readySchema>;
 const tags = ['Health'];
 const security: [] = [];
 
-/** How long an answer about the database is used again. Needing no key, probes may come in any number. */
+/** Cache time of the database check: probes are unauthenticated and not rate limited. */
 const freshMs = 1000;
 
-/** What probes ask. Neither needs a key, and neither says more than yes or no. */
+/** Unauthenticated, so the responses contain no details. */
 export function healthRoutes(app: App, syncline: Syncline): void {
   const readiness = createReadiness(syncline);
 
@@ -41,9 +41,11 @@ export function healthRoutes(app: App, syncline: Syncline): void {
       operationId: 'isAlive',
       tags,
       security,
-      summary: 'Is the process alive?',
-      description: 'Asks nothing of the database: a restart would not help that.',
-      responses: { 200: answer('It is.', z.object({ status: z.literal('ok') }).openapi('Health')) },
+      summary: 'Liveness check',
+      description: 'Does not query the database: restarting the process would not fix it.',
+      responses: {
+        200: answer('The process is alive.', z.object({ status: z.literal('ok') }).openapi('Health')),
+      },
     }),
     (c) => c.json({ status: 'ok' as const }, 200),
   );
@@ -55,18 +57,18 @@ export function healthRoutes(app: App, syncline: Syncline): void {
       operationId: 'isReady',
       tags,
       security,
-      summary: 'Is everything in order?',
-      description: 'The database answers, its schema fits, and a scheduler has ticked lately.',
-      responses: { 200: answer('It is.', readySchema), 503: answer('It is not.', readySchema) },
+      summary: 'Readiness check',
+      description: 'Checks the database, its schema version, and that a scheduler has ticked recently.',
+      responses: { 200: answer('Ready.', readySchema), 503: answer('Not ready.', readySchema) },
     }),
     async (c) => {
-      const found = await readiness();
-      return found.status === 'ok' ? c.json(found, 200) : c.json(found, 503);
+      const result = await readiness();
+      return result.status === 'ok' ? c.json(result, 200) : c.json(result, 503);
     },
   );
 }
 
-/** One check at a time, however many probes wait for it. */
+/** Concurrent probes share one check. */
 function createReadiness(syncline: Syncline): () => Promise<Readiness> {
   let latest: { freshUntilMs: number; readiness: Promise<Readiness> } | undefined;
   return () => {

@@ -4,10 +4,10 @@ import { jobStatus } from '../connection-schema.ts';
 import type { App } from '../context.ts';
 import {
   anyJson,
-  given,
   id,
   listJson,
   listOf,
+  omitUndefined,
   orNull,
   pageQuery,
   provider,
@@ -36,22 +36,22 @@ const jobSchema = z
     tenant_id: id(),
     provider: z.string().openapi({ example: 'github' }),
     connection_id: id(),
-    connection_name: z.string().nullable().openapi({ description: 'The external id of its connection.' }),
+    connection_name: z.string().nullable().openapi({ description: 'The external id of the connection.' }),
     type: jobType,
     status: jobStatus,
     priority: z.int(),
-    attempts: z.int().openapi({ description: 'Earlier failures.' }),
+    attempts: z.int().openapi({ description: 'Number of earlier failures.' }),
     scheduled_at: time().nullable(),
     retry_after: time().nullable(),
     started_at: time().nullable(),
     finished_at: time().nullable(),
     duration_ms: z.number().nullable(),
-    signals: z.int().openapi({ description: 'How many signals it stored.' }),
-    cursor: anyJson('Its own cursor, if it has one.'),
-    next_cursor: anyJson('The cursor that it stored.'),
+    signals: z.int().openapi({ description: 'Number of stored signals.' }),
+    cursor: anyJson('Cursor of this job; null: the cursor of the connection.'),
+    next_cursor: anyJson('Cursor stored by this job.'),
     error: orNull(errorSchema),
     blocked: z.boolean().openapi({
-      description: 'Queued, but its connection is not active or runs another job.',
+      description: 'Queued, but the connection is not active or is running another job.',
     }),
     created_at: time(),
   })
@@ -59,7 +59,7 @@ const jobSchema = z
 
 const jobDetailSchema = jobSchema
   .extend({
-    verdict: z.string().openapi({ description: 'How it went, in one sentence.' }),
+    verdict: z.string().openapi({ description: 'Outcome in one sentence.' }),
     attempts_log: z.array(
       z
         .object({
@@ -97,7 +97,7 @@ export function jobRoutes(app: App): void {
       tags,
       security,
       summary: 'List jobs',
-      description: 'The newest first.',
+      description: 'Newest first.',
       request: {
         query: strict({
           status: jobStatus.optional(),
@@ -105,8 +105,8 @@ export function jobRoutes(app: App): void {
           connection_id: id().optional(),
           tenant_id: id().optional(),
           type: jobType.optional(),
-          since: timeInQuery('Made at this time or later.').optional(),
-          until: timeInQuery('Made before this time.').optional(),
+          since: timeInQuery('Created at or after this time.').optional(),
+          until: timeInQuery('Created before this time.').optional(),
           ...pageQuery,
         }),
       },
@@ -114,7 +114,7 @@ export function jobRoutes(app: App): void {
     }),
     async (c) => {
       const { connection_id: connectionId, tenant_id: tenantId, ...rest } = c.req.valid('query');
-      const page = await c.get('view').jobs.list(given({ ...rest, connectionId, tenantId }));
+      const page = await c.get('view').jobs.list(omitUndefined({ ...rest, connectionId, tenantId }));
       return c.json(listJson(page, jobJson), 200);
     },
   );
@@ -127,7 +127,7 @@ export function jobRoutes(app: App): void {
       tags,
       security,
       summary: 'Show a job',
-      description: 'With every attempt at it, and what its connector logged.',
+      description: 'With all attempts and the connector logs.',
       request: { params },
       responses: { 200: answer('The job.', jobDetailSchema), ...problems(404) },
     }),
@@ -145,13 +145,15 @@ export function jobRoutes(app: App): void {
         summary: action === 'cancel' ? 'Cancel a job' : 'Run a job again',
         description:
           action === 'cancel'
-            ? 'Ends one that is queued or running. Nothing that it still finds is stored.'
-            : 'One that backs off runs at once; one that has ended runs as a new job, which is the answer.',
+            ? 'Cancels a queued or running job. A running job stores no further signals.'
+            : 'A job in backoff becomes due immediately; a finished job is queued again as a new job.',
         request: { params, body: body(strict({ reason: reason().optional() }), { required: false }) },
-        responses: { 200: answer('The job as it is now.', jobSchema), ...bodyProblems(404, 409) },
+        responses: { 200: answer('The updated or new job.', jobSchema), ...bodyProblems(404, 409) },
       }),
       async (c) => {
-        const job = await c.get('view').jobs[action](c.req.valid('param').id, given(c.req.valid('json')));
+        const job = await c
+          .get('view')
+          .jobs[action](c.req.valid('param').id, omitUndefined(c.req.valid('json')));
         return c.json(jobJson(job), 200);
       },
     );

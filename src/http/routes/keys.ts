@@ -2,19 +2,19 @@ import { createRoute, z } from '@hono/zod-openapi';
 import { keyJson } from '../../api/index.ts';
 import type { App } from '../context.ts';
 import type { Credentials } from '../key-cache.ts';
-import { given, id, listJson, listOf, pageQuery, strict, text, time } from '../parts.ts';
+import { id, listJson, listOf, omitUndefined, pageQuery, strict, text, time } from '../parts.ts';
 import { answer, body, bodyProblems, nothing, problems, signedIn } from '../responses.ts';
 
 const keySchema = z
   .object({
     id: id(),
     name: z.string().openapi({ example: 'deploy' }),
-    prefix: z.string().openapi({ description: 'How the key begins.', example: 'syn_ab12' }),
+    prefix: z.string().openapi({ description: 'First characters of the key.', example: 'syn_ab12' }),
     scope: z.enum(['operator', 'tenant']),
     tenant_id: id().nullable(),
     created_at: time(),
     created_by: z.string(),
-    parent_id: id().nullable().openapi({ description: 'The key that it was created with.' }),
+    parent_id: id().nullable().openapi({ description: 'The key that created it.' }),
     last_used_at: time().nullable(),
     revoked_at: time().nullable(),
   })
@@ -23,7 +23,6 @@ const keySchema = z
 const tags = ['Keys'];
 const security = signedIn;
 
-/** API keys. With the key of a tenant, only those of that tenant. */
 export function keyRoutes(app: App, credentials: Credentials): void {
   app.openapi(
     createRoute({
@@ -33,11 +32,12 @@ export function keyRoutes(app: App, credentials: Credentials): void {
       tags,
       security,
       summary: 'List API keys',
-      description: 'Never the keys themselves, only how they begin.',
+      description: 'With prefixes, not the keys themselves.',
       request: { query: strict(pageQuery) },
       responses: { 200: answer('A page of keys.', listOf('Key', keySchema)), ...problems() },
     }),
-    async (c) => c.json(listJson(await c.get('view').keys.list(given(c.req.valid('query'))), keyJson), 200),
+    async (c) =>
+      c.json(listJson(await c.get('view').keys.list(omitUndefined(c.req.valid('query'))), keyJson), 200),
   );
 
   app.openapi(
@@ -49,7 +49,8 @@ export function keyRoutes(app: App, credentials: Credentials): void {
       security,
       summary: 'Create an API key',
       description:
-        'This is the only answer that ever holds the key. Its name must differ from those of the other valid keys of the same scope (the operator, or one tenant): else 409.',
+        'Only this response contains the key. ' +
+        'The name must be unique among the valid keys of its scope (operator, or one tenant); otherwise 409.',
       request: {
         body: body(
           strict({
@@ -57,7 +58,7 @@ export function keyRoutes(app: App, credentials: Credentials): void {
             tenant_id: id()
               .nullable()
               .optional()
-              .openapi({ description: 'The tenant it is for; an operator’s where this is null or absent.' }),
+              .openapi({ description: 'Tenant of the key; null or absent: an operator key.' }),
           }),
         ),
       },
@@ -65,7 +66,7 @@ export function keyRoutes(app: App, credentials: Credentials): void {
         201: answer(
           'The new key.',
           keySchema
-            .extend({ key: z.string().openapi({ description: 'The key itself, once.' }) })
+            .extend({ key: z.string().openapi({ description: 'The key itself, returned only once.' }) })
             .openapi('NewKey'),
         ),
         ...bodyProblems(404, 409),
@@ -73,10 +74,10 @@ export function keyRoutes(app: App, credentials: Credentials): void {
     }),
     async (c) => {
       const { name, tenant_id } = c.req.valid('json');
-      // A tenant's key makes keys of its own tenant, whether it says so or not.
+      // A tenant key always creates keys of its own tenant.
       const tenantId = tenant_id ?? c.get('caller').who.tenantId;
-      const made = await c.get('view').keys.create({ name, ...given({ tenantId }) });
-      return c.json({ ...keyJson(made), key: made.key }, 201);
+      const created = await c.get('view').keys.create({ name, ...omitUndefined({ tenantId }) });
+      return c.json({ ...keyJson(created), key: created.key }, 201);
     },
   );
 
@@ -88,7 +89,7 @@ export function keyRoutes(app: App, credentials: Credentials): void {
       tags,
       security,
       summary: 'Show an API key',
-      description: 'Never the key itself. `descendants` counts the valid keys that were created with it.',
+      description: 'With its prefix, not the key itself.',
       request: { params: z.object({ id: id() }) },
       responses: {
         200: answer(
@@ -96,7 +97,7 @@ export function keyRoutes(app: App, credentials: Credentials): void {
           keySchema
             .extend({
               descendants: z.int().openapi({
-                description: 'Valid keys created with it, with those keys, and so on; at most 10,000.',
+                description: 'Number of valid keys created with it, directly or indirectly; at most 10,000.',
               }),
             })
             .openapi('KeyDetail'),
@@ -119,21 +120,22 @@ export function keyRoutes(app: App, credentials: Credentials): void {
       security,
       summary: 'Revoke an API key',
       description:
-        'It stops working within seconds, and so do the sessions that were opened with it; with `descendants`, also the keys that were created with it, with those keys, and so on.',
+        'The key and its sessions stop working within seconds. ' +
+        'With `descendants`, all keys created with it, directly or indirectly, are revoked too.',
       request: {
         params: z.object({ id: id() }),
         query: strict({
           descendants: z.enum(['true', 'false']).optional().openapi({
-            description: 'Whether to revoke the keys that were created with it too.',
+            description: 'Also revoke all keys created with it.',
           }),
         }),
       },
-      responses: { 204: nothing('It is revoked.'), ...problems(404) },
+      responses: { 204: nothing('Revoked.'), ...problems(404) },
     }),
     async (c) => {
       const descendants = c.req.valid('query').descendants === 'true';
       await c.get('view').keys.revoke(c.req.valid('param').id, { descendants });
-      credentials.forget();
+      credentials.invalidate();
       return c.body(null, 204);
     },
   );

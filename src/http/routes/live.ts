@@ -1,14 +1,14 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import type { Logger } from 'pino';
 import type { App, LiveTimes } from '../context.ts';
+import { abortOnDisconnect } from '../disconnect.ts';
 import { openEventStream } from '../event-stream.ts';
 import { runLive, startingPoint } from '../live.ts';
-import { given, strict, text } from '../parts.ts';
+import { omitUndefined, strict, text } from '../parts.ts';
 import { createPulses } from '../pulse.ts';
 import type { Slots } from '../request-limit.ts';
 import { problems, signedIn } from '../responses.ts';
 import { signalFilterQuery } from '../signal-schema.ts';
-import { untilGone } from '../until-gone.ts';
 
 export interface LiveParts {
   streams: Slots;
@@ -20,12 +20,12 @@ export interface LiveParts {
 
 const headers = {
   'content-type': 'text/event-stream; charset=utf-8',
-  // Some proxies collect an answer before they pass it on.
+  // Disables response buffering in nginx.
   'x-accel-buffering': 'no',
 };
 
 export function liveRoutes(app: App, { streams, times, version, log, signal }: LiveParts): void {
-  // A little less than the pace of the pulses, so that a timer that fires early does not get the one before.
+  // Below the pulse interval, so that an early timer does not get the previous pulse.
   const pulses = createPulses(times.pulseMs * 0.9);
 
   app.openapi(
@@ -35,20 +35,23 @@ export function liveRoutes(app: App, { streams, times, version, log, signal }: L
       operationId: 'watch',
       tags: ['Signals'],
       security: signedIn,
-      summary: 'Watch signals come in',
+      summary: 'Stream signals',
       description:
-        'Server-sent events: `hello` at the beginning, `signal` for each signal with its place in the feed as id, and `pulse` every two seconds. A client that comes back with `Last-Event-ID` misses nothing; where that is no longer kept, `hello` says `gap: true`.',
+        'Server-sent events: `hello` first, `signal` for each signal with its feed cursor as id, and ' +
+        '`pulse` every two ' +
+        'seconds. `Last-Event-ID` resumes without gaps; behind the retention window, `hello` has `gap: ' +
+        'true`.',
       request: {
         query: strict({
           ...signalFilterQuery,
           after: text(500)
-            .openapi({ description: 'A cursor of the feed, `beginning` or `latest`.', default: 'latest' })
+            .openapi({ description: 'A feed cursor, `beginning` or `latest`.', default: 'latest' })
             .optional(),
         }),
       },
       responses: {
         200: {
-          description: 'The stream, until either side ends it.',
+          description: 'The event stream.',
           content: { 'text/event-stream': { schema: z.string() } },
         },
         ...problems(),
@@ -56,10 +59,10 @@ export function liveRoutes(app: App, { streams, times, version, log, signal }: L
     }),
     async (c) => {
       const { connection_id, tenant_id, provider, kind, after = 'latest' } = c.req.valid('query');
-      const filter = given({ connectionId: connection_id, tenantId: tenant_id, provider, kind });
+      const filter = omitUndefined({ connectionId: connection_id, tenantId: tenant_id, provider, kind });
       const [view, caller] = [c.get('view'), c.get('caller')];
       const lastEventId = c.req.header('last-event-id')?.slice(0, 500) || undefined;
-      // Taken first: finding where to begin is work, too.
+      // Take the slot first: resolving the cursor queries the database.
       const release = streams.take(caller.id);
       const start = await startingPoint({ view, filter }, { lastEventId, after }).catch((error: unknown) => {
         release();
@@ -70,16 +73,16 @@ export function liveRoutes(app: App, { streams, times, version, log, signal }: L
         return c.body(null, 200, headers);
       }
 
-      const gone = untilGone(c, signal);
-      const stream = openEventStream(gone.end);
-      // Whatever waits for room in the stream is let go, too.
-      gone.signal.addEventListener('abort', () => stream.close(), { once: true });
+      const disconnect = abortOnDisconnect(c, signal);
+      const stream = openEventStream(disconnect.end);
+      // Unblocks a send that waits for buffer space.
+      disconnect.signal.addEventListener('abort', () => stream.close(), { once: true });
       const options = {
         view,
         caller,
         filter,
-        signal: gone.signal,
-        end: gone.end,
+        signal: disconnect.signal,
+        end: disconnect.end,
         stream,
         pulses,
         times,
@@ -87,7 +90,7 @@ export function liveRoutes(app: App, { streams, times, version, log, signal }: L
         log,
       };
       void runLive(options, start).finally(() => {
-        gone.release();
+        disconnect.release();
         release();
       });
       return c.body(stream.body, 200, headers);

@@ -8,24 +8,24 @@ import { page } from '../page.ts';
 import { Problem } from '../problem.ts';
 import { sessionCookie, setSessionCookie } from '../session-cookie.ts';
 
-/** Opens a session with the one-time token that whoever started the service was shown. */
+/** Opens a session with the one-time token that `syncline dev` prints. */
 export function localLoginRoute(
   app: App,
   { access, credentials, localLogin }: { access: Access; credentials: Credentials; localLogin: LocalLogin },
 ): void {
   app.get('/login', async (c) => {
     const home = `${c.get('base')}/`;
-    // A preview of the link must not use it up.
+    // Link previews send HEAD; they must not consume the token.
     if (c.req.method === 'HEAD') return c.redirect(home, 303);
     if (localLogin.redeem(c.req.query('token') ?? '')) {
       const identity = { tenantId: undefined, actor: 'local', keyId: undefined, keyName: 'one-time token' };
       setSessionCookie(c, await access.openSession(identity, { address: c.get('address') }));
       return c.redirect(home, 303);
     }
-    // Whoever opens the link a second time in the same browser is signed in already.
+    // Opening the link again in the same browser: already signed in.
     if (await hasSession(c, credentials)) return c.redirect(home, 303);
-    const detail = 'This link was used already, or is older than 15 minutes.';
-    const hint = 'Restart the service to get a new one, or sign in with an API key.';
+    const detail = 'The link was already used or is older than 15 minutes.';
+    const hint = 'Restart the service for a new link, or sign in with an API key.';
     if (c.req.header('accept')?.includes('text/html'))
       return c.html(page('Not signed in', [detail, hint], { link: home, label: 'Sign in' }), 401);
     throw new Problem('UNAUTHENTICATED', detail, { hint });

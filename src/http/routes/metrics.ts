@@ -13,7 +13,7 @@ export function metricsRoute(app: App, metrics: () => Promise<string> | string):
       tags: ['Health'],
       security: signedIn,
       summary: 'Metrics of this process',
-      description: 'Operators only. In the Prometheus text format.',
+      description: 'Operators only. Prometheus text format.',
       responses: {
         200: { description: 'The metrics.', content: { 'text/plain': { schema: z.string() } } },
         ...problems(),

@@ -2,7 +2,7 @@ import { createRoute, z } from '@hono/zod-openapi';
 import { providerJson } from '../../api/index.ts';
 import { operatorOnly } from '../auth.ts';
 import type { App } from '../context.ts';
-import { given, listJson, listOf, pageQuery, provider, strict, text, time } from '../parts.ts';
+import { listJson, listOf, omitUndefined, pageQuery, provider, strict, text, time } from '../parts.ts';
 import { answer, body, bodyProblems, problems, signedIn } from '../responses.ts';
 
 const providerSchema = z
@@ -27,12 +27,15 @@ export function providerRoutes(app: App): void {
       tags,
       security,
       summary: 'List providers',
-      description: 'What connections can be made with.',
+      description: 'Registered external systems.',
       request: { query: strict(pageQuery) },
       responses: { 200: answer('A page of providers.', listOf('Provider', providerSchema)), ...problems() },
     }),
     async (c) =>
-      c.json(listJson(await c.get('view').providers.list(given(c.req.valid('query'))), providerJson), 200),
+      c.json(
+        listJson(await c.get('view').providers.list(omitUndefined(c.req.valid('query'))), providerJson),
+        200,
+      ),
   );
 
   app.openapi(
@@ -44,7 +47,7 @@ export function providerRoutes(app: App): void {
       tags,
       security,
       summary: 'Register or change a provider',
-      description: 'Operators only. A provider that has a connector is registered by itself.',
+      description: 'Operators only. Providers with a connector are registered automatically.',
       request: {
         params: z.object({ slug: provider() }),
         body: body(
@@ -55,13 +58,13 @@ export function providerRoutes(app: App): void {
           { required: false },
         ),
       },
-      responses: { 200: answer('The provider as it is now.', providerSchema), ...bodyProblems() },
+      responses: { 200: answer('The updated provider.', providerSchema), ...bodyProblems() },
     }),
     async (c) => {
       const { display_name: displayName, auth_type: authType } = c.req.valid('json');
       const registered = await c
         .get('view')
-        .providers.register({ slug: c.req.valid('param').slug, ...given({ displayName, authType }) });
+        .providers.register({ slug: c.req.valid('param').slug, ...omitUndefined({ displayName, authType }) });
       return c.json(providerJson(registered), 200);
     },
   );

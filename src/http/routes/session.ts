@@ -1,7 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import type { Context, MiddlewareHandler } from 'hono';
 import { getCookie } from 'hono/cookie';
-import type { Access, View } from '../../api/index.ts';
+import type { Access, SynclineApi } from '../../api/index.ts';
 import type { Syncline } from '../../syncline.ts';
 import { requireOwnOrigin, unauthenticated } from '../auth.ts';
 import type { App, HttpEnv } from '../context.ts';
@@ -15,14 +15,14 @@ const meSchema = z
     scope: z.enum(['operator', 'tenant']),
     tenant_id: id().nullable(),
     tenant_name: z.string().nullable(),
-    actor: z.string().openapi({ description: 'Who is named in the audit log.' }),
-    version: z.string().openapi({ description: 'The version of the service.' }),
+    actor: z.string().openapi({ description: 'Name in the audit log.' }),
+    version: z.string().openapi({ description: 'Version of the service.' }),
   })
   .openapi('Me');
 
 const tags = ['Session'];
 
-async function meJson(view: View, version: string) {
+async function meJson(view: SynclineApi, version: string) {
   const { tenantId, actor } = view.who;
   const tenant = tenantId === undefined ? undefined : await view.tenants.get(tenantId);
   return {
@@ -38,11 +38,10 @@ export interface LoginParts {
   syncline: Syncline;
   credentials: Credentials;
   version: string;
-  /** Reads the body, then takes a slot. */
+  /** Body and slot middleware; must run in this order. */
   middleware: MiddlewareHandler<HttpEnv>[];
 }
 
-/** The one route of the API for somebody who is not signed in yet. */
 export function loginRoute(app: App, { syncline, credentials, version, middleware }: LoginParts): void {
   app.openapi(
     createRoute({
@@ -53,16 +52,16 @@ export function loginRoute(app: App, { syncline, credentials, version, middlewar
       tags,
       security: [],
       summary: 'Sign in with an API key',
-      description: 'Sets a cookie that stands for the key, for use in a browser.',
+      description: 'Opens a browser session and sets its cookie.',
       request: {
         body: body(strict({ key: z.string().trim().min(1).max(500).openapi({ example: 'syn_…' }) })),
       },
-      responses: { 200: answer('Who is signed in.', meSchema), ...bodyProblems() },
+      responses: { 200: answer('The caller.', meSchema), ...bodyProblems() },
     }),
     async (c) => {
       requireOwnOrigin(c);
       const identity = await credentials.identify('key', c.req.valid('json').key, c.get('address'));
-      if (!identity) throw unauthenticated('This API key is not known, or was revoked.');
+      if (!identity) throw unauthenticated('The API key is unknown or was revoked.');
       setSessionCookie(c, await syncline.access.openSession(identity, { address: c.get('address') }));
       return c.json(await meJson(syncline.as(identity), version), 200);
     },
@@ -78,8 +77,8 @@ export function sessionRoutes(app: App, access: Access, credentials: Credentials
       tags,
       security: signedIn,
       summary: 'Sign out',
-      description: 'Ends the session of the cookie. An API key stays valid.',
-      responses: { 204: nothing('There is no session any more.'), ...problems() },
+      description: 'Ends the session. The API key stays valid.',
+      responses: { 204: nothing('Signed out.'), ...problems() },
     }),
     async (c) => {
       await closeSession(c, access, credentials);
@@ -94,10 +93,10 @@ export function sessionRoutes(app: App, access: Access, credentials: Credentials
       operationId: 'getMe',
       tags,
       security: signedIn,
-      summary: 'Who am I?',
-      description: 'What the key or session may see, and under which name it acts.',
+      summary: 'Show the caller',
+      description: 'Scope, tenant and audit name of the key or session.',
       request: { query: strict({}) },
-      responses: { 200: answer('Who is signed in.', meSchema), ...problems() },
+      responses: { 200: answer('The caller.', meSchema), ...problems() },
     }),
     async (c) => c.json(await meJson(c.get('view'), version), 200),
   );
@@ -107,6 +106,6 @@ async function closeSession(c: Context<HttpEnv>, access: Access, credentials: Cr
   const token = getCookie(c, sessionCookie);
   if (token === undefined) return;
   await access.closeSession(token);
-  credentials.forget();
+  credentials.invalidate();
   deleteSessionCookie(c);
 }

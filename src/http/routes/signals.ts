@@ -1,14 +1,22 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { signalJson } from '../../api/index.ts';
 import type { App } from '../context.ts';
-import { flagInQuery, given, id, listJson, listOf, pageQuery, strict, timeInQuery } from '../parts.ts';
+import {
+  flagInQuery,
+  id,
+  listJson,
+  listOf,
+  omitUndefined,
+  pageQuery,
+  strict,
+  timeInQuery,
+} from '../parts.ts';
 import { answer, problems, signedIn } from '../responses.ts';
 import { signalFilterQuery, signalSchema } from '../signal-schema.ts';
 
 const tags = ['Signals'];
 const security = signedIn;
 
-/** Signals to look at. Those to be worked through, each once, are in feed.ts. */
 export function signalRoutes(app: App): void {
   app.openapi(
     createRoute({
@@ -18,14 +26,14 @@ export function signalRoutes(app: App): void {
       tags,
       security,
       summary: 'List signals',
-      description: 'The newest first. To work through all of them, read the feed.',
+      description: 'Newest first. To process all signals, read the feed.',
       request: {
         query: strict({
           ...signalFilterQuery,
           job_id: id().optional(),
-          since: timeInQuery('Received at this time or later.').optional(),
+          since: timeInQuery('Received at or after this time.').optional(),
           until: timeInQuery('Received before this time.').optional(),
-          payload: flagInQuery({ default: false, description: 'Whether payloads are included.' }).optional(),
+          payload: flagInQuery({ default: false, description: 'Include payloads.' }).optional(),
           ...pageQuery,
         }),
       },
@@ -34,7 +42,7 @@ export function signalRoutes(app: App): void {
     async (c) => {
       const { connection_id, tenant_id, job_id, payload = false, ...rest } = c.req.valid('query');
       const ids = { connectionId: connection_id, tenantId: tenant_id, jobId: job_id };
-      const page = await c.get('view').signals.list({ ...given({ ...rest, ...ids }), payload });
+      const page = await c.get('view').signals.list({ ...omitUndefined({ ...rest, ...ids }), payload });
       return c.json(
         listJson(page, (signal) => signalJson(signal, { payload })),
         200,

@@ -1,6 +1,6 @@
 import { createRoute } from '@hono/zod-openapi';
 import type { App } from '../context.ts';
-import { given, provider, strict, wholeInQuery } from '../parts.ts';
+import { intInQuery, omitUndefined, provider, strict } from '../parts.ts';
 import { answer, problems, signedIn } from '../responses.ts';
 import { attentionJson, loadJson, overviewJson, seriesJson } from '../stats-json.ts';
 import { attentionSchema, loadSchema, overviewSchema, seriesSchema } from '../stats-schema.ts';
@@ -16,7 +16,7 @@ export function statsRoutes(app: App): void {
       operationId: 'getOverview',
       tags,
       security,
-      summary: 'How things stand',
+      summary: 'Overview',
       description: 'Connections by health, the queue, and the last hour.',
       request: { query: strict({}) },
       responses: { 200: answer('The overview.', overviewSchema), ...problems() },
@@ -31,17 +31,18 @@ export function statsRoutes(app: App): void {
       operationId: 'getSeries',
       tags,
       security,
-      summary: 'How things went',
+      summary: 'Time series',
       description: 'Runs, signals, lag and freshness over time.',
       request: {
         query: strict({
-          minutes: wholeInQuery(5, 10_080, { default: 60, description: 'How far back.' }).optional(),
+          minutes: intInQuery(5, 10_080, { default: 60, description: 'Length of the series.' }).optional(),
           provider: provider().optional(),
         }),
       },
       responses: { 200: answer('The series.', seriesSchema), ...problems() },
     }),
-    async (c) => c.json(seriesJson(await c.get('view').stats.series(given(c.req.valid('query')))), 200),
+    async (c) =>
+      c.json(seriesJson(await c.get('view').stats.series(omitUndefined(c.req.valid('query')))), 200),
   );
 
   app.openapi(
@@ -51,8 +52,8 @@ export function statsRoutes(app: App): void {
       operationId: 'getLoad',
       tags,
       security,
-      summary: 'What is coming',
-      description: 'How many runs are placed in each of the next sixty minutes.',
+      summary: 'Upcoming load',
+      description: 'Scheduled runs per minute for the next 60 minutes.',
       request: { query: strict({}) },
       responses: { 200: answer('Runs by minute.', loadSchema), ...problems() },
     }),
@@ -66,11 +67,11 @@ export function statsRoutes(app: App): void {
       operationId: 'getAttention',
       tags,
       security,
-      summary: 'What needs somebody',
-      description: 'Problems by cause, with what to do about each.',
+      summary: 'Problems that need attention',
+      description: 'Grouped by cause, each with a remedy.',
       request: { query: strict({}) },
       responses: {
-        200: answer('What needs attention; empty when nothing does.', attentionSchema),
+        200: answer('The problems; empty if there are none.', attentionSchema),
         ...problems(),
       },
     }),

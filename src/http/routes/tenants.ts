@@ -2,7 +2,7 @@ import { createRoute, z } from '@hono/zod-openapi';
 import { tenantJson } from '../../api/index.ts';
 import { operatorOnly } from '../auth.ts';
 import type { App } from '../context.ts';
-import { given, id, listJson, listOf, pageQuery, strict, text, time } from '../parts.ts';
+import { id, listJson, listOf, omitUndefined, pageQuery, strict, text, time } from '../parts.ts';
 import { answer, body, bodyProblems, problems, signedIn } from '../responses.ts';
 
 const tenantSchema = z
@@ -25,17 +25,20 @@ export function tenantRoutes(app: App): void {
       tags,
       security,
       summary: 'List tenants',
-      description: 'With the key of a tenant, the list holds that tenant alone.',
+      description: 'A tenant key lists only its own tenant.',
       request: {
         query: strict({
-          search: text(200).openapi({ description: 'An id, or the beginning of a name.' }).optional(),
+          search: text(200).openapi({ description: 'An id, or a prefix of a name.' }).optional(),
           ...pageQuery,
         }),
       },
       responses: { 200: answer('A page of tenants.', listOf('Tenant', tenantSchema)), ...problems() },
     }),
     async (c) =>
-      c.json(listJson(await c.get('view').tenants.list(given(c.req.valid('query'))), tenantJson), 200),
+      c.json(
+        listJson(await c.get('view').tenants.list(omitUndefined(c.req.valid('query'))), tenantJson),
+        200,
+      ),
   );
 
   app.openapi(
@@ -62,7 +65,7 @@ export function tenantRoutes(app: App): void {
       tags,
       security,
       summary: 'Show a tenant',
-      description: 'One tenant, by its id.',
+      description: 'Returns one tenant.',
       request: { params: z.object({ id: id() }) },
       responses: { 200: answer('The tenant.', tenantSchema), ...problems(404) },
     }),

@@ -2,23 +2,23 @@ import { createRoute, z } from '@hono/zod-openapi';
 import { webhookJson } from '../../api/index.ts';
 import { SynclineError } from '../../contract/errors.ts';
 import type { Syncline } from '../../syncline.ts';
-import { bytesOf } from '../body.ts';
-import { createRoom } from '../body-budget.ts';
+import { readBytes } from '../body.ts';
+import { createBodyBudget } from '../body-budget.ts';
 import type { App, Limits } from '../context.ts';
-import { anyJson, given, id, strict, time } from '../parts.ts';
+import { anyJson, id, omitUndefined, strict, time } from '../parts.ts';
 import { Problem } from '../problem.ts';
 import { createSlots } from '../request-limit.ts';
 import { answer, body, bodyProblems, nothing, problems, signedIn } from '../responses.ts';
 
 const tags = ['Webhooks'];
 
-/** What providers call. They have no key: who they are is in the signature. */
+/** Called by providers; authenticated by signature, not by key. */
 export function deliveryRoute(app: App, syncline: Syncline, limits: Limits): void {
-  const room = createRoom(limits.deliveriesBytes);
+  const budget = createBodyBudget(limits.deliveriesBytes);
   const slots = createSlots({
     total: limits.deliveries,
     perHolder: limits.deliveriesPerAddress,
-    of: 'deliveries',
+    resource: 'deliveries',
   });
   const bodyLimits = { maxBytes: limits.deliveryBytes, maxMs: limits.bodyMs };
 
@@ -29,28 +29,31 @@ export function deliveryRoute(app: App, syncline: Syncline, limits: Limits): voi
       operationId: 'deliver',
       tags,
       security: [],
-      summary: 'Deliver what a provider sends',
+      summary: 'Receive a webhook delivery',
       description:
-        'For providers: the body is whatever they send, up to 25 MB, signed with the secret of the connection or of the app. It has the connection synced at once. Whatever is wrong with the signature, the provider or the connection, the answer is the same 401. Where the secret cannot be decrypted it is 503.',
-      // Text of any kind: what names nothing is refused as a wrong signature is.
+        'Called by providers. The body can be anything up to 25 MB, signed with the secret of the ' +
+        'connection or of the ' +
+        'app. Triggers an immediate sync. A wrong signature, provider or connection gets the same 401; ' +
+        'a secret that cannot be decrypted, 503.',
+      // Any text: an unknown name gets the same 401 as a wrong signature.
       request: { params: z.object({ provider: z.string(), connection: z.string() }) },
       responses: {
         200: {
-          description: 'What the provider expects to hear.',
+          description: 'The reply of the connector.',
           content: {
-            'application/json': { schema: anyJson('As the connector replies.') },
+            'application/json': { schema: anyJson('The reply of the connector.') },
             'text/plain': { schema: z.string() },
           },
         },
-        202: answer('It is taken.', z.object({ accepted: z.literal(true) }).openapi('Accepted')),
+        202: answer('Accepted.', z.object({ accepted: z.literal(true) }).openapi('Accepted')),
         ...problems(413),
       },
     }),
     async (c) => {
-      const held = room.open();
+      const held = budget.open();
       const release = slots.take(c.get('address'));
       try {
-        const bytes = await bytesOf(c, bodyLimits, held.take);
+        const bytes = await readBytes(c, bodyLimits, held.take);
         const { provider, connection } = c.req.valid('param');
         const receipt = await syncline.receive(provider, connection, {
           method: c.req.method,
@@ -65,24 +68,24 @@ export function deliveryRoute(app: App, syncline: Syncline, limits: Limits): voi
         if (error instanceof SynclineError && error.code === 'CONFIG_INVALID') throw notVerifiable();
         throw error;
       } finally {
-        held.giveBack();
+        held.release();
         release();
       }
     },
   );
 }
 
-/** Long enough for a configuration to be corrected before a provider gives up, which takes hours. */
+/** 503, so that the provider retries until the configuration is fixed. */
 const notVerifiable = () =>
-  new Problem('UNAVAILABLE', 'The delivery cannot be verified right now.', {
-    hint: 'Send it again later. The log of the service says more.',
+  new Problem('UNAVAILABLE', 'The delivery cannot be verified at the moment.', {
+    hint: 'Retry later. See the service log for details.',
     headers: { 'retry-after': '60' },
   });
 
-/** One for everything that may be wrong, so that the answer does not reveal what exists. */
+/** The same for every cause, so that the response does not reveal what exists. */
 function notVerified(): Problem {
-  return new Problem('UNAUTHENTICATED', 'The delivery is not signed with a secret that is known for it.', {
-    hint: 'Compare the address and the secret with what the provider has.',
+  return new Problem('UNAUTHENTICATED', 'The signature of the delivery is invalid.', {
+    hint: 'Check the webhook URL and the secret at the provider.',
     headers: { 'www-authenticate': 'Signature realm="syncline"' },
   });
 }
@@ -90,17 +93,16 @@ function notVerified(): Problem {
 const webhookSchema = z
   .object({
     connection_id: id(),
-    path: z.string().openapi({ description: 'To be put behind the address of the service.' }),
-    exists: z.boolean().openapi({ description: 'Whether the connection has a secret of its own.' }),
+    path: z.string().openapi({ description: 'Path of the webhook, to append to the URL of the service.' }),
+    exists: z.boolean().openapi({ description: 'Whether the connection has its own secret.' }),
     created_at: time().nullable(),
-    last_received_at: time().nullable().openapi({ description: 'To within a minute.' }),
+    last_received_at: time().nullable().openapi({ description: 'Accurate to one minute.' }),
   })
   .openapi('Webhook');
 
 const params = z.object({ id: id() });
 const security = signedIn;
 
-/** The secrets with which providers sign. */
 export function webhookRoutes(app: App): void {
   app.openapi(
     createRoute({
@@ -109,14 +111,14 @@ export function webhookRoutes(app: App): void {
       operationId: 'getWebhook',
       tags,
       security,
-      summary: 'Has a connection a webhook?',
-      description: 'Where its provider is to send, and when something last came. Never the secret.',
+      summary: 'Show the webhook of a connection',
+      description: 'Its path and the time of the last delivery, without the secret.',
       request: { params },
       responses: { 200: answer('The webhook.', webhookSchema), ...problems(404) },
     }),
     async (c) => {
       const webhook = await c.get('view').webhooks.get(c.req.valid('param').id);
-      return c.json(located(c.get('base'), webhookJson(webhook)), 200);
+      return c.json(withBasePath(c.get('base'), webhookJson(webhook)), 200);
     },
   );
 
@@ -127,9 +129,10 @@ export function webhookRoutes(app: App): void {
       operationId: 'putWebhook',
       tags,
       security,
-      summary: 'Give a connection a webhook',
+      summary: 'Create or replace the webhook of a connection',
       description:
-        'With a new secret, a random one unless given; one that it had stops working. This is the only answer that ever holds the secret.',
+        'Sets a new secret, random by default; the previous one stops working. Only this response ' +
+        'contains it.',
       request: {
         params,
         body: body(
@@ -139,8 +142,8 @@ export function webhookRoutes(app: App): void {
               .min(16, 'must be text of 16 to 500 characters')
               .max(500, 'must be text of 16 to 500 characters')
               .openapi({
-                description: 'What the provider signs with, where that says so.',
-                example: 'a secret that the provider made',
+                description: 'The secret, if the provider generated it.',
+                example: 'secret-from-provider',
               })
               .optional(),
           }),
@@ -156,8 +159,9 @@ export function webhookRoutes(app: App): void {
       },
     }),
     async (c) => {
-      const made = await c.get('view').webhooks.create(c.req.valid('param').id, given(c.req.valid('json')));
-      return c.json({ ...located(c.get('base'), webhookJson(made)), secret: made.secret }, 200);
+      const { id } = c.req.valid('param');
+      const webhook = await c.get('view').webhooks.create(id, omitUndefined(c.req.valid('json')));
+      return c.json({ ...withBasePath(c.get('base'), webhookJson(webhook)), secret: webhook.secret }, 200);
     },
   );
 
@@ -168,10 +172,10 @@ export function webhookRoutes(app: App): void {
       operationId: 'deleteWebhook',
       tags,
       security,
-      summary: 'Take a connection’s webhook away',
-      description: 'What is signed with its secret is refused from now on.',
+      summary: 'Delete the webhook of a connection',
+      description: 'Deliveries signed with its secret are refused from now on.',
       request: { params },
-      responses: { 204: nothing('It has none any more.'), ...problems(404) },
+      responses: { 204: nothing('Deleted.'), ...problems(404) },
     }),
     async (c) => {
       await c.get('view').webhooks.remove(c.req.valid('param').id);
@@ -180,8 +184,7 @@ export function webhookRoutes(app: App): void {
   );
 }
 
-/** Under the path that the service itself is found under. */
-const located = <Json extends { path: string }>(base: string, json: Json): Json => ({
+const withBasePath = <Json extends { path: string }>(base: string, json: Json): Json => ({
   ...json,
   path: `${base}${json.path}`,
 });

@@ -2,22 +2,21 @@ import type { PartRow } from './shape.ts';
 
 type Part = Omit<PartRow, 'broken'>;
 
-/** A definition names what it makes, and the table that it is for. */
-const named =
+const parseDefinition =
   (pattern: RegExp) =>
   (definition: string): Part => {
     const [, name = '', table_name = ''] = pattern.exec(definition) ?? [];
     return { table_name, name, definition };
   };
-const index = named(/INDEX (\S+) ON (\S+)/);
-const trigger = named(/TRIGGER (\S+) .*? ON (\S+)/);
+const index = parseDefinition(/INDEX (\S+) ON (\S+)/);
+const trigger = parseDefinition(/TRIGGER (\S+) .*? ON (\S+)/);
 
 const constraintsOf = (table_name: string, definitions: Record<string, string>): Part[] =>
   Object.entries(definitions).map(([name, definition]) => ({ table_name, name, definition }));
 
 /**
- * What the migrations make, as Postgres tells it. A test compares this with a migrated database: change both together. Definitions are
- * here so that what is missing can be made again.
+ * The migrated schema as Postgres prints it. A test compares them: change both together. Definitions serve to
+ * recreate missing parts.
  */
 export const expectedShape: {
   indexes: readonly Part[];

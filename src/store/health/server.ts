@@ -1,6 +1,5 @@
 import type { Queryable } from '../database.ts';
 
-/** What the server is set to, as far as promises of the engine rest on it. */
 export interface ServerRow {
   version: string;
   version_number: number;
@@ -9,10 +8,10 @@ export interface ServerRow {
   synchronous_commit: string;
   autovacuum: boolean;
   track_counts: boolean;
-  /** A replica, or told to refuse writes. */
+  /** A replica, or default_transaction_read_only. */
   read_only: boolean;
   max_connections: number;
-  /** Of these, those that are kept for others. */
+  /** Reserved for other roles. */
   reserved_connections: number;
   used_connections: number;
 }
@@ -31,19 +30,19 @@ export async function readServer(tx: Queryable): Promise<ServerRow> {
   return row as ServerRow;
 }
 
-/** Something that keeps dead rows from being forgotten, and the feed from passing a position that failed. */
+/** Blocks vacuum, and keeps the feed from skipping positions of aborted transactions. */
 export interface HolderRow {
   kind: 'session' | 'prepared' | 'slot';
-  /** What ends it is called by: the process id of a session, or a name. */
+  /** Pid, prepared transaction id or slot name. */
   name: string;
-  /** The application's own name for itself, or the database; never what it runs. */
+  /** application_name or role; never query text. */
   owner: string;
   since: Date | null;
 }
 
 const maxShown = 10;
 
-/** Sessions in a transaction since before `before`, prepared transactions as old, and replication slots that nobody reads from. */
+/** Transactions from before `before`, and inactive slots. */
 export function findHolders(tx: Queryable, before: Date): Promise<HolderRow[]> {
   return tx.query<HolderRow>(
     `(SELECT 'session' AS kind, pid::text AS name, coalesce(nullif(application_name, ''), usename, '?') AS owner, xact_start AS since
@@ -57,13 +56,12 @@ export function findHolders(tx: Queryable, before: Date): Promise<HolderRow[]> {
   );
 }
 
-/** A table, and how well it is kept. */
 export interface TableCareRow {
   name: string;
   autovacuum_off: boolean;
   live: number;
   dead: number;
-  /** Transactions since its rows were last frozen: at two thousand million the server stops. */
+  /** At 2 billion the server stops accepting writes. */
   frozen_age: number;
 }
 

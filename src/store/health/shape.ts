@@ -1,12 +1,11 @@
 import type { Queryable } from '../database.ts';
 
-/** A part of the schema that is there, by table and name. */
 export interface PartRow {
   table_name: string;
   name: string;
-  /** An index that was not built to its end, a trigger that is switched off, a constraint that was never checked. */
+  /** Invalid index, disabled trigger or unvalidated constraint. */
   broken: boolean;
-  /** How it is made, without the schema: the same everywhere, and to be run wherever search_path points. */
+  /** Without schema name: comparable, and executable under any search_path. */
   definition: string;
 }
 
@@ -31,7 +30,7 @@ export function findTriggers(tx: Queryable): Promise<PartRow[]> {
   );
 }
 
-/** Keys, references and checks; not what every Postgres knows as a property of the column. */
+/** Without NOT NULL, a constraint only since Postgres 18. */
 export function findConstraints(tx: Queryable): Promise<PartRow[]> {
   return tx.query<PartRow>(
     `SELECT t.relname AS table_name, k.conname AS name, NOT k.convalidated AS broken,
@@ -50,7 +49,7 @@ export async function findFunctions(tx: Queryable): Promise<string[]> {
   return rows.map((row) => row.name);
 }
 
-/** What the user of this connection may not do and would have to, as something that can be granted to it. */
+/** Privileges that the current user lacks, as GRANT targets. */
 export function missingPrivileges(tx: Queryable): Promise<{ missing: string; grantee: string }[]> {
   return tx.query(
     `SELECT missing, quote_ident(current_user) AS grantee FROM (

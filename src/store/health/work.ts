@@ -1,10 +1,9 @@
 import type { Queryable } from '../database.ts';
 import { estimatedRows } from '../stats.ts';
 
-/** As many as one looks at; one more is asked for, to know whether there are. */
+/** One more is read to detect truncation. */
 const maxFound = 100;
 
-/** Jobs that are run by a process whose lease ended before `before`, or which is not there. */
 export function findOrphans(tx: Queryable, before: Date): Promise<{ id: string; process_id: string }[]> {
   return tx.query(
     `SELECT j.id, j.process_id FROM (
@@ -16,7 +15,7 @@ export function findOrphans(tx: Queryable, before: Date): Promise<{ id: string; 
   );
 }
 
-/** Jobs that run without a process of the engine, and that nothing has written since `before`. */
+/** Run by other workers, unchanged since `before`. */
 export async function findForeignRuns(tx: Queryable, before: Date): Promise<{ id: string; since: Date }[]> {
   return tx.query(
     `SELECT id, greatest(updated_at, started_at) AS since FROM (
@@ -27,8 +26,8 @@ export async function findForeignRuns(tx: Queryable, before: Date): Promise<{ id
   );
 }
 
-/** Connections that break EXE-3 or DB-1. While the unique indexes are there and valid, none can be. */
-export function findCrowded(tx: Queryable): Promise<{ connection_id: string; what: string }[]> {
+/** EXE-3, DB-1: impossible while the unique indexes are valid. */
+export function findDuplicatePending(tx: Queryable): Promise<{ connection_id: string; what: string }[]> {
   return tx.query(
     `WITH pending AS MATERIALIZED (
        SELECT connection_id, job_type, status FROM ${tx.schema}.sync_jobs WHERE status IN ('queued', 'running') LIMIT 100000)
@@ -39,7 +38,6 @@ export function findCrowded(tx: Queryable): Promise<{ connection_id: string; wha
   );
 }
 
-/** Jobs that nothing keeps from running, and which are marked as if something did. */
 export async function findWronglyBlocked(tx: Queryable): Promise<string[]> {
   const rows = await tx.query<{ id: string }>(
     `SELECT DISTINCT q.connection_id AS id FROM (
@@ -51,7 +49,7 @@ export async function findWronglyBlocked(tx: Queryable): Promise<string[]> {
   return rows.map((row) => row.id);
 }
 
-/** EXE-9: connections whose processes died several times in a row, by provider. */
+/** EXE-9: connections whose processes crashed repeatedly. */
 export function findSuspects(
   tx: Queryable,
 ): Promise<{ provider_slug: string; connections: number; example: string }[]> {
@@ -63,7 +61,7 @@ export function findSuspects(
   );
 }
 
-/** EXE-13: jobs that wait or run under a tenant or provider that is not their connection's. */
+/** EXE-13: pending jobs whose tenant or provider is not their connection's. */
 export async function findForeignJobs(tx: Queryable): Promise<string[]> {
   const rows = await tx.query<{ id: string }>(
     `SELECT j.id FROM (
@@ -76,24 +74,24 @@ export async function findForeignJobs(tx: Queryable): Promise<string[]> {
   return rows.map((row) => row.id);
 }
 
-/** Beyond this many connections, some of them are looked at. */
-const sampled = 20_000;
+/** With more connections, only a sample is read. */
+const sampleSize = 20_000;
 
 export interface SampledConnection {
   id: string;
-  /** Set aside until its incremental job ends, and there is none. */
+  /** `waits_for_job` without a pending job. */
   waits_in_vain: boolean;
   metadata_type: string | null;
   sync_type: string | null;
-  /** The fields of metadata.sync that the scheduler owns; one that is very long, and so surely wrong, is cut. */
+  /** The scheduler's fields; overlong values are truncated. */
   fields: Record<string, unknown> | null;
 }
 
-/** Some connections, all where there are few (`isWhole`). What only some of them have is in no index. */
+/** No index covers these checks; `isWhole` if all were read. */
 export async function sampleConnections(
   tx: Queryable,
 ): Promise<{ connections: SampledConnection[]; isWhole: boolean }> {
-  const share = Math.min(1, sampled / Math.max(1, await estimatedRows(tx, 'connections')));
+  const share = Math.min(1, sampleSize / Math.max(1, await estimatedRows(tx, 'connections')));
   const connections = await tx.query<SampledConnection>(
     `SELECT c.id, jsonb_typeof(metadata) AS metadata_type, jsonb_typeof(metadata -> 'sync') AS sync_type,
        (SELECT jsonb_object_agg(key, CASE WHEN length(value::text) < 200 THEN value ELSE to_jsonb(left(value::text, 80)) END)
@@ -101,13 +99,13 @@ export async function sampleConnections(
         WHERE key IN ('interval_seconds', 'next_run_at', 'first_activated_at', 'last_jitter_seconds')) AS fields,
        waits_for_job AND (SELECT j.id FROM ${tx.schema}.sync_jobs j WHERE j.connection_id = c.id AND j.job_type = 'incremental'
          AND j.status IN ('queued', 'running') LIMIT 1) IS NULL AS waits_in_vain
-     FROM ${tx.schema}.connections c TABLESAMPLE SYSTEM ($1) LIMIT ${2 * sampled}`,
+     FROM ${tx.schema}.connections c TABLESAMPLE SYSTEM ($1) LIMIT ${2 * sampleSize}`,
     [100 * share],
   );
-  return { connections, isWhole: share === 1 && connections.length < 2 * sampled };
+  return { connections, isWhole: share === 1 && connections.length < 2 * sampleSize };
 }
 
-/** How long the first of the jobs that could run has waited, of each provider that has some. */
+/** Due time of the oldest claimable job per provider. */
 export async function maxWaits(
   tx: Queryable,
   providers: readonly string[],
@@ -122,7 +120,6 @@ export async function maxWaits(
   );
 }
 
-/** What is kept for longer than it should be: the time of the oldest of each kind. */
 export async function oldestKept(
   tx: Queryable,
 ): Promise<{ endedJobs: Date | null; events: Date | null; signals: Date | null }> {
@@ -136,7 +133,7 @@ export async function oldestKept(
   return row ?? { endedJobs: null, events: null, signals: null };
 }
 
-/** The newest signals that no reader of the feed can come by: their batch has no place. */
+/** No consumer can read signals whose batch has no position. */
 export async function findUnplacedSignals(tx: Queryable): Promise<{ looked: number; unplaced: number }> {
   const [row] = await tx.query<{ looked: number; unplaced: number }>(
     `SELECT count(*)::int AS looked, (count(*) FILTER (WHERE position IS NULL))::int AS unplaced FROM (
@@ -146,7 +143,7 @@ export async function findUnplacedSignals(tx: Queryable): Promise<{ looked: numb
   return row ?? { looked: 0, unplaced: 0 };
 }
 
-/** Of the newest credentials, those that their provider would not renew. */
+/** Among the newest: credentials whose refresh the provider refused. */
 export async function countRefused(tx: Queryable): Promise<number> {
   const [row] = await tx.query<{ refused: number }>(
     `SELECT count(*)::int AS refused FROM (SELECT refused_at FROM ${tx.schema}.credentials ORDER BY id DESC LIMIT 10000) c

@@ -120,8 +120,8 @@ CREATE TABLE signals (
   created_at timestamptz NOT NULL DEFAULT now()
 );
 
--- Whoever ends or removes an incremental job, a scheduler must learn of it: these triggers carry it over to the
--- connection. Per statement, not per row, so that a batch of jobs costs one update.
+-- When any writer ends or removes an incremental job, these triggers update its connection for the scheduler.
+-- Per statement, not per row: a batch of jobs costs one update.
 --
 -- The connections are locked before they are judged: a scheduler that is setting waits_for_job at this moment has
 -- either committed, and is undone here, or comes after and finds the job ended. Arrays, not joins, make the plan the

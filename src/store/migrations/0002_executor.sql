@@ -1,7 +1,7 @@
 -- What executors need: leases, one running job per connection, and a claim whose cost grows with what is due.
 
 -- The id of a row that another writer inserts: a UUID of version 7, as the engine makes them, so that rows can be listed in
--- the order of time whoever wrote them.
+-- time order, whichever client wrote them.
 CREATE FUNCTION time_ordered_id() RETURNS uuid LANGUAGE sql VOLATILE PARALLEL SAFE AS $$
   SELECT encode(set_bit(set_bit(overlay(
     uuid_send(gen_random_uuid())
@@ -13,7 +13,7 @@ ALTER TABLE connections ALTER COLUMN id SET DEFAULT time_ordered_id();
 ALTER TABLE sync_jobs ALTER COLUMN id SET DEFAULT time_ordered_id();
 ALTER TABLE signals ALTER COLUMN id SET DEFAULT time_ordered_id();
 
--- What a connector is told about a connection; the engine only hands it over.
+-- Connector configuration; the engine passes it on unchanged.
 ALTER TABLE connections ADD COLUMN config jsonb NOT NULL DEFAULT '{}';
 
 -- Processes that run jobs. One row each, renewed by its heartbeat; the jobs of one that expired are put back.
@@ -29,7 +29,7 @@ CREATE TABLE processes (
 );
 
 ALTER TABLE sync_jobs
-  -- Who runs it; empty unless it runs, or somebody else than the engine runs it.
+  -- The process that runs it; NULL unless it runs, and where a worker outside Syncline runs it.
   ADD COLUMN process_id uuid,
   -- The claim under which it runs. Everything that a run writes is written only while this is still its own claim.
   ADD COLUMN claim_id uuid,
@@ -39,7 +39,7 @@ ALTER TABLE sync_jobs
   -- keeps such jobs out of the indexes that are claimed from, or every claim would read all of them again.
   ADD COLUMN blocked boolean NOT NULL DEFAULT false;
 
--- Single flight, by the database itself, whoever writes.
+-- EXE-3: single flight, enforced for every writer.
 CREATE UNIQUE INDEX idx_sync_jobs_running ON sync_jobs (connection_id) WHERE status = 'running';
 
 -- What can be claimed once its time has come, in the order of claiming. Jobs that back off are in the second index until
@@ -81,9 +81,9 @@ CREATE FUNCTION wake_executors(reason text) RETURNS void LANGUAGE sql SET search
   SELECT pg_notify('syncline_' || md5(current_schema()), reason)
 $$;
 
--- blocked = "its connection is not active, or runs another job". Whoever sets it holds the lock on the connection, as
--- everybody does who starts or ends a job, so nothing is blocked by a job that has just ended. The other direction may
--- go wrong for a moment (queued while another job is just being claimed): the claim that meets such a job blocks it.
+-- blocked = "its connection is not active, or runs another job". A transaction that sets it, or that starts or ends a job,
+-- holds the row lock on the connection, so no job is blocked by one that has just ended. A job queued during a concurrent
+-- claim may be unblocked for a moment; the claim that meets it blocks it.
 --
 -- LIMIT 3 in the look-ups: a connection has at most one queued job of each type. Without a limit the planner may join with
 -- everything that waits.

@@ -36,7 +36,7 @@ CREATE TABLE attempts (
   PRIMARY KEY (job_id, claim_id)
 );
 
--- They go with their jobs. Not by a foreign key, with which nobody could truncate sync_jobs any more.
+-- Deleted with their jobs. Not by a foreign key: that would forbid TRUNCATE of sync_jobs.
 CREATE FUNCTION forget_attempts() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
   IF TG_OP = 'TRUNCATE' THEN
@@ -61,7 +61,7 @@ CREATE INDEX idx_events_connection ON events (connection_id, id);
 CREATE INDEX idx_events_tenant ON events (tenant_id, id);
 UPDATE events SET kind = CASE WHEN kind IN ('cancelled', 'retried') THEN 'job.' ELSE 'connection.' END || kind;
 
--- Runs and signals per minute, tenant and provider; the rows of the all-zero tenant count everybody's. Written by the
+-- Runs and signals per minute, tenant and provider; the rows of the all-zero tenant hold the totals. Written by the
 -- transaction that stores the runs, so they are neither late nor lost. `slot` keeps transactions that are written at the
 -- same time out of each other's way: each takes one at random, and a reader adds them up. lag_0 … and age_0 … are
 -- histograms: how late runs started, and how old a connection's data had become when it was renewed.
@@ -97,7 +97,7 @@ CREATE TABLE schedulers (
 
 -- The feed: signals in the order in which their transactions commit. All signals of a transaction have one batch; each
 -- batch gets its position from a sequence in the moment in which its transaction commits, by a deferred trigger. So
--- whoever commits later has a higher position, and a reader that finds one missing knows that its transaction is either
+-- a later commit has a higher position, and a reader that finds one missing knows that its transaction is either
 -- just committing or gone.
 CREATE SEQUENCE feed_position;
 CREATE TABLE feed (
@@ -111,8 +111,8 @@ CREATE UNIQUE INDEX idx_feed_position ON feed (position) WHERE position IS NOT N
 CREATE TABLE feed_start (position bigint NOT NULL);
 INSERT INTO feed_start VALUES (0);
 
--- The batch of this transaction, made when it is first asked for. With a body that is parsed here and now, so that
--- nobody's search_path matters.
+-- The batch of this transaction, made when it is first asked for. The body is parsed at
+-- creation, so the caller's search_path does not matter.
 CREATE FUNCTION signal_batch() RETURNS uuid LANGUAGE sql VOLATILE
 BEGIN ATOMIC
   SELECT coalesce(
@@ -147,7 +147,7 @@ CREATE TABLE consumers (
   tenant_id uuid NOT NULL,
   name text NOT NULL,
   after text NOT NULL,
-  -- Who reads now: a newer reader takes over, and the older one is told at its next step.
+  -- The current reader. A newer one takes over; the older one's next call fails with CONFLICT.
   reader uuid,
   created_at timestamptz NOT NULL,
   moved_at timestamptz NOT NULL,

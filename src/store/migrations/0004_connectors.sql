@@ -8,11 +8,11 @@ CREATE TABLE credentials (
   -- AES-256-GCM: which of the configured keys, and nonce, text and tag together. The row's id is part of what is authenticated.
   key_id text NOT NULL,
   sealed bytea NOT NULL,
-  -- Counts every change, so that whoever holds an older one can tell.
+  -- Incremented by every change; holders of an older version compare it.
   generation integer NOT NULL DEFAULT 1,
   -- Of an access token.
   expires_at timestamptz,
-  -- The provider would not renew it: nobody need ask again until it is replaced.
+  -- The provider rejected its refresh; no process retries until it is replaced.
   refused_at timestamptz,
   refused_reason text,
   refreshed_at timestamptz,
@@ -46,8 +46,8 @@ CREATE TABLE budgets (
   -- None: shared by all tenants.
   tenant_id uuid,
   provider_slug text NOT NULL,
-  -- No foreign keys: a row that outlives its credential by a week harms nobody, and one that must not be made would fail
-  -- the transaction in which many others are changed.
+  -- No foreign keys: a row may outlive its credential by a week, and a violation would fail a
+  -- transaction that changes many others.
   credential_id uuid,
   name text NOT NULL,
   most integer NOT NULL CHECK (most > 0),
@@ -56,11 +56,11 @@ CREATE TABLE budgets (
   period_seconds integer NOT NULL CHECK (period_seconds > 0),
   -- Counts the windows, so that what comes back late is known to be of an earlier one.
   window_number bigint NOT NULL DEFAULT 1,
-  -- Requests of this window that were answered, as far as processes have told.
+  -- Answered requests of this window that processes have reported.
   spent integer NOT NULL DEFAULT 0,
-  -- How much more than that the provider counts: what others use, and what was not told yet.
+  -- How much more the provider counts: other clients' requests, and those not yet reported.
   drift integer NOT NULL DEFAULT 0,
-  -- Given to processes and not told of since.
+  -- Leased to processes and not yet reported.
   leased integer NOT NULL DEFAULT 0,
   -- The same, of the window before: requests that were under way when it ended may count in this one.
   carried integer NOT NULL DEFAULT 0,
@@ -86,6 +86,6 @@ CREATE TABLE webhooks (
   last_received_at timestamptz
 );
 
--- A provider told of a change that a walk under way need not see: one more run follows its last page. Cleared when a job
+-- A provider sent a hint that the current walk may miss: one more run follows its last page. Cleared when a job
 -- without a cursor of its own is claimed, since that begins afresh; kept by the next page and by another try.
 ALTER TABLE sync_jobs ADD COLUMN hinted boolean NOT NULL DEFAULT false;

@@ -26,7 +26,7 @@ const statuses = () =>
   );
 
 describe('connections.bulk', () => {
-  it('does it to every connection that matches, a step at a time, and to no other', async () => {
+  it('bulk: changes all matching connections, in steps', async () => {
     for (let i = 0; i < 7; i++) await connect();
     for (let i = 0; i < 2; i++) await connect({ status: 'needs_auth' });
     const engine = database.engine();
@@ -52,7 +52,7 @@ describe('connections.bulk', () => {
     expect(events).toEqual([{ kind: 'connection.paused', actor: 'anna', reason: 'maintenance', n: 7 }]);
   });
 
-  it('one that somebody holds is listed, and keeps the others from nothing', async () => {
+  it('bulk: a locked connection is listed as failed, and the others are changed', async () => {
     const ids = [await connect(), await connect(), await connect()].toSorted();
     const holder = await database.session();
     await holder.query('BEGIN');
@@ -61,7 +61,7 @@ describe('connections.bulk', () => {
     expect(step).toEqual({
       matched: 3,
       changed: 2,
-      failed: [{ id: ids[1], message: 'Somebody else is changing it, and has not finished. Try again.' }],
+      failed: [{ id: ids[1], message: 'Another transaction is changing this connection. Try again.' }],
       nextCursor: undefined,
     });
     expect(await statuses()).toEqual([
@@ -70,7 +70,7 @@ describe('connections.bulk', () => {
     ]);
   });
 
-  it('a step that takes long ends with what it has done, and the next goes on behind it', async () => {
+  it('bulk: a slow step ends early, and the next one continues after it', async () => {
     for (let i = 0; i < 5; i++) await connect();
     let elapsedMs = 0;
     const slow: Ports = {
@@ -91,13 +91,13 @@ describe('connections.bulk', () => {
     expect(await sql('SELECT FROM events')).toHaveLength(5);
   });
 
-  it('lists those that it could not be done to, with the reason, and goes on', async () => {
+  it('bulk: lists failed connections with the reason and continues', async () => {
     const active = await connect();
     const paused = [await connect({ status: 'paused' }), await connect({ status: 'paused' })];
     const done = await steps(database.engine(), { action: 'trigger', filter: {}, limit: 2 });
     expect(done.reduce((sum, { changed }) => sum + changed, 0)).toBe(1);
     expect(done.flatMap(({ failed }) => failed).toSorted((a, b) => (a.id < b.id ? -1 : 1))).toEqual(
-      paused.toSorted().map((id) => ({ id, message: `Connection ${id} is paused, so nothing of it runs.` })),
+      paused.toSorted().map((id) => ({ id, message: `Connection ${id} is paused and cannot run.` })),
     );
     expect(await sql('SELECT connection_id FROM sync_jobs')).toEqual([{ connection_id: active }]);
   });
@@ -106,7 +106,7 @@ describe('connections.bulk', () => {
     ['resume', { status: 'paused' }, `SELECT FROM connections WHERE status = 'active'`],
     ['trigger', {}, `SELECT FROM sync_jobs WHERE priority = 10`],
     ['cancel', {}, `SELECT FROM sync_jobs WHERE status = 'cancelled'`],
-  ] as const)('can %s', async (action, columns, what) => {
+  ] as const)('bulk: can %s', async (action, columns, what) => {
     for (let i = 0; i < 3; i++) {
       const id = await connect(columns);
       if (action === 'cancel') await database.job(id);
@@ -116,7 +116,7 @@ describe('connections.bulk', () => {
     expect(await sql(what)).toHaveLength(3);
   });
 
-  it('can remove, page by page, and then there is nothing left', async () => {
+  it('bulk: removes all matching connections, in steps', async () => {
     for (let i = 0; i < 5; i++) await connect();
     const done = await steps(database.engine(), {
       action: 'remove',
@@ -128,7 +128,7 @@ describe('connections.bulk', () => {
     expect(await sql(`SELECT FROM events WHERE kind = 'connection.deleted'`)).toHaveLength(5);
   });
 
-  it("in a tenant's view, changes only what is the tenant's, also when it asks for another's", async () => {
+  it('bulk: a tenant changes only its own connections, with any filter', async () => {
     await sql(`INSERT INTO tenants (id, name) VALUES ($1, 'another') ON CONFLICT DO NOTHING`, [otherTenant]);
     const own = await connect();
     await sql('UPDATE connections SET tenant_id = $1', [otherTenant]);
@@ -142,7 +142,7 @@ describe('connections.bulk', () => {
     expect(await sql('SELECT actor FROM events')).toEqual([{ actor: 'key:theirs' }]);
   });
 
-  it('refuses an action or a filter that there is not, and changes nothing', async () => {
+  it('bulk: rejects an unknown action or filter and changes nothing', async () => {
     await connect();
     const { connections } = database.engine();
     const action = 'destroy' as 'remove';

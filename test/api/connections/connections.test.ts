@@ -22,7 +22,7 @@ const queuedAt = async (id: string) =>
   )[0]?.scheduled_at;
 
 describe('DB-2: typed access to metadata.sync', () => {
-  it('DB-2: reads every field, and lists what is wrong', async () => {
+  it('DB-2: reads every field and lists invalid ones', async () => {
     const id = await connect({
       metadata: {
         sync: {
@@ -70,7 +70,7 @@ describe('DB-2: typed access to metadata.sync', () => {
   });
 
   it.each([59, 86_401, 300.5, Number.NaN, '300' as unknown as number])(
-    'DB-2: an interval of %s is refused with the allowed range',
+    'DB-2: an interval of %s is rejected with the allowed range',
     async (seconds) => {
       const id = await connect({ metadata: { sync: { interval_seconds: 120 } } });
       await expect(engineAt('12:00:00').connections.setInterval(id, seconds)).rejects.toMatchObject({
@@ -81,7 +81,7 @@ describe('DB-2: typed access to metadata.sync', () => {
     },
   );
 
-  it('DB-2: setting the interval re-places the next run', async () => {
+  it('DB-2: setting the interval reschedules the next run', async () => {
     const id = await connect({ metadata: { keep: 1, sync: { next_run_at: iso('23:00:00'), cursor: 'c' } } });
     await ended(id, iso('12:00:00'));
     const { connections } = engineAt('12:02:00');
@@ -99,7 +99,7 @@ describe('DB-2: typed access to metadata.sync', () => {
     expect(row?.metadata).toEqual({ keep: 1, sync: { next_run_at: iso('12:15:00'), cursor: 'c' } });
   });
 
-  it('DB-2: setting the interval moves the job that waits for its time', async () => {
+  it('DB-2: setting the interval reschedules the queued job', async () => {
     const id = await connect({ metadata: { sync: { interval_seconds: 3600 } } });
     await ended(id, iso('12:00:00'));
     const engine = engineAt('12:30:00');
@@ -110,7 +110,7 @@ describe('DB-2: typed access to metadata.sync', () => {
     expect((await engine.connections.get(id)).sync.nextRunAt).toEqual(at('13:20:00'));
   });
 
-  it('DB-2: setting the interval leaves a running job alone', async () => {
+  it('DB-2: setting the interval does not change a running job', async () => {
     const id = await connect();
     const engine = engineAt('12:00:00');
     await engine.tick();
@@ -119,7 +119,7 @@ describe('DB-2: typed access to metadata.sync', () => {
     expect(sync.nextRunAt).toEqual(at('12:10:00'));
   });
 
-  it('DB-2: a job that another transaction is ending is not waited for', async () => {
+  it('DB-2: skips a job locked by a concurrent commit', async () => {
     const id = await connect();
     await ended(id, iso('11:00:00'));
     const engine = engineAt('11:14:30');
@@ -138,14 +138,14 @@ describe('DB-2: typed access to metadata.sync', () => {
     expect(second.sync.firstActivatedAt).toEqual(at('12:00:00'));
   });
 
-  it('DB-2: activating mends a first_activated_at that cannot be read', async () => {
+  it('DB-2: activating replaces an invalid first_activated_at', async () => {
     const id = await connect({ status: 'disabled', metadata: { sync: { first_activated_at: 'soon' } } });
     expect((await engineAt('12:00:00').connections.activate(id)).sync.firstActivatedAt).toEqual(
       at('12:00:00'),
     );
   });
 
-  it('DB-2: concurrent edits of other keys are never overwritten', async () => {
+  it('DB-2: concurrent writes of other keys are not overwritten', async () => {
     const id = await connect({ metadata: { sync: {} } });
     const engine = database.engine();
     const editOther = (i: number) =>
@@ -169,13 +169,13 @@ describe('DB-2: typed access to metadata.sync', () => {
     expect(row?.sync['interval_seconds']).toBeGreaterThanOrEqual(60);
   });
 
-  it('DB-2: a connection that does not exist, or an id that is none, is refused by name', async () => {
+  it('DB-2: errors name an unknown connection or an invalid id', async () => {
     const { connections } = engineAt('12:00:00');
-    const nobody = randomUUID();
+    const unknownId = randomUUID();
     for (const call of [connections.get, connections.activate, connections.clearInterval]) {
-      await expect(call(nobody)).rejects.toMatchObject({
+      await expect(call(unknownId)).rejects.toMatchObject({
         code: 'NOT_FOUND',
-        message: `There is no connection ${nobody}.`,
+        message: `There is no connection ${unknownId}.`,
       });
       await expect(call("'; DROP TABLE connections; --")).rejects.toMatchObject({
         code: 'INVALID_ARGUMENT',
@@ -184,12 +184,12 @@ describe('DB-2: typed access to metadata.sync', () => {
     }
   });
 
-  it('DB-2: a tenant or provider that does not exist is refused by name', async () => {
+  it('DB-2: errors name an unknown tenant or provider', async () => {
     const { connections } = engineAt('12:00:00');
-    const nobody = randomUUID();
-    await expect(connections.create({ tenantId: nobody, provider: 'github' })).rejects.toMatchObject({
+    const unknownId = randomUUID();
+    await expect(connections.create({ tenantId: unknownId, provider: 'github' })).rejects.toMatchObject({
       code: 'NOT_FOUND',
-      message: `There is no tenant ${nobody}.`,
+      message: `There is no tenant ${unknownId}.`,
     });
     await expect(connections.create({ tenantId: tenant, provider: 'gitbub' })).rejects.toMatchObject({
       code: 'NOT_FOUND',
@@ -217,7 +217,7 @@ describe('the schedule preview', () => {
     expect(after).toMatchObject({ pending: 'queued', runs: [{ earliest: placed, latest: placed }] });
   });
 
-  it('SCH-1: shows no runs for a connection that is not active', async () => {
+  it('SCH-1: the preview of an inactive connection has no runs', async () => {
     const id = await connect({ status: 'paused' });
     expect(await engineAt('12:00:00').connections.preview(id)).toMatchObject({
       runs: [],
@@ -225,17 +225,17 @@ describe('the schedule preview', () => {
     });
   });
 
-  it.each([0, 101, 1.5])('refuses %s runs with the allowed range', async (runs) => {
+  it.each([0, 101, 1.5])('SCH-5: a preview of %s runs is rejected with the allowed range', async (runs) => {
     const id = await connect();
     await expect(engineAt('12:00:00').connections.preview(id, { runs })).rejects.toMatchObject({
       message: expect.stringContaining('1 to 100'),
     });
   });
 
-  it('config is checked by the connector where there is one, when it is made and when it is changed', async () => {
-    const picky = { ...connector(), configSchema: z.object({ account: z.string() }) };
-    const engine = database.engine({ connectors: [picky] });
-    const wrong = 'config is not what the connector of github wants: account: ';
+  it('connections: create() and setConfig() check the config with the connector schema', async () => {
+    const strict = { ...connector(), configSchema: z.object({ account: z.string() }) };
+    const engine = database.engine({ connectors: [strict] });
+    const wrong = 'config is invalid for connector "github": account: ';
     const make = (config?: Record<string, unknown>) =>
       engine.connections.create({ tenantId: tenant, provider: 'github', ...(config && { config }) });
     await expect(make()).rejects.toThrow(wrong);
@@ -243,12 +243,12 @@ describe('the schedule preview', () => {
     await expect(engine.connections.setConfig(id, { account: 1 })).rejects.toThrow(wrong);
     await expect(
       engine.connections.setConfig(id, { account: 'a', at: { token: '[hidden]' } }),
-    ).rejects.toThrow('config holds "[hidden]" as token');
+    ).rejects.toThrow('config contains the placeholder "[hidden]" in field token');
     const changed = await engine.connections.setConfig(id, { account: 'b' }, { reason: 'moved' });
     expect(changed.config).toEqual({ account: 'b' });
     const [event] = await engine.connections.events(id);
     expect(event).toMatchObject({ kind: 'connection.config_changed', reason: 'moved' });
-    // A process that knows no connector for it takes what it is given.
+    // A process without the connector does not check.
     await expect(database.engine().connections.setConfig(id, {})).resolves.toMatchObject({ config: {} });
   });
 });

@@ -17,7 +17,7 @@ beforeEach(() => database.empty());
 const noon = new Date('2025-01-01T12:00:00Z');
 const at = (minutes: number) => new Date(noon.getTime() + minutes * 60_000);
 
-/** A connection whose runs end as they are told to, each some minutes after the one before. */
+/** A connection whose runs end as requested, five minutes apart. */
 async function connection(columns: Parameters<typeof connect>[0] = {}) {
   const id = await connect(columns);
   const ports = testPorts();
@@ -41,13 +41,13 @@ async function connection(columns: Parameters<typeof connect>[0] = {}) {
   return { id, engine, run, health };
 }
 
-const well = { health: 'ok', failingSince: undefined, failure: undefined };
+const ok = { health: 'ok', failingSince: undefined, failure: undefined };
 const success = { signals: [signal(1)] };
 
-describe('since when a connection has been failing', () => {
-  it('the first failure sets it, later ones keep it and say of what kind they are, a success clears it', async () => {
+describe('failingSince', () => {
+  it('failingSince: set by the first failure, kept by later ones, cleared by a success', async () => {
     const { run } = await connection();
-    expect(await run(success)).toEqual(well);
+    expect(await run(success)).toEqual(ok);
     expect(await run(new TransientError('later'))).toEqual({
       health: 'failing',
       failingSince: at(5),
@@ -58,35 +58,38 @@ describe('since when a connection has been failing', () => {
       failingSince: at(5),
       failure: 'permanent',
     });
-    expect(await run(success)).toEqual(well);
+    expect(await run(success)).toEqual(ok);
     expect(await run(new TransientError('later'))).toMatchObject({ failingSince: at(25) });
   });
 
-  it('being told to come back later is neither failure nor success', async () => {
+  it('failingSince: a rate limit is neither failure nor success', async () => {
     const { run } = await connection();
     const limited = new RateLimitedError({ retryAfterSeconds: 1 });
-    expect(await run(limited)).toEqual(well);
+    expect(await run(limited)).toEqual(ok);
     const failing = await run(new TransientError('later'));
     expect(failing.health).toBe('failing');
     expect(await run(limited)).toEqual(failing);
   });
 
-  it('an expired cursor counts until the full sync that follows it has succeeded', async () => {
+  it('failingSince: an expired cursor counts as failing until its full sync succeeds', async () => {
     const { run } = await connection({ metadata: { sync: { cursor: 'old' } } });
     expect(await run(new CursorExpiredError())).toMatchObject({
       health: 'failing',
       failure: 'cursor_expired',
     });
-    expect(await run({ signals: [], nextCursor: 'new' }, 'full')).toEqual(well);
+    expect(await run({ signals: [], nextCursor: 'new' }, 'full')).toEqual(ok);
   });
 
-  it.each(['full', 'webhook'])('a %s run that succeeds clears it, also without a cursor', async (type) => {
-    const { run } = await connection();
-    expect(await run(new TransientError('later'), type)).toMatchObject({ health: 'failing' });
-    expect(await run({ signals: [] }, type)).toEqual(well);
-  });
+  it.each(['full', 'webhook'])(
+    'failingSince: a successful %s run without a cursor clears it',
+    async (type) => {
+      const { run } = await connection();
+      expect(await run(new TransientError('later'), type)).toMatchObject({ health: 'failing' });
+      expect(await run({ signals: [] }, type)).toEqual(ok);
+    },
+  );
 
-  it('refused credentials show as such, and a resume clears everything', async () => {
+  it('failingSince: rejected credentials show as needs_auth, and resume() clears it', async () => {
     const { id, engine, run, health } = await connection();
     expect(await run(new UnauthorizedError('revoked'))).toEqual({
       health: 'needs_auth',
@@ -94,15 +97,15 @@ describe('since when a connection has been failing', () => {
       failure: 'unauthorized',
     });
     await engine.connections.resume(id);
-    expect(await health()).toEqual(well);
+    expect(await health()).toEqual(ok);
   });
 
-  it('a pause keeps it, and hides it behind the status', async () => {
+  it('failingSince: a pause keeps it, and health shows the pause', async () => {
     const { id, engine, run, health } = await connection();
     await run(new TransientError('later'));
     await engine.connections.pause(id);
     expect(await health()).toEqual({ health: 'paused', failingSince: noon, failure: 'transient' });
     await engine.connections.resume(id);
-    expect(await health()).toEqual(well);
+    expect(await health()).toEqual(ok);
   });
 });

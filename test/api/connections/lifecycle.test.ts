@@ -21,30 +21,35 @@ const pending = (connection: string) =>
     [connection],
   );
 
-/** An engine whose runs go on until they are let go. */
-function held() {
-  const began: SyncContext[] = [];
+/** An engine whose runs block until `release`. */
+function blockingEngine() {
+  const started: SyncContext[] = [];
   const waiting: (() => void)[] = [];
-  let onBegin = () => {};
+  let onStart = () => {};
   const engine = database.engine({
     connectors: [
       connector(async (context) => {
-        began.push(context);
-        onBegin();
+        started.push(context);
+        onStart();
         await new Promise<void>((resolve) => {
           waiting.push(resolve);
           context.abortSignal.addEventListener('abort', () => resolve());
         });
-        return { signals: [signal(began.length)] };
+        return { signals: [signal(started.length)] };
       }),
     ],
   });
-  const hasBegun = (count: number) =>
+  const untilStarted = (count: number) =>
     new Promise<void>((resolve) => {
-      onBegin = () => began.length >= count && resolve();
-      onBegin();
+      onStart = () => started.length >= count && resolve();
+      onStart();
     });
-  return { engine, began, hasBegun, letGo: () => waiting.splice(0).forEach((resolve) => void resolve()) };
+  return {
+    engine,
+    started,
+    untilStarted,
+    release: () => waiting.splice(0).forEach((resolve) => void resolve()),
+  };
 }
 
 async function until(condition: () => Promise<boolean> | boolean): Promise<void> {
@@ -52,7 +57,7 @@ async function until(condition: () => Promise<boolean> | boolean): Promise<void>
 }
 
 describe('connections.trigger', () => {
-  it('queues a job that is due now, ahead of what the scheduler places', async () => {
+  it('trigger: queues a job that is due now, above the priority of scheduled jobs', async () => {
     const id = await connect();
     const engine = database.engine();
     const { effect } = await engine.connections.trigger(id);
@@ -62,7 +67,7 @@ describe('connections.trigger', () => {
     ]);
   });
 
-  it('brings a waiting job forward, also one that backs off, and doubles nothing', async () => {
+  it('trigger: makes a queued job due now, also one that backs off, without a second job', async () => {
     const id = await connect();
     const waiting = await job(id, { scheduled_at: '2099-01-01', retry_after: '2099-01-01', cursor: '7' });
     const engine = database.engine();
@@ -76,22 +81,22 @@ describe('connections.trigger', () => {
     ]);
   });
 
-  it('while one is running, exactly one more follows it, however often it is asked for', async () => {
+  it('trigger: repeated triggers during a run cause exactly one more run', async () => {
     const id = await connect();
     await job(id);
-    const { engine, hasBegun, began, letGo } = held();
+    const { engine, untilStarted, started, release } = blockingEngine();
     const drained = engine.drain();
-    await hasBegun(1);
+    await untilStarted(1);
     const answers = await Promise.all([1, 2, 3].map(() => engine.connections.trigger(id)));
     expect(answers.map(({ effect }) => effect)).toEqual(['follows', 'follows', 'follows']);
-    letGo();
-    await hasBegun(2);
-    expect(began[1]?.job.id).not.toBe(began[0]?.job.id);
-    letGo();
+    release();
+    await untilStarted(2);
+    expect(started[1]?.job.id).not.toBe(started[0]?.job.id);
+    release();
     expect(await drained).toMatchObject({ claimed: 2, succeeded: 2 });
   });
 
-  it('the one more and the next page are one job', async () => {
+  it('trigger: the additional run and the next page are one job', async () => {
     const id = await connect();
     await job(id);
     let pages = 0;
@@ -109,7 +114,7 @@ describe('connections.trigger', () => {
     ]);
   });
 
-  it('a run that fails and is tried again is the one more; one that has failed for good is followed by it', async () => {
+  it('trigger: a retry counts as the additional run; a permanent failure is followed by one', async () => {
     for (const [error, claimed] of [
       [new TransientError('later'), 1],
       [new PermanentError('never'), 2],
@@ -132,21 +137,21 @@ describe('connections.trigger', () => {
     }
   });
 
-  it('another type than the running one waits beside it', async () => {
+  it('trigger: a job of another type is queued beside the running one', async () => {
     const id = await connect();
     await job(id);
-    const { engine, hasBegun, began, letGo } = held();
+    const { engine, untilStarted, started, release } = blockingEngine();
     const drained = engine.drain();
-    await hasBegun(1);
+    await untilStarted(1);
     expect((await engine.connections.trigger(id, { type: 'full' })).effect).toBe('queued');
-    letGo();
-    await hasBegun(2);
-    expect(began[1]?.job.type).toBe('full');
-    letGo();
+    release();
+    await untilStarted(2);
+    expect(started[1]?.job.type).toBe('full');
+    release();
     await drained;
   });
 
-  it('wakes an executor that would not look for a minute', async () => {
+  it('trigger: wakes an executor whose next poll is a minute away', async () => {
     const id = await connect();
     const { log, lines } = recordingLogger('debug');
     const idle = database.engine({
@@ -164,13 +169,13 @@ describe('connections.trigger', () => {
     [{ type: 'partial' as 'full' }, /type is "partial"; it must be one of incremental, full, webhook/],
     [{ priority: 1.5 }, /priority is 1.5; it must be a whole number from -32768 to 32767/],
     [{ actor: '' }, /actor is ""/],
-  ])('refuses %j', async (options, message) => {
+  ])('trigger: rejects %j', async (options, message) => {
     const id = await connect();
     await expect(database.engine().connections.trigger(id, options)).rejects.toThrow(message);
     expect(await pending(id)).toEqual([]);
   });
 
-  it('refuses a connection that is not active, and says what to do', async () => {
+  it('trigger: rejects an inactive connection with a hint', async () => {
     const id = await connect({ status: 'paused' });
     await expect(database.engine().connections.trigger(id)).rejects.toMatchObject({
       code: 'CONFLICT',
@@ -181,13 +186,13 @@ describe('connections.trigger', () => {
 });
 
 describe('pause and resume', () => {
-  it('are kept as events with reason and actor, and the reason is told', async () => {
+  it('pause, resume: are recorded with reason and actor, and explain() shows the reason', async () => {
     const id = await connect();
     const { connections } = database.engine();
     await connections.pause(id, { reason: 'moving accounts', actor: 'anna' });
     await connections.pause(id, { reason: 'again' });
     expect((await connections.explain(id)).sentence).toMatch(
-      /^It was paused by anna \d s ago \(.*\): moving accounts\. Nothing runs until it is resumed\.$/,
+      /^Paused by anna \d s ago \(.*\): moving accounts\. No jobs run until it is resumed\.$/,
     );
     await connections.resume(id, { actor: 'ben' });
     expect((await connections.get(id)).status).toBe('active');
@@ -197,22 +202,22 @@ describe('pause and resume', () => {
     ]);
   });
 
-  it('a run that had begun is stored; what follows it waits', async () => {
+  it('pause: the current run is stored, and its follow-up waits', async () => {
     const id = await connect();
     await job(id);
-    const { engine, hasBegun, letGo } = held();
+    const { engine, untilStarted, release } = blockingEngine();
     const drained = engine.drain();
-    await hasBegun(1);
+    await untilStarted(1);
     await engine.connections.trigger(id);
     await engine.connections.pause(id);
-    letGo();
+    release();
     expect(await drained).toMatchObject({ succeeded: 1, signals: 1 });
     expect(await pending(id)).toEqual([expect.objectContaining({ status: 'queued' })]);
   });
 });
 
 describe('jobs.cancel', () => {
-  it('ends a queued job, and the scheduler does not place it again at once', async () => {
+  it('jobs.cancel: ends a queued job; the next run keeps its interval', async () => {
     const id = await connect({ metadata: { sync: { interval_seconds: 600 } } });
     const queued = await job(id);
     const engine = database.engine();
@@ -226,16 +231,16 @@ describe('jobs.cancel', () => {
     ]);
   });
 
-  it('aborts a running job at once; nothing that it found is stored, and nothing follows it', async () => {
+  it('jobs.cancel: aborts a running job without storing its result or a follow-up', async () => {
     const id = await connect();
     const running = await job(id);
-    const { engine, began, hasBegun } = held();
+    const { engine, started, untilStarted } = blockingEngine();
     const drained = engine.drain();
-    await hasBegun(1);
+    await untilStarted(1);
     await engine.connections.trigger(id);
     await engine.jobs.cancel(running);
     expect(await drained).toMatchObject({ claimed: 1, succeeded: 0, lost: 1 });
-    expect(began[0]?.abortSignal.reason).toMatchObject({
+    expect(started[0]?.abortSignal.reason).toMatchObject({
       message: 'The run was aborted: its job was cancelled.',
     });
     expect(await sql('SELECT FROM signals')).toHaveLength(0);
@@ -245,7 +250,7 @@ describe('jobs.cancel', () => {
     ]);
   });
 
-  it('refuses a job that has ended, and one that is not there', async () => {
+  it('jobs.cancel: rejects an ended or unknown job', async () => {
     const ended = await job(await connect(), { status: 'succeeded' });
     const { jobs } = database.engine();
     await expect(jobs.cancel(ended)).rejects.toMatchObject({ code: 'CONFLICT', message: /it is succeeded/ });
@@ -255,7 +260,7 @@ describe('jobs.cancel', () => {
 });
 
 describe('jobs.retry', () => {
-  it('runs a job that backs off at once', async () => {
+  it('jobs.retry: makes a job that backs off due now', async () => {
     const id = await connect();
     const waiting = await job(id, { retry_after: '2099-01-01', attempts: 4 });
     const engine = database.engine({ connectors: [connector()] });
@@ -263,21 +268,21 @@ describe('jobs.retry', () => {
     expect(await engine.drain()).toMatchObject({ claimed: 1, succeeded: 1 });
   });
 
-  it('queues a new job for one that has failed, from the cursor of the connection', async () => {
+  it('jobs.retry: queues a new job for a failed one, from the cursor of the connection', async () => {
     const id = await connect();
     const failed = await job(id, { status: 'failed', cursor: '"old page"', priority: 3, job_type: 'full' });
-    const again = await database.engine().jobs.retry(failed);
-    expect(again).toMatchObject({
+    const retried = await database.engine().jobs.retry(failed);
+    expect(retried).toMatchObject({
       status: 'queued',
       type: 'full',
       priority: 3,
       cursor: undefined,
       attempts: 0,
     });
-    expect(again.id).not.toBe(failed);
+    expect(retried.id).not.toBe(failed);
   });
 
-  it('refuses a running job', async () => {
+  it('jobs.retry: rejects a running job', async () => {
     const running = await job(await connect(), { status: 'running' });
     await expect(database.engine().jobs.retry(running)).rejects.toMatchObject({ code: 'CONFLICT' });
   });
@@ -290,16 +295,16 @@ describe('connections.explain', () => {
     return [state, sentence];
   };
 
-  it('says what stands in the way, or when it runs next', async () => {
-    // A clock that stands still: how long the test takes must not show in the sentences.
+  it('explain: says what blocks the connection, or when it runs next', async () => {
+    // A stopped clock, so that the sentences do not depend on the duration of the test.
     const nowMs = Date.now();
     const ports = { ...systemPorts, databaseTime: () => new Date(nowMs) };
-    const still = () => database.engine({ ports });
+    const stoppedEngine = () => database.engine({ ports });
     const due = await connect();
     await job(due);
-    expect(await stateOf(due, still())).toEqual([
+    expect(await stateOf(due, stoppedEngine())).toEqual([
       'unserved',
-      expect.stringMatching(/due since .* no executor is running/),
+      expect.stringMatching(/due for .* no executor is running/),
     ]);
 
     const backingOff = await connect();
@@ -308,37 +313,37 @@ describe('connections.explain', () => {
       attempts: 3,
       error: JSON.stringify({ message: 'HTTP 503' }),
     });
-    expect(await stateOf(backingOff, still())).toEqual([
+    expect(await stateOf(backingOff, stoppedEngine())).toEqual([
       'backing_off',
-      expect.stringMatching(/^It waits after 3 failures: HTTP 503\. The next try is in 10 min/),
+      expect.stringMatching(/^Waiting after 3 failures: HTTP 503\. Next try in 10 min/),
     ]);
 
     const later = await connect();
     await job(later, { scheduled_at: new Date(nowMs + 90_000) });
     await database.ended(later, new Date(nowMs - 60_000).toISOString(), 'failed');
-    expect(await stateOf(later, still())).toEqual([
+    expect(await stateOf(later, stoppedEngine())).toEqual([
       'scheduled',
-      expect.stringMatching(/^Its next incremental run is in 90 s .*; the last one failed 60 s ago/),
+      expect.stringMatching(/^Next incremental run in 90 s .*\. Last run failed 60 s ago\.$/),
     ]);
 
     const foreign = await connect();
     await job(foreign, { status: 'running', started_at: new Date(nowMs - 5000) });
-    expect(await stateOf(foreign, still())).toEqual([
+    expect(await stateOf(foreign, stoppedEngine())).toEqual([
       'running',
-      expect.stringMatching(/since 5 s, by a worker that is none of ours/),
+      expect.stringMatching(/ for 5 s, on a worker that Syncline does not manage/),
     ]);
 
     const fresh = await connect();
     expect(await stateOf(fresh)).toEqual([
       'unplaced',
-      expect.stringMatching(/^It is due; it has never run; a scheduler places/),
+      expect.stringMatching(/^Due now\. No runs yet\. The next scheduler tick \(within/),
     ]);
 
     const disabled = await connect({ status: 'disabled' });
     expect(await stateOf(disabled)).toEqual(['disabled', expect.any(String)]);
   });
 
-  it('knows which executors run, and what they have connectors for', async () => {
+  it('explain: considers running executors and their connectors', async () => {
     const id = await connect();
     const other = database.engine({ connectors: [connector(undefined, 'slack')] });
     await other.start({ roles: ['executor'] });
@@ -348,16 +353,16 @@ describe('connections.explain', () => {
       'unserved',
       expect.stringMatching(/none of the 1 running executors has a connector for "github"/),
     ]);
-    const { engine, hasBegun, letGo } = held();
+    const { engine, untilStarted, release } = blockingEngine();
     const drained = engine.drain();
-    await hasBegun(1);
+    await untilStarted(1);
     expect(await stateOf(id)).toEqual([
       'running',
       expect.stringMatching(
-        new RegExp(`running now: incremental sync, since \\d+ s, on .* \\(process ${process.pid}\\)`),
+        new RegExp(`Running now: incremental sync for \\d+ s, on .* \\(process ${process.pid}\\)`),
       ),
     ]);
-    letGo();
+    release();
     await drained;
   });
 });

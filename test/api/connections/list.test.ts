@@ -12,26 +12,25 @@ beforeEach(async () => {
   await sql(`INSERT INTO providers (slug, display_name) VALUES ('slack', 'Slack') ON CONFLICT DO NOTHING`);
 });
 
-/** Makes connections whose external id is their name. */
-async function make(connections: Record<string, Record<string, unknown>>): Promise<void> {
+async function createConnections(connections: Record<string, Record<string, unknown>>): Promise<void> {
   for (const [name, columns] of Object.entries(connections)) {
     const id = await connect();
-    const given = { external_id: name, ...columns };
-    const set = Object.keys(given).map((column, i) => `${column} = $${i + 2}`);
-    await sql(`UPDATE connections SET ${set.join(', ')} WHERE id = $1`, [id, ...Object.values(given)]);
+    const values = { external_id: name, ...columns };
+    const set = Object.keys(values).map((column, i) => `${column} = $${i + 2}`);
+    await sql(`UPDATE connections SET ${set.join(', ')} WHERE id = $1`, [id, ...Object.values(values)]);
   }
 }
 
-const named = async (filter: ListedConnections, who?: { tenantId: string; actor: string }) => {
+const listNames = async (filter: ListedConnections, caller?: { tenantId: string; actor: string }) => {
   const engine = database.engine();
-  const { items } = await (who ? engine.as(who) : engine).connections.list({ limit: 100, ...filter });
+  const { items } = await (caller ? engine.as(caller) : engine).connections.list({ limit: 100, ...filter });
   return items.map(({ externalId }) => externalId).toSorted();
 };
 
 describe('connections.list', () => {
-  it('filters by tenant, provider, status and health, alone and together', async () => {
+  it('list: filters by tenant, provider, status and health, alone and combined', async () => {
     const since = '2025-01-01T00:00:00Z';
-    await make({
+    await createConnections({
       well: {},
       failing: { failing_since: since, failure: 'transient' },
       slack: { provider_slug: 'slack' },
@@ -43,20 +42,20 @@ describe('connections.list', () => {
       theirs: { tenant_id: otherTenant },
       'theirs, failing': { tenant_id: otherTenant, failing_since: since },
     });
-    expect(await named({})).toHaveLength(10);
-    expect(await named({ tenantId: otherTenant })).toEqual(['theirs', 'theirs, failing']);
-    expect(await named({ provider: 'slack' })).toEqual(['slack', 'slack, failing']);
-    expect(await named({ status: 'paused' })).toEqual(['paused', 'paused, failed before']);
-    expect(await named({ status: 'active' })).toEqual(
+    expect(await listNames({})).toHaveLength(10);
+    expect(await listNames({ tenantId: otherTenant })).toEqual(['theirs', 'theirs, failing']);
+    expect(await listNames({ provider: 'slack' })).toEqual(['slack', 'slack, failing']);
+    expect(await listNames({ status: 'paused' })).toEqual(['paused', 'paused, failed before']);
+    expect(await listNames({ status: 'active' })).toEqual(
       ['failing', 'slack', 'slack, failing', 'theirs', 'theirs, failing', 'well'].toSorted(),
     );
-    expect(await named({ health: 'ok' })).toEqual(['slack', 'theirs', 'well']);
-    expect(await named({ health: 'failing' })).toEqual(['failing', 'slack, failing', 'theirs, failing']);
-    expect(await named({ health: 'paused' })).toEqual(['paused', 'paused, failed before']);
-    expect(await named({ health: 'needs_auth' })).toEqual(['refused']);
-    expect(await named({ health: 'disabled' })).toEqual(['disabled']);
-    expect(await named({ tenantId: otherTenant, health: 'failing' })).toEqual(['theirs, failing']);
-    expect(await named({ provider: 'slack', health: 'ok', status: 'active' })).toEqual(['slack']);
+    expect(await listNames({ health: 'ok' })).toEqual(['slack', 'theirs', 'well']);
+    expect(await listNames({ health: 'failing' })).toEqual(['failing', 'slack, failing', 'theirs, failing']);
+    expect(await listNames({ health: 'paused' })).toEqual(['paused', 'paused, failed before']);
+    expect(await listNames({ health: 'needs_auth' })).toEqual(['refused']);
+    expect(await listNames({ health: 'disabled' })).toEqual(['disabled']);
+    expect(await listNames({ tenantId: otherTenant, health: 'failing' })).toEqual(['theirs, failing']);
+    expect(await listNames({ provider: 'slack', health: 'ok', status: 'active' })).toEqual(['slack']);
   });
 
   it.each([
@@ -64,18 +63,18 @@ describe('connections.list', () => {
     { status: 'active', health: 'paused' },
     { status: 'paused', health: 'ok' },
     { status: 'needs_auth', health: 'failing' },
-  ] as const)('nothing is both: %j', async (filter) => {
-    await make({
+  ] as const)('list: a contradictory filter returns nothing: %j', async (filter) => {
+    await createConnections({
       well: {},
       failing: { failing_since: '2025-01-01T00:00:00Z' },
       paused: { status: 'paused' },
       refused: { status: 'needs_auth', failing_since: '2025-01-01T00:00:00Z' },
     });
-    expect(await named(filter)).toEqual([]);
+    expect(await listNames(filter)).toEqual([]);
   });
 
-  it('searches by how an external id begins, and takes no character of it for more than itself', async () => {
-    await make({
+  it('list: search matches a prefix of the external id, without wildcards', async () => {
+    await createConnections({
       'acme/app': {},
       'acme/api': {},
       '100%': {},
@@ -86,38 +85,38 @@ describe('connections.list', () => {
       cd: {},
       '%': {},
     });
-    expect(await named({ search: 'acme' })).toEqual(['acme/api', 'acme/app']);
-    expect(await named({ search: 'acme/app' })).toEqual(['acme/app']);
-    expect(await named({ search: 'app' })).toEqual([]);
-    expect(await named({ search: '100%' })).toEqual(['100%']);
-    expect(await named({ search: 'a_' })).toEqual(['a_b']);
-    expect(await named({ search: '%' })).toEqual(['%']);
-    expect(await named({ search: 'c\\' })).toEqual(['c\\d']);
-    expect(await named({ search: 'c\\\\' })).toEqual([]);
-    expect(await named({ search: "' OR true --" })).toEqual([]);
+    expect(await listNames({ search: 'acme' })).toEqual(['acme/api', 'acme/app']);
+    expect(await listNames({ search: 'acme/app' })).toEqual(['acme/app']);
+    expect(await listNames({ search: 'app' })).toEqual([]);
+    expect(await listNames({ search: '100%' })).toEqual(['100%']);
+    expect(await listNames({ search: 'a_' })).toEqual(['a_b']);
+    expect(await listNames({ search: '%' })).toEqual(['%']);
+    expect(await listNames({ search: 'c\\' })).toEqual(['c\\d']);
+    expect(await listNames({ search: 'c\\\\' })).toEqual([]);
+    expect(await listNames({ search: "' OR true --" })).toEqual([]);
   });
 
-  it('finds a connection by its id, however it is spelt, and only among those that the filter lets through', async () => {
-    await make({ one: {}, other: {} });
+  it('list: search finds an id in any case, within the other filters', async () => {
+    await createConnections({ one: {}, other: {} });
     const [row] = await sql<{ id: string }>(`SELECT id FROM connections WHERE external_id = 'one'`);
     const id = (row as { id: string }).id;
-    expect(await named({ search: id })).toEqual(['one']);
-    expect(await named({ search: id.toUpperCase() })).toEqual(['one']);
-    expect(await named({ search: id, status: 'paused' })).toEqual([]);
-    expect(await named({ search: id, tenantId: otherTenant })).toEqual([]);
-    expect(await named({ search: id.slice(0, 8) })).toEqual([]);
+    expect(await listNames({ search: id })).toEqual(['one']);
+    expect(await listNames({ search: id.toUpperCase() })).toEqual(['one']);
+    expect(await listNames({ search: id, status: 'paused' })).toEqual([]);
+    expect(await listNames({ search: id, tenantId: otherTenant })).toEqual([]);
+    expect(await listNames({ search: id.slice(0, 8) })).toEqual([]);
   });
 
-  it("a tenant's view has the tenant's, whatever it asks for", async () => {
-    await make({ ours: {}, theirs: { tenant_id: otherTenant } });
-    const who = { tenantId: otherTenant, actor: 'key:theirs' };
-    expect(await named({}, who)).toEqual(['theirs']);
-    expect(await named({ tenantId: tenant }, who)).toEqual([]);
-    expect(await named({ search: 'ours' }, who)).toEqual([]);
+  it('list: a tenant sees only its own connections, with any filter', async () => {
+    await createConnections({ ours: {}, theirs: { tenant_id: otherTenant } });
+    const caller = { tenantId: otherTenant, actor: 'key:theirs' };
+    expect(await listNames({}, caller)).toEqual(['theirs']);
+    expect(await listNames({ tenantId: tenant }, caller)).toEqual([]);
+    expect(await listNames({ search: 'ours' }, caller)).toEqual([]);
   });
 
-  it('says the names of tenant and provider, and how it does', async () => {
-    await make({
+  it('list: includes the names of tenant and provider, and the health', async () => {
+    await createConnections({
       acme: { provider_slug: 'slack', failing_since: '2025-01-01T00:00:00Z', failure: 'permanent' },
     });
     expect((await database.engine().connections.list()).items).toEqual([
@@ -138,13 +137,13 @@ describe('connections.list', () => {
     [{ health: 'ill' as 'ok' }, /health is "ill"; it must be one of ok, failing/],
     [{ search: ' ' }, /search is " "; it must be text/],
     [{ search: 'a\0' }, /search is "a\\u0000"/],
-  ])('refuses %j', async (filter, message) => {
-    await expect(named(filter)).rejects.toThrow(message);
+  ])('list: rejects %j', async (filter, message) => {
+    await expect(listNames(filter)).rejects.toThrow(message);
   });
 });
 
-describe('the recent runs of a list', () => {
-  it('are the last twenty that ended, the newest first, and are there only if they were asked for', async () => {
+describe('recent runs in a list', () => {
+  it('list: `recent` adds the last 20 ended runs, newest first', async () => {
     const [busy, idle] = [await connect(), await connect()];
     await sql(
       `INSERT INTO sync_jobs (tenant_id, provider_slug, connection_id, job_type, status, started_at, finished_at, signal_count)
@@ -171,7 +170,7 @@ describe('the recent runs of a list', () => {
     expect((await connections.list()).items.every((item) => item.recent === undefined)).toBe(true);
   });
 
-  it('a job that was cancelled before it began took no time', async () => {
+  it('list: a job cancelled before its start has no duration', async () => {
     const id = await connect();
     await database.job(id, { status: 'cancelled', finished_at: '2025-01-01T00:00:00Z' });
     const { items } = await database.engine().connections.list({ recent: true });

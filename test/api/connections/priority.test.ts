@@ -42,7 +42,7 @@ describe('EXE-2: the priority of a tenant', () => {
     expect(await pending(id)).toEqual([{ priority: 0, rerun_priority: null }]);
   });
 
-  it('EXE-2: a bulk trigger of a tenant refuses a higher priority for every connection', async () => {
+  it('EXE-2: a bulk trigger of a tenant rejects a higher priority for every connection', async () => {
     const id = await connect();
     const step = { action: 'trigger' as const, filter: {}, priority: 11 };
     expect(await database.engine().as(theirs).connections.bulk(step)).toMatchObject({
@@ -52,7 +52,7 @@ describe('EXE-2: the priority of a tenant', () => {
     expect(await pending(id)).toEqual([]);
   });
 
-  it('EXE-2: a tenant that retries an ended job of higher priority gets one of the default priority', async () => {
+  it('EXE-2: a retry by a tenant lowers the priority of an ended job to the manual default', async () => {
     const id = await connect();
     const ended = await job(id, { status: 'failed', priority: 500 });
     const { jobs } = database.engine().as(theirs);
@@ -63,14 +63,14 @@ describe('EXE-2: the priority of a tenant', () => {
     expect(await jobs.retry(low)).toMatchObject({ priority: -5 });
   });
 
-  it('EXE-2: a retry keeps the priority of a queued job, and of an ended one for the operator', async () => {
+  it('EXE-2: a retry keeps the priority of a queued job, and for operators of an ended one', async () => {
     const waiting = await job(await connect(), { priority: 500 });
     expect(await database.engine().as(theirs).jobs.retry(waiting)).toMatchObject({ priority: 500 });
     const ended = await job(await connect(), { status: 'failed', priority: 500 });
     expect(await database.engine().jobs.retry(ended)).toMatchObject({ priority: 500 });
   });
 
-  it('EXE-2: the API answers 403 to a tenant key and accepts an operator key', async () => {
+  it('EXE-2: the API responds 403 to a tenant key and accepts an operator key', async () => {
     const id = await connect();
     const { call, syncline } = await startService(database);
     const { key } = await syncline.keys.create({ name: 'theirs', tenantId: tenant });

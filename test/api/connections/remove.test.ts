@@ -1,30 +1,30 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { systemPorts } from '../../../src/index.ts';
+import { startBlockingEngine } from '../../support/blocking-engine.ts';
 import { connector, signal } from '../../support/connector.ts';
 import { tenant, useDatabase } from '../../support/database.ts';
-import { held } from '../../support/held.ts';
 import { until } from '../../support/until.ts';
 
 const database = useDatabase();
 const { sql, job, connect } = database;
 beforeEach(() => database.empty());
 
-const nowhere = '00000000-0000-4000-8000-00000000dead';
+const unknownId = '00000000-0000-4000-8000-00000000dead';
 
 describe('connections.cancel', () => {
-  it('ends whatever of the connection is queued or running, and leaves it active', async () => {
+  it('cancel: ends queued and running jobs of the connection, which stays active', async () => {
     const [id, other] = [await connect(), await connect()];
     const running = await job(id);
-    const { engine, began, hasBegun } = held(database);
+    const { engine, startedRuns, untilStarted } = startBlockingEngine(database);
     const drained = engine.drain();
-    await hasBegun(1);
+    await untilStarted(1);
     const queued = await job(id, { job_type: 'full' });
     const later = await job(id, { job_type: 'webhook', scheduled_at: '2099-01-01T00:00:00Z' });
     await job(other, { scheduled_at: '2099-01-01T00:00:00Z' });
     const cancelled = await engine.connections.cancel(id, { actor: 'anna', reason: 'too much' });
     expect(cancelled.toSorted()).toEqual([running, queued, later].toSorted());
     expect(await drained).toMatchObject({ claimed: 1, succeeded: 0, lost: 1 });
-    expect(began[0]?.abortSignal.reason).toMatchObject({
+    expect(startedRuns[0]?.abortSignal.reason).toMatchObject({
       message: 'The run was aborted: its job was cancelled.',
     });
     expect(
@@ -42,21 +42,21 @@ describe('connections.cancel', () => {
     expect(events.map(({ jobId }) => jobId).toSorted()).toEqual(cancelled.toSorted());
   });
 
-  it('with nothing to end, does nothing and says so', async () => {
+  it('cancel: without pending jobs it returns an empty list', async () => {
     const id = await connect();
     await job(id, { status: 'succeeded' });
     const engine = database.engine();
     expect(await engine.connections.cancel(id)).toEqual([]);
     expect(await sql('SELECT FROM events')).toHaveLength(0);
-    await expect(engine.connections.cancel(nowhere)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    await expect(engine.connections.cancel(unknownId)).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });
 });
 
 describe('connections.remove', () => {
-  it('deletes the connection with its jobs, attempts and signals, and nothing else; what was done stays on record', async () => {
+  it('remove: deletes the connection with its jobs, attempts and signals; its events stay', async () => {
     const [id, other] = [await connect(), await connect()];
     await sql(`UPDATE connections SET external_id = 'acme' WHERE id = $1`, [id]);
-    for (const one of [id, other]) await job(one);
+    for (const connection of [id, other]) await job(connection);
     const engine = database.engine({
       connectors: [
         connector(({ log }) => {
@@ -84,24 +84,24 @@ describe('connections.remove', () => {
         detail: { provider: 'github', externalId: 'acme' },
       }),
     ]);
-    for (const gone of [engine.connections.get, engine.connections.remove])
-      await expect(gone(id)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    for (const attempt of [engine.connections.get, engine.connections.remove])
+      await expect(attempt(id)).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });
 
-  it('aborts a run under way, and nothing that it finds is stored', async () => {
+  it('remove: aborts the current run, which stores nothing', async () => {
     const id = await connect();
     await job(id);
-    const { engine, began, hasBegun } = held(database);
+    const { engine, startedRuns, untilStarted } = startBlockingEngine(database);
     const drained = engine.drain();
-    await hasBegun(1);
+    await untilStarted(1);
     await engine.connections.remove(id);
     expect(await drained).toMatchObject({ claimed: 1, succeeded: 0, lost: 1, signals: 0 });
-    expect(began[0]?.abortSignal.aborted).toBe(true);
+    expect(startedRuns[0]?.abortSignal.aborted).toBe(true);
     for (const table of ['connections', 'sync_jobs', 'signals', 'attempts'])
       expect(await sql(`SELECT FROM ${table}`)).toHaveLength(0);
   });
 
-  it('deletes more signals than one batch holds', async () => {
+  it('remove: deletes more signals than one batch', async () => {
     const [id, other] = [await connect(), await connect()];
     await sql(
       `INSERT INTO signals (tenant_id, provider_slug, connection_id, kind, occurred_at, payload)
@@ -118,15 +118,15 @@ describe('connections.remove', () => {
     expect(await sql('SELECT connection_id FROM signals')).toEqual([{ connection_id: other }]);
   });
 
-  it('is refused for a connection of another tenant, which keeps everything', async () => {
+  it('remove: a connection of another tenant is NOT_FOUND', async () => {
     const id = await connect();
-    const stranger = database.engine().as({ tenantId: nowhere, actor: 'stranger' });
+    const stranger = database.engine().as({ tenantId: unknownId, actor: 'stranger' });
     await expect(stranger.connections.remove(id)).rejects.toMatchObject({ code: 'NOT_FOUND' });
     expect(await sql('SELECT status FROM connections')).toEqual([{ status: 'active' }]);
     expect(await sql('SELECT FROM events')).toHaveLength(0);
   });
 
-  it('a removal that was interrupted leaves the connection disabled, and can be done again', async () => {
+  it('remove: an interrupted removal leaves the connection disabled and can be retried', async () => {
     const id = await connect();
     await sql(
       `INSERT INTO signals (tenant_id, provider_slug, connection_id, kind, occurred_at, payload) VALUES ($1, 'github', $2, 'k', now(), '{}')`,

@@ -21,8 +21,8 @@ const day = 24 * 3600 * second;
 const inMs = (ms: number) => new Date(Date.now() + ms).toISOString();
 const noJitter: SynclineOptions = { scheduler: { jitterPctMax: 0 } };
 
-/** A connection whose last run ended ten minutes ago, with other keys in its metadata. */
-async function connected(nextRunAt: string, { interval = undefined as unknown, tenantId = tenant } = {}) {
+/** A connection whose last run ended ten minutes ago, with metadata keys of other writers. */
+async function addConnection(nextRunAt: string, { interval = undefined as unknown, tenantId = tenant } = {}) {
   const sync = { next_run_at: nextRunAt, interval_seconds: interval, cursor: { page: 7 }, theirs: 'x' };
   const id = await connect({ metadata: { mine: [1], sync } });
   await sql('UPDATE connections SET tenant_id = $2 WHERE id = $1', [id, tenantId]);
@@ -66,16 +66,16 @@ const attention = async ({ stats }: Pick<Syncline, 'stats'>) =>
 describe('DB-6: times too far ahead', () => {
   it('DB-6: doctor and the attention list report connections and jobs of a process 400 days ahead', async () => {
     const engine = database.engine();
-    const fine = await connected(inMs(300 * second));
+    const fine = await addConnection(inMs(300 * second));
     await job(fine, { scheduled_at: inMs(60 * second) });
-    await job(await connected(inMs(300 * second)), { retry_after: inMs(7 * day) });
+    await job(await addConnection(inMs(300 * second)), { retry_after: inMs(7 * day) });
     expect(await check(engine)).toEqual([]);
     expect(await attention(engine)).toEqual([]);
 
     const at = inMs(400 * day);
-    const wrong = await connected(at);
-    const job1 = await job(await connected(inMs(300 * second)), { scheduled_at: inMs(400 * day) });
-    const job2 = await job(await connected(inMs(300 * second)), { retry_after: inMs(401 * day) });
+    const wrong = await addConnection(at);
+    const job1 = await job(await addConnection(inMs(300 * second)), { scheduled_at: inMs(400 * day) });
+    const job2 = await job(await addConnection(inMs(300 * second)), { retry_after: inMs(401 * day) });
     expect(await check(engine)).toEqual([
       finding(
         'error',
@@ -104,9 +104,9 @@ describe('DB-6: times too far ahead', () => {
     expect(await attention(engine.as({ tenantId: other, actor: 'others' }))).toEqual([]);
   });
 
-  it('DB-6: doctor goes by the interval that the scheduler uses', async () => {
+  it('DB-6: doctor uses the interval of the scheduler', async () => {
     const engine = database.engine();
-    // Two intervals ahead is where a run that has just ended puts the next one.
+    // A run that just ended may place the next one up to two intervals ahead.
     const allowed = [
       [1800, undefined],
       [1800, '300'],
@@ -117,13 +117,13 @@ describe('DB-6: times too far ahead', () => {
       [600, 300],
       [2 * 86_400, 86_400],
     ] as const;
-    for (const [seconds, interval] of allowed) await connected(inMs(seconds * second), { interval });
+    for (const [seconds, interval] of allowed) await addConnection(inMs(seconds * second), { interval });
     expect(await check(engine)).toEqual([]);
     expect((await repairAll(engine)).ids).toEqual([]);
     const wrong = [
-      await connected(inMs(1800 * second), { interval: 300 }),
-      await connected(inMs(86_400 * second), { interval: 1e9 }),
-      await connected(inMs(86_400 * second), { interval: '86400' }),
+      await addConnection(inMs(1800 * second), { interval: 300 }),
+      await addConnection(inMs(86_400 * second), { interval: 1e9 }),
+      await addConnection(inMs(86_400 * second), { interval: '86400' }),
     ].sort();
     expect(await check(engine)).toEqual([
       finding('error', /^3 active connections have a next_run_at/, /repair/),
@@ -132,7 +132,7 @@ describe('DB-6: times too far ahead', () => {
     expect(await check(engine)).toEqual([]);
   });
 
-  it('DB-6: repair re-places exactly the wrong ones, and the next tick and claim run them', async () => {
+  it('DB-6: repair reschedules only connections too far ahead, and the next tick runs them', async () => {
     const ran: string[] = [];
     const github = defineConnector({
       provider: 'github',
@@ -143,15 +143,15 @@ describe('DB-6: times too far ahead', () => {
       },
     });
     const engine = database.engine({ ...noJitter, connectors: [github] });
-    const fine = await connected(inMs(300 * second));
-    const paused = await connected(inMs(400 * day));
+    const fine = await addConnection(inMs(300 * second));
+    const paused = await addConnection(inMs(400 * day));
     await sql(`UPDATE connections SET status = 'paused' WHERE id = $1`, [paused]);
     const [fineBefore, pausedBefore] = [await stored(fine), await stored(paused)];
 
-    const late = await connected(inMs(400 * day), { interval: 300 });
-    const early = await connected(inMs(400 * day));
-    // The wrong clock ended its last run, too.
-    const ended = await connected(inMs(400 * day));
+    const late = await addConnection(inMs(400 * day), { interval: 300 });
+    const early = await addConnection(inMs(400 * day));
+    // The wrong clock also wrote the end of its last run.
+    const ended = await addConnection(inMs(400 * day));
     await database.ended(ended, inMs(399 * day));
     const fresh = await connect({ metadata: { sync: { next_run_at: inMs(400 * day) } } });
     const startedMs = Date.now();
@@ -159,7 +159,7 @@ describe('DB-6: times too far ahead', () => {
     expect(ids).toEqual([late, early, ended, fresh].sort());
     expect(skipped).toBe(0);
 
-    // SCH-5, from runs that ended ten minutes ago: with 300 s the slot of now, with 900 s five minutes from now.
+    // SCH-5 with a last run ten minutes ago: 300 s gives the current slot, 900 s one in five minutes.
     expect(await nextRunOf(late)).toBeLessThanOrEqual(Date.now());
     expect(await nextRunOf(late)).toBeGreaterThan(startedMs - 300 * second);
     expect(Math.abs((await nextRunOf(early)) - startedMs - 300 * second)).toBeLessThan(120 * second);
@@ -181,21 +181,21 @@ describe('DB-6: times too far ahead', () => {
     expect((await repairAll(engine)).ids).toEqual([]);
   });
 
-  it('DB-6: repair moves queued jobs back: placed runs to their slot, all others to now', async () => {
+  it('DB-6: repair moves placed runs to their slot and all other queued jobs to now', async () => {
     const engine = database.engine(noJitter);
-    const placedOf = await connected(inMs(415 * day));
+    const placedOf = await addConnection(inMs(415 * day));
     const placed = await job(placedOf, { scheduled_at: inMs(400 * day) });
-    const triggered = await job(await connected(inMs(300 * second)), {
+    const triggered = await job(await addConnection(inMs(300 * second)), {
       scheduled_at: inMs(400 * day),
       priority: 10,
     });
-    const full = await job(await connected(inMs(300 * second)), {
+    const full = await job(await addConnection(inMs(300 * second)), {
       scheduled_at: 'infinity',
       job_type: 'full',
     });
-    const retriedOf = await connected(inMs(400 * day));
+    const retriedOf = await addConnection(inMs(400 * day));
     const retried = await job(retriedOf, { retry_after: inMs(400 * day), attempts: 3 });
-    const parked = await job(await connected(inMs(300 * second)), { retry_after: inMs(7 * day) });
+    const parked = await job(await addConnection(inMs(300 * second)), { retry_after: inMs(7 * day) });
     const parkedBefore = await jobOf(parked);
     const startedMs = Date.now();
     expect((await repairAll(engine)).items.flatMap(({ jobIds }) => jobIds).sort()).toEqual(
@@ -208,7 +208,7 @@ describe('DB-6: times too far ahead', () => {
     expect(await nextRunOf(placedOf)).toBe(placedMs + 900 * second);
     for (const id of [triggered, full])
       expect((await jobOf(id))?.scheduled_at.getTime()).toBeLessThanOrEqual(nowMs);
-    // EXE-7: after three failures, 20 s and up to a tenth more.
+    // EXE-7: after three failures 20 s, plus up to 10 % jitter.
     const retryMs = (await jobOf(retried))?.retry_after?.getTime() ?? Number.NaN;
     expect(retryMs).toBeGreaterThanOrEqual(startedMs + 20 * second);
     expect(retryMs).toBeLessThanOrEqual(nowMs + 22 * second);
@@ -220,7 +220,7 @@ describe('DB-6: times too far ahead', () => {
 
   it('DB-6: a dry run changes nothing', async () => {
     const engine = database.engine();
-    const id = await connected(inMs(400 * day));
+    const id = await addConnection(inMs(400 * day));
     const before = await stored(id);
     const step = await engine.connections.repairSchedule({ dryRun: true });
     expect(step.items).toEqual([expect.objectContaining({ id, tenantId: tenant, provider: 'github' })]);
@@ -228,9 +228,9 @@ describe('DB-6: times too far ahead', () => {
     expect((await engine.audit.list({ connectionId: id })).items).toEqual([]);
   });
 
-  it('DB-6: repair skips a connection that another transaction holds, and reports it', async () => {
+  it('DB-6: repair skips and reports a connection locked by another transaction', async () => {
     const engine = database.engine();
-    const [held, free] = [await connected(inMs(400 * day)), await connected(inMs(400 * day))];
+    const [held, free] = [await addConnection(inMs(400 * day)), await addConnection(inMs(400 * day))];
     const session = await database.session();
     await session.query('BEGIN');
     await session.query('SELECT FROM syncline.connections WHERE id = $1 FOR UPDATE', [held]);
@@ -239,10 +239,10 @@ describe('DB-6: times too far ahead', () => {
     expect(await repairAll(engine)).toMatchObject({ ids: [held], skipped: 0 });
   });
 
-  it('DB-6: the key of a tenant repairs its own connections over HTTP, and no others', async () => {
+  it('DB-6: over HTTP a tenant key repairs only its own connections', async () => {
     const { call, syncline } = await startService(database);
-    const mine = await connected(inMs(400 * day));
-    const theirs = await connected(inMs(400 * day), { tenantId: other });
+    const mine = await addConnection(inMs(400 * day));
+    const theirs = await addConnection(inMs(400 * day), { tenantId: other });
     const before = await stored(theirs);
     const { key } = await syncline.keys.create({ name: 'mine', tenantId: tenant });
     const listed = await call('/v1/stats/attention', { key });
@@ -265,19 +265,19 @@ describe('DB-6: times too far ahead', () => {
     });
     expect(await stored(theirs)).toEqual(before);
     const all = await call('/v1/connections/repair-schedule', { method: 'POST' });
-    expect(all.body.items.map((one) => one['connection_id'])).toEqual([theirs]);
+    expect(all.body.items.map((item) => item['connection_id'])).toEqual([theirs]);
   });
 
-  it('DB-6: syncline schedule repair re-places them, for a tenant or for all', async () => {
+  it('DB-6: syncline schedule repair reschedules connections of one or all tenants', async () => {
     const env = { SYNCLINE_DATABASE_URL: database.url };
-    const mine = await connected(inMs(400 * day));
-    const theirs = await connected(inMs(400 * day), { tenantId: other });
+    const mine = await addConnection(inMs(400 * day));
+    const theirs = await addConnection(inMs(400 * day), { tenantId: other });
     const run = async (...args: string[]) => {
       const { code, stdout, stderr } = await runCli(['schedule', 'repair', ...args], { env });
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
       return stdout;
     };
-    expect(await run('--dry-run')).toMatch(/Would re-place 2 connections and 0 jobs\.\n$/);
+    expect(await run('--dry-run')).toMatch(/Would reschedule 2 connections and 0 jobs\.\n$/);
     expect(JSON.parse(await run('--tenant', tenant, '--json'))).toMatchObject({
       dry_run: false,
       connections: 1,
@@ -287,9 +287,9 @@ describe('DB-6: times too far ahead', () => {
     });
     const text = await run('--reason', 'host 7');
     expect(text).toContain(theirs);
-    expect(text).toMatch(/Re-placed 1 connection and 0 jobs\.\n$/);
+    expect(text).toMatch(/Rescheduled 1 connection and 0 jobs\.\n$/);
     const [event] = (await database.engine().audit.list({ connectionId: theirs })).items;
     expect(event).toMatchObject({ reason: 'host 7', actor: expect.stringMatching(/^cli:/) });
-    expect(await run()).toBe('No time lies too far ahead.\n');
+    expect(await run()).toBe('Nothing to repair.\n');
   });
 });

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Syncline } from '../../../src/index.ts';
+import { startBlockingEngine } from '../../support/blocking-engine.ts';
 import { connector, signal } from '../../support/connector.ts';
 import { tenant, useDatabase } from '../../support/database.ts';
-import { held } from '../../support/held.ts';
 
 const database = useDatabase();
 const { sql, job, connect } = database;
@@ -24,13 +24,13 @@ const pending = (id: string) =>
     [id],
   );
 
-/** Walks three pages, so that there are jobs that stored the cursors 1, 2 and 3, and returns what later runs are given. */
-async function walked(id: string) {
-  const given: unknown[] = [];
+/** Syncs three pages, whose jobs store the cursors 1, 2 and 3; records the cursors of later runs. */
+async function syncThreePages(id: string) {
+  const cursors: unknown[] = [];
   const engine = database.engine({
     connectors: [
       connector(({ cursor }) => {
-        given.push(cursor);
+        cursors.push(cursor);
         const page = ((cursor as number | undefined) ?? 0) + 1;
         return { signals: [signal(page, `page ${page}`)], nextCursor: page, hasMore: page < 3 };
       }),
@@ -38,14 +38,14 @@ async function walked(id: string) {
   });
   await job(id);
   await engine.drain();
-  given.length = 0;
-  return { engine, given };
+  cursors.length = 0;
+  return { engine, cursors };
 }
 
 describe('connections.rewind', () => {
-  it('goes back to the cursor that a job stored, and signals that come again are absorbed by their keys', async () => {
+  it('rewind: restores the cursor of a job; repeated signals are absorbed by their keys', async () => {
     const id = await connect({ metadata: { own: 1, sync: { interval_seconds: 600 } } });
-    const { engine, given } = await walked(id);
+    const { engine, cursors } = await syncThreePages(id);
     const [first] = await sql<{ id: string }>('SELECT id FROM sync_jobs WHERE next_cursor = $1', ['1']);
     const rewound = await engine.connections.rewind(
       id,
@@ -66,57 +66,60 @@ describe('connections.rewind', () => {
     });
     await job(id);
     expect(await engine.drain()).toMatchObject({ succeeded: 2, signals: 0 });
-    expect(given).toEqual([1, 2]);
+    expect(cursors).toEqual([1, 2]);
   });
 
   it.each([[{ since: '2025-01-01', pages: [1, null] }], [0], [false], ['']])(
-    'goes to any cursor, such as %j',
+    'rewind: accepts any cursor, such as %j',
     async (cursor) => {
       const id = await connect();
-      const { engine, given } = await walked(id);
+      const { engine, cursors } = await syncThreePages(id);
       expect((await engine.connections.rewind(id, { cursor })).sync.cursor).toEqual(cursor);
       expect((await lastEvent())?.['detail']).toEqual({ from: 3, to: cursor });
       await job(id);
       await engine.drain();
-      expect(given[0]).toEqual(cursor);
+      expect(cursors[0]).toEqual(cursor);
     },
   );
 
-  it('null is the beginning: there is no cursor any more, and the next run is given none', async () => {
+  it('rewind: null removes the cursor, and the next run starts from the beginning', async () => {
     const id = await connect({ metadata: { sync: { interval_seconds: 600 } } });
-    const { engine, given } = await walked(id);
+    const { engine, cursors } = await syncThreePages(id);
     expect((await engine.connections.rewind(id, { cursor: null })).sync.cursor).toBeUndefined();
     expect(await syncOf(id)).toEqual({ interval_seconds: 600 });
     expect((await lastEvent())?.['detail']).toEqual({ from: 3, to: null });
     await job(id);
     await engine.drain();
-    expect(given).toEqual([undefined, 1, 2]);
+    expect(cursors).toEqual([undefined, 1, 2]);
   });
 
-  it('a connection that never had a cursor is rewound from null', async () => {
+  it('rewind: the event of a connection without a cursor has from: null', async () => {
     const id = await connect();
     await database.engine().connections.rewind(id, { cursor: 'there' });
     expect((await lastEvent())?.['detail']).toEqual({ from: null, to: 'there' });
   });
 
-  it('a run under way is aborted and sent back, and the same job starts again from the new cursor', async () => {
+  it('rewind: aborts the current run, and the same job restarts from the new cursor', async () => {
     const id = await connect({ metadata: { sync: { cursor: 'old' } } });
     await job(id);
-    const { engine, began, hasBegun, letGo } = held(database, (run) => `stored by run ${run}`);
+    const { engine, startedRuns, untilStarted, release } = startBlockingEngine(
+      database,
+      (run) => `stored by run ${run}`,
+    );
     const drained = engine.drain();
-    await hasBegun(1);
+    await untilStarted(1);
     await engine.connections.rewind(id, { cursor: 'new' });
-    await hasBegun(2);
-    expect(began[0]?.abortSignal.aborted).toBe(true);
-    expect(began.map(({ cursor }) => cursor)).toEqual(['old', 'new']);
-    expect(began[1]?.job).toMatchObject({ id: began[0]?.job.id, attempts: 0 });
-    letGo();
+    await untilStarted(2);
+    expect(startedRuns[0]?.abortSignal.aborted).toBe(true);
+    expect(startedRuns.map(({ cursor }) => cursor)).toEqual(['old', 'new']);
+    expect(startedRuns[1]?.job).toMatchObject({ id: startedRuns[0]?.job.id, attempts: 0 });
+    release();
     expect(await drained).toMatchObject({ claimed: 2, succeeded: 1, lost: 1, failed: 0, requeued: 0 });
     expect(await sql('SELECT payload FROM signals')).toEqual([{ payload: 2 }]);
     expect(await syncOf(id)).toEqual({ cursor: 'stored by run 2' });
   });
 
-  it('a job that was sent back belongs to nobody, so that no result of its run is taken for stored', async () => {
+  it('rewind: a requeued job has no claim, so the result of its run is discarded', async () => {
     const [id, process] = [await connect(), '00000000-0000-4000-8000-0000000000dd'];
     await job(id, { status: 'running', process_id: process, claim_id: process, cursor: '7' });
     await database.engine().connections.rewind(id, { cursor: 2 });
@@ -125,44 +128,44 @@ describe('connections.rewind', () => {
     ]);
   });
 
-  it('what a run found that ends in the same moment is refused', async () => {
+  it('rewind: discards the result of a run that ends concurrently', async () => {
     const id = await connect({ metadata: { sync: { cursor: 'old' } } });
     await job(id);
-    const given: unknown[] = [];
+    const cursors: unknown[] = [];
     const engine: Syncline = database.engine({
       connectors: [
         connector(async ({ cursor }) => {
-          if (given.push(cursor) > 1) return { signals: [] };
+          if (cursors.push(cursor) > 1) return { signals: [] };
           await engine.connections.rewind(id, { cursor: 'new' });
           return { signals: [signal('stale')], nextCursor: 'stale', hasMore: true };
         }),
       ],
     });
     expect(await engine.drain()).toMatchObject({ succeeded: 1, lost: 1, signals: 0 });
-    expect(given).toEqual(['old', 'new']);
+    expect(cursors).toEqual(['old', 'new']);
     expect(await syncOf(id)).toEqual({ cursor: 'new' });
     expect(await sql('SELECT FROM sync_jobs')).toHaveLength(1);
   });
 
-  it('the run that starts again is also the one that was asked for meanwhile', async () => {
+  it('rewind: the restarted run also serves a trigger received meanwhile', async () => {
     const id = await connect();
     await job(id);
-    const { engine, began, hasBegun, letGo } = held(database);
+    const { engine, startedRuns, untilStarted, release } = startBlockingEngine(database);
     const drained = engine.drain();
-    await hasBegun(1);
+    await untilStarted(1);
     await engine.connections.trigger(id, { priority: 8 });
     await engine.connections.rewind(id, { cursor: 'new' });
-    await hasBegun(2);
+    await untilStarted(2);
     expect(await sql('SELECT priority, rerun_priority FROM sync_jobs')).toEqual([
       { priority: 8, rerun_priority: null },
     ]);
-    letGo();
+    release();
     expect(await drained).toMatchObject({ claimed: 2, succeeded: 1, lost: 1 });
-    expect(began).toHaveLength(2);
+    expect(startedRuns).toHaveLength(2);
   });
 
   it.each(['"text"', '[1]', '5', 'null', '{"sync": [1]}', '{"sync": "x"}', '{"own": 1}'])(
-    'metadata of any shape can be rewound to the beginning, such as %s',
+    'rewind: works with metadata of any shape, such as %s',
     async (metadata) => {
       const id = await connect();
       await sql('UPDATE connections SET metadata = $1', [metadata]);
@@ -174,11 +177,11 @@ describe('connections.rewind', () => {
 
   it.each([
     ['NUL', 'a\0'],
-    ['half a pair', ['\ud800']],
+    ['a lone surrogate', ['\ud800']],
     ['NUL in a key', { 'k\0': 1 }],
     ['a function', () => 1],
     ['a bigint', 10n],
-  ])('refuses a cursor that cannot be stored: %s', async (_name, cursor) => {
+  ])('rewind: rejects a cursor that cannot be stored: %s', async (_name, cursor) => {
     const id = await connect({ metadata: { sync: { cursor: 'old' } } });
     await expect(database.engine().connections.rewind(id, { cursor })).rejects.toMatchObject({
       code: 'INVALID_ARGUMENT',
@@ -187,7 +190,7 @@ describe('connections.rewind', () => {
     expect(await syncOf(id)).toEqual({ cursor: 'old' });
   });
 
-  it('an event keeps the size and the beginning of a large cursor, and the connection all of it', async () => {
+  it('rewind: the event contains only the size and the beginning of a large cursor', async () => {
     const large = { text: 'é'.repeat(50_000) };
     const id = await connect({ metadata: { sync: { cursor: large } } });
     await database.engine().connections.rewind(id, { cursor: { page: 2 } });
@@ -205,25 +208,25 @@ describe('connections.rewind', () => {
     expect((await lastEvent())?.['detail']).toMatchObject({ to: { $truncated: { beginning } } });
   });
 
-  it('a queued page loses its own cursor, and runs from the new one', async () => {
+  it('rewind: a queued page loses its own cursor and runs from the new one', async () => {
     const id = await connect();
-    const { engine, given } = await walked(id);
+    const { engine, cursors } = await syncThreePages(id);
     await job(id, { cursor: '7' });
     await engine.connections.rewind(id, { cursor: 2 });
     expect(await pending(id)).toEqual([
       { job_type: 'incremental', status: 'queued', cursor: null, claim_id: null, process_id: null },
     ]);
     await engine.drain();
-    expect(given).toEqual([2]);
+    expect(cursors).toEqual([2]);
   });
 
-  it('a run of another worker than ours is a conflict: it alone knows how to end, and nothing changes', async () => {
+  it('rewind: a run of a worker that Syncline does not manage is a CONFLICT', async () => {
     const id = await connect({ metadata: { sync: { cursor: 'old' } } });
     const foreign = await job(id, { status: 'running', started_at: '2025-01-01T00:00:00Z' });
     await job(id, { job_type: 'full', cursor: '7' });
     await expect(database.engine().connections.rewind(id, { cursor: 'new' })).rejects.toMatchObject({
       code: 'CONFLICT',
-      message: `Job ${foreign} is run by a worker that is none of ours.`,
+      message: `Job ${foreign} is running on a worker that Syncline does not manage.`,
       hint: 'Wait until it has ended, or cancel it.',
     });
     expect(await syncOf(id)).toEqual({ cursor: 'old' });
@@ -237,7 +240,7 @@ describe('connections.rewind', () => {
   it.each([
     ['of another connection', { next_cursor: '1' }, true],
     ['that stored no cursor', {}, false],
-  ])('refuses a job %s', async (_name, columns, isOther) => {
+  ])('rewind: rejects a job %s', async (_name, columns, isOther) => {
     const [id, other] = [await connect({ metadata: { sync: { cursor: 'old' } } }), await connect()];
     const jobId = await job(isOther ? other : id, { status: 'succeeded', ...columns });
     await expect(database.engine().connections.rewind(id, { jobId })).rejects.toMatchObject({
@@ -247,7 +250,7 @@ describe('connections.rewind', () => {
     expect(await syncOf(id)).toEqual({ cursor: 'old' });
   });
 
-  it('refuses ids that are none, and a connection that is not there', async () => {
+  it('rewind: rejects invalid ids and an unknown connection', async () => {
     const id = await connect();
     const { connections } = database.engine();
     await expect(connections.rewind(id, { jobId: '7' })).rejects.toThrow('jobId is "7"; it must be a UUID.');
@@ -255,7 +258,7 @@ describe('connections.rewind', () => {
     await expect(connections.rewind(tenant, { cursor: 1 })).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });
 
-  it("in a tenant's view, another tenant's connection is not there", async () => {
+  it('rewind: a connection of another tenant is NOT_FOUND', async () => {
     const id = await connect({ metadata: { sync: { cursor: 'old' } } });
     const stranger = database.engine().as({ tenantId: id, actor: 'stranger' });
     await expect(stranger.connections.rewind(id, { cursor: 1 })).rejects.toMatchObject({ code: 'NOT_FOUND' });
@@ -264,9 +267,9 @@ describe('connections.rewind', () => {
 });
 
 describe('connections.cursors', () => {
-  it('lists what runs stored, the newest first, and says where the connection stands', async () => {
+  it('cursors: lists the stored cursors, newest first, and marks the current one', async () => {
     const id = await connect();
-    const { engine } = await walked(id);
+    const { engine } = await syncThreePages(id);
     await job(id, { status: 'failed' });
     const { items, nextCursor } = await engine.connections.cursors(id);
     expect(nextCursor).toBeUndefined();
@@ -280,7 +283,7 @@ describe('connections.cursors', () => {
     expect(after.items.filter(({ current }) => current).map(({ cursor }) => cursor)).toEqual([2]);
   });
 
-  it('compares cursors by value, whatever the order of their keys', async () => {
+  it('cursors: compares cursors by value, in any order of keys', async () => {
     const id = await connect({ metadata: { sync: { cursor: { b: [1], a: 2 } } } });
     await job(id, { status: 'succeeded', next_cursor: '{"a": 2, "b": [1]}' });
     await job(id, { status: 'succeeded', next_cursor: '{"a": 2, "b": [2]}' });
@@ -288,7 +291,7 @@ describe('connections.cursors', () => {
     expect(items.map(({ current }) => current).toSorted()).toEqual([false, true]);
   });
 
-  it('page by page, also where many jobs ended at the same time', async () => {
+  it('cursors: pages join without gaps, also when many jobs ended at the same time', async () => {
     const id = await connect();
     await sql(
       `INSERT INTO sync_jobs (tenant_id, provider_slug, connection_id, job_type, status, finished_at, next_cursor)

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { PermanentError, systemPorts, TransientError } from '../../../src/index.ts';
+import { startBlockingEngine } from '../../support/blocking-engine.ts';
 import { testPorts } from '../../support/clock.ts';
 import { connector, signal } from '../../support/connector.ts';
 import { useDatabase } from '../../support/database.ts';
-import { held } from '../../support/held.ts';
 import { recordingLogger } from '../../support/log.ts';
 
 const database = useDatabase();
@@ -13,7 +13,7 @@ beforeEach(() => database.empty());
 const noon = new Date('2025-01-01T12:00:00Z');
 const attempts = () => sql('SELECT * FROM attempts ORDER BY ended_at');
 
-/** Runs a job as often as it takes, each try a minute after the one before. */
+/** Runs a job `times` times, one minute apart. */
 async function runs(
   sync: Parameters<typeof connector>[0],
   { times = 1, ...columns }: { times?: number } & Record<string, unknown> = {},
@@ -30,7 +30,7 @@ async function runs(
 }
 
 describe('the runs of a job', () => {
-  it('that failed twice and then succeeded are all there, with their errors and what was logged', async () => {
+  it('attempts: lists failed and successful runs with their errors and logs', async () => {
     const { detail } = await runs(
       ({ job, log }) => {
         log.info({ attempt: job.attempts }, 'asking');
@@ -73,10 +73,10 @@ describe('the runs of a job', () => {
         log: [line('info', 'asking', { attempt: 2 }), line('warn', 'at last')],
       },
     ]);
-    expect(detail.verdict).toBe('It succeeded on try 3 after 0 ms and stored one new signal.');
+    expect(detail.verdict).toBe('Succeeded on try 3 in 0 ms: 1 new signal.');
   });
 
-  it('that said nothing are there, too, and the last of them costs no row', async () => {
+  it('attempts: runs without logs are listed, and the last one needs no row', async () => {
     const { detail } = await runs(
       ({ job }) => {
         if (job.attempts < 2) throw new TransientError('later');
@@ -92,16 +92,16 @@ describe('the runs of a job', () => {
     ]);
   });
 
-  it('a run that succeeds at once and says nothing writes no row, and is told from the job', async () => {
+  it('attempts: a first run that succeeds without logs is derived from the job row', async () => {
     const { detail } = await runs(() => ({ signals: [signal(1), signal(2)] }));
     expect(await attempts()).toEqual([]);
     expect(detail.runs).toEqual([
       expect.objectContaining({ number: 1, outcome: 'succeeded', startedAt: noon, endedAt: noon }),
     ]);
-    expect(detail.verdict).toBe('It succeeded after 0 ms and stored 2 new signals.');
+    expect(detail.verdict).toBe('Succeeded in 0 ms: 2 new signals.');
   });
 
-  it('a run that fails for good and says nothing writes no row either', async () => {
+  it('attempts: a permanent failure without logs is derived from the job row', async () => {
     const { detail } = await runs(() => {
       throw new PermanentError('no such repository.');
     });
@@ -112,10 +112,10 @@ describe('the runs of a job', () => {
         error: expect.objectContaining({ kind: 'permanent', message: 'no such repository.' }),
       }),
     ]);
-    expect(detail.verdict).toBe('It failed: no such repository.');
+    expect(detail.verdict).toBe('Failed: no such repository.');
   });
 
-  it('one that ended with its process is on record as lost, and is followed by the next', async () => {
+  it('EXE-9: a run of a dead process is listed as lost, before the next run', async () => {
     const dead = '00000000-0000-4000-8000-0000000000dd';
     const id = await job(await connect(), {
       status: 'running',
@@ -146,28 +146,26 @@ describe('the runs of a job', () => {
     expect(detail.attempts).toBe(0);
   });
 
-  it('the one under way and one that was cancelled are told from the job', async () => {
+  it('attempts: running and cancelled runs are derived from the job row', async () => {
     const id = await job(await connect());
-    const { engine, hasBegun } = held(database);
+    const { engine, untilStarted } = startBlockingEngine(database);
     const drained = engine.drain();
-    await hasBegun(1);
+    await untilStarted(1);
     const running = await engine.jobs.get(id);
     expect(running.runs).toEqual([
       expect.objectContaining({ number: 1, outcome: 'running', endedAt: undefined }),
     ]);
-    expect(running.verdict).toMatch(/^It is running, since \d+ s\.$/);
+    expect(running.verdict).toMatch(/^Running for \d+ s\.$/);
     await engine.jobs.cancel(id);
     await drained;
     const cancelled = await engine.jobs.get(id);
     expect(cancelled.runs).toEqual([
       expect.objectContaining({ outcome: 'cancelled', endedAt: expect.any(Date), error: undefined }),
     ]);
-    expect(cancelled.verdict).toMatch(
-      /^It was cancelled \d+ s ago; nothing of an unfinished run was stored\.$/,
-    );
+    expect(cancelled.verdict).toMatch(/^Cancelled \d+ s ago\. Nothing from an unfinished run was stored\.$/);
   });
 
-  it('a job that was cancelled while it waited for its next try has no run more', async () => {
+  it('attempts: cancelling a job that backs off adds no run', async () => {
     const { id, engine } = await runs(() => {
       throw new TransientError('later');
     });
@@ -175,31 +173,29 @@ describe('the runs of a job', () => {
     expect((await engine.jobs.get(id)).runs.map(({ outcome }) => outcome)).toEqual(['retried']);
   });
 
-  it('what went wrong and what comes next are two sentences, whatever the error says', async () => {
+  it('attempts: the verdict separates the error and the next try into two sentences', async () => {
     const error = JSON.stringify({ message: 'HTTP 503' });
     const { jobs } = database.engine({ ports: testPorts() });
     const waiting = await job(await connect(), { attempts: 1, error });
     expect((await jobs.get(waiting)).verdict).toBe(
-      'It failed once, at last with: HTTP 503. It is tried again as soon as a slot is free.',
+      'Failed once; last error: HTTP 503. Next try as soon as a slot is free.',
     );
   });
 
-  it('a job that waits says for what', async () => {
+  it('attempts: the verdict of a queued job says what it waits for', async () => {
     const { jobs } = database.engine({ ports: testPorts() });
     const verdict = async (columns: object, status = 'active') =>
       (await jobs.get(await job(await connect({ status }), { ...columns }))).verdict;
-    expect(await verdict({})).toBe('It is to run as soon as a slot is free.');
-    expect(await verdict({ scheduled_at: '2025-01-01T12:01:30Z' })).toBe('It is to run in 90 s.');
-    expect(await verdict({}, 'paused')).toBe(
-      'It waits until its connection is active and runs nothing else.',
-    );
+    expect(await verdict({})).toBe('Queued; runs as soon as a slot is free.');
+    expect(await verdict({ scheduled_at: '2025-01-01T12:01:30Z' })).toBe('Queued; runs in 90 s.');
+    expect(await verdict({}, 'paused')).toBe('Blocked: its connection is not active or runs another job.');
     const error = JSON.stringify({ message: 'HTTP 503.' });
     expect(await verdict({ attempts: 2, error, retry_after: '2025-01-01T12:05:00Z' })).toBe(
-      'It failed 2 times, at last with: HTTP 503. It is tried again in 5 min.',
+      'Failed 2 times; last error: HTTP 503. Next try in 5 min.',
     );
   });
 
-  it("are not there for another tenant's view", async () => {
+  it('attempts: another tenant gets NOT_FOUND', async () => {
     const { id, engine } = await runs(({ log }) => {
       log.info('private');
       return { signals: [] };
@@ -209,8 +205,8 @@ describe('the runs of a job', () => {
   });
 });
 
-describe('what is kept of them', () => {
-  it('a job that fails for months keeps its newest hundred', async () => {
+describe('retention of attempts', () => {
+  it('attempts: a job that keeps failing retains its last 100 attempts', async () => {
     const id = await job(await connect(), { attempts: 130 });
     await sql(
       `INSERT INTO attempts (job_id, claim_id, outcome, started_at, ended_at)
@@ -233,7 +229,7 @@ describe('what is kept of them', () => {
     expect(runs[0]?.startedAt).toEqual(new Date('2024-01-02T08:00:00Z'));
   });
 
-  it('a job whose processes die over and over keeps its newest hundred, too', async () => {
+  it('attempts: a job whose processes keep dying retains its last 100 attempts', async () => {
     const dead = '00000000-0000-4000-8000-0000000000dd';
     const id = await job(await connect(), {
       status: 'running',
@@ -262,7 +258,7 @@ describe('what is kept of them', () => {
     ]);
   });
 
-  it('they go with their jobs: deleted, truncated or with their connection', async () => {
+  it('attempts: are deleted with their jobs, by DELETE, TRUNCATE or with the connection', async () => {
     const noisy = ({ log }: { log: { info(text: string): void } }) => {
       log.info('hello');
       return { signals: [] };
@@ -275,27 +271,27 @@ describe('what is kept of them', () => {
     }
   });
 
-  it('deleting one job leaves the attempts of others', async () => {
+  it('attempts: deleting a job keeps the attempts of others', async () => {
     const say = ({ log }: { log: { info(text: string): void } }) => {
       log.info('hello');
       return { signals: [] };
     };
-    const [one, other] = [await runs(say), await runs(say)];
-    await sql('DELETE FROM sync_jobs WHERE id = $1', [one.id]);
+    const [deleted, other] = [await runs(say), await runs(say)];
+    await sql('DELETE FROM sync_jobs WHERE id = $1', [deleted.id]);
     expect(await attempts()).toEqual([expect.objectContaining({ job_id: other.id })]);
   });
 
-  it("lines go on to the process's own log, all of them, with the job they belong to", async () => {
+  it('EXE-12: every line of a run goes to the log of the process, with its job', async () => {
     const { lines, id } = await runs(({ log }) => {
       for (let i = 0; i < 150; i++) log.info({ i }, 'line');
       return { signals: [] };
     });
-    const told = lines.filter(({ msg }) => msg === 'line');
-    expect(told).toHaveLength(150);
-    expect(JSON.stringify(told[149])).toContain(id);
+    const logged = lines.filter(({ msg }) => msg === 'line');
+    expect(logged).toHaveLength(150);
+    expect(JSON.stringify(logged[149])).toContain(id);
   });
 
-  it('values that look like secrets by their names are stored nowhere', async () => {
+  it('attempts: fields named like secrets are redacted', async () => {
     const { detail } = await runs(({ log }) => {
       log
         .child({ apiKey: 's3cret-1' })
@@ -312,18 +308,18 @@ describe('what is kept of them', () => {
     expect(stored?.text).not.toContain('s3cret');
   });
 
-  it('what Postgres cannot hold does no harm, neither to the run nor to those beside it', async () => {
+  it('EXE-11: characters that Postgres cannot store are replaced in logs', async () => {
     const hostile = 'a\0b \ud800 c';
     const { detail } = await runs(({ log }) => {
       log.info({ [hostile]: hostile, nested: [hostile, '\udfff'], pair: '😀' }, hostile);
       return { signals: [signal(1)] };
     });
     expect(detail).toMatchObject({ status: 'succeeded', signals: 1 });
-    const mended = 'a\ufffdb \ufffd c';
+    const replaced = 'a\ufffdb \ufffd c';
     expect(detail.runs[0]?.log).toEqual([
       expect.objectContaining({
-        message: mended,
-        fields: { [mended]: mended, nested: [mended, '\ufffd'], pair: '😀' },
+        message: replaced,
+        fields: { [replaced]: replaced, nested: [replaced, '\ufffd'], pair: '😀' },
       }),
     ]);
   });

@@ -1,28 +1,27 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Network } from '../../support/network.ts';
 import { until } from '../../support/until.ts';
-import { type Fault, leaseSeconds, type World } from '../world.ts';
+import { type Fault, type FaultContext, leaseSeconds } from '../fault.ts';
 
-/** Bad weather for a while, between part of the fleet and Postgres. */
-function weather(
+function networkFault(
   kind: string,
   lastsMs: number,
-  begin: (world: World) => number | Promise<number>,
+  start: (context: FaultContext) => number | Promise<number>,
   lingersSeconds = 0,
 ): Fault {
   return {
     kind,
     lane: 'database',
     lingersSeconds,
-    strike: async (world) => {
-      const { network, recovery, chance } = world;
-      return recovery.during(async () => {
+    inject: async (context) => {
+      const { network, recovery, chance } = context;
+      return recovery.duringFault(async () => {
         try {
-          // Whoever is between two connections would not notice.
+          // The fault has no effect on a fleet without connections.
           await until('the fleet is connected', () => network.open() > 0);
-          const struck = await begin(world);
+          const effects = await start(context);
           await delay(lastsMs + chance.below(1500));
-          return struck > 0 ? 1 : 0;
+          return effects > 0 ? 1 : 0;
         } finally {
           network.cutsAfter = () => false;
           await network.heal();
@@ -32,39 +31,38 @@ function weather(
   };
 }
 
-/** Nobody listens, and who was connected has to connect again. */
-const refused = weather('refuse', 1500, async ({ network }) => {
+const refused = networkFault('refuse', 1500, async ({ network }) => {
   await network.refuse();
   return network.reset();
 });
 
-const reset = weather('reset', 1000, ({ network }) => network.reset());
+const reset = networkFault('reset', 1000, ({ network }) => network.reset());
 
-const forgottenMs = 15_000;
-/** A process that is told to end waits for what it has begun: a minute, unless it is told that nobody is there. */
-const forgetLater = (network: Network) => setTimeout(() => network.forget(), forgottenMs).unref();
+const closeAfterMs = 15_000;
+/** A stopping process waits up to a minute for a stalled statement; closing the socket ends the wait. */
+const closeLater = (network: Network) => setTimeout(() => network.forget(), closeAfterMs).unref();
 
-/** Longer than a lease, so that others take over what these run; what they had begun stays begun on the server. */
-const stalled = weather(
+/** Longer than a lease; open transactions stay open on the server. */
+const stalled = networkFault(
   'stall',
   (leaseSeconds + 1) * 1000,
   ({ network }) => {
     const before = network.stalled();
     network.stall();
-    forgetLater(network);
+    closeLater(network);
     return network.stalled() - before;
   },
-  forgottenMs / 1000,
+  closeAfterMs / 1000,
 );
 
-const halfOpen = weather('half-open', 2500, ({ network }) => {
+const halfOpen = networkFault('half-open', 2500, ({ network }) => {
   const before = network.stalled();
   network.halfOpen();
-  forgetLater(network);
+  closeLater(network);
   return network.stalled() - before;
 });
 
-const trickle = weather('trickle', 2500, ({ network }) => {
+const trickle = networkFault('trickle', 2500, ({ network }) => {
   network.trickle();
   return network.open();
 });
@@ -72,9 +70,9 @@ const trickle = weather('trickle', 2500, ({ network }) => {
 const cutAfterCommit: Fault = {
   kind: 'cut-commit',
   lane: 'database',
-  often: 2,
-  strike: async ({ network, recovery, chance }) =>
-    recovery.during(async () => {
+  perRound: 2,
+  inject: async ({ network, recovery, chance }) =>
+    recovery.duringFault(async () => {
       let cuts = 0;
       const endsAt = Date.now() + 5000;
       network.cutsAfter = (sent) => {
@@ -91,9 +89,9 @@ const cutAfterCommit: Fault = {
 const poolerKilled: Fault = {
   kind: 'pgbouncer',
   lane: 'database',
-  impossible: ({ bouncer }) => (bouncer ? undefined : 'there is no pgbouncer on this machine'),
-  strike: async ({ bouncer, chance, recovery }) => {
-    await recovery.during(async () => bouncer?.restart(() => delay(500 + chance.below(1500))));
+  skipReason: ({ bouncer }) => (bouncer ? undefined : 'pgbouncer is not installed'),
+  inject: async ({ bouncer, chance, recovery }) => {
+    await recovery.duringFault(async () => bouncer?.restart(() => delay(500 + chance.below(1500))));
     return 1;
   },
 };

@@ -1,19 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { until } from '../../support/until.ts';
+import { type Fault, type FaultContext, leaseSeconds } from '../fault.ts';
 import type { Member } from '../member.ts';
-import { type Fault, leaseSeconds, type World } from '../world.ts';
 
-/** The leases that a process of the fleet has. */
-async function leasesOf({ postgres }: World, member: Member): Promise<string[]> {
+async function leasesOf({ postgres }: FaultContext, member: Member): Promise<string[]> {
   const rows = await postgres
     .sql<{ id: string }>('SELECT id FROM syncline.processes WHERE pid = $1', [member.pid()])
     .catch(() => []);
   return rows.map(({ id }) => id);
 }
 
-/** One that runs nothing leaves nothing behind. */
-async function untilItRuns({ postgres, work }: World, member: Member): Promise<void> {
-  await work.push(100);
+/** Killing a process without running jobs would have no effect. */
+async function untilRunning({ postgres, work }: FaultContext, member: Member): Promise<void> {
+  await work.enqueue(100);
   const isRunning = async () => {
     const running = await postgres.sql(
       `SELECT FROM syncline.sync_jobs j JOIN syncline.processes p ON p.id = j.process_id WHERE j.status = 'running' AND p.pid = $1`,
@@ -21,37 +20,37 @@ async function untilItRuns({ postgres, work }: World, member: Member): Promise<v
     );
     return running.length > 0;
   };
-  await until(`${member.name} runs something`, isRunning, 10_000).catch(() => {});
+  await until(`${member.name} runs a job`, isRunning, 10_000).catch(() => {});
 }
 
-/** Mostly executors: they hold what can be lost. */
-const victims = ({ fleet, chance }: World) => (chance.percent(70) ? fleet.executors : fleet.members);
+/** Mostly executors: they hold jobs. */
+const targets = ({ fleet, chance }: FaultContext) => (chance.percent(70) ? fleet.executors : fleet.members);
 
-/** Every second one while nothing else is wrong, so that it can be measured how soon others take over. */
+/** Every second kill happens without other faults, to measure the recovery time. */
 const kill: Fault = {
   kind: 'kill',
   lane: 'processes',
-  often: 3,
-  strike: async (world) => {
-    const { fleet, chance, recovery } = world;
+  perRound: 3,
+  inject: async (context) => {
+    const { fleet, chance, recovery } = context;
     const isMeasured = kills++ % 2 === 0;
-    const happened = await fleet.borrow(
+    const tookEffect = await fleet.borrow(
       chance,
-      isMeasured ? fleet.executors : victims(world),
+      isMeasured ? fleet.executors : targets(context),
       async (member) => {
         await member.ready();
-        const strike = async (isCalm: boolean) => {
-          if (isCalm) await untilItRuns(world, member);
-          const leases = await leasesOf(world, member);
+        const killMember = async (isCalm: boolean) => {
+          if (isCalm) await untilRunning(context, member);
+          const leases = await leasesOf(context, member);
           await member.end('SIGKILL');
-          await recovery.followDead(leases, isCalm);
+          await recovery.trackKilled(leases, isCalm);
         };
-        await (isMeasured ? recovery.calmly(strike) : strike(false));
+        await (isMeasured ? recovery.withoutFaults(killMember) : killMember(false));
         await delay(chance.below(1500));
         member.start();
       },
     );
-    return happened ? 1 : 0;
+    return tookEffect ? 1 : 0;
   },
 };
 let kills = 0;
@@ -59,31 +58,31 @@ let kills = 0;
 const stop: Fault = {
   kind: 'stop',
   lane: 'processes',
-  often: 3,
-  strike: async (world) => {
-    const { fleet, chance } = world;
-    const happened = await fleet.borrow(chance, victims(world), async (member) => {
+  perRound: 3,
+  inject: async (context) => {
+    const { fleet, chance } = context;
+    const tookEffect = await fleet.borrow(chance, targets(context), async (member) => {
       await member.ready();
       member.signal('SIGSTOP');
       await delay((leaseSeconds + 1) * 1000 + chance.below(2000));
       member.signal('SIGCONT');
     });
-    return happened ? 1 : 0;
+    return tookEffect ? 1 : 0;
   },
 };
 
-/** All of the fleet, one after the other, as a deployment does it. */
+/** Restarts the whole fleet sequentially, as a deployment does. */
 const rollingRestart: Fault = {
   kind: 'term',
   lane: 'processes',
-  strike: async ({ fleet, chance, onProblem }) => {
+  inject: async ({ fleet, chance, onProblem }) => {
     let restarted = 0;
-    for (const one of fleet.members) {
-      await fleet.borrow(chance, [one], async (member) => {
+    for (const target of fleet.members) {
+      await fleet.borrow(chance, [target], async (member) => {
         await member.ready();
-        const how = await member.end('SIGTERM');
-        if (how === '0') restarted++;
-        else onProblem(`${member.name} was told to end and ended with ${how}: ${member.output()}`);
+        const exit = await member.end('SIGTERM');
+        if (exit === '0') restarted++;
+        else onProblem(`${member.name} exited with ${exit} after SIGTERM: ${member.output()}`);
         member.start();
       });
     }

@@ -1,48 +1,49 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
-import { troubles } from '../fleet.ts';
-import type { Fault } from '../world.ts';
+import type { Fault } from '../fault.ts';
+import { logPatterns } from '../fleet.ts';
 
-const ofTheFleet = `pg_stat_activity WHERE application_name LIKE 'syncline%' AND pid <> pg_backend_pid()`;
+const fleetSessions = `pg_stat_activity WHERE application_name LIKE 'syncline%' AND pid <> pg_backend_pid()`;
 
 const backendsTerminated: Fault = {
   kind: 'backends',
   lane: 'database',
-  strike: ({ postgres: { sql }, recovery }) =>
-    recovery.during(async () => {
-      const ended = await sql(`SELECT pg_terminate_backend(pid) FROM ${ofTheFleet} AND random() < 0.5`);
-      return ended.length > 0 ? 1 : 0;
+  inject: ({ postgres: { sql }, recovery }) =>
+    recovery.duringFault(async () => {
+      const terminated = await sql(
+        `SELECT pg_terminate_backend(pid) FROM ${fleetSessions} AND random() < 0.5`,
+      );
+      return terminated.length > 0 ? 1 : 0;
     }),
 };
 
-/** Somebody takes every connection that there is; the fleet loses those it has, and gets no others. */
+/** Terminates the connections of the fleet and takes all connection slots of the server. */
 const connectionsTaken: Fault = {
   kind: 'pool-full',
   lane: 'database',
-  strike: ({ postgres, fleet, recovery, chance }) =>
-    recovery.during(async () => {
-      const before = fleet.heard(troubles['no connection left']);
-      const isHeard = () => fleet.heard(troubles['no connection left']) > before;
-      const hogs: pg.Client[] = [];
-      const beganAt = Date.now();
+  inject: ({ postgres, fleet, recovery, chance }) =>
+    recovery.duringFault(async () => {
+      const before = fleet.logCount(logPatterns['no connection left']);
+      const isLogged = () => fleet.logCount(logPatterns['no connection left']) > before;
+      const clients: pg.Client[] = [];
+      const startedAt = Date.now();
       const minMs = 1500 + chance.below(2000);
-      const isOver = (ms: number) => ms > maxMs || (ms > minMs && isHeard());
+      const isDone = (ms: number) => ms > maxMs || (ms > minMs && isLogged());
       try {
-        await postgres.sql(`SELECT pg_terminate_backend(pid) FROM ${ofTheFleet}`);
-        while (!isOver(Date.now() - beganAt)) {
-          const made = await Promise.allSettled(Array.from({ length: 8 }, () => postgres.session()));
-          for (const one of made) if (one.status === 'fulfilled') hogs.push(one.value);
-          await delay(made.every(({ status }) => status === 'fulfilled') ? 0 : 200);
+        await postgres.sql(`SELECT pg_terminate_backend(pid) FROM ${fleetSessions}`);
+        while (!isDone(Date.now() - startedAt)) {
+          const connected = await Promise.allSettled(Array.from({ length: 8 }, () => postgres.session()));
+          for (const result of connected) if (result.status === 'fulfilled') clients.push(result.value);
+          await delay(connected.every(({ status }) => status === 'fulfilled') ? 0 : 200);
         }
       } finally {
-        await Promise.all(hogs.map((hog) => hog.end().catch(() => {})));
+        await Promise.all(clients.map((client) => client.end().catch(() => {})));
       }
-      return isHeard() ? 1 : 0;
+      return isLogged() ? 1 : 0;
     }),
 };
 const maxMs = 10_000;
 
-/** Locks that somebody takes and keeps: of rows, or of a whole table. */
 const locks = [
   'SELECT FROM syncline.connections WHERE random() < 0.3 FOR UPDATE',
   `SELECT FROM syncline.sync_jobs WHERE status IN ('queued', 'running') AND random() < 0.5 FOR UPDATE`,
@@ -55,18 +56,18 @@ const locks = [
 const locksKept: Fault = {
   kind: 'locks',
   lane: 'database',
-  often: 2,
-  strike: async ({ postgres, recovery, chance }) => {
-    const hog = await postgres.session();
+  perRound: 2,
+  inject: async ({ postgres, recovery, chance }) => {
+    const locker = await postgres.session();
     try {
-      return await recovery.during(async () => {
-        await hog.query(`BEGIN; SET LOCAL lock_timeout = '10s'; ${chance.pick(locks)}`);
+      return await recovery.duringFault(async () => {
+        await locker.query(`BEGIN; SET LOCAL lock_timeout = '10s'; ${chance.pick(locks)}`);
         await delay(1500 + chance.below(3000));
-        await hog.query('ROLLBACK');
+        await locker.query('ROLLBACK');
         return 1;
       });
     } finally {
-      await hog.end().catch(() => {});
+      await locker.end().catch(() => {});
     }
   },
 };

@@ -2,19 +2,19 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { until } from '../../support/until.ts';
+import type { Fault, FaultContext } from '../fault.ts';
 import { createMember, type Member } from '../member.ts';
 import type { ChaosPostgres } from '../postgres.ts';
-import type { Fault, World } from '../world.ts';
 
 const folder = new URL('../../../src/store/migrations/', import.meta.url);
 const migrations = readdirSync(folder).sort();
 const newest = migrations.length;
 
 const accountsOf = (schema: string) => Array.from({ length: 12 }, (_, i) => `${schema}-${i + 1}`);
-const alreadyStored = 10;
+const storedItems = 10;
 
-/** A schema as the release before this one left it: half of its connections are in the middle of a walk. */
-async function makeOldSchema({ provider }: World, session: pg.Client, schema: string): Promise<void> {
+/** Half of the connections are in the middle of a sync. */
+async function makeOldSchema({ provider }: FaultContext, session: pg.Client, schema: string): Promise<void> {
   await session.query(`BEGIN; DROP SCHEMA IF EXISTS ${schema} CASCADE; CREATE SCHEMA ${schema}; SET LOCAL search_path TO ${schema}, pg_temp;
     CREATE TABLE schema_migrations (version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`);
   for (const file of migrations.slice(0, -1)) {
@@ -28,9 +28,9 @@ async function makeOldSchema({ provider }: World, session: pg.Client, schema: st
     `INSERT INTO tenants (name) VALUES ('of old'); INSERT INTO providers (slug) VALUES ('bare-1')`,
   );
   for (const [i, account] of accountsOf(schema).entries()) {
-    const known = i % 2 === 0 ? provider.itemsOf(account).slice(0, alreadyStored) : [];
+    const stored = i % 2 === 0 ? provider.itemsOf(account).slice(0, storedItems) : [];
     const metadata = {
-      sync: { interval_seconds: 3600, ...(known.length > 0 && { cursor: { after: known.length } }) },
+      sync: { interval_seconds: 3600, ...(stored.length > 0 && { cursor: { after: stored.length } }) },
     };
     const inserted = await session.query<{ id: string; tenant_id: string }>(
       `INSERT INTO connections (tenant_id, provider_slug, external_id, metadata)
@@ -41,7 +41,7 @@ async function makeOldSchema({ provider }: World, session: pg.Client, schema: st
     await session.query(
       `INSERT INTO signals (tenant_id, provider_slug, connection_id, kind, occurred_at, payload)
        SELECT $1, 'bare-1', $2, 'item.seen', now(), jsonb_build_object('item', item) FROM unnest($3::text[]) AS item`,
-      [connection?.tenant_id, connection?.id, known],
+      [connection?.tenant_id, connection?.id, stored],
     );
     await session.query(
       `INSERT INTO sync_jobs (tenant_id, provider_slug, connection_id, job_type) VALUES ($1, 'bare-1', $2, 'incremental')`,
@@ -51,8 +51,7 @@ async function makeOldSchema({ provider }: World, session: pg.Client, schema: st
   await session.query('COMMIT');
 }
 
-/** Commands and services on that schema. */
-function onSchema({ postgres, provider, onProblem }: World, schema: string) {
+function onSchema({ postgres, provider, onProblem }: FaultContext, schema: string) {
   const started: Member[] = [];
   const start = (...args: string[]): Member => {
     const member = createMember({
@@ -71,27 +70,27 @@ function onSchema({ postgres, provider, onProblem }: World, schema: string) {
   };
   return {
     start,
-    /** Whatever went wrong, none of them stays. */
     killAll: () => Promise.all(started.map((member) => member.end('SIGKILL'))),
-    /** A service that must not start, and says why. */
-    refuses: async (why: RegExp) => {
+    expectRefusal: async (reason: RegExp) => {
       const { code, output } = await start('start', '--roles', 'executor').ended();
-      if (code !== 1 || !why.test(output))
-        onProblem(`A service on ${schema} should have refused (${why}); it ended with ${code}: ${output}`);
+      if (code !== 1 || !reason.test(output))
+        onProblem(
+          `A service on ${schema} should refuse to start (${reason}); it exited with ${code}: ${output}`,
+        );
     },
-    /** The database may be away when it is run, which is no fault of its own. */
+    /** Retries, because the database may be down. */
     migrate: async () => {
       for (let tries = 1; ; tries++) {
         const { code, output } = await start('migrate').ended();
         if (code === 0) return;
-        if (tries === 20) throw new Error(`migrate ended with ${code}: ${output}`);
+        if (tries === 20) throw new Error(`migrate exited with ${code}: ${output}`);
         await delay(500);
       }
     },
   };
 }
 
-async function untilComplete({ postgres, provider }: World, schema: string): Promise<void> {
+async function untilComplete({ postgres, provider }: FaultContext, schema: string): Promise<void> {
   const expected = accountsOf(schema)
     .flatMap((account) => provider.itemsOf(account))
     .sort();
@@ -109,52 +108,49 @@ async function untilComplete({ postgres, provider }: World, schema: string): Pro
     60_000,
   );
   if (stored.join() !== expected.join())
-    throw new Error(`${schema}: ${stored.length} signals are stored instead of ${expected.length}`);
+    throw new Error(`${schema}: ${stored.length} signals are stored, expected ${expected.length}`);
 }
 
 let upgrades = 0;
 
-/**
- * A fleet of this release meets the schema of the one before, and then, while it runs, that of the one after. What is at hand
- * is this release and every schema; how an older program fares on a newer schema is tried with this one.
- */
+/** Runs this release on the previous schema, and then, without a restart, on a newer one. */
 const upgrade: Fault = {
   kind: 'upgrade',
   lane: 'processes',
-  strike: async (world) => {
+  inject: async (context) => {
     const schema = `upgrade_${++upgrades}`;
-    const processes = onSchema(world, schema);
+    const processes = onSchema(context, schema);
     try {
-      await meetOldSchema(world, schema, processes);
+      await runUpgrade(context, schema, processes);
       return 1;
     } finally {
       await processes.killAll();
-      await again(() => world.postgres.sql(`DROP SCHEMA IF EXISTS ${schema} CASCADE`));
+      await retry(() => context.postgres.sql(`DROP SCHEMA IF EXISTS ${schema} CASCADE`));
     }
   },
 };
 
-async function meetOldSchema(
-  world: World,
+async function runUpgrade(
+  context: FaultContext,
   schema: string,
-  { start, refuses, migrate }: ReturnType<typeof onSchema>,
+  { start, expectRefusal, migrate }: ReturnType<typeof onSchema>,
 ): Promise<void> {
-  const { postgres, onProblem } = world;
-  await again(() => onSession(postgres, (session) => makeOldSchema(world, session, schema)));
-  await refuses(new RegExp(`is at version ${newest - 1}; this release needs version ${newest}`));
+  const { postgres, onProblem } = context;
+  await retry(() => onSession(postgres, (session) => makeOldSchema(context, session, schema)));
+  await expectRefusal(new RegExp(`is at version ${newest - 1}; this release needs version ${newest}`));
   await migrate();
   const worker = start('start', '--roles', 'scheduler,executor');
   await migrate();
-  await untilComplete(world, schema);
+  await untilComplete(context, schema);
 
-  await again(() => postgres.sql(ofTomorrow(schema)));
-  await untilComplete(world, schema);
-  const how = await worker.end('SIGTERM');
-  if (how !== '0') onProblem(`${worker.name} was told to end and ended with ${how}: ${worker.output()}`);
+  await retry(() => postgres.sql(nextRelease(schema)));
+  await untilComplete(context, schema);
+  const exit = await worker.end('SIGTERM');
+  if (exit !== '0') onProblem(`${worker.name} exited with ${exit} after SIGTERM: ${worker.output()}`);
 }
 
-/** The release after this one adds a column; and everything is fetched again, if that has not begun already. */
-const ofTomorrow = (schema: string) => `DO $$ BEGIN
+/** Adds a column and fetches everything again. Idempotent. */
+const nextRelease = (schema: string) => `DO $$ BEGIN
   INSERT INTO ${schema}.schema_migrations (version, name) VALUES (${newest + 1}, 'of tomorrow') ON CONFLICT DO NOTHING;
   IF NOT FOUND THEN RETURN; END IF;
   ALTER TABLE ${schema}.sync_jobs ADD COLUMN of_tomorrow text;
@@ -165,8 +161,8 @@ const ofTomorrow = (schema: string) => `DO $$ BEGIN
   UPDATE ${schema}.sync_jobs SET scheduled_at = now() WHERE status = 'queued';
 END $$`;
 
-/** The database may be away just now, or go away before it has said that all is done: everything here can be done twice. */
-async function again(work: () => Promise<unknown>): Promise<void> {
+/** The database may be down, or its response lost: all work here is idempotent. */
+async function retry(work: () => Promise<unknown>): Promise<void> {
   let reason = '';
   const done = () =>
     work().then(

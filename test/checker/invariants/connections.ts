@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
-import { always, ofTheEngine } from '../invariant.ts';
+import { always, engineOnly } from '../invariant.ts';
 import { asObject, type Connection, isEnded, msOf, syncOf } from '../rows.ts';
 
 export const tenantsAreKeptApart = always(
   'jobs and signals belong to the tenant and provider of their connection',
-  (commit, world) =>
+  (commit, state) =>
     [...commit.jobs, ...commit.signals].flatMap(({ after: row }) => {
-      const connection = row && world.connections.get(row.connection_id);
+      const connection = row && state.connections.get(row.connection_id);
       if (!connection) return [];
       const isSame = row.tenant_id === connection.tenant_id && row.provider_slug === connection.provider_slug;
       return isSame
@@ -14,20 +14,20 @@ export const tenantsAreKeptApart = always(
         : [
             {
               connectionId: connection.id,
-              detail: `${row.id} is of ${row.tenant_id} at ${row.provider_slug}`,
+              detail: `${row.id} has tenant ${row.tenant_id} and provider ${row.provider_slug}`,
             },
           ];
     }),
 );
 
-/** SCH-8. One that a broken clock put ahead of the tick that meets it is put right, by that tick and not by a run that ends. */
-export const lastRunNeverGoesBack = ofTheEngine('the time of the last run never goes back', (commit) =>
+/** SCH-8. Only a tick corrects a time in the future (wrong clock). */
+export const lastRunNeverGoesBack = engineOnly('the time of the last run never decreases', (commit) =>
   commit.connections.flatMap(({ before, after }) => {
     if (!before?.last_incremental_ended_at || !after) return [];
     const [wasMs, isMs] = [msOf(before.last_incremental_ended_at), msOf(after.last_incremental_ended_at)];
     const isEnd = commit.jobs.some((job) => job.after?.connection_id === after.id && isEnded(job.after));
-    const wasPutRight = !isEnd && wasMs > msOf(after.updated_at) && isMs === msOf(after.updated_at);
-    if (isMs >= wasMs || wasPutRight) return [];
+    const isCorrected = !isEnd && wasMs > msOf(after.updated_at) && isMs === msOf(after.updated_at);
+    if (isMs >= wasMs || isCorrected) return [];
     return [
       {
         connectionId: after.id,
@@ -37,14 +37,14 @@ export const lastRunNeverGoesBack = ofTheEngine('the time of the last run never 
   }),
 );
 
-/** SCH-8: so that jobs can be deleted. */
+/** SCH-8: ended jobs may be deleted. */
 export const endsAreRemembered = always(
-  'the end of an incremental job is remembered by its connection',
-  (commit, world) =>
+  'the end of an incremental job is recorded in its connection',
+  (commit, state) =>
     commit.jobs.flatMap(({ before, after: job }) => {
       if (!job || isEnded(before) || !isEnded(job) || job.job_type !== 'incremental') return [];
-      const connection = world.connections.get(job.connection_id);
-      // Infinity, and an end that nobody noted, are no times to remember.
+      const connection = state.connections.get(job.connection_id);
+      // An infinite or missing end time is not recorded.
       const endedMs = msOf(job.finished_at);
       if (!connection || Number.isNaN(endedMs) || msOf(connection.last_incremental_ended_at) >= endedMs)
         return [];
@@ -52,7 +52,7 @@ export const endsAreRemembered = always(
         {
           connectionId: connection.id,
           jobId: job.id,
-          detail: `it finished ${job.finished_at}, and its connection knows of ${connection.last_incremental_ended_at}`,
+          detail: `it finished ${job.finished_at}; its connection has ${connection.last_incremental_ended_at}`,
         },
       ];
     }),
@@ -60,7 +60,6 @@ export const endsAreRemembered = always(
 
 const owned = ['interval_seconds', 'next_run_at', 'first_activated_at', 'last_jitter_seconds', 'cursor'];
 
-/** The keys of metadata that are not the engine's, with their values. */
 function foreignKeys(connection: Connection): Record<string, unknown> {
   const { sync: _, ...outer } = asObject(connection.metadata) ?? {};
   const inner = Object.entries(syncOf(connection)).filter(([key]) => !owned.includes(key));
@@ -68,8 +67,8 @@ function foreignKeys(connection: Connection): Record<string, unknown> {
 }
 
 /** DB-2. */
-export const foreignKeysSurvive = ofTheEngine(
-  'keys of metadata that the engine does not own survive',
+export const foreignKeysSurvive = engineOnly(
+  'metadata keys that the engine does not own are preserved',
   (commit) =>
     commit.connections.flatMap(({ before, after }) => {
       if (!before || !after) return [];
@@ -83,19 +82,19 @@ export const foreignKeysSurvive = ofTheEngine(
     }),
 );
 
-/** Nobody would ever schedule it again. */
+/** Such a connection would never be scheduled again. */
 export const waitsForAJobThatIsThere = always(
-  'no connection waits for a job that is not there',
-  (commit, world) => {
+  'no connection waits for a job that does not exist',
+  (commit, state) => {
     const touched = [...commit.jobs, ...commit.connections].flatMap(
       ({ before, after }) => before ?? after ?? [],
     );
     const ids = new Set(touched.map((row) => ('connection_id' in row ? row.connection_id : row.id)));
     return [...ids].flatMap((connectionId) => {
-      const isWaiting = world.connections.get(connectionId)?.waits_for_job;
-      const hasJob = world.pendingOf(connectionId).some((job) => job.job_type === 'incremental');
+      const isWaiting = state.connections.get(connectionId)?.waits_for_job;
+      const hasJob = state.pendingOf(connectionId).some((job) => job.job_type === 'incremental');
       return isWaiting && !hasJob
-        ? [{ connectionId, detail: 'waits_for_job, without an incremental job that is pending' }]
+        ? [{ connectionId, detail: 'waits_for_job is set without a pending incremental job' }]
         : [];
     });
   },

@@ -1,12 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import { hasEvent, runsSettled } from '../causes.ts';
-import { ofTheEngine } from '../invariant.ts';
+import type { Commit } from '../database-state.ts';
+import { engineOnly } from '../invariant.ts';
 import { cursorOf, type Job } from '../rows.ts';
-import type { Commit } from '../world.ts';
 
 const shown = (cursor: unknown) => JSON.stringify(cursor)?.slice(0, 200);
 
-/** The jobs of a connection that stored a cursor in this transaction. */
 const storedBy = (commit: Commit, connectionId: string): Job[] =>
   runsSettled(commit)
     .map(({ after }) => after)
@@ -15,8 +14,8 @@ const storedBy = (commit: Commit, connectionId: string): Job[] =>
     );
 
 /** EXE-5. */
-export const movesWithARun = ofTheEngine(
-  "a connection's cursor moves only with the end of a run, or by a rewind",
+export const movesWithARun = engineOnly(
+  "a connection's cursor changes only with the end of a run or by a rewind",
   (commit) =>
     commit.connections.flatMap(({ before, after }) => {
       if (!before || !after || isDeepStrictEqual(cursorOf(before), cursorOf(after))) return [];
@@ -29,26 +28,26 @@ export const movesWithARun = ofTheEngine(
 );
 
 /** EXE-5. */
-export const runsStoreTheirCursor = ofTheEngine(
-  'the cursor that a run found is stored with its end',
-  (commit, world) =>
+export const runsStoreTheirCursor = engineOnly(
+  'the next cursor of a run is stored when the run ends',
+  (commit, state) =>
     runsSettled(commit).flatMap(({ after: job }) => {
-      const connection = world.connections.get(job.connection_id);
+      const connection = state.connections.get(job.connection_id);
       if (job.next_cursor === null || !connection || isDeepStrictEqual(cursorOf(connection), job.next_cursor))
         return [];
       return [
         {
           jobId: job.id,
           connectionId: job.connection_id,
-          detail: `it found ${shown(job.next_cursor)}, and its connection has ${shown(cursorOf(connection))}`,
+          detail: `its next cursor is ${shown(job.next_cursor)}; its connection has ${shown(cursorOf(connection))}`,
         },
       ];
     }),
 );
 
 /** EXE-6. */
-export const nextPageGoesOn = ofTheEngine(
-  'a job goes on from the cursor that the run before it stored',
+export const nextPageGoesOn = engineOnly(
+  'a follow-up job starts at the cursor that the previous run stored',
   (commit) =>
     commit.jobs.flatMap(({ before, after }) => {
       if (!after || after.cursor === null || isDeepStrictEqual(before?.cursor, after.cursor)) return [];
@@ -58,7 +57,7 @@ export const nextPageGoesOn = ofTheEngine(
         {
           jobId: after.id,
           connectionId: after.connection_id,
-          detail: `it begins at ${shown(after.cursor)}, which no run stored with it`,
+          detail: `it starts at ${shown(after.cursor)}, which no run stored in this transaction`,
         },
       ];
     }),

@@ -1,8 +1,8 @@
-import { always, ofTheEngine } from '../invariant.ts';
+import { always, engineOnly } from '../invariant.ts';
 
-export const everySignalHasAPlace = always('every signal has a place in the feed', (commit, world) =>
+export const everySignalHasAPosition = always('every signal has a position in the feed', (commit, state) =>
   commit.signals.flatMap(({ before, after }) =>
-    !before && after && typeof world.batches.get(after.batch)?.position !== 'number'
+    !before && after && typeof state.batches.get(after.batch)?.position !== 'number'
       ? [
           {
             connectionId: after.connection_id,
@@ -13,26 +13,29 @@ export const everySignalHasAPlace = always('every signal has a place in the feed
   ),
 );
 
-/** A reader that has passed a batch does not come back to it. */
+/** Readers never return to an earlier batch. */
 export const batchesAreClosed = always(
-  'no signal joins a batch that had its place before',
-  (commit, world) => {
-    const made = new Set(commit.batches.flatMap(({ before, after }) => (before ? [] : (after?.batch ?? []))));
+  'no signal is added to a batch that already has a position',
+  (commit, state) => {
+    const created = new Set(
+      commit.batches.flatMap(({ before, after }) => (before ? [] : (after?.batch ?? []))),
+    );
     return commit.signals.flatMap(({ before, after }) =>
-      !before && after && world.batches.has(after.batch) && !made.has(after.batch)
+      !before && after && state.batches.has(after.batch) && !created.has(after.batch)
         ? [{ connectionId: after.connection_id, detail: `signal ${after.id} joined batch ${after.batch}` }]
         : [],
     );
   },
 );
 
-export const placesAreGivenOnce = ofTheEngine(
-  'a place in the feed is given once, and to one batch',
-  (commit, world) =>
+export const positionsAreAssignedOnce = engineOnly(
+  'a feed position is assigned once, to one batch',
+  (commit, state) =>
     commit.batches.flatMap(({ before, after }) => {
       if (!after) return [];
       const isMoved = before !== undefined && before.position !== null && before.position !== after.position;
-      const others = after.position === null ? 0 : (world.places.get(after.position)?.size ?? 0) - 1;
+      const others =
+        after.position === null ? 0 : (state.batchesByPosition.get(after.position)?.size ?? 0) - 1;
       if (!isMoved && others <= 0) return [];
       return [
         {

@@ -16,14 +16,14 @@ async function connected(options: ApiOptions, change: Partial<HttpDescription> =
   return { api, connection };
 }
 
-/** The connection's one stream, as its cursor has it. */
+/** The cursor of the connection's only stream. */
 const streamOf = (cursor: unknown) =>
   (cursor as { streams: { items: { watermark?: string; walk?: object } } }).streams.items;
 
-/** An answer to the n-th request, and to that one only. */
+/** Overrides the response to the n-th request. */
 const only = (n: number, override: Override) => (request: number) => (request === n ? override : undefined);
 
-describe('http: answers that are no pages', () => {
+describe('http: responses other than pages', () => {
   it.each<[string, Record<string, string>, number]>([
     ['retry-after in seconds', { 'retry-after': '30' }, 30],
     [
@@ -40,9 +40,9 @@ describe('http: answers that are no pages', () => {
       },
       50,
     ],
-    ['ratelimit of the draft', { ratelimit: '"default";r=0;t=70' }, 70],
-    ['nothing said', {}, 60],
-  ])('http: a rate limit parks the job for as long as it says: %s', async (_name, headers, seconds) => {
+    ['ratelimit of the IETF draft', { ratelimit: '"default";r=0;t=70' }, 70],
+    ['no header', {}, 60],
+  ])('http: a rate limit parks the job for the requested wait: %s', async (_name, headers, seconds) => {
     const { api, connection } = await connected({ pagination: 'cursor' });
     api.before = only(1, { status: 429, headers, body: {} });
     const before = Date.now();
@@ -53,7 +53,7 @@ describe('http: answers that are no pages', () => {
     expect(waits).toBeLessThan(seconds + 30);
   });
 
-  it('http: what was read before a rate limit is kept, and the walk goes on there', async () => {
+  it('http: signals read before a rate limit are kept and the walk continues there', async () => {
     const { api, connection } = await connected({ pagination: 'cursor' });
     api.before = only(3, { status: 429, headers: { 'retry-after': '1' } });
     expect(await connection.run()).toMatchObject({ outcome: 'succeeded', hasMore: true });
@@ -62,7 +62,7 @@ describe('http: answers that are no pages', () => {
     expect(new Set(connection.signals.map(({ dedupeKey }) => dedupeKey)).size).toBe(25);
   });
 
-  it('http: a slip of the provider is tried again, a lasting one is left to the job', async () => {
+  it('http: a single server error is retried within the run, repeated ones requeue the job', async () => {
     const { api, connection } = await connected({ pagination: 'page' });
     api.before = only(1, { status: 503, body: 'down' });
     expect((await connection.sync()).at(-1)).toMatchObject({ outcome: 'succeeded' });
@@ -70,7 +70,7 @@ describe('http: answers that are no pages', () => {
     expect(await connection.run()).toMatchObject({ outcome: 'requeued', error: { kind: 'transient' } });
   });
 
-  it('http: a revoked token needs its user, and is in no message', async () => {
+  it('http: a revoked token sets needs_auth and appears in no message', async () => {
     const { connection } = await connected({ pagination: 'page', token: 'another-token-456' });
     const run = await connection.run();
     expect(run).toMatchObject({ outcome: 'failed', error: { kind: 'unauthorized' } });
@@ -83,34 +83,31 @@ describe('http: answers that are no pages', () => {
     ['permanent', { ok: false, error: { code: 'gone' } }, 'failed', 'permanent'],
     ['transient', { ok: false, error: { code: 'busy' } }, 'requeued', 'transient'],
     ['rate_limited', { ok: false, error: { code: 'slow', wait: 90 } }, 'requeued', 'rate_limited'],
-  ])(
-    'http: rules say what an answer means, also one with status 200: %s',
-    async (_name, body, outcome, kind) => {
-      const { api, connection } = await connected(
-        { pagination: 'page' },
-        {
-          errors: [
-            { path: 'error.code', equals: 'revoked', means: 'unauthorized' },
-            { path: 'error.code', in: ['gone', 'deleted'], means: 'permanent' },
-            { path: 'error.code', equals: 'busy', means: 'transient' },
-            {
-              status: 200,
-              path: 'error.code',
-              equals: 'slow',
-              means: 'rate_limited',
-              retryAfter: 'error.wait',
-            },
-          ],
-        },
-      );
-      api.before = () => ({ status: 200, body });
-      const run = await connection.run();
-      expect(run).toMatchObject({ outcome, error: { kind } });
-      if (kind === 'rate_limited') expect(run.error?.message).toMatch(/asks to wait 90 s/);
-    },
-  );
+  ])('http: error rules classify responses, including status 200: %s', async (_name, body, outcome, kind) => {
+    const { api, connection } = await connected(
+      { pagination: 'page' },
+      {
+        errors: [
+          { path: 'error.code', equals: 'revoked', means: 'unauthorized' },
+          { path: 'error.code', in: ['gone', 'deleted'], means: 'permanent' },
+          { path: 'error.code', equals: 'busy', means: 'transient' },
+          {
+            status: 200,
+            path: 'error.code',
+            equals: 'slow',
+            means: 'rate_limited',
+            retryAfter: 'error.wait',
+          },
+        ],
+      },
+    );
+    api.before = () => ({ status: 200, body });
+    const run = await connection.run();
+    expect(run).toMatchObject({ outcome, error: { kind } });
+    if (kind === 'rate_limited') expect(run.error?.message).toMatch(/Retry after 90 s/);
+  });
 
-  it('http: an answer that means nothing is an empty page, and so is one without a body', async () => {
+  it('http: a response that means nothing and one without a body are empty pages', async () => {
     const { api, connection } = await connected(
       { pagination: 'cursor' },
       { errors: [{ status: 409, means: 'nothing' }] },
@@ -124,7 +121,7 @@ describe('http: answers that are no pages', () => {
     expect(connection.signals).toHaveLength(25);
   });
 
-  it('http: an expired cursor starts that stream from its beginning, and doubles nothing', async () => {
+  it('http: an expired cursor restarts its stream without duplicates', async () => {
     const { api, connection } = await connected(
       { pagination: 'cursor' },
       { errors: [{ status: 410, means: 'cursor_expired' }] },
@@ -139,7 +136,7 @@ describe('http: answers that are no pages', () => {
     expect(connection.signals).toHaveLength(26);
   });
 
-  it('http: a cursor that always expires is not started over without end', async () => {
+  it('http: a cursor that always expires fails instead of restarting forever', async () => {
     const { api, connection } = await connected(
       { pagination: 'cursor', sort: 'descending' },
       { errors: [{ status: 410, means: 'cursor_expired' }] },
@@ -150,7 +147,7 @@ describe('http: answers that are no pages', () => {
     expect(api.requests.length).toBeLessThan(10);
   });
 
-  it('http: a token for a page that has perished starts the walk at the watermark, not the stream from nothing', async () => {
+  it('http: an expired page token restarts the walk at the watermark, not the stream', async () => {
     const { api, connection } = await connected({ pagination: 'cursor', sort: 'none' });
     await connection.sync();
     const { watermark } = streamOf(connection.cursor);
@@ -170,13 +167,13 @@ describe('http: answers that are no pages', () => {
   });
 });
 
-describe('http: paginations that lead astray', () => {
+describe('http: broken paginations', () => {
   const page = (id: number, more: object): Override => ({
     status: 200,
     body: { data: { items: [{ id, status: 'open', updated_at: '2025-01-01T00:00:00Z' }] }, ...more },
   });
 
-  it('http: a next page on another origin is not asked for', async () => {
+  it('http: a next page on another origin is not fetched', async () => {
     for (const next of [
       'https://evil.example/x',
       '//evil.example/x',
@@ -187,20 +184,22 @@ describe('http: paginations that lead astray', () => {
       api.before = () => page(1, { paging: { next } });
       const run = await connection.run();
       expect(run).toMatchObject({ outcome: 'failed', error: { kind: 'permanent' } });
-      expect(run.error?.message).toMatch(/which is not http:\/\/127\.0\.0\.1:\d+: it is not asked there/);
+      expect(run.error?.message).toMatch(
+        /which is not http:\/\/127\.0\.0\.1:\d+: pages of another origin are not fetched/,
+      );
       expect(api.requests).toHaveLength(1);
     }
   });
 
-  it.each([1, 2, 3, 7])('http: a circle of %i pages ends with an error, not in a loop', async (length) => {
+  it.each([1, 2, 3, 7])('http: a cycle of %i pages ends with an error', async (length) => {
     const { api, connection } = await connected({ pagination: 'cursor', sort: 'none' });
     api.before = (n) => page(n, { meta: { next: `token-${n % length}`, has_more: true } });
     const runs = await connection.sync({ maxRuns: 20 });
-    expect(runs.at(-1)?.error?.message).toMatch(/leads in a circle/);
+    expect(runs.at(-1)?.error?.message).toMatch(/pagination is circular/);
     expect(api.requests.length).toBeLessThan(60);
   });
 
-  it('http: a page that is always refused ends the walk, also where each run reads no more than one', async () => {
+  it('http: a page that always fails ends the walk, also if each run reads only one page', async () => {
     const { api, connection } = await connected({ pagination: 'cursor', sort: 'none' });
     const items = Array.from({ length: 1000 }, (_, i) => i);
     api.before = (n) => {
@@ -220,7 +219,7 @@ describe('http: paginations that lead astray', () => {
     expect(api.requests).toHaveLength(6);
   });
 
-  it('http: pages without records are gone past, up to a bound', async () => {
+  it('http: skips empty pages up to a limit', async () => {
     const { api, connection } = await connected({ pagination: 'cursor', sort: 'none' });
     const empty = (n: number): Override => ({
       status: 200,
@@ -233,18 +232,18 @@ describe('http: paginations that lead astray', () => {
     expect((await connection.sync()).at(-1)?.error?.message).toMatch(/100 pages in a row have no records/);
   });
 
-  it('http: a provider that does not know the parameter is found out', async () => {
+  it('http: detects a provider that ignores the page parameter', async () => {
     for (const pagination of ['page', 'offset'] as const) {
       const { api, connection } = await connected({ pagination, sort: 'none' });
       api.before = () => page(1, {});
       expect((await connection.sync({ maxRuns: 20 })).at(-1)?.error?.message).toMatch(
-        /same records again and again/,
+        /keeps sending the same records/,
       );
       expect(api.requests.length).toBeLessThan(20);
     }
   });
 
-  it('http: a list that is not sorted as described is refused rather than cut short', async () => {
+  it('http: a list that is not sorted as described is an error', async () => {
     for (const [described, actual] of [
       ['ascending', 'descending'],
       ['descending', 'ascending'],
@@ -254,22 +253,22 @@ describe('http: paginations that lead astray', () => {
       api.options.sort = actual;
       expect((await connection.run()).error?.message).toMatch(
         new RegExp(
-          `items is not sorted by updated_at, ${described}: .* comes after .* or describe cursor.order: none`,
+          `items is not sorted by updated_at, ${described}: .* comes after .* or set cursor.order: none`,
         ),
       );
       expect(connection.signals).toHaveLength(0);
     }
   });
 
-  it('http: a flag that is not there is an error, because taken for "no" it would end every walk', async () => {
+  it('http: a missing hasMore flag is an error, because false would end every walk', async () => {
     const { api, connection } = await connected({ pagination: 'cursor' });
     api.before = () => page(1, { meta: { next: 'x' } });
     expect((await connection.run()).error?.message).toMatch(
-      /no meta\.has_more, which says whether there is more/,
+      /no meta\.has_more, which tells whether there are more pages/,
     );
   });
 
-  it('http: a record without its key, its time or its list is named', async () => {
+  it('http: errors name the record whose key or time is missing, or the missing list', async () => {
     const { api, connection } = await connected({ pagination: 'page' });
     const items = (records: unknown): Override => ({ status: 200, body: { data: { items: records } } });
     for (const [override, message] of [
@@ -280,7 +279,7 @@ describe('http: paginations that lead astray', () => {
       [items([{ id: 1 }]), 'items, record 1 of the page has no time: updated_at is missing.'],
       [
         items([{ id: 1, updated_at: 'soon' }]),
-        'items, record 1 of the page: updated_at is "soon", which is not of the format iso.',
+        'items, record 1 of the page: updated_at is "soon", which is not in the format iso.',
       ],
       [items({ a: 1 }), 'items: The answer\'s data.items is {"a":1}; it must be a list of records.'],
       [
@@ -295,7 +294,7 @@ describe('http: paginations that lead astray', () => {
     expect(await connection.run()).toMatchObject({ outcome: 'succeeded' });
   });
 
-  it('http: any JSON as an answer is a page or an error of a connector', async () => {
+  it('http: any JSON response is a page or a connector error', async () => {
     const connectors = (['cursor', 'next_url', 'page', 'offset', 'none'] as const).map((pagination) =>
       http(describeApi({ url: 'http://127.0.0.1:1', options: { pagination, sort: 'none' } } as never)),
     );
@@ -382,7 +381,7 @@ describe('http: hostile values', () => {
     'a&b=2',
     '//evil.example',
     'x\ny',
-  ])('http: a value stays within its segment and its parameter: %j', async (value) => {
+  ])('http: a config value cannot leave its path segment or query parameter: %j', async (value) => {
     const api = await startApi({ pagination: 'none' });
     api.before = () => empty;
     const description = described(api.url);
@@ -392,29 +391,38 @@ describe('http: hostile values', () => {
       config: { project: value, label: value },
     });
     expect((await connection.sync()).at(-1)).toMatchObject({ outcome: 'succeeded' });
-    const asked = new URL(api.requests[0] ?? '', api.url);
+    const requested = new URL(api.requests[0] ?? '', api.url);
     const wellFormed = Buffer.from(value).toString();
-    expect(asked.pathname.split('/').map(decodeURIComponent)).toEqual(['', 'v1', 'items', wellFormed, 'all']);
-    expect([...asked.searchParams]).toEqual([
+    expect(requested.pathname.split('/').map(decodeURIComponent)).toEqual([
+      '',
+      'v1',
+      'items',
+      wellFormed,
+      'all',
+    ]);
+    expect([...requested.searchParams]).toEqual([
       ['label', wellFormed],
       ['fixed', '1'],
       ['api_key', credential.key],
     ]);
   });
 
-  it.each(['', '.', '..'])('http: a value that would be another path is refused: %j', async (value) => {
-    const api = await startApi({ pagination: 'none' });
-    const run = await connectInMemory(http(described(api.url)), {
-      credential,
-      config: { project: value },
-    }).run();
-    expect(run.error?.message).toBe(
-      `"${value}" cannot stand for {config.project} in the path /items/{config.project}/all.`,
-    );
-    expect(api.requests).toEqual([]);
-  });
+  it.each(['', '.', '..'])(
+    'http: a config value that would change the path is rejected: %j',
+    async (value) => {
+      const api = await startApi({ pagination: 'none' });
+      const run = await connectInMemory(http(described(api.url)), {
+        credential,
+        config: { project: value },
+      }).run();
+      expect(run.error?.message).toBe(
+        `"${value}" is not allowed for {config.project} in the path /items/{config.project}/all.`,
+      );
+      expect(api.requests).toEqual([]);
+    },
+  );
 
-  it('http: a value cannot end a header, and one that is missing leaves its parameter out', async () => {
+  it('http: a value cannot inject headers, and a missing value omits its parameter', async () => {
     const api = await startApi({ pagination: 'none' });
     api.before = () => empty;
     const run = (label?: string) =>
@@ -423,13 +431,13 @@ describe('http: hostile values', () => {
         config: { project: 'p', ...(label !== undefined && { label }) },
       }).run();
     expect((await run('a\r\nx-admin: 1')).error?.message).toBe(
-      'The header x-label cannot hold what the connection says for {config.label}.',
+      "The header x-label cannot contain the connection's value of {config.label}.",
     );
     expect(await run()).toMatchObject({ outcome: 'succeeded' });
     expect(api.requests).toEqual(['/v1/items/p/all?fixed=1&api_key=right-token-123']);
   });
 
-  it('http: config is checked by what the description says', async () => {
+  it('http: config is validated against the description', async () => {
     const api = await startApi({ pagination: 'none' });
     api.before = () => empty;
     const description = described(api.url);
@@ -446,7 +454,7 @@ describe('http: hostile values', () => {
     expect(await run({ project: 'ABC', more: 1 })).toMatchObject({ outcome: 'succeeded' });
   });
 
-  it('http: a host that a connection chooses is a host, and a public one', async () => {
+  it('http: a host from config must be a valid public host', async () => {
     const run = (baseUrl: string, site: string, network?: 'any') =>
       connectInMemory(
         http({
@@ -462,23 +470,23 @@ describe('http: hostile values', () => {
       ).run();
     for (const site of ['evil.example/', 'a.b', 'a@evil', 'a:80', 'a?', '', 'a#', 'ä'])
       expect((await run('https://{config.site}.tracker.example', site)).error?.message).toMatch(
-        /cannot stand for \{config\.site\}/,
+        /is not allowed for \{config\.site\}/,
       );
     for (const site of ['a@evil', 'a/b', 'a:80'])
       expect((await run('https://{config.site}', site)).error?.message).toMatch(/it must be a host/);
     expect((await run('https://{config.site}', '127.0.0.1')).error?.message).toMatch(
-      /not an address on the public internet/,
+      /not a public internet address/,
     );
     expect((await run('{config.site}', 'http://10.0.0.1/')).error?.message).toMatch(/is not https/);
     expect((await run('{config.site}', 'https://user:pw@x.example')).error?.message).toMatch(
-      /becomes no address/,
+      /is not a URL with/,
     );
     const api = await startApi({ pagination: 'none' });
     api.before = () => empty;
     expect(await run('{config.site}', api.url, 'any')).toMatchObject({ outcome: 'succeeded' });
   });
 
-  it('http: a record is data: it reaches no prototype, and its texts are no templates', async () => {
+  it('http: records cannot reach prototypes, and their text is not expanded as a template', async () => {
     const api = await startApi({ pagination: 'none' });
     const records =
       '[{"id":1,"status":"{config.project}","updated_at":"2025-01-01T00:00:00Z","__proto__":{"polluted":1},"constructor":{"name":"x"}},{"id":2,"status":"s","updated_at":"2025-01-01T00:00:00Z"}]';
@@ -510,7 +518,7 @@ describe('http: hostile values', () => {
     expect(({} as { polluted?: number }).polluted).toBeUndefined();
   });
 
-  it('http: a key in the query is neither in the log nor in the cursor, also where the provider repeats it', async () => {
+  it('http: a key in the query is neither logged nor in the cursor, even if echoed', async () => {
     const api = await startApi({ pagination: 'none' });
     const description = described(api.url);
     if (description.streams['items'])
@@ -536,7 +544,7 @@ describe('http: hostile values', () => {
 });
 
 describe('http: records become signals', () => {
-  it('http: kinds, times, keys, versions, payloads, deletes and what is left out are as described', async () => {
+  it('http: kinds, times, keys, payloads and skipped records follow the description', async () => {
     const api = await startApi({ pagination: 'none' });
     const records = [
       { id: 1, type: 'created', at: 1_735_689_600, 'a.b': { c: ['x', 'y'] } },
@@ -603,7 +611,7 @@ describe('http: records become signals', () => {
     ]);
   });
 
-  it('http: a record that changes within the same second is another version, unless a version is described', async () => {
+  it('http: a change within one second is a new version unless a version is described', async () => {
     for (const [version, stored] of [
       [undefined, 2],
       ['updated_at', 1],

@@ -3,7 +3,7 @@ import type { ApiOptions, JsonApi } from '../../support/providers/json-api.ts';
 
 type Stream = HttpDescription['streams'][string];
 
-/** Describes one of the test APIs. */
+/** Builds the description of a test API. */
 export function describeApi({ url, options }: JsonApi, change: Partial<Stream> = {}): HttpDescription {
   const { sort = 'ascending', since = 'inclusive', sinceAs = 'iso', token } = options;
   return {

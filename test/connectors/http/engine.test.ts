@@ -8,7 +8,7 @@ const database = useDatabase();
 const startApi = useJsonApis();
 
 describe('http: in the engine', () => {
-  it('http: a described API is synced on Postgres, first and incrementally, each version once', async () => {
+  it('http: full and incremental syncs on Postgres store each version once', async () => {
     const api = await startApi({ pagination: 'page', sort: 'ascending' });
     api.fill(1234, 3);
     api.options.pageSize = 100;

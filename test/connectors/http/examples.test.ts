@@ -33,14 +33,14 @@ async function serve(respond: (origin: string) => Respond): Promise<string> {
   return origin();
 }
 
-/** The example as it stands, but for where the provider is. */
+/** Loads an example with the provider's origin replaced. */
 function example(name: string, origin: string): Connector {
   const text = readFileSync(new URL(`${name}.yaml`, folder), 'utf8');
   return httpFromYaml(text.replace(/^baseUrl: https:\/\/[^/\n]*/m, `network: any\nbaseUrl: ${origin}`));
 }
 
-/** Unknown parameters are refused, so that a test fails where a description sends what no provider knows. */
-function only(url: URL, ...names: string[]): Reply | undefined {
+/** Rejects query parameters that the provider does not document. */
+function allowOnly(url: URL, ...names: string[]): Reply | undefined {
   const unknown = [...url.searchParams.keys()].filter((name) => !names.includes(name));
   return unknown.length > 0 ? { status: 400, body: { error: `unknown ${unknown}` } } : undefined;
 }
@@ -62,14 +62,14 @@ async function expectSynced(
 }
 
 describe('http: examples', () => {
-  it('http: every example is read, and tested here', () => {
+  it('http: every example is valid and tested here', () => {
     const names = readdirSync(folder).map((file) => file.replace('.yaml', ''));
     expect(names.sort()).toEqual(['gitlab', 'jira', 'sentry', 'stripe']);
     for (const name of names)
       expect(httpFromYaml(new URL(`${name}.yaml`, folder).pathname).provider).toBe(name);
   });
 
-  it('http: Jira, tokens in the answer and a query language', async () => {
+  it('http: Jira example: page tokens in the body and a query language', async () => {
     const issues = Array.from({ length: 7 }, (_, i) => ({
       id: `${100 + i}`,
       key: `AB-${i}`,
@@ -84,7 +84,7 @@ describe('http: examples', () => {
       if (request.headers.authorization !== `Basic ${Buffer.from('ann@x.example:token').toString('base64')}`)
         return { status: 401, body: {} };
       if (url.pathname !== '/rest/api/3/search/jql') return { status: 404, body: {} };
-      const refused = only(url, 'jql', 'fields', 'maxResults', 'nextPageToken');
+      const refused = allowOnly(url, 'jql', 'fields', 'maxResults', 'nextPageToken');
       if (refused) return refused;
       const jql = url.searchParams.get('jql');
       jqls.add(jql);
@@ -115,7 +115,7 @@ describe('http: examples', () => {
     expect([...jqls]).toContain('project = AB AND updated >= "2025-01-06" ORDER BY updated ASC');
   });
 
-  it('http: Stripe, the last record is the token, newest first, a flag for more', async () => {
+  it('http: Stripe example: the last record is the token, newest first, has_more flag', async () => {
     const events = Array.from({ length: 8 }, (_, i) => ({
       id: `evt_${i}`,
       type: 'charge.succeeded',
@@ -128,7 +128,7 @@ describe('http: examples', () => {
         return { status: 401, body: { error: { type: 'invalid_request_error' } } };
       if (url.pathname !== '/v1/events' || request.headers['stripe-version'] !== '2024-06-20')
         return { status: 404, body: {} };
-      const refused = only(url, 'limit', 'starting_after', 'created[gte]');
+      const refused = allowOnly(url, 'limit', 'starting_after', 'created[gte]');
       if (refused) return refused;
       const since = Number(url.searchParams.get('created[gte]') ?? 0);
       const found = events.filter(({ created }) => created >= since).reverse();
@@ -153,7 +153,7 @@ describe('http: examples', () => {
     expect(kinds.at(-1)).toBe('charge.refunded events/evt_late');
   });
 
-  it('http: Sentry, a next page is always named, and says whether it holds anything', async () => {
+  it('http: Sentry example: the Link header marks whether the next page is empty', async () => {
     const events = Array.from({ length: 7 }, (_, i) => ({
       eventID: `e${i}`,
       id: `e${i}`,
@@ -163,7 +163,7 @@ describe('http: examples', () => {
     const origin = await serve((self) => (url, request) => {
       if (request.headers.authorization !== 'Bearer t') return { status: 401, body: {} };
       if (url.pathname !== '/api/0/projects/acme/web%20app/events/') return { status: 404, body: {} };
-      const refused = only(url, 'cursor');
+      const refused = allowOnly(url, 'cursor');
       if (refused) return refused;
       const found = [...events].sort((a, b) => b.dateCreated.localeCompare(a.dateCreated));
       const at = Number(url.searchParams.get('cursor')?.split(':')[1] ?? 0);
@@ -187,7 +187,7 @@ describe('http: examples', () => {
     expect(kinds.at(-1)).toBe('error.node events/late');
   });
 
-  it('http: GitLab, numbered pages in the Link header, oldest change first', async () => {
+  it('http: GitLab example: numbered pages in the Link header, oldest change first', async () => {
     const issues = Array.from({ length: 9 }, (_, i) => ({
       id: i,
       iid: i,
@@ -200,7 +200,7 @@ describe('http: examples', () => {
     const origin = await serve((self) => (url, request) => {
       if (request.headers['private-token'] !== 'glpat') return { status: 401, body: {} };
       if (url.pathname !== '/api/v4/projects/group%2Fapp/issues') return { status: 404, body: {} };
-      const refused = only(url, 'scope', 'order_by', 'sort', 'per_page', 'page', 'updated_after');
+      const refused = allowOnly(url, 'scope', 'order_by', 'sort', 'per_page', 'page', 'updated_after');
       if (refused) return refused;
       const since = Date.parse(url.searchParams.get('updated_after') ?? '1970-01-01');
       const found = issues

@@ -1,8 +1,6 @@
 import type { z } from 'zod';
 import { descriptionSchema } from '../../../src/connectors/http/description.ts';
 
-/** The reference of every field, as the schema has it. */
-
 interface Row {
   path: string;
   needed: boolean;
@@ -25,6 +23,7 @@ type Def = {
 
 const defOf = (schema: Schema) => schema._zod.def as unknown as Def;
 
+/** Renders the reference tables of docs/connectors/http.md from the schema. */
 export function referenceTables(): string {
   const rows = rowsOf(descriptionSchema, '');
   const groups = new Map<string, Row[]>();
@@ -64,7 +63,7 @@ function mustOf(schema: Schema): string {
   return String(error?.({ code: 'invalid_type' }) ?? '');
 }
 
-/** The first step, and the second of a stream. */
+/** Groups by the first path step; streams by their third. */
 function groupOf(path: string): string {
   const [first = '', , third] = path
     .replaceAll(/<\w+>(?=\.|$)/g, (part) => (part === '<name>' ? part : ''))
@@ -73,7 +72,7 @@ function groupOf(path: string): string {
   return /^(?:auth|config|budgets|errors)/.test(first) ? first.replace('[]', '') : 'the description';
 }
 
-/** Fields that several types share are one row; a list has the fields of one of its kind. */
+/** Merges fields that several types share into one row. */
 function table(name: string, rows: readonly Row[]): string {
   const merged = new Map<string, Row & { types: string[] }>();
   for (const row of rows) {

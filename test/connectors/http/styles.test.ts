@@ -7,7 +7,7 @@ import { describeApi } from './described.ts';
 const startApi = useJsonApis();
 type Stream = HttpDescription['streams'][string];
 
-/** A list of things with growing ids, from after one of them, at most four at a time. */
+/** Serves records with ascending ids after `after`, four per page. */
 function serveFeed(api: JsonApi, count: () => number, idOf: (n: number) => string | number): void {
   api.before = (_n, { searchParams }) => {
     const after = searchParams.get('after');
@@ -37,17 +37,17 @@ const feed = (url: string, change: Partial<Stream>): HttpDescription => ({
   },
 });
 
-describe('http: styles of lists', () => {
+describe('http: list styles', () => {
   it.each<[string, (n: number) => string | number, 'number' | 'text']>([
     ['numbers', (n) => n * 10, 'number'],
-    ['texts that sort', (n) => `id-${String(n).padStart(4, '0')}`, 'text'],
-  ])('http: a feed is read after the last id: %s', async (_name, idOf, format) => {
+    ['sortable text', (n) => `id-${String(n).padStart(4, '0')}`, 'text'],
+  ])('http: reads a feed from the last id: %s', async (_name, idOf, format) => {
     const api = await startApi({ pagination: 'none' });
     let count = 10;
     serveFeed(api, () => count, idOf);
     const connector = http(
       feed(api.url, {
-        // Pages are never turned: each query begins after the last record.
+        // The page number never advances: each query starts after the last record.
         pagination: { type: 'page', parameter: 'page', size: { parameter: 'n', value: 4 } },
         cursor: { path: 'id', order: 'ascending', parameter: 'after', inclusive: false, format },
       }),
@@ -64,7 +64,7 @@ describe('http: styles of lists', () => {
     expect((await crashTest(connector)).signals).toBe(23);
   });
 
-  it('http: pages that begin with 0, and a number of pages', async () => {
+  it('http: supports zero-based pages and a total page count', async () => {
     const api = await startApi({ pagination: 'none' });
     api.before = (_n, { searchParams }) => {
       const page = Number(searchParams.get('p'));
@@ -85,7 +85,7 @@ describe('http: styles of lists', () => {
     ]);
   });
 
-  it('http: a total, and a flag for the last page, save the request that finds nothing', async () => {
+  it('http: a total or a last-page flag saves the request for an empty page', async () => {
     for (const [pagination, change] of [
       ['offset', { type: 'offset', parameter: 'offset', total: 'total' }],
       ['page', { type: 'page', parameter: 'page', isLast: 'last' }],
@@ -103,23 +103,21 @@ describe('http: styles of lists', () => {
       const connection = connectInMemory(http(describeApi(api, { pagination: change })));
       await connection.sync();
       expect(connection.signals).toHaveLength(20);
-      // Two pages, and the first again after the second.
+      // Two pages, then the first again.
       expect(api.requests).toHaveLength(3);
     }
   });
 
-  it('http: a total that is not there is an error', async () => {
+  it('http: a missing total is an error', async () => {
     const api = await startApi({ pagination: 'offset', sort: 'none' });
     api.fill(20);
     const connection = connectInMemory(
       http(describeApi(api, { pagination: { type: 'offset', parameter: 'offset', total: 'totl' } })),
     );
-    expect((await connection.run()).error?.message).toMatch(
-      /no number at totl, which says how much there is/,
-    );
+    expect((await connection.run()).error?.message).toMatch(/no number at totl, which is the total/);
   });
 
-  it('http: a list may be missing where the description says so', async () => {
+  it('http: a missing list is accepted only if records is optional', async () => {
     const api = await startApi({ pagination: 'none' });
     api.before = () => ({ status: 200, body: {} });
     const run = (records: Stream['records']) => connectInMemory(http(feed(api.url, { records }))).run();
@@ -127,7 +125,7 @@ describe('http: styles of lists', () => {
     expect(await run('things')).toMatchObject({ outcome: 'failed' });
   });
 
-  it('http: each kind of authentication shows the credential in its place', async () => {
+  it('http: each auth type sends the credential in its place', async () => {
     const seen: unknown[] = [];
     const fetch = (async (url: string, { headers }: { headers: Record<string, string> }) => {
       seen.push([new URL(url).search, headers['authorization'], headers['x-key']]);
@@ -158,11 +156,11 @@ describe('http: styles of lists', () => {
     ]);
     expect((await run({ type: 'bearer' })).error?.kind).toBe('unauthorized');
     expect((await run({ type: 'basic' }, key)).error?.message).toMatch(
-      /is of type api_key; this provider takes a name and a password/,
+      /has type api_key; this provider needs user and password/,
     );
   });
 
-  it('http: several streams are read one after the other, and one that cannot be read does not keep the others from it', async () => {
+  it('http: streams are read in order, and a forbidden stream does not block the others', async () => {
     const api = await startApi({ pagination: 'none' });
     api.before = (_n, { pathname }) =>
       pathname === '/secret'
@@ -182,7 +180,7 @@ describe('http: styles of lists', () => {
     expect((await connectInMemory(http(description)).run()).error).toMatchObject({ kind: 'permanent' });
   });
 
-  it('http: the time that a request names is that of the walk, on all its pages', async () => {
+  it('http: {now} is constant for all pages of a walk', async () => {
     const api = await startApi({ pagination: 'none' });
     api.before = (n) => ({
       status: 200,
@@ -201,17 +199,17 @@ describe('http: styles of lists', () => {
       { externalId: 'acct 1' },
     );
     await connection.sync();
-    const asked = api.requests.map((request) => new URL(request, api.url).searchParams);
-    expect(new Set(asked.map((parameters) => parameters.get('until'))).size).toBe(1);
-    expect(asked[0]?.get('day')).toMatch(/^\d{4}-\d\d-\d\d$/);
-    expect(asked.map((parameters) => [parameters.get('by'), parameters.get('after')])).toEqual([
+    const queries = api.requests.map((request) => new URL(request, api.url).searchParams);
+    expect(new Set(queries.map((parameters) => parameters.get('until'))).size).toBe(1);
+    expect(queries[0]?.get('day')).toMatch(/^\d{4}-\d\d-\d\d$/);
+    expect(queries.map((parameters) => [parameters.get('by'), parameters.get('after')])).toEqual([
       ['acct 1', null],
       ['acct 1', 't1'],
       ['acct 1', 't2'],
     ]);
   });
 
-  it('http: what comes from the environment is taken as it is', async () => {
+  it('http: environment values are not expanded as templates', async () => {
     const seen: unknown[] = [];
     const fetch = (async (url: string, { headers }: { headers: Record<string, string> }) => {
       seen.push(url, headers['x-app']);

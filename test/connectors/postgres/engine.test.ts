@@ -16,7 +16,7 @@ beforeEach(async () => {
   await sql('CREATE INDEX ON source.items (updated_at, id)');
 });
 
-/** The connector with a credential; `after` is waited for when a page was read and before it is stored. */
+/** The connector with a credential; `after` runs between reading and storing a page. */
 function connector(after: (page: number) => unknown = () => {}): Connector {
   const own = source.connector();
   let pages = 0;
@@ -39,15 +39,15 @@ async function connect(config: Record<string, unknown>): Promise<string> {
   return (row as { id: string }).id;
 }
 
-async function syncNow(id: string, one = connector()): Promise<void> {
+async function syncNow(id: string, used = connector()): Promise<void> {
   await database.job(id, { provider_slug: 'postgres' });
-  const engine = database.engine({ connectors: [one] });
+  const engine = database.engine({ connectors: [used] });
   for (let round = 0; round < 10; round++) {
     await engine.drain();
     await sql(`UPDATE sync_jobs SET retry_after = NULL WHERE status = 'queued'`);
     if ((await sql(`SELECT FROM sync_jobs WHERE status IN ('queued', 'running')`)).length === 0) return;
   }
-  expect.fail('it never came to an end');
+  expect.fail('jobs remain after 10 rounds');
 }
 
 const stored = async () =>
@@ -59,21 +59,25 @@ const fill = (from: number, to: number) =>
     [from, to],
   );
 
-it('postgres: a run that fails after any page loses nothing and doubles nothing', async () => {
+it('postgres: a failure after any page causes neither loss nor duplicates', async () => {
   await fill(1, 40);
-  for (const failing of upTo(5)) {
+  for (const failingPage of upTo(5)) {
     await sql('TRUNCATE connections, sync_jobs, signals CASCADE');
     const id = await connect({ ...items, pageSize: 10 });
     let failures = 0;
-    const one = connector((page) => {
-      if (page === failing && failures++ === 0) throw new TransientError('struck');
+    const flaky = connector((page) => {
+      if (page === failingPage && failures++ === 0) throw new TransientError('injected');
     });
-    await syncNow(id, one);
-    expect({ failing, failures, stored: await stored() }).toEqual({ failing, failures: 1, stored: upTo(40) });
+    await syncNow(id, flaky);
+    expect({ failingPage, failures, stored: await stored() }).toEqual({
+      failingPage,
+      failures: 1,
+      stored: upTo(40),
+    });
   }
 });
 
-it('postgres: ten thousand rows, then those that came since, then nothing, are each stored once', async () => {
+it('postgres: stores 10,000 rows and later additions once each', async () => {
   await fill(1, 10_000);
   const id = await connect(items);
   await syncNow(id);
@@ -84,9 +88,9 @@ it('postgres: ten thousand rows, then those that came since, then nothing, are e
   expect(await stored()).toEqual(upTo(10_010));
 });
 
-it('postgres: rows that writers commit out of order while the engine reads are all found, each once', async () => {
+it('postgres: finds rows that concurrent writers commit out of order, each once', async () => {
   const id = await connect({ ...items, pageSize: 50, lookbackSeconds: 30 });
-  // Each writes with the time at which it began, as now() does, and commits whenever it likes.
+  // now() is the transaction's start time, so commits are out of order.
   const write = async (from: number) => {
     const session = await database.session();
     for (let n = from; n < from + 20; n++) {

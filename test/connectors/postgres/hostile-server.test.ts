@@ -7,7 +7,7 @@ import { useSource } from './source.ts';
 const source = useSource(useDatabase());
 const mebibyte = 1024 * 1024;
 
-/** A message of the protocol that announces `length` bytes and brings `body`. */
+/** A protocol message whose header claims `length` bytes. */
 function message(code: string, body: Buffer, length = body.length): Buffer {
   const header = Buffer.alloc(5);
   header.write(code, 'latin1');
@@ -15,10 +15,10 @@ function message(code: string, body: Buffer, length = body.length): Buffer {
   return Buffer.concat([header, body]);
 }
 
-const welcome = Buffer.concat([message('R', Buffer.alloc(4)), message('Z', Buffer.from('I'))]);
-const done = Buffer.concat([message('C', Buffer.from('BEGIN\0')), message('Z', Buffer.from('T'))]);
+const authenticationOk = Buffer.concat([message('R', Buffer.alloc(4)), message('Z', Buffer.from('I'))]);
+const beginComplete = Buffer.concat([message('C', Buffer.from('BEGIN\0')), message('Z', Buffer.from('T'))]);
 
-/** Sends the same bytes again and again until the client is gone; returns how many it got rid of. */
+/** Sends the chunk repeatedly until the client disconnects. */
 function flood(socket: Socket, chunk: Buffer): void {
   const send = () => {
     while (!socket.destroyed && socket.write(chunk));
@@ -27,12 +27,12 @@ function flood(socket: Socket, chunk: Buffer): void {
   send();
 }
 
-/** Runs the connector against a server that answers its n-th message as `answers[n]` says. */
+/** Runs the connector against a server that handles its n-th message with `answers[n]`. */
 async function runAgainst(answers: ((socket: Socket) => void)[]) {
   let sent = 0;
   const server = createServer((socket) => {
-    let heard = 0;
-    socket.on('data', () => answers[heard++]?.(socket));
+    let received = 0;
+    socket.on('data', () => answers[received++]?.(socket));
     socket.on('error', () => {});
     socket.on('close', () => {
       sent = Math.max(sent, socket.bytesWritten);
@@ -49,35 +49,39 @@ async function runAgainst(answers: ((socket: Socket) => void)[]) {
     return { kind: connectorErrorKind(error), message: (error as Error).message, sent };
   }
   server.close();
-  return expect.fail('it succeeded');
+  return expect.fail('the run succeeded');
 }
 
-const greets = (socket: Socket) => socket.write(welcome);
-const begins = (socket: Socket) => socket.write(done);
-const rows = (socket: Socket) => {
+const sendAuthenticationOk = (socket: Socket) => socket.write(authenticationOk);
+const sendBeginComplete = (socket: Socket) => socket.write(beginComplete);
+const sendEndlessRow = (socket: Socket) => {
   socket.write(message('D', Buffer.alloc(0), 3 * 1024 * mebibyte));
   flood(socket, Buffer.alloc(mebibyte, 'x'));
 };
 
-describe('postgres: a server that sends without end', () => {
+describe('postgres: a server that sends endlessly', () => {
   it.each<[string, ((socket: Socket) => void)[], RegExp]>([
-    ['a row that never ends', [greets, begins, rows], /more than 33554432 bytes/],
-    ['a first message that never ends', [rows], /more than 33554432 bytes/],
+    ['an endless row', [sendAuthenticationOk, sendBeginComplete, sendEndlessRow], /more than 33554432 bytes/],
+    ['an endless first message', [sendEndlessRow], /more than 33554432 bytes/],
     [
-      'notices without end, before it lets anyone in',
+      'endless notices before authentication',
       [(socket) => flood(socket, message('N', Buffer.alloc(1)))],
       /more than (33554432 bytes|50000 messages)/,
     ],
     [
-      'answers to one statement without end',
-      [greets, begins, (socket) => flood(socket, message('C', Buffer.from('BEGIN\0')))],
+      'endless responses to one statement',
+      [
+        sendAuthenticationOk,
+        sendBeginComplete,
+        (socket) => flood(socket, message('C', Buffer.from('BEGIN\0'))),
+      ],
       /more than 50000 messages/,
     ],
-  ])('postgres: closes the connection and fails: %s', async (_, answers, reason) => {
-    const { kind, message: said, sent } = await runAgainst(answers);
-    expect(said).toMatch(reason);
+  ])('postgres: closes the connection and fails permanently: %s', async (_, answers, reason) => {
+    const { kind, message: errorMessage, sent } = await runAgainst(answers);
+    expect(errorMessage).toMatch(reason);
     expect(kind).toBe('permanent');
-    // What the sockets of both ends hold comes on top.
+    // Includes the socket buffers of both ends.
     expect(sent).toBeLessThan(64 * mebibyte);
   });
 });

@@ -3,46 +3,43 @@ import type { Connector, SyncResult } from '../../../src/index.ts';
 import { type ContextOptions, memoryContext } from '../../../src/testing/context.ts';
 import type { TestDatabase } from '../../support/database.ts';
 
-interface Walked {
+interface WalkResult {
   pages: SyncResult[];
   cursor: unknown;
-  /**
-   * The ids of what an engine would have stored. What was seen in an earlier walk may come again, with its key: transactions of
-   * other tests, which run on the same server, have a part in that.
-   */
+  /** Ids an engine would store. Rows with a known key may repeat while other transactions are open. */
   ids: number[];
-  /** The keys of this walk and those before it. */
+  /** Dedupe keys of this walk and earlier ones. */
   seen: Set<string | undefined>;
 }
 
 export interface Source {
-  /** Creates a table `source.name` with these columns, in place of one that an earlier test has left. */
+  /** Creates the table `source.name`, replacing one of an earlier test. */
   table(name: string, columns: string): Promise<void>;
-  /** The connector, allowed to reach this machine. */
+  /** The connector with access to private addresses. */
   connector(options?: PostgresOptions): Connector;
   config(config: Record<string, unknown>): Record<string, unknown>;
   credential(): { type: 'basic'; username: string; password: string };
-  /** One run, without an engine. */
+  /** Runs the connector once without an engine. */
   runOnce(
     config: Record<string, unknown>,
     context?: ContextOptions,
     options?: PostgresOptions,
   ): Promise<SyncResult>;
-  /** Runs until there is no more, on from an earlier walk if that is given. `between` is waited for after every page. */
+  /** Runs until hasMore is false, optionally from an earlier cursor; awaits `between` after each page. */
   walk(
     config: Record<string, unknown>,
-    context?: ContextOptions & Partial<Walked>,
+    context?: ContextOptions & Partial<WalkResult>,
     between?: (pages: number) => unknown,
-  ): Promise<Walked>;
+  ): Promise<WalkResult>;
 }
 
-/** The test's own database, as one that somebody connects to. */
+/** Uses the test's own database as the source. */
 export function useSource(database: TestDatabase): Source {
   const { sql } = database;
   const source: Source = {
     table: async (name, columns) => {
       await sql('CREATE SCHEMA IF NOT EXISTS source');
-      // Before rather than after a test, in which a transaction may still hold it.
+      // Before the test: after it, an open transaction may still lock the table.
       await sql(`DROP TABLE IF EXISTS source.${name} CASCADE`);
       await sql(`CREATE TABLE source.${name} (${columns})`);
     },
@@ -75,18 +72,18 @@ export function useSource(database: TestDatabase): Source {
       { seen: before = new Set<string | undefined>(), cursor, log } = {},
       between = () => {},
     ) => {
-      const walked: Walked = { pages: [], cursor, ids: [], seen: new Set<string | undefined>(before) };
+      const result: WalkResult = { pages: [], cursor, ids: [], seen: new Set<string | undefined>(before) };
       do {
-        const page = await source.runOnce(config, { cursor: walked.cursor, log });
-        // As the engine does: what is stored is JSON.
-        if (page.nextCursor) walked.cursor = JSON.parse(JSON.stringify(page.nextCursor));
+        const page = await source.runOnce(config, { cursor: result.cursor, log });
+        // The engine stores cursors as JSON.
+        if (page.nextCursor) result.cursor = JSON.parse(JSON.stringify(page.nextCursor));
         for (const { dedupeKey, payload } of page.signals) {
-          if (!walked.seen.has(dedupeKey)) walked.ids.push(Number((payload as { id: unknown }).id));
-          walked.seen.add(dedupeKey);
+          if (!result.seen.has(dedupeKey)) result.ids.push(Number((payload as { id: unknown }).id));
+          result.seen.add(dedupeKey);
         }
-        await between(walked.pages.push(page));
-      } while (walked.pages.at(-1)?.hasMore);
-      return walked;
+        await between(result.pages.push(page));
+      } while (result.pages.at(-1)?.hasMore);
+      return result;
     },
   };
   return source;

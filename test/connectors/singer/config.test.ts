@@ -15,7 +15,7 @@ const engineWith = (options: Partial<SingerOptions>) =>
     connectors: [singer({ provider: 'github', name: 'A tap', command, ...options })],
   });
 
-/** The config that the tap was given. */
+/** Syncs once and returns the config the tap received. */
 async function configOf(
   options: Partial<SingerOptions>,
   config: Record<string, unknown>,
@@ -36,25 +36,25 @@ async function configOf(
   });
   await connections.trigger(id);
   expect(await drain()).toMatchObject({ succeeded: 1 });
-  const { config: given = {} } = (notesIn(notes) ?? {}) as { config?: Record<string, unknown> };
-  const { behaviour, notes: _, ...rest } = given;
+  const { config: received = {} } = (notesIn(notes) ?? {}) as { config?: Record<string, unknown> };
+  const { behaviour, notes: _, ...rest } = received;
   expect(behaviour).toBe('show');
   return rest;
 }
 
-describe('singer: what a tenant can tell a tap', () => {
-  it('singer: without a configSchema a connection with config is refused, by the name of the key', async () => {
+describe('singer: config of a tenant', () => {
+  it('singer: without a configSchema, config keys are rejected by name', async () => {
     const { connections } = engineWith({});
     const create = (config?: Record<string, unknown>) =>
       connections.create({ tenantId: tenant, provider: 'github', ...(config && { config }) });
     await expect(create({ output_path: '/etc/cron.d/x' })).rejects.toThrow(
-      'output_path: must be declared in the configSchema of singer(), which has none',
+      'output_path: must be declared in configSchema of singer(), which is not set',
     );
     const { id } = await create();
     await expect(connections.setConfig(id, { host: 'db.internal' })).rejects.toThrow(
       'host: must be declared',
     );
-    // Also one that was stored before, or by another writer: its run fails and starts no tap.
+    // Config written by another writer fails the run before the tap starts.
     await sql(`UPDATE connections SET config = '{"host":"db.internal"}'`);
     const engine = engineWith({});
     await engine.connections.trigger(id);
@@ -62,7 +62,7 @@ describe('singer: what a tenant can tell a tap', () => {
     expect((await engine.connections.explain(id)).sentence).toContain('host: must be declared');
   });
 
-  it("singer: only what the author's configSchema returns is passed, and the author's config wins", async () => {
+  it("singer: passes only the output of configSchema, and the author's config takes precedence", async () => {
     const configSchema = z.object({ start_date: z.string(), base_url: z.string().optional() });
     const sent = { start_date: '2025-01-01', base_url: 'http://evil.example', output_path: '/etc/passwd' };
     expect(await configOf({ configSchema, config: { base_url: 'https://own.example' } }, sent)).toEqual({
@@ -70,7 +70,7 @@ describe('singer: what a tenant can tell a tap', () => {
     });
   });
 
-  it("singer: a credential cannot override the author's config, nor add keys that credentialSchema does not know", async () => {
+  it('singer: a credential cannot override author config or add keys outside credentialSchema', async () => {
     const fields = {
       token: 'a-token-of-the-account',
       base_url: 'http://evil.example',

@@ -42,20 +42,20 @@ const stateOf = async (id: string) =>
 
 const upTo = (count: number) => Array.from({ length: count }, (_, i) => i + 1);
 
-/** Everything that is queued is due, so that nobody waits for a pause. */
-const dueNow = () => sql(`UPDATE sync_jobs SET retry_after = NULL WHERE status = 'queued'`);
+/** Makes all queued jobs due. */
+const makeDue = () => sql(`UPDATE sync_jobs SET retry_after = NULL WHERE status = 'queued'`);
 
 async function drainAll(engine = database.engine({ connectors: [tap(options)] })): Promise<void> {
   for (let round = 0; round < 10; round++) {
     await engine.drain();
-    await dueNow();
+    await makeDue();
     if ((await sql(`SELECT FROM sync_jobs WHERE status IN ('queued', 'running')`)).length === 0) return;
   }
-  expect.fail('it never came to an end');
+  expect.fail('jobs remain after 10 rounds');
 }
 
-describe('with the engine', () => {
-  it('singer: a first sync finds everything, and the next ones what has come since', async () => {
+describe('singer: in the engine', () => {
+  it('singer: the first sync stores everything, later syncs store additions', async () => {
     const id = await connect({ items: 22 });
     await drainAll();
     expect(await stored(id)).toEqual(upTo(22));
@@ -66,8 +66,8 @@ describe('with the engine', () => {
     expect(await stored(id)).toEqual(upTo(31));
   });
 
-  it('singer: killed after any line of its output, a tap loses nothing and doubles nothing', async () => {
-    // A schema, 17 records and 5 states.
+  it('singer: killing the tap after any output line causes neither loss nor duplicates', async () => {
+    // 23 lines: a schema, 17 records and 5 states.
     const killed = upTo(23).map((dieAfterLine) => ({ items: 17, dieAfterLine, marker: newFile() }));
     const connections: string[] = [];
     for (const config of killed) connections.push(await connect(config));
@@ -80,14 +80,14 @@ describe('with the engine', () => {
     expect(killed.map(({ marker }) => existsSync(marker))).toEqual(killed.map(() => true));
   });
 
-  it('singer: ten thousand records arrive in pages, each once', async () => {
+  it('singer: stores 10,000 records in pages, once each', async () => {
     const id = await connect({ items: 10_000, stateEvery: 100 });
     await drainAll(database.engine({ connectors: [tap({ pageRecords: 2500 })] }));
     expect(await stored(id)).toEqual(upTo(10_000));
     expect((await sql('SELECT FROM sync_jobs')).length).toBeGreaterThan(3);
   });
 
-  it('singer: a run that is cancelled leaves no process', async () => {
+  it('singer: cancelling a run ends the tap and its child', async () => {
     const notes = newFile();
     const id = await connect({ behaviour: 'fork', notes });
     const engine = database.engine({ connectors: [tap({ graceSeconds: 0.2 })] });
@@ -96,10 +96,10 @@ describe('with the engine', () => {
     const [job] = await sql<{ id: string }>('SELECT id FROM sync_jobs WHERE connection_id = $1', [id]);
     await engine.jobs.cancel(String(job?.id));
     const { pid, child } = notesIn(notes) ?? {};
-    await until('both are gone', () => !isRunning(pid) && !isRunning(child));
+    await until('both processes have ended', () => !isRunning(pid) && !isRunning(child));
   });
 
-  it('singer: an engine that is killed takes its taps along, and their secrets; another goes on', async () => {
+  it('singer: killing the engine ends its taps and their files; another engine continues', async () => {
     const notes = newFile();
     const id = await connect({ behaviour: 'fork', notes });
     const engine = startProcess(process.execPath, [
@@ -110,13 +110,13 @@ describe('with the engine', () => {
     const { pid, child, folder } = notesIn(notes) ?? {};
     engine.process.kill('SIGKILL');
     await engine.finished;
-    await until('both are gone', () => !isRunning(pid) && !isRunning(child));
+    await until('both processes have ended', () => !isRunning(pid) && !isRunning(child));
     await until('the folder is gone', () => !existsSync(String(folder)));
     await sql(`UPDATE connections SET config = $2 WHERE id = $1`, [id, JSON.stringify({ items: 12 })]);
     await sql(`UPDATE processes SET expires_at = now() - interval '1 second'`);
     const next = database.engine({ connectors: [tap(options)], executor: { leaseSeconds: 2 } });
     await next.start({ roles: ['executor'] });
-    await until('everything is there', async () => (await stored(id)).length === 12);
+    await until('all records are stored', async () => (await stored(id)).length === 12);
     expect(await stored(id)).toEqual(upTo(12));
   });
 });

@@ -11,7 +11,7 @@ import { fixture, isRunning, newFile, notesIn, runOnce, tap } from './tap.ts';
 
 const failure = (run: Promise<unknown>) =>
   run.then(
-    () => expect.fail('it succeeded'),
+    () => expect.fail('the run succeeded'),
     (error: Error) => ({ kind: connectorErrorKind(error), message: error.message }),
   );
 
@@ -26,7 +26,7 @@ describe('output in published formats', () => {
   const replay = (name: string, options = {}) =>
     runOnce({ behaviour: 'replay', output: fixture(name) }, options);
 
-  it('singer: messages as the specification has them become signals, with the time that is known', async () => {
+  it('singer: converts messages of the specification to signals with the best known time', async () => {
     const { signals, nextCursor, hasMore } = await replay('spec.singer');
     expect(signals).toMatchObject([
       { kind: 'users.record', occurredAt: new Date('2024-03-01T08:00:00Z'), payload: { id: 1, name: 'Ada' } },
@@ -34,14 +34,14 @@ describe('output in published formats', () => {
       { kind: 'users.record', occurredAt: new Date('2024-03-01T09:00:00Z'), payload: { id: 2, name: null } },
       { kind: 'users.record', occurredAt: new Date('2024-03-01T10:00:00Z'), payload: { id: 3 } },
     ]);
-    // The last record came after the state: it is kept, and the state stays.
+    // The last record follows the last STATE: it is stored and the state is unchanged.
     expect({ nextCursor, hasMore }).toEqual({
       nextCursor: { state: { users: 2, places: 1 } },
       hasMore: undefined,
     });
   });
 
-  it('singer: an empty STATE counts for nothing, and times with an offset are understood', async () => {
+  it('singer: ignores an empty STATE and parses times with an offset', async () => {
     const { signals, nextCursor } = await replay('sdk.singer');
     expect(signals).toHaveLength(3);
     expect(signals[0]?.occurredAt).toEqual(new Date('2024-05-04T12:00:00.123Z'));
@@ -54,7 +54,7 @@ describe('output in published formats', () => {
     });
   });
 
-  it('singer: integers beyond 2^53 are kept to the last digit, in keys, in payloads and in the state', async () => {
+  it('singer: preserves integers beyond 2^53 in keys, payloads and state', async () => {
     const { signals, nextCursor } = await replay('pipelinewise.singer');
     expect(signals.map(({ payload }) => (payload as { order_id: unknown }).order_id)).toEqual([
       '9007199254740992',
@@ -68,8 +68,8 @@ describe('output in published formats', () => {
   });
 });
 
-describe('what a tap is given', () => {
-  it('singer: a tap gets config, credential and state in files, and nothing of the engine', async () => {
+describe('inputs of a tap', () => {
+  it('singer: a tap gets config, credential and state in files, not the engine environment', async () => {
     process.env['SYNCLINE_SECRET_OF_TEST'] = 'x';
     const notes = newFile();
     await runOnce(
@@ -92,14 +92,14 @@ describe('what a tap is given', () => {
     expect(existsSync(folder)).toBe(false);
   });
 
-  it('singer: streams are selected in the catalog that the tap prints, which is asked for once', async () => {
+  it('singer: selects streams in the catalog of the tap, which is discovered once', async () => {
     const [notes, discoveries] = [newFile(), newFile()];
-    const one = tap({
+    const selecting = tap({
       streams: ['items', { stream: 'users', metadata: { 'replication-method': 'FULL_TABLE' } }],
     });
     const context = memoryContext({ config: { behaviour: 'show', notes, discoveries } });
-    await one.sync(context);
-    await one.sync(context);
+    await selecting.sync(context);
+    await selecting.sync(context);
     expect(readFileSync(discoveries, 'utf8')).toBe('.');
     const catalog = notesIn(notes)?.['catalog'] as { streams: Record<string, unknown>[] } | undefined;
     expect(catalog?.streams).toMatchObject([
@@ -117,66 +117,60 @@ describe('what a tap is given', () => {
     ]);
   });
 
-  it('singer: a stream that the tap does not have is an error that lists those it has', async () => {
+  it('singer: an unknown stream is an error that lists the available ones', async () => {
     expect(await failure(runOnce({}, { streams: ['itmes'] }))).toEqual({
       kind: 'permanent',
       message: 'The tap has no stream "itmes". It has: items, main-plans, main-users.',
     });
   });
 
-  it('singer: a tap that does not exist is a permanent error with a remedy', async () => {
-    expect(await failure(runOnce({}, { command: ['tap-of-nobody'] }))).toMatchObject({
+  it('singer: a missing tap is a permanent error with a hint', async () => {
+    expect(await failure(runOnce({}, { command: ['tap-missing'] }))).toMatchObject({
       kind: 'permanent',
-      message: expect.stringMatching(/"tap-of-nobody" cannot be started: it was not found. Install it/),
+      message: expect.stringMatching(/"tap-missing" cannot be started: it was not found. Install it/),
     });
   });
 
-  it('singer: a credential that is not custom is refused, rather than left aside', async () => {
+  it('singer: rejects credentials other than custom', async () => {
     const credential = { type: 'api_key', key: 'k' } as const;
     expect(await failure(runOnce({}, {}, { credential }))).toMatchObject({ kind: 'permanent' });
   });
 });
 
-describe('tokens that a tap renews', () => {
+describe('tokens renewed by a tap', () => {
   const fields = { refresh_token: 'old', client: 'c' };
-  it.each([0, 1])(
-    'singer: what the tap wrote into its config is saved, also when it ends with %i',
-    async (code) => {
-      const context = memoryContext({
-        config: { behaviour: 'renew', code },
-        credential: { type: 'custom', fields },
-      });
-      await tap()
-        .sync(context)
-        .catch(() => {});
-      expect(await context.credentials.get()).toMatchObject({
-        fields: { refresh_token: 'renewed', client: 'c', expires: 5 },
-      });
-    },
-  );
+  it.each([0, 1])('singer: saves what the tap wrote into its config, with exit code %i', async (code) => {
+    const context = memoryContext({
+      config: { behaviour: 'renew', code },
+      credential: { type: 'custom', fields },
+    });
+    await tap()
+      .sync(context)
+      .catch(() => {});
+    expect(await context.credentials.get()).toMatchObject({
+      fields: { refresh_token: 'renewed', client: 'c', expires: 5 },
+    });
+  });
 
   it.each([
     ['removes', z.object({ refresh_token: z.string(), client: z.string() })],
     ['refuses', z.strictObject({ refresh_token: z.string(), client: z.string() })],
-  ])(
-    'singer: of a changed config only keys that credentialSchema allows are kept; it %s others',
-    async (_, credentialSchema) => {
-      const { log, lines: logged } = recordingLogger();
-      const config = { behaviour: 'renew' };
-      const context = memoryContext({ config, log, credential: { type: 'custom', fields } });
-      await tap({ credentialSchema }).sync(context);
-      expect(await context.credentials.get()).toMatchObject({
-        fields: { refresh_token: 'renewed', client: 'c' },
-      });
-      expect(await context.credentials.get()).not.toHaveProperty('fields.expires');
-      expect(logged).toMatchObject([
-        { level: 'warn', msg: expect.stringMatching(/\(expires\).*credentialSchema does not allow/) },
-        { level: 'info', msg: expect.stringContaining('(refresh_token)') },
-      ]);
-    },
-  );
+  ])('singer: saves only keys that credentialSchema allows; it %s others', async (_, credentialSchema) => {
+    const { log, lines: logged } = recordingLogger();
+    const config = { behaviour: 'renew' };
+    const context = memoryContext({ config, log, credential: { type: 'custom', fields } });
+    await tap({ credentialSchema }).sync(context);
+    expect(await context.credentials.get()).toMatchObject({
+      fields: { refresh_token: 'renewed', client: 'c' },
+    });
+    expect(await context.credentials.get()).not.toHaveProperty('fields.expires');
+    expect(logged).toMatchObject([
+      { level: 'warn', msg: expect.stringMatching(/\(expires\).*credentialSchema does not allow/) },
+      { level: 'info', msg: expect.stringContaining('(refresh_token)') },
+    ]);
+  });
 
-  it('singer: a key of the schema’s output that is no key of the credential is not kept', async () => {
+  it('singer: does not save keys of the schema output that are not in the credential', async () => {
     const credentialSchema = z
       .object({ client: z.string() })
       .transform(({ client }) => ({ refresh_token: `made of ${client}` }));
@@ -187,7 +181,7 @@ describe('tokens that a tap renews', () => {
     expect(await context.credentials.get()).toHaveProperty('fields', fields);
   });
 
-  it('singer: without a custom credential a changed config is a warning that names the fields only', async () => {
+  it('singer: without a custom credential, a changed config logs only field names', async () => {
     const { log, lines: logged } = recordingLogger();
     await runOnce({ behaviour: 'renew' }, {}, { log });
     expect(logged).toMatchObject([
@@ -196,7 +190,7 @@ describe('tokens that a tap renews', () => {
     expect(JSON.stringify(logged)).not.toContain('renewed');
   });
 
-  it('singer: a config that the tap left in pieces replaces nothing', async () => {
+  it('singer: a config file corrupted by the tap is not saved', async () => {
     const context = memoryContext({ config: { behaviour: 'spoil' }, credential: { type: 'custom', fields } });
     await tap().sync(context);
     expect(await context.credentials.get()).toMatchObject({ fields });
@@ -204,7 +198,7 @@ describe('tokens that a tap renews', () => {
 });
 
 describe('pages', () => {
-  it('singer: a page ends at the first STATE after so many records, and the next goes on from there', async () => {
+  it('singer: a page ends at the first STATE after pageRecords, and the next continues there', async () => {
     const first = await runOnce({ items: 12, stateEvery: 2 }, { pageRecords: 5 });
     expect({ ids: ids(first), hasMore: first.hasMore }).toEqual({ ids: [1, 2, 3, 4, 5, 6], hasMore: true });
     expect(first.nextCursor).toMatchObject({ state: { items: 1 } });
@@ -214,7 +208,7 @@ describe('pages', () => {
       { cursor: first.nextCursor },
     );
     expect(ids(second)).toEqual([6, 7, 8, 9, 10, 11]);
-    // What bookmarks include again has the key it had before.
+    // Records repeated by inclusive bookmarks keep their dedupe key.
     expect(second.signals[0]?.dedupeKey).toBe(first.signals[5]?.dedupeKey);
   });
 
@@ -222,7 +216,7 @@ describe('pages', () => {
     ['with the same states', false],
     ['with other states each time', true],
   ])(
-    'singer: a tap that starts over whenever it is stopped, %s, is read to its end, not for ever',
+    'singer: a tap that restarts from the beginning when stopped, %s, is read to its end',
     async (_name, restless) => {
       const config = { items: 100, stateEvery: 1, restarts: true, restless };
       const walk = [await runOnce(config, { pageRecords: 10 })];
@@ -234,7 +228,7 @@ describe('pages', () => {
     },
   );
 
-  it('singer: a good state is never replaced by an empty one, and a walk that ends is forgotten', async () => {
+  it('singer: an empty STATE replaces nothing, and a finished walk leaves the cursor', async () => {
     const cursor = { state: { items: 4 }, walk: { first: 'x', ends: ['y'] } };
     for (const empty of [{}, null, { bookmarks: { items: {} }, currently_syncing: null }]) {
       const page = await runOnce(lines(schema, record(1), state(empty)), {}, { cursor });
@@ -243,7 +237,7 @@ describe('pages', () => {
     }
   });
 
-  it('singer: edits are new signals, repeats are not, and the order of fields does not matter', async () => {
+  it('singer: an edited record has a new dedupe key; field order does not matter', async () => {
     const { signals } = await runOnce(
       lines(
         schema,
@@ -257,7 +251,7 @@ describe('pages', () => {
     expect(a).not.toBe(c);
   });
 
-  it('singer: map gives signals other words, and leaves out what it does not want', async () => {
+  it('singer: map can rename and skip records', async () => {
     const { signals } = await runOnce(lines(schema, record(1), record(2)), {
       map: (stream, { id }) =>
         id === 1 ? undefined : { kind: `${stream}.seen`, occurredAt: '2025-01-01', payload: id },
@@ -279,14 +273,15 @@ describe('taps that fail', () => {
     says: 'INFO password=hunter22 sent\nCRITICAL 500 \u001b[31mfrom server\n',
   };
 
-  it('singer: exit code and the end of stderr are the error, without secrets and control characters', async () => {
+  it('singer: the error has exit code and stderr without secrets and control characters', async () => {
     expect(await failure(runOnce({ ...failing, code: 3, lines: [schema, record(1)] }))).toEqual({
       kind: 'transient',
-      message: 'The tap ended with code 3: INFO password=[hidden] sent | CRITICAL 500 \\u001b[31mfrom server',
+      message:
+        'The tap exited with code 3: INFO password=[hidden] sent | CRITICAL 500 \\u001b[31mfrom server',
     });
   });
 
-  it('singer: what came before the last STATE is kept, what came after it is not, and the failure is met again', async () => {
+  it('singer: a failure keeps records up to the last STATE, and the next run reports it', async () => {
     const config = { ...failing, lines: [schema, record(1), state({ at: 1 }), record(2)] };
     const page = await runOnce(config);
     expect({ ids: ids(page), hasMore: page.hasMore }).toEqual({ ids: [1], hasMore: true });
@@ -295,34 +290,34 @@ describe('taps that fail', () => {
     });
   });
 
-  it('singer: a tap that fails with a new state each time pauses as others do, and still gets on', async () => {
+  it('singer: a tap that fails with a new state each time backs off and still progresses', async () => {
     const config = { behaviour: 'failMoving' };
     const { nextCursor: cursor } = await runOnce(config);
     expect(await failure(runOnce(config, {}, { cursor }))).toMatchObject({ kind: 'transient' });
     expect(await runOnce(config, {}, { cursor, attempts: 1 })).toMatchObject({ hasMore: true });
   });
 
-  it('singer: refused credentials are told by what the tap says, if the author has said how', async () => {
+  it('singer: stderr that matches `unauthorized` is an unauthorized error', async () => {
     const config = { behaviour: 'fail', says: 'CRITICAL HTTP 401 from server\n' };
     expect(await failure(runOnce(config, { unauthorized: /HTTP 401/ }))).toMatchObject({
       kind: 'unauthorized',
     });
   });
 
-  it('singer: what is no message is an error with its line, and a short piece of it', async () => {
+  it('singer: invalid output is an error with line number and excerpt', async () => {
     expect(await failure(runOnce(lines(schema, `<html>\u0007${'x'.repeat(500)}`)))).toEqual({
       kind: 'permanent',
       message: `Line 2 of the tap's output is not a Singer message: "<html>\\u0007${'x'.repeat(73)}…"`,
     });
   });
 
-  it('singer: a secret is hidden as it is stored, and as credentialSchema makes it', async () => {
+  it('singer: redacts a secret as stored and as transformed by credentialSchema', async () => {
     const credentialSchema = z
       .object({ account: z.string() })
       .transform(({ account }) => ({ account: account.split('').reverse().join('') }));
     const account = 'stored-4711-of-the-account';
-    const made = account.split('').reverse().join('');
-    const says = `CRITICAL ${made} was refused, and ${account} too`;
+    const transformed = account.split('').reverse().join('');
+    const says = `CRITICAL ${transformed} was refused, and ${account} too`;
     await expect(
       runOnce(
         { behaviour: 'fail', says },
@@ -332,7 +327,7 @@ describe('taps that fail', () => {
     ).rejects.toThrow('CRITICAL [hidden] was refused, and [hidden] too');
   });
 
-  it('singer: what is shown of such a line holds no secret', async () => {
+  it('singer: the excerpt of an invalid line contains no secret', async () => {
     const { message } = await failure(runOnce(lines('{"api_key": "abc123", "config": {"token":"x9"}}')));
     expect(message).toBe(
       `Line 1 of the tap's output is not a Singer message: "{\\"api_key\\": \\"[hidden]", \\"config\\": {\\"token\\":\\"[hidden]"}}"`,
@@ -340,17 +335,21 @@ describe('taps that fail', () => {
   });
 
   it.each([
-    ['a record that is none', '{"type":"RECORD","stream":"a","record":[]}', /Line 1 .* is not an object/],
+    [
+      'a record that is not an object',
+      '{"type":"RECORD","stream":"a","record":[]}',
+      /Line 1 .* is not an object/,
+    ],
     ['a state without value', '{"type":"STATE"}', /Line 1 .* STATE without value/],
     ['NaN', '{"type":"STATE","value":NaN}', /Line 1 .* not a Singer message/],
-  ])('singer: %s is an error with its line', async (_name, line, message) => {
+  ])('singer: %s is an error with line number', async (_name, line, message) => {
     expect(await failure(runOnce(lines(line)))).toEqual({
       kind: 'permanent',
       message: expect.stringMatching(message),
     });
   });
 
-  it('singer: a record for which there was no SCHEMA has none, as the specification wants it', async () => {
+  it('singer: accepts records without a preceding SCHEMA', async () => {
     const { signals } = await runOnce(
       lines(record(1), '{"type":"record","stream":"items","record":{"id":2}}'),
     );
@@ -358,7 +357,7 @@ describe('taps that fail', () => {
     expect(new Set(signals.map(({ dedupeKey }) => dedupeKey)).size).toBe(2);
   });
 
-  it('singer: nothing that a tap says can keep the process busy', () => {
+  it('singer: redaction runs in linear time', () => {
     const redact = createRedactor({}, {});
     for (let i = 0; i < 20; i++) redact('token'.repeat(10_000));
     expect(redact('my_token_of_today="abc" and x-api-key: Bearer def')).toBe(
@@ -366,14 +365,14 @@ describe('taps that fail', () => {
     );
   });
 
-  it('singer: a hundred megabytes without a line break are not held', async () => {
+  it('singer: rejects a line of 100 MB without buffering it', async () => {
     expect(await failure(runOnce({ behaviour: 'floodLine' }))).toEqual({
       kind: 'permanent',
-      message: "The tap's output is not Singer's: A line is longer than 8388608 bytes.",
+      message: "The tap's output is not valid Singer output: A line is longer than 8388608 bytes.",
     });
   });
 
-  it('singer: a million records without STATE are an error that says so', async () => {
+  it('singer: a million records without STATE are an error', async () => {
     expect(await failure(runOnce({ behaviour: 'floodRecords' }))).toEqual({
       kind: 'permanent',
       message: expect.stringMatching(/more than 100000 records or 32 MB without a new STATE/),
@@ -388,33 +387,40 @@ describe('abort', () => {
     ['hangs', 'hang'],
     ['ignores SIGTERM', 'deaf'],
     ['has a child that ignores SIGTERM', 'fork'],
-    ['writes to stderr for ever', 'chatter'],
-  ])('singer: nothing is left of a tap that %s', async (_name, behaviour) => {
-    const notes = newFile();
-    const abort = new AbortController();
-    const reason = new Error('lease lost');
-    const run = failure(runOnce({ behaviour, notes }, { graceSeconds: 0.2 }, { abortSignal: abort.signal }));
-    await until('the tap is there', () => notesIn(notes) !== undefined);
-    const { pid, child, folder } = notesIn(notes) ?? {};
-    abort.abort(reason);
-    expect(await run).toMatchObject({ message: 'lease lost' });
-    // A process that was killed is there until the system has noticed.
-    await until('nothing of it runs', () => ![pid, child].some((one) => one !== undefined && isRunning(one)));
-    expect(folders()).not.toContain(String(folder).split('/').at(-1));
-  });
+    ['writes to stderr endlessly', 'chatter'],
+  ])(
+    'singer: an abort ends all processes and removes all files of a tap that %s',
+    async (_name, behaviour) => {
+      const notes = newFile();
+      const abort = new AbortController();
+      const reason = new Error('lease lost');
+      const run = failure(
+        runOnce({ behaviour, notes }, { graceSeconds: 0.2 }, { abortSignal: abort.signal }),
+      );
+      await until('the tap runs', () => notesIn(notes) !== undefined);
+      const { pid, child, folder } = notesIn(notes) ?? {};
+      abort.abort(reason);
+      expect(await run).toMatchObject({ message: 'lease lost' });
+      // A killed process exists until it is reaped.
+      await until('both processes have ended', () =>
+        [pid, child].every((id) => id === undefined || !isRunning(id)),
+      );
+      expect(folders()).not.toContain(String(folder).split('/').at(-1));
+    },
+  );
 
-  it('singer: a child that outlives the tap, and holds its output open, is ended with it', async () => {
+  it('singer: ends a child that outlives the tap and holds its output open', async () => {
     const notes = newFile();
     await runOnce({ behaviour: 'fork', leaves: true, notes });
-    await until('the child is gone', () => !isRunning(notesIn(notes)?.['child']));
+    await until('the child has ended', () => !isRunning(notesIn(notes)?.['child']));
   });
 
-  it('singer: of endless chatter a bounded part is logged, without its secrets', async () => {
+  it('singer: logs at most 1,000 lines of stderr, without secrets', async () => {
     const notes = newFile();
     const { log, lines: logged } = recordingLogger();
     const abort = new AbortController();
     const run = failure(runOnce({ behaviour: 'chatter', notes }, {}, { abortSignal: abort.signal, log }));
-    await until('enough was said', () => logged.length > 1000);
+    await until('the log limit is exceeded', () => logged.length > 1000);
     abort.abort(new Error('enough'));
     await run;
     expect(logged).toHaveLength(1001);

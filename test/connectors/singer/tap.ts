@@ -11,16 +11,16 @@ import { type ContextOptions, memoryContext } from '../../../src/testing/context
 const fixtures = new URL('../../support/fixtures/singer/', import.meta.url);
 export const fixture = (name: string) => fileURLToPath(new URL(name, fixtures));
 
-/** The fixture, as the command of a tap. */
+/** Command that starts the fixture tap. */
 export const command: SingerOptions['command'] = [process.execPath, fixture('tap.mjs')];
 
-/** The fixture behaves as its config says, so every key is let through. */
+/** The fixture is controlled by its config, so every key is passed. */
 const configSchema = z.record(z.string(), z.unknown());
 
 export const tap = (options: Partial<SingerOptions> = {}) =>
   singer({ provider: 'tap', name: 'A tap', command, graceSeconds: 1, configSchema, ...options });
 
-/** One run, without an engine. */
+/** Runs the tap once without an engine. */
 export const runOnce = (
   config: Record<string, unknown>,
   options: Partial<SingerOptions> = {},
@@ -30,22 +30,21 @@ export const runOnce = (
 const files: string[] = [];
 afterEach(() => {
   for (const file of files.splice(0)) {
-    // Of a test that has failed, the tap and its child may still run.
+    // After a failed test, the tap and its child may still run.
     const { pid, child } = notesIn(file) ?? {};
-    for (const one of [pid, child])
-      if (one !== undefined && isRunning(one)) process.kill(Number(one), 'SIGKILL');
+    for (const id of [pid, child]) if (id !== undefined && isRunning(id)) process.kill(Number(id), 'SIGKILL');
     rmSync(dirname(file), { recursive: true });
   }
 });
 
-/** The path of a file that does not exist yet, in a folder that goes when the test ends. */
+/** Path of a new file in a folder that is removed after the test. */
 export function newFile(): string {
   const file = join(mkdtempSync(join(tmpdir(), 'syncline-test-tap-')), 'file');
   files.push(file);
   return file;
 }
 
-/** What a tap has noted, once it has. */
+/** The notes a tap has written, if any. */
 export function notesIn(file: string): Record<string, unknown> | undefined {
   try {
     return JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>;
@@ -54,7 +53,7 @@ export function notesIn(file: string): Record<string, unknown> | undefined {
   }
 }
 
-/** A process that is dead, but whose parent has not noticed yet, does not run. */
+/** Zombies count as not running. */
 export function isRunning(pid: unknown): boolean {
   try {
     process.kill(pid as number, 0);

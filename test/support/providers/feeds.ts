@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
-import { type Asked, type Reply, startLocalServer } from './local-server.ts';
+import { type ProviderRequest, type Reply, startLocalServer } from './local-server.ts';
 
-/** An item as the local site keeps it, the newest first. */
 export interface Post {
   guid: string;
   title: string;
@@ -10,26 +9,24 @@ export interface Post {
 
 export type Format = 'rss' | 'rdf' | 'atom' | 'json';
 
-/** A site with feeds of all kinds, which tells truly whether they have changed. */
+/** A site with feeds in all formats and correct ETags. */
 export async function startFeeds() {
-  const replies = new Map<string, (asked: Asked) => Reply>();
-  const asked: Asked[] = [];
+  const replies = new Map<string, (request: ProviderRequest) => Reply>();
+  const requests: ProviderRequest[] = [];
   const refusals: Reply[] = [];
   const url = await startLocalServer((request) => {
-    asked.push(request);
+    requests.push(request);
     return refusals.shift() ?? replies.get(request.path)?.(request) ?? { status: 404, body: 'Not Found' };
   });
 
   return {
     url,
-    asked,
+    requests,
     refuse: (...next: Reply[]) => void refusals.push(...next),
-    /** Serves anything. */
-    serve: (path: string, reply: Reply | ((asked: Asked) => Reply)) =>
+    serve: (path: string, reply: Reply | ((request: ProviderRequest) => Reply)) =>
       void replies.set(path, typeof reply === 'function' ? reply : () => reply),
-    /** Serves posts as a feed, which shows the newest of them. */
     publish(path: string, posts: readonly Post[], format: Format = 'rss', window = 100_000): string {
-      replies.set(path, (request) => conditional(request, written(format, posts.slice(0, window))));
+      replies.set(path, (request) => conditional(request, serialize(format, posts.slice(0, window))));
       return `${url}${path}`;
     },
   };
@@ -41,16 +38,16 @@ export const post = (n: number): Post => ({
   published: new Date(Date.UTC(2026, 0, 1) + n * 60_000),
 });
 
-/** Posts, the newest first. */
+/** Newest first. */
 export const posts = (count: number) => Array.from({ length: count }, (_, i) => post(count - 1 - i));
 
-function conditional({ headers }: Asked, body: string): Reply {
+function conditional({ headers }: ProviderRequest, body: string): Reply {
   const etag = `"${createHash('sha256').update(body).digest('hex').slice(0, 16)}"`;
   if (headers['if-none-match'] === etag) return { status: 304, headers: { etag } };
   return { headers: { etag, 'content-type': 'application/xml; charset=utf-8' }, body };
 }
 
-function written(format: Format, items: readonly Post[]): string {
+function serialize(format: Format, items: readonly Post[]): string {
   switch (format) {
     case 'rss':
       return `<?xml version="1.0"?><rss version="2.0"><channel><title>A site</title>${items

@@ -1,7 +1,5 @@
 import { createHash } from 'node:crypto';
 
-/** What a repository is made of, as its own API shows it. */
-
 export type Item = Record<string, unknown> & { id: number };
 export type Resource = 'issues' | 'pull_requests' | 'issue_comments' | 'review_comments' | 'releases';
 
@@ -12,16 +10,14 @@ export interface FakeCommit {
   date: string;
 }
 
-/** A repository whose state a test changes. Times are the provider's own, in whole seconds. */
+/** Times are in whole seconds of the provider's clock. */
 export interface FakeRepository {
   readonly id: number;
   name: string;
-  /** What there is now, by resource and id. */
   readonly items: Record<Resource, Map<number, Item>>;
-  /** Every version that was ever there: what a reader may have seen. */
+  /** All versions of all items: what a reader may have seen. */
   readonly versions: Record<Resource, Item[]>;
   readonly commits: Map<string, FakeCommit>;
-  /** By branch. */
   readonly heads: Map<string, string>;
   hasIssues: boolean;
   openIssue(fields?: Record<string, unknown>): Item;
@@ -29,10 +25,10 @@ export interface FakeRepository {
   comment(fields?: Record<string, unknown>): Item;
   reviewComment(fields?: Record<string, unknown>): Item;
   release(fields?: Record<string, unknown>): Item;
-  /** Changes an item, and the time of its change where it has one. */
+  /** Changes an item and its `updated_at`, if it has one. */
   edit(resource: Resource, id: number, fields: Record<string, unknown>): Item;
   remove(resource: Resource, id: number): void;
-  /** Adds a commit to a branch, on its head unless parents are given. `date` may be any. */
+  /** Adds a commit to a branch; its parent is the head by default. */
   commit(fields?: { message?: string; date?: string; branch?: string; parents?: string[] }): string;
 }
 
@@ -151,9 +147,9 @@ export function createRepository(id: number, name: string, now: () => string): F
     },
     commit: ({ message = 'A change', date = now(), branch = 'main', parents } = {}) => {
       const head = repository.heads.get(branch);
-      const above = parents ?? (head ? [head] : []);
-      const sha = shaOf(`${repository.commits.size} ${message} ${above}`);
-      repository.commits.set(sha, { sha, parents: above, message, date });
+      const parentShas = parents ?? (head ? [head] : []);
+      const sha = shaOf(`${repository.commits.size} ${message} ${parentShas}`);
+      repository.commits.set(sha, { sha, parents: parentShas, message, date });
       repository.heads.set(branch, sha);
       return sha;
     },
@@ -161,7 +157,6 @@ export function createRepository(id: number, name: string, now: () => string): F
   return repository;
 }
 
-/** A commit and all that it is built on. */
 export function history({ commits }: FakeRepository, head: string | undefined): Map<string, FakeCommit> {
   const found = new Map<string, FakeCommit>();
   const next = head === undefined ? [] : [head];

@@ -1,11 +1,10 @@
 import { type FakeCommit, type FakeRepository, history, type Item } from './github-repository.ts';
 
-/** What an address means, as the provider's documentation says; without tokens, limits and headers. */
-
+/** A response as documented, before authentication, rate limits and headers. */
 export interface Reply {
   status: number;
   body: unknown;
-  /** The whole list, of which a page is shown. */
+  /** The whole list, which the caller paginates. */
   pages?: { items: readonly unknown[]; show(page: readonly unknown[], number: number): unknown };
 }
 
@@ -46,7 +45,7 @@ export function replyOf(
   }
 }
 
-/** Every pull request is an issue too, with another id. */
+/** Every pull request is also an issue, with another id. */
 function pullsAsIssues({ items }: FakeRepository): Item[] {
   return [...items.pull_requests.values()].map(({ head: _, base: __, merged_at, ...pull }) => ({
     ...pull,
@@ -56,11 +55,11 @@ function pullsAsIssues({ items }: FakeRepository): Item[] {
   }));
 }
 
-/** Times of one form, so they sort as text. */
+/** All times have the same format, so they sort as text. */
 const by = (property: string) => (a: Item, b: Item) =>
   a[property] === b[property] ? a.id - b.id : String(a[property]) < String(b[property]) ? -1 : 1;
 
-/** Sorted and filtered as asked: by creation, newest first and only what is open, unless told otherwise. */
+/** Default: open items by creation, newest first. */
 function updated(all: Item[], query: URLSearchParams, takesSince: boolean): Item[] {
   const state = query.get('state') ?? 'open';
   const since = takesSince ? sinceOf(query) : '';
@@ -71,7 +70,7 @@ function updated(all: Item[], query: URLSearchParams, takesSince: boolean): Item
   return query.get('direction') === 'asc' ? sorted : sorted.reverse();
 }
 
-/** In the form of the items' own times, so that they compare as text. */
+/** In the format of the items, so that they compare as text. */
 function sinceOf(query: URLSearchParams): string {
   const since = query.get('since');
   return since === null ? '' : `${new Date(since).toISOString().slice(0, 19)}Z`;
@@ -115,14 +114,16 @@ function commitList(repository: FakeRepository, query: URLSearchParams): Reply {
   return page(commits.sort(newestFirst).map((commit) => shown(repository, commit)));
 }
 
-/** What the head has and the base has not, in the order of time. */
+/** Commits of the head that the base does not have, oldest first. */
 function comparison(repository: FakeRepository, base: string, head: string): Reply {
-  const old = history(repository, base);
-  const all = history(repository, head);
-  if (old.size === 0 || all.size === 0) return notFound;
-  if (![...old.keys()].some((sha) => all.has(sha)))
+  const baseCommits = history(repository, base);
+  const headCommits = history(repository, head);
+  if (baseCommits.size === 0 || headCommits.size === 0) return notFound;
+  if (![...baseCommits.keys()].some((sha) => headCommits.has(sha)))
     return { status: 404, body: { message: `No common ancestor between ${base} and ${head}.` } };
-  const added = [...all.values()].filter(({ sha }) => !old.has(sha)).sort((a, b) => newestFirst(b, a));
+  const added = [...headCommits.values()]
+    .filter(({ sha }) => !baseCommits.has(sha))
+    .sort((a, b) => newestFirst(b, a));
   return page(
     added.map((commit) => shown(repository, commit)),
     (commits) => ({ total_commits: added.length, commits }),

@@ -6,26 +6,25 @@ import type { Delivery } from '../../../src/contract/webhook.ts';
 import { createRepository, type FakeRepository } from './github-repository.ts';
 import { replyOf } from './github-routes.ts';
 
-/** A GitHub of one's own: its documented behaviour on a port of this machine, with a clock and a state that tests change. */
+/** A local GitHub API with the documented behaviour. */
 export interface FakeGithub {
   url: string;
-  /** The time of day there, in whole seconds. It stands still unless it is moved. */
+  /** In whole seconds; moves only if set. */
   nowMs: number;
   tick(seconds: number): void;
   repository(name: string): FakeRepository;
-  /** The old name leads to the new one from now on. */
+  /** Renames a repository; the old name redirects. */
   move(from: string, to: string): void;
-  /** Every request so far: path and query, and how it was answered. */
   readonly requests: { path: string; status: number; token: string | undefined }[];
-  /** The hour's limit of a token, or of strangers; and what was used of it. */
+  /** Hourly limit per token, and its usage. */
   limit: number;
   used(token?: string): number;
   revoke(token: string): void;
-  /** Answers instead of the API, as long as it returns something. */
+  /** Replaces the response if it returns a value. */
   trouble: ((path: string, n: number) => Trouble | undefined) | undefined;
-  /** After an answer was made, and before it is sent. */
-  meanwhile: ((path: string, n: number) => void) | undefined;
-  /** Smaller than 100, for walks of many pages over few items. */
+  /** Called after a response is computed and before it is sent. */
+  beforeSend: ((path: string, n: number) => void) | undefined;
+  /** Smaller than 100, for many pages with few items. */
   maxPerPage: number;
 }
 
@@ -33,14 +32,14 @@ export interface Trouble {
   status: number;
   headers?: Record<string, string>;
   body?: unknown;
-  /** Against the hour's limit; true unless given. */
+  /** Counts against the hourly limit; default true. */
   isCounted?: boolean;
 }
 type Answer = Trouble & { body: unknown };
 
 const anonymousLimit = 60;
 
-/** Started before it is used, stopped when the test ends. */
+/** Stopped at the end of the test. */
 export function useGithub(): () => Promise<FakeGithub> {
   const stops: (() => Promise<void>)[] = [];
   afterEach(async () => {
@@ -84,11 +83,11 @@ async function startGithub(): Promise<{ github: FakeGithub; stop: () => Promise<
     used: (token = '') => windowOf(token).used,
     revoke: (token) => void revoked.add(token),
     trouble: undefined,
-    meanwhile: undefined,
+    beforeSend: undefined,
     maxPerPage: 100,
   };
 
-  /** The budget of an hour that begins with the first request of it. */
+  /** The window of an hour, which starts with its first request. */
   function windowOf(token: string) {
     const current = windows.get(token);
     if (current && current.resetsAtMs > github.nowMs) return current;
@@ -121,7 +120,7 @@ async function startGithub(): Promise<{ github: FakeGithub; stop: () => Promise<
       ...headers,
     });
     const text = typeof body === 'string' ? body : JSON.stringify(body);
-    github.meanwhile?.(path, n);
+    github.beforeSend?.(path, n);
     response.end(status === 304 ? undefined : text);
   }
 
@@ -190,7 +189,6 @@ async function startGithub(): Promise<{ github: FakeGithub; stop: () => Promise<
   return { github, stop };
 }
 
-/** What it sends by itself, signed. */
 export function delivered(event: string, body: unknown, secret: string): Delivery {
   const text = Buffer.from(JSON.stringify(body));
   const signature = createHmac('sha256', secret).update(text).digest('hex');

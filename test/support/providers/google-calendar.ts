@@ -1,6 +1,5 @@
-import { type Asked, type Reply, startLocalServer } from './local-server.ts';
+import { type ProviderRequest, type Reply, startLocalServer } from './local-server.ts';
 
-/** An event as the local Google Calendar keeps it. */
 export interface StoredEvent {
   id: string;
   status: 'confirmed' | 'cancelled';
@@ -8,7 +7,6 @@ export interface StoredEvent {
   etag: string;
   created: string;
   updated: string;
-  /** How many occurrences it has, if it recurs. */
   occurrences?: number;
 }
 
@@ -17,20 +15,20 @@ interface Calendar {
   revision: number;
 }
 
-/** What a token stands for: it is good for the very same question only. */
+/** Valid only for the same query. */
 interface Token {
   kind: 'page' | 'sync';
   calendar: string;
-  /** All that was asked but the page token, which may not change over the pages of a walk. */
-  asked: string;
-  /** Changes after this revision are wanted; undefined for everything. */
+  /** Without the page token; constant over all pages. */
+  query: string;
+  /** Return changes after this revision; undefined for all events. */
   since: number | undefined;
-  /** The revision that the walk began at, from which the next one has to go on. */
+  /** The next sync continues from this revision. */
   startedAt: number;
   after: string;
 }
 
-const known = [
+const knownParameters = [
   'singleEvents',
   'maxResults',
   'syncToken',
@@ -40,23 +38,23 @@ const known = [
   'q',
   'orderBy',
 ];
-/** As documented, not to be used together with a sync token. */
+/** Documented as incompatible with a sync token. */
 const notWithSyncToken = ['timeMin', 'q', 'orderBy'];
 
-/** In memory, and as strict as the documentation. */
+/** An in-memory Google Calendar API that is as strict as the documentation. */
 export async function startGoogleCalendar({ token = 'google-token' } = {}) {
   const calendars = new Map<string, Calendar>();
   const tokens = new Map<string, Token>();
-  const asked: Asked[] = [];
+  const requests: ProviderRequest[] = [];
   const refusals: Reply[] = [];
   let isRevoked = false;
-  let sealed = 0;
-  /** Keeps the sync token back, as Google does for some lists. */
-  let withholds = false;
+  let tokenCount = 0;
+  /** Omits the sync token, as Google does for some lists. */
+  let omitsSyncToken = false;
   let alwaysExpires = false;
 
   const url = await startLocalServer((request) => {
-    asked.push(request);
+    requests.push(request);
     const refused = refusals.shift();
     if (refused) return refused;
     if (isRevoked || request.headers.authorization !== `Bearer ${token}`)
@@ -64,11 +62,11 @@ export async function startGoogleCalendar({ token = 'google-token' } = {}) {
     return list(request);
   });
 
-  function list({ path, query }: Asked): Reply {
+  function list({ path, query }: ProviderRequest): Reply {
     const id = decodeURIComponent(/^\/calendars\/([^/]+)\/events$/.exec(path)?.[1] ?? '');
     const calendar = calendars.get(id);
     if (!calendar) return problem(404, 'notFound', 'Not Found');
-    const unknown = [...query.keys()].find((name) => !known.includes(name));
+    const unknown = [...query.keys()].find((name) => !knownParameters.includes(name));
     if (unknown) return problem(400, 'badRequest', `Unknown name "${unknown}"`);
     const [pageToken, syncToken] = [query.get('pageToken'), query.get('syncToken')];
     if (syncToken !== null && notWithSyncToken.some((name) => query.has(name)))
@@ -84,18 +82,18 @@ export async function startGoogleCalendar({ token = 'google-token' } = {}) {
       const from = tokens.get(syncToken);
       if (from?.kind !== 'sync' || from.calendar !== id)
         return problem(410, 'fullSyncRequired', 'Sync token is no longer valid, a full sync is required.');
-      if (from.asked !== query.get('singleEvents'))
-        return problem(400, 'badRequest', 'Other parameters than before.');
+      if (from.query !== query.get('singleEvents'))
+        return problem(400, 'badRequest', 'Parameters differ from the initial request.');
       since = from.startedAt;
     }
-    let walk = { since, startedAt: calendar.revision, after: '' };
+    let position = { since, startedAt: calendar.revision, after: '' };
     if (pageToken !== null) {
       const at = tokens.get(pageToken);
-      if (at?.kind !== 'page' || at.calendar !== id || at.asked !== shape || alwaysExpires)
+      if (at?.kind !== 'page' || at.calendar !== id || at.query !== shape || alwaysExpires)
         return problem(400, 'invalid', 'Invalid page token value.');
-      walk = at;
+      position = at;
     }
-    return page(id, calendar, query, shape, walk);
+    return page(id, calendar, query, shape, position);
   }
 
   function page(
@@ -115,37 +113,37 @@ export async function startGoogleCalendar({ token = 'google-token' } = {}) {
     const common = { calendar: id, since, startedAt, after: items.at(-1)?.id ?? '' };
     const next =
       rest.length > size
-        ? { nextPageToken: seal({ ...common, kind: 'page', asked: shape }) }
-        : withholds
+        ? { nextPageToken: createToken({ ...common, kind: 'page', query: shape }) }
+        : omitsSyncToken
           ? {}
-          : { nextSyncToken: seal({ ...common, kind: 'sync', asked: query.get('singleEvents') ?? '' }) };
+          : {
+              nextSyncToken: createToken({ ...common, kind: 'sync', query: query.get('singleEvents') ?? '' }),
+            };
     return { body: { kind: 'calendar#events', items, ...next } };
   }
 
-  function seal(contents: Token): string {
-    const name = `${contents.kind}-${++sealed}`;
+  function createToken(contents: Token): string {
+    const name = `${contents.kind}-${++tokenCount}`;
     tokens.set(name, contents);
     return name;
   }
 
   const calendarOf = (id: string): Calendar => {
-    const there = calendars.get(id) ?? { events: new Map(), revision: 0 };
-    calendars.set(id, there);
-    return there;
+    const calendar = calendars.get(id) ?? { events: new Map(), revision: 0 };
+    calendars.set(id, calendar);
+    return calendar;
   };
 
   return {
     url,
-    asked,
-    /** Answers to the next requests, instead of what was asked for. */
+    requests,
     refuse: (...replies: Reply[]) => void refusals.push(...replies),
     revoke: () => {
       isRevoked = true;
     },
     withholdSyncTokens: (yes: boolean) => {
-      withholds = yes;
+      omitsSyncToken = yes;
     },
-    /** Every page token is refused, always. */
     alwaysExpirePages: (yes: boolean) => {
       alwaysExpires = yes;
     },
@@ -154,7 +152,6 @@ export async function startGoogleCalendar({ token = 'google-token' } = {}) {
         if (contents.kind === kind && (calendar === undefined || contents.calendar === calendar))
           tokens.delete(name);
     },
-    /** Creates an event, or changes it. */
     put(calendarId: string, id: string, fields: Partial<StoredEvent> = {}): void {
       const calendar = calendarOf(calendarId);
       const revision = ++calendar.revision;
@@ -175,12 +172,11 @@ export async function startGoogleCalendar({ token = 'google-token' } = {}) {
     remove(calendarId: string, id: string): void {
       this.put(calendarId, id, { status: 'cancelled' });
     },
-    /** What there is now, cancelled events included. */
     truth: (calendarId: string) => [...calendarOf(calendarId).events.values()].map(shown),
     empty: () => {
       calendars.clear();
       tokens.clear();
-      asked.length = 0;
+      requests.length = 0;
       refusals.length = 0;
     },
   };
@@ -191,8 +187,8 @@ const shapeOf = (query: URLSearchParams) =>
 
 const shown = ({ revision: _revision, ...event }: StoredEvent & { revision: number }): StoredEvent => event;
 
-function expanded(event: StoredEvent & { revision: number }, singly: boolean): StoredEvent[] {
-  if (!singly || !event.occurrences) return [shown(event)];
+function expanded(event: StoredEvent & { revision: number }, singleEvents: boolean): StoredEvent[] {
+  if (!singleEvents || !event.occurrences) return [shown(event)];
   return Array.from({ length: event.occurrences }, (_, i) => ({
     ...shown(event),
     id: `${event.id}_${i}`,
@@ -200,7 +196,6 @@ function expanded(event: StoredEvent & { revision: number }, singly: boolean): S
   }));
 }
 
-/** As Google tells of what went wrong. */
 export function problem(
   code: number,
   reason: string,

@@ -12,20 +12,18 @@ export interface Item {
 }
 
 export interface ApiOptions {
-  /** How pages are named. `link_pages` puts numbers into the addresses, as many do; `link` puts tokens there. */
+  /** `link_pages` puts page numbers into the links, `link` puts tokens there. */
   pagination: 'none' | 'link' | 'link_pages' | 'next_url' | 'cursor' | 'page' | 'offset';
   sort?: 'ascending' | 'descending' | 'none';
   since?: 'inclusive' | 'exclusive' | 'unknown';
-  /** How `since` is written. */
   sinceAs?: 'iso' | 'epoch_seconds' | 'date';
   pageSize?: number;
-  /** The method; with POST all parameters are in the body. */
+  /** With POST, all parameters are in the body. */
   method?: 'GET' | 'POST';
   token?: string;
   etags?: boolean;
 }
 
-/** An answer of its own for one request, instead of the usual one. */
 export interface Override {
   status: number;
   headers?: Record<string, string>;
@@ -35,24 +33,23 @@ export interface Override {
 export interface JsonApi {
   readonly url: string;
   readonly items: Item[];
-  /** Paths and queries, in order. */
   readonly requests: string[];
   options: ApiOptions;
-  /** Called before each answer is made, with the number of the request. */
+  /** Called before each response, with the number of the request. */
   before: (request: number, target: URL) => Override | undefined;
-  /** Puts so many items there, of which each `tied` have the same time. */
+  /** Groups of `tied` items share a time. */
   fill(count: number, tied?: number): void;
-  /** A second later than anything there, each time. */
+  /** Sets `updated_at` one second after the latest change. */
   edit(id: number, change?: Partial<Item>): void;
   add(): Item;
-  /** Gone without a trace, so that all others move up. */
+  /** Deletes without a tombstone; later items move up. */
   remove(id: number): void;
 }
 
 const startMs = Date.parse('2025-01-01T00:00:00Z');
-const known = ['since', 'page', 'per_page', 'offset', 'limit', 'after'];
+const knownParameters = ['since', 'page', 'per_page', 'offset', 'limit', 'after'];
 
-/** APIs that refuse what they do not know; stopped when the test ends. */
+/** APIs that reject unknown parameters. */
 export function useJsonApis(): (options: ApiOptions) => Promise<JsonApi> {
   const stops: (() => Promise<void>)[] = [];
   afterEach(async () => {
@@ -68,7 +65,7 @@ export function useJsonApis(): (options: ApiOptions) => Promise<JsonApi> {
 async function startJsonApi(options: ApiOptions): Promise<{ api: JsonApi; stop: () => Promise<void> }> {
   let items: Item[] = [];
   let clock = 0;
-  /** No id is given twice, also when its item is gone. */
+  /** Ids are never reused. */
   let lastId = 0;
   const at = (seconds: number) => new Date(startMs + seconds * 1000).toISOString().replace('.000Z', 'Z');
   const server = createServer((request, response) => void handle(request, response));
@@ -83,25 +80,25 @@ async function startJsonApi(options: ApiOptions): Promise<{ api: JsonApi; stop: 
     options,
     before: () => undefined,
     fill(count, tied = 1) {
-      items = Array.from({ length: count }, (_, i) => item(i + 1, Math.floor(i / tied)));
+      items = Array.from({ length: count }, (_, i) => createItem(i + 1, Math.floor(i / tied)));
       clock = Math.ceil(count / tied);
       lastId = count;
     },
     edit(id, change = {}) {
-      const found = items.find((one) => one.id === id);
-      if (!found) throw new Error(`there is no item ${id}`);
-      Object.assign(found, { version: found.version + 1, updated_at: at(++clock) }, change);
+      const item = items.find((candidate) => candidate.id === id);
+      if (!item) throw new Error(`there is no item ${id}`);
+      Object.assign(item, { version: item.version + 1, updated_at: at(++clock) }, change);
     },
     add() {
-      const added = item(++lastId, ++clock);
+      const added = createItem(++lastId, ++clock);
       items.push(added);
       return added;
     },
     remove(id) {
-      items = items.filter((one) => one.id !== id);
+      items = items.filter((candidate) => candidate.id !== id);
     },
   };
-  const item = (id: number, second: number): Item => ({
+  const createItem = (id: number, second: number): Item => ({
     id,
     title: `item ${id}`,
     status: id % 2 ? 'open' : 'closed',
@@ -133,7 +130,7 @@ async function startJsonApi(options: ApiOptions): Promise<{ api: JsonApi; stop: 
     const parameters = new Map(
       body ? Object.entries(body).map(([name, value]) => [name, String(value)]) : target.searchParams,
     );
-    const unknown = [...parameters.keys()].filter((name) => !known.includes(name));
+    const unknown = [...parameters.keys()].filter((name) => !knownParameters.includes(name));
     if (unknown.length > 0) return { status: 400, body: { error: `unknown ${unknown}` } };
     const answer = pageOf(target, parameters);
     if (!etags || answer.status !== 200) return answer;
@@ -174,7 +171,7 @@ async function startJsonApi(options: ApiOptions): Promise<{ api: JsonApi; stop: 
       };
     }
     const after = parameters.get('after');
-    const start = after === undefined ? 0 : list.findIndex((one) => isAfter(one, after));
+    const start = after === undefined ? 0 : list.findIndex((candidate) => isAfter(candidate, after));
     const records = start === -1 ? [] : list.slice(start, start + size);
     const last = records.at(-1);
     const hasMore = last !== undefined && list.indexOf(last) < list.length - 1;
@@ -193,7 +190,6 @@ async function startJsonApi(options: ApiOptions): Promise<{ api: JsonApi; stop: 
     };
   }
 
-  /** Ties by id, so that the order is always the same. */
   function sorted(): Item[] {
     const { sort = 'ascending' } = api.options;
     const byId = (a: Item, b: Item) => a.id - b.id;
@@ -203,18 +199,18 @@ async function startJsonApi(options: ApiOptions): Promise<{ api: JsonApi; stop: 
     return sort === 'ascending' ? ascending : ascending.reverse();
   }
 
-  /** A token names a place in the order, not an item: it holds when the item is edited or removed. */
+  /** A position in the order: valid even if the item changes or is deleted. */
   const tokenOf = ({ updated_at, id }: Item) =>
     Buffer.from(JSON.stringify([updated_at, id])).toString('base64url');
 
-  function isAfter(one: Item, token: string): boolean {
+  function isAfter(item: Item, token: string): boolean {
     const { sort = 'ascending' } = api.options;
     const [updatedAt, id] = JSON.parse(Buffer.from(token, 'base64url').toString()) as [string, number];
     if (sort === 'none') {
       const rank = (n: number) => (n * 7919) % 1009;
-      return rank(one.id) > rank(id) || (rank(one.id) === rank(id) && one.id > id);
+      return rank(item.id) > rank(id) || (rank(item.id) === rank(id) && item.id > id);
     }
-    const order = one.updated_at.localeCompare(updatedAt) || one.id - id;
+    const order = item.updated_at.localeCompare(updatedAt) || item.id - id;
     return sort === 'ascending' ? order > 0 : order < 0;
   }
 

@@ -8,8 +8,7 @@ import {
 import type { AddressInfo } from 'node:net';
 import { afterEach } from 'vitest';
 
-/** What a local provider was asked. */
-export interface Asked {
+export interface ProviderRequest {
   method: string;
   path: string;
   query: URLSearchParams;
@@ -21,7 +20,6 @@ export interface Reply {
   headers?: Record<string, string>;
   /** Sent as JSON unless it is text or bytes. */
   body?: unknown;
-  /** Writes the body itself. */
   write?: (response: ServerResponse) => void;
 }
 
@@ -36,7 +34,7 @@ export function stopServers(): void {
   servers.clear();
 }
 
-/** A server on a free port of this machine; stopped when the test ends. */
+/** Starts a server on a free local port; stopped at the end of the test. */
 export async function serve(listener: RequestListener): Promise<string> {
   const server = createServer(listener);
   servers.add(server);
@@ -44,8 +42,8 @@ export async function serve(listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** As `serve`, for a provider that works out its answers. */
-export function startLocalServer(answer: (asked: Asked) => Reply): Promise<string> {
+/** Like `serve`, for a synchronous request handler. */
+export function startLocalServer(answer: (request: ProviderRequest) => Reply): Promise<string> {
   return serve((request, response) => {
     const url = new URL(request.url ?? '/', 'http://provider');
     const { method = 'GET', headers } = request;

@@ -1,7 +1,6 @@
 import { createHmac } from 'node:crypto';
-import { type Asked, type Reply, startLocalServer } from './local-server.ts';
+import { type ProviderRequest, type Reply, startLocalServer } from './local-server.ts';
 
-/** A message as the local Slack keeps it. */
 export interface StoredMessage {
   type: 'message';
   ts: string;
@@ -13,8 +12,7 @@ export interface StoredMessage {
 }
 
 interface PageToken {
-  asked: string;
-  /** What was shown last. */
+  query: string;
   after: string;
 }
 
@@ -23,45 +21,45 @@ const parameters: Record<string, string[]> = {
   'conversations.replies': ['channel', 'ts', 'cursor', 'inclusive', 'latest', 'limit', 'oldest'],
 };
 
-/** In memory, and as strict as the documentation. */
+/** An in-memory Slack API that is as strict as the documentation. */
 export async function startSlack({ token = 'xoxb-token', maxObjects = 999 } = {}) {
   const channels = new Map<string, Map<string, StoredMessage>>();
   const parents = new Set<string>();
   const tokens = new Map<string, PageToken>();
-  const asked: Asked[] = [];
+  const requests: ProviderRequest[] = [];
   const refusals: Reply[] = [];
   let nowMicroseconds = 1_767_225_600_000_000n;
   let isRevoked = false;
-  let goesForward = false;
+  let oldestFirst = false;
   let alwaysExpires = false;
-  let sealed = 0;
+  let tokenCount = 0;
 
   const url = await startLocalServer((request) => {
-    asked.push(request);
+    requests.push(request);
     const refused = refusals.shift();
     if (refused) return refused;
-    if (isRevoked) return mistake('token_revoked');
-    if (request.headers.authorization !== `Bearer ${token}`) return mistake('invalid_auth');
+    if (isRevoked) return slackError('token_revoked');
+    if (request.headers.authorization !== `Bearer ${token}`) return slackError('invalid_auth');
     return list(request);
   });
 
-  function list({ path, query }: Asked): Reply {
+  function list({ path, query }: ProviderRequest): Reply {
     const method = path.slice(1);
     const allowed = parameters[method];
-    if (!allowed) return mistake('unknown_method');
+    if (!allowed) return slackError('unknown_method');
     const unknown = [...query.keys()].find((name) => !allowed.includes(name));
-    if (unknown) return mistake(`invalid_arguments: ${unknown}`);
+    if (unknown) return slackError(`invalid_arguments: ${unknown}`);
     const messages = channels.get(query.get('channel') ?? '');
-    if (!messages) return mistake('channel_not_found');
+    if (!messages) return slackError('channel_not_found');
     for (const name of ['oldest', 'latest', 'ts'])
       if (query.has(name) && !/^\d+\.\d{6}$/.test(query.get(name) ?? ''))
-        return mistake(`invalid_ts_${name}`);
+        return slackError(`invalid_ts_${name}`);
     const limit = Number(query.get('limit') ?? 100);
-    if (!(limit >= 1 && limit <= 999)) return mistake('invalid_limit');
+    if (!(limit >= 1 && limit <= 999)) return slackError('invalid_limit');
     const thread = method === 'conversations.replies' ? (query.get('ts') ?? '') : undefined;
-    if (thread !== undefined && !messages.has(thread)) return mistake('thread_not_found');
+    if (thread !== undefined && !messages.has(thread)) return slackError('thread_not_found');
 
-    const isForward = thread !== undefined || (goesForward && query.has('oldest') && !query.has('latest'));
+    const isForward = thread !== undefined || (oldestFirst && query.has('oldest') && !query.has('latest'));
     const all = [...messages.values()]
       .filter((message) => (thread === undefined ? isTopLevel(message) : rootOf(message) === thread))
       .filter((message) => message.ts === thread || isWithin(message.ts, query))
@@ -78,21 +76,21 @@ export async function startSlack({ token = 'xoxb-token', maxObjects = 999 } = {}
   ): Reply {
     const cursor = query.get('cursor');
     const at = cursor === null ? undefined : tokens.get(cursor);
-    const question = JSON.stringify([...query].filter(([name]) => name !== 'cursor').sort());
-    if (cursor !== null && (at?.asked !== question || alwaysExpires)) return mistake('invalid_cursor');
+    const queryKey = JSON.stringify([...query].filter(([name]) => name !== 'cursor').sort());
+    if (cursor !== null && (at?.query !== queryKey || alwaysExpires)) return slackError('invalid_cursor');
     const rest = all.filter(({ ts }) => !at || (isForward ? ts > at.after : ts < at.after));
     const chosen = rest.slice(0, size);
     const hasMore = rest.length > size;
     let next = '';
     if (hasMore) {
-      next = `cursor-${++sealed}=`;
-      tokens.set(next, { asked: question, after: chosen.at(-1)?.ts ?? '' });
+      next = `cursor-${++tokenCount}=`;
+      tokens.set(next, { query: queryKey, after: chosen.at(-1)?.ts ?? '' });
     }
     const isThread = query.has('ts');
     return {
       body: {
         ok: true,
-        // Pages may go forward; what is on one is always the newest first, except in threads.
+        // Pages may be oldest first; each page is newest first, except in threads.
         messages: (isForward && !isThread ? chosen.reverse() : chosen).map((message) =>
           parents.has(message.ts) ? shown(message, messages) : message,
         ),
@@ -103,9 +101,9 @@ export async function startSlack({ token = 'xoxb-token', maxObjects = 999 } = {}
   }
 
   const channelOf = (channel: string) => {
-    const there = channels.get(channel) ?? new Map<string, StoredMessage>();
-    channels.set(channel, there);
-    return there;
+    const messages = channels.get(channel) ?? new Map<string, StoredMessage>();
+    channels.set(channel, messages);
+    return messages;
   };
 
   const nextTs = () => {
@@ -116,20 +114,19 @@ export async function startSlack({ token = 'xoxb-token', maxObjects = 999 } = {}
 
   return {
     url,
-    asked,
+    requests,
     refuse: (...replies: Reply[]) => void refusals.push(...replies),
     revoke: () => {
       isRevoked = true;
     },
-    /** With `oldest` alone, pages begin with the oldest, as the documentation used to say. */
+    /** With only `oldest`, pages start with the oldest message, as documented earlier. */
     goForward: () => {
-      goesForward = true;
+      oldestFirst = true;
     },
     alwaysExpirePages: (yes: boolean) => {
       alwaysExpires = yes;
     },
     expirePages: () => tokens.clear(),
-    /** Time goes by. */
     pass: (seconds: number) => {
       nowMicroseconds += BigInt(seconds) * 1_000_000n;
     },
@@ -169,12 +166,11 @@ export async function startSlack({ token = 'xoxb-token', maxObjects = 999 } = {}
         });
       else messages.delete(ts);
     },
-    /** Everything that is there, threads included. */
     truth: (channel: string) => [...channelOf(channel).values()],
     empty: () => {
       channels.clear();
       tokens.clear();
-      asked.length = 0;
+      requests.length = 0;
       nowMicroseconds = 1_767_225_600_000_000n;
     },
   };
@@ -192,7 +188,6 @@ function isWithin(ts: string, query: URLSearchParams): boolean {
   return (oldest === null || ts > oldest) && (latest === null || ts < latest);
 }
 
-/** A parent tells of its replies. */
 function shown(message: StoredMessage, messages: Map<string, StoredMessage>) {
   if (rootOf(message) !== message.ts) return message;
   const replies = [...messages.values()].filter(
@@ -206,9 +201,8 @@ function shown(message: StoredMessage, messages: Map<string, StoredMessage>) {
   return { ...message, thread_ts: message.ts, reply_count: replies.length, latest_reply: latest };
 }
 
-export const mistake = (error: string): Reply => ({ body: { ok: false, error } });
+export const slackError = (error: string): Reply => ({ body: { ok: false, error } });
 
-/** A delivery, signed as Slack signs. */
 export function delivered(body: unknown, secret: string, atMs: number) {
   const text = Buffer.from(JSON.stringify(body));
   const time = String(Math.floor(atMs / 1000));

@@ -1,0 +1,163 @@
+import { isSecretName } from '../values/redact.ts';
+import type { CapturedRequest, RecordedBody, RecordedRequest } from './traffic.ts';
+
+const hidden = '[hidden]';
+
+/** Page and sync tokens: not secrets, and needed to tell requests apart. */
+const placeName = /(page|sync|delta|skip|next|prev\w*|continuation)[_-]?token/i;
+const otherSecretName = /^(x[_-])?(auth|signature|sig|key|session(_?id)?)$/i;
+
+const isHiddenName = (name: string) =>
+  !placeName.test(name) && (isSecretName(name.replaceAll('-', '_')) || otherSecretName.test(name));
+
+/** Key headers have many names, such as Ocp-Apim-Subscription-Key. */
+const isHiddenHeader = (name: string) => isHiddenName(name) || /[_-]key$/i.test(name);
+
+/** Shorter values would match everywhere. */
+const minSecretLength = 6;
+
+/** Redacts configured secrets and those seen in requests. */
+interface Redactor {
+  /** Collects the secrets of a request, to redact them wherever they are echoed. */
+  learn(request: CapturedRequest): void;
+  url(url: string): string;
+  headers(headers: Headers): Record<string, string>;
+  body(bytes: Uint8Array | undefined, type: string | null): RecordedBody;
+  text(text: string): string;
+}
+
+export function createRedactor(configured: readonly string[]): Redactor {
+  const secrets = new Set<string>();
+  for (const secret of configured) add(secret);
+
+  function add(secret: string): void {
+    if (secret.length < minSecretLength) return;
+    const inJson = JSON.stringify(secret).slice(1, -1);
+    const base64 = Buffer.from(secret).toString('base64');
+    for (const form of [secret, inJson, encodeURIComponent(secret), base64]) secrets.add(form);
+  }
+
+  const text = (from: string) =>
+    [...secrets]
+      .sort((a, b) => b.length - a.length)
+      .reduce((cleaned, secret) => cleaned.replaceAll(secret, hidden), from);
+
+  function body(bytes: Uint8Array | undefined, type: string | null): RecordedBody {
+    if (!bytes) return {};
+    const read = readable(bytes);
+    if (read === undefined) return { base64: Buffer.from(bytes).toString('base64') };
+    for (const secret of secretsIn(read, type)) add(secret);
+    if (isForm(type)) return { text: text(hideInForm(read)) };
+    const json = asJson(read);
+    return json === undefined ? { text: text(read) } : { json: hideInJson(json, text) };
+  }
+
+  return {
+    text,
+    body,
+    learn({ headers, url, body: sent }) {
+      for (const [name, value] of headers)
+        if (isHiddenHeader(name)) for (const part of partsOf(value)) add(part);
+      for (const [name, value] of new URL(url).searchParams) if (isHiddenName(name)) add(value);
+      for (const secret of secretsIn(sent && readable(sent), headers.get('content-type'))) add(secret);
+    },
+    url: (url) => text(hideInUrl(url)),
+    headers: (headers) =>
+      Object.fromEntries(
+        [...headers].map(([name, value]) => [name, isHiddenHeader(name) ? hidden : text(value)]),
+      ),
+  };
+}
+
+function secretsIn(text: string | undefined, type: string | null): string[] {
+  if (text === undefined) return [];
+  if (isForm(type))
+    return [...new URLSearchParams(text)].filter(([name]) => isHiddenName(name)).map(([, value]) => value);
+  const found: string[] = [];
+  const collect = (value: unknown): void => {
+    if (typeof value !== 'object' || value === null) return;
+    for (const [name, inner] of Object.entries(value))
+      if (isSecretField(name, inner)) found.push(inner);
+      else collect(inner);
+  };
+  collect(parsed(text));
+  return found;
+}
+
+const isForm = (type: string | null) => /form-urlencoded/i.test(type ?? '');
+
+/** `Bearer abc` contains `abc`; `Basic …` a user and a password. */
+function partsOf(value: string): string[] {
+  const [, scheme = '', rest = value] = /^(\w+) (.+)$/.exec(value) ?? [];
+  if (scheme.toLowerCase() !== 'basic') return [value, rest];
+  const password = Buffer.from(rest, 'base64')
+    .toString()
+    .replace(/^[^:]*:/, '');
+  return [rest, password];
+}
+
+function hideInUrl(url: string): string {
+  const cleaned = new URL(url);
+  if (cleaned.username) cleaned.username = 'hidden';
+  if (cleaned.password) cleaned.password = 'hidden';
+  const names = [...cleaned.searchParams.keys()].filter(isHiddenName);
+  for (const name of names) cleaned.searchParams.set(name, hidden);
+  // Keep the placeholder unescaped, for readability.
+  return cleaned.href.replaceAll(encodeURIComponent(hidden), hidden);
+}
+
+function hideInForm(text: string): string {
+  const form = new URLSearchParams(text);
+  for (const name of new Set(form.keys())) if (isHiddenName(name)) form.set(name, hidden);
+  return form.toString().replaceAll(encodeURIComponent(hidden), hidden);
+}
+
+function hideInJson(value: unknown, clean: (text: string) => string): unknown {
+  if (typeof value === 'string') return clean(value);
+  if (Array.isArray(value)) return value.map((inner) => hideInJson(inner, clean));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, inner]) => [
+      clean(name),
+      isSecretField(name, inner) ? hidden : hideInJson(inner, clean),
+    ]),
+  );
+}
+
+/** Strings only: a numeric `key` or `token_count` is not a secret. */
+const isSecretField = (name: string, value: unknown): value is string =>
+  typeof value === 'string' && !placeName.test(name) && isSecretName(name.replaceAll('-', '_'));
+
+function readable(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Only if it round-trips: bodies with integers beyond 2^53 stay text. */
+function asJson(text: string): unknown {
+  const outsideStrings = text.replaceAll(/"(?:[^"\\]|\\.)*"/g, '""');
+  return /\d{16}/.test(outsideStrings) ? undefined : parsed(text);
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+export function recordedRequest(
+  { method, url, headers, body }: CapturedRequest,
+  redactor: Redactor,
+): RecordedRequest {
+  return {
+    method,
+    url: redactor.url(url),
+    headers: redactor.headers(headers),
+    ...redactor.body(body, headers.get('content-type')),
+  };
+}

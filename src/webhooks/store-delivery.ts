@@ -1,0 +1,38 @@
+import { addStatistics, storeSignals } from '../pipeline/commit.ts';
+import type { CheckedSignal } from '../pipeline/result.ts';
+import { measureReceived } from '../pipeline/statistics.ts';
+import type { Ports } from '../platform/ports.ts';
+import type { Owner } from '../store/connections.ts';
+import type { Transaction } from '../store/database.ts';
+import { insertReceivedJobs } from '../store/jobs.ts';
+
+export interface Received {
+  connectionId: string;
+  signals: readonly CheckedSignal[];
+}
+
+/**
+ * Stores each delivery under its own `webhook` job. The connections are locked, so a signal that also comes
+ * by polling is stored once. Without a new signal nothing is written.
+ */
+export async function storeReceived(
+  tx: Transaction,
+  ports: Ports,
+  received: readonly Received[],
+  active: ReadonlyMap<string, Owner>,
+): Promise<void> {
+  const { now } = tx;
+  // Inactive connections: polling finds the signals later.
+  const found = received.flatMap(({ connectionId, signals }) => {
+    const row = active.get(connectionId);
+    if (!row) return [];
+    const { tenant_id: tenantId, provider_slug: providerSlug } = row;
+    return [{ job: { id: ports.newId(), tenantId, providerSlug, connectionId }, verdict: { signals } }];
+  });
+  const counts = await storeSignals(tx, now, found, () => ports.newId());
+  const jobs = found
+    .map(({ job }) => ({ ...job, signals: counts.get(job.id) ?? 0 }))
+    .filter(({ signals }) => signals > 0);
+  await insertReceivedJobs(tx, now, jobs);
+  await addStatistics(tx, now, ports.random(), measureReceived(jobs));
+}

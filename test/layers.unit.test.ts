@@ -1,0 +1,125 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+/** A layer imports only layers listed before it, types included. */
+const layers = [
+  'contract',
+  'values',
+  'platform',
+  'schedule',
+  'config',
+  'store',
+  'caller',
+  'pipeline',
+  'telemetry',
+  'credentials',
+  'budgets',
+  'webhooks',
+  'feed',
+  'runtime',
+  'api',
+  'doctor',
+  'syncline.ts',
+  'index.ts',
+  'connector-kit',
+  'connectors',
+  'testing',
+  'dev',
+  'http',
+  'cli',
+  'dashboard',
+  'hono.ts',
+];
+
+/** Other layers import these only through their `index.ts`. */
+const contexts = [
+  'telemetry',
+  'credentials',
+  'budgets',
+  'webhooks',
+  'feed',
+  'runtime',
+  'api',
+  'doctor',
+  'connector-kit',
+  'testing',
+  'dev',
+  'http',
+];
+
+/** Imported on demand; through an entry point every command would load them. */
+const loadedOnDemand = ['dev/demo-connectors.ts', 'telemetry/prometheus.ts'];
+
+const src = resolve(import.meta.dirname, '../src');
+const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) => /\.tsx?$/.test(file));
+const layerOf = (file: string) => file.split('/')[0] as string;
+
+/** Imports of each file, types included: project files by path in src, packages by name. */
+const imports = files.flatMap((file) => {
+  const found = readFileSync(join(src, file), 'utf8').matchAll(/\bfrom '([^']+)'|\bimport\('([^']+)'\)/g);
+  return [...found].map(([, from, loaded]) => {
+    const name = from ?? loaded ?? '';
+    return { file, to: name.startsWith('.') ? relative(src, resolve(src, dirname(file), name)) : name };
+  });
+});
+const crossing = imports.filter(({ file, to }) => /\.tsx?$/.test(to) && layerOf(file) !== layerOf(to));
+const shown = (found: typeof imports) => found.map(({ file, to }) => `${file} imports ${to}`);
+
+describe('layers', () => {
+  it('every file belongs to a layer', () => {
+    expect(new Set(files.map(layerOf))).toEqual(new Set(layers));
+  });
+
+  it('no import points upwards', () => {
+    const height = (file: string) => layers.indexOf(layerOf(file));
+    expect(shown(crossing.filter(({ file, to }) => height(to) > height(file)))).toEqual([]);
+  });
+
+  it('no import bypasses an entry point', () => {
+    const bypasses = crossing.filter(
+      ({ to }) =>
+        contexts.includes(layerOf(to)) && to !== `${layerOf(to)}/index.ts` && !loadedOnDemand.includes(to),
+    );
+    expect(shown(bypasses)).toEqual([]);
+  });
+
+  it('only the store, the Postgres connector and the development database import pg', () => {
+    const importing = imports.filter(({ to }) => to === 'pg').map(({ file }) => file);
+    const allowed = /^(store|dev)\/|^connectors\/postgres\//;
+    expect(importing.filter((file) => !allowed.test(file))).toEqual([]);
+  });
+
+  it.each([
+    // The connector kit never loads the engine.
+    ['connector-kit', ['contract', 'values', 'platform']],
+    ['connectors', ['contract', 'values', 'platform', 'connector-kit']],
+    ['dashboard', []],
+    ['schedule', ['values']],
+  ])('%s imports only %j', (layer, allowed) => {
+    const others = crossing.filter(
+      ({ file, to }) => layerOf(file) === layer && !allowed.includes(layerOf(to)),
+    );
+    expect(shown(others)).toEqual([]);
+  });
+
+  it.each([
+    ['budgets', ['credentials']],
+    ['webhooks', ['budgets']],
+    ['testing', ['store', 'runtime', 'api']],
+    ['doctor', ['pipeline', 'runtime', 'api']],
+    ['http', ['store', 'pipeline', 'schedule', 'runtime', 'budgets', 'webhooks', 'dev']],
+    ['cli', ['store', 'pipeline', 'webhooks']],
+  ])('%s imports none of %j', (layer, forbidden) => {
+    const reaching = crossing.filter(
+      ({ file, to }) => layerOf(file) === layer && forbidden.includes(layerOf(to)),
+    );
+    expect(shown(reaching)).toEqual([]);
+  });
+});
+
+it('time and randomness come through the ports, except in the browser', () => {
+  const direct = /\bDate\.now\b|\bnew Date\(\)|\bperformance\.now\b|\bMath\.random\b/;
+  const others = files.filter((file) => file !== 'platform/ports.ts' && layerOf(file) !== 'dashboard');
+  expect(others.filter((file) => direct.test(readFileSync(join(src, file), 'utf8')))).toEqual([]);
+});
