@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
-import { connectBare, drainBare } from '../executor/bare.ts';
-import { queueDueJobs } from '../executor/queue.ts';
 import { createFleet, type Fleet } from '../tools/fleet.ts';
+import { queueDueJobs } from '../tools/queue.ts';
 import { median, timeMs } from '../tools/report.ts';
+import { connectBare, drainBare } from './bare.ts';
 
 /**
  * How fast the machine is right now: SQL that does the work of the executor, on tables made anew each time, while nothing

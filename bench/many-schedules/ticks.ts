@@ -1,8 +1,8 @@
 import type pg from 'pg';
-import { idleCase, measureIdle } from '../scheduler/idle.ts';
 import type { Fleet } from '../tools/fleet.ts';
 import { progress, timeMs, whole } from '../tools/report.ts';
 import { makeDue } from './due.ts';
+import { idleCase, measureIdle } from './idle.ts';
 
 /** What ticks took, in each round. */
 export interface Ticks {

@@ -1,7 +1,7 @@
 import pg from 'pg';
-import { verifySynced } from '../executor/queue.ts';
 import { type Entrant, requireCount } from '../tools/contest.ts';
 import { createFleet, type Fleet, providers } from '../tools/fleet.ts';
+import { verifySynced } from '../tools/queue.ts';
 
 export const synclineSchema = 'bench_fleet';
 const schema = pg.escapeIdentifier(synclineSchema);

@@ -10,8 +10,7 @@ export function page(sections: Section[]): string {
   return `${[
     '# Benchmarks',
     `Syncline beside graphile-worker, pg-boss and BullMQ, all of them on one Postgres that keeps its promises, and alone. This page is
-written by \`npm run bench:report\` from the raw figures in \`bench/results/\`. What single parts of the engine cost:
-[measurements](internals/measurements.md).`,
+written by \`npm run bench:report\` from the raw figures in \`bench/results/\`.`,
     '## How it is measured',
     machines(sections),
     how,

@@ -1,5 +1,4 @@
 import pg from 'pg';
-import { countingSettings } from '../executor/statements.ts';
 import { onPostgres } from './server.ts';
 
 /** The one Postgres on which everything is measured, the same for all. */
@@ -16,7 +15,7 @@ export const postgresSettings = {
   shared_buffers: '1GB',
   max_wal_size: '4GB',
   // Loaded for what counts statements, and counting nothing anywhere else.
-  ...countingSettings,
+  shared_preload_libraries: 'pg_stat_statements',
   'pg_stat_statements.track': 'none',
 };
 

@@ -8,12 +8,10 @@ export interface Fleet {
   /** The quoted schema name. */
   schema: string;
   engine: Syncline;
-  /** What the connections looked like after the first catch-up: every other one must give the same. */
-  outcome?: string;
 }
 
 /** `idle`: nothing comes due for an hour. `overdue`: every connection should have run in the last hours. */
-export type State = 'idle' | 'overdue';
+type State = 'idle' | 'overdue';
 
 export const tenants = 100;
 export const providers = ['hubspot', 'salesforce', 'stripe', 'zendesk'];
@@ -80,43 +78,4 @@ export async function resetFleet(client: pg.Client, fleet: Fleet, state: State, 
 export async function settle(client: pg.Client, { schema }: Fleet): Promise<void> {
   await client.query(`VACUUM (ANALYZE) ${schema}.connections, ${schema}.sync_jobs`);
   await client.query('CHECKPOINT');
-}
-
-/** Queues an incremental job for every connection, behind the scheduler's back. */
-export async function blockFleet(client: pg.Client, fleet: Fleet): Promise<void> {
-  const { schema } = fleet;
-  await client.query('BEGIN');
-  await client.query('SET LOCAL session_replication_role = replica');
-  await client.query(
-    `INSERT INTO ${schema}.sync_jobs (tenant_id, provider_slug, connection_id, job_type)
-     SELECT tenant_id, provider_slug, id, 'incremental' FROM ${schema}.connections`,
-  );
-  await client.query('COMMIT');
-  await settle(client, fleet);
-}
-
-/** Throws unless every connection has one job and is next due after `at`, with nothing else in its metadata touched. */
-export async function verifyPlaced(client: pg.Client, fleet: Fleet, at: Date): Promise<void> {
-  const { schema, size } = fleet;
-  const { rows } = await client.query<{ jobs: number; right: number; outcome: string }>(
-    `SELECT
-       (SELECT count(*)::int FROM ${schema}.sync_jobs WHERE job_type = 'incremental' AND status = 'queued') AS jobs,
-       count(*) FILTER (
-         WHERE due_at > $1 AND metadata ? 'crm_owner' AND metadata #> '{sync}' ?& '{cursor,interval_seconds}')::int AS right,
-       jsonb_build_object(
-         'sum of due_at', sum(extract(epoch FROM due_at)),
-         'waiting', count(*) FILTER (WHERE waits_for_job))::text AS outcome
-     FROM ${schema}.connections`,
-    [at],
-  );
-  const found = rows[0];
-  if (found?.jobs !== size || found.right !== size) {
-    throw new Error(
-      `${size} connections, but ${found?.jobs} jobs and ${found?.right} that are next due later`,
-    );
-  }
-  fleet.outcome ??= found.outcome;
-  if (found.outcome !== fleet.outcome) {
-    throw new Error(`the same connections were placed differently: ${fleet.outcome}, then ${found.outcome}`);
-  }
 }

@@ -18,11 +18,6 @@ export function spread(values: number[], format: (value: number) => string): str
   return `${format(Math.min(...values))} – ${format(Math.max(...values))}`;
 }
 
-/** The middle half: unlike the extremes, not decided by one moment in which the machine did something else. */
-export function middleHalf(values: number[], format: (value: number) => string): string {
-  return `${format(quantile(values, 0.25))} – ${format(quantile(values, 0.75))}`;
-}
-
 export const whole = (value: number) => Math.round(value).toLocaleString('en-US');
 export const fixed = (digits: number) => (value: number) => value.toFixed(digits);
 
@@ -38,10 +33,6 @@ export function table(head: string[], rows: string[][]): string {
   const line = (row: string[]) => `| ${row.map(pad).join(' | ')} |`;
   const rule = widths.map((width, i) => (i === 0 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`));
   return [line(head), `| ${rule.join(' | ')} |`, ...rows.map(line)].join('\n');
-}
-
-export function indent(text: string): string {
-  return text.replaceAll(/^(?=.)/gm, '    ');
 }
 
 export function progress(message: string): void {

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { type Fleet, resetFleet, settle } from '../tools/fleet.ts';
+import { type Fleet, resetFleet, settle } from './fleet.ts';
 
 /** Gives every connection of the fleet one job that came due within the last hour, on new tables. */
 export async function queueDueJobs(client: pg.Client, fleet: Fleet): Promise<void> {
@@ -9,13 +9,13 @@ export async function queueDueJobs(client: pg.Client, fleet: Fleet): Promise<voi
 }
 
 /** At some moment of the hour before, in an order that has nothing to do with that of the connections on disk. */
-export const dueBefore = (at: Date) =>
+const dueBefore = (at: Date) =>
   `timestamptz '${at.toISOString()}' - (hashint4(n) & 2147483647) % 3600000 * interval '1 ms'`;
 
 /** In SQL over connections. */
-export const connectionNumber = `substr(external_id, length('account-') + 1)::int`;
+const connectionNumber = `substr(external_id, length('account-') + 1)::int`;
 
-export interface JobsOptions {
+interface JobsOptions {
   /** The numbers of the connections; all unless given. */
   numbers?: [first: number, last: number];
   /** Whether triggers see it; unless they must, it takes less time without. */
@@ -23,7 +23,7 @@ export interface JobsOptions {
 }
 
 /** Queues a job for connections of the fleet. Values are SQL over `n`, the number of the connection. */
-export async function insertJobs(
+async function insertJobs(
   client: pg.Client,
   { schema, size }: Fleet,
   values: Record<string, string>,
