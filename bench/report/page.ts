@@ -1,93 +1,100 @@
-import { table, verdict } from '../tools/report.ts';
-import type { MeasuredOn } from '../tools/results.ts';
-import type { Section } from './section.ts';
+import type { Comparison } from '../comparison/comparison.ts';
+import type { GrowthResult } from '../growth/measure.ts';
+import type { LatencyResult } from '../latency/measure.ts';
+import type { ManySchedulesResult } from '../many-schedules/measure.ts';
+import { describeEnvironment, type Recorded } from '../tools/results.ts';
+import { table, verdict } from '../tools/text.ts';
+import { bareJobs, limit, realJob } from './comparisons.ts';
+import { growth } from './growth.ts';
+import { latency } from './latency.ts';
+import { manySchedules } from './many-schedules.ts';
+import { type Section, sectionOf } from './section.ts';
 
-/** More than this says that others used the machine too. */
-const quietLoad = 1;
+export type Read = <Result extends object>(name: string) => (Recorded & Result) | undefined;
 
-/** The whole page, in Markdown. */
+export function sectionsOf(read: Read): Section[] {
+  return [
+    sectionOf('bare-jobs', 'Bare jobs', read<Comparison>('bare-jobs'), bareJobs),
+    sectionOf('real-job', 'The real job', read<Comparison>('real-job'), realJob),
+    sectionOf('many-schedules', 'Many schedules', read<ManySchedulesResult>('many-schedules'), manySchedules),
+    sectionOf('limit', 'The limit', read<Comparison>('limit'), limit),
+    sectionOf('latency', 'Latency', read<LatencyResult>('latency'), latency),
+    sectionOf('growth', 'Growth', read<GrowthResult>('growth'), growth),
+  ];
+}
+
+/** docs/benchmarks.md */
 export function page(sections: Section[]): string {
+  const letter = (section: Section) => `(${'abcdef'[sections.indexOf(section)]})`;
   return `${[
     '# Benchmarks',
-    `Syncline beside graphile-worker, pg-boss and BullMQ, all of them on one Postgres that keeps its promises, and alone. This page is
-written by \`npm run bench:report\` from the raw figures in \`bench/results/\`.`,
-    '## How it is measured',
-    machines(sections),
-    how,
+    `Syncline compared with graphile-worker, pg-boss and BullMQ on one Postgres server, and Syncline alone. \`npm run bench:report\`
+writes this page from the results in \`bench/results/\`.`,
+    '## Method',
+    environments(sections, letter),
+    method,
     '## Goals',
     goals(sections),
-    '## Where a peer is better',
-    betterPeers(sections),
-    ...sections.flatMap(({ title, text }, i) => [`## (${'abcdef'[i]}) ${title}`, text]),
+    '## Where peers are faster',
+    fasterPeers(sections),
+    ...sections.flatMap((section) => [
+      `## ${letter(section)} ${section.title}`,
+      section.text,
+      ...(section.chart ? [`![${section.chart.title}](benchmarks/${section.name}.svg)`] : []),
+    ]),
   ].join('\n\n')}\n`;
 }
 
-const how = `Nothing is switched off that keeps data safe: \`fsync\` and \`synchronous_commit\` are on for everybody. Postgres and all contenders share the
-same cores. Each peer runs with its fastest documented settings for durable work, listed below. Every round is on a database of its own,
-another contender comes first each time, and after every round SQL checks that all of the work was done, once. Rates are of this machine;
-ratios within a round say more about another one.
+const method = `\`fsync\` and \`synchronous_commit\` are on for all subjects. Postgres and the subjects share the same cores. Each peer runs with
+its fastest documented settings for durable work, listed below. Each round uses a new database and starts with another
+subject. After each round, SQL checks that each job ran exactly once. Rates depend on the machine; ratios within a round
+transfer better to other machines.
 
 \`\`\`sh
-npm run bench                                # everything; hours, most of them for growth
-npm run bench -- --only bare-jobs,real-job   # some of: bare-jobs, real-job, limit, latency, many-schedules, growth
+npm run bench                                # all measurements; several hours, most of them for growth
+npm run bench -- --only bare-jobs,real-job   # some of bare-jobs, real-job, limit, latency, many-schedules, growth
 npm run bench -- --only growth --minutes 30
-npm run bench:quick                          # two minutes: whether a ratio fell by more than a quarter
-npm run bench:report                         # writes this page
+npm run bench:quick                          # two minutes; fails if a ratio dropped by more than a quarter
+npm run bench:report                         # writes this page and the soak page
 \`\`\``;
 
-/** One line for each machine and its settings, with what was measured on it. */
-function machines(sections: Section[]): string {
-  const measured = sections.flatMap(({ measuredOn }, i) =>
-    measuredOn ? { measuredOn, letter: 'abcdef'[i] } : [],
-  );
-  const letters = new Map<string, string[]>();
-  for (const { measuredOn, letter } of measured) {
-    const line = machine(measuredOn);
-    letters.set(line, [...(letters.get(line) ?? []), `(${letter})`]);
-  }
-  const loads = measured
-    .filter(({ measuredOn }) => measuredOn.loadBefore > quietLoad)
-    .map(({ measuredOn, letter }) => `(${letter}) at a load of ${measuredOn.loadBefore}`);
-  const noise =
-    loads.length > 0
-      ? [
-          `The machine was busy with something else when these began, so take their figures with care: ${loads.join(', ')}.`,
-        ]
-      : [];
-  return (
-    [...[...letters].map(([line, own]) => `${own.join(', ')}: ${line}.`), ...noise].join('\n\n') ||
-    'Not measured yet.'
-  );
-}
+/** A higher load average means that other programs used the machine. */
+const maxQuietLoad = 1;
 
-function machine({ node, postgres, cores, cpu, memoryGb, settings, peers = {} }: MeasuredOn): string {
-  const pairs = (record: Record<string, string>) => Object.entries(record).map((pair) => pair.join(' '));
-  return [
-    `Node ${node}`,
-    `Postgres ${postgres} (${pairs(settings).join(', ')})`,
-    `${cores} cores (${cpu})`,
-    `${memoryGb} GB of memory`,
-    ...pairs(peers),
-  ].join(', ');
+function environments(sections: Section[], letter: (section: Section) => string): string {
+  const letters = new Map<string, string[]>();
+  const busy: string[] = [];
+  for (const section of sections) {
+    if (!section.measuredOn) continue;
+    const { peers, loadBefore } = section.measuredOn;
+    const versions = Object.entries(peers).map((pair) => pair.join(' '));
+    const line = [describeEnvironment(section.measuredOn), ...versions].join(', ');
+    letters.set(line, [...(letters.get(line) ?? []), letter(section)]);
+    if (loadBefore > maxQuietLoad) busy.push(`${letter(section)} ${loadBefore}`);
+  }
+  if (letters.size === 0) return 'Not measured yet.';
+  const lines = [...letters].map(([line, own]) => `${own.join(', ')}: ${line}.`);
+  const warning = `Other programs used the machine before these measurements (load average): ${busy.join(', ')}. Treat their figures with care.`;
+  return [...lines, ...(busy.length > 0 ? [warning] : [])].join('\n\n');
 }
 
 function goals(sections: Section[]): string {
   const all = sections.flatMap((section) => section.goals ?? []);
   if (all.length === 0) return 'Not measured yet.';
   return table(
-    ['Goal', 'to reach', 'found', 'verdict'],
+    ['Goal', 'target', 'measured', 'verdict'],
     all.map(({ what, goal, found, isMet }) => [what, goal, found, verdict(isMet)]),
   );
 }
 
-const always = [
-  'Peers run any job. Syncline runs syncs of connections, and nothing smaller or else.',
-  'Peers know cron expressions; Syncline knows intervals of a minute or more.',
-  'BullMQ is at home on Redis, and was measured on Postgres only.',
+const alwaysFaster = [
+  'Peers run any job. Syncline runs syncs of connections only.',
+  'Peers support cron expressions. Syncline supports intervals of at least one minute.',
+  'BullMQ is designed for Redis and was measured on Postgres only.',
 ];
 
-function betterPeers(sections: Section[]): string {
-  return [...sections.flatMap((section) => section.betterPeers ?? []), ...always]
+function fasterPeers(sections: Section[]): string {
+  return [...sections.flatMap((section) => section.fasterPeers ?? []), ...alwaysFaster]
     .map((sentence) => `- ${sentence}`)
     .join('\n');
 }

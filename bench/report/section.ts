@@ -1,6 +1,24 @@
-import type { MeasuredOn } from '../tools/results.ts';
+import type { Environment, Recorded } from '../tools/results.ts';
 
-/** What was to be reached, and what was. */
+/** A chart as plain data; `bench/charts.ts` draws it. `color` is an index of its palette. */
+export type Chart = BarChart | LineChart;
+
+export interface BarChart {
+  title: string;
+  subtitle: string;
+  unit: string;
+  bars: { label: string; value: number; min: number; max: number; color: number }[];
+}
+
+export interface LineChart {
+  title: string;
+  /** Starts with the unit of the y axis. */
+  subtitle: string;
+  x: string;
+  isLog?: boolean;
+  lines: { name: string; color: number; points: { x: number; y: number; min?: number; max?: number }[] }[];
+}
+
 export interface Goal {
   what: string;
   goal: string;
@@ -8,30 +26,29 @@ export interface Goal {
   isMet: boolean;
 }
 
-/** What the page says of one measurement. */
+/** The report of one measurement. */
 export interface Findings {
   /** Markdown. */
   text: string;
-  /** Drawings by the names of their files. */
-  plots?: Record<string, string>;
+  chart?: Chart;
   goals?: Goal[];
-  /** Sentences, each about something that a peer does better. */
-  betterPeers?: string[];
+  /** Sentences about results where a peer is faster. */
+  fasterPeers?: string[];
 }
 
 export interface Section extends Findings {
+  /** File name of the result and of the chart. */
+  name: string;
   title: string;
-  measuredOn?: MeasuredOn;
+  measuredOn?: Environment;
 }
 
-/** Whatever has not been measured is on the page too, and says so. */
-export function sectionOf<Result extends { measuredOn: MeasuredOn }>(
+export function sectionOf<Result extends Recorded>(
+  name: string,
   title: string,
   result: Result | undefined,
-  find: (result: Result) => Findings,
+  describe: (result: Result) => Findings,
 ): Section {
-  if (!result) return { title, text: 'Not measured yet.' };
-  return { title, measuredOn: result.measuredOn, ...find(result) };
+  if (!result) return { name, title, text: 'Not measured yet.' };
+  return { name, title, measuredOn: result.measuredOn, ...describe(result) };
 }
-
-export const image = (name: string, title: string) => `![${title}](benchmarks/${name}.svg)`;

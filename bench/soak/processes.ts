@@ -1,55 +1,37 @@
-import { type ChildProcess, fork } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
-import type { Order, ProcessReport } from './worker.ts';
+import { executor, startEngine } from '../engine/engine.ts';
+import type { EngineReport } from '../engine/worker.ts';
+import type { Fleet } from '../tools/fleet.ts';
 
-/** The processes of the fleet. They stay from the first measurement to the last. */
+export const processCount = 2;
+export const poolSize = 10;
+
+export type ProcessReport = Omit<EngineReport, 'lagsMs' | 'startedAt'>;
+
+/** The processes of the soak. They live from the capacity measurement to the end. */
 export interface Processes {
-  tell(order: Order): Promise<ProcessReport[]>;
+  start(url: string, fleet: Fleet, retentionMinutes: number): Promise<ProcessReport[]>;
+  send(action: 'report' | 'stop'): Promise<ProcessReport[]>;
   end(): Promise<void>;
 }
 
-type Reply = { answer: ProcessReport } | { error: string };
-
-const script = fileURLToPath(new URL('worker.ts', import.meta.url));
-const jiti = fileURLToPath(new URL('lib/jiti-cli.mjs', import.meta.resolve('jiti/package.json')));
-/** How long a process may take to end. */
-const graceMs = 5000;
-
-export function startProcesses(count: number): Processes {
-  const children = Array.from({ length: count }, () =>
-    // Standard output is for the report alone.
-    fork(jiti, [script], { stdio: ['ignore', 2, 2, 'ipc'], execArgv: ['--expose-gc'] }),
-  );
+export function startProcesses(): Processes {
+  const children = Array.from({ length: processCount }, () => startEngine(['--expose-gc']));
+  const each = async (work: (child: (typeof children)[number]) => Promise<EngineReport>) =>
+    (await Promise.all(children.map(work))).map(({ lagsMs: _, startedAt: __, ...report }) => report);
   return {
-    tell: (order) => Promise.all(children.map((child) => tell(child, order))),
+    start: (url, { schemaName: schema }, retentionMinutes) =>
+      each((child) =>
+        child.send({
+          action: 'start',
+          roles: ['scheduler', 'executor'],
+          options: { database: { url, schema, poolSize }, executor },
+          connector: 'numbered',
+          retentionMinutes,
+        }),
+      ),
+    send: (action) => each((child) => child.send({ action })),
     end: async () => {
-      await Promise.all(children.map(end));
+      await Promise.all(children.map((child) => child.end()));
     },
   };
-}
-
-function tell(child: ChildProcess, order: Order): Promise<ProcessReport> {
-  return new Promise((resolve, reject) => {
-    const over = (conclude: () => void) => () => {
-      child.off('exit', onExit);
-      child.off('message', onMessage);
-      conclude();
-    };
-    const onExit = over(() => reject(new Error(`A process of the fleet ended before it was told to.`)));
-    const onMessage = (reply: Reply) =>
-      over(() => ('error' in reply ? reject(new Error(reply.error)) : resolve(reply.answer)))();
-    if (child.exitCode !== null || child.signalCode !== null) return onExit();
-    child.on('exit', onExit);
-    child.on('message', onMessage);
-    child.send(order);
-  });
-}
-
-async function end(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const exited = new Promise((resolve) => child.once('exit', resolve));
-  if (child.connected) child.disconnect();
-  const force = setTimeout(() => child.kill('SIGKILL'), graceMs);
-  await exited;
-  clearTimeout(force);
 }

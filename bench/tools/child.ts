@@ -1,35 +1,49 @@
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import type { Reply } from './serve-commands.ts';
 
-/** A process that does what it is told, one thing at a time. */
-export interface Child<Order, Answer> {
-  tell(order: Order): Promise<Answer>;
-  /** Ends it, by force if it is too busy to hear of it. */
+/** A child process that answers commands. */
+export interface Child<Command, Answer> {
+  send(command: Command): Promise<Answer>;
+  /** Disconnects, then kills the process if it does not exit within 5 s. */
   end(): Promise<void>;
 }
 
-/** How long a process may take to end. */
-const graceMs = 3000;
+const graceMs = 5000;
 
-type Reply<Answer> = { answer: Answer } | { error: string };
-
-/** Runs a script that calls `obeyParent`, on the same Node as this process. */
-export function startChild<Order extends object, Answer>(script: URL): Child<Order, Answer> {
-  // Standard output is for the report alone.
-  const child = fork(fileURLToPath(script), { stdio: ['ignore', 2, 2, 'ipc'], serialization: 'advanced' });
-  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+/** Runs a script that calls `serveCommands`. `onDone` receives the job counts that the script reports. */
+export function startChild<Command extends object, Answer>(
+  script: URL,
+  { onDone = () => {}, execArgv = [] }: { onDone?: (jobs: number) => void; execArgv?: string[] } = {},
+): Child<Command, Answer> {
+  const child = fork(fileURLToPath(script), {
+    // Standard output is reserved for the report.
+    stdio: ['ignore', 2, 2, 'ipc'],
+    serialization: 'advanced',
+    execArgv,
+  });
+  const pending = new Map<number, { resolve: (answer: Answer) => void; reject: (error: Error) => void }>();
+  let lastId = 0;
+  child.on('message', (message) => {
+    const reply = message as Reply<Answer>;
+    if ('done' in reply) return onDone(reply.done);
+    const caller = pending.get(reply.id);
+    pending.delete(reply.id);
+    if ('error' in reply) caller?.reject(new Error(`${script.pathname}: ${reply.error}`));
+    else caller?.resolve(reply.answer);
+  });
+  const exited = new Promise<void>((resolve) =>
+    child.once('exit', () => {
+      for (const { reject } of pending.values()) reject(new Error(`${script.pathname} exited.`));
+      resolve();
+    }),
+  );
   return {
-    tell: (order) =>
+    send: (command) =>
       new Promise((resolve, reject) => {
-        const onExit = () => reject(new Error(`${script.pathname} ended when it was told something.`));
-        child.once('exit', onExit);
-        child.once('message', (reply) => {
-          child.off('exit', onExit);
-          const said = reply as Reply<Answer>;
-          if ('error' in said) reject(new Error(`${script.pathname}: ${said.error}`));
-          else resolve(said.answer);
-        });
-        child.send(order);
+        const id = ++lastId;
+        pending.set(id, { resolve, reject });
+        child.send({ id, command }, (error) => error && reject(error));
       }),
     end: async () => {
       if (child.connected) child.disconnect();
@@ -38,15 +52,4 @@ export function startChild<Order extends object, Answer>(script: URL): Child<Ord
       clearTimeout(force);
     },
   };
-}
-
-/** The other side of `startChild`. */
-export function obeyParent<Order, Answer>(obey: (order: Order) => Promise<Answer>): void {
-  process.on('message', (order) => {
-    void obey(order as Order).then(
-      (answer) => process.send?.({ answer }),
-      (error: unknown) => process.send?.({ error: error instanceof Error ? error.stack : String(error) }),
-    );
-  });
-  process.once('disconnect', () => process.exit());
 }

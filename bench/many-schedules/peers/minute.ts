@@ -1,20 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-const minuteMs = 60_000;
-
-/** The beginning of the minute that this moment lies in. */
-export const minuteOf = (ms: number) => ms - (ms % minuteMs);
+/** The start of the minute. */
+export const minuteOf = (ms: number) => ms - (ms % 60_000);
 
 export const everyMinute = '* * * * *';
 
-/** Once an hour, in one of the minutes that are between a quarter and three quarters of an hour away. */
+/** An hourly cron expression, 15 to 45 minutes ahead. */
 export function hourlyLater(n: number): string {
-  const minute = (new Date().getUTCMinutes() + 15 + (n % 30)) % 60;
-  return `${minute} * * * *`;
+  return `${(new Date().getUTCMinutes() + 15 + (n % 30)) % 60} * * * *`;
 }
 
-/** Waits until so many have come, or the time is over. */
-export async function untilThere(count: () => number, wanted: number, mostMs: number): Promise<void> {
-  const latest = performance.now() + mostMs;
-  while (count() < wanted && performance.now() < latest) await delay(20);
+/** Waits until `count()` reaches `wanted` or the time is over. */
+export async function untilCount(count: () => number, wanted: number, timeoutMs: number): Promise<void> {
+  const deadline = performance.now() + timeoutMs;
+  while (count() < wanted && performance.now() < deadline) await delay(20);
 }

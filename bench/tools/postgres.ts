@@ -1,0 +1,108 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { startEmbeddedPostgres } from '../../dist/dev/postgres.js';
+import { progress, whole } from './text.ts';
+
+/** One embedded Postgres server that all subjects of a benchmark share. */
+export interface Bench {
+  /** Superuser session in the database `postgres`. */
+  client: pg.Client;
+  /** Drops and creates the database; returns its URL. */
+  createDatabase(name: string): Promise<string>;
+  dropDatabase(name: string): Promise<void>;
+}
+
+export const postgresSettings = {
+  shared_buffers: '1GB',
+  max_wal_size: '4GB',
+  shared_preload_libraries: 'pg_stat_statements',
+  // Only the growth benchmark enables it, for its own databases.
+  'pg_stat_statements.track': 'none',
+};
+
+/** Runs `work` on a temporary Postgres server with fsync on, and prints the text it returns. */
+export async function withPostgres(
+  work: (bench: Bench) => Promise<string>,
+  settings: Record<string, string> = postgresSettings,
+): Promise<void> {
+  const started = performance.now();
+  progress('starting Postgres');
+  const postgres = await startEmbeddedPostgres({
+    folder: mkdtempSync(join(tmpdir(), 'syncline-bench-')),
+    keep: false,
+    settings,
+  });
+  let interrupted = false;
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => {
+      interrupted = true;
+      void postgres.stop().finally(() => process.exit(130));
+    });
+  }
+  try {
+    const text = await withClient(postgres.url, (client) => work(createBench(client, postgres.url)));
+    console.log(text);
+    progress(`done in ${whole((performance.now() - started) / 1000)} s`);
+  } catch (error) {
+    // An interrupt stops the server, so running statements fail.
+    if (!interrupted) throw error;
+  } finally {
+    await postgres.stop();
+  }
+}
+
+function createBench(client: pg.Client, url: string): Bench {
+  const dropDatabase = async (name: string) => {
+    await client.query(`DROP DATABASE IF EXISTS ${pg.escapeIdentifier(name)} WITH (FORCE)`);
+  };
+  return {
+    client,
+    dropDatabase,
+    createDatabase: async (name) => {
+      await dropDatabase(name);
+      await client.query(`CREATE DATABASE ${pg.escapeIdentifier(name)}`);
+      const address = new URL(url);
+      address.pathname = `/${name}`;
+      return address.href;
+    },
+  };
+}
+
+/** Ignores the loss of an idle session: its database may be dropped first. */
+export async function connectTo(url: string, options: pg.ClientConfig = {}): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url, ...options });
+  client.on('error', () => {});
+  await client.connect();
+  return client;
+}
+
+export async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = await connectTo(url);
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+/** Opens a pool with one established session. */
+export async function openPool(url: string, max: number): Promise<pg.Pool> {
+  const pool = new pg.Pool({ connectionString: url, max });
+  pool.on('error', () => {});
+  pool.on('connect', (client) => client.on('error', () => {}));
+  await pool.query('SELECT 1');
+  return pool;
+}
+
+/** Throws unless `from`, the text after FROM, yields `count` rows. */
+export async function requireCount(
+  client: pg.Client,
+  what: string,
+  from: string,
+  count: number,
+): Promise<void> {
+  const { rows } = await client.query<{ found: number }>(`SELECT count(*)::int AS found FROM ${from}`);
+  if (rows[0]?.found !== count) throw new Error(`${what}: found ${rows[0]?.found}, expected ${count}`);
+}
