@@ -12,7 +12,10 @@ const style = `svg{background:#fff;color:#1f2328}@media(prefers-color-scheme:dar
 
 const figure = (value: number) => (value >= 100 ? whole(value) : String(Number(value.toPrecision(3))));
 const colorOf = ({ color }: { color: number }) => colors[color % colors.length] as string;
+const bold = { textAnchor: 'start', fontWeight: 600 } as const;
 const axis = (label: string) => ({ label, labelAnchor: 'center', labelArrow: 'none' }) as const;
+
+type Point = LineChart['lines'][number]['points'][number];
 
 export function drawChart(chart: Chart): string {
   const { marks = [], ...options } = 'bars' in chart ? bars(chart) : lines(chart);
@@ -37,7 +40,6 @@ export function drawChart(chart: Chart): string {
     .replaceAll(/-?\d+\.\d{2,}/g, (number: string) => String(Math.round(Number(number) * 10) / 10))}\n`;
 }
 
-/** Horizontal bars with their value, and a line from minimum to maximum. */
 function bars({ bars: data, unit }: BarChart): Plot.PlotOptions {
   const cap = { y: 'label', insetTop: 7, insetBottom: 7 };
   return {
@@ -51,33 +53,25 @@ function bars({ bars: data, unit }: BarChart): Plot.PlotOptions {
       Plot.ruleY(data, { x1: 'min', x2: 'max', y: 'label', strokeWidth: 1.5 }),
       Plot.tickX(data, { x: 'min', ...cap }),
       Plot.tickX(data, { x: 'max', ...cap }),
-      Plot.text(data, {
-        x: 'max',
-        y: 'label',
-        text: ({ value }) => figure(value),
-        textAnchor: 'start',
-        dx: 6,
-        fontWeight: 600,
-      }),
+      Plot.text(data, { x: 'max', y: 'label', text: ({ value }) => figure(value), dx: 6, ...bold }),
       Plot.ruleX([0]),
     ],
   };
 }
 
-/** Lines with a band from minimum to maximum, and a legend with the last values. */
 function lines({ lines: data, x, isLog = false }: LineChart): Plot.PlotOptions {
   const points = data.flatMap(({ points: own, ...line }) => own.map((point) => ({ ...point, ...line })));
+  const [min, max] = [(point: Point) => point.min ?? point.y, (point: Point) => point.max ?? point.y];
   const lastOf = ({ points: own }: (typeof data)[number]) => own.at(-1)?.y ?? 0;
   const legend = data
     .toSorted((a, b) => lastOf(b) - lastOf(a))
     .map((line, i) =>
       Plot.text([`${line.name}: ${figure(lastOf(line))}`], {
+        ...bold,
         frameAnchor: 'top-right',
-        textAnchor: 'start',
         dx: 14,
         dy: i * 20,
         fill: colorOf(line),
-        fontWeight: 600,
       }),
     );
   const scale = (values: number[]) =>
@@ -91,14 +85,7 @@ function lines({ lines: data, x, isLog = false }: LineChart): Plot.PlotOptions {
     x: { ...axis(x), ...scale(points.map((point) => point.x)) },
     y: { label: null, grid: true, zero: !isLog, nice: true, ...scale(points.map((point) => point.y)) },
     marks: [
-      Plot.areaY(points, {
-        x: 'x',
-        y1: (point) => point.min ?? point.y,
-        y2: (point) => point.max ?? point.y,
-        z: 'name',
-        fill: colorOf,
-        fillOpacity: 0.18,
-      }),
+      Plot.areaY(points, { x: 'x', y1: min, y2: max, z: 'name', fill: colorOf, fillOpacity: 0.18 }),
       Plot.lineY(points, { x: 'x', y: 'y', z: 'name', stroke: colorOf, strokeWidth: 2.25 }),
       points.length > 60 ? null : Plot.dot(points, { x: 'x', y: 'y', fill: colorOf, r: 3.5 }),
       ...legend,

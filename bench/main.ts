@@ -6,10 +6,10 @@ import { growthScale, measureGrowth } from './growth/measure.ts';
 import { measureLatency } from './latency/measure.ts';
 import { measureManySchedules } from './many-schedules/measure.ts';
 import { compareWithRecorded, recordRatios } from './recorded.ts';
-import { type Read, sectionsOf } from './report/page.ts';
+import { describeResult } from './report/page.ts';
 import { type Bench, withPostgres } from './tools/postgres.ts';
 import { describeEnvironment, readEnvironment, writeResult } from './tools/results.ts';
-import { fixed, progress, timeMs } from './tools/text.ts';
+import { fixed, progress } from './tools/text.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -29,19 +29,19 @@ async function compare(bench: Bench, name: string, subjects: Subject[], jobs: nu
   return comparison;
 }
 
-/** In the order of their duration. */
-const measurements: Record<string, (bench: Bench) => Promise<object>> = {
-  'bare-jobs': (bench) => compare(bench, 'bare-jobs', bareJobs, 20_000),
-  'real-job': (bench) => compare(bench, 'real-job', realJob, 10_000),
-  limit: (bench) => compare(bench, 'limit', limitSubjects, 20_000),
-  latency: (bench) => measureLatency(bench, scaleName),
-  'many-schedules': (bench) => measureManySchedules(bench, scaleName),
-  growth: (bench) => measureGrowth(bench, growthScale(Number(options.minutes))),
+const measurements = {
+  'bare-jobs': (bench: Bench) => compare(bench, 'bare-jobs', bareJobs, 20_000),
+  'real-job': (bench: Bench) => compare(bench, 'real-job', realJob, 10_000),
+  limit: (bench: Bench) => compare(bench, 'limit', limitSubjects, 20_000),
+  latency: (bench: Bench) => measureLatency(bench, scaleName),
+  'many-schedules': (bench: Bench) => measureManySchedules(bench, scaleName),
+  growth: (bench: Bench) => measureGrowth(bench, growthScale(Number(options.minutes))),
 };
+type Name = keyof typeof measurements;
+const known = Object.keys(measurements) as Name[];
 
-const known = Object.keys(measurements);
 const chosen = options.only?.split(',') ?? (options.quick ? ['bare-jobs', 'real-job', 'limit'] : known);
-const unknown = chosen.find((name) => !known.includes(name));
+const unknown = chosen.find((name) => !known.includes(name as Name));
 if (unknown !== undefined) {
   console.error(`--only: unknown measurement "${unknown}". Known: ${known.join(', ')}.`);
   process.exit(2);
@@ -51,15 +51,11 @@ await withPostgres(async (bench) => {
   const environment = await readEnvironment(bench.client);
   const report = [describeEnvironment(environment)];
   for (const name of known.filter((one) => chosen.includes(one))) {
-    let result: object = {};
-    const ms = await timeMs(async () => {
-      result = (await measurements[name]?.(bench)) ?? {};
-    });
-    progress(`${name}: ${fixed(1)(ms / 60_000)} minutes`);
+    const started = performance.now();
+    const result = await measurements[name](bench);
+    progress(`${name}: ${fixed(1)((performance.now() - started) / 60_000)} minutes`);
     if (!options.quick) writeResult(name, environment, result);
-    const read = (wanted: string) => (wanted === name ? { measuredOn: environment, ...result } : undefined);
-    const section = sectionsOf(read as Read).find((one) => one.name === name);
-    report.push(`## ${name}`, section?.text ?? '');
+    report.push(`## ${name}`, describeResult(name, result).texts.table);
   }
   // Quick ratios differ from full ratios, which choose among more variants and modes.
   if (options.quick && options.record) recordRatios(comparisons);

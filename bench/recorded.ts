@@ -4,7 +4,6 @@ import { ratios } from './comparison/ranking.ts';
 import { synclineName } from './comparison/subjects.ts';
 import { fixed, median } from './tools/text.ts';
 
-/** A lower fraction of the recorded ratio is a regression. */
 const minPart = 0.75;
 const file = new URL('recorded.json', import.meta.url);
 
@@ -16,7 +15,7 @@ const read = () => JSON.parse(readFileSync(file, 'utf8')) as Ratios;
 function ratiosOf(comparisons: Record<string, Comparison>): Ratios {
   return Object.fromEntries(
     Object.entries(comparisons).flatMap(([name, comparison]) =>
-      Object.keys(comparison.about)
+      [...new Set(comparison.rounds.flat().map(({ subject }) => subject))]
         .filter((subject) => subject !== synclineName)
         .map((subject) => [
           `${name}: ${synclineName} / ${subject}`,
@@ -26,12 +25,10 @@ function ratiosOf(comparisons: Record<string, Comparison>): Ratios {
   );
 }
 
-/** Keeps recorded ratios that were not measured. */
 export function recordRatios(comparisons: Record<string, Comparison>): void {
   writeFileSync(file, `${JSON.stringify({ ...read(), ...ratiosOf(comparisons) }, null, 2)}\n`);
 }
 
-/** Sets the exit code to 1 if a ratio dropped. */
 export function compareWithRecorded(comparisons: Record<string, Comparison>): string {
   const recorded = read();
   const dropped = Object.entries(ratiosOf(comparisons)).filter(

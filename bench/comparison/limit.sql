@@ -1,11 +1,10 @@
 -- Writes the rows of a successful sync in three statements per batch: schedule, claim, finish, one transaction each. It calls
 -- no connector, checks no lease, orders nothing across providers and counts no statistics. The session sets search_path.
 
-CREATE PROCEDURE limit_schedule(batch_size int, INOUT scheduled int) LANGUAGE plpgsql AS $$
+CREATE PROCEDURE limit_schedule(batch_size int) LANGUAGE plpgsql AS $$
 DECLARE
   batch int;
 BEGIN
-  scheduled := 0;
   LOOP
     WITH due AS MATERIALIZED (
       SELECT id, tenant_id, provider_slug, due_at FROM connections
@@ -26,7 +25,6 @@ BEGIN
     GET DIAGNOSTICS batch = ROW_COUNT;
     COMMIT;
     EXIT WHEN batch = 0;
-    scheduled := scheduled + batch;
   END LOOP;
 END $$;
 

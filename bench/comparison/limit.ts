@@ -1,20 +1,12 @@
-/** Calls the procedures of limit.sql, which do all work inside the database. */
 import { readFileSync } from 'node:fs';
 import type pg from 'pg';
 import { connectTo } from '../tools/postgres.ts';
 
 const batchSize = 1000;
 const procedures = readFileSync(new URL('limit.sql', import.meta.url), 'utf8');
-
-/** The planner settings of the engine's own transactions. */
-const settings = {
-  enable_seqscan: 'off',
-  enable_bitmapscan: 'off',
-  enable_mergejoin: 'off',
-  enable_hashjoin: 'off',
-  jit: 'off',
-  'syncline.triggers': 'off',
-};
+/** The settings of the engine's own transactions. */
+const off = ['seqscan', 'bitmapscan', 'mergejoin', 'hashjoin'].map((method) => `-c enable_${method}=off`);
+const settings = [...off, '-c jit=off', '-c syncline.triggers=off'].join(' ');
 
 export async function createProcedures(client: pg.Client, schema: string): Promise<void> {
   await client.query(`SET search_path = ${schema}`);
@@ -23,13 +15,12 @@ export async function createProcedures(client: pg.Client, schema: string): Promi
 }
 
 export function connectForProcedures(url: string, schema: string): Promise<pg.Client> {
-  const all = Object.entries({ search_path: schema, ...settings });
-  return connectTo(url, { options: all.map(([name, value]) => `-c ${name}=${value}`).join(' ') });
+  return connectTo(url, { options: `-c search_path=${schema} ${settings}` });
 }
 
 /** Schedules all due connections. */
 export async function schedule(client: pg.Client): Promise<void> {
-  await client.query(`CALL limit_schedule(${batchSize}, NULL)`);
+  await client.query(`CALL limit_schedule(${batchSize})`);
 }
 
 /** Runs queued jobs until no unlocked job is left; returns their number. */

@@ -6,41 +6,30 @@ import { requireCount, withClient } from '../tools/postgres.ts';
 /** A due connection. A type, not an interface, because job payloads must be plain records. */
 export type Due = { id: string; tenantId: string; externalId: string; cursor: unknown };
 
-interface Found {
-  connection: Due;
-  occurredAt: Date;
-  payload: object;
-  dedupeKey: string;
-  cursor: object;
-}
-
+type Found = ReturnType<typeof sync>;
 type Query = (text: string, values: unknown[]) => Promise<unknown>;
 
 export const dispatchBatch = 1000;
 
 const tables = `
   CREATE TABLE connections (
-    id uuid PRIMARY KEY,
-    tenant_id uuid NOT NULL,
-    external_id text NOT NULL,
-    interval_seconds int NOT NULL,
-    next_run_at timestamptz NOT NULL,
-    queued boolean NOT NULL DEFAULT false,
-    cursor jsonb,
+    id uuid PRIMARY KEY, tenant_id uuid NOT NULL, external_id text NOT NULL, interval_seconds int NOT NULL,
+    next_run_at timestamptz NOT NULL, queued boolean NOT NULL DEFAULT false, cursor jsonb,
     updated_at timestamptz NOT NULL DEFAULT now());
   CREATE INDEX ON connections (next_run_at) WHERE NOT queued;
   CREATE TABLE signals (
-    id uuid PRIMARY KEY DEFAULT uuidv7(),
-    tenant_id uuid NOT NULL,
-    connection_id uuid NOT NULL REFERENCES connections (id) ON DELETE CASCADE,
-    kind text NOT NULL,
-    occurred_at timestamptz NOT NULL,
-    payload jsonb NOT NULL,
-    dedupe_key text NOT NULL,
-    received_at timestamptz NOT NULL DEFAULT now(),
-    UNIQUE (connection_id, dedupe_key));`;
+    id uuid PRIMARY KEY DEFAULT uuidv7(), tenant_id uuid NOT NULL,
+    connection_id uuid NOT NULL REFERENCES connections (id) ON DELETE CASCADE, kind text NOT NULL,
+    occurred_at timestamptz NOT NULL, payload jsonb NOT NULL, dedupe_key text NOT NULL,
+    received_at timestamptz NOT NULL DEFAULT now(), UNIQUE (connection_id, dedupe_key));`;
 
-/** Creates hourly connections that came due within the last ten seconds, as for Syncline. */
+/** The ids of empty jobs in batches of 5,000. */
+export function emptyJobs(jobs: number): string[][] {
+  const ids = Array.from({ length: jobs }, (_, i) => String(i));
+  return Array.from({ length: Math.ceil(jobs / 5000) }, (_, i) => ids.slice(i * 5000, (i + 1) * 5000));
+}
+
+/** The same connections as those of Syncline. */
 export function createDueConnections(url: string, size: number): Promise<void> {
   return withClient(url, async (client) => {
     await client.query(tables);
@@ -56,10 +45,10 @@ export function createDueConnections(url: string, size: number): Promise<void> {
 
 /** Throws unless each connection has one signal with the matching cursor, is not queued and is due in the future. */
 export async function verifyStored(client: pg.Client, size: number): Promise<void> {
-  await requireCount(client, 'signals', 'signals', size);
+  await requireCount(client, 'signals', size);
   const finished = `connections c JOIN signals s ON s.connection_id = c.id AND s.dedupe_key = c.cursor ->> 'page'
     WHERE c.next_run_at > now() AND NOT c.queued`;
-  await requireCount(client, 'finished connections', finished, size);
+  await requireCount(client, finished, size);
 }
 
 /** Sets the next run time of a batch of due connections and adds their jobs in the same transaction. */
@@ -86,8 +75,7 @@ export async function dispatchAll(
   client.release();
 }
 
-/** The provider call: returns one signal without waiting. */
-async function sync(connection: Due): Promise<Found> {
+function sync(connection: Due) {
   const [page, now] = [randomUUID(), new Date()];
   return {
     connection,
@@ -106,7 +94,7 @@ export async function syncOne(pool: pg.Pool, id: string): Promise<void> {
       `SELECT id, tenant_id AS "tenantId", external_id AS "externalId", cursor FROM connections WHERE id = $1`,
       [id],
     );
-    const { connection, ...found } = await sync(rows[0] as Due);
+    const { connection, ...found } = sync(rows[0] as Due);
     await client.query('BEGIN');
     await client.query(
       `INSERT INTO signals (tenant_id, connection_id, kind, occurred_at, payload, dedupe_key)
@@ -125,7 +113,6 @@ export async function syncOne(pool: pg.Pool, id: string): Promise<void> {
   }
 }
 
-/** Stores signals and cursors in one statement. */
 async function storeMany(query: Query, found: Found[]): Promise<void> {
   const rows = found.map(({ connection, occurredAt, payload, dedupeKey, cursor }) => ({
     tenant: connection.tenantId,
@@ -151,7 +138,7 @@ async function storeMany(query: Query, found: Found[]): Promise<void> {
 }
 
 export async function syncMany(query: Query, connections: Due[]): Promise<void> {
-  await storeMany(query, await Promise.all(connections.map(sync)));
+  await storeMany(query, connections.map(sync));
 }
 
 /** Concurrent jobs share a transaction: results that arrive during one statement are stored by the next. */
@@ -176,7 +163,7 @@ export function groupCommit(query: Query, maxStatements = 2): (connection: Due) 
     void flush();
   };
   return async (connection) => {
-    const found = await sync(connection);
+    const found = sync(connection);
     await new Promise<void>((resolve, reject) => {
       if (waiting.push({ found, resolve, reject }) === 1) setImmediate(() => void flush());
     });

@@ -1,7 +1,7 @@
 import { type Child, startChild } from '../tools/child.ts';
-import type { EngineCommand, EngineReport } from './worker.ts';
+import type { EngineApi } from './worker.ts';
 
-export type EngineProcess = Child<EngineCommand, EngineReport>;
+export type EngineProcess = Child<EngineApi>;
 
 export function startEngine(execArgv: string[] = []): EngineProcess {
   return startChild(new URL('worker.ts', import.meta.url), { execArgv });

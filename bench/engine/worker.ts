@@ -1,4 +1,3 @@
-/** A process that runs the built engine with connectors of the benchmark. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pino } from 'pino';
@@ -17,36 +16,15 @@ import { providers, syncResult } from '../tools/fleet.ts';
 import { serveCommands } from '../tools/serve-commands.ts';
 import { nowMs } from '../tools/text.ts';
 
-export interface StartCommand {
-  action: 'start';
+export interface StartOptions {
   roles: Role[];
   options: Pick<SynclineOptions, 'database' | 'executor' | 'scheduler'>;
   /** `instant` returns one signal without waiting. `numbered` imitates a provider and returns the next number. */
   connector: 'instant' | 'numbered';
-  /** Reports the start time of each job of this tenant. */
   watchedTenant?: string;
   reportLags?: boolean;
   /** Also runs a janitor that deletes rows after this time. */
   retentionMinutes?: number;
-}
-
-export type EngineCommand = StartCommand | { action: 'report' | 'stop' };
-
-/** Since the last report. */
-export interface EngineReport {
-  calls: number;
-  /** Time from due to connector call. */
-  lagsMs: number[];
-  /** Time of the connector call by job, for the watched tenant. */
-  startedAt: Map<string, number>;
-  rssMb: number;
-  /** After a garbage collection, if the process runs with --expose-gc. */
-  heapMb: number;
-  eventLoopMs: { p99: number };
-  /** CPU seconds per second. */
-  cores: number;
-  /** `warnings` excludes planned failures; `examples` holds the first line of each kind. */
-  log: { errors: number; warnings: number; examples: string[] };
 }
 
 const providerMs = 50;
@@ -63,8 +41,11 @@ const loop = monitorEventLoopDelay({ resolution: loopResolutionMs });
 const kinds = new Set<string>();
 const emptyCounts = () => ({
   calls: 0,
+  /** From due to connector call. */
   lagsMs: [] as number[],
+  /** Start times of the jobs of the watched tenant. */
   startedAt: new Map<string, number>(),
+  /** `warnings` excludes planned failures; `examples` holds the first line of each kind. */
   log: { errors: 0, warnings: 0, examples: [] as string[] },
 });
 let [counts, cpu, sinceMs] = [emptyCounts(), process.cpuUsage(), performance.now()];
@@ -94,17 +75,17 @@ async function nextNumber({ connection, cursor }: SyncContext<unknown>): Promise
   };
 }
 
-async function start({ roles, connector, retentionMinutes, ...command }: StartCommand): Promise<void> {
+async function start({ roles, connector, retentionMinutes, ...given }: StartOptions): Promise<void> {
   const sync = async (context: SyncContext<unknown>) => {
     const { connection, job } = context;
     const calledAt = nowMs();
     counts.calls++;
-    if (command.reportLags) counts.lagsMs.push(calledAt - job.scheduledAt.getTime());
-    if (connection.tenantId === command.watchedTenant) counts.startedAt.set(job.id, calledAt);
+    if (given.reportLags) counts.lagsMs.push(calledAt - job.scheduledAt.getTime());
+    if (connection.tenantId === given.watchedTenant) counts.startedAt.set(job.id, calledAt);
     return connector === 'numbered' ? nextNumber(context) : syncResult(context);
   };
   const connectors = providers.map((provider) => defineConnector({ provider, name: provider, sync }));
-  const options = { ...command.options, logger: pino({ level: 'warn', base: null }, { write: countLine }) };
+  const options = { ...given.options, logger: pino({ level: 'warn', base: null }, { write: countLine }) };
   const engine = createSyncline({ ...options, connectors });
   engines.push(engine);
   await engine.start({ roles });
@@ -121,7 +102,8 @@ async function start({ roles, connector, retentionMinutes, ...command }: StartCo
   await janitor.start({ roles: ['janitor'] });
 }
 
-function report(): EngineReport {
+/** Counters since the last report. */
+function report() {
   const { user, system } = process.cpuUsage(cpu);
   const cores = (user + system) / 1000 / (performance.now() - sinceMs);
   // The histogram includes the timer's own resolution.
@@ -136,8 +118,11 @@ function report(): EngineReport {
   return answer;
 }
 
-serveCommands(async (command: EngineCommand): Promise<EngineReport> => {
-  if (command.action === 'start') await start(command);
-  if (command.action === 'stop') await Promise.all(engines.splice(0).map((engine) => engine.stop()));
-  return report();
-});
+const api = {
+  start: (options: StartOptions) => start(options).then(report),
+  report: async () => report(),
+  stop: () => Promise.all(engines.splice(0).map((engine) => engine.stop())).then(report),
+};
+export type EngineApi = typeof api;
+export type EngineReport = ReturnType<typeof report>;
+serveCommands(api);

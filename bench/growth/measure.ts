@@ -1,52 +1,23 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type EngineProcess, startEngine } from '../engine/engine.ts';
-import { type Bench, withClient } from '../tools/postgres.ts';
-import { readSizes, type TableSize } from '../tools/sizes.ts';
+import { readSizes, type TableSize } from '../tools/fleet.ts';
+import type { Bench } from '../tools/postgres.ts';
 import { fixed, progress, sum, whole } from '../tools/text.ts';
 import { createReference } from './reference.ts';
 import {
-  closeVariant,
   createVariant,
   holdSnapshot,
   readCounters,
   startVariant,
   type Variant,
-  type VariantName,
   verifySignals,
 } from './variant.ts';
 
-interface GrowthScale {
-  /** Minutes of load per variant, after the warm-up. */
-  minutes: number;
-  /** At first all connections are overdue, and no row is old enough to be deleted. */
-  warmUpMinutes: number;
-  /** The last minutes are compared with this many first minutes. A multiple of `sliceMinutes`. */
-  comparedMinutes: number;
-  /** The variants alternate after this time; the reference is measured before each slice. */
-  sliceMinutes: number;
-  /** With an interval of a minute, more jobs come due than the processes can run. */
-  connections: number;
-  processes: number;
-  retentionMinutes: number;
-}
-
-export function growthScale(minutes: number): GrowthScale {
-  const retentionMinutes = Math.max(1, Math.min(15, Math.floor(minutes / 4)));
-  const comparedMinutes = Math.min(10, Math.max(1, Math.floor(minutes / 3)));
-  return {
-    minutes,
-    warmUpMinutes: retentionMinutes + 2,
-    comparedMinutes,
-    sliceMinutes: Math.min(5, comparedMinutes),
-    connections: 500_000,
-    processes: 2,
-    retentionMinutes,
-  };
-}
+/** `held`: another transaction holds a snapshot. */
+export type VariantName = 'plain' | 'held';
 
 interface Minute {
   variant: VariantName;
-  /** Counts up from 1; the warm-up ends with 0. */
   minute: number;
   syncsPerSecond: number;
   referencePerSecond: number;
@@ -60,7 +31,18 @@ export interface GrowthResult {
   minutes: Minute[];
 }
 
-export const growthVariants: VariantName[] = ['plain', 'held'];
+type GrowthScale = ReturnType<typeof growthScale>;
+
+/** With an interval of a minute, more of the connections come due than the processes can run. */
+export function growthScale(minutes: number) {
+  const retentionMinutes = Math.max(1, Math.min(15, Math.floor(minutes / 4)));
+  const comparedMinutes = Math.min(10, Math.max(1, Math.floor(minutes / 3)));
+  // At first all connections are overdue, and no row is old enough to be deleted.
+  const warmUpMinutes = retentionMinutes + 2;
+  const sliceMinutes = Math.min(5, comparedMinutes);
+  const size = { connections: 500_000, processes: 2 };
+  return { minutes, warmUpMinutes, comparedMinutes, sliceMinutes, ...size, retentionMinutes };
+}
 
 interface Run {
   variants: Variant[];
@@ -69,33 +51,32 @@ interface Run {
   scale: GrowthScale;
 }
 
-export async function measureGrowth(bench: Bench, scale: GrowthScale): Promise<GrowthResult> {
-  const databaseOf = (name: string) => `bench_growth_${name}`;
-  const processes = Array.from({ length: scale.processes }, () => startEngine());
-  const variants: Variant[] = [];
-  const referenceUrl = await bench.createDatabase(databaseOf('reference'));
-  try {
-    return await withClient(referenceUrl, async (client) => {
-      const reference = await createReference(client, referenceUrl);
-      for (const name of growthVariants) {
-        progress(`growth: ${whole(scale.connections)} connections, ${name}`);
-        const url = await bench.createDatabase(databaseOf(name));
-        variants.push(await createVariant(name, url, scale.connections));
-      }
-      return { scale, minutes: await runSlices({ variants, processes, reference, scale }) };
+export function measureGrowth(bench: Bench, scale: GrowthScale): Promise<GrowthResult> {
+  const withVariant = <T>(name: VariantName, work: (variant: Variant) => Promise<T>) =>
+    bench.withDatabase(`bench_growth_${name}`, async (client, url) => {
+      progress(`growth: ${whole(scale.connections)} connections, ${name}`);
+      return work(await createVariant(name, client, url, scale.connections));
     });
-  } finally {
-    await Promise.all([...processes.map((one) => one.end()), ...variants.map(closeVariant)]);
-    for (const name of [...growthVariants, 'reference']) await bench.dropDatabase(databaseOf(name));
-  }
+  return bench.withDatabase('bench_growth_reference', async (client, url) => {
+    const reference = await createReference(client, url);
+    const processes = Array.from({ length: scale.processes }, () => startEngine());
+    try {
+      const run = { processes, reference, scale };
+      const minutes = await withVariant('plain', (plain) =>
+        withVariant('held', (held) => runSlices({ ...run, variants: [plain, held] })),
+      );
+      return { scale, minutes };
+    } finally {
+      await Promise.all(processes.map((one) => one.end()));
+    }
+  });
 }
 
+/** The variants alternate after each slice. Slice -1 is the warm-up. */
 async function runSlices(run: Run): Promise<Minute[]> {
   const { variants, scale } = run;
   const minutes: Minute[] = [];
-  const slices = Math.ceil(scale.minutes / scale.sliceMinutes);
-  // Slice -1 is the warm-up.
-  for (let slice = -1; slice < slices; slice++) {
+  for (let slice = -1; slice < Math.ceil(scale.minutes / scale.sliceMinutes); slice++) {
     const first = slice < 0 ? -scale.warmUpMinutes : slice * scale.sliceMinutes;
     const count = slice < 0 ? scale.warmUpMinutes : Math.min(scale.sliceMinutes, scale.minutes - first);
     const order = slice % 2 === 0 ? variants : variants.toReversed();
@@ -105,15 +86,14 @@ async function runSlices(run: Run): Promise<Minute[]> {
 }
 
 async function runSlice(run: Run, variant: Variant, first: number, count: number): Promise<Minute[]> {
-  const { processes, reference, scale } = run;
-  const referencePerSecond = await reference();
-  await startVariant(variant, processes, scale.retentionMinutes);
+  const referencePerSecond = await run.reference();
+  await startVariant(variant, run.processes, run.scale.retentionMinutes);
   const minutes: Minute[] = [];
   for (let i = 0; i < count; i++) {
     if (variant.name === 'held' && first + i === 0) await holdSnapshot(variant);
     minutes.push(await runMinute(variant, first + i + 1, referencePerSecond));
   }
-  await Promise.all(processes.map((one) => one.send({ action: 'stop' })));
+  await Promise.all(run.processes.map((one) => one.call('stop')));
   variant.counters = await readCounters(variant);
   await verifySignals(variant);
   return minutes;
@@ -124,17 +104,14 @@ async function runMinute(variant: Variant, minute: number, referencePerSecond: n
   const started = performance.now();
   await delay(60_000);
   const after = await readCounters(variant);
-  const seconds = (performance.now() - started) / 1000;
+  const syncsPerSecond = ((after.syncs - before.syncs) / (performance.now() - started)) * 1000;
   variant.counters = after;
-  const syncsPerSecond = (after.syncs - before.syncs) / seconds;
-  const claims = after.claims - before.claims;
-  if (claims === 0) throw new Error('pg_stat_statements contains no claim.');
-  const claimMs = (after.claimMs - before.claimMs) / claims;
   const { waiting } = after;
-  progress(
-    `growth: ${name}, minute ${minute}: ${whole(syncsPerSecond)} syncs/s, ${fixed(2)(claimMs)} ms per claim, ${waiting} waiting`,
-  );
-  const tables = await readSizes(variant.client, variant.fleet.schemaName);
+  const claimMs = (after.claimMs - before.claimMs) / (after.claims - before.claims);
+  if (Number.isNaN(claimMs)) throw new Error('pg_stat_statements contains no claim.');
+  const rate = `${whole(syncsPerSecond)} syncs/s, ${fixed(2)(claimMs)} ms per claim, ${waiting} waiting`;
+  progress(`growth: ${name}, minute ${minute}: ${rate}`);
+  const tables = await readSizes(variant.client, variant.fleet);
   return { variant: name, minute, syncsPerSecond, referencePerSecond, waiting, claimMs, tables };
 }
 
@@ -148,15 +125,11 @@ export function summarize({ minutes: all, scale: { comparedMinutes } }: GrowthRe
   const [first, last] = [minutes[0], minutes.at(-1)];
   return {
     syncs: syncs(minutes),
-    /** Rate of the last compared minutes divided by the rate of the first. */
     lastToFirst: lastToFirst(({ syncsPerSecond }) => syncsPerSecond),
-    /** The same, each rate divided by the reference of its slice. */
     lastToFirstByReference: lastToFirst((one) => one.syncsPerSecond / one.referencePerSecond),
-    /** In these minutes the rate is not the capacity. */
     minutesWithoutWork: minutes.filter(({ waiting }) => waiting === 0).length,
     claimMs: [first?.claimMs ?? 0, last?.claimMs ?? 0],
     totalBytes: bytes(last),
-    /** Growth of all tables and indexes in the second half. */
     bytesPerMillionSyncs: ((bytes(last) - bytes(minutes[middle])) / syncs(minutes.slice(middle + 1))) * 1e6,
   };
 }

@@ -10,8 +10,7 @@ const vacuumTimeoutMs = 60_000;
 
 /** Returns a function that measures the speed of the machine: limit.sql on new tables, while no other load runs. */
 export async function createReference(client: pg.Client, url: string): Promise<() => Promise<number>> {
-  const fleet = await createFleet(client, url, jobs, 'reference');
-  await fleet.engine.stop();
+  const fleet = await createFleet(client, url, jobs);
   await createProcedures(client, fleet.schemaName);
   const connect = () => connectForProcedures(url, fleet.schemaName);
   const sessions = await Promise.all([connect(), connect()]);
@@ -19,8 +18,7 @@ export async function createReference(client: pg.Client, url: string): Promise<(
     await untilVacuumed(client);
     const rates: number[] = [];
     for (let round = 0; round < rounds; round++) {
-      const from = new Date(Date.now() - 10_000);
-      await fillConnections(client, fleet, { due: jobs, from, overSeconds: 9, intervalSeconds: 3600 });
+      await fillConnections(client, fleet, { from: new Date(Date.now() - 10_000), overSeconds: 9 });
       await Promise.all(sessions.map(schedule));
       let done = 0;
       const ms = await timeMs(async () => {
@@ -33,7 +31,6 @@ export async function createReference(client: pg.Client, url: string): Promise<(
   };
 }
 
-/** Waits for the autovacuum workers that the load before has started. */
 async function untilVacuumed(client: pg.Client): Promise<void> {
   const deadline = performance.now() + vacuumTimeoutMs;
   const workers = `SELECT FROM pg_stat_activity WHERE backend_type = 'autovacuum worker'`;

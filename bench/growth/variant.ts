@@ -1,10 +1,9 @@
 import pg from 'pg';
 import { type EngineProcess, executor } from '../engine/engine.ts';
+import type { StartOptions } from '../engine/worker.ts';
 import { allTenants, createFleet, type Fleet, fillConnections } from '../tools/fleet.ts';
 import { connectTo } from '../tools/postgres.ts';
-
-/** `held`: another transaction holds a snapshot. */
-export type VariantName = 'plain' | 'held';
+import type { VariantName } from './measure.ts';
 
 /** Each variant has its own database: a snapshot does not hold back vacuum in other databases. */
 export interface Variant {
@@ -12,60 +11,42 @@ export interface Variant {
   url: string;
   client: pg.Client;
   fleet: Fleet;
-  holder?: pg.Client;
-  /** The counters at the end of the last minute. */
   counters: Counters;
 }
 
-interface Counters {
-  /** Committed syncs, by the engine's own statistics. */
-  syncs: number;
-  /** Due jobs of one provider that have not started, counted up to 1,000. */
-  waiting: number;
-  claims: number;
-  claimMs: number;
-}
+/** `waiting`: due jobs of one provider that have not started, counted up to 1,000. */
+type Counters = Record<'syncs' | 'waiting' | 'claims' | 'claimMs', number>;
 
-export async function createVariant(name: VariantName, url: string, connections: number): Promise<Variant> {
-  const client = await connectTo(url);
-  await client.query('CREATE EXTENSION IF NOT EXISTS pg_stat_statements');
+export async function createVariant(
+  name: VariantName,
+  client: pg.Client,
+  url: string,
+  connections: number,
+): Promise<Variant> {
+  await client.query('CREATE EXTENSION pg_stat_statements');
   const database = pg.escapeIdentifier(new URL(url).pathname.slice(1));
   await client.query(`ALTER DATABASE ${database} SET pg_stat_statements.track = 'top'`);
-  const fleet = await createFleet(client, url, connections, 'growth');
-  await fleet.engine.stop();
-  const overdue = { from: new Date(Date.now() - 60_000), overSeconds: 60, intervalSeconds: 60 };
-  await fillConnections(client, fleet, { due: connections, ...overdue });
+  const fleet = await createFleet(client, url, connections);
+  const from = new Date(Date.now() - 60_000);
+  await fillConnections(client, fleet, { from, overSeconds: 60, intervalSeconds: 60 });
   return { name, url, client, fleet, counters: { syncs: 0, waiting: 0, claims: 0, claimMs: 0 } };
 }
 
-export async function closeVariant({ client, holder }: Variant): Promise<void> {
-  await holder?.end();
-  await client.end();
+export async function holdSnapshot({ url }: Variant): Promise<void> {
+  const holder = await connectTo(url);
+  await holder.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+  await holder.query('SELECT 1 FROM pg_class LIMIT 1');
 }
 
-export async function holdSnapshot(variant: Variant): Promise<void> {
-  variant.holder = await connectTo(variant.url);
-  await variant.holder.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
-  await variant.holder.query('SELECT 1 FROM pg_class LIMIT 1');
-}
-
-/** All processes schedule and run jobs; the first also runs a janitor. */
 export async function startVariant(
   { url, fleet }: Variant,
   processes: EngineProcess[],
   retentionMinutes: number,
 ): Promise<void> {
   const options = { database: { url, schema: fleet.schemaName }, executor };
+  const start: StartOptions = { roles: ['scheduler', 'executor'], options, connector: 'instant' };
   await Promise.all(
-    processes.map((one, i) =>
-      one.send({
-        action: 'start',
-        roles: ['scheduler', 'executor'],
-        options,
-        connector: 'instant',
-        ...(i === 0 && { retentionMinutes }),
-      }),
-    ),
+    processes.map((one, i) => one.call('start', i === 0 ? { ...start, retentionMinutes } : start)),
   );
 }
 
@@ -85,7 +66,6 @@ export async function readCounters({ client, fleet: { schema } }: Variant): Prom
   return rows[0] as Counters;
 }
 
-/** Throws if the number of stored signals differs from the number of syncs. */
 export async function verifySignals({ client, fleet, counters: { syncs } }: Variant): Promise<void> {
   const { rows } = await client.query<{ stored: number }>(
     `SELECT n_tup_ins::float8 AS stored FROM pg_stat_user_tables WHERE schemaname = $1 AND relname = 'signals'`,

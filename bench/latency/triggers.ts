@@ -1,16 +1,13 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
-import { type Fleet, providers } from '../tools/fleet.ts';
+import { type Fleet, openEngine, providers } from '../tools/fleet.ts';
 import { nowMs } from '../tools/text.ts';
 
 /** Milliseconds from the call of `trigger` to each stage. */
 export interface Sample {
-  /** `trigger` returns. */
   acknowledgedMs: number;
-  /** The executor calls the connector. */
   startedMs: number;
-  /** A query of the table finds the signal. */
   visibleMs: number;
   /** The feed delivers the signal to a consumer in another process than the engine. */
   deliveredMs: number;
@@ -18,27 +15,25 @@ export interface Sample {
 
 /** The tenant of the triggered connections. They never come due, so each sync of this tenant is triggered. */
 export const watchedTenant = uuidOf('watched');
-const watchedConnections = 500;
 const [minPauseMs, maxPauseMs] = [50, 500];
 const timeoutMs = 60_000;
 /** The feed polls every 200 ms, so all signals are delivered within this time. */
 const deliveryMs = 1500;
 
-/** Adds the connections to trigger; returns their ids. */
-export async function addWatched(client: pg.Client, { schema }: Fleet): Promise<string[]> {
+const connectionIds = Array.from({ length: 500 }, (_, n) => uuidOf(`watched connection ${n}`));
+
+export async function addWatched(client: pg.Client, { schema }: Fleet): Promise<void> {
   await client.query(
     `INSERT INTO ${schema}.tenants (id, name) VALUES ($1, 'Watched') ON CONFLICT DO NOTHING`,
     [watchedTenant],
   );
-  const ids = Array.from({ length: watchedConnections }, (_, n) => uuidOf(`watched connection ${n}`));
   await client.query(
     `INSERT INTO ${schema}.connections (id, tenant_id, provider_slug, external_id, metadata)
      SELECT id, $2, ($3::text[])[1 + n % ${providers.length}], 'watched-' || n,
        '{"sync": {"next_run_at": "2099-01-01T00:00:00.000Z", "interval_seconds": 3600}}'
      FROM unnest($1::uuid[]) WITH ORDINALITY AS w (id, n)`,
-    [ids, watchedTenant, providers],
+    [connectionIds, watchedTenant, providers],
   );
-  return ids;
 }
 
 /**
@@ -47,10 +42,11 @@ export async function addWatched(client: pg.Client, { schema }: Fleet): Promise<
  */
 export async function triggerEach(
   client: pg.Client,
-  { engine, schema }: Fleet,
-  connectionIds: string[],
+  url: string,
+  { schema, schemaName }: Fleet,
   count: number,
 ): Promise<(startedAt: Map<string, number>) => Sample[]> {
+  const engine = openEngine(url, schemaName);
   const deliveredAt = new Map<string, number>();
   const stopping = new AbortController();
   const feed = engine.signals.feed({ tenant: watchedTenant, after: 'latest', signal: stopping.signal });
@@ -65,12 +61,13 @@ export async function triggerEach(
     const at = nowMs();
     const { jobId } = await engine.connections.trigger(connectionId);
     const acknowledgedAt = nowMs();
-    await untilVisible(client, schema, connectionId, jobId);
+    await untilVisible(client, schema, [connectionId, jobId]);
     triggers.push({ jobId, at, acknowledgedAt, visibleAt: nowMs() });
   }
   await delay(deliveryMs);
   stopping.abort();
   await consuming;
+  await engine.stop();
   return (startedAt) =>
     triggers.map(({ jobId, at, acknowledgedAt, visibleAt }) => {
       const [started, delivered] = [startedAt.get(jobId), deliveredAt.get(jobId)];
@@ -85,16 +82,11 @@ export async function triggerEach(
     });
 }
 
-async function untilVisible(
-  client: pg.Client,
-  schema: string,
-  connectionId: string,
-  jobId: string,
-): Promise<void> {
+async function untilVisible(client: pg.Client, schema: string, values: string[]): Promise<void> {
   const text = `SELECT FROM ${schema}.signals WHERE connection_id = $1 AND dedupe_key = $2`;
   const deadline = nowMs() + timeoutMs;
-  while ((await client.query({ name: 'visible', text, values: [connectionId, jobId] })).rowCount === 0) {
-    if (nowMs() > deadline) throw new Error(`Job ${jobId} stored no signal within ${timeoutMs} ms.`);
+  while ((await client.query({ name: 'visible', text, values })).rowCount === 0) {
+    if (nowMs() > deadline) throw new Error(`Job ${values[1]} stored no signal within ${timeoutMs} ms.`);
     await delay(1);
   }
 }

@@ -11,28 +11,24 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs, promisify } from 'node:util';
 import { Agent, request } from 'undici';
 import { withClient, withPostgres } from '../tools/postgres.ts';
-import { describeEnvironment, readEnvironment } from '../tools/results.ts';
 import { fixed, median, progress, quantile, range, table, whole } from '../tools/text.ts';
 import { type Build, createBuild, url, webhookSecret } from './service.ts';
 
 const { values: options } = parseArgs({
   options: {
-    base: { type: 'string' },
-    head: { type: 'string' },
+    base: { type: 'string', default: '.' },
+    head: { type: 'string', default: '.' },
     rounds: { type: 'string', default: '5' },
     seconds: { type: 'string', default: '10' },
   },
 });
-const folders = { base: options.base, head: options.head };
 const [rounds, seconds] = [Number(options.rounds), Number(options.seconds)];
 const connections = 1000;
 const jobsPerSecond = 20;
 const deliveries = 400;
 
-/** The figures of a round by name. */
 type Figures = Record<string, number>;
 
-/** Creates the connections; returns their ids. */
 async function prepare(build: Build): Promise<string[]> {
   await build.command('migrate');
   return withClient(build.databaseUrl, async (client) => {
@@ -82,19 +78,15 @@ async function requestRate(key: string, clients: number): Promise<number> {
   return result['2xx'] / result.duration;
 }
 
-/** Sends all deliveries in parallel. */
-async function deliver(agent: Agent, ids: string[]): Promise<Figures> {
+async function deliver(dispatcher: Agent, ids: string[]): Promise<Figures> {
   const started = performance.now();
   const took = await Promise.all(
     ids.slice(0, deliveries).map(async (id) => {
       const body = JSON.stringify({ key: randomUUID() });
-      const signature = createHmac('sha256', webhookSecret).update(body).digest('hex');
-      const response = await request(`${url}/v1/webhooks/bench/${id}`, {
-        dispatcher: agent,
-        method: 'POST',
-        headers: { 'x-hub-signature-256': `sha256=${signature}`, 'content-type': 'application/json' },
-        body,
-      });
+      const signature = `sha256=${createHmac('sha256', webhookSecret).update(body).digest('hex')}`;
+      const headers = { 'x-hub-signature-256': signature, 'content-type': 'application/json' };
+      const target = `${url}/v1/webhooks/bench/${id}`;
+      const response = await request(target, { dispatcher, method: 'POST', headers, body });
       await response.body.dump();
       if (response.statusCode !== 202) throw new Error(`A delivery returned ${response.statusCode}.`);
       return performance.now() - started;
@@ -127,26 +119,29 @@ async function measure(build: Build, ids: string[]): Promise<Figures> {
   }
 }
 
-await withPostgres(
-  async (bench) => {
-    const builds: { build: Build; ids: string[]; figures: Figures[] }[] = [];
-    for (const [name, folder] of Object.entries(folders)) {
-      if (!folder) throw new Error('Use --base <checkout> --head <checkout>.');
-      const build = createBuild(name, resolve(folder), await bench.createDatabase(name));
-      builds.push({ build, ids: await prepare(build), figures: [] });
-    }
-    for (let round = 1; round <= rounds; round++)
-      for (const { build, ids, figures } of round % 2 === 1 ? builds : builds.toReversed()) {
-        progress(`round ${round} of ${rounds}: ${build.name}`);
-        figures.push(await measure(build, ids));
-      }
-    const rows = Object.keys(builds[0]?.figures[0] ?? {}).map((name) => {
-      const values = builds.map(({ figures }) => figures.map((one) => one[name] ?? Number.NaN));
-      const [base = Number.NaN, head = Number.NaN] = values.map(median);
-      return [name, ...values.flatMap((of) => [whole(median(of)), range(of, whole)]), fixed(2)(head / base)];
-    });
-    const columns = ['median of the rounds', 'base', 'range', 'head', 'range', 'head / base'];
-    return `${describeEnvironment(await readEnvironment(bench.client))}\n\n${table(columns, rows)}`;
-  },
-  { shared_buffers: '256MB' },
+await withPostgres((bench) =>
+  bench.withDatabase('base', (_base, baseUrl) =>
+    bench.withDatabase('head', async (_head, headUrl) => {
+      const builds = [
+        createBuild('base', resolve(options.base), baseUrl),
+        createBuild('head', resolve(options.head), headUrl),
+      ].map((build) => ({ build, ids: [] as string[], figures: [] as Figures[] }));
+      for (const one of builds) one.ids = await prepare(one.build);
+      for (let round = 1; round <= rounds; round++)
+        for (const { build, ids, figures } of round % 2 === 1 ? builds : builds.toReversed()) {
+          progress(`round ${round} of ${rounds}: ${build.name}`);
+          figures.push(await measure(build, ids));
+        }
+      const rows = Object.keys(builds[0]?.figures[0] ?? {}).map((name) => {
+        const values = builds.map(({ figures }) => figures.map((one) => one[name] ?? Number.NaN));
+        const [base = Number.NaN, head = Number.NaN] = values.map(median);
+        return [
+          name,
+          ...values.flatMap((of) => [whole(median(of)), range(of, whole)]),
+          fixed(2)(head / base),
+        ];
+      });
+      return table(['median of the rounds', 'base', 'range', 'head', 'range', 'head / base'], rows);
+    }),
+  ),
 );

@@ -9,18 +9,10 @@ export const webhookSecret = 'a secret';
 const port = 45_117;
 export const url = `http://127.0.0.1:${port}`;
 
-/** One build with its own database and configuration. */
-export interface Build {
-  name: string;
-  databaseUrl: string;
-  /** Runs a CLI command; returns its output. */
-  command(...args: string[]): Promise<string>;
-  /** Runs `syncline start`; returns a function that stops it. */
-  start(): Promise<() => Promise<void>>;
-}
+export type Build = ReturnType<typeof createBuild>;
 
 /** `folder` is a checkout with a dist/. The configuration has one connector with empty syncs and a webhook. */
-export function createBuild(name: string, folder: string, databaseUrl: string): Build {
+export function createBuild(name: string, folder: string, databaseUrl: string) {
   const cwd = mkdtempSync(join(tmpdir(), 'syncline-pressure-'));
   const from = (file: string) => JSON.stringify(join(folder, 'dist', file));
   writeFileSync(
@@ -44,8 +36,9 @@ export function createBuild(name: string, folder: string, databaseUrl: string): 
   return {
     name,
     databaseUrl,
-    command: async (...args) =>
+    command: async (...args: string[]) =>
       (await promisify(execFile)(process.execPath, [main, ...args], options)).stdout,
+    /** Returns a function that stops the service. */
     start: async () => {
       const child = spawn(process.execPath, [main, 'start', '--json'], {
         ...options,

@@ -1,15 +1,13 @@
-import { type GrowthResult, growthVariants, summarize } from '../growth/measure.ts';
-import type { VariantName } from '../growth/variant.ts';
+import { type GrowthResult, summarize, type VariantName } from '../growth/measure.ts';
 import { fixed, table, verdict, whole } from '../tools/text.ts';
-import type { Findings } from './section.ts';
+import type { Section } from './section.ts';
 
 const labels: Record<VariantName, string> = { plain: 'without a snapshot', held: 'with a held snapshot' };
-/** Minimum rate of the last minutes, relative to the first. */
 const goals: Record<VariantName, number> = { plain: 0.9, held: 0.7 };
 
-export function growth(result: GrowthResult): Findings {
+export function growth(result: GrowthResult): Section {
   const { scale, minutes } = result;
-  const variants = growthVariants
+  const variants = (['plain', 'held'] as const)
     .filter((name) => minutes.some(({ variant }) => variant === name))
     .map((name) => {
       const summary = summarize(result, name);
@@ -24,21 +22,21 @@ export function growth(result: GrowthResult): Findings {
     summary.claimMs.map(fixed(2)).join(' → '),
     whole(summary.totalBytes / 2 ** 20),
   ]);
+  const notes = variants.map(
+    ({ name, summary }) =>
+      `- ${labels[name]}: tables and indexes grew by ${whole(summary.bytesPerMillionSyncs / 2 ** 20)} MB per million syncs in the second half; work ran out in ${summary.minutesWithoutWork} minutes.`,
+  );
   return {
-    text: [
-      `Full load over time: ${whole(scale.connections)} connections come due each minute, more than ${scale.processes} processes can run, for ${scale.minutes} minutes after a
-warm-up of ${scale.warmUpMinutes}. The janitor deletes ended jobs after ${scale.retentionMinutes} minutes. One variant runs alone; in the other a transaction holds a
-snapshot from the first minute to the last, so vacuum removes no dead rows. The last ${scale.comparedMinutes} minutes are compared with the first ${scale.comparedMinutes}.
-The reference is the rate of SQL on new tables before each slice of ${scale.sliceMinutes} minutes; dividing by it separates a slower engine from a slower
-machine. The variants alternate, so each slice starts with all connections overdue.`,
-      table(['Load', 'syncs', 'last / first', 'by reference', 'goal', 'ms per claim', 'MB at the end'], rows),
-      variants
-        .map(
-          ({ name, summary }) =>
-            `- ${labels[name]}: tables and indexes grew by ${whole(summary.bytesPerMillionSyncs / 2 ** 20)} MB per million syncs in the second half; work ran out in ${summary.minutesWithoutWork} minutes.`,
-        )
-        .join('\n'),
-    ].join('\n\n'),
+    texts: {
+      ...Object.fromEntries(Object.entries(scale).map(([key, value]) => [key, whole(value)])),
+      table: [
+        table(
+          ['Load', 'syncs', 'last / first', 'by reference', 'goal', 'ms per claim', 'MB at the end'],
+          rows,
+        ),
+        notes.join('\n'),
+      ].join('\n\n'),
+    },
     chart: {
       title: 'Full load over time',
       subtitle: 'Syncs per second; higher is better, and the goal is a constant rate',

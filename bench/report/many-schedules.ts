@@ -1,18 +1,19 @@
-import type { ManySchedulesResult } from '../many-schedules/measure.ts';
-import type { Ticks } from '../many-schedules/own.ts';
-import { type PeerTimes, restartTimeoutMs } from '../many-schedules/peers.ts';
+import type { ManySchedulesResult, Ticks } from '../many-schedules/measure.ts';
+import { type PeerResult, type PeerTimes, restartTimeoutMs } from '../many-schedules/peers.ts';
 import { fixed, median, range, table, verdict, whole } from '../tools/text.ts';
 import { subjectColors } from './comparisons.ts';
-import type { Findings, LineChart } from './section.ts';
+import type { LineChart, Section } from './section.ts';
 
-/** Maximum cost of a tick relative to the first row. */
 const maxRatio = 1.5;
 type TickKind = 'nothingDueMs' | 'someDueMs';
 
-export function manySchedules(result: ManySchedulesResult): Findings {
+/** All values of all rounds. */
+const valuesOf = ({ rounds }: PeerResult, key: keyof PeerTimes): number[] =>
+  rounds.flatMap((times) => times[key] ?? []);
+
+export function manySchedules(result: ManySchedulesResult): Section {
   const { due, ticks, lag, lags, peers } = result;
-  const first = ticks[0] as Ticks;
-  const last = ticks.at(-1) as Ticks;
+  const [first, last] = [ticks[0] as Ticks, ticks.at(-1) as Ticks];
   const ratio = (one: Ticks, kind: TickKind) =>
     median(one[kind].map((ms, round) => ms / (first[kind][round] ?? Number.NaN)));
   const rows = ticks.map((one, i) => {
@@ -21,12 +22,13 @@ export function manySchedules(result: ManySchedulesResult): Findings {
       fixed(2)(median(one[kind])),
       `${fixed(2)(ratio(one, kind))} ${verdict(ratio(one, kind) <= maxRatio)}`,
     ];
+    const p99 = lagOf('p99Ms');
     return [
       whole(one.connections),
       ...tick('nothingDueMs'),
       ...tick('someDueMs'),
       fixed(1)(median(lagOf('p50Ms'))),
-      `${fixed(1)(median(lagOf('p99Ms')))} (${range(lagOf('p99Ms'), fixed(1))})`,
+      `${fixed(1)(median(p99))} (${range(p99, fixed(1))})`,
     ];
   });
   const head = ['Connections', 'nothing due, ms', `≤ ${maxRatio}`, `${due} due, ms`, `≤ ${maxRatio}`];
@@ -36,42 +38,32 @@ export function manySchedules(result: ManySchedulesResult): Findings {
     found: fixed(2)(ratio(last, kind)),
     isMet: ratio(last, kind) <= maxRatio,
   });
-  const how = new Map(peers.map((one) => [one.peer, `- ${one.peer}: ${one.how}`]));
-  const stopped = peers.flatMap(({ peer, schedules, stopped: why }) =>
-    why ? `- ${peer}, ${whole(schedules)} schedules: ${why}` : [],
-  );
+  const stopped = peers.filter((one) => one.stopped);
   return {
-    text: [
-      `The cost of a tick with nothing due and with ${due} due, and the start lag when ${lag.perSecond} connections come due per second,
-while all other schedules are not due. Ratios compare with the first row of the same round. The lag is the time from due to
-the connector call.`,
-      table([...head, 'lag p50, ms', 'p99, ms'], rows),
-      peersTable(result),
-      `The peers were measured in ${Math.max(0, ...peers.map((one) => one.rounds.length))} round(s). An empty cell is an operation that the peer does not have or did not reach.`,
-      [...how.values(), ...stopped].join('\n'),
-    ].join('\n\n'),
+    texts: {
+      due: whole(due),
+      'due per second': whole(lag.perSecond),
+      table: [table([...head, 'lag p50, ms', 'p99, ms'], rows), peersTable(peers)].join('\n\n'),
+      'peer rounds': String(Math.max(...peers.map((one) => one.rounds.length))),
+      stopped: stopped.map((one) => `- ${one.peer}, ${whole(one.schedules)}: ${one.stopped}`).join('\n'),
+    },
     chart: chart(result),
     goals: [goal('nothing due', 'nothingDueMs'), goal(`${due} due`, 'someDueMs')],
     fasterPeers: fasterPeers(result),
   };
 }
 
-function peersTable({ peers }: ManySchedulesResult): string {
-  const rows = peers.map(({ peer, schedules, rounds, stopped, restartTimedOut }) => {
-    const cell = (values: (times: PeerTimes) => number | number[] | undefined) => {
-      const all = rounds.flatMap((times) => values(times) ?? []);
-      return all.length === 0 ? '' : fixed(1)(median(all));
-    };
-    return [
-      stopped ? `${peer} (stopped)` : peer,
-      whole(rounds.at(-1)?.schedules ?? schedules),
-      cell(({ scheduleMs }) => scheduleMs),
-      cell(({ startMs }) => startMs),
-      restartTimedOut ? `> ${restartTimeoutMs}` : cell(({ restartMs }) => restartMs),
-      cell(({ passMs }) => passMs),
-      cell(({ lagsMs }) => lagsMs),
-    ];
-  });
+function peersTable(peers: PeerResult[]): string {
+  const keys = ['scheduleMs', 'startMs', 'restartMs', 'passMs', 'lagsMs'] as const;
+  const rows = peers.map((one) => [
+    one.stopped ? `${one.peer} (stopped)` : one.peer,
+    whole(one.rounds.at(-1)?.schedules ?? one.schedules),
+    ...keys.map((key) => {
+      if (key === 'restartMs' && one.restartTimedOut) return `> ${restartTimeoutMs}`;
+      const values = valuesOf(one, key);
+      return values.length === 0 ? '' : fixed(1)(median(values));
+    }),
+  ]);
   const head = ['Peer', 'schedules', 'create one, ms', 'start, ms', 'restart, ms', 'pass, ms', 'lag p50, ms'];
   return table(head, rows);
 }
@@ -79,22 +71,11 @@ function peersTable({ peers }: ManySchedulesResult): string {
 function chart({ due, ticks, peers }: ManySchedulesResult): LineChart {
   const point = (x: number, values: number[]) =>
     values.length === 0 ? [] : [{ x, y: median(values), min: Math.min(...values), max: Math.max(...values) }];
-  const own = (name: string, kind: TickKind, color: number) => ({
-    name,
-    color,
-    points: ticks.flatMap((one) => point(one.connections, one[kind])),
-  });
+  const own = (kind: TickKind) => ticks.flatMap((one) => point(one.connections, one[kind]));
   const others = [...new Set(peers.map(({ peer }) => peer))].map((peer) => ({
     name: `${peer}, ${due} due`,
     color: subjectColors.indexOf(peer),
-    points: peers
-      .filter((one) => one.peer === peer)
-      .flatMap(({ schedules, rounds }) =>
-        point(
-          schedules,
-          rounds.flatMap(({ passMs }) => passMs),
-        ),
-      ),
+    points: peers.flatMap((one) => (one.peer === peer ? point(one.schedules, valuesOf(one, 'passMs')) : [])),
   }));
   return {
     title: 'Finding and scheduling due connections',
@@ -102,31 +83,25 @@ function chart({ due, ticks, peers }: ManySchedulesResult): LineChart {
     x: 'schedules',
     isLog: true,
     lines: [
-      own('Syncline, nothing due', 'nothingDueMs', 5),
-      own(`Syncline, ${due} due`, 'someDueMs', 0),
+      { name: 'Syncline, nothing due', color: 5, points: own('nothingDueMs') },
+      { name: `Syncline, ${due} due`, color: 0, points: own('someDueMs') },
       ...others.filter(({ points }) => points.length > 0),
     ],
   };
 }
 
 function fasterPeers({ due, ticks, lags, peers }: ManySchedulesResult): string[] {
-  return peers.flatMap(({ peer, schedules, rounds }) => {
-    const i = ticks.findIndex(({ connections }) => connections === schedules);
-    const compare = (theirs: number[], own: number[], does: string) =>
-      median(theirs) < median(own)
-        ? `With ${whole(schedules)} schedules, ${peer} ${does} in ${fixed(1)(median(theirs))} ms, Syncline in ${fixed(1)(median(own))} ms.`
-        : [];
+  return peers.flatMap((one) => {
+    const i = ticks.findIndex(({ connections }) => connections === one.schedules);
+    const compare = (key: 'passMs' | 'lagsMs', own: number[], does: string) => {
+      const [theirs, ours] = [median(valuesOf(one, key)), median(own)];
+      if (!(theirs < ours)) return [];
+      return `With ${whole(one.schedules)} schedules, ${one.peer} ${does} in ${fixed(1)(theirs)} ms, Syncline in ${fixed(1)(ours)} ms.`;
+    };
+    const ownLags = lags.flatMap((round) => round[i]?.p50Ms ?? []);
     return [
-      compare(
-        rounds.flatMap(({ passMs }) => passMs),
-        ticks[i]?.someDueMs ?? [],
-        `schedules ${due} due jobs`,
-      ),
-      compare(
-        rounds.flatMap(({ lagsMs }) => lagsMs),
-        lags.flatMap((round) => round[i]?.p50Ms ?? []),
-        'starts a due job',
-      ),
+      compare('passMs', ticks[i]?.someDueMs ?? [], `schedules ${due} due jobs`),
+      compare('lagsMs', ownLags, 'starts a due job'),
     ].flat();
   });
 }

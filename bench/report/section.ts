@@ -1,4 +1,4 @@
-import type { Environment, Recorded } from '../tools/results.ts';
+import { readFileSync } from 'node:fs';
 
 /** A chart as plain data; `bench/charts.ts` draws it. `color` is an index of its palette. */
 export type Chart = BarChart | LineChart;
@@ -26,29 +26,19 @@ export interface Goal {
   isMet: boolean;
 }
 
-/** The report of one measurement. */
-export interface Findings {
-  /** Markdown. */
-  text: string;
-  chart?: Chart;
-  goals?: Goal[];
-  /** Sentences about results where a peer is faster. */
+export interface Section {
+  texts: Record<string, string> & { table: string };
+  chart: Chart;
+  goals: Goal[];
   fasterPeers?: string[];
 }
 
-export interface Section extends Findings {
-  /** File name of the result and of the chart. */
-  name: string;
-  title: string;
-  measuredOn?: Environment;
-}
-
-export function sectionOf<Result extends Recorded>(
-  name: string,
-  title: string,
-  result: Result | undefined,
-  describe: (result: Result) => Findings,
-): Section {
-  if (!result) return { name, title, text: 'Not measured yet.' };
-  return { name, title, measuredOn: result.measuredOn, ...describe(result) };
+/** Fills the template `bench/report/<name>.md`. Lines of empty texts are removed. */
+export function fillTemplate(name: string, texts: Record<string, string>): string {
+  const template = readFileSync(new URL(`${name}.md`, import.meta.url), 'utf8');
+  return template.replaceAll(/\{\{(.+?)\}\}(\n\n)?/g, (_, key: string, gap = '') => {
+    const text = texts[key];
+    if (text === undefined) throw new Error(`${name}.md: no text for ${key}`);
+    return text && text + gap;
+  });
 }

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { createFleet, fillConnections } from '../tools/fleet.ts';
-import { type Bench, withClient } from '../tools/postgres.ts';
+import type { Bench } from '../tools/postgres.ts';
 import { progress, whole } from '../tools/text.ts';
 import type { Processes } from './processes.ts';
 import { readMeter } from './sample.ts';
@@ -11,7 +11,6 @@ const measuredMinutes = 2;
 const pollMs = 5000;
 /** Short, so that the janitor deletes as many rows during the measurement as later. */
 const retentionMinutes = 0.75;
-const database = 'soak_capacity';
 
 /** Syncs per second in the slower of two minutes. Repeats with twice as many connections if work runs out. */
 export async function measureCapacity(
@@ -19,19 +18,17 @@ export async function measureCapacity(
   processes: Processes,
   connections: number,
 ): Promise<number> {
-  const url = await bench.createDatabase(database);
   let ranOut = false;
   const rates: number[] = [];
-  await withClient(url, async (client) => {
+  await bench.withDatabase('soak_capacity', async (client, url) => {
     progress(`capacity: ${whole(connections)} connections, all overdue`);
-    const fleet = await createFleet(client, url, connections, 'capacity');
-    await fleet.engine.stop();
-    const overdue = { from: new Date(Date.now() - 60_000), overSeconds: 60, intervalSeconds: 60 };
-    await fillConnections(client, fleet, { due: connections, ...overdue });
+    const fleet = await createFleet(client, url, connections);
+    const from = new Date(Date.now() - 60_000);
+    await fillConnections(client, fleet, { from, overSeconds: 60, intervalSeconds: 60 });
     await processes.start(url, fleet, retentionMinutes);
     await delay(warmUpMs);
     for (let minute = 0; minute < measuredMinutes; minute++) {
-      const before = await readMeter(client, fleet.schema);
+      const before = await readMeter(client, fleet);
       for (let passedMs = 0; passedMs < 60_000; passedMs += pollMs) {
         await delay(pollMs);
         const { rowCount } = await client.query(
@@ -40,13 +37,12 @@ export async function measureCapacity(
         );
         ranOut ||= rowCount === 0;
       }
-      const after = await readMeter(client, fleet.schema);
+      const after = await readMeter(client, fleet);
       rates.push(((after.syncs - before.syncs) / (after.atMs - before.atMs)) * 1000);
       progress(`capacity: ${whole(rates.at(-1) ?? 0)} syncs/s`);
     }
-    await processes.send('stop');
+    await processes.stop();
   });
-  await bench.dropDatabase(database);
   if (!ranOut) return Math.min(...rates);
   progress('capacity: work ran out; repeating with more connections');
   return measureCapacity(bench, processes, connections * 2);

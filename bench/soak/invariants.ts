@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { allTenants } from '../tools/fleet.ts';
-import { maxJitterSeconds, type Plan } from './plan.ts';
+import { intervalSeconds, maxJitterSeconds, type Plan } from './plan.ts';
 
 /** The guarantees of the engine as SQL over its tables, independent of its code. */
 
@@ -11,12 +11,9 @@ export interface Violation {
 }
 
 export interface Checked {
-  /** Quoted. */
   schema: string;
   plan: Plan;
-  /** Minutes of load so far. */
   minute: number;
-  /** The range of connections to check. */
   part: [index: number, parts: number];
 }
 
@@ -41,10 +38,10 @@ const always: Record<string, Invariant> = {
     WHERE s.last <> c.n OR s.signals <> s.different OR s.different <> s.last - s.first + 1
       OR s.last IS NULL AND c.n > 0 AND c.last_incremental_ended_at > ${retainedSince(plan)}`,
 
-  'No connection runs again before its interval is over': ({ schema, plan, part }) => `
+  'No connection runs again before its interval is over': ({ schema, part }) => `
     SELECT format('%s: job %s was scheduled for %s, after a job that ended at %s', connection_id, id, scheduled_at, ended_before)
     FROM (${historyOf(schema, part)}) h
-    WHERE cursor IS NULL AND scheduled_at < ended_before + ${plan.intervalSeconds} * interval '1 s'`,
+    WHERE cursor IS NULL AND scheduled_at < ended_before + ${intervalSeconds} * interval '1 s'`,
 
   'No two runs of a connection overlap': ({ schema, part }) => `
     SELECT format('%s: job %s started at %s, before another ended at %s', connection_id, id, started_at, ended_before)
@@ -54,9 +51,9 @@ const always: Record<string, Invariant> = {
     SELECT format('%s runs %s jobs', connection_id, count(*)) FROM ${schema}.sync_jobs
     WHERE status = 'running' GROUP BY connection_id HAVING count(*) > 1`,
 
-  'No connection is late by more than its interval': ({ schema, plan: { intervalSeconds } }) => `
+  'No connection is late by more than its interval': ({ schema }) => `
     SELECT format('%s last ran at %s', id, last_incremental_ended_at) FROM ${schema}.connections
-    WHERE last_incremental_ended_at < now() - ${2 * intervalSeconds + maxJitterSeconds(intervalSeconds)} * interval '1 s'`,
+    WHERE last_incremental_ended_at < now() - ${2 * intervalSeconds + maxJitterSeconds} * interval '1 s'`,
 
   'A connection that waits for a job has one': ({ schema }) => `
     SELECT c.id::text FROM ${schema}.connections c WHERE c.waits_for_job AND NOT EXISTS (
@@ -84,9 +81,9 @@ const atTheEnd: Record<string, Invariant> = {
   'No process is left registered': ({ schema }) =>
     `SELECT pid::text FROM ${schema}.processes UNION ALL SELECT pid::text FROM ${schema}.schedulers`,
 
-  'Each connection is active and comes due': ({ schema, plan }) => `
+  'Each connection is active and comes due': ({ schema }) => `
     SELECT c.id::text FROM ${schema}.connections c
-    WHERE c.status <> 'active' OR c.due_at > now() + ${2 * plan.intervalSeconds} * interval '1 s'`,
+    WHERE c.status <> 'active' OR c.due_at > now() + ${2 * intervalSeconds} * interval '1 s'`,
 
   'The counts of the tenants add up to the total': ({ schema }) => `
     SELECT format('%s: %s signals, %s by tenant', minute, total, tenants) FROM (
@@ -111,13 +108,11 @@ function within([index, parts]: Checked['part'], column: string): string {
   return `${column} >= ${bound(index)}${below}`;
 }
 
-/** Ended jobs with the end time of the previous job. */
 const historyOf = (schema: string, part: Checked['part']) => `
   SELECT id, connection_id, cursor, scheduled_at, started_at,
     lag(finished_at) OVER (PARTITION BY connection_id ORDER BY finished_at, started_at) AS ended_before
   FROM ${schema}.sync_jobs WHERE ${within(part, 'connection_id')} AND status = 'succeeded'`;
 
-/** SQL: the end time of the oldest ended job. */
 export const firstJob = (schema: string) => `
   SELECT coalesce(finished_at, updated_at) FROM ${schema}.sync_jobs
   WHERE status IN ('succeeded', 'failed', 'cancelled', 'completed') ORDER BY coalesce(finished_at, updated_at) LIMIT 1`;

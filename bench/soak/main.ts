@@ -1,10 +1,9 @@
-/** Load and soak: a steady load for minutes or hours. See `npm run soak -- --help`. */
 import { type Bench, withPostgres } from '../tools/postgres.ts';
 import { readEnvironment, writeResult } from '../tools/results.ts';
 import { progress, table, whole } from '../tools/text.ts';
 import { measureCapacity } from './capacity.ts';
 import { judge, judgementRows } from './judge.ts';
-import { defaultConnections, help, parseOptions, planLoad, type SoakOptions } from './plan.ts';
+import { help, parseOptions, planLoad, type SoakOptions } from './plan.ts';
 import { startProcesses } from './processes.ts';
 import { logViolations, resultOf, runSteady } from './run.ts';
 
@@ -25,7 +24,7 @@ async function soak(bench: Bench, options: SoakOptions): Promise<string> {
     const judgements = judge(steady, plan);
     logViolations(steady.endViolations);
     if (judgements.some(({ verdict }) => verdict === 'missed')) process.exitCode = 1;
-    if (options.minutes >= minMinutes && plan.connections >= defaultConnections) {
+    if (options.minutes >= minMinutes && options.connections === undefined) {
       writeResult('soak', environment, resultOf(options, capacity, plan, steady, judgements));
       progress('wrote bench/results/soak.json; npm run bench:report writes docs/soak.md');
     }

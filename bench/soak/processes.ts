@@ -1,4 +1,4 @@
-import { executor, startEngine } from '../engine/engine.ts';
+import { type EngineProcess, executor, startEngine } from '../engine/engine.ts';
 import type { EngineReport } from '../engine/worker.ts';
 import type { Fleet } from '../tools/fleet.ts';
 
@@ -7,31 +7,25 @@ export const poolSize = 10;
 
 export type ProcessReport = Omit<EngineReport, 'lagsMs' | 'startedAt'>;
 
-/** The processes of the soak. They live from the capacity measurement to the end. */
-export interface Processes {
-  start(url: string, fleet: Fleet, retentionMinutes: number): Promise<ProcessReport[]>;
-  send(action: 'report' | 'stop'): Promise<ProcessReport[]>;
-  end(): Promise<void>;
-}
+export type Processes = ReturnType<typeof startProcesses>;
 
-export function startProcesses(): Processes {
+/** The processes of the soak. They live from the capacity measurement to the end. */
+export function startProcesses() {
   const children = Array.from({ length: processCount }, () => startEngine(['--expose-gc']));
-  const each = async (work: (child: (typeof children)[number]) => Promise<EngineReport>) =>
+  const each = async (work: (child: EngineProcess) => Promise<EngineReport>): Promise<ProcessReport[]> =>
     (await Promise.all(children.map(work))).map(({ lagsMs: _, startedAt: __, ...report }) => report);
   return {
-    start: (url, { schemaName: schema }, retentionMinutes) =>
+    start: (url: string, { schemaName: schema }: Fleet, retentionMinutes: number) =>
       each((child) =>
-        child.send({
-          action: 'start',
+        child.call('start', {
           roles: ['scheduler', 'executor'],
           options: { database: { url, schema, poolSize }, executor },
           connector: 'numbered',
           retentionMinutes,
         }),
       ),
-    send: (action) => each((child) => child.send({ action })),
-    end: async () => {
-      await Promise.all(children.map((child) => child.end()));
-    },
+    report: () => each((child) => child.call('report')),
+    stop: () => each((child) => child.call('stop')),
+    end: () => Promise.all(children.map((child) => child.end())),
   };
 }

@@ -1,17 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { allTenants, createFleet, type Fleet, fillConnections } from '../tools/fleet.ts';
-import { type Bench, withClient } from '../tools/postgres.ts';
+import type { Bench } from '../tools/postgres.ts';
 import { fixed, progress, sum, timeMs, whole } from '../tools/text.ts';
-import { findViolations, type Violation } from './invariants.ts';
+import { type Checked, findViolations, type Violation } from './invariants.ts';
 import type { Judgement } from './judge.ts';
-import { cycleSeconds, type Plan, partsOf, type SoakOptions } from './plan.ts';
+import { cycleSeconds, intervalSeconds, type Plan, partsOf, type SoakOptions } from './plan.ts';
 import type { Processes, ProcessReport } from './processes.ts';
 import { type Meter, readMeter, readSample, type Sample } from './sample.ts';
 
 export interface Steady {
   samples: Sample[];
-  /** Of all connections, after all processes have stopped. */
   endViolations: Violation[];
   /** Connector calls whose result was not committed. */
   lostCalls: number;
@@ -26,27 +25,18 @@ interface Run {
 }
 
 const startMs = 3000;
-/** An upper bound. */
 const insertMsPerConnection = 0.2;
 
-/** Keeps the planned load for `minutes` and takes a sample every minute. */
-export async function runSteady(
-  bench: Bench,
-  processes: Processes,
-  plan: Plan,
-  minutes: number,
-): Promise<Steady> {
-  const url = await bench.createDatabase('soak');
-  return withClient(url, async (client) => {
-    const fleet = await createFleet(client, url, plan.connections, 'soak');
-    await fleet.engine.stop();
+export function runSteady(bench: Bench, processes: Processes, plan: Plan, minutes: number): Promise<Steady> {
+  return bench.withDatabase('soak', async (client, url) => {
+    const fleet = await createFleet(client, url, plan.connections);
     // For the checks: without statistics in the first minutes, the planner would choose nested loops that take minutes.
     await client.query(`SET work_mem = '128MB'; SET enable_nestloop = off; SET jit = off`);
     const run = { client, url, fleet, processes, plan };
     const first = await start(run);
     const samples = await takeSamples(run, minutes);
-    const last = await processes.send('stop');
-    const checked = { schema: fleet.schema, plan, minute: minutes, part: [0, 1] as [number, number] };
+    const last = await processes.stop();
+    const checked: Checked = { schema: fleet.schema, plan, minute: minutes, part: [0, 1] };
     const endViolations = await findViolations(client, checked, { isEnd: true });
     const reports = [first, ...samples.map((sample) => sample.processes), last].flat();
     return { samples, endViolations, lostCalls: await countLostCalls(run, reports) };
@@ -55,15 +45,11 @@ export async function runSteady(
 
 /** Connections come due evenly from the first second on, so no burst persists. */
 async function start({ client, url, fleet, processes, plan }: Run): Promise<ProcessReport[]> {
-  const { connections, intervalSeconds, retentionMinutes } = plan;
-  progress(`inserting ${whole(connections)} connections`);
-  const from = new Date(Date.now() + startMs + 10_000 + insertMsPerConnection * connections);
-  const overSeconds = cycleSeconds(intervalSeconds);
-  await fillConnections(client, fleet, { due: connections, from, overSeconds, intervalSeconds });
-  const leftMs = from.getTime() - Date.now() - startMs;
-  if (leftMs < 0) progress(`the inserts took ${whole(-leftMs / 1000)} s too long: the first are overdue`);
-  await delay(Math.max(0, leftMs));
-  const reports = await processes.start(url, fleet, retentionMinutes);
+  progress(`inserting ${whole(plan.connections)} connections`);
+  const from = new Date(Date.now() + startMs + 10_000 + insertMsPerConnection * plan.connections);
+  await fillConnections(client, fleet, { from, overSeconds: cycleSeconds, intervalSeconds });
+  await delay(Math.max(0, from.getTime() - Date.now() - startMs));
+  const reports = await processes.start(url, fleet, plan.retentionMinutes);
   await delay(Math.max(0, from.getTime() - Date.now()));
   return reports;
 }
@@ -71,11 +57,11 @@ async function start({ client, url, fleet, processes, plan }: Run): Promise<Proc
 async function takeSamples(run: Run, minutes: number): Promise<Sample[]> {
   const samples: Sample[] = [];
   const startedMs = performance.now();
-  let before = await readMeter(run.client, run.fleet.schema);
+  let before = await readMeter(run.client, run.fleet);
   for (let minute = 1; minute <= minutes; minute++) {
     // Relative to the start, so the time of the checks does not accumulate.
     await delay(Math.max(0, startedMs + minute * 60_000 - performance.now()));
-    const after = await readMeter(run.client, run.fleet.schema);
+    const after = await readMeter(run.client, run.fleet);
     const sample = await takeSample(run, minute, before, after);
     samples.push(sample);
     progress(`${minute} of ${minutes}, ${describe(sample, run.plan)}`);
@@ -89,21 +75,19 @@ async function takeSample(run: Run, minute: number, before: Meter, after: Meter)
   const { client, fleet, processes, plan } = run;
   const measured = await readSample(client, fleet, before, after);
   const parts = partsOf(plan);
-  const checked = { schema: fleet.schema, plan, minute, part: [minute % parts, parts] as [number, number] };
+  const checked: Checked = { schema: fleet.schema, plan, minute, part: [minute % parts, parts] };
   let violations: Violation[] = [];
   const checksMs = await timeMs(async () => {
     violations = await findViolations(client, checked);
   });
-  return { minute, ...measured, processes: await processes.send('report'), violations, checksMs };
+  return { minute, ...measured, processes: await processes.report(), violations, checksMs };
 }
 
-function describe(
-  { syncsPerSecond, lagMs, undisturbedLagMs, tables, processes }: Sample,
-  plan: Plan,
-): string {
+function describe(sample: Sample, plan: Plan): string {
+  const { lagMs, undisturbedLagMs, tables, processes } = sample;
   const logs = processes.map(({ log }) => log);
   return [
-    `${whole(syncsPerSecond)} of ${whole(plan.perSecond)} syncs/s`,
+    `${whole(sample.syncsPerSecond)} of ${whole(plan.perSecond)} syncs/s`,
     `lag p99 ${whole(lagMs.p99)} ms, undisturbed ${whole(undisturbedLagMs.p99)} ms`,
     `heap ${processes.map(({ heapMb }) => fixed(1)(heapMb)).join('+')} MB`,
     `tables ${whole(sum(Object.values(tables).map(({ mb }) => mb)))} MB`,

@@ -1,57 +1,32 @@
 import type pg from 'pg';
-import { allTenants, type Fleet } from '../tools/fleet.ts';
-import { readSizes } from '../tools/sizes.ts';
+import { allTenants, type Fleet, readSizes } from '../tools/fleet.ts';
 import { firstJob, firstSignal, type Violation } from './invariants.ts';
 import type { Plan } from './plan.ts';
 import type { ProcessReport } from './processes.ts';
 
-interface Lag {
-  p50: number;
-  p99: number;
-  max: number;
-}
-
 /** The checks run at the start of a minute and delay syncs. The last seconds show the undisturbed lag. */
 export const undisturbedSeconds = 20;
 
-/** One minute of load. */
-export interface Sample {
+export interface Sample extends Awaited<ReturnType<typeof readSample>> {
   minute: number;
-  syncsPerSecond: number;
-  /** From due to start. */
-  lagMs: Lag;
-  undisturbedLagMs: Lag;
-  tables: Record<string, { mb: number; deadRows: number }>;
-  walBytesPerSync: number;
-  databaseConnections: number;
-  /** Age of the oldest ended job and of the oldest signal, in seconds. */
-  oldestSeconds: { jobs: number; signals: number };
   processes: ProcessReport[];
   violations: Violation[];
   checksMs: number;
 }
 
 /** Counters; a minute is the difference of two. */
-export interface Meter {
-  atMs: number;
-  syncs: number;
-  walBytes: number;
-}
+export type Meter = Awaited<ReturnType<typeof readMeter>>;
 
-export async function readMeter(client: pg.Client, schema: string): Promise<Meter> {
-  const { rows } = await client.query<Omit<Meter, 'atMs'>>(
+export async function readMeter(client: pg.Client, { schema }: Fleet) {
+  const { rows } = await client.query<{ syncs: number; walBytes: number }>(
     `SELECT (SELECT coalesce(sum(succeeded), 0) FROM ${schema}.rollups WHERE tenant_id = '${allTenants}')::float8 AS syncs,
        pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::float8 AS "walBytes"`,
   );
   return { atMs: performance.now(), syncs: 0, walBytes: 0, ...rows[0] };
 }
 
-export async function readSample(
-  client: pg.Client,
-  { schema, schemaName }: Fleet,
-  before: Meter,
-  after: Meter,
-): Promise<Omit<Sample, 'minute' | 'processes' | 'violations' | 'checksMs'>> {
+export async function readSample(client: pg.Client, fleet: Fleet, before: Meter, after: Meter) {
+  const { schema } = fleet;
   const seconds = (after.atMs - before.atMs) / 1000;
   const syncs = after.syncs - before.syncs;
   const { rows } = await client.query<{ open: number; jobs: number; signals: number }>(
@@ -62,23 +37,23 @@ export async function readSample(
        coalesce(extract(epoch FROM now() - (${firstSignal(schema)})), 0)::float8 AS signals`,
   );
   const { open = 0, jobs = 0, signals = 0 } = rows[0] ?? {};
-  const sizes = await readSizes(client, schemaName);
+  const tables: Record<string, { mb: number; deadRows: number }> = {};
+  for (const { table, totalBytes, deadRows } of await readSizes(client, fleet))
+    tables[table] = { mb: totalBytes / 2 ** 20, deadRows };
   return {
     syncsPerSecond: syncs / seconds,
     walBytesPerSync: (after.walBytes - before.walBytes) / Math.max(1, syncs),
     lagMs: await readLag(client, schema, seconds),
     undisturbedLagMs: await readLag(client, schema, undisturbedSeconds),
-    tables: Object.fromEntries(
-      sizes.map(({ table, totalBytes, deadRows }) => [table, { mb: totalBytes / 2 ** 20, deadRows }]),
-    ),
+    tables,
     databaseConnections: open,
     oldestSeconds: { jobs, signals },
   };
 }
 
-/** Of first attempts that ended in the last seconds. The due time of a retry is not stored. */
-async function readLag(client: pg.Client, schema: string, seconds: number): Promise<Lag> {
-  const { rows } = await client.query<Lag>(
+/** From due to start, of first attempts that ended in the last seconds. The due time of a retry is not stored. */
+async function readLag(client: pg.Client, schema: string, seconds: number) {
+  const { rows } = await client.query<{ p50: number; p99: number; max: number }>(
     `SELECT coalesce(percentile_disc(0.5) WITHIN GROUP (ORDER BY lag), 0)::float8 AS p50,
        coalesce(percentile_disc(0.99) WITHIN GROUP (ORDER BY lag), 0)::float8 AS p99, coalesce(max(lag), 0)::float8 AS max
      FROM (
@@ -90,6 +65,5 @@ async function readLag(client: pg.Client, schema: string, seconds: number): Prom
   return rows[0] ?? { p50: 0, p99: 0, max: 0 };
 }
 
-/** The minutes in which deletes balance inserts. */
 export const steadyOf = (samples: Sample[], { warmUpMinutes }: Plan) =>
   samples.filter(({ minute }) => minute > warmUpMinutes);

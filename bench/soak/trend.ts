@@ -1,18 +1,15 @@
 import { sum } from '../tools/text.ts';
 
-/** A regression line through one value per minute. */
 export interface Trend {
   perHour: number;
   standardError: number;
   /** Half of the 95 % confidence interval of `perHour`. */
   margin: number;
-  /** Change of the line from the first point to the last. */
   gained: number;
 }
 
 const minPoints = 4;
 
-/** Least squares. Undefined for fewer than four points. */
 export function trendOf(points: { minute: number; value: number }[]): Trend | undefined {
   const count = points.length;
   if (count < minPoints) return undefined;

@@ -1,10 +1,9 @@
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import type { Reply } from './serve-commands.ts';
+import type { Handlers, Reply } from './serve-commands.ts';
 
-/** A child process that answers commands. */
-export interface Child<Command, Answer> {
-  send(command: Command): Promise<Answer>;
+export interface Child<Api extends Handlers> {
+  call<Name extends keyof Api>(name: Name, ...args: Parameters<Api[Name]>): ReturnType<Api[Name]>;
   /** Disconnects, then kills the process if it does not exit within 5 s. */
   end(): Promise<void>;
 }
@@ -12,25 +11,22 @@ export interface Child<Command, Answer> {
 const graceMs = 5000;
 
 /** Runs a script that calls `serveCommands`. `onDone` receives the job counts that the script reports. */
-export function startChild<Command extends object, Answer>(
+export function startChild<Api extends Handlers>(
   script: URL,
   { onDone = () => {}, execArgv = [] }: { onDone?: (jobs: number) => void; execArgv?: string[] } = {},
-): Child<Command, Answer> {
-  const child = fork(fileURLToPath(script), {
-    // Standard output is reserved for the report.
-    stdio: ['ignore', 2, 2, 'ipc'],
-    serialization: 'advanced',
-    execArgv,
-  });
-  const pending = new Map<number, { resolve: (answer: Answer) => void; reject: (error: Error) => void }>();
+): Child<Api> {
+  // Standard output is reserved for the report.
+  const stdio: ('ignore' | 'ipc' | 2)[] = ['ignore', 2, 2, 'ipc'];
+  const child = fork(fileURLToPath(script), { stdio, serialization: 'advanced', execArgv });
+  const pending = new Map<number, { resolve: (answer: never) => void; reject: (error: Error) => void }>();
   let lastId = 0;
   child.on('message', (message) => {
-    const reply = message as Reply<Answer>;
+    const reply = message as Reply;
     if ('done' in reply) return onDone(reply.done);
     const caller = pending.get(reply.id);
     pending.delete(reply.id);
     if ('error' in reply) caller?.reject(new Error(`${script.pathname}: ${reply.error}`));
-    else caller?.resolve(reply.answer);
+    else caller?.resolve(reply.answer as never);
   });
   const exited = new Promise<void>((resolve) =>
     child.once('exit', () => {
@@ -39,12 +35,11 @@ export function startChild<Command extends object, Answer>(
     }),
   );
   return {
-    send: (command) =>
+    call: (name, ...args) =>
       new Promise((resolve, reject) => {
-        const id = ++lastId;
-        pending.set(id, { resolve, reject });
-        child.send({ id, command }, (error) => error && reject(error));
-      }),
+        pending.set(++lastId, { resolve, reject });
+        child.send({ id: lastId, name, args }, (error) => error && reject(error));
+      }) as never,
     end: async () => {
       if (child.connected) child.disconnect();
       const force = setTimeout(() => child.kill('SIGKILL'), graceMs);

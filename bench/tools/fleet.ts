@@ -1,14 +1,10 @@
 import pg from 'pg';
 import { createSyncline, type SyncContext, type Syncline, type SyncResult } from '../../dist/index.js';
 
-/** A schema with `size` connections, and an engine for it. */
 export interface Fleet {
-  name: string;
   size: number;
   schemaName: string;
-  /** The quoted schema name. */
   schema: string;
-  engine: Syncline;
 }
 
 const tenants = 100;
@@ -20,26 +16,30 @@ export async function createFleet(
   client: pg.Client,
   url: string,
   size: number,
-  name: string,
+  schemaName = 'bench',
 ): Promise<Fleet> {
-  const schemaName = `bench_${name}`;
-  const engine = createSyncline({ database: { url, schema: schemaName }, log: { level: 'silent' } });
+  const engine = openEngine(url, schemaName);
   await engine.migrate();
+  await engine.stop();
   const schema = pg.escapeIdentifier(schemaName);
   await client.query(`
     INSERT INTO ${schema}.tenants (id, name)
       SELECT md5('tenant' || n)::uuid, 'Tenant ' || n FROM generate_series(0, ${tenants - 1}) n;
     INSERT INTO ${schema}.providers (slug)
       SELECT unnest('{${providers}}'::text[]);`);
-  return { name, size, schemaName, schema, engine };
+  return { size, schemaName, schema };
 }
 
-export interface DueTimes {
-  /** This many connections come due, evenly within `overSeconds` after `from`. The others are due a day later. */
-  due: number;
+export function openEngine(url: string, schema: string): Syncline {
+  return createSyncline({ database: { url, schema }, log: { level: 'silent' } });
+}
+
+interface DueTimes {
+  /** This many connections come due, evenly from `from` on. The others are due a day later. Default: all. */
+  due?: number;
   from: Date;
   overSeconds: number;
-  intervalSeconds: number;
+  intervalSeconds?: number;
 }
 
 /**
@@ -49,7 +49,7 @@ export interface DueTimes {
 export async function fillConnections(
   client: pg.Client,
   { schema, size }: Fleet,
-  { due, from, overSeconds, intervalSeconds }: DueTimes,
+  { due = size, from, overSeconds, intervalSeconds = 3600 }: DueTimes,
 ): Promise<void> {
   const order = `(n * 7919::bigint % ${size})`;
   await client.query('BEGIN');
@@ -81,7 +81,6 @@ export async function fillConnections(
   await client.query('CHECKPOINT');
 }
 
-/** What the connectors of the benchmarks return: one signal and a cursor, without waiting. */
 export function syncResult({ connection, job }: Pick<SyncContext, 'connection' | 'job'>): SyncResult {
   const now = new Date();
   return {
@@ -95,4 +94,19 @@ export function syncResult({ connection, job }: Pick<SyncContext, 'connection' |
     ],
     nextCursor: { page: job.id, since: now.toISOString() },
   };
+}
+
+export interface TableSize {
+  table: string;
+  totalBytes: number;
+  deadRows: number;
+}
+
+export async function readSizes(client: pg.Client, { schemaName }: Fleet): Promise<TableSize[]> {
+  const { rows } = await client.query<TableSize>(
+    `SELECT relname AS table, pg_total_relation_size(relid)::float8 AS "totalBytes", n_dead_tup::float8 AS "deadRows"
+     FROM pg_stat_user_tables WHERE schemaname = $1 AND pg_total_relation_size(relid) >= 256 * 1024`,
+    [schemaName],
+  );
+  return rows;
 }

@@ -7,11 +7,9 @@ import { progress, whole } from './text.ts';
 
 /** One embedded Postgres server that all subjects of a benchmark share. */
 export interface Bench {
-  /** Superuser session in the database `postgres`. */
   client: pg.Client;
-  /** Drops and creates the database; returns its URL. */
-  createDatabase(name: string): Promise<string>;
-  dropDatabase(name: string): Promise<void>;
+  /** Runs `work` on a new database, which is dropped afterwards. */
+  withDatabase<T>(name: string, work: (client: pg.Client, url: string) => Promise<T>): Promise<T>;
 }
 
 export const postgresSettings = {
@@ -29,11 +27,8 @@ export async function withPostgres(
 ): Promise<void> {
   const started = performance.now();
   progress('starting Postgres');
-  const postgres = await startEmbeddedPostgres({
-    folder: mkdtempSync(join(tmpdir(), 'syncline-bench-')),
-    keep: false,
-    settings,
-  });
+  const folder = mkdtempSync(join(tmpdir(), 'syncline-bench-'));
+  const postgres = await startEmbeddedPostgres({ folder, keep: false, settings });
   let interrupted = false;
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => {
@@ -42,8 +37,7 @@ export async function withPostgres(
     });
   }
   try {
-    const text = await withClient(postgres.url, (client) => work(createBench(client, postgres.url)));
-    console.log(text);
+    console.log(await withClient(postgres.url, (client) => work(createBench(client, postgres.url))));
     progress(`done in ${whole((performance.now() - started) / 1000)} s`);
   } catch (error) {
     // An interrupt stops the server, so running statements fail.
@@ -53,19 +47,19 @@ export async function withPostgres(
   }
 }
 
-function createBench(client: pg.Client, url: string): Bench {
-  const dropDatabase = async (name: string) => {
-    await client.query(`DROP DATABASE IF EXISTS ${pg.escapeIdentifier(name)} WITH (FORCE)`);
-  };
+function createBench(client: pg.Client, serverUrl: string): Bench {
   return {
     client,
-    dropDatabase,
-    createDatabase: async (name) => {
-      await dropDatabase(name);
+    withDatabase: async (name, work) => {
+      const drop = `DROP DATABASE IF EXISTS ${pg.escapeIdentifier(name)} WITH (FORCE)`;
+      await client.query(drop);
       await client.query(`CREATE DATABASE ${pg.escapeIdentifier(name)}`);
-      const address = new URL(url);
-      address.pathname = `/${name}`;
-      return address.href;
+      const { href } = Object.assign(new URL(serverUrl), { pathname: `/${name}` });
+      try {
+        return await withClient(href, (own) => work(own, href));
+      } finally {
+        await client.query(drop);
+      }
     },
   };
 }
@@ -87,7 +81,6 @@ export async function withClient<T>(url: string, work: (client: pg.Client) => Pr
   }
 }
 
-/** Opens a pool with one established session. */
 export async function openPool(url: string, max: number): Promise<pg.Pool> {
   const pool = new pg.Pool({ connectionString: url, max });
   pool.on('error', () => {});
@@ -97,12 +90,7 @@ export async function openPool(url: string, max: number): Promise<pg.Pool> {
 }
 
 /** Throws unless `from`, the text after FROM, yields `count` rows. */
-export async function requireCount(
-  client: pg.Client,
-  what: string,
-  from: string,
-  count: number,
-): Promise<void> {
+export async function requireCount(client: pg.Client, from: string, count: number): Promise<void> {
   const { rows } = await client.query<{ found: number }>(`SELECT count(*)::int AS found FROM ${from}`);
-  if (rows[0]?.found !== count) throw new Error(`${what}: found ${rows[0]?.found}, expected ${count}`);
+  if (rows[0]?.found !== count) throw new Error(`${rows[0]?.found} rows instead of ${count} in ${from}`);
 }

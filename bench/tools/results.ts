@@ -1,20 +1,9 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus, loadavg, totalmem } from 'node:os';
 import type pg from 'pg';
 import { postgresSettings } from './postgres.ts';
 
-/** Machine, versions and settings of a measurement. */
-export interface Environment {
-  node: string;
-  postgres: string;
-  cores: number;
-  cpu: string;
-  memoryGb: number;
-  /** Load average of the minute before. Well above 0 means that other programs used the machine. */
-  loadBefore: number;
-  settings: Record<string, string>;
-  peers: Record<string, string>;
-}
+export type Environment = Awaited<ReturnType<typeof readEnvironment>>;
 
 export interface Recorded {
   measuredOn: Environment;
@@ -22,33 +11,29 @@ export interface Recorded {
 
 const at = (path: string) => new URL(`../${path}`, import.meta.url);
 
-export async function readEnvironment(client: pg.Client): Promise<Environment> {
+export async function readEnvironment(client: pg.Client) {
   const show = async (name: string) => {
     const { rows } = await client.query<{ value: string }>('SELECT current_setting($1) AS value', [name]);
     return rows[0]?.value ?? '';
   };
-  const { dependencies } = JSON.parse(readFileSync(at('package.json'), 'utf8')) as {
-    dependencies: Record<string, string>;
-  };
-  const { node: _node, ...peers } = dependencies;
+  const { node: _, ...peers }: Record<string, string> = JSON.parse(
+    readFileSync(at('package.json'), 'utf8'),
+  ).dependencies;
+  const settings: Record<string, string> = { ...postgresSettings };
+  for (const name of ['fsync', 'synchronous_commit', 'autovacuum']) settings[name] = await show(name);
   return {
     node: process.versions.node,
     postgres: await show('server_version'),
     cores: availableParallelism(),
     cpu: cpus()[0]?.model.trim() ?? '',
     memoryGb: Math.round(totalmem() / 2 ** 30),
+    /** Well above 0 means that other programs used the machine. */
     loadBefore: Math.round((loadavg()[0] ?? 0) * 10) / 10,
-    settings: {
-      ...postgresSettings,
-      fsync: await show('fsync'),
-      synchronous_commit: await show('synchronous_commit'),
-      autovacuum: await show('autovacuum'),
-    },
+    settings,
     peers,
   };
 }
 
-/** One line: versions, settings and hardware. */
 export function describeEnvironment({ node, postgres, cores, cpu, memoryGb, settings }: Environment): string {
   const pairs = Object.entries(settings).map((pair) => pair.join(' '));
   return `Node ${node}, Postgres ${postgres} (${pairs.join(', ')}), ${cores} cores (${cpu}), ${memoryGb} GB of memory`;
@@ -63,8 +48,6 @@ function rounded(_key: string, value: unknown): unknown {
   return typeof value === 'number' && !Number.isInteger(value) ? Math.round(value * 1000) / 1000 : value;
 }
 
-/** Undefined if there is no result file. */
-export function readResult<Result extends object>(name: string): (Recorded & Result) | undefined {
-  const file = at(`results/${name}.json`);
-  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : undefined;
+export function readResult<Result extends Recorded>(name: string): Result {
+  return JSON.parse(readFileSync(at(`results/${name}.json`), 'utf8')) as Result;
 }

@@ -1,28 +1,30 @@
-export type Reply<Answer> = { done: number } | { id: number; answer: Answer } | { id: number; error: string };
+export type Handlers = Record<string, (...args: never[]) => Promise<unknown>>;
+export type Reply = { done: number } | { id: number; answer: unknown } | { id: number; error: string };
 
 /** Reports are batched: a message per job would be part of the measurement. */
 const reportIntervalMs = 5;
+let unreported = 0;
 
-/** The child's side of `startChild`. `report` adds to the number of finished jobs. */
-export function serveCommands<Command, Answer>(
-  handle: (command: Command, report: (jobs: number) => void) => Promise<Answer>,
-): void {
-  const send = (reply: Reply<Answer>) => process.send?.(reply);
-  let unreported = 0;
-  const report = (jobs: number) => {
-    if (unreported === 0)
-      setTimeout(() => {
-        send({ done: unreported });
-        unreported = 0;
-      }, reportIntervalMs);
-    unreported += jobs;
-  };
+export function serveCommands(handlers: Handlers): void {
   process.on('message', (message) => {
-    const { id, command } = message as { id: number; command: Command };
-    void handle(command, report).then(
+    const { id, name, args } = message as { id: number; name: string; args: never[] };
+    handlers[name]?.(...args).then(
       (answer) => send({ id, answer }),
       (error) => send({ id, error: error instanceof Error ? (error.stack ?? error.message) : String(error) }),
     );
   });
   process.once('disconnect', () => process.exit());
+}
+
+export function reportDone(jobs: number): void {
+  if (unreported === 0)
+    setTimeout(() => {
+      send({ done: unreported });
+      unreported = 0;
+    }, reportIntervalMs);
+  unreported += jobs;
+}
+
+function send(reply: Reply): void {
+  process.send?.(reply);
 }

@@ -1,5 +1,3 @@
-/** Statistics and text formatting. */
-
 export function median(values: number[]): number {
   return quantile(values, 0.5);
 }
@@ -17,7 +15,6 @@ export function sum(values: number[]): number {
   return values.reduce((total, value) => total + value, 0);
 }
 
-/** Minimum to maximum. */
 export function range(values: number[], format: (value: number) => string): string {
   return `${format(Math.min(...values))} – ${format(Math.max(...values))}`;
 }

@@ -2,12 +2,12 @@
 import { createPostgresBackend, withBackend } from 'bullmq';
 import type pg from 'pg';
 import { openPool } from '../../tools/postgres.ts';
-import { createDueConnections, type Due, dispatchAll, groupCommit, syncOne } from '../store.ts';
-import { serveWorker } from '../workers.ts';
+import { reportDone, serveCommands } from '../../tools/serve-commands.ts';
+import { createDueConnections, type Due, dispatchAll, emptyJobs, groupCommit, syncOne } from '../store.ts';
+import type { WorkerApi } from '../workers.ts';
 
 const { Queue, Worker } = withBackend(createPostgresBackend);
 const name = 'sync';
-const addBatch = 5000;
 const poolSize = 20;
 /** BullMQ claims and completes one job per transaction, so only concurrency raises its rate. */
 const concurrency = 50;
@@ -47,14 +47,10 @@ let queue: Awaited<ReturnType<typeof openQueue>>;
 let worker: ReturnType<typeof openWorker> | undefined;
 
 async function addEmptyJobs(jobs: number): Promise<void> {
-  for (let first = 0; first < jobs; first += addBatch) {
-    const count = Math.min(addBatch, jobs - first);
-    const data = (id: number) => ({ id: String(id) }) as Due;
-    await queue.addBulk(Array.from({ length: count }, (_, i) => ({ name, data: data(first + i) })));
-  }
+  for (const ids of emptyJobs(jobs)) await queue.addBulk(ids.map((id) => ({ name, data: { id } as Due })));
 }
 
-serveWorker({
+serveCommands({
   prepare: async (address, _variant, jobs) => {
     await createDueConnections(address, jobs);
     await (await openQueue(address)).close();
@@ -70,12 +66,12 @@ serveWorker({
       : dispatchAll(pool, (_client, rows) =>
           queue.addBulk(rows.map((due) => ({ name, data: due, opts: { jobId: due.id } }))),
         ),
-  run: async (report) => {
+  run: async () => {
     const inGroup = groupCommit((text, values) => pool.query(text, values));
     worker = openWorker(async (due) => {
       if (variant === 'plain') await syncOne(pool, due.id);
       else if (variant === 'group commit') await inGroup(due);
-      report(1);
+      reportDone(1);
     });
     await worker.waitUntilReady();
     void worker.run();
@@ -86,4 +82,4 @@ serveWorker({
     await pool.end();
     worker = undefined;
   },
-});
+} satisfies WorkerApi);

@@ -5,11 +5,14 @@
 import { Logger, type Runner, run, runMigrations } from 'graphile-worker';
 import type pg from 'pg';
 import { openPool } from '../../tools/postgres.ts';
+import { reportDone, serveCommands } from '../../tools/serve-commands.ts';
 import { createDueConnections, type Due, dispatchBatch, groupCommit, syncMany, syncOne } from '../store.ts';
-import { serveWorker } from '../workers.ts';
+import type { WorkerApi } from '../workers.ts';
 
 const connectionsPerJob = 250;
 const concurrency: Record<string, number> = { 'group commit': 500, 'batch jobs': 2 };
+/** The fastest documented settings: batched fetches and batched completions. */
+const fastest = { maxPoolSize: 25, completeJobBatchDelay: 0, failJobBatchDelay: 0 };
 const silent = new Logger(() => () => {});
 
 let pool: pg.Pool;
@@ -28,7 +31,6 @@ const specs: Record<string, string> = {
     FROM (SELECT *, row_number() OVER () AS n FROM dispatched) d GROUP BY (n - 1) / ${connectionsPerJob}`,
 };
 
-/** One statement marks the connections and adds their jobs. */
 const dispatch = () => `
   WITH due AS MATERIALIZED (
     SELECT id FROM connections WHERE next_run_at <= now() AND NOT queued
@@ -44,7 +46,7 @@ const addEmptyJobs = `
   SELECT count(*) FROM graphile_worker.add_jobs(ARRAY(
     SELECT ${spec(`json_build_object('id', n)`, 'NULL')} FROM generate_series(1, $1::int) n))`;
 
-serveWorker({
+serveCommands({
   prepare: async (url, _variant, jobs) => {
     await createDueConnections(url, jobs);
     await runMigrations({ connectionString: url });
@@ -60,14 +62,14 @@ serveWorker({
       count = rows[0]?.dispatched ?? 0;
     }
   },
-  run: async (report) => {
+  run: async () => {
     const query = (text: string, values: unknown[]) => pool.query(text, values);
     const inGroup = groupCommit(query);
     const sync = async (payload: unknown) => {
       if (variant === 'batch jobs') await syncMany(query, payload as Due[]);
       else if (variant === 'group commit') await inGroup(payload as Due);
       else if (variant !== 'no-op') await syncOne(pool, (payload as Due).id);
-      report(Array.isArray(payload) ? payload.length : 1);
+      reportDone(Array.isArray(payload) ? payload.length : 1);
     };
     const concurrentJobs = concurrency[variant] ?? 24;
     runner = await run({
@@ -76,14 +78,7 @@ serveWorker({
       noHandleSignals: true,
       logger: silent,
       preset: {
-        // The fastest documented settings: batched fetches and batched completions.
-        worker: {
-          concurrentJobs,
-          maxPoolSize: 25,
-          localQueue: { size: Math.max(500, concurrentJobs + 1) },
-          completeJobBatchDelay: 0,
-          failJobBatchDelay: 0,
-        },
+        worker: { ...fastest, concurrentJobs, localQueue: { size: Math.max(500, concurrentJobs + 1) } },
       },
     });
   },
@@ -92,4 +87,4 @@ serveWorker({
     await pool.end();
     runner = undefined;
   },
-});
+} satisfies WorkerApi);

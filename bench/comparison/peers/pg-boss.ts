@@ -5,11 +5,11 @@
 import type pg from 'pg';
 import { PgBoss } from 'pg-boss';
 import { openPool } from '../../tools/postgres.ts';
-import { createDueConnections, type Due, dispatchAll, syncMany, syncOne } from '../store.ts';
-import { serveWorker } from '../workers.ts';
+import { reportDone, serveCommands } from '../../tools/serve-commands.ts';
+import { createDueConnections, type Due, dispatchAll, emptyJobs, syncMany, syncOne } from '../store.ts';
+import type { WorkerApi } from '../workers.ts';
 
 const queue = 'sync';
-const insertBatch = 5000;
 /** Full batches are followed by another fetch, and workers listen for new jobs. */
 const settings = {
   batchSize: 500,
@@ -38,11 +38,12 @@ async function openBoss(url: string): Promise<PgBoss> {
 }
 
 async function addEmptyJobs(jobs: number): Promise<void> {
-  for (let first = 0; first < jobs; first += insertBatch) {
-    const count = Math.min(insertBatch, jobs - first);
-    const batch = Array.from({ length: count }, (_, i) => ({ data: { id: first + i } }));
-    await boss.insert(queue, batch, { returnId: false });
-  }
+  for (const ids of emptyJobs(jobs))
+    await boss.insert(
+      queue,
+      ids.map((id) => ({ data: { id } })),
+      { returnId: false },
+    );
 }
 
 function addDueJobs(client: pg.PoolClient, rows: Due[]): Promise<unknown> {
@@ -54,7 +55,7 @@ function addDueJobs(client: pg.PoolClient, rows: Due[]): Promise<unknown> {
   return boss.insert(queue, batch, { db, returnId: false });
 }
 
-serveWorker({
+serveCommands({
   prepare: async (url, name, jobs) => {
     await createDueConnections(url, jobs);
     const installer = await openBoss(url);
@@ -67,20 +68,20 @@ serveWorker({
     pool = await openPool(url, 20);
   },
   add: (jobs) => (variant === 'no-op' ? addEmptyJobs(jobs) : dispatchAll(pool, addDueJobs)),
-  run: async (report) => {
+  run: async () => {
     if (variant === 'no-op') {
-      await boss.work(queue, settings, async (jobs) => report(jobs.length));
+      await boss.work(queue, settings, async (jobs) => reportDone(jobs.length));
     } else if (variant === 'plain') {
       await boss.work<Due>(queue, { ...settings, batchSize: 100 }, async (jobs) => {
         await Promise.all(jobs.map(({ data }) => syncOne(pool, data.id)));
-        report(jobs.length);
+        reportDone(jobs.length);
       });
     } else {
       const options = { ...settings, transactional: true } as const;
       await boss.work<Due, void, typeof options>(queue, options, async (jobs, tx) => {
         const due = jobs.map(({ data }) => data);
         await syncMany((text, values) => tx.executeSql(text, values), due);
-        report(jobs.length);
+        reportDone(jobs.length);
       });
     }
   },
@@ -88,4 +89,4 @@ serveWorker({
     await boss.stop({ graceful: true, close: true, timeout: 5000 });
     await pool.end();
   },
-});
+} satisfies WorkerApi);

@@ -1,20 +1,17 @@
 import { createPostgresBackend, Queue, Worker } from 'bullmq';
 import { serveCommands } from '../../tools/serve-commands.ts';
 import { nowMs } from '../../tools/text.ts';
-import type { PeerCommand, PeerTimes } from '../peers.ts';
-import { untilCount } from './minute.ts';
+import { type PeerLoad, type PeerTimes, untilCount } from '../peers.ts';
 
 const parallelUpserts = 20;
 const timeoutMs = 60_000;
 const seconds = 5;
-const everyHour = 3600_000;
-const dayMs = 24 * 3600_000;
+const hourMs = 3600_000;
 
-serveCommands(async ({ url, schedules, due }: PeerCommand): Promise<PeerTimes> => {
+async function measure({ url, schedules, due }: PeerLoad): Promise<PeerTimes> {
   const connection = { connectionString: url, migrate: true, max: parallelUpserts };
   const queue = new Queue('sync', { connection }, createPostgresBackend);
   await queue.waitUntilReady();
-
   let next = 0;
   const started = nowMs();
   const upsert = async () => {
@@ -22,14 +19,13 @@ serveCommands(async ({ url, schedules, due }: PeerCommand): Promise<PeerTimes> =
       const n = next++;
       await queue.upsertJobScheduler(
         `connection-${n}`,
-        { every: everyHour, startDate: Date.now() + dayMs },
+        { every: hourMs, startDate: Date.now() + 24 * hourMs },
         { name: 'sync', data: { account: `account-${n}` } },
       );
     }
   };
   await Promise.all(Array.from({ length: parallelUpserts }, upsert));
   const scheduleMs = (nowMs() - started) / next;
-
   const lagsMs: number[] = [];
   const worker = new Worker(
     'sync',
@@ -44,4 +40,6 @@ serveCommands(async ({ url, schedules, due }: PeerCommand): Promise<PeerTimes> =
   await worker.close(true);
   await queue.close();
   return { schedules: next + due, scheduleMs, passMs: [], lagsMs: lagsMs.slice(due) };
-});
+}
+
+serveCommands({ measure });

@@ -2,13 +2,20 @@ import { EventEmitter } from 'node:events';
 import { Logger, parseCronItems, run, type WorkerEvents } from 'graphile-worker';
 import { serveCommands } from '../../tools/serve-commands.ts';
 import { nowMs } from '../../tools/text.ts';
-import type { PeerCommand, PeerTimes } from '../peers.ts';
-import { everyMinute, hourlyLater, minuteOf, untilCount } from './minute.ts';
+import {
+  everyMinute,
+  hourlyLater,
+  minuteOf,
+  type PeerApi,
+  type PeerLoad,
+  type PeerTimes,
+  untilCount,
+} from '../peers.ts';
 
 const concurrency = 100;
 const silent = new Logger(() => () => {});
 
-const itemsOf = ({ schedules, due }: PeerCommand) =>
+const itemsOf = ({ schedules, due }: PeerLoad) =>
   parseCronItems(
     Array.from({ length: schedules }, (_, n) => ({
       task: 'sync',
@@ -18,8 +25,8 @@ const itemsOf = ({ schedules, due }: PeerCommand) =>
     })),
   );
 
-serveCommands(async (command: PeerCommand): Promise<PeerTimes> => {
-  const { url, schedules, due, isRestart } = command;
+async function start(load: PeerLoad, isRestart: boolean): Promise<PeerTimes> {
+  const { url, schedules, due } = load;
   const lagsMs: number[] = [];
   const passMs: number[] = [];
   const events: WorkerEvents = new EventEmitter();
@@ -33,7 +40,7 @@ serveCommands(async (command: PeerCommand): Promise<PeerTimes> => {
   events.on('cron:scheduled', ({ timestamp }) => passMs.push(nowMs() - timestamp));
   const runner = await run({
     connectionString: url,
-    parsedCronItems: itemsOf(command),
+    parsedCronItems: itemsOf(load),
     taskList: {
       sync: async (payload) => {
         const { _cron } = payload as { _cron: { ts: string } };
@@ -48,5 +55,10 @@ serveCommands(async (command: PeerCommand): Promise<PeerTimes> => {
   const startMs = await started;
   if (!isRestart) await untilCount(() => lagsMs.length, due, 65_000);
   await runner.stop();
-  return { schedules, passMs, lagsMs, ...(isRestart ? { restartMs: startMs } : { startMs }) };
-});
+  return { schedules, startMs, passMs, lagsMs };
+}
+
+serveCommands({
+  measure: (load) => start(load, false),
+  restart: (load) => start(load, true),
+} satisfies PeerApi);

@@ -2,8 +2,7 @@ import pg from 'pg';
 import { PgBoss } from 'pg-boss';
 import { serveCommands } from '../../tools/serve-commands.ts';
 import { nowMs } from '../../tools/text.ts';
-import type { PeerCommand, PeerTimes } from '../peers.ts';
-import { everyMinute, hourlyLater, minuteOf, untilCount } from './minute.ts';
+import { everyMinute, hourlyLater, minuteOf, type PeerLoad, type PeerTimes, untilCount } from '../peers.ts';
 
 const queue = 'sync';
 const passes = 7;
@@ -26,7 +25,7 @@ function createTimedDb(pool: pg.Pool, passMs: number[]) {
   };
 }
 
-serveCommands(async ({ url, schedules, due }: PeerCommand): Promise<PeerTimes> => {
+async function measure({ url, schedules, due }: PeerLoad): Promise<PeerTimes> {
   const passMs: number[] = [];
   const lagsMs: number[] = [];
   const pool = new pg.Pool({ connectionString: url, max: 10 });
@@ -65,4 +64,6 @@ serveCommands(async ({ url, schedules, due }: PeerCommand): Promise<PeerTimes> =
   await boss.stop({ graceful: false });
   await pool.end();
   return { schedules, scheduleMs, passMs: passMs.slice(-passes), lagsMs: lagsMs.slice(0, due) };
-});
+}
+
+serveCommands({ measure });

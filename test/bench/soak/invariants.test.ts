@@ -11,7 +11,6 @@ const checked: Checked = {
   part: [0, 1],
   plan: {
     connections: 1,
-    intervalSeconds: 60,
     perSecond: 1,
     load: 0.8,
     retentionMinutes: 30,

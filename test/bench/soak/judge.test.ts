@@ -6,7 +6,6 @@ import { samplesOf } from './samples.ts';
 
 const plan: Plan = {
   connections: 66_000,
-  intervalSeconds: 60,
   perSecond: 1000,
   load: 0.8,
   retentionMinutes: 30,
@@ -54,11 +53,11 @@ describe('soak judge', () => {
       ({ minute }) => ({ lagMs: { p50: 10, p99: 50 * minute, max: 60 * minute } }),
       'Start lag p99, first to last third',
     ],
-    ['missing syncs', () => ({ syncsPerSecond: 960 }), 'Completed syncs, of due syncs'],
+    ['missing syncs', () => ({ syncsPerSecond: 960 }), 'Completed of due syncs'],
     [
       'a slow janitor',
       ({ minute }) => ({ oldestSeconds: { jobs: 1800, signals: 1800 + 2 * minute } }),
-      'Oldest row, beyond its retention',
+      'Oldest row beyond its retention',
     ],
     [
       'leaked database connections',

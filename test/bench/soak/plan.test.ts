@@ -6,17 +6,9 @@ const planFor = (args: string[], capacityPerSecond: number) =>
   planLoad(parseOptions(args) as SoakOptions, capacityPerSecond);
 
 describe('soak plan', () => {
-  it('lengthens the interval if the default connections exceed the load', () => {
-    const { connections, intervalSeconds, perSecond } = planFor([], 1000);
-    expect([connections, intervalSeconds]).toEqual([100_000, 114]);
-    expect(perSecond).toBeLessThanOrEqual(800);
-    expect(perSecond).toBeGreaterThan(790);
-  });
-
-  it('adds connections if the minimum interval does not reach the load', () => {
-    const { connections, intervalSeconds, perSecond } = planFor([], 3000);
-    expect([connections, intervalSeconds]).toEqual([158_400, 60]);
-    expect(perSecond).toBe(2400);
+  it('takes as many connections as 80 % of the capacity need', () => {
+    const { connections, perSecond, load } = planFor([], 1000);
+    expect([connections, perSecond, load]).toEqual([52_800, 800, 0.8]);
   });
 
   it('keeps a given number of connections and lowers the load', () => {
