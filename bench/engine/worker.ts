@@ -91,12 +91,12 @@ async function start({ roles, connector, retentionMinutes, ...given }: StartOpti
   await engine.start({ roles });
   loop.enable();
   if (retentionMinutes === undefined) return;
-  // The minimum retention is a day, so the clock of this janitor is ahead.
-  const aheadMs = dayMs - retentionMinutes * 60_000;
+  // The minimum retention is a day, so the clocks of this janitor are ahead.
+  const now = () => Date.now() + dayMs - retentionMinutes * 60_000;
   const janitor = createSyncline({
     ...options,
     retention: { endedJobsDays: 1, signalsDays: 1 },
-    ports: { ...systemPorts, databaseTime: () => new Date(Date.now() + aheadMs) },
+    ports: { ...systemPorts, now, databaseTime: () => new Date(now()) },
   });
   engines.push(janitor);
   await janitor.start({ roles: ['janitor'] });
