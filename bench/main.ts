@@ -1,68 +1,64 @@
-/**
- * Measures Syncline beside its peers, everything on one embedded Postgres that keeps its promises (fsync on), every
- * contender in processes of the same Node. `npm run bench -- --only bare-jobs,growth --rounds 3 --jobs 10000 --minutes 30`.
- */
+/** Measures Syncline and its peers on one embedded Postgres server. See docs/benchmarks.md for the commands. */
 import { parseArgs } from 'node:util';
-import { type Measurement, measurements, quickNames } from './measurements.ts';
+import { type Comparison, runComparison, type Subject } from './comparison/comparison.ts';
+import { bareJobs, limitSubjects, realJob } from './comparison/subjects.ts';
+import { growthScale, measureGrowth } from './growth/measure.ts';
+import { measureLatency } from './latency/measure.ts';
+import { measureManySchedules } from './many-schedules/measure.ts';
 import { compareWithRecorded, recordRatios } from './recorded.ts';
-import { onBench, postgresSettings } from './tools/bench.ts';
-import type { Contest } from './tools/contest.ts';
-import { progress } from './tools/report.ts';
-import { measuredOn, writeResult } from './tools/results.ts';
-import { facts } from './tools/server.ts';
+import { describeResult } from './report/page.ts';
+import { type Bench, withPostgres } from './tools/postgres.ts';
+import { describeEnvironment, readEnvironment, writeResult } from './tools/results.ts';
+import { fixed, progress } from './tools/text.ts';
 
 const { values: options } = parseArgs({
   options: {
     only: { type: 'string' },
-    who: { type: 'string' },
-    rounds: { type: 'string' },
-    jobs: { type: 'string' },
-    minutes: { type: 'string' },
+    minutes: { type: 'string', default: '120' },
     quick: { type: 'boolean', default: false },
     record: { type: 'boolean', default: false },
   },
 });
-const number = (text: string | undefined) => (text === undefined ? undefined : Number(text));
-const asked = {
-  quick: options.quick,
-  who: options.who?.split(','),
-  rounds: number(options.rounds),
-  jobs: number(options.jobs),
-  minutes: number(options.minutes),
-};
+const scaleName = options.quick ? 'quick' : 'full';
+const comparisons: Record<string, Comparison> = {};
 
-function chosen(): string[] {
-  const known = Object.keys(measurements);
-  const names = options.only?.split(',') ?? (options.quick ? quickNames : known);
-  const unknown = names.find((name) => !measurements[name]);
-  if (unknown !== undefined) {
-    console.error(
-      `--only: "${unknown}" is no measurement. There are ${known.join(', ')}; several are separated by commas.`,
-    );
-    process.exit(2);
-  }
-  // Always in the same order: the longest come last.
-  return known.filter((name) => names.includes(name));
+async function compare(bench: Bench, name: string, subjects: Subject[], jobs: number): Promise<Comparison> {
+  const scale = options.quick ? { jobs: 2000, rounds: 3, quick: true } : { jobs, rounds: 5 };
+  const comparison = await runComparison(bench, name, subjects, scale);
+  comparisons[name] = comparison;
+  return comparison;
 }
 
-const names = chosen();
-await onBench(async (bench) => {
-  const on = await measuredOn(bench.client);
-  const report = ['# Syncline beside its peers', await facts(bench.client, postgresSettings)];
-  const contests: Record<string, Contest> = {};
-  for (const name of names) {
-    const startedMs = performance.now();
-    const measure = measurements[name] as Measurement;
-    const { result, table, contest } = await measure(bench, asked);
-    const minutes = Math.round((performance.now() - startedMs) / 6000) / 10;
-    // What was measured in part or in haste replaces nothing.
-    if (!options.quick && !options.who) writeResult(name, on, minutes, result);
-    if (contest) contests[name] = contest;
-    report.push(`## ${name}`, table);
-    progress(`${name}: ${minutes} minutes`);
+const measurements = {
+  'bare-jobs': (bench: Bench) => compare(bench, 'bare-jobs', bareJobs, 20_000),
+  'real-job': (bench: Bench) => compare(bench, 'real-job', realJob, 10_000),
+  limit: (bench: Bench) => compare(bench, 'limit', limitSubjects, 20_000),
+  latency: (bench: Bench) => measureLatency(bench, scaleName),
+  'many-schedules': (bench: Bench) => measureManySchedules(bench, scaleName),
+  growth: (bench: Bench) => measureGrowth(bench, growthScale(Number(options.minutes))),
+};
+type Name = keyof typeof measurements;
+const known = Object.keys(measurements) as Name[];
+
+const chosen = options.only?.split(',') ?? (options.quick ? ['bare-jobs', 'real-job', 'limit'] : known);
+const unknown = chosen.find((name) => !known.includes(name as Name));
+if (unknown !== undefined) {
+  console.error(`--only: unknown measurement "${unknown}". Known: ${known.join(', ')}.`);
+  process.exit(2);
+}
+
+await withPostgres(async (bench) => {
+  const environment = await readEnvironment(bench.client);
+  const report = [describeEnvironment(environment)];
+  for (const name of known.filter((one) => chosen.includes(one))) {
+    const started = performance.now();
+    const result = await measurements[name](bench);
+    progress(`${name}: ${fixed(1)((performance.now() - started) / 60_000)} minutes`);
+    if (!options.quick) writeResult(name, environment, result);
+    report.push(`## ${name}`, describeResult(name, result).texts.table);
   }
-  // Only quick ratios are recorded: those of all variants and ways are others.
-  if (options.quick && options.record) recordRatios(contests);
-  else if (options.quick) report.push(compareWithRecorded(contests));
+  // Quick ratios differ from full ratios, which choose among more variants and modes.
+  if (options.quick && options.record) recordRatios(comparisons);
+  else if (options.quick) report.push(compareWithRecorded(comparisons));
   return report.join('\n\n');
 });

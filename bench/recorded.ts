@@ -1,44 +1,42 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import type { Contest } from './tools/contest.ts';
-import { fixed, median } from './tools/report.ts';
-import { ratios } from './tools/standings.ts';
+import { readFileSync, writeFileSync } from 'node:fs';
+import type { Comparison } from './comparison/comparison.ts';
+import { ratios } from './comparison/ranking.ts';
+import { synclineName } from './comparison/subjects.ts';
+import { fixed, median } from './tools/text.ts';
 
-/** How much of a recorded ratio must still be there: less is no accident of the machine. */
-const leastPart = 0.75;
-
+const minPart = 0.75;
 const file = new URL('recorded.json', import.meta.url);
 
-/** Syncline's speed to that of each peer: ratios of one machine say something on another, rates do not. */
+/** The rate of Syncline divided by the rate of each other subject. Unlike rates, ratios transfer between machines. */
 type Ratios = Record<string, number>;
 
-function ratiosOf(contests: Record<string, Contest>): Ratios {
-  const found: Ratios = {};
-  for (const [name, contest] of Object.entries(contests)) {
-    for (const peer of Object.keys(contest.about).filter((entrant) => entrant !== 'Syncline')) {
-      found[`${name}, Syncline to ${peer}`] = Number(fixed(2)(median(ratios(contest, 'Syncline', peer))));
-    }
-  }
-  return found;
-}
+const read = () => JSON.parse(readFileSync(file, 'utf8')) as Ratios;
 
-/** Those that were not measured now stay as they were recorded. */
-export function recordRatios(contests: Record<string, Contest>): void {
-  writeFileSync(file, `${JSON.stringify({ ...read(), ...ratiosOf(contests) }, null, 2)}\n`);
-}
-
-/** Says what fell too far, and has the process end with 1 if anything did. */
-export function compareWithRecorded(contests: Record<string, Contest>): string {
-  const recorded = read();
-  const fallen = Object.entries(ratiosOf(contests)).filter(
-    ([what, ratio]) => ratio < (recorded[what] ?? 0) * leastPart,
+function ratiosOf(comparisons: Record<string, Comparison>): Ratios {
+  return Object.fromEntries(
+    Object.entries(comparisons).flatMap(([name, comparison]) =>
+      [...new Set(comparison.rounds.flat().map(({ subject }) => subject))]
+        .filter((subject) => subject !== synclineName)
+        .map((subject) => [
+          `${name}: ${synclineName} / ${subject}`,
+          Number(fixed(2)(median(ratios(comparison, synclineName, subject)))),
+        ]),
+    ),
   );
-  if (fallen.length === 0) return 'No ratio fell by more than a quarter of what is recorded.';
-  process.exitCode = 1;
-  return fallen
-    .map(([what, ratio]) => `FELL: ${what}: recorded ${recorded[what]}, found ${ratio}`)
-    .join('\n');
 }
 
-function read(): Ratios {
-  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Ratios) : {};
+export function recordRatios(comparisons: Record<string, Comparison>): void {
+  writeFileSync(file, `${JSON.stringify({ ...read(), ...ratiosOf(comparisons) }, null, 2)}\n`);
+}
+
+export function compareWithRecorded(comparisons: Record<string, Comparison>): string {
+  const recorded = read();
+  const dropped = Object.entries(ratiosOf(comparisons)).filter(
+    ([name, ratio]) => ratio < (recorded[name] ?? 0) * minPart,
+  );
+  if (dropped.length === 0) return 'No ratio dropped by more than a quarter.';
+  process.exitCode = 1;
+  return dropped
+    .map(([name, ratio]) => `DROPPED: ${name}: recorded ${recorded[name]}, measured ${ratio}`)
+    .join('\n');
 }

@@ -1,59 +1,38 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
-import { connectBare, drainBare } from '../executor/bare.ts';
-import { queueDueJobs } from '../executor/queue.ts';
-import { createFleet, type Fleet } from '../tools/fleet.ts';
-import { median, timeMs } from '../tools/report.ts';
-
-/**
- * How fast the machine is right now: SQL that does the work of the executor, on tables made anew each time, while nothing
- * else of the benchmark runs.
- */
-export interface Reference {
-  jobsPerSecond(): Promise<number>;
-  stop(): Promise<void>;
-}
+import { connectForProcedures, createProcedures, schedule, work } from '../comparison/limit.ts';
+import { createFleet, fillConnections } from '../tools/fleet.ts';
+import { median, sum, timeMs } from '../tools/text.ts';
 
 const jobs = 10_000;
 const rounds = 3;
-const batchSize = 200;
-const patienceMs = 60_000;
+const vacuumTimeoutMs = 60_000;
 
-export async function createReference(client: pg.Client, url: string): Promise<Reference> {
-  const fleet = await createFleet(client, url, jobs, 'reference');
-  const connections = await Promise.all([connectBare(url), connectBare(url)]);
-  return {
-    async jobsPerSecond() {
-      await untilQuiet(client);
-      const rates: number[] = [];
-      for (let round = 0; round < rounds; round++) rates.push(await drainOnce(client, fleet, connections));
-      return median(rates);
-    },
-    async stop() {
-      await Promise.all([fleet.engine.stop(), ...connections.map((connection) => connection.end())]);
-    },
+/** Returns a function that measures the speed of the machine: limit.sql on new tables, while no other load runs. */
+export async function createReference(client: pg.Client, url: string): Promise<() => Promise<number>> {
+  const fleet = await createFleet(client, url, jobs);
+  await createProcedures(client, fleet.schemaName);
+  const connect = () => connectForProcedures(url, fleet.schemaName);
+  const sessions = await Promise.all([connect(), connect()]);
+  return async () => {
+    await untilVacuumed(client);
+    const rates: number[] = [];
+    for (let round = 0; round < rounds; round++) {
+      await fillConnections(client, fleet, { from: new Date(Date.now() - 10_000), overSeconds: 9 });
+      await Promise.all(sessions.map(schedule));
+      let done = 0;
+      const ms = await timeMs(async () => {
+        done = sum(await Promise.all(sessions.map(work)));
+      });
+      if (done !== jobs) throw new Error(`The reference ran ${done} of ${jobs} jobs.`);
+      rates.push((jobs / ms) * 1000);
+    }
+    return median(rates);
   };
 }
 
-/** What was under load just now is vacuumed when that has ended. */
-async function untilQuiet(client: pg.Client): Promise<void> {
-  const latest = performance.now() + patienceMs;
-  while (performance.now() < latest) {
-    const { rows } = await client.query(
-      `SELECT FROM pg_stat_activity WHERE backend_type = 'autovacuum worker'`,
-    );
-    if (rows.length === 0) return;
-    await delay(500);
-  }
-}
-
-async function drainOnce(client: pg.Client, fleet: Fleet, connections: pg.Client[]): Promise<number> {
-  await queueDueJobs(client, fleet);
-  let done = 0;
-  const ms = await timeMs(async () => {
-    const drained = connections.map((connection) => drainBare(connection, fleet, batchSize));
-    for (const count of await Promise.all(drained)) done += count;
-  });
-  if (done !== jobs) throw new Error(`The reference did ${done} of ${jobs} jobs.`);
-  return (jobs / ms) * 1000;
+async function untilVacuumed(client: pg.Client): Promise<void> {
+  const deadline = performance.now() + vacuumTimeoutMs;
+  const workers = `SELECT FROM pg_stat_activity WHERE backend_type = 'autovacuum worker'`;
+  while ((await client.query(workers)).rowCount !== 0 && performance.now() < deadline) await delay(500);
 }

@@ -1,112 +1,78 @@
 import pg from 'pg';
-import type { EngineProcess } from '../engine/engine.ts';
-import type { StartOrder } from '../engine/worker.ts';
-import { connectTo } from '../tools/client.ts';
-import { fillCycling } from '../tools/cycling.ts';
-import { createFleet, type Fleet } from '../tools/fleet.ts';
-import { type Counts, readCounts } from './statements.ts';
+import { type EngineProcess, executor } from '../engine/engine.ts';
+import type { StartOptions } from '../engine/worker.ts';
+import { allTenants, createFleet, type Fleet, fillConnections } from '../tools/fleet.ts';
+import { connectTo } from '../tools/postgres.ts';
+import type { VariantName } from './measure.ts';
 
-export type VariantName = 'plain' | 'held';
-
-/** A database of its own. A snapshot that is held in one keeps vacuum from nothing in another. */
+/** Each variant has its own database: a snapshot does not hold back vacuum in other databases. */
 export interface Variant {
   name: VariantName;
   url: string;
   client: pg.Client;
   fleet: Fleet;
-  /** Holds a snapshot, from the first minute to the last. */
-  holder?: pg.Client;
-  counts: Counts;
-  /** Syncs that were committed so far, as the engine's own statistics count them. */
-  committed: number;
+  counters: Counters;
 }
 
-/** The shortest that the engine knows. */
-const intervalSeconds = 60;
-const dayMs = 24 * 3600 * 1000;
-const executor = { concurrency: 400, claimBatch: 200 };
+/** `waiting`: due jobs of one provider that have not started, counted up to 1,000. */
+type Counters = Record<'syncs' | 'waiting' | 'claims' | 'claimMs', number>;
 
-export async function createVariant(name: VariantName, url: string, connections: number): Promise<Variant> {
-  const client = await connectTo(url);
-  await client.query('CREATE EXTENSION IF NOT EXISTS pg_stat_statements');
+export async function createVariant(
+  name: VariantName,
+  client: pg.Client,
+  url: string,
+  connections: number,
+): Promise<Variant> {
+  await client.query('CREATE EXTENSION pg_stat_statements');
   const database = pg.escapeIdentifier(new URL(url).pathname.slice(1));
   await client.query(`ALTER DATABASE ${database} SET pg_stat_statements.track = 'top'`);
-  const fleet = await createFleet(client, url, connections, 'growth');
-  const from = new Date(Date.now() - intervalSeconds * 1000);
-  await fillCycling(client, fleet, {
-    due: connections,
-    from,
-    cycleSeconds: intervalSeconds,
-    intervalSeconds,
-  });
-  return { name, url, client, fleet, counts: await readCounts(client), committed: 0 };
+  const fleet = await createFleet(client, url, connections);
+  const from = new Date(Date.now() - 60_000);
+  await fillConnections(client, fleet, { from, overSeconds: 60, intervalSeconds: 60 });
+  return { name, url, client, fleet, counters: { syncs: 0, waiting: 0, claims: 0, claimMs: 0 } };
 }
 
-export async function closeVariant({ client, fleet, holder }: Variant): Promise<void> {
-  await holder?.end();
-  await Promise.all([client.end(), fleet.engine.stop()]);
+export async function holdSnapshot({ url }: Variant): Promise<void> {
+  const holder = await connectTo(url);
+  await holder.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+  await holder.query('SELECT 1 FROM pg_class LIMIT 1');
 }
 
-/** Holds a snapshot from now on. */
-export async function holdSnapshot(variant: Variant): Promise<void> {
-  variant.holder = await connectTo(variant.url);
-  await variant.holder.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
-  await variant.holder.query('SELECT 1 FROM pg_class LIMIT 1');
-}
-
-/** All processes schedule and run; the first also deletes what has been kept long enough. */
 export async function startVariant(
   { url, fleet }: Variant,
   processes: EngineProcess[],
   retentionMinutes: number,
 ): Promise<void> {
-  const options: StartOrder['options'] = {
-    database: { url, schema: fleet.engine.config.database.schema },
-    executor,
-    retention: { endedJobsDays: 1, signalsDays: 1 },
-  };
+  const options = { database: { url, schema: fleet.schemaName }, executor };
+  const start: StartOptions = { roles: ['scheduler', 'executor'], options, connector: 'instant' };
   await Promise.all(
-    processes.map((one, i) =>
-      one.tell({
-        action: 'start',
-        roles: ['scheduler', 'executor'],
-        options,
-        ...(i === 0 && { janitorAheadMs: dayMs - retentionMinutes * 60_000 }),
-      }),
-    ),
+    processes.map((one, i) => one.call('start', i === 0 ? { ...start, retentionMinutes } : start)),
   );
 }
 
-export interface Progress {
-  committed: number;
-  /** Jobs that are due and have not begun; counted up to 1,000: enough to know that nobody waited for work. */
-  waiting: number;
-}
-
-export async function readProgress({ client, fleet: { schema } }: Variant): Promise<Progress> {
-  const { rows } = await client.query<Progress>(
+export async function readCounters({ client, fleet: { schema } }: Variant): Promise<Counters> {
+  // Only the claim selects jobs by time and skips locked rows.
+  const { rows } = await client.query<Counters>(
     `SELECT
-       (SELECT coalesce(sum(succeeded), 0)::float8 FROM ${schema}.rollups WHERE tenant_id = '00000000-0000-0000-0000-000000000000')
-         AS committed,
+       (SELECT coalesce(sum(succeeded), 0)::float8 FROM ${schema}.rollups WHERE tenant_id = '${allTenants}') AS syncs,
        (SELECT count(*)::int FROM (
           SELECT FROM ${schema}.sync_jobs WHERE status = 'queued' AND NOT blocked AND retry_after IS NULL
-            AND provider_slug = 'stripe' AND priority = 0 AND scheduled_at <= now() LIMIT 1000) w) AS waiting`,
+            AND provider_slug = 'stripe' AND priority = 0 AND scheduled_at <= now() LIMIT 1000) w) AS waiting,
+       coalesce(sum(calls), 0)::float8 AS claims, coalesce(sum(total_exec_time), 0)::float8 AS "claimMs"
+     FROM pg_stat_statements
+     WHERE toplevel AND dbid = (SELECT oid FROM pg_database WHERE datname = current_database())
+       AND query ~* 'skip locked' AND query LIKE '%sync_jobs%' AND query LIKE '%scheduled_at BETWEEN%'`,
   );
-  return rows[0] ?? { committed: 0, waiting: 0 };
+  return rows[0] as Counters;
 }
 
-/** Throws if more or fewer signals than syncs were stored. */
-export async function verifyCommitted({
-  client,
-  fleet: { schema, name },
-  committed,
-}: Variant): Promise<void> {
+export async function verifySignals({ client, fleet, counters: { syncs } }: Variant): Promise<void> {
   const { rows } = await client.query<{ stored: number }>(
     `SELECT n_tup_ins::float8 AS stored FROM pg_stat_user_tables WHERE schemaname = $1 AND relname = 'signals'`,
-    [schema.replaceAll('"', '')],
+    [fleet.schemaName],
   );
   const stored = rows[0]?.stored ?? 0;
-  // What a transaction wrote that did not commit counts for Postgres too.
-  if (stored < committed || stored > committed * 1.01)
-    throw new Error(`${name}: ${committed} syncs, but ${stored} signals were stored`);
+  // n_tup_ins includes rows of aborted transactions.
+  if (stored < syncs || stored > syncs * 1.01)
+    throw new Error(`${syncs} syncs were committed, but ${stored} signals were stored`);
 }

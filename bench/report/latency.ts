@@ -1,59 +1,57 @@
-import { idleGoalMs, type LatencyResult, latencyTable } from '../latency/measure.ts';
-import type { Sample } from '../latency/samples.ts';
-import { barsPlot } from '../plots/bars.ts';
-import { fixed, quantile, whole } from '../tools/report.ts';
-import { type Findings, image } from './section.ts';
+import type { LatencyResult } from '../latency/measure.ts';
+import type { Sample } from '../latency/triggers.ts';
+import { fixed, quantile, table, verdict, whole } from '../tools/text.ts';
+import type { Section } from './section.ts';
 
-const title = 'From a trigger to a consumer';
+const maxIdleMs = 20;
 
 const stages: [label: string, key: keyof Sample][] = [
+  ['trigger returned', 'acknowledgedMs'],
   ['connector called', 'startedMs'],
   ['signal in the table', 'visibleMs'],
-  ['signal with the consumer', 'fedMs'],
+  ['signal delivered', 'deliveredMs'],
 ];
 
-export function latency(result: LatencyResult): Findings {
-  const { idle, load } = result;
-  const p99 = quantile(
-    idle.samples.map(({ startedMs }) => startedMs),
-    0.99,
+export function latency({ idle, load }: LatencyResult): Section {
+  const groups: [label: string, samples: Sample[]][] = [
+    ['Idle', idle.samples],
+    [`${whole(load.syncsPerSecond)} syncs/s`, load.samples],
+  ];
+  const at = (samples: Sample[], key: keyof Sample, part: number) =>
+    quantile(
+      Array.from(samples, (sample) => sample[key]),
+      part,
+    );
+  const idleP99 = at(idle.samples, 'startedMs', 0.99);
+  const isMet = idleP99 <= maxIdleMs;
+  const what = 'Idle process: trigger to connector call, p99, ms';
+  const rows = groups.flatMap(([label, samples], group) =>
+    stages.map(([stage, key]) => [
+      `${label}: ${stage}`,
+      ...[0.5, 0.99, 1].map((part) => fixed(1)(at(samples, key, part))),
+      group === 0 && key === 'startedMs' ? `≤ ${maxIdleMs}: ${verdict(isMet)}` : '',
+    ]),
   );
-  const percent = Math.round(load.part * 100);
   return {
-    text: [
-      `Milliseconds since \`trigger\` was called, ${idle.samples.length} times each: of a process that has nothing else to do, and of one with
-${percent} % of the most it can do (${whole(load.syncsPerSecond)} syncs per second, placing included). The consumer reads the feed in another process;
-the feed is looked at five times a second.`,
-      latencyTable(result),
-      image('latency', title),
-      `The load itself began ${fixed(0)(load.lagMs.p50)} ms after it was due in the median, ${fixed(0)(load.lagMs.p99)} ms at the 99th percentile. Peers were not measured here.`,
-    ].join('\n\n'),
-    plots: { latency: plot(result) },
-    goals: [
-      {
-        what: 'An idle process calls the connector after a trigger, 99 of 100 times, ms',
-        goal: `≤ ${idleGoalMs}`,
-        found: fixed(1)(p99),
-        isMet: p99 <= idleGoalMs,
-      },
-    ],
+    texts: {
+      samples: whole(idle.samples.length),
+      percent: whole(load.part * 100),
+      rate: whole(load.syncsPerSecond),
+      table: table(['Since the trigger', 'p50, ms', 'p99, ms', 'max, ms', 'goal for p99'], rows),
+      'lag p50': fixed(0)(load.lagMs.p50),
+      'lag p99': fixed(0)(load.lagMs.p99),
+    },
+    chart: {
+      title: 'From the trigger to the consumer',
+      subtitle: 'Bars end at p50, lines at p99; lower is better',
+      unit: 'milliseconds since the trigger',
+      bars: groups.flatMap(([group, samples], color) =>
+        stages.slice(1).map(([stage, key]) => {
+          const [value, max] = [at(samples, key, 0.5), at(samples, key, 0.99)];
+          return { label: `${group}: ${stage}`, value, min: value, max, color };
+        }),
+      ),
+    },
+    goals: [{ what, goal: `≤ ${maxIdleMs}`, found: fixed(1)(idleP99), isMet }],
   };
-}
-
-function plot({ idle, load }: LatencyResult): string {
-  const bars = (samples: Sample[]) =>
-    stages.map(([label, key]) => {
-      const values = samples.map((sample) => sample[key]);
-      const middle = quantile(values, 0.5);
-      return { label, value: middle, least: middle, most: quantile(values, 0.99), colour: 0 };
-    });
-  return barsPlot({
-    title,
-    subtitle: 'Bars are medians, whiskers reach to the 99th percentile; less is better',
-    unit: 'ms since the trigger',
-    groups: [
-      { label: 'Idle', bars: bars(idle.samples) },
-      { label: `At ${whole(load.syncsPerSecond)} syncs per second`, bars: bars(load.samples) },
-    ],
-  });
 }

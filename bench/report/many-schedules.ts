@@ -1,102 +1,107 @@
-import { type ManySchedulesResult, manySchedulesTable, tickGoal } from '../many-schedules/measure.ts';
-import type { Ticks } from '../many-schedules/ticks.ts';
-import { linesPlot } from '../plots/lines.ts';
-import { fixed, median, whole } from '../tools/report.ts';
-import { contenders, self } from './contests.ts';
-import { type Findings, type Goal, image } from './section.ts';
+import type { ManySchedulesResult, Ticks } from '../many-schedules/measure.ts';
+import { type PeerResult, type PeerTimes, restartTimeoutMs } from '../many-schedules/peers.ts';
+import { fixed, median, range, table, verdict, whole } from '../tools/text.ts';
+import { subjectColors } from './comparisons.ts';
+import type { LineChart, Section } from './section.ts';
 
-const title = 'To find and place what is due, while schedules grow in number';
+const maxRatio = 1.5;
+type TickKind = 'nothingDueMs' | 'someDueMs';
 
-export function manySchedules(result: ManySchedulesResult): Findings {
-  const { due, lag, peers } = result;
-  const how = [...new Map(peers.map((one) => [one.peer, one.how]))];
-  const stopped = peers.flatMap(({ peer, schedules, stopped: why }) =>
-    why ? `- ${peer}, ${whole(schedules)} schedules: ${why}` : [],
-  );
+/** All values of all rounds. */
+const valuesOf = ({ rounds }: PeerResult, key: keyof PeerTimes): number[] =>
+  rounds.flatMap((times) => times[key] ?? []);
+
+export function manySchedules(result: ManySchedulesResult): Section {
+  const { due, ticks, lag, lags, peers } = result;
+  const [first, last] = [ticks[0] as Ticks, ticks.at(-1) as Ticks];
+  const ratio = (one: Ticks, kind: TickKind) =>
+    median(one[kind].map((ms, round) => ms / (first[kind][round] ?? Number.NaN)));
+  const rows = ticks.map((one, i) => {
+    const lagOf = (key: 'p50Ms' | 'p99Ms') => lags.map((round) => round[i]?.[key] ?? Number.NaN);
+    const tick = (kind: TickKind) => [
+      fixed(2)(median(one[kind])),
+      `${fixed(2)(ratio(one, kind))} ${verdict(ratio(one, kind) <= maxRatio)}`,
+    ];
+    const p99 = lagOf('p99Ms');
+    return [
+      whole(one.connections),
+      ...tick('nothingDueMs'),
+      ...tick('someDueMs'),
+      fixed(1)(median(lagOf('p50Ms'))),
+      `${fixed(1)(median(p99))} (${range(p99, fixed(1))})`,
+    ];
+  });
+  const head = ['Connections', 'nothing due, ms', `≤ ${maxRatio}`, `${due} due, ms`, `≤ ${maxRatio}`];
+  const goal = (label: string, kind: TickKind) => ({
+    what: `A tick with ${label}: ${whole(last.connections)} / ${whole(first.connections)} connections`,
+    goal: `≤ ${maxRatio}`,
+    found: fixed(2)(ratio(last, kind)),
+    isMet: ratio(last, kind) <= maxRatio,
+  });
+  const stopped = peers.filter((one) => one.stopped);
   return {
-    text: [
-      `What a tick costs with nothing due and with ${due} due, and how late runs begin when ${lag.perSecond} come due each second, beside so many
-schedules that are not due. Ratios compare with the first row, in the same round. A lag is from when a run was due until its
-connector was called.`,
-      manySchedulesTable(result),
-      `What was timed of the peers, in ${Math.max(0, ...peers.map((one) => one.rounds.length))} round(s); a place without a figure is something that the peer does not have, or did not get to:`,
-      how.map(([peer, text]) => `- ${peer}: ${text}`).join('\n'),
-      ...(stopped.length > 0 ? [stopped.join('\n')] : []),
-      image('many-schedules', title),
-    ].join('\n\n'),
-    plots: { 'many-schedules': plot(result) },
-    goals: goalsOf(result),
-    betterPeers: betterPeers(result),
+    texts: {
+      due: whole(due),
+      'due per second': whole(lag.perSecond),
+      table: [table([...head, 'lag p50, ms', 'p99, ms'], rows), peersTable(peers)].join('\n\n'),
+      'peer rounds': String(Math.max(...peers.map((one) => one.rounds.length))),
+      stopped: stopped.map((one) => `- ${one.peer}, ${whole(one.schedules)}: ${one.stopped}`).join('\n'),
+    },
+    chart: chart(result),
+    goals: [goal('nothing due', 'nothingDueMs'), goal(`${due} due`, 'someDueMs')],
+    fasterPeers: fasterPeers(result),
   };
 }
 
-function plot({ due, ticks, peers }: ManySchedulesResult): string {
-  const own = (name: string, key: 'nothingDueMs' | 'someDueMs', colour: number) => ({
-    name,
-    colour,
-    points: ticks.map((one) => point(one.connections, one[key])),
-  });
-  const names = [...new Set(peers.map(({ peer }) => peer))];
-  const others = names.map((peer) => ({
+function peersTable(peers: PeerResult[]): string {
+  const keys = ['scheduleMs', 'startMs', 'restartMs', 'passMs', 'lagsMs'] as const;
+  const rows = peers.map((one) => [
+    one.stopped ? `${one.peer} (stopped)` : one.peer,
+    whole(one.rounds.at(-1)?.schedules ?? one.schedules),
+    ...keys.map((key) => {
+      if (key === 'restartMs' && one.restartTimedOut) return `> ${restartTimeoutMs}`;
+      const values = valuesOf(one, key);
+      return values.length === 0 ? '' : fixed(1)(median(values));
+    }),
+  ]);
+  const head = ['Peer', 'schedules', 'create one, ms', 'start, ms', 'restart, ms', 'pass, ms', 'lag p50, ms'];
+  return table(head, rows);
+}
+
+function chart({ due, ticks, peers }: ManySchedulesResult): LineChart {
+  const point = (x: number, values: number[]) =>
+    values.length === 0 ? [] : [{ x, y: median(values), min: Math.min(...values), max: Math.max(...values) }];
+  const own = (kind: TickKind) => ticks.flatMap((one) => point(one.connections, one[kind]));
+  const others = [...new Set(peers.map(({ peer }) => peer))].map((peer) => ({
     name: `${peer}, ${due} due`,
-    colour: contenders.indexOf(peer),
-    points: peers
-      .filter((one) => one.peer === peer)
-      .map(({ schedules, rounds }) => ({ schedules, passMs: rounds.flatMap(({ passMs }) => passMs) }))
-      .filter(({ passMs }) => passMs.length > 0)
-      .map(({ schedules, passMs }) => point(schedules, passMs)),
+    color: subjectColors.indexOf(peer),
+    points: peers.flatMap((one) => (one.peer === peer ? point(one.schedules, valuesOf(one, 'passMs')) : [])),
   }));
-  return linesPlot({
-    title,
-    subtitle: 'Median, least and most; less is better',
-    x: { label: 'schedules', kind: 'log' },
-    y: { label: 'ms', kind: 'log' },
-    series: [
-      own(`${self}, nothing due`, 'nothingDueMs', 5),
-      own(`${self}, ${due} due`, 'someDueMs', 0),
+  return {
+    title: 'Finding and scheduling due connections',
+    subtitle: 'Milliseconds, median and range, logarithmic axes; lower is better',
+    x: 'schedules',
+    isLog: true,
+    lines: [
+      { name: 'Syncline, nothing due', color: 5, points: own('nothingDueMs') },
+      { name: `Syncline, ${due} due`, color: 0, points: own('someDueMs') },
       ...others.filter(({ points }) => points.length > 0),
     ],
-  });
-}
-
-const point = (x: number, values: number[]) => ({
-  x,
-  y: median(values),
-  least: Math.min(...values),
-  most: Math.max(...values),
-});
-
-function goalsOf({ due, ticks }: ManySchedulesResult): Goal[] {
-  const [first, last] = [ticks[0], ticks.at(-1)];
-  if (!first || !last) return [];
-  const goal = (label: string, key: keyof Omit<Ticks, 'connections'>) => {
-    const ratio = median(last[key].map((ms, round) => ms / (first[key][round] ?? Number.NaN)));
-    return {
-      what: `A tick with ${label} and ${whole(last.connections)} connections, to one with ${whole(first.connections)}`,
-      goal: `≤ ${tickGoal}`,
-      found: fixed(2)(ratio),
-      isMet: ratio <= tickGoal,
-    };
   };
-  return [goal('nothing due', 'nothingDueMs'), goal(`${due} due`, 'someDueMs')];
 }
 
-/** At each number of schedules that both were measured with. */
-function betterPeers({ due, ticks, lags, peers }: ManySchedulesResult): string[] {
-  return peers.flatMap(({ peer, schedules, rounds }) => {
-    const i = ticks.findIndex(({ connections }) => connections === schedules);
-    const ownMs = median(ticks[i]?.someDueMs ?? []);
-    const ownLagMs = median(lags.flatMap((round) => round[i]?.p50Ms ?? []));
-    const passMs = median(rounds.flatMap((one) => one.passMs));
-    const lagMs = median(rounds.flatMap((one) => one.lagsMs));
-    const beside = `With ${whole(schedules)} schedules, ${peer}`;
+function fasterPeers({ due, ticks, lags, peers }: ManySchedulesResult): string[] {
+  return peers.flatMap((one) => {
+    const i = ticks.findIndex(({ connections }) => connections === one.schedules);
+    const compare = (key: 'passMs' | 'lagsMs', own: number[], does: string) => {
+      const [theirs, ours] = [median(valuesOf(one, key)), median(own)];
+      if (!(theirs < ours)) return [];
+      return `With ${whole(one.schedules)} schedules, ${one.peer} ${does} in ${fixed(1)(theirs)} ms, Syncline in ${fixed(1)(ours)} ms.`;
+    };
+    const ownLags = lags.flatMap((round) => round[i]?.p50Ms ?? []);
     return [
-      passMs < ownMs
-        ? `${beside} takes ${fixed(1)(passMs)} ms to place ${due} that are due; ${self} takes ${fixed(1)(ownMs)} ms.`
-        : [],
-      lagMs < ownLagMs
-        ? `${beside} begins a run ${fixed(1)(lagMs)} ms after it was due (median); ${self} ${fixed(1)(ownLagMs)} ms.`
-        : [],
+      compare('passMs', ticks[i]?.someDueMs ?? [], `schedules ${due} due jobs`),
+      compare('lagsMs', ownLags, 'starts a due job'),
     ].flat();
   });
 }

@@ -1,94 +1,57 @@
-import { table, verdict } from '../tools/report.ts';
-import type { MeasuredOn } from '../tools/results.ts';
-import type { Section } from './section.ts';
+import { describeEnvironment, type Recorded } from '../tools/results.ts';
+import { table, verdict } from '../tools/text.ts';
+import { bareJobs, limit, realJob } from './comparisons.ts';
+import { growth } from './growth.ts';
+import { latency } from './latency.ts';
+import { manySchedules } from './many-schedules.ts';
+import { fillTemplate, type Section } from './section.ts';
 
-/** More than this says that others used the machine too. */
-const quietLoad = 1;
+/** In the order of the page. */
+const sections: Record<string, (result: never) => Section> = {
+  'bare-jobs': bareJobs,
+  'real-job': realJob,
+  'many-schedules': manySchedules,
+  limit,
+  latency,
+  growth,
+};
 
-/** The whole page, in Markdown. */
-export function page(sections: Section[]): string {
-  return `${[
-    '# Benchmarks',
-    `Syncline beside graphile-worker, pg-boss and BullMQ, all of them on one Postgres that keeps its promises, and alone. This page is
-written by \`npm run bench:report\` from the raw figures in \`bench/results/\`. What single parts of the engine cost:
-[measurements](internals/measurements.md).`,
-    '## How it is measured',
-    machines(sections),
-    how,
-    '## Goals',
-    goals(sections),
-    '## Where a peer is better',
-    betterPeers(sections),
-    ...sections.flatMap(({ title, text }, i) => [`## (${'abcdef'[i]}) ${title}`, text]),
-  ].join('\n\n')}\n`;
+export const describeResult = (name: string, result: object) => sections[name]?.(result as never) as Section;
+
+export function benchmarksPage(read: (name: string) => Recorded) {
+  const all = Object.keys(sections).map((name, i) => {
+    const result = read(name);
+    return { name, letter: `(${'abcdef'[i]})`, ...result, ...describeResult(name, result) };
+  });
+  const goals = all.flatMap((section) => section.goals);
+  const texts: Record<string, string> = {
+    environments: environments(all),
+    goals: table(
+      ['Goal', 'target', 'measured', 'verdict'],
+      goals.map(({ what, goal, found, isMet }) => [what, goal, found, verdict(isMet)]),
+    ),
+    'faster peers': all.flatMap(({ fasterPeers = [] }) => fasterPeers.map((one) => `- ${one}`)).join('\n'),
+  };
+  for (const section of all)
+    for (const [key, text] of Object.entries(section.texts)) texts[`${section.name}: ${key}`] = text;
+  const charts = Object.fromEntries(all.map(({ name, chart }) => [name, chart]));
+  return { text: fillTemplate('benchmarks', texts), charts, sections: all };
 }
 
-const how = `Nothing is switched off that keeps data safe: \`fsync\` and \`synchronous_commit\` are on for everybody. Postgres and all contenders share the
-same cores. Each peer runs with its fastest documented settings for durable work, listed below. Every round is on a database of its own,
-another contender comes first each time, and after every round SQL checks that all of the work was done, once. Rates are of this machine;
-ratios within a round say more about another one.
+/** A higher load average means that other programs used the machine. */
+const maxQuietLoad = 1;
 
-\`\`\`sh
-npm run bench                                # everything; hours, most of them for growth
-npm run bench -- --only bare-jobs,real-job   # some of: bare-jobs, real-job, limit, latency, many-schedules, growth
-npm run bench -- --only growth --minutes 30
-npm run bench:quick                          # two minutes: whether a ratio fell by more than a quarter
-npm run bench:report                         # writes this page
-\`\`\``;
-
-/** One line for each machine and its settings, with what was measured on it. */
-function machines(sections: Section[]): string {
-  const measured = sections.flatMap(({ measuredOn }, i) =>
-    measuredOn ? { measuredOn, letter: 'abcdef'[i] } : [],
-  );
+function environments(all: (Recorded & { letter: string })[]): string {
   const letters = new Map<string, string[]>();
-  for (const { measuredOn, letter } of measured) {
-    const line = machine(measuredOn);
-    letters.set(line, [...(letters.get(line) ?? []), `(${letter})`]);
+  for (const { measuredOn, letter } of all) {
+    const versions = Object.entries(measuredOn.peers).map((pair) => pair.join(' '));
+    const line = [describeEnvironment(measuredOn), ...versions].join(', ');
+    letters.set(line, [...(letters.get(line) ?? []), letter]);
   }
-  const loads = measured
-    .filter(({ measuredOn }) => measuredOn.loadBefore > quietLoad)
-    .map(({ measuredOn, letter }) => `(${letter}) at a load of ${measuredOn.loadBefore}`);
-  const noise =
-    loads.length > 0
-      ? [
-          `The machine was busy with something else when these began, so take their figures with care: ${loads.join(', ')}.`,
-        ]
-      : [];
-  return (
-    [...[...letters].map(([line, own]) => `${own.join(', ')}: ${line}.`), ...noise].join('\n\n') ||
-    'Not measured yet.'
-  );
-}
-
-function machine({ node, postgres, cores, cpu, memoryGb, settings, peers = {} }: MeasuredOn): string {
-  const pairs = (record: Record<string, string>) => Object.entries(record).map((pair) => pair.join(' '));
-  return [
-    `Node ${node}`,
-    `Postgres ${postgres} (${pairs(settings).join(', ')})`,
-    `${cores} cores (${cpu})`,
-    `${memoryGb} GB of memory`,
-    ...pairs(peers),
-  ].join(', ');
-}
-
-function goals(sections: Section[]): string {
-  const all = sections.flatMap((section) => section.goals ?? []);
-  if (all.length === 0) return 'Not measured yet.';
-  return table(
-    ['Goal', 'to reach', 'found', 'verdict'],
-    all.map(({ what, goal, found, isMet }) => [what, goal, found, verdict(isMet)]),
-  );
-}
-
-const always = [
-  'Peers run any job. Syncline runs syncs of connections, and nothing smaller or else.',
-  'Peers know cron expressions; Syncline knows intervals of a minute or more.',
-  'BullMQ is at home on Redis, and was measured on Postgres only.',
-];
-
-function betterPeers(sections: Section[]): string {
-  return [...sections.flatMap((section) => section.betterPeers ?? []), ...always]
-    .map((sentence) => `- ${sentence}`)
-    .join('\n');
+  const lines = [...letters].map(([line, own]) => `${own.join(', ')}: ${line}.`);
+  const busy = all
+    .filter(({ measuredOn }) => measuredOn.loadBefore > maxQuietLoad)
+    .map(({ measuredOn, letter }) => `${letter} ${measuredOn.loadBefore}`);
+  const warning = `Other programs used the machine before these measurements (load average): ${busy.join(', ')}. Treat their figures with care.`;
+  return [...lines, ...(busy.length > 0 ? [warning] : [])].join('\n\n');
 }

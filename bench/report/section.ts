@@ -1,6 +1,24 @@
-import type { MeasuredOn } from '../tools/results.ts';
+import { readFileSync } from 'node:fs';
 
-/** What was to be reached, and what was. */
+/** A chart as plain data; `bench/charts.ts` draws it. `color` is an index of its palette. */
+export type Chart = BarChart | LineChart;
+
+export interface BarChart {
+  title: string;
+  subtitle: string;
+  unit: string;
+  bars: { label: string; value: number; min: number; max: number; color: number }[];
+}
+
+export interface LineChart {
+  title: string;
+  /** Starts with the unit of the y axis. */
+  subtitle: string;
+  x: string;
+  isLog?: boolean;
+  lines: { name: string; color: number; points: { x: number; y: number; min?: number; max?: number }[] }[];
+}
+
 export interface Goal {
   what: string;
   goal: string;
@@ -8,30 +26,19 @@ export interface Goal {
   isMet: boolean;
 }
 
-/** What the page says of one measurement. */
-export interface Findings {
-  /** Markdown. */
-  text: string;
-  /** Drawings by the names of their files. */
-  plots?: Record<string, string>;
-  goals?: Goal[];
-  /** Sentences, each about something that a peer does better. */
-  betterPeers?: string[];
+export interface Section {
+  texts: Record<string, string> & { table: string };
+  chart: Chart;
+  goals: Goal[];
+  fasterPeers?: string[];
 }
 
-export interface Section extends Findings {
-  title: string;
-  measuredOn?: MeasuredOn;
+/** Fills the template `bench/report/<name>.md`. Lines of empty texts are removed. */
+export function fillTemplate(name: string, texts: Record<string, string>): string {
+  const template = readFileSync(new URL(`${name}.md`, import.meta.url), 'utf8');
+  return template.replaceAll(/\{\{(.+?)\}\}(\n\n)?/g, (_, key: string, gap = '') => {
+    const text = texts[key];
+    if (text === undefined) throw new Error(`${name}.md: no text for ${key}`);
+    return text && text + gap;
+  });
 }
-
-/** Whatever has not been measured is on the page too, and says so. */
-export function sectionOf<Result extends { measuredOn: MeasuredOn }>(
-  title: string,
-  result: Result | undefined,
-  find: (result: Result) => Findings,
-): Section {
-  if (!result) return { title, text: 'Not measured yet.' };
-  return { title, measuredOn: result.measuredOn, ...find(result) };
-}
-
-export const image = (name: string, title: string) => `![${title}](benchmarks/${name}.svg)`;

@@ -1,61 +1,44 @@
-/**
- * Load and soak: a fleet at a steady part of its capacity, for minutes or hours, on an embedded Postgres that keeps its
- * promises (fsync and autovacuum on). `npm run soak -- --help`.
- */
-import { onBench } from '../tools/bench.ts';
-import { progress, table, whole } from '../tools/report.ts';
-import { measuredOn, writeResult } from '../tools/results.ts';
+import { type Bench, withPostgres } from '../tools/postgres.ts';
+import { readEnvironment, writeResult } from '../tools/results.ts';
+import { progress, table, whole } from '../tools/text.ts';
 import { measureCapacity } from './capacity.ts';
-import { isMissed, judge } from './judge.ts';
-import { readOptions, usualConnections } from './options.ts';
-import { judgementRows } from './page.ts';
-import { type Plan, planLoad } from './plan.ts';
+import { judge, judgementRows } from './judge.ts';
+import { help, parseOptions, planLoad, type SoakOptions } from './plan.ts';
 import { startProcesses } from './processes.ts';
-import { resultOf } from './result.ts';
-import { runSteady } from './steady.ts';
-import { writePage } from './write-page.ts';
+import { logViolations, resultOf, runSteady } from './run.ts';
 
-const options = readOptions(process.argv.slice(2));
-
-/** More than any fleet on such a machine has done, so that there is always work. */
+/** More than a machine of this size can run, so work does not run out. */
 const capacityConnections = 400_000;
-/** About what it takes, where it was not measured. */
-const usualFillMsPerConnection = 0.1;
-/** What was run for less, or with less, replaces no result. */
-const leastMinutes = 10;
+/** Shorter runs do not replace the recorded result. */
+const minMinutes = 10;
 
-await onBench(async (bench) => {
-  const startedMs = performance.now();
-  const { rows } = await bench.client.query<{ autovacuum: string }>('SHOW autovacuum');
-  const on = await measuredOn(bench.client);
-  Object.assign(on.settings, rows[0]);
-  const processes = startProcesses(options.processes);
+async function soak(bench: Bench, options: SoakOptions): Promise<string> {
+  const environment = await readEnvironment(bench.client);
+  const processes = startProcesses();
   try {
-    const capacity = options.capacityPerSecond
-      ? { perSecond: options.capacityPerSecond, fillMsPerConnection: usualFillMsPerConnection }
-      : await measureCapacity(bench, processes, capacityConnections);
-    const plan = planLoad(options, capacity.perSecond);
-    progress(inWords(plan));
-    const steady = await runSteady(bench, processes, { plan, minutes: options.minutes, ...capacity });
+    const capacity =
+      options.capacityPerSecond ?? (await measureCapacity(bench, processes, capacityConnections));
+    const plan = planLoad(options, capacity);
+    progress(`${whole(plan.perSecond)} syncs/s come due, ${whole(100 * plan.load)} % of the capacity`);
+    const steady = await runSteady(bench, processes, plan, options.minutes);
     const judgements = judge(steady, plan);
-    for (const { invariant, count, examples } of steady.endViolations)
-      progress(`VIOLATED ${count} times: ${invariant}: ${examples.join('; ')}`);
-    for (const { what, bound, found } of judgements.filter(isMissed)) {
-      process.exitCode = 1;
-      progress(`FAILED: ${what}: ${found} (${bound})`);
+    logViolations(steady.endViolations);
+    if (judgements.some(({ verdict }) => verdict === 'missed')) process.exitCode = 1;
+    if (options.minutes >= minMinutes && options.connections === undefined) {
+      writeResult('soak', environment, resultOf(options, capacity, plan, steady, judgements));
+      progress('wrote bench/results/soak.json; npm run bench:report writes docs/soak.md');
     }
-    if (options.minutes >= leastMinutes && plan.connections >= usualConnections) {
-      const took = Math.round((performance.now() - startedMs) / 60_000);
-      writeResult('soak', on, took, resultOf({ options, plan, capacity, steady, judgements }));
-      writePage();
-      progress('bench/results/soak.json and docs/soak.md were written');
-    }
-    return table(['Asked', 'bound', 'found', 'verdict'], judgementRows(judgements));
+    return table(['Check', 'bound', 'measured', 'verdict'], judgementRows(judgements));
   } finally {
     await processes.end();
   }
-});
+}
 
-function inWords({ connections, intervalSeconds, perSecond, load, retentionMinutes }: Plan): string {
-  return `${whole(connections)} connections every ${intervalSeconds} s make ${whole(perSecond)} syncs/s, ${whole(100 * load)} % of the capacity; what has ended is deleted after ${retentionMinutes} minutes`;
+try {
+  const options = parseOptions(process.argv.slice(2));
+  if (options === 'help') console.log(help);
+  else await withPostgres((bench) => soak(bench, options));
+} catch (error) {
+  console.error(error);
+  process.exitCode = 2;
 }

@@ -1,63 +1,62 @@
-import type { SoakOptions } from './options.ts';
+import { parseArgs } from 'node:util';
 
-/** How the load is made. */
-export interface Plan {
-  connections: number;
-  intervalSeconds: number;
-  /** What then comes due. */
-  perSecond: number;
-  /** As a part of the capacity. */
-  load: number;
-  /** Ended jobs and signals are deleted after so long. */
-  retentionMinutes: number;
-  /** Of load, until as much is deleted as is added. Only what comes after is judged. */
-  warmUpMinutes: number;
-}
+export type SoakOptions = Exclude<ReturnType<typeof parseOptions>, 'help'>;
+export type Plan = ReturnType<typeof planLoad>;
 
-/** The shortest that the engine knows. */
-export const shortestIntervalSeconds = 60;
-/** The engine's own default. */
-const jitterPctMax = 0.2;
+const load = 0.8;
+/** The minimum interval and the default jitter of the engine. */
+export const [intervalSeconds, maxJitterSeconds] = [60, 12];
+/** Mean time between two runs of a connection. The engine counts an interval from the end of a run. */
+export const cycleSeconds = intervalSeconds + maxJitterSeconds / 2;
 
-export const mostJitterSeconds = (intervalSeconds: number) => Math.floor(intervalSeconds * jitterPctMax);
+export const help = `Runs two processes at 80 % of their capacity on a temporary Postgres server (fsync and autovacuum on). Checks invariants in SQL
+every minute and looks for growth. Exit code 1: at least one check failed.
 
-/** From the end of a run to that of the next, if nothing is late: an interval is counted from when a run ended. */
-export function cycleSeconds(intervalSeconds: number): number {
-  return intervalSeconds + mostJitterSeconds(intervalSeconds) / 2;
-}
+Usage: npm run soak -- [options]
 
-type Wanted = Pick<SoakOptions, 'minutes' | 'connections' | 'mayAddConnections' | 'load'>;
+  --hours <n>, --minutes <n>  duration of the load; default 8 hours
+  --connections <n>           default: as many as the load needs
+  --capacity <n>              syncs per second; measured unless given, which takes four minutes
 
-export function planLoad(wanted: Wanted, capacityPerSecond: number): Plan {
-  const perSecond = wanted.load * capacityPerSecond;
-  const intervalSeconds = intervalFor(wanted.connections / perSecond);
-  const needed = Math.round(perSecond * cycleSeconds(intervalSeconds));
-  const connections = wanted.mayAddConnections ? Math.max(wanted.connections, needed) : wanted.connections;
-  const retentionMinutes = Math.min(30, Math.max(1, Math.floor(wanted.minutes / 3)));
-  const planned = connections / cycleSeconds(intervalSeconds);
+A run of at least ten minutes without --connections replaces bench/results/soak.json. npm run bench:report writes docs/soak.md.`;
+
+export function parseOptions(args: string[]) {
+  const string = { type: 'string' } as const;
+  const options = { hours: string, minutes: string, connections: string, capacity: string };
+  const { values } = parseArgs({ args, options: { ...options, help: { type: 'boolean' } } });
+  if (values.help) return 'help' as const;
+  if (values.hours !== undefined && values.minutes !== undefined)
+    throw new Error('Use either --hours or --minutes.');
+  const number = (name: keyof typeof options, min: number, max: number) => {
+    const text = values[name];
+    if (text !== undefined && !(Number(text) >= min && Number(text) <= max))
+      throw new Error(`--${name}: "${text}" is not a number from ${min} to ${max}.`);
+    return text === undefined ? undefined : Number(text);
+  };
   return {
-    connections,
-    intervalSeconds,
-    perSecond: planned,
-    load: planned / capacityPerSecond,
-    retentionMinutes,
-    // Two more: the janitor rests for a minute, and so does autovacuum, which makes room for what comes next.
-    warmUpMinutes: Math.min(retentionMinutes + 2, Math.floor(wanted.minutes / 2)),
+    minutes: Math.round(number('minutes', 2, 10_080) ?? (number('hours', 0.1, 168) ?? 8) * 60),
+    /** Default: as many as the load needs. */
+    connections: number('connections', 100, 5_000_000),
+    capacityPerSecond: number('capacity', 1, 1_000_000),
   };
 }
 
-/** The shortest interval that makes no more than one sync in so many seconds. */
-function intervalFor(seconds: number): number {
-  let interval = shortestIntervalSeconds;
-  while (cycleSeconds(interval) < seconds) interval++;
-  return interval;
+export function planLoad({ minutes, connections: given }: SoakOptions, capacityPerSecond: number) {
+  const connections = Math.round(given ?? load * capacityPerSecond * cycleSeconds);
+  const perSecond = connections / cycleSeconds;
+  const retentionMinutes = Math.min(30, Math.max(1, Math.floor(minutes / 3)));
+  return {
+    connections,
+    perSecond,
+    /** Of the capacity. */
+    load: perSecond / capacityPerSecond,
+    retentionMinutes,
+    // Until deletes balance inserts. The janitor and autovacuum each pause for a minute.
+    warmUpMinutes: Math.min(retentionMinutes + 2, Math.floor(minutes / 2)),
+  };
 }
 
-/**
- * Connections are looked at in so many parts, one a minute: few enough that what is kept of a connection goes back to before it was
- * last looked at, and no number can be missed in between.
- */
-export function partsOf({ retentionMinutes, intervalSeconds }: Plan): number {
-  const overlapMinutes = (2 * cycleSeconds(intervalSeconds)) / 60;
-  return Math.min(16, Math.max(1, Math.floor(retentionMinutes - overlapMinutes)));
+/** Each minute checks one part of the connections. Every part is checked before retention deletes its signals. */
+export function partsOf({ retentionMinutes }: Plan): number {
+  return Math.min(16, Math.max(1, Math.floor(retentionMinutes - (2 * cycleSeconds) / 60)));
 }

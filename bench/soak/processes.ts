@@ -1,55 +1,31 @@
-import { type ChildProcess, fork } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
-import type { Order, ProcessReport } from './worker.ts';
+import { type EngineProcess, executor, startEngine } from '../engine/engine.ts';
+import type { EngineReport } from '../engine/worker.ts';
+import type { Fleet } from '../tools/fleet.ts';
 
-/** The processes of the fleet. They stay from the first measurement to the last. */
-export interface Processes {
-  tell(order: Order): Promise<ProcessReport[]>;
-  end(): Promise<void>;
-}
+export const processCount = 2;
+export const poolSize = 10;
 
-type Reply = { answer: ProcessReport } | { error: string };
+export type ProcessReport = Omit<EngineReport, 'lagsMs' | 'startedAt'>;
 
-const script = fileURLToPath(new URL('worker.ts', import.meta.url));
-const jiti = fileURLToPath(new URL('lib/jiti-cli.mjs', import.meta.resolve('jiti/package.json')));
-/** How long a process may take to end. */
-const graceMs = 5000;
+export type Processes = ReturnType<typeof startProcesses>;
 
-export function startProcesses(count: number): Processes {
-  const children = Array.from({ length: count }, () =>
-    // Standard output is for the report alone.
-    fork(jiti, [script], { stdio: ['ignore', 2, 2, 'ipc'], execArgv: ['--expose-gc'] }),
-  );
+/** The processes of the soak. They live from the capacity measurement to the end. */
+export function startProcesses() {
+  const children = Array.from({ length: processCount }, () => startEngine(['--expose-gc']));
+  const each = async (work: (child: EngineProcess) => Promise<EngineReport>): Promise<ProcessReport[]> =>
+    (await Promise.all(children.map(work))).map(({ lagsMs: _, startedAt: __, ...report }) => report);
   return {
-    tell: (order) => Promise.all(children.map((child) => tell(child, order))),
-    end: async () => {
-      await Promise.all(children.map(end));
-    },
+    start: (url: string, { schemaName: schema }: Fleet, retentionMinutes: number) =>
+      each((child) =>
+        child.call('start', {
+          roles: ['scheduler', 'executor'],
+          options: { database: { url, schema, poolSize }, executor },
+          connector: 'numbered',
+          retentionMinutes,
+        }),
+      ),
+    report: () => each((child) => child.call('report')),
+    stop: () => each((child) => child.call('stop')),
+    end: () => Promise.all(children.map((child) => child.end())),
   };
-}
-
-function tell(child: ChildProcess, order: Order): Promise<ProcessReport> {
-  return new Promise((resolve, reject) => {
-    const over = (conclude: () => void) => () => {
-      child.off('exit', onExit);
-      child.off('message', onMessage);
-      conclude();
-    };
-    const onExit = over(() => reject(new Error(`A process of the fleet ended before it was told to.`)));
-    const onMessage = (reply: Reply) =>
-      over(() => ('error' in reply ? reject(new Error(reply.error)) : resolve(reply.answer)))();
-    if (child.exitCode !== null || child.signalCode !== null) return onExit();
-    child.on('exit', onExit);
-    child.on('message', onMessage);
-    child.send(order);
-  });
-}
-
-async function end(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const exited = new Promise((resolve) => child.once('exit', resolve));
-  if (child.connected) child.disconnect();
-  const force = setTimeout(() => child.kill('SIGKILL'), graceMs);
-  await exited;
-  clearTimeout(force);
 }

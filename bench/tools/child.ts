@@ -1,36 +1,45 @@
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import type { Handlers, Reply } from './serve-commands.ts';
 
-/** A process that does what it is told, one thing at a time. */
-export interface Child<Order, Answer> {
-  tell(order: Order): Promise<Answer>;
-  /** Ends it, by force if it is too busy to hear of it. */
+export interface Child<Api extends Handlers> {
+  call<Name extends keyof Api>(name: Name, ...args: Parameters<Api[Name]>): ReturnType<Api[Name]>;
+  /** Disconnects, then kills the process if it does not exit within 5 s. */
   end(): Promise<void>;
 }
 
-/** How long a process may take to end. */
-const graceMs = 3000;
+const graceMs = 5000;
 
-type Reply<Answer> = { answer: Answer } | { error: string };
-
-/** Runs a script that calls `obeyParent`, on the same Node as this process. */
-export function startChild<Order extends object, Answer>(script: URL): Child<Order, Answer> {
-  // Standard output is for the report alone.
-  const child = fork(fileURLToPath(script), { stdio: ['ignore', 2, 2, 'ipc'], serialization: 'advanced' });
-  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+/** Runs a script that calls `serveCommands`. `onDone` receives the job counts that the script reports. */
+export function startChild<Api extends Handlers>(
+  script: URL,
+  { onDone = () => {}, execArgv = [] }: { onDone?: (jobs: number) => void; execArgv?: string[] } = {},
+): Child<Api> {
+  // Standard output is reserved for the report.
+  const stdio: ('ignore' | 'ipc' | 2)[] = ['ignore', 2, 2, 'ipc'];
+  const child = fork(fileURLToPath(script), { stdio, serialization: 'advanced', execArgv });
+  const pending = new Map<number, { resolve: (answer: never) => void; reject: (error: Error) => void }>();
+  let lastId = 0;
+  child.on('message', (message) => {
+    const reply = message as Reply;
+    if ('done' in reply) return onDone(reply.done);
+    const caller = pending.get(reply.id);
+    pending.delete(reply.id);
+    if ('error' in reply) caller?.reject(new Error(`${script.pathname}: ${reply.error}`));
+    else caller?.resolve(reply.answer as never);
+  });
+  const exited = new Promise<void>((resolve) =>
+    child.once('exit', () => {
+      for (const { reject } of pending.values()) reject(new Error(`${script.pathname} exited.`));
+      resolve();
+    }),
+  );
   return {
-    tell: (order) =>
+    call: (name, ...args) =>
       new Promise((resolve, reject) => {
-        const onExit = () => reject(new Error(`${script.pathname} ended when it was told something.`));
-        child.once('exit', onExit);
-        child.once('message', (reply) => {
-          child.off('exit', onExit);
-          const said = reply as Reply<Answer>;
-          if ('error' in said) reject(new Error(`${script.pathname}: ${said.error}`));
-          else resolve(said.answer);
-        });
-        child.send(order);
-      }),
+        pending.set(++lastId, { resolve, reject });
+        child.send({ id: lastId, name, args }, (error) => error && reject(error));
+      }) as never,
     end: async () => {
       if (child.connected) child.disconnect();
       const force = setTimeout(() => child.kill('SIGKILL'), graceMs);
@@ -38,15 +47,4 @@ export function startChild<Order extends object, Answer>(script: URL): Child<Ord
       clearTimeout(force);
     },
   };
-}
-
-/** The other side of `startChild`. */
-export function obeyParent<Order, Answer>(obey: (order: Order) => Promise<Answer>): void {
-  process.on('message', (order) => {
-    void obey(order as Order).then(
-      (answer) => process.send?.({ answer }),
-      (error: unknown) => process.send?.({ error: error instanceof Error ? error.stack : String(error) }),
-    );
-  });
-  process.once('disconnect', () => process.exit());
 }

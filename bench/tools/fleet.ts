@@ -1,58 +1,59 @@
 import pg from 'pg';
-import { createSyncline, type Syncline } from '../../dist/index.js';
+import { createSyncline, type SyncContext, type Syncline, type SyncResult } from '../../dist/index.js';
 
-/** A schema with so many connections, and the engine that schedules them. */
 export interface Fleet {
-  name: string;
   size: number;
-  /** The quoted schema name. */
+  schemaName: string;
   schema: string;
-  engine: Syncline;
-  /** What the connections looked like after the first catch-up: every other one must give the same. */
-  outcome?: string;
 }
 
-/** `idle`: nothing comes due for an hour. `overdue`: every connection should have run in the last hours. */
-export type State = 'idle' | 'overdue';
-
-export const tenants = 100;
+const tenants = 100;
 export const providers = ['hubspot', 'salesforce', 'stripe', 'zendesk'];
+/** `rollups` rows of this tenant count all tenants. */
+export const allTenants = '00000000-0000-0000-0000-000000000000';
 
 export async function createFleet(
   client: pg.Client,
   url: string,
   size: number,
-  name = size >= 1_000_000 ? `${size / 1_000_000}m` : `${size / 1000}k`,
+  schemaName = 'bench',
 ): Promise<Fleet> {
-  const schema = `bench_${name}`;
-  const engine = createSyncline({ database: { url, schema }, log: { level: 'silent' } });
+  const engine = openEngine(url, schemaName);
   await engine.migrate();
-  const fleet = { name, size, schema: pg.escapeIdentifier(schema), engine };
+  await engine.stop();
+  const schema = pg.escapeIdentifier(schemaName);
   await client.query(`
-    INSERT INTO ${fleet.schema}.tenants (id, name)
+    INSERT INTO ${schema}.tenants (id, name)
       SELECT md5('tenant' || n)::uuid, 'Tenant ' || n FROM generate_series(0, ${tenants - 1}) n;
-    INSERT INTO ${fleet.schema}.providers (slug)
+    INSERT INTO ${schema}.providers (slug)
       SELECT unnest('{${providers}}'::text[]);`);
-  return fleet;
+  return { size, schemaName, schema };
+}
+
+export function openEngine(url: string, schema: string): Syncline {
+  return createSyncline({ database: { url, schema }, log: { level: 'silent' } });
+}
+
+interface DueTimes {
+  /** This many connections come due, evenly from `from` on. The others are due a day later. Default: all. */
+  due?: number;
+  from: Date;
+  overSeconds: number;
+  intervalSeconds?: number;
 }
 
 /**
- * Puts the fleet into a state as of `at`, on new, vacuumed tables and with no write outstanding: so every measurement
- * begins with the same pages. Hashes stand in for randomness, so it begins with the same rows as well, and the order in
- * which they come due has nothing to do with the order in which they lie on disk.
+ * Replaces the connections of the fleet. The due order differs from the order on disk. Each connection's last run ended one
+ * interval before it is due, so without jitter its job is scheduled exactly at the due time.
  */
-export async function resetFleet(client: pg.Client, fleet: Fleet, state: State, at: Date): Promise<void> {
-  const { schema, size } = fleet;
-  const instant = (value: string) =>
-    `to_char((${value}) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
-  const within6Hours = `(hashint4(n) & 2147483647) % 21600000 * interval '1 ms'`;
-  const nextRunAt =
-    state === 'idle'
-      ? `$1::timestamptz + interval '1 hour' + ${within6Hours}`
-      : `$1::timestamptz - interval '1 s' - ${within6Hours}`;
-
+export async function fillConnections(
+  client: pg.Client,
+  { schema, size }: Fleet,
+  { due = size, from, overSeconds, intervalSeconds = 3600 }: DueTimes,
+): Promise<void> {
+  const order = `(n * 7919::bigint % ${size})`;
   await client.query('BEGIN');
-  // Foreign keys of generated rows need no check, and it would take half of the time.
+  // Generated rows need no foreign key checks, which would take half of the time.
   await client.query('SET LOCAL session_replication_role = replica');
   await client.query(`TRUNCATE ${schema}.connections, ${schema}.sync_jobs, ${schema}.signals CASCADE`);
   await client.query(
@@ -63,60 +64,49 @@ export async function resetFleet(client: pg.Client, fleet: Fleet, state: State, 
        jsonb_build_object(
          'crm_owner', 'team-' || n % 7,
          'sync', jsonb_build_object(
-           'next_run_at', ${instant('next_run_at')},
-           'interval_seconds', seconds,
-           'last_jitter_seconds', n % 100,
-           'cursor', jsonb_build_object('page', md5(n::text), 'since', ${instant('ended_at')}))),
-       $1::timestamptz - interval '30 days', ended_at, ended_at
+           'next_run_at', to_char(due_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+           'interval_seconds', ${intervalSeconds},
+           'cursor', jsonb_build_object('page', md5(n::text), 'since', '2026-01-01T00:00:00.000Z'))),
+       ended_at - interval '30 days', ended_at, ended_at
      FROM generate_series(1, ${size}) n
-     CROSS JOIN LATERAL (SELECT ${nextRunAt} AS next_run_at, 900 * (1 << n % 4) AS seconds) s
-     CROSS JOIN LATERAL (SELECT least(next_run_at, $1) - seconds * interval '1 s' AS ended_at) e`,
-    [at],
+     CROSS JOIN LATERAL (
+       SELECT date_trunc('milliseconds', $1::timestamptz + CASE
+         WHEN ${order} < ${due} THEN ${order} * ${overSeconds}::float8 / ${Math.max(1, due)} * interval '1 s'
+         ELSE interval '1 day' + ${order} * interval '1 ms' END) AS due_at) d
+     CROSS JOIN LATERAL (SELECT due_at - ${intervalSeconds} * interval '1 s' AS ended_at) e`,
+    [from],
   );
   await client.query('COMMIT');
-  await settle(client, fleet);
-}
-
-export async function settle(client: pg.Client, { schema }: Fleet): Promise<void> {
   await client.query(`VACUUM (ANALYZE) ${schema}.connections, ${schema}.sync_jobs`);
   await client.query('CHECKPOINT');
 }
 
-/** Queues an incremental job for every connection, behind the scheduler's back. */
-export async function blockFleet(client: pg.Client, fleet: Fleet): Promise<void> {
-  const { schema } = fleet;
-  await client.query('BEGIN');
-  await client.query('SET LOCAL session_replication_role = replica');
-  await client.query(
-    `INSERT INTO ${schema}.sync_jobs (tenant_id, provider_slug, connection_id, job_type)
-     SELECT tenant_id, provider_slug, id, 'incremental' FROM ${schema}.connections`,
-  );
-  await client.query('COMMIT');
-  await settle(client, fleet);
+export function syncResult({ connection, job }: Pick<SyncContext, 'connection' | 'job'>): SyncResult {
+  const now = new Date();
+  return {
+    signals: [
+      {
+        kind: 'issue.opened',
+        occurredAt: now,
+        payload: { number: 1234, title: 'A small payload', account: connection.externalId },
+        dedupeKey: job.id,
+      },
+    ],
+    nextCursor: { page: job.id, since: now.toISOString() },
+  };
 }
 
-/** Throws unless every connection has one job and is next due after `at`, with nothing else in its metadata touched. */
-export async function verifyPlaced(client: pg.Client, fleet: Fleet, at: Date): Promise<void> {
-  const { schema, size } = fleet;
-  const { rows } = await client.query<{ jobs: number; right: number; outcome: string }>(
-    `SELECT
-       (SELECT count(*)::int FROM ${schema}.sync_jobs WHERE job_type = 'incremental' AND status = 'queued') AS jobs,
-       count(*) FILTER (
-         WHERE due_at > $1 AND metadata ? 'crm_owner' AND metadata #> '{sync}' ?& '{cursor,interval_seconds}')::int AS right,
-       jsonb_build_object(
-         'sum of due_at', sum(extract(epoch FROM due_at)),
-         'waiting', count(*) FILTER (WHERE waits_for_job))::text AS outcome
-     FROM ${schema}.connections`,
-    [at],
+export interface TableSize {
+  table: string;
+  totalBytes: number;
+  deadRows: number;
+}
+
+export async function readSizes(client: pg.Client, { schemaName }: Fleet): Promise<TableSize[]> {
+  const { rows } = await client.query<TableSize>(
+    `SELECT relname AS table, pg_total_relation_size(relid)::float8 AS "totalBytes", n_dead_tup::float8 AS "deadRows"
+     FROM pg_stat_user_tables WHERE schemaname = $1 AND pg_total_relation_size(relid) >= 256 * 1024`,
+    [schemaName],
   );
-  const found = rows[0];
-  if (found?.jobs !== size || found.right !== size) {
-    throw new Error(
-      `${size} connections, but ${found?.jobs} jobs and ${found?.right} that are next due later`,
-    );
-  }
-  fleet.outcome ??= found.outcome;
-  if (found.outcome !== fleet.outcome) {
-    throw new Error(`the same connections were placed differently: ${fleet.outcome}, then ${found.outcome}`);
-  }
+  return rows;
 }

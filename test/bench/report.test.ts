@@ -1,13 +1,13 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import type { Comparison, Timing } from '../../bench/comparison/comparison.ts';
 import type { GrowthResult } from '../../bench/growth/measure.ts';
 import type { LatencyResult } from '../../bench/latency/measure.ts';
 import type { ManySchedulesResult } from '../../bench/many-schedules/measure.ts';
-import { page } from '../../bench/report/page.ts';
-import { type Read, sectionsOf } from '../../bench/report/sections.ts';
-import type { Contest, Measured } from '../../bench/tools/contest.ts';
-import type { MeasuredOn } from '../../bench/tools/results.ts';
+import { benchmarksPage } from '../../bench/report/page.ts';
+import { type Environment, readResult } from '../../bench/tools/results.ts';
 
-const measuredOn: MeasuredOn = {
+const measuredOn: Environment = {
   node: '24.0.0',
   postgres: '18.0',
   cores: 2,
@@ -18,23 +18,19 @@ const measuredOn: MeasuredOn = {
   peers: { 'pg-boss': '1.2.3' },
 };
 
-function contest(rates: Record<string, Record<string, number[]>>): Contest {
-  const about = Object.entries(rates).map(([entrant, variants]) => [
-    entrant,
-    Object.fromEntries(Object.keys(variants).map((variant) => [variant, `how ${variant} is set`])),
-  ]);
-  const measured = (round: number): Measured[] =>
-    Object.entries(rates).flatMap(([entrant, variants]) =>
+function comparison(rates: Record<string, Record<string, number[]>>): Comparison {
+  const timings = (round: number): Timing[] =>
+    Object.entries(rates).flatMap(([subject, variants]) =>
       Object.entries(variants).map(([variant, values]) => ({
-        entrant,
+        subject,
         variant,
         processes: 2,
-        order: 'at once',
+        order: 'concurrent',
         totalMs: 1000,
         perSecond: values[round] ?? Number.NaN,
       })),
     );
-  return { jobs: 1000, about: Object.fromEntries(about), rounds: [measured(0), measured(1), measured(2)] };
+  return { jobs: 1000, rounds: [timings(0), timings(1), timings(2)] };
 }
 
 const schedules: ManySchedulesResult = {
@@ -43,44 +39,42 @@ const schedules: ManySchedulesResult = {
     { connections: 1000, nothingDueMs: [1, 1, 1], someDueMs: [10, 10, 10] },
     { connections: 100_000, nothingDueMs: [1.2, 1.2, 1.2], someDueMs: [20, 20, 20] },
   ],
-  lag: { perSecond: 200, seconds: 5, rounds: 1 },
+  lag: { perSecond: 200, seconds: 5 },
   lags: [
     [
-      { connections: 1000, p50Ms: 20, p99Ms: 40, mostMs: 50 },
-      { connections: 100_000, p50Ms: 20, p99Ms: 40, mostMs: 50 },
+      { p50Ms: 20, p99Ms: 40 },
+      { p50Ms: 20, p99Ms: 40 },
     ],
   ],
   peers: [
     {
       peer: 'pg-boss',
-      how: 'How it was set.',
       schedules: 1000,
       rounds: [{ schedules: 1000, passMs: [5], lagsMs: [900] }],
     },
-    { peer: 'pg-boss', how: 'How it was set.', schedules: 100_000, rounds: [], stopped: 'It gave up.' },
+    {
+      peer: 'pg-boss',
+      schedules: 100_000,
+      rounds: [],
+      stopped: 'no result after 200 s.',
+    },
   ],
 };
 
-const samples = [{ acknowledgedMs: 1, startedMs: 25, visibleMs: 30, fedMs: 200 }];
+const samples = [{ acknowledgedMs: 1, startedMs: 25, visibleMs: 30, deliveredMs: 200 }];
 const latency: LatencyResult = {
-  executor: { concurrency: 400, claimBatch: 200 },
-  idle: { connections: 10, samples },
-  saturatedPerSecond: [5000],
+  idle: { samples },
   load: {
     part: 0.8,
-    connections: 10,
-    duePerSecond: 4000,
     syncsPerSecond: 4000,
-    lagMs: { p50: 10, p99: 60, most: 80 },
-    cores: 0.7,
+    lagMs: { p50: 10, p99: 60 },
     samples,
   },
 };
 
-const minute = { elapsedMinutes: 1, waiting: 1, claim: { calls: 1, meanMs: 2 }, costliest: [], tables: [] };
+const minute = { variant: 'plain' as const, referencePerSecond: 1, waiting: 1, claimMs: 2, tables: [] };
 const growth: GrowthResult = {
   scale: {
-    variants: ['plain'],
     minutes: 2,
     warmUpMinutes: 0,
     comparedMinutes: 1,
@@ -90,68 +84,56 @@ const growth: GrowthResult = {
     retentionMinutes: 1,
   },
   minutes: [
-    { ...minute, variant: 'plain', minute: 1, syncsPerSecond: 1000, referencePerSecond: 1 },
-    { ...minute, variant: 'plain', minute: 2, syncsPerSecond: 950, referencePerSecond: 1 },
-  ],
-  summary: [
-    {
-      variant: 'plain',
-      goal: 0.9,
-      syncs: 100,
-      lastToFirst: 0.95,
-      lastToFirstByReference: 0.95,
-      minutesWithoutWork: 0,
-      totalBytes: 1,
-      bytesPerMillionSyncs: 1,
-    },
+    { ...minute, minute: 1, syncsPerSecond: 1000 },
+    { ...minute, minute: 2, syncsPerSecond: 950 },
   ],
 };
 
 const results: Record<string, object> = {
-  'bare-jobs': contest({
+  'bare-jobs': comparison({
     Syncline: { sync: [100, 100, 100] },
+    'graphile-worker': { 'no-op': [100, 100, 100] },
     'pg-boss': { 'no-op': [400, 200, 300] },
   }),
-  'real-job': contest({
+  'real-job': comparison({
     Syncline: { sync: [100, 100, 100] },
     'pg-boss': { plain: [50, 50, 50], batches: [200, 200, 200] },
   }),
-  limit: contest({ Syncline: { sync: [60, 60, 60] }, 'SQL alone': { procedures: [100, 120, 80] } }),
+  limit: comparison({ Syncline: { sync: [60, 60, 60] }, 'SQL only': { procedures: [100, 120, 80] } }),
   'many-schedules': schedules,
   latency,
   growth,
 };
 
-const read = (known: Record<string, object>) =>
-  ((name: string) => known[name] && { measuredOn, minutes: 1, ...known[name] }) as Read;
+const pageOf = () => benchmarksPage((name) => ({ measuredOn, ...results[name] }));
+const docs = new URL('../../docs/', import.meta.url);
 
-describe('the page of benchmarks', () => {
-  it('says of everything that was not measured that it was not', () => {
-    const text = page(sectionsOf(read({})));
-    expect(text.match(/^## \([a-f]\) .*\n\nNot measured yet\.$/gm)).toHaveLength(6);
-    expect(text).not.toContain('.svg');
+describe('docs/benchmarks.md', () => {
+  it('is the output of the report for the recorded results', () => {
+    const { text, charts } = benchmarksPage(readResult);
+    expect(readFileSync(new URL('benchmarks.md', docs), 'utf8')).toBe(text);
+    const files = Object.keys(charts).map((name) => `${name}.svg`);
+    expect(readdirSync(new URL('benchmarks/', docs)).toSorted()).toEqual(files.toSorted());
   });
 
-  it('shows a plot of each measurement, and no figure that is none', () => {
-    const sections = sectionsOf(read(results));
-    const text = page(sections);
-    const drawn = sections.flatMap(({ plots = {} }) => Object.keys(plots));
+  it('shows a chart of each measurement and only numbers', () => {
+    const { text, charts } = pageOf();
     const shown = [...text.matchAll(/\(benchmarks\/(.*)\.svg\)/g)].map((match) => match[1]);
-    expect(drawn).toEqual(shown);
-    expect(drawn.toSorted()).toEqual(Object.keys(results).toSorted());
-    expect(text).not.toMatch(/NaN|undefined|Infinity|not measured yet/i);
+    expect(shown).toEqual(Object.keys(charts));
+    expect(shown.toSorted()).toEqual(Object.keys(results).toSorted());
+    expect(text + JSON.stringify(charts)).not.toMatch(/NaN|undefined|Infinity|null|\{\{/);
   });
 
-  it('compares within rounds, with each way that a peer can be used', () => {
-    const rows = page(sectionsOf(read(results)));
+  it('compares rates of the same round for each variant of a peer', () => {
+    const { text: rows } = pageOf();
     expect(rows).toMatch(/pg-boss, no-op .* 300 \| +200 – 400 \| +0\.33 \(0\.25 – 0\.50\) \|/);
     expect(rows).toMatch(/pg-boss, plain .* 2\.00 \(2\.00 – 2\.00\) \|/);
-    expect(rows).toMatch(/pg-boss, batches by hand .* 0\.50 \(0\.50 – 0\.50\) \|/);
-    expect(rows).toContain('Syncline reaches 60 % of that.');
+    expect(rows).toMatch(/pg-boss, batches .* 0\.50 \(0\.50 – 0\.50\) \|/);
+    expect(rows).toContain('Syncline reaches 60 % of their rate.');
   });
 
-  it('says plainly which goals were missed', () => {
-    const verdicts = [...page(sectionsOf(read(results))).matchAll(/\| +([\d.]+) \| +(met|MISSED) \|$/gm)];
+  it('states which goals were missed', () => {
+    const verdicts = [...pageOf().text.matchAll(/\| +([\d.]+) \| +(met|MISSED) \|$/gm)];
     expect(verdicts.map(([, found, verdict]) => [found, verdict])).toEqual([
       ['1.20', 'met'],
       ['2.00', 'MISSED'],
@@ -160,12 +142,12 @@ describe('the page of benchmarks', () => {
     ]);
   });
 
-  it('says plainly where a peer is better, and does not where it is not', () => {
-    const better = sectionsOf(read(results)).flatMap(({ betterPeers = [] }) => betterPeers);
-    expect(better).toEqual([
-      'pg-boss runs jobs that do nothing 3.0 times as fast as Syncline runs complete syncs.',
-      'pg-boss, batches by hand, does the same syncs 2.0 times as fast: 500 jobs succeed or fail together.',
-      'With 1,000 schedules, pg-boss takes 5.0 ms to place 100 that are due; Syncline takes 10.0 ms.',
+  it('lists the results where a peer is faster', () => {
+    const faster = pageOf().sections.flatMap(({ fasterPeers = [] }) => fasterPeers);
+    expect(faster).toEqual([
+      'pg-boss runs empty jobs 3.0 times as fast as Syncline runs complete syncs.',
+      'pg-boss, batches, runs the same syncs 2.0 times as fast.',
+      'With 1,000 schedules, pg-boss schedules 100 due jobs in 5.0 ms, Syncline in 10.0 ms.',
     ]);
   });
 });

@@ -1,14 +1,13 @@
 import pg from 'pg';
 import { PgBoss } from 'pg-boss';
-import { obeyParent } from '../../tools/child.ts';
-import { nowMs } from '../../tools/clock.ts';
-import type { PeerAnswer, PeerOrder } from '../peers.ts';
-import { everyMinute, hourlyLater, minuteOf, untilThere } from './minute.ts';
+import { serveCommands } from '../../tools/serve-commands.ts';
+import { nowMs } from '../../tools/text.ts';
+import { everyMinute, hourlyLater, minuteOf, type PeerLoad, type PeerTimes, untilCount } from '../peers.ts';
 
 const queue = 'sync';
 const passes = 7;
 
-/** Times passes at the statements that make them up: the claim of the pass, then all schedules, then what is due. */
+/** A pass starts with its claim, reads all schedules and ends with the insert of the due jobs. */
 function createTimedDb(pool: pg.Pool, passMs: number[]) {
   let claimedAt = 0;
   let isPass = false;
@@ -26,7 +25,7 @@ function createTimedDb(pool: pg.Pool, passMs: number[]) {
   };
 }
 
-obeyParent(async ({ url, schedules, due }: PeerOrder): Promise<PeerAnswer> => {
+async function measure({ url, schedules, due }: PeerLoad): Promise<PeerTimes> {
   const passMs: number[] = [];
   const lagsMs: number[] = [];
   const pool = new pg.Pool({ connectionString: url, max: 10 });
@@ -39,7 +38,6 @@ obeyParent(async ({ url, schedules, due }: PeerOrder): Promise<PeerAnswer> => {
   boss.on('error', (error) => console.error(error));
   await boss.start();
   await boss.createQueue(queue);
-  // Due only once all are there.
   const started = nowMs();
   for (let n = 0; n < due; n++)
     await boss.schedule(queue, hourlyLater(n), { account: `account-${n}` }, { key: `connection-${n}` });
@@ -59,11 +57,13 @@ obeyParent(async ({ url, schedules, due }: PeerOrder): Promise<PeerAnswer> => {
   const firstMinute = minuteOf(nowMs()) + 60_000;
   await boss.work(queue, { pollingIntervalSeconds: 0.5, batchSize: 100 }, async (jobs) => {
     const now = nowMs();
-    // Those of the minute under way were due before they were there.
+    // Jobs of the current minute were due before their schedules existed.
     if (minuteOf(now) >= firstMinute) for (const _job of jobs) lagsMs.push(now - minuteOf(now));
   });
-  await untilThere(() => (lagsMs.length >= due ? passMs.length : 0), passes, 75_000);
+  await untilCount(() => (lagsMs.length >= due ? passMs.length : 0), passes, 75_000);
   await boss.stop({ graceful: false });
   await pool.end();
   return { schedules, scheduleMs, passMs: passMs.slice(-passes), lagsMs: lagsMs.slice(0, due) };
-});
+}
+
+serveCommands({ measure });

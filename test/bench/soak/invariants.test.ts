@@ -11,7 +11,6 @@ const checked: Checked = {
   part: [0, 1],
   plan: {
     connections: 1,
-    intervalSeconds: 60,
     perSecond: 1,
     load: 0.8,
     retentionMinutes: 30,
@@ -19,7 +18,7 @@ const checked: Checked = {
   },
 };
 
-/** Three syncs, a minute and two seconds apart, each with the next item. */
+/** Three syncs at an interval of 62 s, each with the next number. */
 beforeAll(async () => {
   await database.sql(
     `INSERT INTO connections (id, tenant_id, provider_slug, metadata) VALUES ($1, $2, 'github', '{"sync": {"cursor": {"n": 3}}}')`,
@@ -46,110 +45,111 @@ beforeAll(async () => {
   );
 });
 
-/** The names of what is found after something was broken, which is then undone. */
-async function foundAfter(
-  breakIt: string,
+/** The violated invariants after a change, which is rolled back. */
+async function violatedAfter(
+  change: string,
   { isEnd = false, ...others }: Partial<Checked> & { isEnd?: boolean } = {},
 ): Promise<string[]> {
   const client: pg.Client = await database.session();
-  await client.query(`BEGIN; SET LOCAL search_path = syncline; ${breakIt}`);
+  await client.query(`BEGIN; SET LOCAL search_path = syncline; ${change}`);
   const found = await findViolations(client, { ...checked, ...others }, { isEnd });
   await client.query('ROLLBACK');
   return found.map(({ invariant }) => invariant);
 }
 
 const last = `(SELECT id FROM sync_jobs ORDER BY finished_at DESC LIMIT 1)`;
-const numbered = 'the signals of a connection are numbered up to its cursor, none missing, none doubled';
-const counted =
-  'as many signals are counted as there are numbers, one of each success, and no job has failed';
+const numbered = 'The signals of a connection have consecutive numbers up to its cursor';
+const counted = 'The statistics count one signal and one success per number, and no failure';
 
-describe('what the soak looks for', () => {
-  it('finds nothing where everything is as promised', async () => {
-    expect(await foundAfter('', { isEnd: true })).toEqual([]);
+describe('soak invariants', () => {
+  it('hold for consistent tables', async () => {
+    expect(await violatedAfter('', { isEnd: true })).toEqual([]);
   });
 
   it.each([
-    ['a signal that is missing', `DELETE FROM signals WHERE payload = '{"n": 2}'`, numbered],
-    ['the newest signal missing', `DELETE FROM signals WHERE payload = '{"n": 3}'`, numbered],
-    ['all signals missing', 'DELETE FROM signals', numbered],
+    ['a missing signal', `DELETE FROM signals WHERE payload = '{"n": 2}'`, numbered],
+    ['a missing newest signal', `DELETE FROM signals WHERE payload = '{"n": 3}'`, numbered],
+    ['missing signals of a whole connection', 'DELETE FROM signals', numbered],
     [
-      'a signal stored twice',
+      'a duplicate signal',
       `INSERT INTO signals (tenant_id, provider_slug, connection_id, kind, occurred_at, received_at, payload)
        SELECT tenant_id, provider_slug, connection_id, kind, occurred_at, received_at, payload FROM signals WHERE payload = '{"n": 2}'`,
       numbered,
     ],
     [
-      'one that is missing behind one that is doubled',
+      'a missing signal next to a duplicate',
       `UPDATE signals SET payload = '{"n": 1}' WHERE payload = '{"n": 2}'`,
       numbered,
     ],
     [
-      'a run before its time',
+      'a run before its interval is over',
       `UPDATE sync_jobs SET scheduled_at = scheduled_at - interval '1 s' WHERE id = ${last}`,
-      'no connection runs again before its interval is over',
+      'No connection runs again before its interval is over',
     ],
     [
-      'runs that overlap',
+      'overlapping runs',
       `UPDATE sync_jobs SET started_at = started_at - interval '62 s' WHERE id = ${last}`,
-      'no two runs of a connection overlap',
+      'No two runs of a connection overlap',
     ],
     [
-      'two jobs that run',
+      'two running jobs',
       `DROP INDEX idx_sync_jobs_running; INSERT INTO sync_jobs (tenant_id, provider_slug, connection_id, job_type, status)
        SELECT '${tenant}', 'github', '${connection}', type, 'running' FROM unnest('{full,incremental}'::text[]) type`,
-      'a connection runs one job at a time',
+      'A connection runs one job at a time',
     ],
     [
-      'a connection that was forgotten',
+      'a connection that stopped running',
       `UPDATE connections SET last_incremental_ended_at = now() - interval '133 s'`,
-      'no connection is behind by more than its interval',
+      'No connection is late by more than its interval',
     ],
     [
-      'a connection that waits for nothing',
+      'a connection that waits without a job',
       'UPDATE connections SET waits_for_job = true',
-      'a connection that waits for a job has one',
+      'A connection that waits for a job has one',
     ],
-    ['a sync that was counted twice', 'UPDATE rollups SET succeeded = 4', counted],
-    ['a job that failed', 'UPDATE rollups SET failed = 1', counted],
-  ])('finds %s', async (_, breakIt, invariant) => {
-    expect(await foundAfter(breakIt)).toEqual([invariant]);
+    ['a sync counted twice', 'UPDATE rollups SET succeeded = 4', counted],
+    ['a failed job', 'UPDATE rollups SET failed = 1', counted],
+  ])('detect %s', async (_, change, invariant) => {
+    expect(await violatedAfter(change)).toEqual([invariant]);
   });
 
-  it('finds what was deleted before its time', async () => {
-    expect(await foundAfter('', { minute: 32 })).toEqual(['nothing is deleted before its time']);
+  it('detect rows deleted before their retention is over', async () => {
+    expect(await violatedAfter('', { minute: 32 })).toEqual([
+      'No row is deleted before its retention is over',
+    ]);
   });
 
   it.each([
     [
-      'a job that is left running',
+      'a job left running',
       `INSERT INTO sync_jobs (tenant_id, provider_slug, connection_id, job_type, status)
        VALUES ('${tenant}', 'github', '${connection}', 'incremental', 'running')`,
-      'nothing is left running',
+      'No job is left running',
     ],
     [
-      'a process that is still there',
+      'a registered process',
       `INSERT INTO processes (id, host, pid, concurrency, providers, started_at, expires_at)
        VALUES (gen_random_uuid(), 'here', 1, 1, '{}', now(), now())`,
-      'every process has said goodbye',
+      'No process is left registered',
     ],
     [
-      'a connection that will not run again',
+      'a paused connection',
       `UPDATE connections SET status = 'paused'`,
-      'every connection is active and comes due',
+      'Each connection is active and comes due',
     ],
     [
-      'a tenant that was counted differently',
+      'a wrong count of a tenant',
       `UPDATE rollups SET signals = 2 WHERE tenant_id = '${tenant}'`,
-      'the counts of all tenants add up to that of everybody',
+      'The counts of the tenants add up to the total',
     ],
-  ])('finds at the end %s', async (_, breakIt, invariant) => {
-    expect(await foundAfter(breakIt, { isEnd: true })).toEqual([invariant]);
+  ])('detect at the end %s', async (_, change, invariant) => {
+    expect(await violatedAfter(change, { isEnd: true })).toEqual([invariant]);
   });
 
-  it('looks at every connection once in as many parts as it is told', async () => {
+  it('check each connection in exactly one part', async () => {
     const missing = `DELETE FROM signals WHERE payload = '{"n": 2}'`;
     const found = [];
-    for (const index of [0, 1, 2]) found.push(await foundAfter(missing, { part: [index, 3] }));
+    for (const index of [0, 1, 2]) found.push(await violatedAfter(missing, { part: [index, 3] }));
     expect(found.flat()).toEqual([numbered]);
   });
 });

@@ -1,90 +1,86 @@
 import { describe, expect, it } from 'vitest';
-import { isMissed, judge } from '../../../bench/soak/judge.ts';
+import { judge } from '../../../bench/soak/judge.ts';
 import type { Plan } from '../../../bench/soak/plan.ts';
 import type { Sample } from '../../../bench/soak/sample.ts';
 import { samplesOf } from './samples.ts';
 
 const plan: Plan = {
   connections: 66_000,
-  intervalSeconds: 60,
   perSecond: 1000,
   load: 0.8,
   retentionMinutes: 30,
   warmUpMinutes: 32,
 };
 
-/** What is missed, or not known, of a run of so many minutes that changes as it is told to. */
 function judged(minutes: number, change: (sample: Sample) => Partial<Sample> = () => ({})) {
   const samples = samplesOf(minutes).map((sample) => ({ ...sample, ...change(sample) }));
-  const judgements = judge({ samples, endViolations: [], callsWithoutOutcome: 0 }, plan);
+  const judgements = judge({ samples, endViolations: [], lostCalls: 0 }, plan);
   const named = (verdict: string) =>
     judgements.filter((one) => one.verdict === verdict).map(({ what }) => what);
-  return { missed: named('missed'), unknown: named('unknown'), failed: judgements.some(isMissed) };
+  return { missed: named('missed'), unknown: named('unknown') };
 }
 
 const hours = 8 * 60;
 
-describe('the verdict on a soak', () => {
-  it('is met by a load that is level for hours', () => {
-    expect(judged(hours)).toEqual({ missed: [], unknown: [], failed: false });
+describe('soak judge', () => {
+  it('accepts a constant load of eight hours', () => {
+    expect(judged(hours)).toEqual({ missed: [], unknown: [] });
   });
 
-  it('says of a short run that it cannot rule growth out, and does not fail for that', () => {
-    const { missed, unknown, failed } = judged(38);
-    expect({ missed, failed }).toEqual({ missed: [], failed: false });
-    expect(unknown).toContain('Process 1, heap after garbage was collected');
+  it('reports growth as unknown after a short run', () => {
+    const { missed, unknown } = judged(38);
+    expect(missed).toEqual([]);
+    expect(unknown).toContain('Process 1, heap after garbage collection');
   });
 
   it.each<[string, (sample: Sample) => Partial<Sample>, string]>([
     [
-      'memory that leaks',
+      'a memory leak',
       ({ processes, minute }) => ({
         processes: processes.map((one) => ({ ...one, heapMb: one.heapMb + minute / 10 })),
       }),
-      'Process 1, heap after garbage was collected',
+      'Process 1, heap after garbage collection',
     ],
     [
-      'tables that grow',
+      'growing tables',
       ({ tables, minute }) => ({
-        tables: { ...tables, signals: { mb: 300 + minute, indexMb: 1, deadRows: 0 } },
+        tables: { ...tables, signals: { mb: 300 + minute, deadRows: 0 } },
       }),
-      'Tables and indexes, once as much is deleted as is added',
+      'Size of tables and indexes',
     ],
     [
-      'lag that grows',
-      ({ minute }) => ({ lagMs: { p50: 10, p99: 50 * minute, most: 60 * minute } }),
-      'Start lag p99 of the last third of the minutes, to the first',
+      'a growing lag',
+      ({ minute }) => ({ lagMs: { p50: 10, p99: 50 * minute, max: 60 * minute } }),
+      'Start lag p99, first to last third',
     ],
-    ['syncs that are not done', () => ({ syncsPerSecond: 960 }), 'Syncs, of those that came due'],
+    ['missing syncs', () => ({ syncsPerSecond: 960 }), 'Completed of due syncs'],
     [
-      'a janitor that falls behind',
-      ({ minute }) => ({ keptSeconds: { jobs: 1800, signals: 1800 + 2 * minute } }),
-      'The oldest that is still there, past its time',
+      'a slow janitor',
+      ({ minute }) => ({ oldestSeconds: { jobs: 1800, signals: 1800 + 2 * minute } }),
+      'Oldest row beyond its retention',
     ],
     [
-      'connections to the database that are not given back',
+      'leaked database connections',
       ({ minute }) => ({ databaseConnections: minute }),
-      'Database connections, at most',
+      'Database connections',
     ],
     [
-      'a violation, also while warming up',
+      'a violation during the warm-up',
       ({ minute }) => ({ violations: minute === 2 ? [{ invariant: 'broken', count: 1, examples: [] }] : [] }),
-      'Violations of what is promised',
+      'Violated invariants',
     ],
     [
-      'an error in a log',
+      'a logged error',
       ({ minute, processes }) => ({
         processes: processes.map((one) => ({ ...one, log: { ...one.log, errors: minute === 2 ? 1 : 0 } })),
       }),
       'Errors logged',
     ],
-  ])('is missed by %s', (_, change, what) => {
-    const { missed, failed } = judged(hours, change);
-    expect(missed).toContain(what);
-    expect(failed).toBe(true);
+  ])('rejects %s', (_, change, what) => {
+    expect(judged(hours, change).missed).toContain(what);
   });
 
-  it('does not take one long minute for growth', () => {
+  it('accepts one slow minute', () => {
     const long = ({ minute, lagMs }: Sample) =>
       minute === hours ? { lagMs: { ...lagMs, p99: 60_000 } } : {};
     expect(judged(hours, long).missed).toEqual([]);

@@ -1,15 +1,13 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { soakPage } from '../../../bench/report/soak.ts';
 import { judge } from '../../../bench/soak/judge.ts';
-import type { SoakOptions } from '../../../bench/soak/options.ts';
-import { page } from '../../../bench/soak/page.ts';
 import { planLoad } from '../../../bench/soak/plan.ts';
-import { resultOf, type SoakResult } from '../../../bench/soak/result.ts';
-import type { Steady } from '../../../bench/soak/steady.ts';
-import { type MeasuredOn, readResult } from '../../../bench/tools/results.ts';
+import { resultOf, type Steady } from '../../../bench/soak/run.ts';
+import { type Environment, readResult } from '../../../bench/tools/results.ts';
 import { samplesOf } from './samples.ts';
 
-const measuredOn: MeasuredOn = {
+const measuredOn: Environment = {
   node: '20.0.0',
   postgres: '18.0',
   cores: 2,
@@ -21,66 +19,39 @@ const measuredOn: MeasuredOn = {
 };
 
 function pageOf(minutes: number, changed: Partial<Steady> = {}) {
-  const options: SoakOptions = {
-    minutes,
-    connections: 100_000,
-    mayAddConnections: true,
-    load: 0.8,
-    processes: 2,
-    capacityPerSecond: undefined,
-  };
+  const options = { minutes, connections: undefined, capacityPerSecond: undefined };
   const plan = planLoad(options, 1250);
-  const steady = { samples: samplesOf(minutes), endViolations: [], callsWithoutOutcome: 0, ...changed };
-  const judgements = judge(steady, plan);
-  const capacity = { perSecond: 1250 };
-  return page({
-    measuredOn,
-    minutes,
-    ...resultOf({ options, plan, capacity, steady, judgements }),
-  });
+  const steady = { samples: samplesOf(minutes), endViolations: [], lostCalls: 0, ...changed };
+  return soakPage({ measuredOn, ...resultOf(options, 1250, plan, steady, judge(steady, plan)) });
 }
 
-describe('the page of the soak', () => {
-  it('is what the report writes from what was measured', () => {
+describe('docs/soak.md', () => {
+  it('is the output of the report for the recorded result', () => {
     const docs = new URL('../../../docs/', import.meta.url);
-    const { text, plots } = page(readResult<SoakResult>('soak'));
+    const { text, charts } = soakPage(readResult('soak'));
     expect(readFileSync(new URL('soak.md', docs), 'utf8')).toBe(text);
-    const folder = new URL('soak/', docs);
-    const files = existsSync(folder) ? readdirSync(folder) : [];
-    expect(files.toSorted()).toEqual(
-      Object.keys(plots)
-        .map((name) => `${name}.svg`)
-        .toSorted(),
-    );
-    for (const [name, svg] of Object.entries(plots))
-      expect(readFileSync(new URL(`${name}.svg`, folder), 'utf8')).toBe(svg);
+    const files = Object.keys(charts).map((name) => `${name}.svg`);
+    expect(readdirSync(new URL('soak/', docs)).toSorted()).toEqual(files.toSorted());
   });
 
-  it('says that nothing was measured where nothing was', () => {
-    const { text, plots } = page(undefined);
-    expect(text).toContain('Not measured yet.');
-    expect(text).not.toContain('.svg');
-    expect(plots).toEqual({});
-  });
-
-  it('shows every plot, and no figure that is none', () => {
-    const { text, plots } = pageOf(480);
+  it('shows each chart and only numbers', () => {
+    const { text, charts } = pageOf(480);
     const shown = [...text.matchAll(/\(soak\/(.*)\.svg\)/g)].map((match) => match[1]);
-    expect(shown).toEqual(Object.keys(plots));
-    expect(text + Object.values(plots).join('')).not.toMatch(/NaN|undefined|Infinity|not measured/);
+    expect(shown).toEqual(Object.keys(charts));
+    expect(text + JSON.stringify(charts)).not.toMatch(/NaN|undefined|Infinity|null/);
   });
 
-  it('says of what it cannot know that it cannot', () => {
+  it('states for which checks the run was too short', () => {
     expect(pageOf(480).text).toContain('long enough to rule out growth');
     const { text } = pageOf(10);
-    expect(text).toContain('too short for: Process 1, heap after garbage was collected');
-    expect(text).toMatch(/\| +too short to tell \|/);
+    expect(text).toContain('too short for: Process 1, heap after garbage collection');
+    expect(text).toMatch(/\| +run too short \|/);
   });
 
-  it('says plainly what was violated', () => {
-    const broken = { invariant: 'a promise', count: 2, examples: ['this one'] };
+  it('lists violated invariants with examples', () => {
+    const broken = { invariant: 'No overlap', count: 2, examples: ['job 1'] };
     const { text } = pageOf(480, { endViolations: [broken] });
-    expect(text).toMatch(/Violations of what is promised +\| +0 \| +2; a promise \| +MISSED \|/);
-    expect(text).toContain('- Violated 2 times: a promise (this one).');
+    expect(text).toMatch(/Violated invariants +\| +0 \| +2; No overlap \| +MISSED \|/);
+    expect(text).toContain('- Violated 2 times: No overlap (job 1).');
   });
 });

@@ -1,48 +1,41 @@
 import { describe, expect, it } from 'vitest';
-import { parseOptions, type SoakOptions } from '../../../bench/soak/options.ts';
-import { planLoad } from '../../../bench/soak/plan.ts';
+import { parseOptions, planLoad, type SoakOptions } from '../../../bench/soak/plan.ts';
 import { isRising, trendOf } from '../../../bench/soak/trend.ts';
 
 const planFor = (args: string[], capacityPerSecond: number) =>
   planLoad(parseOptions(args) as SoakOptions, capacityPerSecond);
 
-describe('the load of a soak', () => {
-  it('comes from a longer interval where the connections would make more', () => {
-    const { connections, intervalSeconds, perSecond } = planFor([], 1000);
-    expect([connections, intervalSeconds]).toEqual([100_000, 114]);
-    expect(perSecond).toBeLessThanOrEqual(800);
-    expect(perSecond).toBeGreaterThan(790);
+describe('soak plan', () => {
+  it('takes as many connections as 80 % of the capacity need', () => {
+    const { connections, perSecond, load } = planFor([], 1000);
+    expect([connections, perSecond, load]).toEqual([52_800, 800, 0.8]);
   });
 
-  it('comes from more connections where one sync a minute would make less', () => {
-    const { connections, intervalSeconds, perSecond } = planFor([], 3000);
-    expect([connections, intervalSeconds]).toEqual([158_400, 60]);
-    expect(perSecond).toBe(2400);
-  });
-
-  it('is less than was asked for where the number of connections is given', () => {
+  it('keeps a given number of connections and lowers the load', () => {
     const { connections, load } = planFor(['--connections', '6600'], 1000);
     expect([connections, load]).toEqual([6600, 0.1]);
   });
 
-  it('reaches what is deleted again well before its end', () => {
+  it('ends the warm-up before half of the run', () => {
     expect(planFor(['--minutes', '10'], 1000)).toMatchObject({ retentionMinutes: 3, warmUpMinutes: 5 });
     expect(planFor(['--hours', '8'], 1000)).toMatchObject({ retentionMinutes: 30, warmUpMinutes: 32 });
   });
 
-  it('is refused in words where an option is wrong', () => {
-    expect(() => parseOptions(['--load', '2'])).toThrow('--load: "2" is not a number from 0.01 to 1.');
-    expect(() => parseOptions(['--hours', '1', '--minutes', '1'])).toThrow('give one of them');
-    expect(parseOptions(['--help'])).toBeUndefined();
+  it('rejects invalid options', () => {
+    expect(() => parseOptions(['--minutes', '1'])).toThrow('--minutes: "1" is not a number from 2 to 10080.');
+    expect(() => parseOptions(['--hours', '1', '--minutes', '1'])).toThrow(
+      'Use either --hours or --minutes.',
+    );
+    expect(parseOptions(['--help'])).toBe('help');
   });
 });
 
-describe('a trend', () => {
+describe('trend', () => {
   const line = (value: (minute: number) => number, minutes = 60) =>
     trendOf(Array.from({ length: minutes }, (_, minute) => ({ minute, value: value(minute) })));
   const noise = (minute: number) => ((minute * 7919) % 101) / 101;
 
-  it('is the slope by the hour, with a margin that holds the true one', () => {
+  it('has a confidence interval that contains the true slope', () => {
     const trend = line((minute) => 10 + minute / 30 + noise(minute));
     expect(trend?.perHour).toBeGreaterThan(2 - (trend?.margin ?? 0));
     expect(trend?.perHour).toBeLessThan(2 + (trend?.margin ?? 0));
@@ -50,20 +43,20 @@ describe('a trend', () => {
     expect(trend?.gained).toBeCloseTo(((trend?.perHour ?? 0) * 59) / 60);
   });
 
-  it('is known less well the shorter it is, and not at all from three points', () => {
+  it('has a wider interval for fewer points and needs at least four', () => {
     const [long, short] = [line(noise, 480), line(noise, 8)];
     expect(short?.margin).toBeGreaterThan(100 * (long?.margin ?? Number.NaN));
     expect(line(noise, 3)).toBeUndefined();
   });
 
-  it('is known less well where neighbours are alike', () => {
-    // The same values, once in turns and once in two long waves.
-    const inTurns = line((minute) => minute % 2);
-    const inWaves = line((minute) => Number(minute % 30 < 15));
-    expect(inWaves?.margin).toBeGreaterThan(2 * (inTurns?.margin ?? Number.NaN));
+  it('has a wider interval if consecutive values are correlated', () => {
+    // The same values in two orders.
+    const alternating = line((minute) => minute % 2);
+    const inBlocks = line((minute) => Number(minute % 30 < 15));
+    expect(inBlocks?.margin).toBeGreaterThan(2 * (alternating?.margin ?? Number.NaN));
   });
 
-  it('uses the quantiles of Student for few points', () => {
+  it('uses Student quantiles', () => {
     const trend = line(noise, 7);
     expect((trend?.margin ?? 0) / (trend?.standardError ?? 1)).toBeCloseTo(2.571, 1);
   });
