@@ -56,7 +56,7 @@ describe('direct: signals of a delivery are stored as if they had been polled', 
     const { items: jobs } = await syncline.jobs.list({ connectionId: id });
     expect(jobs).toMatchObject([{ type: 'webhook', status: 'succeeded', signals: 2, attempts: 0 }]);
     const { verdict, runs } = await syncline.jobs.get(jobs[0]?.id ?? '');
-    expect(verdict).toMatch(/succeeded.*2 new signals/);
+    expect(verdict).toMatch(/^Succeeded.*2 new signals/);
     expect(runs).toMatchObject([{ outcome: 'succeeded' }]);
     const operatorId = '00000000-0000-0000-0000-000000000000';
     const lag = Array.from({ length: 12 }, (_, i) => `lag_${i}`).join(' + ');
