@@ -14,17 +14,22 @@ export interface Pulses {
 
 /** Caches one pulse per scope, shared by all its streams. */
 export function createPulses(freshMs: number): Pulses {
-  const latest = new Map<string, { atMs: number; pulse: Promise<Pulse> }>();
+  const latest = new Map<string, { atMs: number; isPending: boolean; pulse: Promise<Pulse> }>();
   return {
     get(view) {
       const scope = view.who.tenantId ?? '';
       const nowMs = systemPorts.monotonicMs();
       const cached = latest.get(scope);
-      if (cached && nowMs - cached.atMs < freshMs) return cached.pulse;
+      // A query that takes longer than a pulse is shared too, so that a slow database gets one at a time.
+      if (cached && (cached.isPending || nowMs - cached.atMs < freshMs)) return cached.pulse;
       for (const [other, { atMs }] of latest) if (nowMs - atMs > 10 * freshMs) latest.delete(other);
-      const pulse = queryPulse(view);
-      latest.set(scope, { atMs: nowMs, pulse });
-      return pulse;
+      const entry = { atMs: nowMs, isPending: true, pulse: queryPulse(view) };
+      const settle = () => {
+        entry.isPending = false;
+      };
+      entry.pulse.then(settle, settle);
+      latest.set(scope, entry);
+      return entry.pulse;
     },
   };
 }
