@@ -116,7 +116,7 @@ describe('budgets: list', () => {
     const { stdout, code } = await cli.run('budgets', '--credential', credentials.ours);
     expect(code).toBe(0);
     expect(stdout.split('\n')[0]).toMatch(/^key +limit +remaining +leased +resets +learned$/);
-    expect(stdout).toMatch(new RegExp(`^${ours} +5000 in 3600 s +5000 +0 +full +`, 'm'));
+    expect(stdout).toMatch(new RegExp(`^${ours} +5000 per 3600 s +5000 +0 +full +`, 'm'));
     const { budgets } = await cli.json<{ budgets: { key: string }[] }>('budgets', '--provider', 'slack');
     expect(budgets).toMatchObject([
       { key: `slack/over/${credentials.ours}`, learned_at: '2025-01-01T11:59:00.000Z' },
