@@ -74,7 +74,7 @@ async function runRound(size: number, seed: number): Promise<string[]> {
 }
 
 describe('robustness: generated connector results', () => {
-  it(`robustness: ${fuzz.count}generated results, one in ${healthyEvery} healthy, end as expected`, {
+  it(`robustness: ${fuzz.count} generated results, one in ${healthyEvery} healthy, end as expected`, {
     timeout: timeoutMs(fuzz),
   }, async () => {
     await inRounds(fuzz, (_chance, size, seed) => runRound(size, seed));
