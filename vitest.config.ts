@@ -29,7 +29,6 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: isFullSize ? [] : unit,
-          isolate: false,
           maxWorkers: 2,
           sequence: { groupOrder: 0 },
         },
