@@ -35,6 +35,8 @@ export async function runTap(options: TapRunOptions, take: (line: string) => boo
     abortSignal.throwIfAborted();
     if (end.code !== 0) {
       await tap.stop();
+      // A last line without a newline is complete only when the stream closes.
+      await stderrLog.ended;
       return { outcome: 'failed', error: failureOf(end, stderrLog.tail(), options.unauthorized) };
     }
     const rest = splitter.rest();

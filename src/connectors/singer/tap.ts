@@ -34,13 +34,14 @@ const maxDrainRounds = 10;
 /** Starts a tap without a shell, in its own process group. */
 export function startTap(options: TapOptions): Tap {
   const [file, ...fixedArguments] = options.command;
+  const guard = startGuard(options.folder);
   const child = spawn(file, [...fixedArguments, ...options.arguments], {
     cwd: options.cwd,
     env: options.env,
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const guard = startGuard(child, options.folder);
+  if (child.pid !== undefined) guard.stdin?.write(`${child.pid}\n`);
   const hasEnded = new AbortController();
   const ended = new Promise<TapEnd>((resolve, reject) => {
     child.once('error', (error) => reject(cannotStart(file, error)));
@@ -54,7 +55,7 @@ export function startTap(options: TapOptions): Tap {
   async function cleanUp(): Promise<void> {
     hasEnded.abort();
     signalGroup(child, 'SIGKILL');
-    guard?.kill('SIGKILL');
+    guard.kill('SIGKILL');
     const closed = new AbortController();
     void Promise.all([streamClosed(child.stdout), streamClosed(child.stderr)]).then(() => closed.abort());
     let lastBytes = -1;
@@ -88,12 +89,11 @@ export function startTap(options: TapOptions): Tap {
 
 /**
  * Watchdog: its stdin closes when this process dies, even by SIGKILL; it then kills the tap and deletes its
- * secrets.
+ * secrets. Started before the tap, so that no fork separates the start of a tap from its protection.
  */
-function startGuard({ pid }: ChildProcess, folder: string): ChildProcess | undefined {
-  if (pid === undefined) return undefined;
-  const script = 'read -r _; kill -9 -"$1"; rm -rf "$2"';
-  const guard = spawn('/bin/sh', ['-c', script, 'sh', String(pid), folder], {
+function startGuard(folder: string): ChildProcess {
+  const script = 'read -r group; read -r _; [ -n "$group" ] && kill -9 -"$group"; rm -rf "$1"';
+  const guard = spawn('/bin/sh', ['-c', script, 'sh', folder], {
     detached: true,
     env: { PATH: process.env['PATH'] },
     stdio: ['pipe', 'ignore', 'ignore'],

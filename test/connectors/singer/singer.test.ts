@@ -327,6 +327,13 @@ describe('taps that fail', () => {
     ).rejects.toThrow('CRITICAL [hidden] was refused, and [hidden] too');
   });
 
+  it('singer: the error has the last line of stderr without its newline, also if stderr stays open', async () => {
+    const says = 'CRITICAL half a line';
+    await expect(
+      runOnce({ behaviour: 'leaveDaemon', notes: newFile(), says }, { graceSeconds: 0.2 }),
+    ).rejects.toThrow(`The tap exited with code 1: ${says}`);
+  });
+
   it('singer: the excerpt of an invalid line contains no secret', async () => {
     const { message } = await failure(runOnce(lines('{"api_key": "abc123", "config": {"token":"x9"}}')));
     expect(message).toBe(
