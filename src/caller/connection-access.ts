@@ -6,7 +6,6 @@ import {
   lockConnection,
 } from '../store/connections.ts';
 import type { Database, Queryable } from '../store/database.ts';
-import { wakeExecutors } from '../store/wake.ts';
 import { notFound, requireUuid } from '../values/arguments.ts';
 
 /** Reads a connection; throws NOT_FOUND. */
@@ -18,8 +17,6 @@ export async function existingConnection(db: Queryable, id: string): Promise<Con
 }
 
 interface ChangeOptions {
-  /** Whether the change may make a job claimable. */
-  wakesExecutors?: boolean;
   lockTimeoutMs?: number;
   /** Accept a connection that is being deleted. */
   alsoDeleting?: boolean;
@@ -30,16 +27,14 @@ export async function changeConnection<T>(
   { db }: { db: Database },
   id: string,
   work: (tx: Queryable, row: LockedConnection, now: Date) => Promise<T>,
-  { wakesExecutors = false, alsoDeleting = false, ...options }: ChangeOptions = {},
+  { alsoDeleting = false, ...options }: ChangeOptions = {},
 ): Promise<T> {
   requireUuid('connection', id);
   return db.transaction(async (tx) => {
     const row = await lockConnection(tx, id);
     if (!row) throw noConnection(id);
     if (!alsoDeleting) requireNotDeleting(row);
-    const result = await work(tx, row, tx.now);
-    if (wakesExecutors) await wakeExecutors(tx);
-    return result;
+    return work(tx, row, tx.now);
   }, options);
 }
 

@@ -58,8 +58,8 @@ Example:
     )
     .action(async (id: string, options: CommonOptions & AuditNote) => {
       const { connection, why } = await withEngine(options, async ({ connections }) => {
-        await connections[action](id, auditNoteOf(options));
-        return { connection: await connections.get(id), why: await connections.explain(id) };
+        const changed = await connections[action](id, auditNoteOf(options));
+        return { connection: changed, why: await connections.explain(id) };
       });
       printResult(options.json, connectionJson(connection), () => [
         `Connection ${id} is ${connection.status}. ${why.sentence}`,

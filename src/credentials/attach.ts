@@ -1,6 +1,7 @@
 import type { AuditNote, Recorder } from '../caller/audit.ts';
-import { changeConnection } from '../caller/connection-access.ts';
+import { changeConnection, existingConnection } from '../caller/connection-access.ts';
 import type { Ports } from '../platform/ports.ts';
+import type { ConnectionRow } from '../store/connections.ts';
 import {
   type CredentialRow,
   deleteCredential,
@@ -37,9 +38,9 @@ export async function changeCredential(
   connectionId: string,
   credentialId: string | null,
   note: AuditNote,
-): Promise<void> {
+): Promise<ConnectionRow> {
   if (credentialId !== null) requireUuid('credentialId', credentialId);
-  await changeConnection({ db }, connectionId, async (tx, row, now) => {
+  return changeConnection({ db }, connectionId, async (tx, row, now) => {
     const { tenant_id: tenantId, provider_slug: provider, credential_id: from } = row;
     if (credentialId !== null) await requireCredential(tx, credentialId, { tenantId, provider });
     const subject = { tenantId, connectionId };
@@ -48,10 +49,12 @@ export async function changeCredential(
       const detail = { from, to: credentialId };
       await record(tx, now, { ...subject, kind: 'connection.credential_changed', detail }, note);
     }
-    if (credentialId === null || row.status !== 'needs_auth') return;
-    const reason = from === null ? 'it has a credential' : 'it has another credential';
-    const newId = () => ports.newId();
-    await revive(tx, { now, rows: [row], connectionId, reason, record, newId, note });
+    if (credentialId !== null && row.status === 'needs_auth') {
+      const reason = from === null ? 'it has a credential' : 'it has another credential';
+      const newId = () => ports.newId();
+      await revive(tx, { now, rows: [row], connectionId, reason, record, newId, note });
+    }
+    return existingConnection(tx, connectionId);
   });
 }
 

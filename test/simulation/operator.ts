@@ -75,7 +75,7 @@ async function performAction(
       if (isRunning(simulation, account)) recorder.note('a connection was paused during a run');
       return;
     case 'resume':
-      return syncline.connections.resume(id);
+      return void (await syncline.connections.resume(id));
     case 'cancel':
       return void (await syncline.connections.cancel(id));
     case 'rewind': {

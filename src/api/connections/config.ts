@@ -1,7 +1,7 @@
 import type { AuditNote, Recorder } from '../../caller/audit.ts';
-import { changeConnection } from '../../caller/connection-access.ts';
+import { changeConnection, existingConnection } from '../../caller/connection-access.ts';
 import type { Connector } from '../../contract/connector.ts';
-import { writeConfig } from '../../store/connections.ts';
+import { type ConnectionRow, writeConfig } from '../../store/connections.ts';
 import type { Database } from '../../store/database.ts';
 import { invalid, requireSmall } from '../../values/arguments.ts';
 import { hiddenField } from '../../values/redact.ts';
@@ -36,12 +36,13 @@ export async function changeConfig(
   id: string,
   config: Record<string, unknown>,
   note: AuditNote,
-): Promise<void> {
-  await changeConnection({ db }, id, async (tx, row, now) => {
+): Promise<ConnectionRow> {
+  return changeConnection({ db }, id, async (tx, row, now) => {
     await requireConfig('config', config, connectors.get(row.provider_slug));
     await writeConfig(tx, now, id, config);
     // Record no values: they may contain secrets.
     const subject = { tenantId: row.tenant_id, connectionId: id };
     await record(tx, now, { ...subject, kind: 'connection.config_changed' }, note);
+    return existingConnection(tx, id);
   });
 }

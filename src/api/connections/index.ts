@@ -91,11 +91,6 @@ export function createConnections({
   return {
     ...control,
 
-    async rewind(...args: Parameters<typeof control.rewind>): Promise<Connection> {
-      await control.rewind(...args);
-      return toConnection(await existingConnection(db, args[0]), config);
-    },
-
     /**
      * Registers the provider if it has a connector. If the connector requires OAuth 2, a connection without a
      * credential starts as `needs_auth` and runs when it gets one.
@@ -131,7 +126,7 @@ export function createConnections({
       };
       if (connector)
         await upsertProvider(db, now, { slug: input.provider, displayName: connector.name, authType: null });
-      await db.transaction(async (tx) => {
+      return db.transaction(async (tx) => {
         const { tenantId, provider, credentialId } = input;
         if (credentialId !== undefined) await requireCredential(tx, credentialId, { tenantId, provider });
         await insertConnection(tx, now, {
@@ -146,8 +141,8 @@ export function createConnections({
         });
         const subject = { tenantId: input.tenantId, connectionId: id };
         await record(tx, now, { ...subject, kind: 'connection.created' }, note);
+        return toConnection(await existingConnection(tx, id), config);
       });
-      return toConnection(await existingConnection(db, id), config);
     },
 
     async get(id: string): Promise<Connection> {
@@ -188,8 +183,7 @@ export function createConnections({
 
     /** Sets the credential; null removes it. A connection in `needs_auth` becomes active. */
     async setCredential(id: string, credentialId: string | null, note: AuditNote = {}): Promise<Connection> {
-      await changeCredential({ db, ports, record }, id, credentialId, note);
-      return toConnection(await existingConnection(db, id), config);
+      return toConnection(await changeCredential({ db, ports, record }, id, credentialId, note), config);
     },
 
     /** Replaces the connector configuration, effective from the next run. */
@@ -198,8 +192,7 @@ export function createConnections({
       connectionConfig: Record<string, unknown>,
       note: AuditNote = {},
     ): Promise<Connection> {
-      await changeConfig({ db, record, connectors }, id, connectionConfig, note);
-      return toConnection(await existingConnection(db, id), config);
+      return toConnection(await changeConfig({ db, record, connectors }, id, connectionConfig, note), config);
     },
 
     async setInterval(id: string, intervalSeconds: number, note: AuditNote = {}): Promise<Connection> {
@@ -214,8 +207,7 @@ export function createConnections({
 
     /** Activates a connection; the first activation sets `first_activated_at`. */
     async activate(id: string, note: AuditNote = {}): Promise<Connection> {
-      await control.resume(id, note);
-      return toConnection(await existingConnection(db, id), config);
+      return control.resume(id, note);
     },
 
     async preview(id: string, { runs = 5 }: { runs?: number } = {}): Promise<SchedulePreview> {

@@ -21,10 +21,11 @@ import { estimateSignals, insertDeletion, markDeleting } from '../../store/delet
 import { type EventKind, latestEvents } from '../../store/events.ts';
 import { cancelJob, endedJobs, findStoredCursor, pendingJobs, requeueFromStart } from '../../store/jobs.ts';
 import { findProcesses } from '../../store/processes.ts';
-import { recheckRuns } from '../../store/wake.ts';
+import { recheckRuns, wakeIfRunnable } from '../../store/wake.ts';
 import { invalid, requireOneOf, requireSmall, requireUuid, requireWhole } from '../../values/arguments.ts';
 import { jobTypes } from '../jobs/index.ts';
 import { type Explanation, explain, explainDeletion } from './explain.ts';
+import { type Connection, toConnection } from './model.ts';
 import { recordedCursor } from './recorded-cursor.ts';
 
 export type { TriggerResult } from '../../pipeline/trigger.ts';
@@ -67,16 +68,19 @@ export function createControl({
           });
         const done = await syncNow(tx, row, now, { type, priority, newId: () => ports.newId() });
         await record(tx, now, { ...subjectOf(row), jobId: done.jobId, kind: 'connection.triggered' }, note);
+        await wakeIfRunnable(tx, now, id);
         return done;
       });
     },
 
     /** Stops new runs until it is resumed. A current run may finish; cancel its job to end it. */
-    async pause(id: string, note: AuditNote = {}): Promise<void> {
-      await change(id, async (tx, row, now) => {
-        if (row.status === 'paused') return;
-        await setConnectionStatus(tx, now, [id], row.status, 'paused');
-        await record(tx, now, { ...subjectOf(row), kind: 'connection.paused' }, note);
+    async pause(id: string, note: AuditNote = {}): Promise<Connection> {
+      return change(id, async (tx, row, now) => {
+        if (row.status !== 'paused') {
+          await setConnectionStatus(tx, now, [id], row.status, 'paused');
+          await record(tx, now, { ...subjectOf(row), kind: 'connection.paused' }, note);
+        }
+        return changed(tx, id);
       });
     },
 
@@ -84,9 +88,9 @@ export function createControl({
      * Activates it from any status and releases its queued jobs. A connection in `needs_auth` is synced now,
      * since its next scheduled run may be an interval away.
      */
-    async resume(id: string, note: AuditNote = {}): Promise<void> {
-      await change(id, async (tx, row, now) => {
-        if (row.status === 'active') return;
+    async resume(id: string, note: AuditNote = {}): Promise<Connection> {
+      return change(id, async (tx, row, now) => {
+        if (row.status === 'active') return changed(tx, id);
         await activateConnections(tx, now, [id], formatInstant(now.getTime()));
         await record(tx, now, { ...subjectOf(row), kind: 'connection.resumed' }, note);
         if (row.status === 'needs_auth')
@@ -95,6 +99,8 @@ export function createControl({
             priority: triggerPriority,
             newId: () => ports.newId(),
           });
+        await wakeIfRunnable(tx, now, id);
+        return changed(tx, id);
       });
     },
 
@@ -108,7 +114,7 @@ export function createControl({
           await cancelJob(tx, now, job.id);
           await record(tx, now, { ...subjectOf(row), jobId: job.id, kind: 'job.cancelled' }, note);
         }
-        if (jobs.length > 0) await recheckRuns(tx);
+        if (jobs.some(isRunning)) await recheckRuns(tx);
         return jobs.map((job) => job.id);
       });
     },
@@ -122,11 +128,11 @@ export function createControl({
       id: string,
       to: { jobId: string } | { cursor: unknown },
       note: AuditNote = {},
-    ): Promise<void> {
-      await change(id, async (tx, row, now) => {
+    ): Promise<Connection> {
+      return change(id, async (tx, row, now) => {
         const cursor = 'jobId' in to ? await cursorOfJob(tx, id, to.jobId) : storableCursor(to.cursor);
         const jobs = await pendingJobs(tx, id, 'FOR UPDATE');
-        const foreign = jobs.find((job) => job.status === 'running' && job.process_id === null);
+        const foreign = jobs.find((job) => isRunning(job) && job.process_id === null);
         if (foreign)
           throw new SynclineError(
             'CONFLICT',
@@ -143,7 +149,9 @@ export function createControl({
         await writeCursor(tx, now, id, cursor);
         const detail = { from: recordedCursor(syncOf(row.metadata)['cursor']), to: recordedCursor(cursor) };
         await record(tx, now, { ...subjectOf(row), kind: 'connection.rewound', detail }, note);
-        await recheckRuns(tx);
+        if (jobs.some(isRunning)) await recheckRuns(tx);
+        await wakeIfRunnable(tx, now, id);
+        return changed(tx, id);
       });
     },
 
@@ -159,7 +167,7 @@ export function createControl({
         if (row.deleting_since) return;
         const jobs = await pendingJobs(tx, id, 'FOR UPDATE');
         for (const job of jobs) await cancelJob(tx, now, job.id);
-        if (jobs.length > 0) await recheckRuns(tx);
+        if (jobs.some(isRunning)) await recheckRuns(tx);
         await markDeleting(tx, now, id);
         const estimated = await estimateSignals(tx, id);
         const { tenant_id, provider_slug, external_id } = row;
@@ -240,6 +248,11 @@ export function createControl({
     return stored.cursor;
   }
 
+  /** Read before COMMIT: it shows this change, not a later one. */
+  async function changed(tx: Queryable, id: string): Promise<Connection> {
+    return toConnection(await existingConnection(tx, id), config);
+  }
+
   function change<T>(
     id: string,
     work: (tx: Queryable, row: LockedConnection, now: Date) => Promise<T>,
@@ -247,7 +260,7 @@ export function createControl({
       ? {}
       : { lockTimeoutMs },
   ): Promise<T> {
-    return changeConnection({ db }, id, work, { wakesExecutors: true, ...options });
+    return changeConnection({ db }, id, work, options);
   }
 }
 
@@ -282,5 +295,7 @@ function storableCursor(cursor: unknown): unknown {
   requireSmall('cursor', cursor, maxCursorBytes);
   return cursor;
 }
+
+const isRunning = ({ status }: { status: string }) => status === 'running';
 
 const subjectOf = (row: LockedConnection) => ({ tenantId: row.tenant_id, connectionId: row.id });

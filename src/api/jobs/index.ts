@@ -32,7 +32,7 @@ import {
 } from '../../store/jobs.ts';
 import type { Listed } from '../../store/page-bytes.ts';
 import { insertFollowUps } from '../../store/settlements.ts';
-import { recheckRuns, wakeExecutors } from '../../store/wake.ts';
+import { recheckRuns, wakeIfRunnable } from '../../store/wake.ts';
 import { notFound, requireOneOf, requireUuid } from '../../values/arguments.ts';
 import { isObject } from '../../values/is-object.ts';
 import type { ReadJson } from '../../values/stored-json.ts';
@@ -161,7 +161,7 @@ export function createJobs({
         if (job.status !== 'queued' && job.status !== 'running')
           throw new SynclineError('CONFLICT', `Job ${id} has already ended (${job.status}).`);
         await cancelJob(tx, now, id);
-        await recheckRuns(tx);
+        if (job.status === 'running') await recheckRuns(tx);
         await record(tx, now, { ...subjectOf(job), kind: 'job.cancelled' }, note);
         return id;
       });
@@ -204,9 +204,9 @@ export function createJobs({
     },
   };
 
-  async function existing(id: string): Promise<JobWithCursors> {
+  async function existing(id: string, from: Queryable = db): Promise<JobWithCursors> {
     requireUuid('job', id);
-    const row = await findJob(db, id);
+    const row = await findJob(from, id);
     if (!row) throw notFound(`job ${id}`);
     return row;
   }
@@ -217,7 +217,7 @@ export function createJobs({
     work: (tx: Queryable, job: JobRow, now: Date) => Promise<string>,
   ): Promise<Job> {
     const { connection_id } = await existing(id);
-    const changed = await db.transaction(async (tx) => {
+    return db.transaction(async (tx) => {
       const connection = await lockConnection(tx, connection_id);
       const found = await findJob(tx, id, 'FOR UPDATE');
       if (!found || !connection) throw notFound(`job ${id}`);
@@ -225,11 +225,11 @@ export function createJobs({
       // EXE-13: tenant and provider come from the connection, not from the job row.
       const { tenant_id, provider_slug } = connection;
       const job = { ...found, tenant_id, provider_slug };
-      const result = await work(tx, job, tx.now);
-      await wakeExecutors(tx);
-      return result;
+      const changed = await work(tx, job, tx.now);
+      await wakeIfRunnable(tx, tx.now, connection_id);
+      // Read before COMMIT: it shows this change, not a later one.
+      return toJob(await existing(changed, tx));
     });
-    return toJob(await existing(changed));
   }
 }
 

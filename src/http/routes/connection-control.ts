@@ -52,8 +52,8 @@ export function connectionControlRoutes(app: App): void {
       async (c) => {
         const { id } = c.req.valid('param');
         const { connections } = c.get('view');
-        await connections[action](id, omitUndefined(c.req.valid('json')));
-        return c.json(connectionJson(await connections.get(id)), 200);
+        const changed = await connections[action](id, omitUndefined(c.req.valid('json')));
+        return c.json(connectionJson(changed), 200);
       },
     );
 
@@ -156,8 +156,8 @@ export function connectionControlRoutes(app: App): void {
       const { id } = c.req.valid('param');
       const { job_id: jobId, cursor, reason } = c.req.valid('json');
       const { connections } = c.get('view');
-      await connections.rewind(id, jobId === undefined ? { cursor } : { jobId }, omitUndefined({ reason }));
-      return c.json(connectionJson(await connections.get(id)), 200);
+      const target = jobId === undefined ? { cursor } : { jobId };
+      return c.json(connectionJson(await connections.rewind(id, target, omitUndefined({ reason }))), 200);
     },
   );
 
