@@ -10,11 +10,11 @@ import {
   type SyncContext,
 } from '../../connector-kit/index.ts';
 
-/** Requests per hour and user, across tokens; headers report the rest. */
+/** Per hour and user, across tokens; headers report the rest. */
 const core: Budget = { name: 'core', per: 'credential', limit: 5000, perSeconds: 3600 };
-/** Points per minute (secondary limit); a read costs one. Not reported in headers. */
+/** Secondary limit; a read costs one point. Headers do not report it. */
 const points: Budget = { name: 'points', per: 'credential', limit: 900, perSeconds: 60 };
-/** Unauthenticated requests share one limit per IP address. */
+/** Per IP address. */
 const anonymous: Budget = { name: 'core', per: 'app', limit: 60, perSeconds: 3600 };
 
 export function createApi(context: SyncContext, baseUrl: string): Http {

@@ -12,8 +12,8 @@ import { commitShape, comparisonShape } from './shapes.ts';
 import { commitSignal } from './signals.ts';
 
 /**
- * Compares branch heads, because merges add commits with old dates. Both heads are fixed, so pages do not
- * shift. `watermark` is the head of the last complete walk, `walk.newest` of the current one.
+ * Compares branch heads: merges add commits with old dates. Both heads are fixed, so pages do not shift.
+ * `watermark` is the head of the last complete walk, `walk.newest` of this one.
  */
 export async function readCommits(
   http: Http,
@@ -49,7 +49,7 @@ async function findHead(
     accept: [409],
     validators,
   });
-  // GitHub returns 409 for an empty repository.
+  // 409: the repository is empty.
   if (!answer || answer.status === 409) return { signals: [], nextCursor: cursor };
 
   const head = answer.text.trim();
@@ -73,7 +73,7 @@ async function allCommits(http: Http, repository: string, query: string) {
   return { commits: data, headers };
 }
 
-/** After a force push the old head may be missing or unrelated (404): read all commits again. */
+/** 404: after a force push the old head is missing or unrelated. Read all commits again. */
 async function newCommits(http: Http, repository: string, range: string, query: string) {
   const { data, headers } = await http.get(`repos/${repository}/compare/${range}?${query}`, {
     schema: comparisonShape,

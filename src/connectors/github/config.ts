@@ -10,9 +10,9 @@ const resources = [
 ] as const;
 export type Resource = (typeof resources)[number];
 
-/** Rejects `.` and `..` as names (path traversal). */
+/** Not `.` or `..` (path traversal). */
 const repositoryName = /^[\w-]{1,100}\/(?!\.{1,2}$)[\w.-]{1,100}$/;
-/** Approximates git's rules and excludes URL metacharacters. */
+/** About git's rules, without URL metacharacters. */
 const branchName = /^(?!.*(?:\.\.|\/\/|@\{))(?![./])(?!.*\/\.)[^\s~^:?*[\]\\%#]{1,255}(?<![/.])$/;
 
 const repository = z.string().regex(repositoryName, {
@@ -51,9 +51,9 @@ export const configSchema = z.strictObject(
       )
       .min(1, { error: `Set at least one of ${resources.join(', ')}, or omit it to read all.` })
       .default([...resources]),
-    /** Start of the first sync. Default: everything. */
+    /** Default: everything. */
     since: since.optional(),
-    /** Branch for commits. Default: the default branch. */
+    /** Default: the default branch. */
     branch: z
       .string()
       .regex(branchName, {

@@ -8,7 +8,6 @@ import {
 } from '../../connector-kit/index.ts';
 import { isoSeconds } from './config.ts';
 
-/** Cursor of one list; each list type uses the fields of its walk. */
 const streamCursor = ascendingCursor
   .extend(descendingCursor.shape)
   .extend({ validators: validatorsCursor.optional(), pages: z.number().int().positive().optional() });
@@ -17,26 +16,26 @@ export type StreamCursor = z.output<typeof streamCursor>;
 export const cursorSchema = streamsCursor(streamCursor);
 export type Cursor = StreamsCursor<StreamCursor>;
 
-/** Below the 256 kB cursor limit. */
+/** The cursor limit is 256 kB. */
 const maxCharacters = 240_000;
 
-/** Drops validators if the cursor is too large; they only save requests. */
+/** Validators only save requests, so an oversize cursor drops them. */
 export function fitCursor(cursor: Cursor): Cursor {
   if (JSON.stringify(cursor).length <= maxCharacters) return cursor;
   const streams = Object.entries(cursor.streams).map(([name, { validators: _, ...rest }]) => [name, rest]);
   return { ...cursor, streams: Object.fromEntries(streams) };
 }
 
-/** Uncommitted writes may appear with timestamps this far back. */
+/** Uncommitted writes may appear this far back. */
 const unsettledMs = 60_000;
 
-/** The newest time, capped at one minute before the response. */
+/** Capped at one minute before the response. */
 export function settledTime(newest: string, headers: Headers): string {
   const settledMs = Date.parse(headers.get('date') ?? '') - unsettledMs;
   return Date.parse(newest) > settledMs ? isoSeconds(settledMs) : newest;
 }
 
-/** The query of a linked page. The path may differ after a repository rename. */
+/** Only the query: a rename changes the path. */
 export function queryOf(link: string | undefined): string | undefined {
   if (link === undefined || !URL.canParse(link, 'https://github.com')) return undefined;
   return new URL(link, 'https://github.com').search.slice(1);

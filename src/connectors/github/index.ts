@@ -9,9 +9,9 @@ import { readReleases } from './releases.ts';
 import { githubWebhook } from './webhook.ts';
 
 export interface GithubOptions {
-  /** REST API, for example `https://github.example.com/api/v3` for GitHub Enterprise Server. */
+  /** For GitHub Enterprise Server: `https://github.example.com/api/v3`. */
   baseUrl?: string | undefined;
-  /** OAuth app, as an alternative to tokens. */
+  /** OAuth app, instead of tokens. */
   oauth2?:
     | {
         clientId: string;
@@ -23,7 +23,7 @@ export interface GithubOptions {
     | undefined;
   /** Webhook secret, shared by all connections. */
   webhookSecret?: string | undefined;
-  /** Provider slug. Default: `github`. */
+  /** Default: `github`. */
   provider?: string | undefined;
 }
 
@@ -71,7 +71,7 @@ function streamsOf({ repositories, resources }: Config) {
   return streams;
 }
 
-/** OAuth endpoints are on the site, not on the API host. */
+/** They are on the site, not on the API host. */
 function addressesOf(baseUrl: string) {
   const api = new URL(baseUrl);
   const site = api.hostname === 'api.github.com' ? 'https://github.com' : api.origin;

@@ -18,7 +18,7 @@ interface List<Item extends { updated_at: string }> {
   path: string;
   query: Record<string, string>;
   shape: z.ZodType<Item>;
-  /** Undefined for items that another list covers. */
+  /** Undefined if another list covers the item. */
   signal(repository: string, item: Item): Signal | undefined;
 }
 
@@ -81,7 +81,7 @@ async function readList<Item extends { updated_at: string }>(
   if (hasMore) return { signals, nextCursor: next, hasMore };
 
   const since = next.since && latest(settledSince(next.since, !isStart, answer.headers), config.since);
-  // Validators help only if the next request is identical and this page was the whole list.
+  // A 304 helps only if the next request is identical and this page was the whole list.
   const isSameRequest = isStart && since === cursor.since;
   return { signals, nextCursor: { since, validators: isSameRequest ? validators.toCursor() : undefined } };
 }
@@ -89,8 +89,8 @@ async function readList<Item extends { updated_at: string }>(
 const latest = (time: string, other = time) => (Date.parse(other) > Date.parse(time) ? other : time);
 
 /**
- * If the list ended within pages of one second, start at the next second once this one is settled; otherwise
- * every sync would reread those pages.
+ * If the list ended within one second's pages, start at the next second once this one is settled; otherwise
+ * every sync rereads them.
  */
 function settledSince(last: string, isWithinPages: boolean, headers: Headers): string {
   const since = settledTime(last, headers);

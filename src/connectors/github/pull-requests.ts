@@ -14,8 +14,8 @@ import { pullRequestSignal } from './signals.ts';
 const firstPage = 'state=all&sort=updated&direction=desc&per_page=100';
 
 /**
- * Reads one page, newest change first, down to the watermark: this list has no `since`. Changes during the
- * walk move to the top and are found by the next walk.
+ * This list has no `since`: reads from the newest change down to the watermark. Changes during the walk move
+ * to the top; the next walk finds them.
  */
 export async function readPullRequests(
   http: Http,

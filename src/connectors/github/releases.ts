@@ -15,8 +15,7 @@ const perPage = 100;
 
 /**
  * Requests every page, conditionally: releases have no change time and are sorted by commit. A release that
- * moves between pages changes their ETags, so the next walk finds it. `watermark` is the newest publication
- * time.
+ * moves between pages changes their ETags. `watermark` is the newest publication time.
  */
 export async function readReleases(
   http: Http,
@@ -41,7 +40,7 @@ export async function readReleases(
     newest,
     nextPage: isLast ? undefined : String(page + 1),
   });
-  // Behind a full last page another may appear without changing its ETag.
+  // A page may appear behind a full one without changing its ETag.
   const canKeepValidators = !isLast || releases.length < perPage;
   const sinceMs = Date.parse(since ?? '0000-01-01T00:00:00Z');
   return {

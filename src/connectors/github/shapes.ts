@@ -1,8 +1,8 @@
 import { z } from 'zod';
 
-/** The response fields that are read. Others are dropped, so new provider fields do not change versions. */
+/** Only the fields read: new provider fields must not change versions. */
 
-/** Null for deleted accounts. */
+/** Null: deleted account. */
 const person = z.object({ login: z.string() }).nullish();
 const label = z.union([z.string(), z.object({ name: z.string().nullish() })]);
 const time = z.iso.datetime({ offset: true });
@@ -31,7 +31,7 @@ export const issueShape = z.object({
   ...issueFields,
   state_reason: z.string().nullish(),
   comments: z.number().nullish(),
-  /** Present only on pull requests. */
+  /** Only on pull requests. */
   pull_request: z.unknown().optional(),
 });
 
@@ -67,7 +67,7 @@ export const reviewCommentShape = z.object({
   original_commit_id: z.string().nullish(),
 });
 
-/** Commit dates are client-supplied; an invalid one must not block the branch. */
+/** Clients supply commit dates; an invalid one must not block the branch. */
 const signature = z.object({ name: z.string().nullish(), date: time.nullish().catch(null) }).nullish();
 
 export const commitShape = z.object({

@@ -2,8 +2,8 @@ import { type Signal, versionKey } from '../../connector-kit/index.ts';
 import type { Commit, Issue, IssueComment, PullRequest, Release, ReviewComment } from './shapes.ts';
 
 /**
- * Shared by polling and webhooks, so a version has one payload and one key. Lists show state, not events: the
- * kind is more specific than `updated` only if a timestamp proves it.
+ * For polling and webhooks, so a version has one payload and one key. Lists show state, not events: a kind
+ * other than `updated` needs a timestamp as proof.
  */
 
 export function issueSignal(repository: string, issue: Issue): Signal {
@@ -75,7 +75,7 @@ export function issueCommentSignal(repository: string, comment: IssueComment): S
   });
 }
 
-/** Omits the current line and commit, which change with every push. */
+/** Without current line and commit, which every push changes. */
 export function reviewCommentSignal(repository: string, comment: ReviewComment): Signal {
   return version('review_comment', commentKind('review_comment', comment), comment.updated_at, {
     repository,
@@ -98,8 +98,8 @@ const commentKind = (item: string, { created_at, updated_at }: IssueComment | Re
   `${item}.${created_at === updated_at ? 'created' : 'updated'}`;
 
 /**
- * Commits are immutable, so the key has no version; it includes the repository because forks share commits.
- * Omits email addresses (personal data).
+ * No version in the key: commits are immutable. The repository is: forks share commits. No email addresses
+ * (personal data).
  */
 export function commitSignal(repository: string, item: Commit): Signal {
   const { author, committer, message } = item.commit;
@@ -123,7 +123,7 @@ export function commitSignal(repository: string, item: Commit): Signal {
   };
 }
 
-/** Releases have no change time: one is new if published after the watermark. */
+/** No change time: a release is new if published after the watermark. */
 export function releaseSignal(repository: string, release: Release, knownUntil?: string): Signal {
   const { published_at } = release;
   return version('release', releaseKind(release, knownUntil), published_at ?? release.created_at, {
@@ -136,7 +136,7 @@ export function releaseSignal(repository: string, release: Release, knownUntil?:
     prerelease: release.prerelease,
     author: release.author?.login ?? null,
     body: release.body ?? null,
-    // Omits download counts: each change would be a new version.
+    // No download counts: each would be a new version.
     assets: (release.assets ?? []).map(({ name, size }) => ({ name, size })),
     url: release.html_url,
     created_at: release.created_at,
@@ -150,7 +150,7 @@ function releaseKind({ draft, published_at }: Release, knownUntil: string | unde
   return isNew ? 'release.published' : 'release.updated';
 }
 
-/** Deletions are visible only to webhooks. */
+/** Only webhooks see deletions. */
 export function deletedSignal(item: string, { occurredAt, payload }: Signal, action = 'deleted'): Signal {
   const { id } = payload as { id: number };
   return { kind: `${item}.${action}`, occurredAt, payload, dedupeKey: `${item}/${id}@${action}` };
@@ -162,7 +162,7 @@ interface Payload {
   url: string;
 }
 
-/** Repository and URL are not part of the version: a rename must not create one. */
+/** Without repository and URL: a rename is no new version. */
 function version<Item extends Payload>(item: string, kind: string, time: string, payload: Item): Signal {
   const { repository: _, url: __, ...content } = payload;
   return {

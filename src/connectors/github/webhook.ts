@@ -68,7 +68,6 @@ const eventItems = new Map<string, EventItem>([
   ['release', eventItem('releases', 'release', 'release', releaseShape, releaseEvent)],
 ]);
 
-/** The action tells edits from publications. */
 function releaseEvent(repository: string, release: z.output<typeof releaseShape>, action: string): Signal {
   return releaseSignal(
     repository,
@@ -82,7 +81,7 @@ const bodyShape = z.object({
   repository: z.object({ full_name: z.string() }).optional(),
 });
 
-/** Actions that remove an item from its repository. */
+/** The item leaves its repository. */
 const removalActions = ['deleted', 'transferred'];
 
 function react(delivery: Delivery, connection: { config: unknown }): Reaction {
@@ -91,12 +90,12 @@ function react(delivery: Delivery, connection: { config: unknown }): Reaction {
   const body = parsedBody(delivery);
   const { data: envelope } = bodyShape.safeParse(body);
   const { data: config } = configSchema.safeParse(connection.config);
-  // Unknown payload or invalid config: trigger a sync, which reports the problem.
+  // Unknown payload or invalid config: the sync reports it.
   if (!envelope || !config) return {};
   if (!envelope.repository) return {};
   const fullName = envelope.repository.full_name.toLowerCase();
   const repository = config.repositories.find((name) => name.toLowerCase() === fullName);
-  // Organisation webhooks cover all repositories.
+  // From an organisation webhook.
   if (repository === undefined) return { sync: false };
 
   const match = eventItems.get(event);
@@ -108,7 +107,7 @@ function react(delivery: Delivery, connection: { config: unknown }): Reaction {
   return { signals: [removalActions.includes(action) ? deletedSignal(match.item, signal, action) : signal] };
 }
 
-/** JSON, or a form with JSON in `payload`, depending on the webhook settings. */
+/** JSON or a form, depending on the webhook's settings. */
 function parsedBody({ headers, body }: Delivery): unknown {
   const isForm = headers['content-type']?.startsWith('application/x-www-form-urlencoded');
   const text = body.toString('utf8');

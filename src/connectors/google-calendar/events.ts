@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Signal, versionKey } from '../../connector-kit/index.ts';
 
-/** Google guarantees only the id of deleted events, and little more of recurrence exceptions. */
+/** Deleted events have only an id, recurrence exceptions little more. */
 const eventSchema = z.looseObject({
   id: z.string(),
   status: z.string().optional(),
@@ -11,17 +11,17 @@ const eventSchema = z.looseObject({
 });
 type Event = z.output<typeof eventSchema>;
 
-/** A page of `events.list`. Only the last page has a sync token. */
+/** Only the last page has a sync token. */
 export const pageSchema = z.object({
   items: z.array(eventSchema).default([]),
   nextPageToken: z.string().min(1).optional(),
   nextSyncToken: z.string().min(1).optional(),
 });
 
-/** Google updates new events itself shortly after creation. */
+/** Google updates new events itself after creation. */
 const creationWindowMs = 2000;
 
-/** One version of an event in one calendar. Invitees have copies with the same id. */
+/** The calendar is part of the key: invitees' copies have the same id. */
 export function signalOf(calendar: string, event: Event, seenAt: Date): Signal {
   const { id, etag, updated } = event;
   return {
@@ -41,7 +41,7 @@ function kindOf({ status, created, updated }: Event): string {
   return isNew ? 'event.created' : 'event.updated';
 }
 
-/** Imported events may have times such as 0000-12-29T00:00:00.000Z, which Postgres rejects. */
+/** Imported events may have times such as 0000-12-29, which Postgres rejects. */
 function instantOf(text: string | undefined): Date | undefined {
   const date = new Date(text ?? Number.NaN);
   return date.getUTCFullYear() >= 1970 ? date : undefined;

@@ -17,11 +17,10 @@ import { pageSchema, signalOf } from './events.ts';
 import { channelWebhook } from './webhook.ts';
 
 export interface GoogleCalendarOptions {
-  /** Base URL of the API. Default: Google. */
+  /** Default: Google. */
   baseUrl?: string | undefined;
-  /** OAuth client. */
   oauth2?: (Partial<OAuth2> & Pick<OAuth2, 'clientId'>) | undefined;
-  /** Provider slug. Default: `google-calendar`. */
+  /** Default: `google-calendar`. */
   provider?: string | undefined;
 }
 
@@ -37,9 +36,9 @@ const configSchema = z.object({
 type Config = z.output<typeof configSchema>;
 
 const calendarCursor = z.object({
-  /** Tokens are only valid with the parameters that produced them. */
+  /** A token is valid only with its parameters. */
   singleEvents: z.boolean(),
-  /** Start of the next walk; absent until the first walk completes. */
+  /** Absent until the first walk completes. */
   syncToken: z.string().min(1).optional(),
   walk: z.object({ pageToken: z.string().min(1), pageSize: z.number() }).optional(),
   restarts: z.number().int().optional(),
@@ -47,15 +46,15 @@ const calendarCursor = z.object({
 type CalendarCursor = z.output<typeof calendarCursor>;
 
 /**
- * Documented limits, per project and per user. A 403 does not tell which is exhausted; the last (user) is
- * assumed, so one busy user does not block the others.
+ * Per project and per user. A 403 does not tell which; the last (user) is assumed, so one user does not block
+ * the others.
  */
 const budgets = [
   { budget: { name: 'requests per project', per: 'app', limit: 10_000, perSeconds: 60 } },
   { budget: { name: 'requests per user', per: 'credential', limit: 600, perSeconds: 60 } },
 ] as const;
 
-/** Bounds restarts after expired page tokens. */
+/** After expired page tokens. */
 const maxRestarts = 3;
 
 /** Created, changed and cancelled events of Google calendars. */
@@ -81,7 +80,7 @@ export function googleCalendar(options: GoogleCalendarOptions = {}): Connector {
   });
 }
 
-/** Google returns a refresh token only for offline access, and reliably only with `prompt=consent`. */
+/** A refresh token needs offline access and, to be reliable, `prompt=consent`. */
 function googleOAuth(app: Partial<OAuth2> & Pick<OAuth2, 'clientId'>): OAuth2 {
   return {
     authorizationUrl: 'https://accounts.google.com/o/oauth2/v2/auth',
@@ -104,7 +103,7 @@ async function readPage(
   const cursor: CalendarCursor = stored?.singleEvents === singleEvents ? stored : { singleEvents };
   const { syncToken, walk, restarts } = cursor;
   const { status, data } = await http.get(`calendars/${encodeURIComponent(calendar)}/events`, {
-    // Google requires identical parameters for all pages of a walk and all walks of a token.
+    // Must be identical for all pages of a walk and all walks of a token.
     query: { singleEvents, maxResults: walk?.pageSize ?? pageSize, syncToken, pageToken: walk?.pageToken },
     schema: pageSchema,
     accept: walk ? [400] : [],
@@ -131,12 +130,12 @@ async function readPage(
     nextCursor: { ...startOfWalk(), ...(nextSyncToken !== undefined && { syncToken: nextSyncToken }) },
   };
 
-  /** Start of the walk, kept until it completes. */
+  /** Kept until the walk completes. */
   function startOfWalk(): CalendarCursor {
     return { singleEvents, ...(syncToken !== undefined && { syncToken }) };
   }
 
-  /** The page token expired: restart the walk. Pages already read are stored. */
+  /** The page token expired. Pages already read are stored. */
   function restart(): SyncResult<CalendarCursor> {
     const times = (restarts ?? 0) + 1;
     if (times > maxRestarts) {

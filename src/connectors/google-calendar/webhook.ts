@@ -1,17 +1,14 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Webhook } from '../../connector-kit/index.ts';
 
-/**
- * Google does not sign notifications; it echoes the channel token. They carry no data, so they only trigger a
- * sync.
- */
+/** Google does not sign notifications, it echoes the channel token; they carry no data. */
 export const channelWebhook: Webhook = {
   verify: ({ headers }, secret) => secret !== '' && isEqual(headers['x-goog-channel-token'] ?? '', secret),
-  // The first message only confirms the channel.
+  // `sync` only confirms the channel.
   react: ({ headers }) => ({ sync: headers['x-goog-resource-state'] !== 'sync' }),
 };
 
-/** Compares hashes, so that timing reveals neither content nor length. */
+/** Hashes: timing reveals neither content nor length. */
 function isEqual(received: string, expected: string): boolean {
   const [a, b] = [received, expected].map((text) => createHash('sha256').update(text).digest());
   return a !== undefined && b !== undefined && timingSafeEqual(a, b);

@@ -28,7 +28,7 @@ function schemeOf(auth: Exclude<AuthDescription, { type: 'none' }>): Authorize {
   }
 }
 
-/** Rejects keys: bearer() would send them as a bearer token. */
+/** Rejects keys, which bearer() would send as a token. */
 const basic: Authorize = (credential) => {
   if (credential.type === 'basic') return bearer()(credential);
   throw new PermanentError(
@@ -36,7 +36,7 @@ const basic: Authorize = (credential) => {
   );
 };
 
-/** The OAuth client; its secret comes from the environment. */
+/** The secret comes from the environment. */
 export function oauth2Of(auth: AuthDescription, env: NodeJS.ProcessEnv): OAuth2 | undefined {
   if (auth.type !== 'oauth2') return undefined;
   const { clientId, clientSecret, ...app } = auth.oauth2;

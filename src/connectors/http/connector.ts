@@ -24,7 +24,7 @@ import { namesIn, parseTemplate } from './templates.ts';
 import { formatPosition, type Position } from './times.ts';
 import { readPage, type WalkedStream } from './walk.ts';
 
-/** Minimum time between restarts. Longer than known page token lifetimes. */
+/** Longer than known lifetimes of page tokens. */
 const minRestartIntervalMs = 60 * 60 * 1000;
 
 type Context = SyncContext<{ streams: Record<string, StreamCursor> }, ConfigValues>;
@@ -59,7 +59,7 @@ function stepOf(description: HttpDescription, context: Context, env: NodeJS.Proc
     network: description.network ?? (isTenantUrl ? 'public' : 'any'),
     refusal: refusalsOf(errors),
   });
-  /** Streams with at least one page read in this run. */
+  /** With at least one page read in this run. */
   const startedStreams = new Set<string>();
 
   return async (name: string, stored: StreamCursor | undefined): Promise<SyncResult<StreamCursor>> => {
@@ -89,7 +89,7 @@ function stepOf(description: HttpDescription, context: Context, env: NodeJS.Proc
       const result = await readPage(walkedStream, state, fetcher.fetchPage, nowMs);
       return { ...result, nextCursor: fetcher.withTags(result.nextCursor ?? state, result.hasMore === true) };
     } catch (error) {
-      // The page token may have expired: restart from the watermark. At most once an hour, or a page that
+      // The page token may have expired: restart from the watermark, at most once an hour, or a page that
       // always fails would loop.
       const kind = connectorErrorKind(error);
       const isStale = canExpire(state.walk?.page) && (kind === 'permanent' || kind === 'cursor_expired');
@@ -123,7 +123,7 @@ function createPageFetcher(
 ) {
   const { request, cursor, pagination = { type: 'none' } } = description;
   const method = request.method ?? 'GET';
-  // Only for the first page of a walk: a 304 must mean that the whole list is unchanged.
+  // First page only: a 304 must mean that the whole list is unchanged.
   const validators = state.walk || method !== 'GET' ? undefined : createValidators(state.tags);
 
   async function fetchPage(
@@ -166,8 +166,8 @@ function createPageFetcher(
   }
 
   /**
-   * Keeps the first page's validators only if that page proves the list unchanged: it is the only page, or
-   * the list is sorted newest first.
+   * Keeps the first page's validators only if it proves the list unchanged: it is the only page, or the list
+   * is newest first.
    */
   function withTags(next: StreamCursor, hasMore: boolean): StreamCursor {
     if (!validators) return next;

@@ -12,7 +12,7 @@ import {
 import { streamProblems } from './stream-contradictions.ts';
 import { environmentNames, isEnvironment, textsIn } from './templates.ts';
 
-/** Checks across fields: unknown names and incompatible settings. */
+/** Across fields: unknown names and incompatible settings. */
 export function contradictionsIn(description: HttpDescription, env: NodeJS.ProcessEnv): Problem[] {
   const { streams } = description;
   const noStreams: Problem[] =
@@ -39,7 +39,7 @@ function baseProblems(description: HttpDescription): Problem[] {
   const unknown = templateProblems(baseUrl, at, configNames(description));
   if (unknown.length > 0) return unknown;
   const isSinglePlaceholder = /^\{config\.\w+\}$/.test(baseUrl) || isEnvironment(baseUrl);
-  // Check the URL with a sample label for each placeholder.
+  // A sample label for each placeholder.
   const example = baseUrl.replaceAll(/\$\{env\.\w+\}|\{[^{}]*\}/g, 'x');
   if (isSinglePlaceholder) return [];
   if (!isBaseUrl(example))
@@ -116,7 +116,6 @@ function isRegExp(pattern: string): boolean {
   }
 }
 
-/** Checks where `${env.NAME}` is used, and that the variable is set. */
 function environmentProblems(description: HttpDescription, env: NodeJS.ProcessEnv): Problem[] {
   return textsIn(description).flatMap(({ at, text }): Problem[] => {
     const isAllowed = at[0] === 'baseUrl' || at[0] === 'headers' || (at[0] === 'auth' && at[1] === 'oauth2');

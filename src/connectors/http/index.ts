@@ -19,7 +19,7 @@ export function http(
   return connectorOf(readDescription(description, { env }), env);
 }
 
-/** As `http`, from YAML text or the path of a `.yaml` file; errors name lines. */
+/** As `http`, from YAML text or a `.yaml` file; errors name lines. */
 export function httpFromYaml(
   textOrPath: string,
   { env = process.env }: HttpConnectorOptions = {},

@@ -2,17 +2,17 @@ import { isSecretName } from '../../values/redact.ts';
 import type { Problem } from './problems.ts';
 import { namesIn, parseTemplate, textsIn } from './templates.ts';
 
-/** Key formats of common providers, and authorization headers. */
+/** Key formats of common providers. */
 const secretValue =
   /^(?:Bearer|Basic|Token) \S{8,}|\b(?:sk|rk|pk)_(?:live|test)_\w{8,}|\bgh[pousr]_\w{16,}|\bgithub_pat_\w{16,}|\bglpat-[\w-]{16,}|\bxox[abprs]-[\w-]{8,}|\beyJ[\w-]{10,}\.[\w-]{10,}\.|\bAKIA[A-Z\d]{12,}|-----BEGIN/;
 
-/** Shorter values such as `true` or `v2` are not secrets. */
+/** `true` or `v2` are no secrets. */
 const minSecret = 8;
 
-/** Fields with secret-like names that hold no secrets. */
+/** Secret-like names without secrets. */
 const places = /^(?:(?:auth|budgets|config|errors)\.|streams\.\w+\.(?:pagination|cursor|signal|records)\b)/;
 
-/** Finds secrets written into a description, which is committed with the code and quoted in errors. */
+/** A description is committed with the code and quoted in errors. */
 export function literalSecrets(description: unknown): Problem[] {
   return textsIn(description).flatMap(({ at, text }): Problem[] => {
     const path = at.map(String).join('.');

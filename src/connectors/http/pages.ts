@@ -7,7 +7,7 @@ import { pathOf, valueAt } from './paths.ts';
 import type { RequestParts } from './requests.ts';
 import { preview } from './times.ts';
 
-/** Position of a page: URL, token, page number or offset. */
+/** URL, token, page number or offset. */
 export const pointerSchema = z.union([
   z.object({ url: z.string() }),
   z.object({ token: z.union([z.string(), z.number()]) }),
@@ -21,14 +21,14 @@ export interface Answer {
   body: unknown;
   records: readonly unknown[];
   url: string;
-  /** The response has no body, so paths into it cannot be resolved. */
+  /** No body, so paths into it cannot be resolved. */
   isBlank?: boolean;
 }
 
 export const canExpire = (pointer: Pointer | undefined) =>
   pointer !== undefined && ('url' in pointer || 'token' in pointer);
 
-/** The request for a page; without a pointer, the first. */
+/** Without a pointer, the first page. */
 export function requestForPage(
   request: RequestParts,
   pagination: PaginationDescription,
@@ -74,13 +74,10 @@ function withValueAt(json: unknown, [step, ...rest]: readonly string[], value: u
 
 export interface NextPageOptions {
   pointer: Pointer | undefined;
-  /**
-   * Longest page so far; a shorter one is the last. The requested size proves nothing, because providers may
-   * return fewer.
-   */
+  /** Longest page so far; a shorter one is the last. Providers may return fewer than requested. */
   longest: number;
   origin: string;
-  /** Query parameter with the credential; removed from stored URLs. */
+  /** Holds the credential; removed from stored URLs. */
   secretParameter: string | undefined;
 }
 
@@ -119,7 +116,7 @@ export function nextPage(
   }
 }
 
-/** Same origin only: a response must not redirect credentials elsewhere. */
+/** Same origin only: a response must not redirect credentials. */
 function urlPointer(
   next: unknown,
   answer: Answer,
@@ -156,7 +153,7 @@ function tokenPointer(
   return { token };
 }
 
-/** The hasMore or isLast flag; undefined if neither is described. */
+/** Undefined if neither hasMore nor isLast is described. */
 function moreFlag(
   { hasMore, isLast }: { hasMore?: string | undefined; isLast?: string | undefined },
   { body }: Answer,
@@ -164,7 +161,7 @@ function moreFlag(
   if (isLast !== undefined && isTrue(valueAt(body, pathOf(isLast)))) return false;
   if (hasMore === undefined) return isLast === undefined ? undefined : true;
   const more = valueAt(body, pathOf(hasMore));
-  // A missing flag is an error: read as false, it would end every walk after one page.
+  // Read as false, a missing flag would end every walk after one page.
   if (more === undefined)
     throw new PermanentError(`The response has no ${hasMore}, which tells whether there are more pages.`);
   return isTrue(more);
@@ -185,7 +182,7 @@ export function recordsIn(body: unknown, records: StreamDescription['records'], 
     typeof records === 'object' ? records : { path: records ?? '', optional: false };
   const found = valueAt(body, pathOf(text));
   if (Array.isArray(found)) return requireMaxRecords(found, where);
-  // Some providers send null for an empty list.
+  // Some providers send null.
   if (found === null || (found === undefined && optional)) return [];
   const place = text === '' ? 'The answer' : `The answer's ${text}`;
   throw new PermanentError(
@@ -194,7 +191,6 @@ export function recordsIn(body: unknown, records: StreamDescription['records'], 
   );
 }
 
-/** Limit of a run. */
 const maxRecords = 100_000;
 
 /** Checked before mapping. */

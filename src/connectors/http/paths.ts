@@ -1,4 +1,4 @@
-/** Property names and array indexes; negative indexes count from the end. */
+/** Negative indexes count from the end. */
 export type Path = readonly (string | number)[];
 
 const maxSteps = 30;
@@ -22,13 +22,13 @@ export function parsePath(text: string): { path: Path } | { problem: string } {
   return { path: steps };
 }
 
-/** For paths already validated with the description. */
+/** Already validated with the description. */
 export function pathOf(text: string): Path {
   const parsed = parsePath(text);
   return 'path' in parsed ? parsed.path : [];
 }
 
-/** Reads own properties only, never the prototype. */
+/** Own properties only. */
 export function valueAt(value: unknown, path: Path): unknown {
   let found = value;
   for (const step of path) {

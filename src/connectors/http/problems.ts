@@ -8,13 +8,12 @@ export interface Problem {
   path: readonly PropertyKey[];
   /** Follows the path: `is "x"; it must be y.` */
   message: string;
-  /** Line number, if the path does not determine it. */
+  /** If the path does not determine it. */
   line?: number;
 }
 
 const maxLines = 50;
 
-/** Describes an invalid value, with a suggestion. */
 export function invalidValue(path: readonly PropertyKey[], value: unknown, rule: string): Problem {
   const actual = value === undefined ? 'is missing' : `is ${describeValue(value, path)}`;
   const choices = /^one of (.+)$/.exec(rule)?.[1]?.split(', ');
@@ -46,10 +45,10 @@ export function problemsOf(
   });
 }
 
-/** Issues inside a JSON body have default messages. */
+/** Default messages come from inside a JSON body. */
 const ruleOf = ({ message }: Issue) => (message.startsWith('Invalid') ? 'JSON' : message);
 
-/** The union branch the value was meant for: the one that matched its type. */
+/** The branch that matched the value's type. */
 const isIntendedBranch = (issues: readonly Issue[]) =>
   issues.some(({ path }) => path.length > 0) || issues.some(({ code }) => code === 'unrecognized_keys');
 
@@ -64,7 +63,6 @@ function pathText(path: readonly PropertyKey[]): string {
 
 export type LineOf = (path: readonly PropertyKey[]) => number | undefined;
 
-/** One error with a line per problem. */
 export function descriptionError(problems: readonly Problem[], what: string, lineOf?: LineOf): SynclineError {
   const lines = problems.map(({ path, message, line: own }) => {
     const line = own ?? lineOf?.(path);

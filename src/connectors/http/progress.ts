@@ -6,8 +6,8 @@ import { namesIn, parseTemplate, textsIn } from './templates.ts';
 import { compare, formatPosition, isTime, later, type Position, parsePosition, toPosition } from './times.ts';
 
 /**
- * Whether each page is a new query from the last position. Safe for ascending lists: changed items move to
- * the end. Not with a lookback, which every page would reread.
+ * Whether each page is a new query from the last position. Safe for ascending lists, where changes move to
+ * the end; not with a lookback, which every page would reread.
  */
 export function isQueriedPerPage({ request, cursor, pagination }: StreamDescription): boolean {
   if (cursor?.order !== 'ascending' || cursor.lookbackSeconds || (pagination?.type ?? 'none') === 'none')
@@ -37,7 +37,7 @@ export function positionsOf(
   return records.flatMap((record, i) => toPosition(cursor, valueAt(record, path), placeOf(name, i)) ?? []);
 }
 
-/** Fails on unsorted lists: the walk would end early and lose records. */
+/** A walk of an unsorted list would end early and lose records. */
 export function requireOrder(
   name: string,
   { order, path, format }: CursorDescription,
@@ -71,10 +71,7 @@ export function limitOf(
 export const isBefore = (position: Position | undefined, limit: Position | undefined) =>
   position !== undefined && limit !== undefined && compare(position, limit) < 0;
 
-/**
- * Unless ascending, the newest position of the first page: that of a later page could hide changes on pages
- * already read.
- */
+/** Unless ascending, from the first page: a later one could hide changes on pages already read. */
 export function reachedBy(
   walk: Walk,
   cursor: CursorDescription | undefined,
@@ -88,8 +85,7 @@ export function reachedBy(
 }
 
 /**
- * Advances the watermark at the end of a walk. Never backwards, and never into the future: a record with a
- * future date would hide all others until then.
+ * Never backwards, and never into the future: a record with a future date would hide all others until then.
  */
 export function finishWalk(
   state: StreamCursor,
@@ -105,7 +101,7 @@ export function finishWalk(
   return { ...rest, ...(watermark !== undefined && { watermark }) };
 }
 
-/** Start of the next query; undefined if it would be the same query. */
+/** Undefined if it is the same query. */
 export function nextQueryStart(
   walk: Walk,
   cursor: CursorDescription,

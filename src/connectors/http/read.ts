@@ -4,7 +4,7 @@ import { descriptionSchema, type HttpDescription } from './description.ts';
 import { literalSecrets } from './literal-secrets.ts';
 import { descriptionError, type LineOf, type Problem, problemsOf } from './problems.ts';
 
-/** Bounds the work on hostile input. */
+/** For hostile input. */
 const limits = { values: 20_000, depth: 40 };
 
 export interface ReadOptions {
@@ -13,7 +13,7 @@ export interface ReadOptions {
   lineOf?: LineOf | undefined;
 }
 
-/** Validates a description. Throws one error that lists all problems. */
+/** Throws one error that lists all problems. */
 export function readDescription(
   input: unknown,
   { env = process.env, lineOf }: ReadOptions = {},
@@ -25,7 +25,7 @@ export function readDescription(
   const found = parsed.success
     ? contradictionsIn(parsed.data, env)
     : [...problemsOf(parsed.error.issues, input), ...otherProblems(input, parsed.error.issues, env)];
-  // Other problems with the same field would print the secret.
+  // Other problems of the field would print the secret.
   const isSecret = ({ path }: Problem) =>
     secrets.some((secret) => secret.path.join('\0') === path.join('\0'));
   const all = [...secrets, ...found.filter((problem) => !isSecret(problem))];
@@ -33,7 +33,7 @@ export function readDescription(
   return parsed.data;
 }
 
-/** Checks the valid parts too, so that one error lists all problems. */
+/** Of the valid parts, so that one error lists all. */
 function otherProblems(
   input: unknown,
   issues: readonly { path: PropertyKey[] }[],
@@ -70,7 +70,7 @@ function nameOf(input: unknown): string {
     : 'The description';
 }
 
-/** Iterative: deep input would overflow the stack. */
+/** Iterative: deep input overflows the stack. */
 function sizeProblems(input: unknown): Problem[] {
   let level: unknown[] = [input];
   let count = 0;

@@ -8,7 +8,7 @@ import { parseTime, preview } from './times.ts';
 /** Engine limit. */
 const maxKind = 200;
 
-/** Maps a record to a signal; undefined if skipped. Throws if a required field is missing. */
+/** Undefined if skipped. Throws if a required field is missing. */
 export type ToSignal = (record: unknown, where: string) => Signal | undefined;
 
 export function toSignalOf(stream: string, { signal, cursor }: StreamDescription): ToSignal {
@@ -71,7 +71,7 @@ function timeOf(record: unknown, paths: readonly string[], where: string): Date 
   );
 }
 
-/** Key and stream, plus the version unless records are immutable. */
+/** Immutable records have no version. */
 function keyReader(stream: string, { key, version, immutable }: SignalDescription, cursor: Path | undefined) {
   const keys = [key].flat();
   const versions = version === undefined ? undefined : [version].flat();
@@ -84,7 +84,7 @@ function keyReader(stream: string, { key, version, immutable }: SignalDescriptio
   };
 }
 
-/** Escaped to keep keys distinct. */
+/** Escaping keeps keys distinct. */
 function partOf(record: unknown, path: string, where: string): string {
   const value = scalar(valueAt(record, pathOf(path)));
   if (value === undefined)
@@ -94,7 +94,7 @@ function partOf(record: unknown, path: string, where: string): string {
   return escaped(String(value));
 }
 
-/** encodeURIComponent throws on lone surrogates; Buffer replaces them. */
+/** encodeURIComponent throws on lone surrogates; Buffer does not. */
 export const escaped = (text: string): string => encodeURIComponent(Buffer.from(text).toString());
 
 function payloadReader({ payload }: SignalDescription): (record: unknown) => unknown {

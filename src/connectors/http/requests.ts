@@ -5,7 +5,7 @@ import { escaped } from './records.ts';
 import { parseTemplate, type Resolve, render, renderJson, templateWith, type Value } from './templates.ts';
 import { timeAs } from './times.ts';
 
-/** A request without its page parameters. */
+/** Without page parameters. */
 export interface RequestParts {
   path: string;
   query: Record<string, Value>;
@@ -13,7 +13,7 @@ export interface RequestParts {
   json: unknown;
 }
 
-/** Resolves request placeholders. `nowMs` is the start of the walk, so that all pages send the same query. */
+/** `nowMs` is the start of the walk, so that all pages send the same query. */
 export function resolverOf(
   config: ConfigValues,
   externalId: string | undefined,
@@ -51,7 +51,7 @@ export function requestPartsOf({ request }: StreamDescription, resolve: Resolve)
   };
 }
 
-/** Encodes per segment: a value cannot change the path or add a query. */
+/** Per segment: a value cannot change the path or add a query. */
 function pathText(path: string, resolve: Resolve): string {
   return path
     .split('/')
@@ -84,7 +84,7 @@ export function headersOf(
   );
 }
 
-/** Printable Latin-1 without line breaks (header injection). */
+/** Prevents header injection. */
 const isHeaderValue = (text: string) => /^[\t\x20-\x7e\x80-\xff]*$/.test(text);
 
 export function baseUrlOf(
@@ -108,14 +108,14 @@ export function baseUrlOf(
   return url;
 }
 
-/** No user, password, query or fragment: they could redirect credentials. */
+/** User, query or fragment could redirect credentials. */
 export function isBaseUrl(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const { protocol, username, password, search, hash } = new URL(text);
   return /^https?:$/.test(protocol) && !username && !password && !search && !hash && !/[?#\\\s]/.test(text);
 }
 
-/** Host labels only: a value must not end the host. */
+/** A value must not end the host. */
 function hostPart(name: string, resolve: Resolve, baseUrl: string): string | undefined {
   const value = resolve(name);
   const isWholeHost = baseUrl.includes(`//{${name}}`) && /\/\/\{[^}]*\}(?:[:/]|$)/.test(baseUrl);

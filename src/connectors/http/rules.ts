@@ -27,13 +27,12 @@ export function testOf(condition: Omit<ConditionDescription, 'path'> & { path: s
   };
 }
 
-/** A response that a rule declares an empty page. Permanent, so that it is not retried. */
+/** A rule declares the response an empty page. Permanent: not retried. */
 export class EmptyPage extends PermanentError {}
 
-/** Wait for rate limits without a hint. */
+/** If the response names none. */
 const defaultWaitSeconds = 60;
 
-/** Compiles error rules; undefined where none applies. */
 export function refusalsOf(
   rules: readonly ErrorDescription[],
 ): (answer: ReceivedAnswer) => Error | undefined {

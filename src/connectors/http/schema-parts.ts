@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Schema parts. Each has the text of its error (`error`) and of its reference row (`describe`). */
+/** Each has the text of its error (`error`) and of its reference row (`describe`). */
 
 /** Bounds parsing and error size. */
 export const maxLengths = { text: 2000, list: 100 };
@@ -20,7 +20,7 @@ export const flag = z.boolean({ error: 'true or false' });
 export const list = <Item extends z.ZodType>(item: Item, rule: string) =>
   z.array(item, { error: rule }).min(1, rule).max(maxLengths.list, rule);
 
-/** For unknown keys the message lists the known ones; `problemsOf` uses it for suggestions. */
+/** Lists the known keys; `problemsOf` suggests one of them. */
 export const object = <Shape extends z.ZodRawShape>(
   shape: Shape,
   rule = `an object { ${Object.keys(shape).join(', ')} }`,

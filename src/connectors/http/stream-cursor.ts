@@ -4,22 +4,22 @@ import { fingerprint, type Pointer, pointerSchema } from './pages.ts';
 
 const position = z.union([z.string(), z.number()]);
 
-/** Brent's cycle detection: one mark that moves at powers of two. */
+/** Brent's cycle detection: the mark moves at powers of two. */
 const circle = z.object({ mark: z.string(), steps: z.number(), power: z.number() });
 
 const walk = z.object({
-  /** Value of `{now}` for all pages. */
+  /** `{now}` of all pages. */
   startedAt: z.string(),
-  /** Position of the query; advances if each page is a new query. */
+  /** Advances if each page is a new query. */
   from: position.optional(),
   /** Watermark after the walk. */
   reached: position.optional(),
-  /** Next page; absent for the first. */
+  /** Absent for the first. */
   page: pointerSchema.optional(),
   longest: z.number().optional(),
-  /** Previous page, reread because numbered pages shift; absent for the first. */
+  /** Reread because numbered pages shift; absent for the first. */
   before: pointerSchema.optional(),
-  /** Consecutive empty pages, and consecutive pages with identical records. */
+  /** Consecutive empty pages, and pages with identical records. */
   empty: z.number().optional(),
   same: z.number().optional(),
   keys: z.string().optional(),
@@ -27,17 +27,14 @@ const walk = z.object({
 });
 
 const streamCursor = z.object({
-  /** Hash of the query; a cursor of another query is discarded. */
+  /** Hash of the query; another query discards the cursor. */
   of: z.string(),
-  /** Position of the last complete walk. */
+  /** Of the last complete walk. */
   watermark: position.optional(),
   walk: walk.optional(),
-  /** When the walk was last restarted after its page token expired. */
+  /** After its page token expired. */
   restartedAt: z.string().optional(),
-  /**
-   * Longest page of all walks. Kept only where each page is a new query, so ending a walk early loses
-   * nothing.
-   */
+  /** Longest page of all walks. Only where each page is a new query: ending a walk early loses nothing. */
   longest: z.number().optional(),
   tags: validatorsCursor.optional(),
 });
@@ -46,7 +43,7 @@ export type Walk = z.output<typeof walk>;
 export type StreamCursor = z.output<typeof streamCursor>;
 export const httpCursor = streamsCursor(streamCursor);
 
-/** Advances the mark; undefined if the walk returned to it. */
+/** Undefined if the walk returned to the mark. */
 export function moveMark(mark: Walk['circle'], pointer: Pointer): Walk['circle'] {
   const here = fingerprint(pointer);
   if (!mark) return { mark: here, steps: 0, power: 1 };

@@ -1,4 +1,4 @@
-/** Text with placeholders: `{config.project}`. `{{name}}` is a literal `{name}`. */
+/** `{config.project}`; `{{name}}` is a literal `{name}`. */
 export type Template = readonly (string | { name: string })[];
 
 export type Value = string | number | boolean;
@@ -6,10 +6,7 @@ export type Resolve = (name: string) => Value | undefined;
 
 const pattern = /\{\{([^{}]*)\}\}|(?<!\$)\{([^{}\s]*)\}/g;
 
-/**
- * Braces without whitespace are placeholders; GraphQL and JSON bodies contain whitespace or quotes and stay
- * as they are.
- */
+/** Without whitespace: GraphQL and JSON bodies stay as they are. */
 export function parseTemplate(text: string): Template {
   const parts: (string | { name: string })[] = [];
   let end = 0;
@@ -39,9 +36,7 @@ export function render(
   return text;
 }
 
-/**
- * A string that is a single placeholder becomes the value itself, with its type. Missing values are omitted.
- */
+/** A string that is one placeholder becomes the value, with its type. Missing values are omitted. */
 export function renderJson(json: unknown, resolve: Resolve): unknown {
   if (typeof json === 'string') return renderText(parseTemplate(json), resolve);
   if (Array.isArray(json))
@@ -71,7 +66,7 @@ export function textsIn(
   );
 }
 
-/** `${env.NAME}`: an environment variable, substituted when the description is read. */
+/** Substituted when the description is read. */
 const environment = /\$\{env\.([A-Za-z_][A-Za-z0-9_]*)\}/g;
 
 export const environmentNames = (text: string): string[] =>
@@ -79,7 +74,7 @@ export const environmentNames = (text: string): string[] =>
 
 export const isEnvironment = (text: string): boolean => /^\$\{env\.[A-Za-z_][A-Za-z0-9_]*\}$/.test(text);
 
-/** Substitutes after parsing: environment values are not templates. */
+/** After parsing: environment values are not templates. */
 export const templateWith = (text: string, env: NodeJS.ProcessEnv): Template =>
   parseTemplate(text).map((part) => (typeof part === 'string' ? withEnvironment(part, env) : part));
 

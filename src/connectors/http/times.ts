@@ -1,13 +1,13 @@
 import { PermanentError } from '../../connector-kit/index.ts';
 import { type CursorDescription, type Format, timeFormats } from './description.ts';
 
-/** Position in a stream: an ISO-8601 time with milliseconds, a number or a text. */
+/** An ISO-8601 time with milliseconds, a number or a text. */
 export type Position = string | number;
 
 const isTimeFormat = (format: Format) => (timeFormats as readonly string[]).includes(format);
 export const isTime = ({ format = 'iso' }: CursorDescription): boolean => isTimeFormat(format);
 
-/** Times without an offset are UTC, independent of the machine's time zone. */
+/** Without an offset, UTC on every machine. */
 export function parseTime(value: unknown): number | undefined {
   if (typeof value === 'number' || (typeof value === 'string' && /^\d{9,16}(\.\d+)?$/.test(value))) {
     const number = Number(value);
@@ -22,7 +22,7 @@ export function parseTime(value: unknown): number | undefined {
   return inRange(Date.parse(`${day}T${time ?? '00:00'}${fullOffset(offset)}`));
 }
 
-/** Larger numbers are milliseconds: as seconds they would be after the year 33658. */
+/** From here on milliseconds: as seconds, after the year 33658. */
 const firstEpochMs = 1_000_000_000_000;
 const maxTimeMs = Date.parse('9999-12-31T23:59:59.999Z');
 const minTimeMs = Date.parse('0001-01-01T00:00:00Z');
@@ -73,7 +73,7 @@ export function later(a: Position | undefined, b: Position | undefined): Positio
   return compare(a, b) >= 0 ? a : b;
 }
 
-/** Formats a position for the request. For exclusive filters, moves it back by one unit. */
+/** Exclusive filters start one unit earlier. */
 export function formatPosition(
   cursor: CursorDescription,
   position: Position,

@@ -19,9 +19,9 @@ import type { ToSignal } from './records.ts';
 import { moveMark, type StreamCursor, type Walk } from './stream-cursor.ts';
 import { type Position, toPosition } from './times.ts';
 
-/** Providers that filter after pagination send empty pages. */
+/** Providers may filter after pagination. */
 const maxEmptyPages = 100;
-/** Insertions shift records to the next page, so a page may repeat. */
+/** Insertions shift records to the next page. */
 const maxSamePages = 3;
 
 export interface WalkedStream {
@@ -39,7 +39,7 @@ export type FetchPage = (
   from: Position | undefined,
 ) => Promise<Answer | undefined>;
 
-/** Whether inserts and deletes shift the page: numbered pages, also with the number in a URL. */
+/** Inserts and deletes shift numbered pages, also with the number in a URL. */
 function isPositional(pointer: Pointer | undefined): boolean {
   if (pointer === undefined || 'token' in pointer) return false;
   return !('url' in pointer) || /[?&](?:page|p|offset|start|start_?at|skip)=\d+(?:&|$)/i.test(pointer.url);
@@ -55,7 +55,7 @@ export async function readPage(
   const walk: Walk = state.walk ?? startWalk(state, cursor, nowMs);
   const answer = await fetchPage(walk, walk.page, walk.from);
   if (!answer) return { signals: [], nextCursor: state };
-  // Reread the previous page after this one: records that shifted up in between are there.
+  // Records that shifted up in between are on the previous page.
   const reread = isPositional(walk.page) ? await fetchPage(walk, walk.before, walk.from) : undefined;
 
   const positions = cursor ? positionsOf(stream.name, cursor, answer.records) : [];
@@ -69,7 +69,7 @@ function startWalk({ watermark }: StreamCursor, cursor: CursorDescription | unde
   return { startedAt: new Date(nowMs).toISOString(), ...(from !== undefined && { from }) };
 }
 
-/** Drops records older than the stop position of a descending list. */
+/** Without records older than the stop position. */
 async function signalsOf(
   { name, description: { cursor }, toSignal }: WalkedStream,
   state: StreamCursor,
@@ -125,14 +125,14 @@ function nextStep(
   return { nextCursor: { ...nextState, walk: nextWalk }, hasMore: true };
 }
 
-/** Some providers mark the end with the same token and no records. */
+/** Some providers end with the same token and no records. */
 function repeatsToken(walk: Walk, next: Pointer, answer: Answer): boolean {
   return (
     answer.records.length === 0 && walk.page !== undefined && fingerprint(next) === fingerprint(walk.page)
   );
 }
 
-/** State for the next page of the same query. Throws if pagination makes no progress. */
+/** Throws if pagination makes no progress. */
 function pageState(
   walk: Walk,
   next: Pointer,

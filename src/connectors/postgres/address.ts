@@ -9,10 +9,7 @@ const lookupAll: Lookup = (host) => systemLookup(host, { all: true, verbatim: tr
 
 const maxAddresses = 4;
 
-/**
- * Resolves and checks the addresses of a host. The caller connects to these and does not resolve again, which
- * prevents DNS rebinding.
- */
+/** The caller connects to these addresses without resolving again (DNS rebinding). */
 export async function addressesOf(
   host: string,
   network: 'public' | 'any',

@@ -4,11 +4,9 @@ import type pg from 'pg';
 import { PermanentError } from '../../connector-kit/index.ts';
 import { maxAnswerBytes } from './statements.ts';
 
-/**
- * Response limit per statement. Pages are cut at a quarter of it, so only a misbehaving server reaches it.
- */
+/** Per statement. Pages are cut at a quarter of it: only a misbehaving server reaches it. */
 const maxBytes = 4 * maxAnswerBytes;
-/** Messages can be 5 bytes, and the driver allocates an object for each. */
+/** A message can be 5 bytes; the driver allocates an object for each. */
 const maxMessages = 50_000;
 
 interface Wire extends EventEmitter {
@@ -19,10 +17,7 @@ export interface Bounds {
   reset(): void;
 }
 
-/**
- * Destroys the connection when a response exceeds the limits. The driver itself buffers messages of any
- * announced length.
- */
+/** The driver buffers messages of any announced length. */
 export function boundAnswers(client: pg.Client): Bounds {
   const wire = (client as unknown as { connection: Wire }).connection;
   let bytes = 0;
@@ -41,7 +36,7 @@ export function boundAnswers(client: pg.Client): Bounds {
     });
 
   watch();
-  // After the TLS handshake, data arrives on another stream.
+  // After the handshake, data arrives on another stream.
   wire.on('sslconnect', watch);
   wire.on('message', () => {
     messages++;

@@ -17,16 +17,16 @@ export const configSchema = z
     ssl: z.enum(['verify', 'no-verify', 'off']).default('verify'),
     /** CA certificate in PEM, if not publicly trusted. */
     ca: z.string().max(100_000).optional(),
-    /** `schema.table`, or `table` in `public`; an object if a name contains a dot. */
+    /** `schema.table`, or `table` in `public`; an object for names with a dot. */
     table: z.union([z.string().min(1).max(127), z.strictObject({ schema: name.default('public'), name })]),
     cursorColumn: name,
     keyColumns: z.array(name).min(1).max(16),
     /** Columns in the payload. Default: all. */
     columns: z.array(name).min(1).max(1600).optional(),
     kind: z.string().min(1).max(200).optional(),
-    /** How late rows may become visible, for time columns. 0 disables rereading. */
+    /** For time columns: how late rows may become visible. 0: no rereading. */
     lookbackSeconds: z.int().min(0).max(604_800).optional(),
-    /** The same for other columns: rows to reread before the watermark. */
+    /** For other columns: rows to reread before the watermark. */
     lookbackRows: z.int().min(0).max(1_000_000).optional(),
     pageSize: z.int().min(1).max(10_000).default(1000),
   })

@@ -6,7 +6,7 @@ import {
 } from '../../connector-kit/index.ts';
 import { connectorErrorKind, describeError } from '../../contract/errors.ts';
 
-/** Maps driver and server errors to connector errors. `index` is the suggested CREATE INDEX. */
+/** `index` is the suggested CREATE INDEX. */
 export function errorOf(error: unknown, index?: string): unknown {
   if (connectorErrorKind(error) !== 'transient' || error instanceof TransientError) return error;
   const code = String((error as { code?: unknown }).code ?? '');
@@ -28,7 +28,7 @@ export function errorOf(error: unknown, index?: string): unknown {
       );
     case '3D000':
       return new PermanentError(`${message}. Correct config.database.`, options);
-    // The stored position cannot be cast to the column type.
+    // The position does not fit the column type.
     case '22P02':
     case '22007':
     case '22008':
@@ -42,7 +42,7 @@ export function errorOf(error: unknown, index?: string): unknown {
         'or set config.ssl to "no-verify".',
       options,
     );
-  // Syntax and feature errors repeat on retry.
+  // Syntax and feature errors repeat.
   if (/^(42|0A)/.test(code)) return new PermanentError(message, options);
   return new TransientError(message, options);
 }

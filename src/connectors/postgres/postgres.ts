@@ -37,7 +37,7 @@ export interface PostgresOptions {
 }
 
 const defaultLookback = { seconds: 300, rows: 1000 };
-/** Statements per run without new rows; then the run yields its slot. */
+/** Without new rows; then the run yields its slot. */
 const maxStatements = 20;
 const maxCountedNulls = 1000;
 
@@ -114,7 +114,7 @@ async function beginWalk(
   return { ...snapshot, begin, at: null, sinceXid };
 }
 
-/** The lookback shifts the query, not the watermark. */
+/** Shifts the query, not the watermark. */
 async function lookbackStart(
   query: Query,
   table: Table,
@@ -177,14 +177,14 @@ function signalOf(row: PageRow, table: Table, config: TableConfig): Signal {
   };
 }
 
-/** Postgres supports years that ISO-8601 does not. */
+/** Postgres has years that ISO-8601 does not. */
 function instantOf(instant: number | null): Date {
   const date = new Date(instant ?? Number.NaN);
   const year = date.getUTCFullYear();
   return year >= 1 && year <= 9999 ? date : new Date(systemPorts.now());
 }
 
-/** Rows above the size limit still produce a signal with their keys. */
+/** Oversize rows produce a signal with their keys. */
 function oversizePayload({ position, bytes }: PageRow, { keys }: Table): Record<string, unknown> {
   const named = Object.fromEntries(keys.map(({ name }, i) => [name, position[i + 1]]));
   return { ...named, $oversize: { bytes, limit: maxRowBytes } };

@@ -23,11 +23,11 @@ export type Query = <Row extends object>(text: string, values?: unknown[]) => Pr
 const connectTimeoutMs = 10_000;
 const closeTimeoutMs = 1000;
 
-/** Read-only, with fixed formats. SET LOCAL, because a pooler may share the session. */
+/** SET LOCAL: a pooler may share the session. */
 const settings = `BEGIN READ ONLY; SET LOCAL TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO, YMD';
   SET LOCAL extra_float_digits = 1; SET LOCAL bytea_output = 'hex'; SET LOCAL statement_timeout = `;
 
-/** Runs `work` in one read-only transaction, then closes the connection. */
+/** In one read-only transaction. */
 export async function inSession<T>(
   context: SyncContext<unknown, TableConfig>,
   options: SessionOptions,
@@ -101,7 +101,7 @@ async function connectTo(
   for (const address of addresses) {
     const client = new pg.Client({
       user: login.user,
-      // A function: without a password the driver would read PGPASSWORD and .pgpass.
+      // A function: otherwise the driver reads PGPASSWORD and .pgpass.
       password: () => login.password ?? noPassword(),
       host: address,
       port: config.port,
@@ -109,11 +109,11 @@ async function connectTo(
       ssl: tlsOf(config),
       application_name: 'syncline',
       connectionTimeoutMillis: connectTimeoutMs,
-      // For servers that stop responding; others hit statement_timeout first.
+      // If the server stops responding; otherwise statement_timeout comes first.
       query_timeout: statementTimeoutMs + connectTimeoutMs,
     });
     const bounds = boundAnswers(client);
-    // The running query rejects with the same error; without a listener the process would crash.
+    // The query rejects with the same error; without a listener the process crashes.
     client.on('error', () => {});
     try {
       await client.connect();
@@ -136,14 +136,14 @@ const isUnreachable = (error: unknown) =>
   /^(ECONN|EHOST|ENET|ETIMEDOUT|EPIPE)/.test(String((error as NodeJS.ErrnoException).code)) ||
   /timeout/i.test(String((error as Error).message));
 
-/** Verify the host name, although the client connects to an address. */
+/** The client connects to an address; verify the host name. */
 function tlsOf({ ssl, ca, host }: TableConfig): pg.ClientConfig['ssl'] {
   if (ssl === 'off') return false;
   const name = isIP(host) === 0 ? { servername: host } : {};
   return { host, ...name, rejectUnauthorized: ssl === 'verify', ...(ca !== undefined && { ca }) };
 }
 
-/** Sends Terminate, then destroys the socket: a lost network never confirms. */
+/** Destroys the socket, too: a lost network never confirms. */
 async function closeClient(client: pg.Client): Promise<void> {
   const over = new AbortController();
   const ended = client.end().then(
@@ -155,7 +155,7 @@ async function closeClient(client: pg.Client): Promise<void> {
   (client as unknown as { connection: { stream: Socket } }).connection.stream.destroy();
 }
 
-/** Sends CancelRequest: the server notices a closed socket only when it next writes. */
+/** The server notices a closed socket only when it writes. */
 function cancelQuery(client: pg.Client, host: string, port: number): void {
   const { processID, secretKey } = client as unknown as {
     processID: number | null;

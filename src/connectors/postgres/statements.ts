@@ -5,17 +5,17 @@ export const quoted = (name: string) => pg.escapeIdentifier(name);
 
 /** Larger rows are not transferred. */
 export const maxRowBytes = 1024 * 1024;
-/** Per response; a page of the engine may have four times as much. */
+/** Per response; an engine page may have four times as much. */
 export const maxAnswerBytes = 8 * 1024 * 1024;
 
-/** Cursor column and keys as text, which keeps microseconds. */
+/** Text keeps microseconds. */
 type Position = string[];
 
 const nameOf = (table: Table) => `${quoted(table.schema)}.${quoted(table.name)} AS t`;
 const columnOf = ({ name }: Column) => `t.${quoted(name)}`;
 const orderOf = ({ cursor, keys }: Table) => [cursor, ...keys].map(columnOf).join(', ');
 
-/** Collects parameters, each cast to its column type. */
+/** Each is cast to its column type. */
 function createParameters(): { values: unknown[]; add(value: unknown, type: string): string } {
   const values: unknown[] = [];
   return { values, add: (value, type) => `$${values.push(value)}::${type}` };
@@ -27,8 +27,8 @@ export interface Statement {
 }
 
 /**
- * Reads the transaction horizon and the highest visible cursor value, excluding future times. The snapshot's
- * xmax does not bound running writers; the next xid is xmax plus its `age`.
+ * Transaction horizon and highest visible cursor value, without future times. xmax does not bound running
+ * writers; the next xid is xmax plus its `age`.
  */
 export function readSnapshot(table: Table, isTime: boolean): Statement {
   const column = columnOf(table.cursor);
@@ -41,7 +41,7 @@ export function readSnapshot(table: Table, isTime: boolean): Statement {
   };
 }
 
-/** Start value of the lookback, in seconds or rows before `from`. */
+/** Seconds or rows before `from`. */
 export function lookback(
   table: Table,
   from: string,
@@ -62,26 +62,26 @@ export function lookback(
 }
 
 export interface PageRequest {
-  /** Continue after this row; if null, from `begin`, or from the first row. */
+  /** Continue after this row; null: from `begin` or the first row. */
   after: Position | null;
   begin: string | null;
-  /** Rows up to here were read before … */
+  /** Rows up to here are new only if … */
   known: Position | null;
-  /** … and are new only if written by this transaction or later; null if xmin is unusable. */
+  /** … this transaction or a later one wrote them; null: xmin is unusable. */
   sinceXid: string | null;
   limit: number;
 }
 
 export interface PageRow {
   position: Position;
-  /** Milliseconds since 1970, for time columns. */
+  /** For time columns, since 1970. */
   instant: number | null;
   is_fresh: boolean;
-  /** JSON; null for known and oversize rows. */
+  /** Null for known and oversize rows. */
   content: string | null;
   bytes: number | null;
   hash: string | null;
-  /** Rows scanned; more than returned if the response was cut. */
+  /** More than returned if the response was cut. */
   scanned: number;
 }
 
@@ -134,13 +134,12 @@ const asJson = [
   'timestamptz',
 ];
 
-/** Types that JSON cannot represent exactly are sent as text. */
+/** As text where JSON is not exact. */
 function jsonOf(column: Column): string {
   if (asJson.includes(column.base)) return columnOf(column);
   return column.isArray ? `${columnOf(column)}::text[]` : `${columnOf(column)}::text`;
 }
 
-/** Counts rows without a cursor value, up to `limit`. */
 export function countNullCursors({ cursor, ...table }: Table, limit: number): Statement {
   return {
     text: `SELECT count(*)::int AS count FROM (SELECT FROM ${nameOf({ cursor, ...table })} WHERE ${columnOf(cursor)} IS NULL LIMIT ${limit}) AS unplaced`,

@@ -7,7 +7,7 @@ import { quoted } from './statements.ts';
 export interface Column {
   name: string;
   type: string;
-  /** Type name; for arrays, of the element. */
+  /** For arrays, of the element. */
   base: string;
   isArray: boolean;
   isNullable: boolean;
@@ -17,9 +17,9 @@ export interface Table extends TableName {
   cursor: Column;
   keys: Column[];
   columns: Column[];
-  /** Whether xmin is usable: not for views, foreign and partitioned tables. */
+  /** Not for views, foreign and partitioned tables. */
   hasXmin: boolean;
-  /** CREATE INDEX statement for the walk. */
+  /** For the walk. */
   index: string;
   hasIndex: boolean;
 }
@@ -38,7 +38,7 @@ interface ColumnRow {
   not_null: boolean;
 }
 
-/** Reads the catalog and rejects configurations that would lose rows. */
+/** Rejects configurations that would lose rows. */
 export async function describeTable(query: Query, config: TableConfig): Promise<Table> {
   const name = tableNameOf(config.table);
   const rows = await query<ColumnRow>(
@@ -71,7 +71,7 @@ export async function describeTable(query: Query, config: TableConfig): Promise<
   };
   const relkind = rows[0]?.relkind as string;
   const cursor = column(config.cursorColumn, 'cursorColumn');
-  // A column that is both cursor and key is compared once.
+  // Compare a column once.
   const keys = config.keyColumns.map((key) => column(key, 'keyColumns')).filter((key) => key !== cursor);
   const order = [cursor, ...keys].map((entry) => quoted(entry.name)).join(', ');
   const table: Table = {
@@ -109,7 +109,7 @@ interface IndexRow {
   is_primary: boolean;
 }
 
-/** Rows with equal cursor and key would be lost at a page boundary. */
+/** Rows with equal cursor and key are lost at a page boundary. */
 async function checkIndexes(query: Query, table: Table): Promise<Table> {
   const indexes = await query<IndexRow>(
     `SELECT i.indisunique AND i.indpred IS NULL AS is_unique, i.indisprimary AS is_primary,

@@ -2,31 +2,31 @@ import { z } from 'zod';
 
 const position = z.array(z.string());
 
-/** Transaction horizon at the start of a walk; 64-bit xids as text. */
+/** At the start of a walk; 64-bit xids as text. */
 const snapshotSchema = z.object({
   /** All earlier transactions had ended. */
   xmin: z.string(),
-  /** No transaction from this one on had written. */
+  /** None from this one on had written. */
   next: z.string(),
-  /** Highest visible cursor value; null in an empty table. */
+  /** Null: empty table. */
   highest: z.string().nullable(),
 });
 
 export const cursorSchema = z.object({
-  /** The table and columns of this cursor. */
+  /** Table and columns. */
   of: z.string(),
   /** Last row of all complete walks. */
   watermark: position.nullable(),
-  /** Starts of earlier walks, oldest first, while rows may still appear behind them. */
+  /** Earlier walks, oldest first, while rows may appear behind them. */
   walks: z.array(snapshotSchema.omit({ xmin: true })),
-  /** xmin at the start of the last complete walk. */
+  /** At the start of the last complete walk. */
   xmin: z.string().nullable(),
   walk: snapshotSchema
     .extend({
-      /** Start value; null for the first row. */
+      /** Null: first row. */
       begin: z.string().nullable(),
       at: position.nullable(),
-      /** Rows up to the watermark are new only from this xid on; null: all are. */
+      /** Rows up to the watermark are new from this xid on; null: all are. */
       sinceXid: z.string().nullable(),
     })
     .optional(),
@@ -35,35 +35,34 @@ export const cursorSchema = z.object({
 export type TableCursor = z.output<typeof cursorSchema>;
 export type WalkSnapshot = z.output<typeof snapshotSchema>;
 
-/** Bounds the cursor size; with fewer entries, walks reread more rows. */
+/** Bounds the cursor; fewer entries reread more rows. */
 const maxWalks = 16;
 
-/** Start of a walk before the lookback; null for the first row. */
+/** Before the lookback; null: first row. */
 export interface Start {
   from: string | null;
   sinceXid: string | null;
 }
 
 /**
- * Rows invisible to the last walk belong to transactions still running at its start. These began to write
- * after an earlier walk with `next` <= that xmin: reread from its highest value, and only rows of such
- * transactions.
+ * Rows invisible to the last walk belong to transactions running at its start. These began to write after an
+ * earlier walk with `next` <= that xmin: reread from its highest value, only rows of such transactions.
  */
 export function startOf(cursor: TableCursor, now: WalkSnapshot, hasXmin: boolean): Start {
   const last = cursor.walks.at(-1);
   if (!last || cursor.xmin === null) return { from: null, sinceXid: null };
-  // Another server, or a restored one: its xids are unrelated.
+  // Another or a restored server has unrelated xids.
   const isOtherServer = BigInt(now.next) < BigInt(last.next);
   if (!hasXmin || isOtherServer) return { from: last.highest, sinceXid: null };
   const isTooOld = BigInt(now.next) - BigInt(cursor.xmin) > 1_000_000_000n;
   return {
     from: lastWalkBefore(cursor.walks, cursor.xmin)?.highest ?? null,
-    // Rows have 32-bit xids, which wrap around.
+    // 32-bit xids wrap around.
     sinceXid: isTooOld ? null : String(BigInt(cursor.xmin) % 2n ** 32n),
   };
 }
 
-/** The latest walk that started before any transaction running at `xmin` wrote. */
+/** Started before any transaction running at `xmin` wrote. */
 const lastWalkBefore = (walks: TableCursor['walks'], xmin: string) =>
   walks.findLast(({ next }) => BigInt(next) <= BigInt(xmin));
 
@@ -73,7 +72,7 @@ export function finishWalk(cursor: TableCursor, walk: WalkSnapshot & { at: strin
   const walks = [...(isOtherServer ? [] : cursor.walks), { next: walk.next, highest: walk.highest }];
   const oldest = lastWalkBefore(walks, walk.xmin);
   const kept = oldest ? walks.slice(walks.indexOf(oldest)) : walks;
-  // Without it, an earlier entry is used: more rows are reread, none lost.
+  // An earlier entry rereads more rows, loses none.
   if (kept.length > maxWalks) kept.splice(1, 1);
   return { of: cursor.of, watermark: walk.at ?? cursor.watermark, walks: kept, xmin: walk.xmin };
 }

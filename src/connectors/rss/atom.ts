@@ -1,10 +1,10 @@
 import { addressOf, type Feed, firstItems, type Item, itemOf } from './item.ts';
 import { childOf, childrenOf, type Element, markupOf, textOf } from './xml.ts';
 
-/** Accepts feeds without the namespace. */
+/** With and without the namespace. */
 const elementNames = (name: string) => [`atom:${name}`, name];
 
-/** Atom 1.0, and the 0.3 names of the same elements. */
+/** Atom 1.0 and 0.3. */
 export function atomFeed(root: Element, url: string): Feed {
   const base = addressOf(root.attributes['xml:base'], url) ?? url;
   const authors = authorsOf(root);
@@ -50,7 +50,7 @@ function authorsOf(element: Element): (string | undefined)[] {
   );
 }
 
-/** XHTML content is wrapped in a div. */
+/** XHTML is wrapped in a div. */
 function unwrapped(content: Element | undefined): Element | undefined {
   if (content?.attributes['type'] !== 'xhtml') return content;
   return childOf(content, 'xhtml:div', 'div', 'atom:div') ?? content;

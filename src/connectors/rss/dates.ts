@@ -1,4 +1,4 @@
-/** UTC offsets in minutes; ambiguous names are omitted. */
+/** In minutes; ambiguous names are omitted. */
 const zones: Record<string, number> = {
   z: 0,
   ut: 0,
@@ -28,18 +28,15 @@ const zones: Record<string, number> = {
 
 const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
 
-/** RFC 822 and variants: `Wed, 2 Oct 02 13:00 EST`, `2 October 2002 13:00:00 +0200`. */
+/** `Wed, 2 Oct 02 13:00 EST`, `2 October 2002 13:00:00 +0200`. */
 const rfc822 =
   /^(?:[a-z]+\.?,?\s+)?(\d{1,2})[\s-]+([a-z]{3})[a-z]*\.?[\s-]+(\d{2}|\d{4})(?:[\s,]+(\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?)?\s*([a-z]+|(?:gmt|utc)?[+-]\d{2}:?\d{2})?(?:\s*\(.*\))?$/i;
 
-/** ISO 8601, also with a space for the T and without a zone. */
+/** Also with a space for the T, without a zone. */
 const iso8601 =
   /^(\d{4})-(\d{2})(?:-(\d{2})(?:[t\s]+(\d{2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)?\s*([a-z]+|[+-]\d{2}:?\d{2})?)?)?$/i;
 
-/**
- * Parses feed dates; undefined if invalid. Date.parse would depend on the machine's time zone. Without a
- * zone, UTC.
- */
+/** Undefined if invalid; without a zone, UTC. Date.parse depends on the machine's time zone. */
 export function parseDate(text: string | undefined): Date | undefined {
   const trimmed = text?.trim().slice(0, 100) ?? '';
   const rfc822Match = rfc822.exec(trimmed);
@@ -66,7 +63,7 @@ function dateOf(year: number, month: number, day: number, time: (string | undefi
   const date = new Date(
     Date.UTC(year, month, day, Number(hours), Number(minutes) - offset, Math.min(Number(seconds), 59)),
   );
-  // Reject overflow such as February 31 or hour 25.
+  // February 31, hour 25.
   const isReal = month >= 0 && month < 12 && Number(hours) < 24 && Number(minutes) < 60;
   return isReal && new Date(Date.UTC(year, month, day)).getUTCDate() === day ? date : undefined;
 }

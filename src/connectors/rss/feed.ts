@@ -6,7 +6,7 @@ import { jsonFeed } from './json-feed.ts';
 import { rssFeed } from './rss.ts';
 import { parseXml } from './xml.ts';
 
-/** Parses RSS, Atom or JSON Feed. `url` is the final URL. */
+/** `url` is the final URL. */
 export function readFeed(text: string, url: string): Feed {
   const feed = parseFeed(text.trimStart(), url);
   return { ...feed, items: withUniqueIds(feed.items) };
@@ -49,7 +49,7 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** Suggests the feeds that an HTML page links to. */
+/** Suggests the feeds that the page links to. */
 function webPageError(text: string, url: string): PermanentError {
   const feeds = new Set<string>();
   const parser = new Parser({

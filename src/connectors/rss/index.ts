@@ -29,7 +29,7 @@ export interface RssOptions {
 }
 
 const megabyte = 1024 * 1024;
-/** With these limits the largest cursor fits. */
+/** The largest cursor fits. */
 const [maxFeeds, maxUrl, maxKnown] = [50, 1000, 4000];
 
 const address = z
@@ -110,10 +110,10 @@ export function rss({
   }
 }
 
-/** 429s of one feed before it is skipped. */
+/** Then the feed is skipped. */
 const maxRateLimitFailures = 3;
 
-/** Rate limits delay the whole job; a permanent one would block the other feeds. */
+/** A rate limit delays the whole job; a permanent one would block the other feeds. */
 function persistentRateLimit({ status, request, attempts }: ReceivedAnswer): Error | undefined {
   if (status !== 429 || attempts < maxRateLimitFailures) return undefined;
   return new PermanentError(`${request} returned 429 for the ${attempts + 1}th time.`);

@@ -24,7 +24,7 @@ interface Enclosure {
 
 export const maxItems = 20_000;
 
-/** One more than the limit, to detect truncation. */
+/** One more, to detect truncation. */
 export const firstItems = <T>(items: readonly T[]): T[] => items.slice(0, maxItems + 1);
 
 export interface Feed {
@@ -62,7 +62,7 @@ export function itemOf(raw: RawItem, base: string): Item {
   return { id: raw.id ?? item.url ?? contentHash(item), ...item };
 }
 
-/** Absolute http(s) URL; undefined for other schemes. */
+/** Undefined unless http(s). */
 export function addressOf(text: string | undefined, base: string): string | undefined {
   const trimmed = text?.trim();
   if (!trimmed || !URL.canParse(trimmed, base)) return undefined;

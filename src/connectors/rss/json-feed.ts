@@ -32,7 +32,7 @@ const feedSchema = z.object({
   title: text,
   authors,
   author: z.object({ name: text }).optional().catch(undefined),
-  // Items are validated individually, after the count is limited.
+  // Validated one by one, after the count is limited.
   items: z.array(z.unknown()),
 });
 

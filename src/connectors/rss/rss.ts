@@ -1,7 +1,7 @@
 import { addressOf, type Feed, firstItems, type Item, itemOf, type RawItem } from './item.ts';
 import { childOf, childrenOf, type Element, markupOf, textOf } from './xml.ts';
 
-/** RSS 0.9x and 2.0 (items inside the channel), RSS 0.90 and 1.0 (beside it). */
+/** RSS 0.9x and 2.0 have items inside the channel, 0.90 and 1.0 beside it. */
 export function rssFeed(root: Element, url: string): Feed {
   const channel = childOf(root, 'channel') ?? root;
   const base = addressOf(root.attributes['xml:base'] ?? channel.attributes['xml:base'], url) ?? url;
@@ -36,7 +36,7 @@ function rssItem(item: Element, base: string): Item {
   );
 }
 
-/** rdf:about, with any prefix. */
+/** With any prefix. */
 function aboutOf({ attributes }: Element): string | undefined {
   return Object.entries(attributes).find(([name]) => /^(?:\w+:)?about$/.test(name))?.[1];
 }

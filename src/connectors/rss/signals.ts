@@ -1,18 +1,15 @@
 import { contentHash, type Signal } from '../../connector-kit/index.ts';
 import type { Feed, Item } from './item.ts';
 
-/** Short hashes of item ids and versions seen. */
+/** Hashes of the ids and versions seen. */
 export type Known = Record<string, string>;
 
 const maxLengths = { title: 1000, summary: 20_000, content: 100_000 };
 
-/** Short: a cursor contains thousands. */
+/** A cursor contains thousands. */
 const [nameLength, versionLength] = [12, 10];
 
-/**
- * New items, oldest first, and the updated hashes. Items that left the feed stay known while there is room,
- * in case they return.
- */
+/** New items, oldest first. Items that left the feed stay known while there is room: they may return. */
 export function newsOf(
   feed: Feed & { url: string },
   known: Known,

@@ -2,14 +2,14 @@ import { decodeHTMLStrict } from 'entities';
 import { Parser } from 'htmlparser2';
 import { PermanentError, TransientError } from '../../connector-kit/index.ts';
 
-/** Names are lowercase, with the canonical prefix of their namespace. */
+/** Lowercase names with the canonical prefix. */
 export interface Element {
   name: string;
   attributes: Record<string, string>;
   children: (Element | string)[];
 }
 
-/** Canonical prefixes by namespace; RSS elements have none. */
+/** RSS elements have no prefix. */
 const prefixes: Record<string, string> = {
   'http://www.w3.org/2005/atom': 'atom',
   'http://purl.org/atom/ns#': 'atom',
@@ -26,9 +26,8 @@ const prefixes: Record<string, string> = {
   'http://www.w3.org/1999/xhtml': 'xhtml',
 };
 
-/** Bounds nesting in hostile documents. */
 const maxDepth = 100;
-/** Bounds memory: 50 elements per item. */
+/** 50 per item. */
 const maxElements = 1_000_000;
 
 interface Namespaces {
@@ -42,8 +41,8 @@ interface Open {
 }
 
 /**
- * Tolerates undeclared HTML entities, stray ampersands and unclosed tags. Ignores entity declarations and
- * external references (no entity expansion, no XXE).
+ * Tolerates undeclared entities, stray ampersands and unclosed tags. Ignores declared entities and external
+ * references (XXE).
  */
 export function parseXml(text: string): Element | undefined {
   const open: Open[] = [];
@@ -82,13 +81,13 @@ export function parseXml(text: string): Element | undefined {
     { xmlMode: true, decodeEntities: false, lowerCaseTags: true },
   );
   parser.write(text);
-  // Truncated feed: a partial last item would look like an edit later.
+  // A partial last item would look like an edit later.
   if (open.length > 0) throw new TransientError('The feed is truncated.');
   parser.end();
   return root;
 }
 
-/** Scopes are chained, not copied: copying is quadratic for hostile documents. */
+/** Chained: copying is quadratic in hostile documents. */
 function namespacesOf(
   attributes: Record<string, string>,
   outer: Namespaces | undefined,
@@ -129,7 +128,7 @@ export function childrenOf({ children }: Element, ...names: string[]): Element[]
   );
 }
 
-/** First child by name, in order of preference. */
+/** In order of preference. */
 export function childOf(element: Element, ...names: string[]): Element | undefined {
   for (const name of names) {
     const [found] = childrenOf(element, name);
@@ -138,7 +137,7 @@ export function childOf(element: Element, ...names: string[]): Element | undefin
   return undefined;
 }
 
-/** Trimmed text; undefined if empty. */
+/** Undefined if empty. */
 export function textOf(element: Element | undefined): string | undefined {
   const text = element && plainText(element).trim();
   return text === '' ? undefined : text;
@@ -147,7 +146,7 @@ export function textOf(element: Element | undefined): string | undefined {
 const plainText = ({ children }: Element): string =>
   children.map((child) => (typeof child === 'string' ? child : plainText(child))).join('');
 
-/** As text, or as markup if there are child elements (XHTML, unescaped HTML). */
+/** Markup if there are child elements (XHTML, unescaped HTML). */
 export function markupOf(element: Element | undefined): string | undefined {
   if (!element?.children.some((child) => typeof child !== 'string')) return textOf(element);
   return element.children.map(serialize).join('').trim();

@@ -17,7 +17,7 @@ interface MetadataEntry {
 
 type CatalogStream = Record<string, unknown>;
 
-/** Selects exactly these streams in a catalog. */
+/** Exactly these streams. */
 export function selectStreams(
   catalog: unknown,
   choices: readonly StreamChoice[],
@@ -64,7 +64,7 @@ function listStreams(streams: CatalogStream[]): string {
   return `${names.slice(0, maxListed).join(', ')}${rest}`;
 }
 
-/** Sets `selected` in the metadata, and in the schema for old taps. */
+/** For old taps also in the schema. */
 function withSelection(
   stream: CatalogStream,
   selected: boolean,
@@ -83,7 +83,7 @@ function withSelection(
   };
 }
 
-/** Taps omit `available` fields unless selected. */
+/** Taps omit `available` fields otherwise. */
 function withField(entry: MetadataEntry): MetadataEntry {
   const { metadata } = entry;
   const isAvailable =

@@ -9,19 +9,19 @@ export interface PageLimits {
   pageRecords: number;
   /** … or bytes of output. */
   pageBytes: number;
-  /** Limits without a STATE: a run cannot store more. */
+  /** Without a STATE: a run cannot store more. */
   maxRecords: number;
   maxBytes: number;
 }
 
 export interface Collector {
-  /** Processes a line of output. Throws PermanentError if it is not a message. */
+  /** Throws PermanentError if the line is no message. */
   take(line: string): void;
-  /** Whether the page is complete and the tap can be stopped. */
+  /** The page is complete; the tap can be stopped. */
   isFull(): boolean;
-  /** Result up to the last STATE, after the tap was stopped or failed; undefined without a new STATE. */
+  /** After the tap was stopped or failed; undefined without a new STATE. */
   upToState(failed: boolean): SyncResult<TapCursor> | undefined;
-  /** Result after the tap exited successfully, including records after the last STATE. */
+  /** After success: also the records behind the last STATE. */
   everything(): SyncResult<TapCursor>;
 }
 
@@ -29,7 +29,7 @@ interface Checkpoint {
   state: unknown;
   hash: string;
   signals: number;
-  /** Neither the start of this run nor the end of an earlier page of the walk. */
+  /** Neither the start of this run nor the end of an earlier page. */
   isNew: boolean;
 }
 
@@ -52,7 +52,7 @@ export function createCollector(
   let [lineNumber, records, bytes] = [0, 0, 0];
   let checkpoint: Checkpoint | undefined;
   let isFull = false;
-  // A tap that cannot resume would stop at the same place forever: read it to the end instead.
+  // A tap that cannot resume would stop at the same place forever: read it to the end.
   let startsOver = false;
 
   function takeSchema(message: SchemaMessage): void {
@@ -62,7 +62,7 @@ export function createCollector(
   }
 
   function takeRecord(message: RecordMessage): void {
-    // The specification allows records without a SCHEMA.
+    // Records without a SCHEMA are allowed.
     const schema = streams.get(message.stream) ?? emptySchema(message.stream);
     const hash = hashOf(message.record);
     if (cursor?.walk && hash === first) startsOver = true;
@@ -72,10 +72,7 @@ export function createCollector(
     if (signal) signals.push(signal);
   }
 
-  /**
-   * Whether the tap returned to the end of an earlier page. At its own start it may stay for one page,
-   * because bookmarks are inclusive.
-   */
+  /** At the end of an earlier page. At its own start a tap may stay for one page: bookmarks are inclusive. */
   const hasReturnedTo = (hash: string) =>
     ends.includes(hash) && records >= (hash === startHash ? limits.pageRecords : 1);
 

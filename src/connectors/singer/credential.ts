@@ -4,7 +4,7 @@ import { PermanentError, type SyncContext } from '../../connector-kit/index.ts';
 import { isObject } from '../../values/is-object.ts';
 import type { TapFolder } from './folder.ts';
 
-/** Fields of the credential for the tap's config; undefined without one. */
+/** Undefined without a credential. */
 export async function credentialFields({
   credentials,
 }: Pick<SyncContext, 'credentials'>): Promise<Record<string, unknown> | undefined> {
@@ -23,7 +23,7 @@ export async function allowedFields(
 ): Promise<Record<string, unknown> | undefined> {
   if (!fields || !schema) return fields;
   const { issues, value } = await outputOf(schema, fields);
-  // Paths only: schema messages may quote secrets.
+  // Schema messages may quote secrets.
   const issuePaths = issues?.map(({ path = [] }) =>
     path.map((part) => (isObject(part) ? part['key'] : part)).join('.'),
   );
@@ -51,7 +51,7 @@ interface RunCredential {
   schema: StandardSchemaV1 | undefined;
 }
 
-/** Changes that survive the schema; undefined if it rejects them. */
+/** Undefined if the schema rejects them. */
 async function acceptedChanges(
   changed: Entry[],
   { fields, allowed, schema }: RunCredential,
@@ -62,7 +62,7 @@ async function acceptedChanges(
   return changed.filter(([name]) => !isDeepStrictEqual(value[name], allowed?.[name]));
 }
 
-/** Tries all changes together, since they may depend on each other; else one by one. */
+/** All together, since they may depend on each other; else one by one. */
 async function selectChanges(changed: Entry[], credential: RunCredential): Promise<Entry[]> {
   const together = await acceptedChanges(changed, credential);
   if (together) return together;
@@ -71,7 +71,7 @@ async function selectChanges(changed: Entry[], credential: RunCredential): Promi
   return kept;
 }
 
-/** Saves refreshed tokens that the tap wrote to its config. */
+/** The tap wrote refreshed tokens to its config. */
 export async function saveRenewed(
   { credentials, log }: Pick<SyncContext, 'credentials' | 'log'>,
   folder: TapFolder,

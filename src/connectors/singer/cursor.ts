@@ -1,15 +1,15 @@
 import { z } from 'zod';
 
 export const cursorSchema = z.object({
-  /** Value of a STATE message, passed back to the tap. */
+  /** Of a STATE message; passed back to the tap. */
   state: z.unknown().optional(),
-  /** While a walk is split into pages: detects taps that start over. */
+  /** Detects taps that start over. */
   walk: z
     .object({
       first: z.string().optional(),
-      /** Hashes of the states that ended its last pages. */
+      /** Hashes of the states at the end of pages. */
       ends: z.array(z.string()),
-      /** The tap failed at the end of the last page. */
+      /** At the end of the last page. */
       failed: z.boolean().optional(),
     })
     .optional(),
@@ -17,7 +17,7 @@ export const cursorSchema = z.object({
 
 export type TapCursor = z.output<typeof cursorSchema>;
 
-/** More than one, for taps whose states vary. */
+/** Several, for taps whose states vary. */
 export const maxEnds = 32;
 
 /** An empty STATE must not replace another. */

@@ -1,8 +1,8 @@
 import { systemPorts } from '../../platform/ports.ts';
 
-/** Bounds memory; a catalog can take megabytes. */
+/** A catalog can take megabytes. */
 const maxCatalogs = 16;
-/** New streams and columns appear within an hour. */
+/** New streams appear within an hour. */
 const freshMs = 60 * 60 * 1000;
 
 export interface CatalogCache {
@@ -10,7 +10,7 @@ export interface CatalogCache {
   set(key: string, catalog: unknown): void;
 }
 
-/** Caches discovered catalogs: discovery can take as long as a sync. */
+/** Discovery can take as long as a sync. */
 export function createCatalogCache(): CatalogCache {
   const catalogs = new Map<string, { catalog: unknown; atMs: number }>();
   return {

@@ -12,7 +12,7 @@ interface CatalogOptions {
   streams?: readonly StreamChoice[] | undefined;
 }
 
-/** The configured catalog, or the discovered one with the selected streams; undefined for none. */
+/** Configured, or discovered with the selected streams; undefined for none. */
 export async function catalogFor(
   { command, catalog, streams }: CatalogOptions,
   catalogCache: CatalogCache,

@@ -1,11 +1,8 @@
-/** A string, or an integer that may exceed 2^53. */
+/** Integers may exceed 2^53. */
 const stringOrLongInteger = /"(?:[^"\\]|\\.)*"|-?\d{16,}(?![\d.eE])/g;
 const mayHoldLongInteger = /\d{16}/;
 
-/**
- * Parses JSON without rounding: integers beyond 2^53 are passed to `convert` as digits, so that keys stay
- * distinct.
- */
+/** Integers beyond 2^53 reach `convert` as digits, so that keys stay distinct. */
 export function parseExactly(json: string, convert: (digits: string) => unknown): unknown {
   if (!mayHoldLongInteger.test(json)) return JSON.parse(json);
   const converted = json.replaceAll(stringOrLongInteger, (token) =>
@@ -14,10 +11,8 @@ export function parseExactly(json: string, convert: (digits: string) => unknown)
   return JSON.parse(converted);
 }
 
-/** Stores a long integer in a cursor. */
 export const asMark = (digits: string) => ({ $integer: digits });
 
 const mark = /\{"\$integer":"(-?\d+)"\}/g;
 
-/** Writes stored long integers as numbers again. */
 export const writeExactly = (value: unknown): string => JSON.stringify(value).replaceAll(mark, '$1');

@@ -7,14 +7,14 @@ const maxConfigBytes = 1024 * 1024;
 
 export interface TapFolder {
   path: string;
-  /** Writes a file with mode 0600 and returns its path. */
+  /** Mode 0600; returns the path. */
   write(name: string, json: string): Promise<string>;
-  /** Reads a JSON object that the tap may have rewritten; undefined if invalid. */
+  /** Undefined if invalid; the tap may have rewritten it. */
   readObject(name: string): Promise<Record<string, unknown> | undefined>;
   remove(): Promise<void>;
 }
 
-/** Creates a private folder (mode 0700) for one run. */
+/** Mode 0700, for one run. */
 export async function makeFolder(): Promise<TapFolder> {
   const path = await mkdtemp(join(tmpdir(), 'syncline-tap-'));
   return {

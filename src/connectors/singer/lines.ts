@@ -1,4 +1,3 @@
-/** Splits output into lines of bounded length. */
 export interface LineSplitter {
   push(chunk: Buffer): string[];
   rest(): string;
@@ -10,7 +9,7 @@ export class LineTooLongError extends Error {
 
 const newline = 0x0a;
 
-/** Decodes whole lines: a chunk may end inside a UTF-8 character. */
+/** Whole lines: a chunk may end inside a UTF-8 character. */
 export function createLineSplitter(maxBytes: number): LineSplitter {
   let pieces: Buffer[] = [];
   let held = 0;

@@ -32,7 +32,7 @@ export function parseMessage(line: string, lineNumber: number): Message {
   const type = json['type'].toUpperCase();
 
   if (type === 'STATE') {
-    // The state goes back to the tap, so long integers must stay integers.
+    // The tap gets its state back: long integers stay integers.
     const exact = parsed(line, asMark) as { value?: unknown };
     if (exact.value === undefined) throw invalid('is a STATE without value');
     return { type, value: exact.value };

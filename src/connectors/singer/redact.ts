@@ -2,17 +2,17 @@ import { secretName, secretTexts, withoutSecrets } from '../../values/redact.ts'
 import { plain } from '../../values/terminal-text.ts';
 
 const maxText = 1000;
-/** `token=…`, `"api_key": "…"`, `Authorization: Bearer …`. Bounded to avoid backtracking. */
+/** `token=…`, `"api_key": "…"`, `Authorization: Bearer …`. Bounded: no backtracking. */
 const named = new RegExp(
   `((?:${secretName.source})[\\w-]{0,64}\\\\?["']?\\s*[:=]\\s*\\\\?["']?)(?:bearer\\s+|basic\\s+)?[^\\s"',;&}]+`,
   'gi',
 );
 
-/** Redacts secrets by value and by name, on one line of limited length. */
+/** By value and by name. */
 export function createRedactor(secrets: unknown, config: unknown): (text: string) => string {
   const values = [...secretTexts(secrets, true), ...secretTexts(config)];
   return (text) => {
-    // Redact before the final cut, or part of a secret could remain.
+    // Before the cut, or part of a secret could remain.
     const shown = withoutSecrets(text.slice(0, 4 * maxText), values);
     return plain(shown.replaceAll(named, '$1[hidden]').slice(0, maxText));
   };

@@ -4,10 +4,10 @@ import { systemPorts } from '../../platform/ports.ts';
 import { isObject } from '../../values/is-object.ts';
 import type { RecordMessage, SchemaMessage } from './message.ts';
 
-/** Maps a record to a signal, or undefined to skip it. */
+/** Undefined skips the record. */
 export type RecordMap = (stream: string, record: Record<string, unknown>) => Signal | undefined;
 
-/** `hash` is the content hash of the record. */
+/** `hash`: of the record. */
 export function signalOf(
   message: RecordMessage,
   schema: SchemaMessage,
@@ -30,14 +30,14 @@ function occurredAt({ timeExtracted, record }: RecordMessage, { bookmarks }: Sch
 
 const isoLike = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(Z|[+-]\d\d:?\d\d)?)?$/;
 
-/** Times without an offset are UTC. */
+/** Without an offset, UTC. */
 function instantOf(value: unknown): Date | undefined {
   const [, day, time = '00:00', offset = 'Z'] = (typeof value === 'string' && isoLike.exec(value)) || [];
   const date = new Date(`${day}T${time}${offset}`);
   return Number.isNaN(date.getTime()) || date.getUTCFullYear() < 1 ? undefined : date;
 }
 
-/** Content hash, independent of key order. */
+/** Independent of key order. */
 export const hashOf = (value: unknown): string =>
   createHash('sha256')
     .update(JSON.stringify(sorted(value)) ?? '')
@@ -47,6 +47,6 @@ function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (!isObject(value)) return value;
   const names = Object.keys(value).sort();
-  // Pairs, not an object: keys such as "1" and "__proto__" behave differently there.
+  // Pairs: "1" and "__proto__" behave differently as object keys.
   return names.map((name) => [name, sorted(value[name])]);
 }

@@ -26,7 +26,7 @@ export type { StreamChoice } from './catalog.ts';
 export type { RecordMap } from './signal.ts';
 
 export interface SingerOptions {
-  /** Provider slug, as in `connections.provider_slug`. */
+  /** As in `connections.provider_slug`. */
   provider: string;
   name: string;
   /** Program and fixed arguments; no shell is involved. */
@@ -40,8 +40,7 @@ export interface SingerOptions {
   config?: Readonly<Record<string, unknown>> | undefined;
   /**
    * Validates `connection.config`, which tenants set; the tap gets its output. Strip or reject unknown keys,
-   * as `z.object` does: config may name files and hosts that the tap reads. Without it `connection.config`
-   * must be empty.
+   * as `z.object` does: config may name files and hosts. Without it `connection.config` must be empty.
    */
   configSchema?: StandardSchemaV1 | undefined;
   /** The same for the fields of a custom credential. Default: all are passed. */
@@ -63,10 +62,9 @@ export interface SingerOptions {
   graceSeconds?: number | undefined;
 }
 
-/** Run limits of the engine. Lines are slightly longer than what is stored of them. */
+/** Engine limits. Lines are slightly longer than what is stored. */
 const maxPage = { maxRecords: 100_000, maxBytes: 32 * 1024 * 1024 };
 
-/** Without configSchema, tenants cannot pass config to the tap. */
 const noConfig = z.record(z.string(), z.unknown()).superRefine((config, { addIssue }) => {
   for (const key of Object.keys(config))
     addIssue({
@@ -129,7 +127,7 @@ async function sync(
         files.push('--state', await folder.write('state.json', writeExactly(cursor.state)));
       return await readPage(options, context, { ...run, arguments: files });
     } finally {
-      // Also after failures: a refreshed token invalidates the previous one.
+      // Also after failures: a refreshed token invalidates the old one.
       await saveRenewed(context, folder, config, { fields, allowed, schema: options.credentialSchema });
     }
   } finally {
@@ -150,7 +148,7 @@ async function readPage(
   });
   if (end.outcome === 'finished') return collector.everything();
   const failed = end.outcome === 'failed';
-  // A tap that fails repeatedly with a little progress each time must still back off.
+  // A tap that fails again with a little progress must still back off.
   const failsAgain = failed && cursor?.walk?.failed === true && job.attempts === 0;
   const page = failsAgain ? undefined : collector.upToState(failed);
   if (!page) throw failed ? end.error : new PermanentError('The tap was stopped without a STATE.');
@@ -166,7 +164,7 @@ function tapRun(
 ): TapRunOptions {
   const [program, ...fixedArguments] = options.command;
   return {
-    // Relative to the engine's working directory, not the tap's.
+    // To the engine's working directory.
     command: [program.includes('/') ? resolve(program) : program, ...fixedArguments],
     arguments: [],
     cwd: options.cwd ?? path,

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import type { Logger } from 'pino';
 import { createLineSplitter } from './lines.ts';
 
-/** Logged lines per run. The rest is read but dropped, so that the tap does not block. */
+/** Per run. The rest is read and dropped: the tap must not block. */
 const maxLines = 1000;
 const lastLines = 5;
 const maxTail = 800;
@@ -40,7 +40,7 @@ export function followStderr(stream: Readable, log: Logger, redact: (text: strin
   };
 }
 
-/** Truncates overlong lines instead of failing. */
+/** Truncates instead of failing. */
 function createLongLineSplitter(): (chunk: Buffer) => string[] {
   const maxBytes = 64 * 1024;
   let splitter = createLineSplitter(maxBytes);
@@ -54,7 +54,7 @@ function createLongLineSplitter(): (chunk: Buffer) => string[] {
   };
 }
 
-/** Python loggers put the level first, Meltano's in the middle or in a field. */
+/** Python loggers put the level first, Meltano's in the middle. */
 function levelOf(line: string): 'debug' | 'info' | 'warn' | 'error' {
   const level = /\b(CRITICAL|FATAL|ERROR|WARNING|WARN|DEBUG)\b/.exec(line.slice(0, 100))?.[1];
   if (level === undefined) return 'info';

@@ -6,20 +6,20 @@ import { ThreadGone } from './refusals.ts';
 import { earlier, isLater, latestOf, timestamp } from './timestamps.ts';
 
 export const channelCursor = z.object({
-  /** Newest message of all complete walks. */
+  /** Of all complete walks. */
   watermark: timestamp.optional(),
-  /** Replies up to this time have been read. */
+  /** Replies up to here are read. */
   repliesUntil: timestamp.optional(),
-  /** State of recently active threads: unchanged ones are not reread. */
+  /** Unchanged threads are not reread. */
   recent: z.record(timestamp, z.string()).optional(),
   walk: z
     .object({
-      /** Next page; absent when only threads remain. */
+      /** Absent when only threads remain. */
       page: z.string().min(1).optional(),
       newest: timestamp.optional(),
-      /** A time before the start of the walk, by Slack's clock. */
+      /** Before the walk, by Slack's clock. */
       startedAt: timestamp.optional(),
-      /** Threads of the last page, read before the next page. */
+      /** Of the last page, read before the next page. */
       threads: z.array(timestamp),
       recent: z.record(timestamp, z.string()).optional(),
       threadPage: z.string().min(1).optional(),
@@ -47,9 +47,9 @@ export interface ChannelChoice {
 
 /** Slack assigns timestamps on many machines: a message may appear after a newer one. */
 const lateSeconds = 60;
-/** 200 channels must fit into a cursor; omitted threads are reread once. */
+/** 200 channels must fit; omitted threads are reread once. */
 const maxRecent = 10;
-/** Bounds restarts after expired page cursors. */
+/** After expired page cursors. */
 const maxRestarts = 3;
 
 type Result = SyncResult<ChannelCursor>;
@@ -63,7 +63,7 @@ export async function readChannel(
 ): Promise<Result> {
   const { watermark, repliesUntil, walk } = cursor;
   try {
-    // `threads` may have been disabled during the walk.
+    // `threads` may change during the walk.
     const thread = threads ? walk?.threads[0] : undefined;
     return walk && thread !== undefined ? await readThread(walk, thread) : await readHistory();
   } catch (error) {
@@ -75,12 +75,12 @@ export async function readChannel(
     const page = await reader.history({ oldest: earlier(watermark, lookbackSeconds), cursor: walk?.page });
     const times = page.messages.map(({ ts }) => ts);
     const busy = threads ? page.messages.filter(isBusy) : [];
-    // From the first page only: replies to its threads may arrive while later pages are read.
+    // First page only: its threads may get replies while later pages are read.
     const startedAt = walk ? walk.startedAt : latestOf([...times, ...page.messages.map(latestReplyOf)]);
     const states = Object.fromEntries(busy.map((parent) => [parent.ts, stateOf(parent)]));
     return continueWith(page.messages, {
       page: nextCursorOf(page),
-      // From all pages: with `oldest`, Slack may return the oldest page first.
+      // All pages: with `oldest`, Slack may return the oldest first.
       newest: latestOf([walk?.newest, ...times]),
       startedAt,
       threads: busy.filter(({ ts }) => cursor.recent?.[ts] !== states[ts]).map(({ ts }) => ts),
@@ -98,8 +98,7 @@ export async function readChannel(
     const { threadPage, threads: remaining, ...rest } = current;
     const span = { oldest: earlier(repliesUntil, lookbackSeconds), cursor: threadPage };
     const page = await reader.replies(thread, span).catch((error: unknown) => {
-      // Skip deleted threads. Other errors block the channel: after the walk these replies would not be
-      // requested again.
+      // Skip deleted threads. Other errors block the channel: these replies would not be requested again.
       if (!(error instanceof ThreadGone)) throw error;
       log.warn(`Thread ${thread} of ${channel} no longer exists: ${describeError(error)}`);
     });
@@ -116,7 +115,7 @@ export async function readChannel(
     return { signals, nextCursor: { ...cursor, walk: next }, hasMore: true };
   }
 
-  /** The watermark advances only here, and never backwards, even if the newest message was deleted. */
+  /** The watermark advances only here; not backwards, even if the newest message was deleted. */
   function finishedCursor({ newest, startedAt, recent }: Walk): ChannelCursor {
     const until = threads ? latestOf([repliesUntil, startedAt]) : repliesUntil;
     return idleCursor(latestOf([watermark, newest]), until, recent);
@@ -136,10 +135,10 @@ export async function readChannel(
 
 const latestReplyOf = ({ latest_reply }: Message) => latest_reply;
 
-/** Changes with every reply added or removed, including late ones. */
+/** Changes with every reply, also late and removed ones. */
 const stateOf = ({ latest_reply = '', reply_count = 0 }: Message) => `${latest_reply}/${reply_count}`;
 
-/** Threads that the next walk would consider active although nothing changed. */
+/** The next walk would consider them active. */
 function recentOf(states: Record<string, string>, until: string | undefined): ChannelCursor['recent'] {
   const since = earlier(until, lateSeconds);
   const recent = Object.entries(states).filter(([, state]) => {

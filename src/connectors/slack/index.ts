@@ -17,19 +17,18 @@ import { refusal } from './refusals.ts';
 import { slackWebhook } from './webhook.ts';
 
 export interface SlackOptions {
-  /** Base URL of the API. Default: Slack. */
+  /** Default: Slack. */
   baseUrl?: string | undefined;
-  /** OAuth client. */
   oauth2?: (Partial<OAuth2> & Pick<OAuth2, 'clientId'>) | undefined;
   /** "Signing Secret" in the app's basic information. */
   signingSecret?: string | undefined;
-  /** Whether a delivered message also triggers a sync, which finds undelivered ones. */
+  /** Whether a delivered message triggers a sync, too, which finds undelivered ones. */
   hints?: boolean | undefined;
-  /** Per method and credential. Default 50 (tier 3); 1 for apps distributed outside the Slack Marketplace. */
+  /** Per method and credential. Default 50 (tier 3); 1 for apps outside the Slack Marketplace. */
   requestsPerMinute?: number | undefined;
-  /** Messages per request. Default 200; at most 15 for apps distributed outside the Slack Marketplace. */
+  /** Default 200; at most 15 for apps outside the Slack Marketplace. */
   pageSize?: number | undefined;
-  /** Provider slug. Default: `slack`. */
+  /** Default: `slack`. */
   provider?: string | undefined;
 }
 
@@ -46,7 +45,7 @@ const configSchema = z.object({
   lookbackSeconds: z.number().int().min(0).max(weekSeconds).default(3600),
 });
 
-/** Messages of Slack channels: posts, replies and edits. */
+/** Posts, replies and edits in Slack channels. */
 export function slack(options: SlackOptions = {}): Connector {
   const {
     baseUrl = 'https://slack.com/api',

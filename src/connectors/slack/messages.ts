@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type Signal, versionKey } from '../../connector-kit/index.ts';
 import { dateOf, timestamp } from './timestamps.ts';
 
-/** Invalid fields count as absent, except `ts`: one odd message must not block a channel. */
+/** Invalid fields except `ts` count as absent: one odd message must not block a channel. */
 export const messageSchema = z.looseObject({
   ts: timestamp,
   subtype: z.string().optional().catch(undefined),
@@ -24,12 +24,12 @@ export type Page = z.output<typeof pageSchema>;
 export const nextCursorOf = ({ response_metadata }: Page) => response_metadata?.next_cursor || undefined;
 
 /**
- * The key contains only text and edit time: reactions, replies and link previews change a message too, and
- * polled and delivered messages differ.
+ * Only text and edit time: reactions, replies and previews change a message too, and polled and delivered
+ * ones differ.
  */
 export function signalOf(channel: string, message: Message): Signal {
   const { ts, edited, text, subtype } = message;
-  // Placeholder of a deleted message with replies.
+  // A deleted message with replies.
   if (subtype === 'tombstone') return deletedSignal(channel, ts, ts, message);
   return {
     kind: kindOf(message),

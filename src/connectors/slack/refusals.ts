@@ -17,7 +17,7 @@ const transientErrors = [
   'accesslimited',
 ];
 
-/** Wait for rate limits without a hint. */
+/** If the response names none. */
 const defaultWaitSeconds = 60;
 
 const remedies = new Map([
@@ -26,10 +26,10 @@ const remedies = new Map([
   ['missing_scope', ' Add the scope to the app and reconnect it.'],
 ]);
 
-/** The parent message was deleted, with its replies. */
+/** Deleted, with its replies. */
 export class ThreadGone extends PermanentError {}
 
-/** Slack reports most errors with status 200. */
+/** Most errors have status 200. */
 export function refusal({ status, headers, body, request }: ReceivedAnswer): Error | undefined {
   const error = errorCodeIn(body);
   if (error === undefined || status === 429) return undefined;
@@ -45,7 +45,7 @@ export function refusal({ status, headers, body, request }: ReceivedAnswer): Err
   return transientErrors.includes(error) ? new TransientError(summary) : new PermanentError(summary);
 }
 
-/** Error bodies are short; a truncated page is not valid JSON. */
+/** A truncated page is not valid JSON. */
 function errorCodeIn(body: string): string | undefined {
   if (!/"ok"\s*:\s*false/.test(body)) return undefined;
   try {

@@ -6,7 +6,7 @@ import { timestamp } from './timestamps.ts';
 const deliverySchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('url_verification'), challenge: z.string() }),
   z.object({ type: z.literal('event_callback'), event: z.looseObject({ type: z.string() }) }),
-  /** Slack suspended deliveries: poll for missed events. */
+  /** Deliveries were suspended: poll for missed events. */
   z.object({ type: z.literal('app_rate_limited') }),
 ]);
 
@@ -17,7 +17,7 @@ const deletedSchema = z.object({
   previous_message: z.unknown().optional(),
 });
 
-/** Maps deliveries to signals with the same keys as polling. */
+/** The same keys as polling. */
 export function slackWebhook(signingSecret: string | undefined, hints: boolean): Webhook {
   return {
     ...(signingSecret !== undefined && { secret: signingSecret }),
@@ -35,7 +35,7 @@ function reactionTo(body: Buffer, channels: readonly string[], hints: boolean): 
   if (event?.type !== 'message' || typeof channel !== 'string' || !channels.includes(channel))
     return { sync: false };
   const signal = signalOfEvent(channel, event);
-  // Unparsable here; polling may succeed.
+  // Polling may succeed.
   return signal ? { sync: hints, signals: [signal] } : { sync: true };
 }
 
@@ -53,7 +53,7 @@ function signalOfEvent(channel: string, event: Record<string, unknown>): Signal 
       return changed && signalOf(channel, changed.message);
     }
     default: {
-      // Drop delivery fields, as polling does not return them.
+      // Polling does not return them.
       const { channel: _channel, channel_type: _type, event_ts: _at, ...message } = event;
       const posted = messageSchema.safeParse(message).data;
       return posted && signalOf(channel, posted);
