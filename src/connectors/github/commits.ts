@@ -13,7 +13,7 @@ import { commitSignal } from './signals.ts';
 
 /**
  * Compares branch heads: merges add commits with old dates. Both heads are fixed, so pages do not shift.
- * `watermark` is the head of the last complete walk, `walk.newest` of this one.
+ * `watermark`: head of the last complete walk.
  */
 export async function readCommits(
   http: Http,

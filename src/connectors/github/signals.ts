@@ -178,5 +178,4 @@ const namesOf = (labels: Issue['labels']) =>
 
 const loginsOf = (people: Issue['assignees']) => (people ?? []).map(({ login }) => login);
 
-/** `…/issues/12` */
 const numberIn = (url: string) => Number(/\/(\d+)$/.exec(url)?.[1] ?? 0);

@@ -95,7 +95,6 @@ function react(delivery: Delivery, connection: { config: unknown }): Reaction {
   if (!envelope.repository) return {};
   const fullName = envelope.repository.full_name.toLowerCase();
   const repository = config.repositories.find((name) => name.toLowerCase() === fullName);
-  // From an organisation webhook.
   if (repository === undefined) return { sync: false };
 
   const match = eventItems.get(event);
@@ -107,7 +106,6 @@ function react(delivery: Delivery, connection: { config: unknown }): Reaction {
   return { signals: [removalActions.includes(action) ? deletedSignal(match.item, signal, action) : signal] };
 }
 
-/** JSON or a form, depending on the webhook's settings. */
 function parsedBody({ headers, body }: Delivery): unknown {
   const isForm = headers['content-type']?.startsWith('application/x-www-form-urlencoded');
   const text = body.toString('utf8');

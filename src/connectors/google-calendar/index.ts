@@ -46,8 +46,7 @@ const calendarCursor = z.object({
 type CalendarCursor = z.output<typeof calendarCursor>;
 
 /**
- * Per project and per user. A 403 does not tell which; the last (user) is assumed, so one user does not block
- * the others.
+ * A 403 does not tell which is exhausted; the last (user) is assumed, so one user does not block the others.
  */
 const budgets = [
   { budget: { name: 'requests per project', per: 'app', limit: 10_000, perSeconds: 60 } },
@@ -135,7 +134,7 @@ async function readPage(
     return { singleEvents, ...(syncToken !== undefined && { syncToken }) };
   }
 
-  /** The page token expired. Pages already read are stored. */
+  /** Pages already read are stored. */
   function restart(): SyncResult<CalendarCursor> {
     const times = (restarts ?? 0) + 1;
     if (times > maxRestarts) {

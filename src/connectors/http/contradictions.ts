@@ -12,7 +12,6 @@ import {
 import { streamProblems } from './stream-contradictions.ts';
 import { environmentNames, isEnvironment, textsIn } from './templates.ts';
 
-/** Across fields: unknown names and incompatible settings. */
 export function contradictionsIn(description: HttpDescription, env: NodeJS.ProcessEnv): Problem[] {
   const { streams } = description;
   const noStreams: Problem[] =
@@ -39,7 +38,6 @@ function baseProblems(description: HttpDescription): Problem[] {
   const unknown = templateProblems(baseUrl, at, configNames(description));
   if (unknown.length > 0) return unknown;
   const isSinglePlaceholder = /^\{config\.\w+\}$/.test(baseUrl) || isEnvironment(baseUrl);
-  // A sample label for each placeholder.
   const example = baseUrl.replaceAll(/\$\{env\.\w+\}|\{[^{}]*\}/g, 'x');
   if (isSinglePlaceholder) return [];
   if (!isBaseUrl(example))

@@ -201,7 +201,6 @@ export const descriptionSchema = object(
   'an object that describes an API',
 );
 
-/** Describes a JSON API. */
 export type HttpDescription = z.input<typeof descriptionSchema>;
 export type StreamDescription = HttpDescription['streams'][string];
 export type PaginationDescription = NonNullable<StreamDescription['pagination']>;

@@ -2,7 +2,6 @@ import { isSecretName } from '../../values/redact.ts';
 import type { Problem } from './problems.ts';
 import { namesIn, parseTemplate, textsIn } from './templates.ts';
 
-/** Key formats of common providers. */
 const secretValue =
   /^(?:Bearer|Basic|Token) \S{8,}|\b(?:sk|rk|pk)_(?:live|test)_\w{8,}|\bgh[pousr]_\w{16,}|\bgithub_pat_\w{16,}|\bglpat-[\w-]{16,}|\bxox[abprs]-[\w-]{8,}|\beyJ[\w-]{10,}\.[\w-]{10,}\.|\bAKIA[A-Z\d]{12,}|-----BEGIN/;
 

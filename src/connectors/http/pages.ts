@@ -193,7 +193,6 @@ export function recordsIn(body: unknown, records: StreamDescription['records'], 
 
 const maxRecords = 100_000;
 
-/** Checked before mapping. */
 function requireMaxRecords(records: unknown[], where: string): unknown[] {
   if (records.length > maxRecords)
     throw new PermanentError(

@@ -48,7 +48,6 @@ export function problemsOf(
 /** Default messages come from inside a JSON body. */
 const ruleOf = ({ message }: Issue) => (message.startsWith('Invalid') ? 'JSON' : message);
 
-/** The branch that matched the value's type. */
 const isIntendedBranch = (issues: readonly Issue[]) =>
   issues.some(({ path }) => path.length > 0) || issues.some(({ code }) => code === 'unrecognized_keys');
 

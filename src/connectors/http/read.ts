@@ -59,7 +59,6 @@ function otherProblems(
   return contradictionsIn(partial.data, env).filter(({ path }) => path.length > 1 || !hasIssue('streams'));
 }
 
-/** Replaces invalid required fields. */
 const placeholder = { provider: 'x', baseUrl: 'https://provider.example', auth: { type: 'none' } };
 
 function nameOf(input: unknown): string {

@@ -5,7 +5,6 @@ import { testOf } from './rules.ts';
 import { parseTemplate, render, type Template } from './templates.ts';
 import { parseTime, preview } from './times.ts';
 
-/** Engine limit. */
 const maxKind = 200;
 
 /** Undefined if skipped. Throws if a required field is missing. */

@@ -30,7 +30,6 @@ export function testOf(condition: Omit<ConditionDescription, 'path'> & { path: s
 /** A rule declares the response an empty page. Permanent: not retried. */
 export class EmptyPage extends PermanentError {}
 
-/** If the response names none. */
 const defaultWaitSeconds = 60;
 
 export function refusalsOf(

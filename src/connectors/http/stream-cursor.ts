@@ -12,7 +12,6 @@ const walk = z.object({
   startedAt: z.string(),
   /** Advances if each page is a new query. */
   from: position.optional(),
-  /** Watermark after the walk. */
   reached: position.optional(),
   /** Absent for the first. */
   page: pointerSchema.optional(),

@@ -1,7 +1,6 @@
 import { PermanentError } from '../../connector-kit/index.ts';
 import { type CursorDescription, type Format, timeFormats } from './description.ts';
 
-/** An ISO-8601 time with milliseconds, a number or a text. */
 export type Position = string | number;
 
 const isTimeFormat = (format: Format) => (timeFormats as readonly string[]).includes(format);

@@ -132,7 +132,6 @@ function repeatsToken(walk: Walk, next: Pointer, answer: Answer): boolean {
   );
 }
 
-/** Throws if pagination makes no progress. */
 function pageState(
   walk: Walk,
   next: Pointer,

@@ -15,7 +15,6 @@ const nameOf = (table: Table) => `${quoted(table.schema)}.${quoted(table.name)} 
 const columnOf = ({ name }: Column) => `t.${quoted(name)}`;
 const orderOf = ({ cursor, keys }: Table) => [cursor, ...keys].map(columnOf).join(', ');
 
-/** Each is cast to its column type. */
 function createParameters(): { values: unknown[]; add(value: unknown, type: string): string } {
   const values: unknown[] = [];
   return { values, add: (value, type) => `$${values.push(value)}::${type}` };
@@ -41,7 +40,6 @@ export function readSnapshot(table: Table, isTime: boolean): Statement {
   };
 }
 
-/** Seconds or rows before `from`. */
 export function lookback(
   table: Table,
   from: string,
@@ -74,7 +72,6 @@ export interface PageRequest {
 
 export interface PageRow {
   position: Position;
-  /** For time columns, since 1970. */
   instant: number | null;
   is_fresh: boolean;
   /** Null for known and oversize rows. */

@@ -19,7 +19,6 @@ export interface Table extends TableName {
   columns: Column[];
   /** Not for views, foreign and partitioned tables. */
   hasXmin: boolean;
-  /** For the walk. */
   index: string;
   hasIndex: boolean;
 }
@@ -71,7 +70,6 @@ export async function describeTable(query: Query, config: TableConfig): Promise<
   };
   const relkind = rows[0]?.relkind as string;
   const cursor = column(config.cursorColumn, 'cursorColumn');
-  // Compare a column once.
   const keys = config.keyColumns.map((key) => column(key, 'keyColumns')).filter((key) => key !== cursor);
   const order = [cursor, ...keys].map((entry) => quoted(entry.name)).join(', ');
   const table: Table = {

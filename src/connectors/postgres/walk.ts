@@ -13,7 +13,6 @@ const snapshotSchema = z.object({
 });
 
 export const cursorSchema = z.object({
-  /** Table and columns. */
   of: z.string(),
   /** Last row of all complete walks. */
   watermark: position.nullable(),

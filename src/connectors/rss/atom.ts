@@ -4,7 +4,6 @@ import { childOf, childrenOf, type Element, markupOf, textOf } from './xml.ts';
 /** With and without the namespace. */
 const elementNames = (name: string) => [`atom:${name}`, name];
 
-/** Atom 1.0 and 0.3. */
 export function atomFeed(root: Element, url: string): Feed {
   const base = addressOf(root.attributes['xml:base'], url) ?? url;
   const authors = authorsOf(root);
@@ -50,7 +49,6 @@ function authorsOf(element: Element): (string | undefined)[] {
   );
 }
 
-/** XHTML is wrapped in a div. */
 function unwrapped(content: Element | undefined): Element | undefined {
   if (content?.attributes['type'] !== 'xhtml') return content;
   return childOf(content, 'xhtml:div', 'div', 'atom:div') ?? content;

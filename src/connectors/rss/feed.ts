@@ -49,7 +49,6 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** Suggests the feeds that the page links to. */
 function webPageError(text: string, url: string): PermanentError {
   const feeds = new Set<string>();
   const parser = new Parser({
@@ -59,7 +58,6 @@ function webPageError(text: string, url: string): PermanentError {
       if (address && feeds.size < 5) feeds.add(address);
     },
   });
-  // Feed links are in the head.
   parser.end(text.slice(0, 64 * 1024));
   const hint =
     feeds.size === 0

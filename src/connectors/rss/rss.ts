@@ -36,7 +36,6 @@ function rssItem(item: Element, base: string): Item {
   );
 }
 
-/** With any prefix. */
 function aboutOf({ attributes }: Element): string | undefined {
   return Object.entries(attributes).find(([name]) => /^(?:\w+:)?about$/.test(name))?.[1];
 }

@@ -9,7 +9,6 @@ export interface Element {
   children: (Element | string)[];
 }
 
-/** RSS elements have no prefix. */
 const prefixes: Record<string, string> = {
   'http://www.w3.org/2005/atom': 'atom',
   'http://purl.org/atom/ns#': 'atom',
@@ -128,7 +127,6 @@ export function childrenOf({ children }: Element, ...names: string[]): Element[]
   );
 }
 
-/** In order of preference. */
 export function childOf(element: Element, ...names: string[]): Element | undefined {
   for (const name of names) {
     const [found] = childrenOf(element, name);
@@ -137,7 +135,6 @@ export function childOf(element: Element, ...names: string[]): Element | undefin
   return undefined;
 }
 
-/** Undefined if empty. */
 export function textOf(element: Element | undefined): string | undefined {
   const text = element && plainText(element).trim();
   return text === '' ? undefined : text;

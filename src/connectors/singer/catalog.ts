@@ -17,7 +17,6 @@ interface MetadataEntry {
 
 type CatalogStream = Record<string, unknown>;
 
-/** Exactly these streams. */
 export function selectStreams(
   catalog: unknown,
   choices: readonly StreamChoice[],

@@ -4,7 +4,6 @@ import { PermanentError, type SyncContext } from '../../connector-kit/index.ts';
 import { isObject } from '../../values/is-object.ts';
 import type { TapFolder } from './folder.ts';
 
-/** Undefined without a credential. */
 export async function credentialFields({
   credentials,
 }: Pick<SyncContext, 'credentials'>): Promise<Record<string, unknown> | undefined> {

@@ -7,7 +7,6 @@ export interface SchemaMessage {
   type: 'SCHEMA';
   stream: string;
   keys: string[];
-  /** Replication key columns. */
   bookmarks: string[];
 }
 

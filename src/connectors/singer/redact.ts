@@ -8,7 +8,6 @@ const named = new RegExp(
   'gi',
 );
 
-/** By value and by name. */
 export function createRedactor(secrets: unknown, config: unknown): (text: string) => string {
   const values = [...secretTexts(secrets, true), ...secretTexts(config)];
   return (text) => {

@@ -7,7 +7,6 @@ import type { RecordMessage, SchemaMessage } from './message.ts';
 /** Undefined skips the record. */
 export type RecordMap = (stream: string, record: Record<string, unknown>) => Signal | undefined;
 
-/** `hash`: of the record. */
 export function signalOf(
   message: RecordMessage,
   schema: SchemaMessage,

@@ -29,7 +29,6 @@ export const nextCursorOf = ({ response_metadata }: Page) => response_metadata?.
  */
 export function signalOf(channel: string, message: Message): Signal {
   const { ts, edited, text, subtype } = message;
-  // A deleted message with replies.
   if (subtype === 'tombstone') return deletedSignal(channel, ts, ts, message);
   return {
     kind: kindOf(message),
