@@ -27,16 +27,16 @@ export interface StoredCredential {
   provider: string;
   name: string | undefined;
   kind: Secret['type'];
-  /** Incremented with every change of the secret. */
+  /** Incremented with every change. */
   generation: number;
   expiresAt: Date | undefined;
-  /** When and why the provider refused to refresh it. */
+  /** When and why the provider refused a refresh. */
   refusedAt: Date | undefined;
   refusedReason: string | undefined;
   refreshedAt: Date | undefined;
   createdAt: Date;
   updatedAt: Date;
-  /** Connections that use it; counted up to 1000. */
+  /** Counted up to 1000. */
   connections: number;
 }
 
@@ -64,7 +64,7 @@ export function createCredentialStore(context: CredentialsContext) {
     ): Promise<StoredCredential> {
       const { provider, name } = input;
       requireUuid('tenantId', input.tenantId);
-      // As Postgres writes it: the id is part of the authenticated data (AAD).
+      // As Postgres writes it: the id is authenticated (AAD).
       const tenantId = input.tenantId.toLowerCase();
       requireText('provider', provider, 200);
       if (name !== undefined) requireText('name', name, 200);
@@ -92,7 +92,6 @@ export function createCredentialStore(context: CredentialsContext) {
       return get(id);
     },
 
-    /** In order of creation. */
     async list({
       cursor,
       limit: requestedLimit,
@@ -110,7 +109,7 @@ export function createCredentialStore(context: CredentialsContext) {
       return mapPage(page, toStored);
     },
 
-    /** Replaces the secret. Connections in `needs_auth` become active again. */
+    /** Connections in `needs_auth` become active again. */
     async replace(id: string, secret: Secret, note: AuditNote = {}): Promise<StoredCredential> {
       await get(id);
       await replace(context, id, checkedSecret(secret), { kind: 'credential.replaced', note });
@@ -121,7 +120,7 @@ export function createCredentialStore(context: CredentialsContext) {
     async remove(id: string, note: AuditNote = {}): Promise<void> {
       requireUuid('credential', id);
       await transactAfterRefresh(context, id, async (tx) => {
-        // Lock, then count: the second snapshot sees a connection attached meanwhile.
+        // Then count: the second snapshot sees a connection attached meanwhile.
         if (!(await findCredential(tx, id, 'FOR UPDATE OF c'))) throw notFound(`credential ${id}`);
         const row = await findCredential(tx, id);
         if (!row) throw notFound(`credential ${id}`);

@@ -13,14 +13,14 @@ import { invalid, notFound, requireUuid } from '../values/arguments.ts';
 import { detailOf } from './change.ts';
 import { revive } from './revive.ts';
 
-/** A foreign key enforces the tenant, too, with a worse error. */
+/** The foreign key enforces the tenant, with a worse error. */
 export async function requireCredential(
   tx: Queryable,
   id: string,
   { tenantId, provider }: { tenantId: string; provider: string },
 ): Promise<CredentialRow> {
   requireUuid('credentialId', id);
-  // Prevents deletion before the connection references it.
+  // Prevents deletion before the reference exists.
   const row = await findCredential(tx, id, 'FOR KEY SHARE OF c');
   if (!row) throw notFound(`credential ${id}`);
   if (row.tenant_id !== tenantId.toLowerCase())
@@ -58,14 +58,14 @@ export async function changeCredential(
   });
 }
 
-/** Runs in the transaction that removed the credential's last connection. */
+/** In the transaction that removed the last connection. */
 export async function removeUnused(
   { record, doer: note }: { record: Recorder; doer: AuditNote },
   tx: Queryable,
   now: Date,
   id: string,
 ): Promise<void> {
-  // Lock, then count: the second snapshot sees a connection attached meanwhile.
+  // Then count: the second snapshot sees a connection attached meanwhile.
   if (!(await findCredential(tx, id, 'FOR UPDATE OF c'))) return;
   const row = await findCredential(tx, id);
   if (!row || row.connections > 0) return;

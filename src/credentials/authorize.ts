@@ -13,22 +13,18 @@ import { holdValidKey } from '../store/keys.ts';
 import { invalid, requireUuid } from '../values/arguments.ts';
 import type { Vault } from './vault.ts';
 
-/** Stored encrypted between link and callback: it holds the PKCE verifier. */
+/** Encrypted between link and callback: it holds the PKCE verifier. */
 export interface ConsentState {
-  /** Created when a browser continues to the provider. */
   verifier?: string | undefined;
   redirectUri: string;
   returnTo?: string | undefined;
   actor: string;
-  /** API key that created the link; undefined for the CLI and the library. */
+  /** Created the link; undefined for the CLI and the library. */
   keyId?: string | undefined;
 }
 
 export interface Authorization {
-  /**
-   * Argument of `authorizations.start`: 256 random bits. The consent page is
-   * `/v1/connections/consent?link=…`.
-   */
+  /** For `authorizations.start`: 256 random bits. The consent page is `/v1/connections/consent?link=…`. */
   link: string;
   expiresAt: Date;
 }
@@ -42,9 +38,9 @@ export interface AuthorizeContext {
   connectors: ReadonlyMap<string, Connector>;
 }
 
-/** Lifetime of a link, and again of the started flow. */
+/** Of a link, and again of the started flow. */
 export const validMs = 10 * 60 * 1000;
-/** Open links per connection; a new one replaces the oldest. */
+/** A new one replaces the oldest. */
 const maxPerConnection = 10;
 const maxUrl = 2000;
 
@@ -62,7 +58,7 @@ export function createAuthorize({ db, ports, vault, who, config, connectors }: A
   return async (request: {
     connectionId: string;
     redirectUri: string;
-    /** Where the browser is redirected after the callback. */
+    /** Redirect target after the callback. */
     returnTo?: string | undefined;
   }): Promise<Authorization> => {
     const { connectionId, redirectUri, returnTo } = request;

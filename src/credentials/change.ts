@@ -19,7 +19,7 @@ export interface ChangeContext {
   record: Recorder;
 }
 
-/** Retries while a token refresh holds the row; then throws CONFLICT. */
+/** Throws CONFLICT if a token refresh holds the row too long. */
 export async function transactAfterRefresh<T>(
   { db, ports }: Pick<ChangeContext, 'db' | 'ports'>,
   id: string,
@@ -39,13 +39,13 @@ interface Replacement {
   kind: EventKind;
   note: AuditNote;
   connectionId?: string;
-  /** Throws if the change is no longer allowed. Runs after all locks are taken. */
+  /** Throws if the change is no longer allowed; called with all locks held. */
   check?: (tx: Queryable) => Promise<void>;
 }
 
 /**
- * Replaces a secret and revives the connections that waited for it, beyond the first batch in their own
- * transactions. Lock order: connections, then credential.
+ * Revives the waiting connections, beyond the first batch in their own transactions. Lock order: connections,
+ * then credential.
  */
 export async function replace(
   { db, ports, vault, record }: ChangeContext,

@@ -31,16 +31,16 @@ import { type OAuth2Secret, requestTokens } from './token-request.ts';
 export interface ConsentResult {
   connectionId: string;
   returnTo: string | undefined;
-  /** An error code of RFC 6749 or of Syncline; undefined on success. */
+  /** Of RFC 6749 or of Syncline; undefined on success. */
   error: string | undefined;
 }
 
 export type FinishContext = Omit<AuthorizeContext, 'who' | 'config'> & { log: Logger };
 
-/** Format of RFC 6749 error codes. Anything else is not echoed. */
+/** Anything else is not echoed. */
 const codePattern = /^[a-z][a-z_]{2,39}$/;
 
-/** A state is valid once, and only in the browser that started the flow. */
+/** A state is valid once, and only in the browser that started. */
 export function createFinish(context: FinishContext) {
   const { db, ports, vault, connectors, log } = context;
 
@@ -48,7 +48,7 @@ export function createFinish(context: FinishContext) {
     state: string;
     code?: string | undefined;
     error?: string | undefined;
-    /** The secret that `start` bound the authorization to. */
+    /** As passed to `start`. */
     browser: string | undefined;
   }): Promise<ConsentResult> => {
     const state = hashOf(callback.state);
@@ -69,7 +69,7 @@ export function createFinish(context: FinishContext) {
     return { ...arrival, error: undefined };
   };
 
-  /** Checked before the exchange and in each transaction: key and connection may go at any time. */
+  /** Before the exchange and in each transaction: key and connection may go at any time. */
   async function requireOpen(
     tx: Queryable,
     connectionId: string,
@@ -80,7 +80,7 @@ export function createFinish(context: FinishContext) {
     return connection;
   }
 
-  /** The cause is logged; the user only sees whether a retry may help. */
+  /** The user only sees whether a retry may help; the log has the cause. */
   async function exchange(
     provider: string,
     code: string,
@@ -104,10 +104,7 @@ export function createFinish(context: FinishContext) {
     }
   }
 
-  /**
-   * Replaces the connection's tokens, also for connections that share them, or adds a credential. Starts over
-   * if another transaction has changed the connection's credential.
-   */
+  /** Starts over if another transaction has changed the connection's credential. */
   async function storeTokens(
     connectionId: string,
     tokens: OAuth2Secret,
@@ -178,7 +175,7 @@ const otherBrowser = () =>
     },
   );
 
-/** One error for used, expired, unknown and withdrawn states. */
+/** For used, expired, unknown and withdrawn states. */
 const unknownState = () =>
   new SynclineError(
     'EXPIRED',

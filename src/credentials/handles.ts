@@ -17,7 +17,7 @@ interface HandlesContext extends Omit<RefreshContext, 'poolSize'> {
   config: Config['database'];
 }
 
-/** Refresh margin before expiry; a tenth of the token's lifetime where that is shorter. */
+/** Before expiry; a tenth of the token's lifetime if that is shorter. */
 const maxMarginMs = 5 * 60 * 1000;
 
 export function createCredentialHandles(
@@ -26,7 +26,6 @@ export function createCredentialHandles(
   const { db, ports, vault, connectors, config } = context;
   const refresher = createRefresher({ ...context, poolSize: config.poolSize });
 
-  /** Refreshes an expired or expiring token. */
   async function ensureFresh(opened: Opened): Promise<Opened> {
     const { row } = opened;
     if (row.refused_at) throw refusedError(row.refused_reason);
@@ -58,7 +57,7 @@ export function createCredentialHandles(
       return openSecret(vault, row);
     }
 
-    /** Cached for the run; a failed read is not, so the next call retries. */
+    /** For the run. A failed read is not kept: the next call retries. */
     function remember(opening: Promise<Opened>): Promise<Opened> {
       cached = opening;
       opening.catch(() => {
@@ -69,7 +68,7 @@ export function createCredentialHandles(
 
     async function current(): Promise<Credential> {
       const remembered = cached && (await cached);
-      // An expired one may have been replaced, even if it cannot be refreshed.
+      // It may have been replaced, even if it cannot be refreshed.
       const isExpired = remembered && ports.now() >= endMsOf(remembered);
       const held = remembered && !isExpired ? remembered : await remember(read());
       const fresh = await ensureFresh(held);
@@ -121,13 +120,13 @@ const credentialReplaced = () => new TransientError('The credential was replaced
 
 const endMsOf = ({ row }: Opened) => row.expires_at?.getTime() ?? Number.POSITIVE_INFINITY;
 
-/** The lifetime counts from the last refresh, or from when the token was stored. */
+/** From the last refresh, or from when the token was stored. */
 function marginMs({ row }: Opened, endMs: number): number {
   const sinceMs = (row.refreshed_at ?? row.updated_at).getTime();
   return Math.min(maxMarginMs, Math.max(0, endMs - sinceMs) / 10);
 }
 
-/** An abort ends only the wait: other runs may await the refresh, and issued tokens must be stored. */
+/** Ends only the wait: other runs may await the refresh, and issued tokens must be stored. */
 function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   work.catch(() => {});
   return new Promise<T>((resolve, reject) => {

@@ -2,14 +2,11 @@ import type { Ports } from '../platform/ports.ts';
 import { isLockTimeout } from '../store/database-errors.ts';
 import { refreshLockTimeoutMs } from './refresh.ts';
 
-/** Other transactions hold the row for milliseconds; a longer lock is a token refresh. */
+/** A longer lock is a token refresh. */
 export const briefLockMs = 200;
 const pauseMs = 1000;
 
-/**
- * Retries `attempt`, which waits at most `briefLockMs`, for as long as a token refresh may hold the row.
- * Sleeping without a database connection keeps the pool from being exhausted.
- */
+/** For as long as a refresh may hold the row. Sleeps without a connection, to spare the pool. */
 export async function retryLockTimeouts<T>(
   ports: Pick<Ports, 'sleep' | 'random'>,
   attempt: () => Promise<T>,
@@ -19,7 +16,7 @@ export async function retryLockTimeouts<T>(
       return await attempt();
     } catch (error) {
       if (!isLockTimeout(error) || waitedMs >= refreshLockTimeoutMs) throw error;
-      // Jitter spreads callers that started together.
+      // Callers may have started together.
       await ports.sleep(pauseMs * (0.5 + ports.random()), new AbortController().signal);
     }
 }

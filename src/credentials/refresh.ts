@@ -22,38 +22,37 @@ export interface RefreshContext {
 }
 
 export interface Refresher {
-  /** For a token that is still valid. Undefined if another refresh is in flight or this one fails. */
+  /** The token is still valid: undefined if another refresh is in flight or this one fails. */
   refreshEarly(held: Opened): Promise<Opened | undefined>;
-  /** Joins or starts a refresh; throws UnauthorizedError if refused. */
+  /** Throws UnauthorizedError if refused. */
   refreshNow(held: Opened): Promise<Opened>;
 }
 
-/** Each refresh holds a database connection during the token request. */
+/** Each holds a database connection during the token request. */
 const maxParallel = 4;
-/** Longer than a token request, so that waiting transactions get the new tokens. */
+/** Longer than a token request: waiting transactions get the new tokens. */
 export const refreshLockTimeoutMs = 30_000;
-/** Longer than lock wait and request; then the server ends the transaction and releases the row. */
+/** Lock wait plus request; then the server releases the row. */
 const transactionTimeoutMs = 60_000;
-/** After a failed early refresh, so that a slow token endpoint does not delay every request of a run. */
+/** A slow token endpoint must not delay every request of a run. */
 const earlyPauseMs = 30_000;
-/** The map is cleared when full, which costs one extra try each. */
+/** Cleared when full, which costs one extra try each. */
 const maxPaused = 10_000;
-/** Over about 50 s, enough for a failover: issued tokens that are not stored are lost. */
+/** About 50 s, enough for a failover: issued tokens that are not stored are lost. */
 const storeAttempts = 8;
 
 type Renewed = { opened: Opened } | { refused: string } | undefined;
 
-/** Single flight per credential: in memory within a process, by row lock across processes. */
+/** Single flight: in memory within a process, by row lock across processes. */
 export function createRefresher(context: RefreshContext): Refresher {
   const { db, ports, vault, log, connectors, poolSize } = context;
   const limit = Math.min(maxParallel, sharesOfPool(poolSize).renewals);
   const processSlots = createSemaphore(limit);
   const providerSlots = new Map<string, Semaphore>();
   const inFlight = new Map<string, Promise<Renewed>>();
-  /** By credential id; monotonic. */
+  /** By credential; monotonic. */
   const pausedUntilMs = new Map<string, number>();
 
-  /** Other callers join the refresh in flight. */
   function singleFlight(
     held: Opened,
     lock: 'FOR NO KEY UPDATE' | 'FOR NO KEY UPDATE SKIP LOCKED',
@@ -66,7 +65,7 @@ export function createRefresher(context: RefreshContext): Refresher {
     return renewing;
   }
 
-  /** One less than the total: a hanging provider must not block all others. */
+  /** A hanging provider must not block all others. */
   function providerSlotsOf({ row: { provider_slug: provider } }: Opened): Semaphore {
     const slots = providerSlots.get(provider) ?? createSemaphore(Math.max(1, limit - 1));
     providerSlots.set(provider, slots);
@@ -78,7 +77,7 @@ export function createRefresher(context: RefreshContext): Refresher {
     let issued: IssuedTokens | undefined;
     const transaction = db.transaction(
       async (tx): Promise<Renewed> => {
-        // A retry after the provider answered: the old refresh token may be invalid by now.
+        // Retry after the provider answered: the old refresh token may be invalid.
         if (issued) return { opened: await store(tx, issued) };
         const row = await readSealed(tx, { tenantId, id }, lock);
         if (!row) return undefined;
@@ -124,13 +123,13 @@ export function createRefresher(context: RefreshContext): Refresher {
     const now = new Date(ports.now());
     const stored = await storeRenewed(tx, now, { id, generation, expiresAt: expiryOf(tokens), ...sealed });
     if (stored) return { row: stored, secret: tokens };
-    // An earlier attempt committed unacknowledged, or the credential was replaced.
+    // Committed unacknowledged, or the credential was replaced.
     const current = await readSealed(tx, { tenantId, id });
     if (!current) throw credentialGone();
     return openSecret(vault, current);
   }
 
-  /** The old refresh token may be invalid already, so the new one must not be lost. */
+  /** The old refresh token may be invalid: the new one must not be lost. */
   async function retryStore(issued: IssuedTokens, cause: unknown): Promise<Renewed> {
     for (let attempt = 1; attempt <= storeAttempts; attempt++) {
       await ports.sleep(100 * 2 ** attempt, new AbortController().signal);
@@ -158,7 +157,7 @@ export function createRefresher(context: RefreshContext): Refresher {
     async refreshNow(held) {
       for (let joined = inFlight.get(held.row.id); joined; joined = inFlight.get(held.row.id)) {
         const renewed = await joined;
-        // The joined refresh may have found only the generation held here.
+        // It may have found only the generation held here.
         const isConclusive = renewed && !('opened' in renewed && !isNewer(renewed.opened, held));
         if (isConclusive) return outcomeOf(renewed);
       }
@@ -179,13 +178,13 @@ function outcomeOf(renewed: NonNullable<Renewed>): Opened {
   return renewed.opened;
 }
 
-/** Transient: the next try reads the connection's current credential. */
+/** Transient: the next try reads the current credential. */
 export const credentialGone = () => new TransientError('The credential was deleted.');
 
 export const refusedError = (reason: string | null) =>
   new UnauthorizedError(`The provider refused to refresh the access token: ${reason ?? 'no reason stated.'}`);
 
-/** OAuth client and refresh token; throws UnauthorizedError if either is missing. */
+/** Throws UnauthorizedError if either is missing. */
 export function refreshGrantOf(
   { row, secret }: Opened,
   connectors: ReadonlyMap<string, Connector>,

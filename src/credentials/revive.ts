@@ -7,14 +7,13 @@ import { lockRefusedConnections, type WaitingConnection } from '../store/credent
 import type { Queryable } from '../store/database.ts';
 import { wakeExecutors } from '../store/wake.ts';
 
-/** Connections per transaction; bounds lock time. */
+/** Per transaction; bounds lock time. */
 export const reviveBatch = 200;
 
 interface Revival {
   now: Date;
-  /** Locked by the same transaction. */
   rows: readonly WaitingConnection[];
-  /** The connection a user is authorizing; its run gets a higher priority. */
+  /** A user is authorizing it: higher priority. */
   connectionId?: string | undefined;
   reason: string;
   record: Recorder;
@@ -22,10 +21,7 @@ interface Revival {
   note?: AuditNote | undefined;
 }
 
-/**
- * Activates connections in `needs_auth` and queues a run of these and of active ones, since `next_run_at` may
- * be an interval away.
- */
+/** Queues a run for active ones, too: `next_run_at` may be an interval away. */
 export async function revive(tx: Queryable, revival: Revival): Promise<void> {
   const { now, rows, connectionId, reason, record, newId, note } = revival;
   const waiting = rows.filter(({ status }) => status === 'needs_auth');

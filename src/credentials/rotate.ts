@@ -12,19 +12,15 @@ import { refreshLockTimeoutMs } from './refresh.ts';
 import type { Vault } from './vault.ts';
 
 export interface RotationProgress {
-  /** Rows re-encrypted with the first key. */
   rotated: number;
-  /** Rows that no configured key decrypts; unchanged. */
+  /** No configured key decrypts them; unchanged. */
   unopened: number;
 }
 
-/** Rows per transaction; bounds lock time. */
+/** Per transaction; bounds lock time. */
 const batchSize = 100;
 
-/**
- * The first pass skips locked rows; the second waits for them one by one. Can be stopped and restarted at any
- * time.
- */
+/** The first pass skips locked rows, the second waits for them. Can be stopped and restarted at any time. */
 export async function rotateKeys(
   context: { db: Database; vault: Vault },
   onProgress: (progress: RotationProgress) => void,
@@ -40,7 +36,7 @@ export async function rotateKeys(
       { limit: batchSize, skip: true },
       { limit: 1, skip: false },
     ]) {
-      // Both passes see the rows that do not open; count them in the second.
+      // Both passes see unopened rows; count them in the second.
       const counts = { rotated: 0, unopened: 0 };
       let after: string | undefined;
       do {

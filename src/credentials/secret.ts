@@ -13,7 +13,7 @@ export interface Opened {
 export const contextOf = ({ tenantId, id }: { tenantId: string; id: string }) =>
   `credentials/${tenantId}/${id}`;
 
-/** A missing key is transient, as another process may have it; a damaged secret is permanent. */
+/** A missing key is transient (another process may have it), a damaged secret permanent. */
 export function openSecret(vault: Vault, row: SealedRow): Opened {
   try {
     const context = contextOf({ tenantId: row.tenant_id, id: row.id });
@@ -25,7 +25,7 @@ export function openSecret(vault: Vault, row: SealedRow): Opened {
   }
 }
 
-/** The part that connectors see: no refresh token. */
+/** No refresh token. */
 export function toCredential({ row, secret }: Opened): Credential {
   const common = { id: row.id, generation: row.generation };
   if (secret.type !== 'oauth2') return { ...common, ...secret };
@@ -35,10 +35,10 @@ export function toCredential({ row, secret }: Opened): Credential {
 
 export const secretTypes = ['api_key', 'basic', 'oauth2', 'custom'] as const;
 
-/** JWTs and private keys take a few kilobytes. */
+/** JWTs and private keys take kilobytes. */
 const maxBytes = 64 * 1024;
 
-/** Drops unknown fields. Errors name the field, never its value. */
+/** Drops unknown fields. Errors never show the value. */
 export function checkedSecret(secret: unknown): Secret {
   const input = (typeof secret === 'object' && secret !== null ? secret : {}) as Record<string, unknown>;
   requireOneOf('secret.type', input['type'], secretTypes);

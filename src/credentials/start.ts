@@ -20,7 +20,7 @@ import {
 /** What the consent page shows before the redirect to the provider. */
 export interface ConsentRequest {
   connectionId: string;
-  /** The account's id at the provider, if known. */
+  /** At the provider. */
   externalId: string | undefined;
   tenantId: string;
   tenantName: string | undefined;
@@ -31,7 +31,6 @@ export interface ConsentRequest {
 }
 
 export interface Started {
-  /** The provider's authorization URL. */
   redirectTo: string;
   state: string;
   expiresAt: Date;
@@ -39,10 +38,10 @@ export interface Started {
 
 export type StartContext = Omit<AuthorizeContext, 'who' | 'config'>;
 
-/** Allowed length of the browser secret; shorter ones could be guessed. */
+/** Shorter ones could be guessed. */
 const [minProof, maxProof] = [32, 1000];
 
-/** Operations on a consent link (RFC 6749 with PKCE, RFC 7636). */
+/** RFC 6749 with PKCE (RFC 7636). */
 export function createStart({ db, ports, vault, connectors }: StartContext) {
   async function requireOpen(tx: Queryable, row: AuthorizationRow | undefined) {
     if (!row || row.expires_at.getTime() <= ports.now()) throw expiredLink();
@@ -72,9 +71,8 @@ export function createStart({ db, ports, vault, connectors }: StartContext) {
     },
 
     /**
-     * Binds the authorization to one browser. `browser` is a secret of 32 to 1000 characters, kept in a
-     * cookie or session, that `finish` requires. Restarting in the same browser invalidates the previous
-     * state.
+     * Binds the authorization to one browser: `browser` is a secret of 32 to 1000 characters, in a cookie or
+     * session, that `finish` requires. Restarting invalidates the previous state.
      */
     async start({ link, browser }: { link: string; browser: string }): Promise<Started> {
       requireProof(browser);
@@ -98,7 +96,7 @@ export function createStart({ db, ports, vault, connectors }: StartContext) {
   };
 }
 
-/** Connector parameters come first: they cannot override state and PKCE. */
+/** Connector parameters first: they cannot override state and PKCE. */
 function consentUrl(
   oauth2: OAuth2,
   { redirectUri, state, challenge }: { redirectUri: string; state: string; challenge: string },
@@ -124,7 +122,7 @@ function requireProof(browser: unknown): asserts browser is string {
     throw invalid(`browser must be a secret of ${minProof} to ${maxProof} characters.`);
 }
 
-/** One error for finished, expired, unknown and withdrawn links. */
+/** For finished, expired, unknown and withdrawn links. */
 const expiredLink = () =>
   new SynclineError('EXPIRED', 'This link was already used, was withdrawn, or is older than 10 minutes.', {
     hint: 'Go back to where you found it and start again.',

@@ -5,22 +5,21 @@ import type { Ports } from '../platform/ports.ts';
 export type TokenAnswer = { tokens: OAuth2Secret } | { refused: string };
 export type OAuth2Secret = Extract<Secret, { type: 'oauth2' }>;
 
-/** Below the transaction timeout (60 s): a refresh holds a row lock meanwhile. */
+/** A refresh holds a row lock meanwhile; its transaction ends after 60 s. */
 const tokenRequestTimeoutMs = 20_000;
-/** Token responses take a few kilobytes. */
 const maxBytes = 128 * 1024;
-/** Ten years; larger numbers are provider bugs and overflow Date. */
+/** Larger numbers are provider bugs and overflow Date. */
 const maxLifeSeconds = 10 * 365 * 86_400;
 
 /**
- * Codes that invalidate the grant itself, so that the user must consent again. Not `access_denied` or Slack's
- * `invalid_auth`: gateways and IP filters return these, too.
+ * The user must consent again. Not `access_denied` or Slack's `invalid_auth`: gateways and IP filters return
+ * these, too.
  */
 const grantErrors = new Set([
-  // RFC 6749, and RFC 6750 as some use it.
+  // RFC 6749, and 6750 as some use it.
   'invalid_grant',
   'invalid_token',
-  // OpenID Connect: requires user interaction.
+  // OpenID Connect.
   'interaction_required',
   'consent_required',
   'login_required',
@@ -35,7 +34,7 @@ const grantErrors = new Set([
   'account_inactive',
 ]);
 
-/** Wrong client id or secret: the operator must fix it, not the customer. */
+/** The operator must fix it, not the customer. */
 const clientErrors = new Set([
   'invalid_client',
   'unauthorized_client',
@@ -46,10 +45,7 @@ const clientErrors = new Set([
 
 type Context = Pick<Ports, 'fetch' | 'now' | 'sleep'>;
 
-/**
- * RFC 6749. Unknown errors are transient: a false refusal would make customers reconnect by hand, while an
- * unrecognised one is retried and appears in the job's error.
- */
+/** Unknown errors are transient: a false refusal makes customers reconnect by hand. */
 export async function requestTokens(
   context: Context,
   oauth2: OAuth2,
@@ -58,7 +54,7 @@ export async function requestTokens(
   const { status, text } = await send(context, oauth2, parameters);
   const answer = parsed(text);
   const accessToken = answer['access_token'];
-  // Some providers return errors with status 200.
+  // Errors may have status 200.
   if (status >= 200 && status < 300 && typeof accessToken === 'string' && accessToken !== '')
     return { tokens: tokensOf(answer, accessToken, context.now()) };
   const code = codeOf(answer['error'], [...Object.values(parameters), oauth2.clientSecret]);
@@ -88,7 +84,7 @@ async function send(
   try {
     const response = await fetch(oauth2.tokenUrl, {
       method: 'POST',
-      // Never forward client secret and tokens to a redirect target.
+      // Client secret and tokens must not reach a redirect target.
       redirect: 'manual',
       headers: {
         accept: 'application/json',
@@ -101,7 +97,7 @@ async function send(
     });
     return { status: response.status, text: await readText(response) };
   } catch (error) {
-    // Omit the cause: it may contain the request body.
+    // The cause may contain the request body.
     const reason = timedOut.signal.aborted
       ? `no response within ${tokenRequestTimeoutMs / 1000} s`
       : networkCode(error);
@@ -122,13 +118,13 @@ async function readText(response: Response): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** RFC 6749, 2.3.1: both are form-encoded first. */
+/** RFC 6749, 2.3.1. */
 function basic(id: string, secret: string): string {
   const [user, password] = [id, secret].map((text) => new URLSearchParams({ a: text }).toString().slice(2));
   return `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
 }
 
-/** JSON, or form-encoded, which some providers send despite `accept`. */
+/** Some providers send forms despite `accept`. */
 function parsed(text: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(text);
@@ -151,7 +147,7 @@ function tokensOf(answer: Record<string, unknown>, accessToken: string, nowMs: n
   };
 }
 
-/** RFC-style codes without any sent value: an endpoint may echo a secret. */
+/** An endpoint may echo a secret. */
 function codeOf(error: unknown, sent: (string | undefined)[]): string | undefined {
   if (typeof error !== 'string' || !/^[a-z][a-z_]{2,39}$/.test(error)) return undefined;
   return sent.some(

@@ -4,19 +4,19 @@ import { SynclineError } from '../contract/errors.ts';
 import type { Sealed } from '../store/sealed.ts';
 
 export interface Vault {
-  /** Key that encrypts; undefined if none is configured. */
+  /** Undefined if none is configured. */
   readonly keyId: string | undefined;
-  /** Encrypts a JSON value for the row named by `context`: `credentials/<tenant>/<id>`. */
+  /** `context` names the row: `credentials/<tenant>/<id>`. */
   seal(context: string, value: unknown): Sealed;
   open(context: string, row: Sealed): unknown;
 }
 
 const cipher = 'aes-256-gcm';
-/** GCM's standard size; random nonces allow about 2^32 encryptions per key. */
+/** Random nonces allow about 2^32 encryptions per key. */
 const nonceBytes = 12;
 const tagBytes = 16;
 
-/** The row name is authenticated (AAD): a ciphertext copied to another row or tenant does not decrypt. */
+/** The row name is authenticated (AAD): a ciphertext does not decrypt in another row or tenant. */
 export function createVault(texts: readonly string[]): Vault {
   const keys = parseKeys(texts);
   if (!keys)
@@ -49,7 +49,7 @@ export function createVault(texts: readonly string[]): Vault {
         const text = [opening.update(sealed.subarray(nonceBytes, -tagBytes)), opening.final()];
         return JSON.parse(Buffer.concat(text).toString()) as unknown;
       } catch {
-        // Omit the cause: a JSON parse error quotes the secret.
+        // A JSON parse error quotes the secret.
         throw unopened(context, keyId);
       }
     },
@@ -61,7 +61,7 @@ const noKey = () =>
     hint: 'Create one with `syncline credentials keygen` and set SYNCLINE_CREDENTIALS_KEYS in every process.',
   });
 
-/** A configuration error of this process, not damaged data. */
+/** Of this process; the data is not damaged. */
 const unknownKey = (keyId: string) =>
   new SynclineError(
     'CONFIG_INVALID',
