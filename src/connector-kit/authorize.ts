@@ -9,7 +9,7 @@ interface Authorization {
 /** Turns a credential into request headers or query parameters. */
 export interface Authorize {
   (credential: Credential): Authorization;
-  /** Send requests unauthenticated when the connection has no credential. */
+  /** Without a credential, send requests unauthenticated. */
   isOptional?: boolean;
 }
 
@@ -18,17 +18,17 @@ export function bearer(scheme = 'Bearer'): Authorize {
   return (credential) => ({ headers: { authorization: authorizationHeader(credential, scheme) } });
 }
 
-/** Sends the key in a custom header such as `x-api-key`. */
+/** Sends the key in a header such as `x-api-key`. */
 export function apiKeyHeader(name: string, prefix = ''): Authorize {
   return (credential) => ({ headers: { [name]: `${prefix}${tokenOf(credential)}` } });
 }
 
-/** Sends the key as a query parameter. Logs redact it. */
+/** Sends the key as a query parameter; logs redact it. */
 export function apiKeyQuery(name: string): Authorize {
   return (credential) => ({ query: { [name]: tokenOf(credential) } });
 }
 
-/** Allows unauthenticated requests when the connection has no credential. */
+/** Without a credential, requests are unauthenticated. */
 export function optional(authorize: Authorize): Authorize {
   return Object.assign((credential: Credential) => authorize(credential), { isOptional: true });
 }

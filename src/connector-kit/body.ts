@@ -3,7 +3,7 @@ import { PermanentError } from '../contract/errors.ts';
 import { parseAnswer } from '../values/parse-answer.ts';
 import { check } from '../values/standard-schema.ts';
 
-/** Reads the body as text. Throws above `maxBytes`; stops reading after `truncateAt`. */
+/** Throws above `maxBytes`; stops reading after `truncateAt`. */
 export async function readText(response: Response, maxBytes: number, truncateAt?: number): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;

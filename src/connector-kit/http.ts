@@ -21,23 +21,22 @@ import { type ReceivedAnswer, refusalOf } from './refusals.ts';
 import type { Validators } from './validators.ts';
 
 export interface HttpOptions {
-  /** Base URL of the API. Credentials are sent to this origin only. */
+  /** Credentials are sent to this origin only. */
   baseUrl: string;
-  /** How to send the credential; without it, requests are unauthenticated. */
+  /** Without it, requests are unauthenticated. */
   authorize?: Authorize | undefined;
   headers?: Readonly<Record<string, string>> | undefined;
   /**
-   * Budgets of every request, broadest first. Rate limit headers update the budget they name, else the first;
-   * a 429 while that one has requests left exhausts the last.
+   * Of every request, broadest first. Rate limit headers update the budget they name, else the first; a 429
+   * while that one has requests left exhausts the last.
    */
   budgets?: readonly BudgetUse[] | undefined;
-  /** Timeout of one request, including its body. */
+  /** Per request, including the body. */
   timeoutMs?: number | undefined;
-  /** Maximum response size. */
   maxBytes?: number | undefined;
   /** `public` blocks private networks (SSRF). Use it when tenants choose the URL. */
   network?: 'public' | 'any' | undefined;
-  /** Maps provider-specific responses to errors. Runs before the default rules, also for 2xx. */
+  /** Provider-specific errors; runs before the default rules, also for 2xx. */
   refusal?: ((answer: ReceivedAnswer) => Error | undefined) | undefined;
 }
 
@@ -47,17 +46,17 @@ export interface HttpRequest<Schema extends StandardSchemaV1 = StandardSchemaV1>
   json?: unknown;
   /** Sent as `application/x-www-form-urlencoded`. */
   form?: Readonly<Record<string, string>> | undefined;
-  /** Validates and types the body. Without it, the body is not parsed; use `text`. */
+  /** Without it, the body is not parsed; use `text`. */
   schema?: Schema | undefined;
-  /** Additional budgets of this request. */
+  /** In addition to those of every request. */
   budgets?: readonly BudgetUse[] | undefined;
-  /** Non-2xx statuses to return instead of throwing. */
+  /** Non-2xx statuses to return, not throw. */
   accept?: readonly number[] | undefined;
   /** Statuses that mean an expired cursor, such as 410. */
   expired?: readonly number[] | undefined;
   /** Makes the request conditional (ETag, Last-Modified). */
   validators?: Validators | undefined;
-  /** Whether to retry network errors. Default: GET and HEAD only. */
+  /** Retry network errors. Default: GET and HEAD only. */
   repeatable?: boolean | undefined;
 }
 
@@ -92,12 +91,11 @@ export interface Http {
 type HttpContext = Pick<SyncContext, 'abortSignal' | 'log' | 'credentials' | 'budgets' | 'fetch' | 'job'>;
 
 const defaults = { timeoutMs: 30_000, maxBytes: 32 * 1024 * 1024 };
-/** Covers short network errors; longer outages use the job's backoff. */
+/** Longer outages use the job's backoff. */
 const retryDelaysMs = [250, 1000];
-/** How much of an error body is read. */
 const maxErrorBodyBytes = 64 * 1024;
 
-/** Maps failures to connector errors and logs requests with secrets redacted. */
+/** Maps failures to connector errors; logs requests, secrets redacted. */
 export function createHttp(context: HttpContext, options: HttpOptions): Http {
   const { abortSignal, log } = context;
   const { timeoutMs = defaults.timeoutMs, maxBytes = defaults.maxBytes } = options;
@@ -105,9 +103,9 @@ export function createHttp(context: HttpContext, options: HttpOptions): Http {
   const secrets = new Set<string>();
   const redact = (text: string) => withoutSecrets(text, secrets);
 
-  /** Resolves a path against the base URL; absolute URLs stay as they are. */
+  /** Absolute URLs stay as they are. */
   function urlOf(path: string, query: HttpRequest['query']): URL {
-    // "./" prevents a colon in the first segment from being parsed as a scheme.
+    // "./": a colon in the first segment is no scheme.
     const url = /^https?:\/\//i.test(path) ? new URL(path) : new URL(`./${path.replace(/^\/+/, '')}`, base);
     if (url.origin !== base.origin && options.authorize)
       throw new PermanentError(
@@ -130,17 +128,17 @@ export function createHttp(context: HttpContext, options: HttpOptions): Http {
     try {
       return await sendWithRetries({ method, url, request, credential });
     } catch (error) {
-      // The token may be revoked, or rotated by another process: renew it and retry once.
+      // Revoked, or rotated by another process: renew and retry once.
       if (connectorErrorKind(error) !== 'unauthorized' || !credential) throw error;
       const renewed = await context.credentials.renew(credential).catch((failure: unknown) => {
-        // Only `unauthorized` means that no other credential exists. Other failures may be transient.
+        // Only `unauthorized` means that no other credential exists.
         throw connectorErrorKind(failure) === 'unauthorized' ? error : failure;
       });
       return sendWithRetries({ method, url, request, credential: renewed });
     }
   }
 
-  /** Retries idempotent requests. */
+  /** If idempotent. */
   async function sendWithRetries(outgoing: Outgoing): Promise<HttpAnswer<unknown>> {
     const { method, request } = outgoing;
     const isRepeatable = request.repeatable ?? (method === 'GET' || method === 'HEAD');
@@ -171,8 +169,7 @@ export function createHttp(context: HttpContext, options: HttpOptions): Http {
     });
     const tookMs = Math.round(systemPorts.monotonicMs() - startedMs);
     log.debug(`${label} → ${response.status}, ${text.length} characters, ${tookMs} ms`);
-    // Unauthenticated 304s count against the limit. Settle before reading the rate limit headers, which
-    // already include this request.
+    // Unauthenticated 304s count. Settle before reading the headers, which include this request.
     reservation?.settle({ free: response.status === 304 && credential !== undefined });
     updateBudgets(response, text, { uses, context });
     return toAnswer({ outgoing, label, response, text });
@@ -206,7 +203,7 @@ export function createHttp(context: HttpContext, options: HttpOptions): Http {
     const answer = {
       status,
       headers,
-      // Lazy: redaction is expensive, and few responses need it.
+      // Lazy: redaction is expensive and rare.
       get body() {
         return redact(text.slice(0, maxErrorBodyBytes));
       },
@@ -223,7 +220,7 @@ export function createHttp(context: HttpContext, options: HttpOptions): Http {
     if (!isAccepted) throw refusalOf(answer, systemPorts.now());
     const data =
       request.schema && response.ok ? await parseBody(text, request.schema, answer.request) : undefined;
-    // Store validators only after parsing: a later 304 would hide the unparsed page for good.
+    // After parsing: a later 304 would hide the unparsed page for good.
     if (response.ok) request.validators?.keep(url, credential, headers);
     return { status, headers, data, text, url: response.url || url.href };
   }
@@ -238,7 +235,7 @@ export function createHttp(context: HttpContext, options: HttpOptions): Http {
   };
 }
 
-/** fetch wraps the network error in `cause`. */
+/** The network error is in `cause`. */
 function networkError(error: unknown, label: string): Error {
   const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
   if (connectorErrorKind(cause) === 'permanent') return cause as Error;

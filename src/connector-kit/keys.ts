@@ -1,15 +1,12 @@
 import { createHash } from 'node:crypto';
 import { isObject } from '../values/is-object.ts';
 
-/** Hash of JSON content, independent of key order. 96 bits: for versions of one item, not for items. */
+/** Independent of key order. 96 bits: for versions of one item, not for items. */
 export function contentHash(value: unknown): string {
   return createHash('sha256').update(canonical(value)).digest('base64url').slice(0, 16);
 }
 
-/**
- * Dedupe key of one version of an item. Includes a content hash because timestamps have second precision: two
- * changes within one second would share a key.
- */
+/** One key per version of an item. With a content hash: two changes within one second share a timestamp. */
 export function versionKey(item: string, version: string, content: unknown): string {
   return `${item}@${version}#${contentHash(content)}`;
 }

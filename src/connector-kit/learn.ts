@@ -4,7 +4,6 @@ import { systemPorts } from '../platform/ports.ts';
 import { budgetNews } from './rate-limit-headers.ts';
 import { waitSeconds } from './refusals.ts';
 
-/** Updates budgets from the rate limit headers of a response. */
 export function updateBudgets(
   { status, headers }: Response,
   body: string,
@@ -17,7 +16,7 @@ export function updateBudgets(
   const news = budgetNews(headers, nowMs);
   if (news.remaining !== undefined) context.budgets.learn(budget, news);
   const waitForSeconds = waitSeconds({ status, headers, body, attempts: context.job.attempts }, nowMs);
-  // Rate limited although this budget has requests left: the narrowest one is exhausted.
+  // This budget has requests left: the narrowest one is exhausted.
   if (waitForSeconds !== undefined && news.remaining !== 0)
     context.budgets.learn(narrowest, { remaining: 0, resetsInSeconds: waitForSeconds });
 }

@@ -1,4 +1,4 @@
-/** URL of the next page in a `Link` header (RFC 8288), possibly relative. */
+/** RFC 8288; possibly relative. */
 export const nextLink = (headers: Headers) => linkTo(headers, 'next');
 
 export const lastLink = (headers: Headers) => linkTo(headers, 'last');

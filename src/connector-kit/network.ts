@@ -24,18 +24,18 @@ for (const [network, prefix] of [
 ] as const)
   reserved.addSubnet(network, prefix, 'ipv4');
 for (const [network, prefix] of [
-  // IETF protocol assignments, including Teredo, which embeds IPv4 addresses.
+  // Includes Teredo, which embeds IPv4 addresses.
   ['2001::', 23],
   ['2001:db8::', 32],
   ['3fff::', 20],
 ] as const)
   reserved.addSubnet(network, prefix, 'ipv6');
 
-/** Only 2000::/3 is allocated as global unicast. */
+/** Only 2000::/3 is allocated. */
 const globalUnicast = new BlockList();
 globalUnicast.addSubnet('2000::', 3, 'ipv6');
 
-/** IPv4-mapped and NAT64 addresses; the embedded IPv4 address decides. */
+/** IPv4-mapped and NAT64: the embedded address decides. */
 const embeddedIpv4 = /^(?:::ffff:|64:ff9b::)(\d+\.\d+\.\d+\.\d+)$/i;
 
 export function isPublicAddress(address: string): boolean {
@@ -50,7 +50,7 @@ export function isPublicAddress(address: string): boolean {
 function ipv4In(address: string): string | undefined {
   const dotted = embeddedIpv4.exec(address)?.[1];
   if (dotted) return dotted;
-  // Normalize to hexadecimal groups with the URL parser.
+  // As hexadecimal groups.
   const host = new URL(`http://[${address.replace(/%.*$/, '')}]/`).hostname.slice(1, -1);
   const hex =
     /^(?:::ffff:|64:ff9b::)([\da-f]{1,4}):([\da-f]{1,4})$/.exec(host) ??
@@ -60,10 +60,7 @@ function ipv4In(address: string): string | undefined {
   return [high >> 8, high & 255, low >> 8, low & 255].join('.');
 }
 
-/**
- * Rejects a host if any of its addresses is private. The socket connects to the checked address, which
- * prevents DNS rebinding.
- */
+/** Rejects a host if any address is private. The socket connects to the checked address (DNS rebinding). */
 const publicLookup: LookupFunction = (hostname, options, callback) => {
   resolve(hostname, { ...options, all: true }, (error, addresses) => {
     if (error) return callback(error, '', 4);
@@ -77,7 +74,7 @@ const publicLookup: LookupFunction = (hostname, options, callback) => {
 
 export const publicAgent = new Agent({ connect: { lookup: publicLookup } });
 
-/** IP literals bypass DNS lookup. */
+/** IP literals are not looked up. */
 export function requirePublicHost({ hostname }: URL): void {
   const address = hostname.replace(/^\[|\]$/g, '');
   if (isIP(address) !== 0 && !isPublicAddress(address)) throw privateAddressError(hostname);

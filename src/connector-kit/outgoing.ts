@@ -15,7 +15,7 @@ export interface Outgoing {
 
 const maxRedirects = 5;
 
-/** Sends a request and follows redirects. Credentials are dropped across origins. */
+/** Drops credentials across origins. */
 export async function sendFollowingRedirects(
   outgoing: Outgoing,
   transport: {
@@ -78,7 +78,7 @@ function headersOf({ url, request, credential }: Outgoing, options: HttpOptions)
   };
 }
 
-/** Allowlist: custom headers may contain keys. */
+/** Custom headers may contain keys. */
 function crossOriginHeaders(headers: Record<string, string>): Record<string, string> {
   const allowed = ['user-agent', 'accept', 'if-none-match', 'if-modified-since'];
   return Object.fromEntries(Object.entries(headers).filter(([name]) => allowed.includes(name.toLowerCase())));

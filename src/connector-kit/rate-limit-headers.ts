@@ -3,13 +3,12 @@ import { secondsUntil } from '../contract/retry-after.ts';
 
 export { secondsUntil };
 
-/** The provider's clock (Date header), which tolerates a skewed local clock. */
+/** The Date header: the local clock may be wrong. */
 export function serverTimeMs(headers: Headers, nowMs: number): number {
   const date = Date.parse(headers.get('date') ?? '');
   return Number.isNaN(date) ? nowMs : date;
 }
 
-/** Parses the rate limit headers of a response. */
 export function budgetNews(headers: Headers, nowMs: number): BudgetNews {
   const serverNowMs = serverTimeMs(headers, nowMs);
   const first = (...names: string[]) => names.map((name) => headers.get(name)).find((value) => value);
@@ -28,7 +27,7 @@ export function budgetNews(headers: Headers, nowMs: number): BudgetNews {
   };
 }
 
-/** Seconds to wait, from Retry-After or an exhausted limit; undefined without either. */
+/** From Retry-After or an exhausted limit. */
 export function retryAfterSeconds(headers: Headers, nowMs: number): number | undefined {
   const retryAfter = secondsUntil(headers.get('retry-after'), serverTimeMs(headers, nowMs));
   if (retryAfter !== undefined) return retryAfter;
@@ -36,7 +35,7 @@ export function retryAfterSeconds(headers: Headers, nowMs: number): number | und
   return remaining === undefined || remaining <= 0 ? resetsInSeconds : undefined;
 }
 
-/** IETF draft: `RateLimit: "default";r=50;t=30` with `RateLimit-Policy: "default";q=100;w=60`. */
+/** IETF draft: `RateLimit: "default";r=50;t=30`, `RateLimit-Policy: "default";q=100;w=60`. */
 function structuredNews(headers: Headers): BudgetNews {
   const parameter = (header: string, name: string) =>
     integerIn(new RegExp(`;\\s*${name}=(\\d+)`).exec(headers.get(header) ?? '')?.[1]);

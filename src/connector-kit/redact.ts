@@ -1,9 +1,9 @@
 import { isSecretName } from '../values/redact.ts';
 
-/** Longer values, such as page tokens, are truncated. */
+/** Page tokens can be long. */
 const maxValueLength = 40;
 
-/** Path and decoded query for logs, with secrets redacted. */
+/** For logs, secrets redacted. */
 export function readableUrl(url: URL, redact: (text: string) => string = (text) => text): string {
   const parameters = [...url.searchParams].map(
     ([name, value]) => `${name}=${isSecretName(name) ? '[hidden]' : truncate(redact(value))}`,

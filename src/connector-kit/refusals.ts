@@ -2,19 +2,18 @@ import { PermanentError, RateLimitedError, TransientError, UnauthorizedError } f
 import { secretName } from '../values/redact.ts';
 import { budgetNews, retryAfterSeconds } from './rate-limit-headers.ts';
 
-/** A response as passed to `refusal` rules. */
 export interface ReceivedAnswer {
   status: number;
   headers: Headers;
-  /** Up to 64 kB of the body. */
+  /** Up to 64 kB. */
   body: string;
   /** Method and URL, redacted. */
   request: string;
-  /** Earlier failures of the job. */
+  /** Of the job. */
   attempts: number;
 }
 
-/** Wait for 429s without a hint; doubles with each failure. */
+/** Without a hint; doubles with each failure. */
 const defaultWaitSeconds = 60;
 const maxDefaultWaitSeconds = 3600;
 
@@ -36,13 +35,13 @@ export function refusalOf(answer: ReceivedAnswer, nowMs: number): Error {
   return new PermanentError(summary);
 }
 
-/** Seconds to wait after a rate limit response; undefined for others. */
+/** Undefined unless rate limited. */
 export function waitSeconds(answer: Omit<ReceivedAnswer, 'request'>, nowMs: number): number | undefined {
   if (!isRateLimit(answer, nowMs)) return undefined;
   return retryAfterSeconds(answer.headers, nowMs) ?? defaultWait(answer.attempts);
 }
 
-/** 429, or a 403 with Retry-After, an exhausted limit, or a rate limit message. */
+/** 429, or 403 with Retry-After, an exhausted limit or a rate limit message. */
 function isRateLimit({ status, headers, body }: Omit<ReceivedAnswer, 'request'>, nowMs: number): boolean {
   if (status === 429) return true;
   if (status !== 403) return false;
@@ -57,14 +56,14 @@ const name = `[\\w.-]{0,40}(?:${secretName.source})[\\w.-]{0,40}`;
 const inJson = new RegExp(`("${name}"\\s*:\\s*")(?:[^"\\\\]|\\\\.)+`, 'gi');
 const inForm = new RegExp(`(?<![\\w.-])(${name}=)[^\\s&"'<>]+`, 'gi');
 
-/** Redacts unknown secrets by field name: `"access_token": "…"`, `access_token=…`. */
+/** Unknown secrets, by name: `"access_token": "…"`, `access_token=…`. */
 export const redactNamed = (text: string) =>
   text.replaceAll(inJson, '$1[hidden]').replaceAll(inForm, '$1[hidden]');
 
-/** More than is shown, so that a secret at the cut is redacted whole. */
+/** More than shown: a secret at the cut is redacted whole. */
 const maxScannedLength = 4000;
 
-/** A short excerpt for error messages; HTML pages are omitted. */
+/** HTML pages are omitted. */
 export function excerpt(body: string): string {
   const text = redactNamed(body.slice(0, maxScannedLength).trim().replaceAll(/\s+/g, ' '));
   if (text === '' || text.startsWith('<')) return '.';

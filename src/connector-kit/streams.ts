@@ -10,17 +10,17 @@ import {
 import { type Wait, waitSeconds } from '../contract/retry-after.ts';
 import { inSlices } from '../platform/slices.ts';
 
-/** Cursor of a connection with several streams, one cursor each. */
+/** One cursor per stream. */
 export function streamsCursor<Cursor extends z.ZodType>(cursor: Cursor) {
   return z.object({
     streams: z.record(z.string(), cursor),
-    /** Walk in progress: remaining, failed and restarted streams. */
+    /** Remaining, failed and restarted streams. */
     walk: z
       .object({
         left: z.array(z.string()),
         failed: z.record(z.string(), z.string()),
         restarted: z.array(z.string()).optional(),
-        /** All streams have already failed once in this walk. */
+        /** All streams failed once in this walk. */
         hasFailed: z.boolean().optional(),
       })
       .optional(),
@@ -40,14 +40,14 @@ interface StreamsWalk {
 }
 
 export interface StreamsOptions {
-  /** Limits of one run; the next job continues. */
+  /** Per run; the next job continues. */
   maxSignals?: number;
   maxSteps?: number;
-  /** Size of the signals as JSON. One more page must fit within the run limit. */
+  /** Of the signals as JSON. One more page must fit within the run limit. */
   maxCharacters?: number;
 }
 
-/** Transient failures before other streams go first. */
+/** Then other streams go first. */
 const maxStreamFailures = 3;
 
 type StreamsContext<Cursor> = Pick<SyncContext<StreamsCursor<Cursor>>, 'cursor' | 'abortSignal' | 'log'> & {
@@ -55,8 +55,8 @@ type StreamsContext<Cursor> = Pick<SyncContext<StreamsCursor<Cursor>>, 'cursor' 
 };
 
 /**
- * Reads streams in turn, up to the limits of a run. After an error the run still stores what it has read; the
- * next run meets the error. The run fails only if all streams fail.
+ * In turn, up to the limits of a run. After an error the run stores what it has read, and the next run meets
+ * the error. Fails only if all streams fail.
  */
 export async function syncStreams<Cursor>(
   { cursor, abortSignal, log, job }: StreamsContext<Cursor>,
@@ -69,7 +69,7 @@ export async function syncStreams<Cursor>(
   const left = (cursor?.walk?.left ?? names).filter((name) => names.includes(name));
   const failed: Record<string, string> = { ...cursor?.walk?.failed };
   const signals: Signal[] = [];
-  /** At most one restart per walk: a stream whose cursors always expire must not loop. */
+  /** Once per walk: a stream whose cursors always expire must not loop. */
   const restarted = new Set(cursor?.walk?.restarted);
   const hasFailed = cursor?.walk?.hasFailed ?? false;
   let steps = 0;
@@ -98,7 +98,7 @@ export async function syncStreams<Cursor>(
       else if (kind === 'transient' && isStuck()) {
         markFailed(name, error);
         hasSkipped = true;
-        // Not counted as a step: if the next stream fails too, the provider is down and the run fails.
+        // No step: if the next stream fails too, the provider is down and the run fails.
         continue;
       } else if (kind === 'cursor_expired' && streams[name] !== undefined) {
         log.info(`${name} restarts from the beginning: ${describeError(error)}`);
@@ -117,7 +117,7 @@ export async function syncStreams<Cursor>(
   if (left.length > 0) return continueWalk({ left, failed });
   const reasons = Object.values(failed);
   if (names.length === 0 || reasons.length < names.length) return { signals, nextCursor: { streams } };
-  // Keep the signals; the next run meets the errors first. Once per walk, or this would loop.
+  // Keep the signals; the next run meets the errors. Once per walk, or it would loop.
   if (signals.length > 0 && !hasFailed)
     return continueWalk({ left: [...names], failed: {}, hasFailed: true });
   throw new PermanentError(reasons.join(' '));
@@ -137,18 +137,18 @@ export async function syncStreams<Cursor>(
 
   function markFailed(name: string, error: unknown): void {
     log.warn(`${name} cannot be read: ${describeError(error)}`);
-    // All reasons must fit into the cursor; the log has the full text.
+    // All must fit into the cursor; the log has the full text.
     failed[name] = describeError(error).slice(0, 200);
     left.shift();
   }
 
-  /** Whether the first stream of the run has failed repeatedly, so that others should go first. */
+  /** The first stream failed repeatedly: others go first. */
   function isStuck(): boolean {
     const isFirst = steps === 0 && !hasSkipped && !abortSignal.aborted;
     return isFirst && names.length > 1 && (job?.attempts ?? 0) >= maxStreamFailures;
   }
 
-  /** Stores the cursor; false if the page made no progress. */
+  /** False if the page made no progress. */
   function advance(name: string, { signals: found, nextCursor }: SyncResult<Cursor>): boolean {
     const previous = streams[name];
     if (nextCursor !== undefined && nextCursor !== null) streams[name] = nextCursor;
@@ -156,12 +156,9 @@ export async function syncStreams<Cursor>(
   }
 }
 
-/**
- * The provider's retry hint. Parked requests (exhausted budget) have none: the next job checks the budget
- * itself.
- */
+/** Parked requests (exhausted budget) have none: the next job checks the budget. */
 function waitOf({ retryAfterSeconds, parked }: RateLimitedError): Wait {
-  // For dates, only the presence matters; the engine computes the delay.
+  // For dates, only presence matters: the engine computes the delay.
   const hasHint = (waitSeconds(retryAfterSeconds, 0) ?? 0) > 0;
   return hasHint && !parked ? retryAfterSeconds : undefined;
 }

@@ -3,15 +3,15 @@ import { z } from 'zod';
 import type { Credential } from '../contract/credential.ts';
 
 export const validatorsCursor = z.object({
-  /** Hash of the credential; providers bind validators to it. */
+  /** Providers bind validators to the credential. */
   by: z.string(),
   tags: z.record(z.string(), z.string()),
 });
 type Stored = z.output<typeof validatorsCursor>;
 
 /**
- * ETag and Last-Modified values. Stored in the cursor, so they commit with their page: after a crash, a
- * validator without its page would hide it behind a 304.
+ * Stored in the cursor, so they commit with their page: after a crash, a validator without its page would
+ * hide it behind a 304.
  */
 export interface Validators {
   headersFor(url: URL, credential: Credential | undefined): Record<string, string>;
@@ -19,7 +19,7 @@ export interface Validators {
   toCursor(): Stored | undefined;
 }
 
-/** Covers every list of a connection; evicts the oldest. */
+/** Evicts the oldest. */
 const maxTags = 200;
 const maxTagLength = 200;
 
@@ -45,7 +45,7 @@ export function createValidators(stored: Stored | undefined): Validators {
   };
 }
 
-/** Last-Modified has second precision: within that second, content may change again under the same date. */
+/** Content may change again within the second of Last-Modified. */
 function settledDate(headers: Headers): string | undefined {
   const modified = headers.get('last-modified') ?? '';
   const ageMs = Date.parse(headers.get('date') ?? '') - Date.parse(modified);
@@ -54,7 +54,7 @@ function settledDate(headers: Headers): string | undefined {
 
 const isDate = (tag: string) => !tag.includes('"');
 
-// Short hashes: one per list, and all must fit into a cursor.
+// Short: all must fit into a cursor.
 const ownerOf = (credential: Credential | undefined) =>
   credential ? shortHash(`${credential.id}.${credential.generation}`) : 'anonymous';
 

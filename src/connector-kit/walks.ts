@@ -5,17 +5,17 @@ import { z } from 'zod';
 /** For lists sorted by change time, oldest first, with an inclusive `since`. */
 export const ascendingCursor = z.object({
   since: z.string().optional(),
-  /** Above 1 only while more items than fit on a page share one time. */
+  /** Above 1 only while a full page shares one time. */
   page: z.number().int().positive().optional(),
-  /** On the way back through such pages: where to continue afterwards. */
+  /** On the way back: where to continue afterwards. */
   resumeAt: z.string().optional(),
 });
 export type AscendingCursor = z.output<typeof ascendingCursor>;
 
 /**
- * Continues at the time of the last item, because changed items move to the end and shift page numbers. While
- * a whole page shares one time, reads by page number, up to the end of that time and back down again: items
- * that shift up across a page boundary are found on the way back.
+ * Continues at the time of the last item: changed items move to the end and shift page numbers. While a whole
+ * page shares one time, reads by page number up to the end of that time and back down: items that shift up
+ * are found on the way back.
  */
 export function ascend(
   cursor: AscendingCursor,
@@ -43,14 +43,14 @@ function isLater(time: string, other: string | undefined): boolean {
 
 /** For lists sorted newest first. */
 export const descendingCursor = z.object({
-  /** Newest item of the last complete walk. */
+  /** Of the last complete walk. */
   watermark: z.string().optional(),
-  /** Walk in progress: its next page, and the watermark after it. */
+  /** The next page, and the watermark after the walk. */
   walk: z.object({ page: z.string(), newest: z.string().optional() }).optional(),
 });
 export type DescendingCursor = z.output<typeof descendingCursor>;
 
-/** Advances the watermark only at the end of a walk: otherwise a crash would skip the remaining pages. */
+/** The watermark advances only at the end: otherwise a crash skips the remaining pages. */
 export function descend(
   { watermark, walk }: DescendingCursor,
   { newest, nextPage }: { newest: string | undefined; nextPage: string | undefined },
@@ -64,12 +64,11 @@ export function descend(
       },
       hasMore: true,
     };
-  // An empty walk keeps the watermark.
   const reached = first ?? watermark;
   return { cursor: reached === undefined ? {} : { watermark: reached }, hasMore: false };
 }
 
-/** Shifts the query back for late items; the watermark does not move. */
+/** Shifts the query for late items, not the watermark. */
 export function lookback(time: string, seconds: number): string;
 export function lookback(time: string | undefined, seconds: number): string | undefined;
 export function lookback(time: string | undefined, seconds: number): string | undefined {
