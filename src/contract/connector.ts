@@ -9,7 +9,7 @@ import type { Webhook } from './webhook.ts';
 export type JobType = 'incremental' | 'full' | 'webhook';
 
 export interface Signal {
-  /** Type of event, such as `issue.opened`. */
+  /** Such as `issue.opened`. */
   kind: string;
   /** A Date, or ISO-8601 text with an offset. */
   occurredAt: Date | string;
@@ -21,11 +21,11 @@ export interface Signal {
 /** Result of one `sync` call: a page of signals and the next cursor. */
 export interface SyncResult<Cursor = unknown> {
   signals: readonly Signal[];
-  /** Stored with the signals and passed to the next run; if absent, the old cursor stays. */
+  /** Stored with the signals; if absent, the old cursor stays. */
   nextCursor?: Cursor | null | undefined;
   /** More to fetch now: a job with `nextCursor` follows immediately. */
   hasMore?: boolean | undefined;
-  /** With `hasMore`: delay of the follow-up job, at most a week. Seconds or a Retry-After header. */
+  /** With `hasMore`: delay of the follow-up job, at most a week. */
   retryAfterSeconds?: Wait;
 }
 
@@ -38,12 +38,11 @@ export interface SyncContext<Cursor = unknown, Config = unknown> {
     config: Config;
     metadata: Record<string, unknown>;
   };
-  /** Cursor of the last run; undefined on the first run and for a full sync. */
+  /** Of the last run; undefined on the first run and for a full sync. */
   cursor: Cursor | undefined;
   job: {
     id: string;
     type: JobType;
-    /** Failures of this job so far. */
     attempts: number;
     scheduledAt: Date;
   };
@@ -51,23 +50,23 @@ export interface SyncContext<Cursor = unknown, Config = unknown> {
   abortSignal: AbortSignal;
   /** Lines carry job, connection and provider. */
   log: Logger;
-  /** The connection's credential; OAuth 2 tokens are refreshed automatically. */
+  /** OAuth 2 tokens are refreshed automatically. */
   credentials: CredentialHandle;
-  /** Rate limit budgets, shared by all executors. */
+  /** Shared by all executors. */
   budgets: Budgets;
   /** Same API as the global `fetch`. Tests can record, replay and fail its requests. */
   fetch: typeof fetch;
 }
 
-/** Definition of a connector. `CursorSchema` and `ConfigSchema` are Standard Schemas, such as zod schemas. */
+/** Definition of a connector. The schemas are Standard Schemas, such as zod schemas. */
 export interface ConnectorDefinition<
   CursorSchema extends StandardSchemaV1 = StandardSchemaV1<unknown>,
   ConfigSchema extends StandardSchemaV1 = StandardSchemaV1<unknown>,
 > {
-  /** Slug of the provider, as in `connections.provider_slug`. */
+  /** As in `connections.provider_slug`. */
   provider: string;
   name: string;
-  /** Validates the cursor before it is used and before it is stored. */
+  /** Checked before the cursor is used and before it is stored. */
   cursorSchema?: CursorSchema;
   /** Validates and types `connection.config`. */
   configSchema?: ConfigSchema;
@@ -92,16 +91,16 @@ export interface Connector {
   sync(context: SyncContext): Promise<SyncResult>;
 }
 
-/** Types a connector. Pass the result to `createSyncline({ connectors })` or `defineConfig`. */
+/** Types a connector, for `createSyncline({ connectors })` or `defineConfig`. */
 export function defineConnector<
   CursorSchema extends StandardSchemaV1 = StandardSchemaV1<unknown>,
   ConfigSchema extends StandardSchemaV1 = StandardSchemaV1<unknown>,
 >(definition: ConnectorDefinition<CursorSchema, ConfigSchema>): Connector {
-  // The engine validates cursor and config against the schemas before each call.
+  // The engine validates cursor and config before each call.
   return definition as unknown as Connector;
 }
 
-/** Connectors by provider slug. Rejects invalid entries and duplicates. */
+/** Rejects invalid entries and duplicates. */
 export function connectorsByProvider(connectors: unknown): ReadonlyMap<string, Connector> {
   if (!Array.isArray(connectors)) throw invalidOption('connectors', 'an array of connectors');
   const byProvider = new Map<string, Connector>();

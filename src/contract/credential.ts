@@ -12,7 +12,7 @@ export type Secret =
     }
   | { type: 'custom'; fields: Record<string, unknown> };
 
-/** The part that connectors see: never a refresh token. */
+/** As connectors see it: never a refresh token. */
 export type Credential = { id: string; generation: number } & (
   | { type: 'api_key'; key: string }
   | { type: 'basic'; username: string; password: string }
@@ -20,12 +20,9 @@ export type Credential = { id: string; generation: number } & (
   | { type: 'custom'; fields: Record<string, unknown> }
 );
 
-/** Lazy access to the connection's credential. */
 export interface CredentialHandle {
   readonly id: string | undefined;
-  /**
-   * Refreshes an OAuth 2 token that is about to expire. Throws UnauthorizedError without a usable credential.
-   */
+  /** Refreshes an expiring OAuth 2 token. Throws UnauthorizedError without a usable credential. */
   get(): Promise<Credential>;
   /** After the provider rejected `refused`: returns a newer one or throws UnauthorizedError. */
   renew(refused: Credential): Promise<Credential>;
@@ -40,13 +37,12 @@ export interface OAuth2 {
   clientId: string;
   clientSecret?: string | undefined;
   scopes?: readonly string[] | undefined;
-  /** Extra parameters of the authorization request, such as `access_type: 'offline'`. */
+  /** Of the authorization request, such as `access_type: 'offline'`. */
   authorizationParameters?: Readonly<Record<string, string>> | undefined;
-  /** Where token requests carry client id and secret; default: body. */
+  /** Where client id and secret go; default: body. */
   clientAuthentication?: 'body' | 'basic' | undefined;
-  /** Run connections without a credential; otherwise they wait for their first one. */
+  /** Run connections without a credential, instead of waiting for one. */
   optional?: boolean | undefined;
 }
 
-/** Reason of the UnauthorizedError for a connection without a credential. */
 export const noCredential = 'The connection has no credential.';

@@ -1,6 +1,6 @@
 import type { Wait } from './retry-after.ts';
 
-/** Error codes. Match on `code`: messages may change. */
+/** Match on `code`: messages may change. */
 export type SynclineErrorCode =
   | 'CONFIG_INVALID'
   | 'DATABASE_UNREACHABLE'
@@ -17,7 +17,7 @@ export type SynclineErrorCode =
   | 'EXPIRED'
   | 'EMBEDDED_POSTGRES';
 
-/** Error with a stable code, a message and a hint on how to fix it. */
+/** Error with a stable code and a hint on how to fix it. */
 export class SynclineError extends Error {
   readonly code: SynclineErrorCode;
   readonly hint: string | undefined;
@@ -30,12 +30,12 @@ export class SynclineError extends Error {
   }
 }
 
-/** One line with message and hint, for a terminal or a log. Never throws. */
+/** One line with message and hint. Never throws. */
 export function describeError(error: unknown): string {
   try {
     return described(error);
   } catch {
-    // Getters or toString of the thrown value may throw.
+    // Getters or toString may throw.
     return 'an error that cannot be read';
   }
 }
@@ -46,7 +46,7 @@ function described(error: unknown): string {
   return `${message}${hint}`.replaceAll(/\s*\n\s*/g, ' ');
 }
 
-/** ECONNREFUSED on a host with several addresses is an AggregateError with a code and no message. */
+/** On several addresses, ECONNREFUSED is an AggregateError without a message. */
 function codeOf(error: Error): string | undefined {
   return (error as NodeJS.ErrnoException).code;
 }
@@ -58,10 +58,10 @@ const connectorErrorKinds = [
   'cursor_expired',
   'transient',
 ] as const;
-/** Failure kinds of connectors. Any other error is transient. */
+/** Any other error is transient. */
 export type ConnectorErrorKind = (typeof connectorErrorKinds)[number];
 
-/** Registered symbol: recognises errors from another copy of this package. */
+/** Recognises errors from another copy of this package. */
 const kindKey = Symbol.for('syncline.connector-error');
 
 abstract class ConnectorError extends Error {
@@ -74,13 +74,11 @@ abstract class ConnectorError extends Error {
   }
 }
 
-/**
- * Rate limited by the provider. The job is requeued for at least the requested delay, without holding a slot.
- */
+/** Rate limited by the provider: the job is requeued for at least the delay, without holding a slot. */
 export class RateLimitedError extends ConnectorError {
-  /** Seconds, or a Retry-After header: seconds or an HTTP date. */
+  /** Seconds, or a Retry-After header. */
   readonly retryAfterSeconds: Wait;
-  /** No request was sent: the job waits exactly this long, and no failure is counted. */
+  /** No request was sent: the job waits exactly this long, no failure is counted. */
   readonly parked: boolean;
 
   constructor(
@@ -89,7 +87,7 @@ export class RateLimitedError extends ConnectorError {
   ) {
     const { retryAfterSeconds, message, parked = false } = details;
     const isSeconds = (retryAfterSeconds ?? '') !== '' && !Number.isNaN(Number(retryAfterSeconds));
-    // test/simulation/verdict.ts reads the delay from this message.
+    // test/simulation/verdict.ts reads this.
     const delay = isSeconds ? ` Retry after ${retryAfterSeconds} s.` : '';
     super('rate_limited', message ?? `Rate limited by the provider.${delay}`, options);
     this.retryAfterSeconds = retryAfterSeconds;
@@ -125,7 +123,7 @@ export class TransientError extends ConnectorError {
   }
 }
 
-/** Kinds unknown to this version of the package are transient. */
+/** Unknown kinds are transient. */
 export function connectorErrorKind(error: unknown): ConnectorErrorKind {
   const tag = (error as { [kindKey]?: unknown } | null | undefined)?.[kindKey];
   return connectorErrorKinds.find((kind) => kind === tag) ?? 'transient';

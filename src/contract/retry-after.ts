@@ -1,8 +1,8 @@
-/** Larger numbers are epochs, not durations: both thresholds are in September 2001. */
+/** Larger numbers are epochs: both thresholds are in September 2001. */
 const firstEpochSeconds = 1_000_000_000;
 const firstEpochMs = 1_000_000_000_000;
 
-/** Seconds from now. Accepts seconds, an epoch in seconds or milliseconds, ISO-8601 and HTTP dates. */
+/** From now. Accepts seconds, epochs in seconds or milliseconds, ISO-8601 and HTTP dates. */
 export function secondsUntil(value: string | null, nowMs: number): number | undefined {
   const text = value?.trim() ?? '';
   if (text === '') return undefined;
@@ -17,10 +17,10 @@ export function secondsUntil(value: string | null, nowMs: number): number | unde
   return number;
 }
 
-/** A delay as connectors return it: seconds, or the text of a Retry-After header. */
+/** A delay: seconds, or the text of a Retry-After header. */
 export type Wait = number | string | null | undefined;
 
-/** EXE-7: the delay in seconds; undefined if absent or unparsable. */
+/** EXE-7: undefined if absent or unparsable. */
 export function waitSeconds(wait: Wait, nowMs: number): number | undefined {
   return typeof wait === 'string' ? secondsUntil(wait, nowMs) : (wait ?? undefined);
 }

@@ -7,19 +7,19 @@ export interface HmacOptions {
   header: string;
   /** Default: sha256. */
   algorithm?: 'sha1' | 'sha256' | 'sha384' | 'sha512' | undefined;
-  /** Encoding of the signature; default: hex. */
+  /** Default: hex. */
   encoding?: 'hex' | 'base64' | 'base64url' | undefined;
-  /** Prefix of the signature, such as `sha256=`. */
+  /** Such as `sha256=`. */
   prefix?: string | undefined;
-  /** Header with the time of sending, in seconds since 1970. It is signed only if `signed` includes it. */
+  /** Time of sending, in seconds since 1970. Signed only if `signed` includes it. */
   timestampHeader?: string | undefined;
-  /** Maximum difference between timestamp and now; default: 300. */
+  /** Between timestamp and now; default: 300. */
   toleranceSeconds?: number | undefined;
-  /** Builds the signed content from body and timestamp header; default: the body. */
+  /** The signed content; default: the body. */
   signed?: ((body: Buffer, timestamp: string) => Buffer | readonly (Buffer | string)[]) | undefined;
 }
 
-/** Allows for sender queues and limits replay. */
+/** For sender queues; limits replay. */
 const defaultToleranceSeconds = 300;
 
 /** Verifies an HMAC of the body, the scheme of most providers. */
@@ -28,7 +28,7 @@ export function hmacSignature(options: HmacOptions): Verify {
   const toleranceMs = (options.toleranceSeconds ?? defaultToleranceSeconds) * 1000;
   const header = options.header.toLowerCase();
   return (delivery, secret, nowMs) => {
-    // An empty secret can be forged by any sender.
+    // Any sender can forge it.
     if (secret === '') return false;
     const timestamp = timestampHeader === undefined ? '' : headerOf(delivery, timestampHeader.toLowerCase());
     if (timestamp === undefined) return false;
@@ -53,12 +53,12 @@ export const slackSignature = (): Verify =>
     signed: (body, timestamp) => [`v0:${timestamp}:`, body],
   });
 
-/** GitHub sends a ping when a webhook is created; it needs no sync. */
+/** A ping (webhook created) needs no sync. */
 export function githubReaction({ headers }: Delivery): Reaction {
   return headers['x-github-event'] === 'ping' ? { sync: false } : {};
 }
 
-/** Echoes the challenge of Slack's URL verification. */
+/** Echoes the challenge of URL verification. */
 export function slackReaction({ body }: Delivery): Reaction {
   const { type, challenge } = jsonObject(body);
   return type === 'url_verification' && typeof challenge === 'string'
@@ -74,7 +74,7 @@ function isNear(timestamp: string, nowMs: number, toleranceMs: number): boolean 
   return /^\d{1,15}$/.test(timestamp) && Math.abs(Number(timestamp) * 1000 - nowMs) <= toleranceMs;
 }
 
-/** Constant-time comparison. The length of a signature is not secret. */
+/** Constant time; the length is not secret. */
 function isSame(actual: string | undefined, expected: string): boolean {
   const [a, b] = [Buffer.from(actual ?? ''), Buffer.from(expected)];
   return a.length === b.length && timingSafeEqual(a, b);

@@ -12,9 +12,7 @@ export interface Delivery {
 export interface Reaction {
   /** Queue a sync of the connection. Default: true. */
   sync?: boolean | undefined;
-  /**
-   * Stored immediately. Use the dedupe keys of polling, so that signals arriving both ways are stored once.
-   */
+  /** Stored immediately. Use the dedupe keys of polling, so that signals are stored once. */
   signals?: readonly Signal[] | undefined;
   /** Response body, for providers that verify the endpoint with a challenge. */
   reply?: unknown;
@@ -23,7 +21,7 @@ export interface Reaction {
 export interface Webhook {
   /** App-wide signing secret; otherwise each connection has its own. */
   secret?: string | undefined;
-  /** Verifies signature and timestamp. `nowMs`: milliseconds since 1970. */
+  /** Signature and timestamp. `nowMs`: since 1970. */
   verify(delivery: Delivery, secret: string, nowMs: number): boolean;
   /** Default: queue a sync. */
   react?(delivery: Delivery, connection: { id: string; config: unknown }): Reaction | Promise<Reaction>;
