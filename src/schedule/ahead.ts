@@ -7,24 +7,23 @@ export interface ScheduleBounds extends IntervalBounds, JitterBounds {
   tickIntervalSeconds: number;
 }
 
-/** How far ahead the engine schedules. A later time comes from a wrong clock, or from a longer interval. */
+/** How far ahead the engine schedules. Later times come from a wrong clock or a longer interval. */
 export interface AheadLimits {
   defaultIntervalSeconds: number;
   minIntervalSeconds: number;
   maxIntervalSeconds: number;
-  /** For `next_run_at`. */
   nextRunIntervals: number;
-  /** For `scheduled_at` of scheduled runs. */
+  /** Of scheduled runs. */
   jobIntervals: number;
-  /** For `retry_after`, and `scheduled_at` of a job that waits for it. */
+  /** `retry_after`, and `scheduled_at` of a job that waits for it. */
   pauseSeconds: number;
   /** The scheduler looks one tick ahead. */
   slackSeconds: number;
 }
 
 /**
- * SCH-5: after a run that ended just now, `next_run_at` is two intervals ahead. Jitter in both limits also
- * covers small clock differences.
+ * SCH-5: after a run that ended just now, `next_run_at` is two intervals ahead. Jitter covers small clock
+ * differences.
  */
 export function aheadLimits(bounds: ScheduleBounds, policies: readonly BackoffPolicy[]): AheadLimits {
   return {
@@ -53,7 +52,7 @@ export interface QueuedJob {
   retryAfterMs: number | undefined;
 }
 
-/** Jobs not placed by a scheduler may wait `pauseSeconds`. */
+/** Jobs without a scheduler may wait `pauseSeconds`. */
 export function jobAhead(
   job: QueuedJob,
   baseSeconds: number,
@@ -69,7 +68,7 @@ export function jobAhead(
   };
 }
 
-/** Corrected times. Undefined: unchanged. */
+/** Undefined: unchanged. */
 export function correctedTimes({
   isNextRunAhead: isAhead,
   ...input
@@ -78,7 +77,7 @@ export function correctedTimes({
   scheduledAtMs: number | undefined;
 } {
   const { pending, baseSeconds, jitterSeconds, nowMs } = input;
-  // The wrong clock may also have written this time.
+  // The wrong clock may have written it.
   const lastEndedMs = input.lastEndedMs === undefined ? undefined : Math.min(input.lastEndedMs, nowMs);
   const moved = reschedule({ ...input, lastEndedMs });
   // SCH-6: a connection that has never run is due now.

@@ -14,23 +14,23 @@ export function backoffSeconds(
   hintSeconds: number | undefined,
   random: number,
 ): number {
-  // 2 ** attempts may be Infinity; Math.min handles it.
+  // 2 ** attempts may be Infinity.
   const exponential = Math.min(policy.baseSeconds * 2 ** Math.max(0, attempts), policy.maxSeconds);
   const effective = Math.max(exponential, clampHint(hintSeconds));
   return withJitter(effective, policy, random);
 }
 
-/** EXE-7: the provider's pause between pages. */
+/** EXE-7: between pages. */
 export function pageSeconds(policy: BackoffPolicy, hintSeconds: number | undefined, random: number): number {
   return withJitter(clampHint(hintSeconds), policy, random);
 }
 
-/** At least one second, or a parked job would loop. */
+/** Or a parked job would loop. */
 export function parkedSeconds(hintSeconds: number | undefined): number {
   return Math.max(1, clampHint(hintSeconds));
 }
 
-/** Upper bound of the functions above. */
+/** Of the functions above. */
 export function maxPauseSeconds({ maxSeconds, jitterFactor }: BackoffPolicy): number {
   return Math.max(maxSeconds, maxHintSeconds) * (1 + jitterFactor);
 }

@@ -1,7 +1,4 @@
-/**
- * A row of `budgets` and its pure state transitions. Why no provider window exceeds its limit:
- * docs/decisions/0011-budgets-are-windows-in-blocks.md.
- */
+/** State transitions of a row of `budgets`; see docs/decisions/0011-budgets-are-windows-in-blocks.md. */
 export interface Bucket {
   most: number;
   stated: number;
@@ -19,31 +16,31 @@ export interface Bucket {
   learnedAtMs: number | undefined;
 }
 
-/** A process's report on one window. Times are by the database's clock. */
+/** One window's report, by the database's clock. */
 export interface Return {
   windowNumber: number;
-  /** End of the window as the process knew it. */
+  /** As the process knew it. */
   endsAtMs: number;
   firstAnsweredAtMs: number | undefined;
-  /** Spent, response before the window's end. */
+  /** Response before the window's end. */
   answered: number;
-  /** Response after the end: the provider may have counted them in the next window. */
+  /** After the end: the provider may have counted them in the next window. */
   late: number;
   /** Not spent, or not counted by the provider. */
   unused: number;
 }
 
-/** The provider's rate limit headers, merged over a process's responses. */
+/** Rate limit headers, merged over a process's responses. */
 export interface Observation {
   windowNumber: number;
   limit: number | undefined;
-  /** Highest count that the provider reported. */
+  /** Highest reported count. */
   used: number | undefined;
-  /** Lowest excess of that count over the known spending. */
+  /** Lowest excess of it over the known spending. */
   beyond: number | undefined;
   /** Too late by the response's latency. */
   resetsAtMs: number | undefined;
-  /** Lower bound: `resetsAtMs` less the request's whole duration. */
+  /** `resetsAtMs` less the request's whole duration. */
   resetsAtLeastMs: number | undefined;
 }
 
@@ -52,17 +49,16 @@ export interface Exchange {
   periodSeconds: number;
   returns: readonly Return[];
   observed: Observation | undefined;
-  /** Tokens that callers wait for. */
   demand: number;
 }
 
-/** Uncertainty of a window's end: providers and the `Date` header use whole seconds. */
+/** Providers and the `Date` header use whole seconds. */
 export const graceMs = (periodSeconds: number) => Math.min(2000, periodSeconds * 100);
-/** Reported ends closer than this are of the same window (rounding, latency): windows end a period apart. */
+/** Closer ends are of the same window: windows end a period apart. */
 export const sameWindowMs = (periodSeconds: number) => periodSeconds * 500;
-/** Validity of a block of tokens; unspent ones are returned. */
+/** Unspent tokens are returned. */
 export const blockMs = 30_000;
-/** After this time a request has been counted, and a silent process is dead. */
+/** A request has been counted by then, and a silent process is dead. */
 const carriedMs = 2 * blockMs;
 /** A wrong header must not close a budget for years. */
 const maxWindowMs = 7 * 24 * 3600 * 1000;
@@ -83,7 +79,7 @@ const endingAt = (resetsAtMs: number, periodSeconds: number) => ({
   opensAtMs: resetsAtMs + graceMs(periodSeconds),
 });
 
-/** Tokens left to lease. None between two windows: the provider could count them in either. */
+/** None between two windows: the provider could count them in either. */
 export function availableIn(bucket: Bucket, nowMs: number): number {
   const { most, spent, drift, leased, carried } = bucket;
   if (nowMs >= bucket.resetsAtMs) return 0;
@@ -94,7 +90,6 @@ export const isOver = ({ opensAtMs }: Bucket, nowMs: number) => nowMs >= opensAt
 const isLearned = ({ learnedAtMs, openedAtMs }: Bucket) =>
   learnedAtMs !== undefined && learnedAtMs >= openedAtMs;
 
-/** Applies a process's report and leases it tokens for its demand. */
 export function exchange(
   before: Bucket,
   { stated, periodSeconds, returns, observed, demand }: Exchange,
@@ -102,7 +97,7 @@ export function exchange(
 ): { bucket: Bucket; granted: number } {
   let bucket = onThisClock(restated(before, stated, periodSeconds), nowMs);
   if (isOver(bucket, nowMs)) bucket = nextWindow(bucket, nowMs);
-  // A process that has not reported by now is dead.
+  // Without a report by now, a process is dead.
   if (nowMs >= bucket.openedAtMs + carriedMs) bucket = { ...bucket, carried: 0 };
   for (const report of returns) bucket = applyReturn(bucket, report);
   if (observed) bucket = applyObservation(bucket, observed, nowMs);
@@ -110,7 +105,7 @@ export function exchange(
   return { bucket: { ...bucket, leased: bucket.leased + granted }, granted };
 }
 
-/** The connector's limit applies until the provider reports one. */
+/** Until the provider reports one. */
 function restated(bucket: Bucket, stated: number, periodSeconds: number): Bucket {
   if (bucket.stated === stated && bucket.periodSeconds === periodSeconds) return bucket;
   const most = bucket.learnedAtMs === undefined ? stated : bucket.most;
@@ -118,8 +113,7 @@ function restated(bucket: Bucket, stated: number, periodSeconds: number): Bucket
 }
 
 /**
- * A window opened in the future comes from another clock. Shift it to now, or an exhausted budget would stay
- * closed until then.
+ * Opened in the future, by another clock. Shift it to now, or an exhausted budget stays closed until then.
  */
 function onThisClock(bucket: Bucket, nowMs: number): Bucket {
   const aheadMs = bucket.openedAtMs - nowMs;
@@ -134,7 +128,7 @@ function onThisClock(bucket: Bucket, nowMs: number): Bucket {
   };
 }
 
-/** Leased tokens are carried over until their holders report them. */
+/** Leased tokens are carried over until reported. */
 function nextWindow(bucket: Bucket, nowMs: number): Bucket {
   const carried = nowMs >= bucket.resetsAtMs + carriedMs ? 0 : bucket.leased;
   const times = windowTimes(nowMs, bucket.periodSeconds);
@@ -153,15 +147,12 @@ function applyReturn(bucket: Bucket, report: Return): Bucket {
       opensAtMs: opensAfter(bucket, report.firstAnsweredAtMs),
     };
   if (windowNumber !== bucket.windowNumber - 1) return bucket;
-  // The window ended earlier than the process knew: `answered` tokens may have been late.
+  // The window ended earlier than known: `answered` tokens may have been late.
   const counted = endsAtMs > bucket.openedAtMs ? late + answered : late;
   return { ...bucket, carried: Math.max(0, bucket.carried - all), spent: bucket.spent + counted };
 }
 
-/**
- * Unless the provider reports its end, a window is assumed to start with the first request, at the latest
- * with its response.
- */
+/** Without a reported end, a window starts with the first request, at the latest with its response. */
 function opensAfter(bucket: Bucket, firstAnsweredAtMs: number | undefined): number {
   const { spent, periodSeconds, opensAtMs } = bucket;
   if (firstAnsweredAtMs === undefined || isLearned(bucket)) return opensAtMs;
@@ -177,7 +168,7 @@ function applyObservation(bucket: Bucket, reported: Observation, nowMs: number):
   if (toMs <= nowMs) return bucket;
   const laterMs = toMs - bucket.resetsAtMs;
   const isOtherWindow = Math.abs(laterMs) > sameWindowMs(bucket.periodSeconds);
-  // A much earlier end belongs to the previous window.
+  // Of the previous window.
   if (isOtherWindow && laterMs < 0 && !isFirst) return bucket;
   const isNew = isFirst || isOtherWindow;
   return {
@@ -191,8 +182,8 @@ function applyObservation(bucket: Bucket, reported: Observation, nowMs: number):
 }
 
 /**
- * An observation of the previous window applies only if the provider's window certainly continued when this
- * one was opened. Then everything the provider counted, and everything carried over, counts here.
+ * An observation of the previous window applies only if the provider's window certainly continued into this
+ * one. Then all it counted, and all carried over, counts here.
  */
 function asOfThisWindow(bucket: Bucket, reported: Observation, isFirst: boolean): Observation | undefined {
   if (reported.windowNumber === bucket.windowNumber) return reported;
@@ -203,7 +194,7 @@ function asOfThisWindow(bucket: Bucket, reported: Observation, isFirst: boolean)
 }
 
 /**
- * Usage by other clients: at most `beyond`, at least `used` less all our tokens that may have been counted. A
+ * Other clients' usage: at most `beyond`, at least `used` less all our tokens that may have been counted. A
  * new window starts at the upper bound.
  */
 function driftOf(bucket: Bucket, { used, beyond }: Observation, isNew: boolean): number {
@@ -216,7 +207,7 @@ function driftOf(bucket: Bucket, { used, beyond }: Observation, isNew: boolean):
 /** Few statements, and few tokens lost with a process. */
 const blocksPerBucket = 50;
 const maxBlockTokens = 100;
-/** Blocks shrink with the tokens left, so none are held idle. */
+/** Blocks shrink with the tokens left: none are held idle. */
 const availableShare = 4;
 
 function blockSize(bucket: Bucket, demand: number, nowMs: number): number {

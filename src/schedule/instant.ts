@@ -1,8 +1,8 @@
-/** Same grammar as `parse_instant` in the database: ISO-8601 with an offset, years 0001 to 9999. */
+/** As `parse_instant` in the database: ISO-8601 with an offset, years 0001 to 9999. */
 const isoInstant =
   /^(\d{4})-(\d\d)-(\d\d)T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:Z|[+-](?:0\d|1[0-5]):[0-5]\d)$/;
 
-/** Milliseconds since 1970, or undefined. Never throws. */
+/** Undefined if invalid; never throws. */
 export function parseInstant(value: unknown): number | undefined {
   const match = typeof value === 'string' ? isoInstant.exec(value) : null;
   if (!match) return undefined;
@@ -10,7 +10,7 @@ export function parseInstant(value: unknown): number | undefined {
   return isCalendarDay(Number(year), Number(month), Number(day)) ? Date.parse(text) : undefined;
 }
 
-/** `Date.parse` accepts February 30th; Postgres rejects it. */
+/** `Date.parse` accepts February 30th. */
 export function isCalendarDay(year: number, month: number, day: number): boolean {
   if (year < 1 || month < 1 || month > 12 || day < 1) return false;
   const leap = (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0;

@@ -3,7 +3,7 @@ export interface IntervalBounds {
   maxOverriddenIntervalSeconds: number;
 }
 
-/** Not less than the scheduler's look-ahead of one tick. */
+/** The scheduler looks one tick ahead. */
 export const minIntervalSeconds = 60;
 
 export function isAllowedInterval(seconds: unknown, bounds: IntervalBounds): seconds is number {

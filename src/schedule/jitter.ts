@@ -10,7 +10,7 @@ export interface JitterRange {
   maxSeconds: number;
 }
 
-/** SCH-4. Without a whole second in the range, the next one below: jitter never exceeds the maximum. */
+/** SCH-4. Without a whole second in the range, the one below: never above the maximum. */
 export function jitterRange(baseSeconds: number, { jitterPctMin, jitterPctMax }: JitterBounds): JitterRange {
   const maxSeconds = Math.floor(exactProduct(jitterPctMax, baseSeconds));
   const minSeconds = Math.min(Math.ceil(exactProduct(jitterPctMin, baseSeconds)), maxSeconds);
@@ -22,7 +22,7 @@ export function sampleJitter({ minSeconds, maxSeconds }: JitterRange, random: nu
   return minSeconds + Math.floor(random * (maxSeconds - minSeconds + 1));
 }
 
-/** 0.07 · 100 is 7.000000000000001 in floating point, which would round up to 8; round to 1e-9 first. */
+/** 0.07 · 100 is 7.000000000000001, which rounds up to 8; round to 1e-9 first. */
 function exactProduct(fraction: number, seconds: number): number {
   return Math.round(fraction * seconds * 1e9) / 1e9;
 }

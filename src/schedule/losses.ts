@@ -3,15 +3,14 @@ import { isObject } from '../values/is-object.ts';
 export interface Loss {
   /** End of the lease, ISO-8601. */
   at: string;
-  /** Lease id. */
   process: string;
   host: string;
   pid: number;
 }
 
-/** A dying process takes all its jobs with it, so one loss says nothing about a job. */
+/** A dying process takes all its jobs along: one loss says nothing about a job. */
 const suspectAfter = 2;
-/** Consecutive losses after which a job fails; also the number kept. */
+/** Also the number kept. */
 const failedAfter = 5;
 
 export type Fate = 'requeued' | 'suspect' | 'failed';
@@ -25,7 +24,7 @@ export function afterLoss(stored: unknown, loss: Loss): { losses: Loss[]; fate: 
 
 export const isSuspect = (stored: unknown) => stored !== null && readLosses(stored).length >= suspectAfter;
 
-/** Reads `connections.losses`; invalid entries count as absent. */
+/** Invalid entries count as absent. */
 export function readLosses(stored: unknown): Loss[] {
   return Array.isArray(stored) ? stored.filter(isLoss) : [];
 }

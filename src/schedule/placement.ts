@@ -1,6 +1,6 @@
 import { nextSlot } from './slot.ts';
 
-/** Times are milliseconds since 1970. */
+/** In milliseconds since 1970. */
 export interface PlacementInput {
   /** Of the latest incremental job. */
   lastEndedMs: number | undefined;
@@ -13,7 +13,7 @@ export interface PlacementInput {
 }
 
 export interface Placement {
-  /** The nominal time of the run, before jitter. */
+  /** Before jitter. */
   slotMs: number;
   scheduledAtMs: number;
   nextRunAtMs: number;
@@ -24,7 +24,7 @@ export function place(input: PlacementInput): Placement {
   return lastEndedMs === undefined ? placeFirst(input) : placeNext({ ...input, lastEndedMs });
 }
 
-/** Postgres allows `infinity` and years that ISO-8601 cannot express. */
+/** Postgres allows `infinity` and years that ISO-8601 does not. */
 export function isFiniteInstant(ms: number): boolean {
   return Math.abs(ms) < Date.UTC(9999, 11, 31);
 }
@@ -39,7 +39,7 @@ function placeFirst(input: PlacementInput): Placement {
   };
 }
 
-/** A future time (a wrong clock) counts as absent: it would delay the second run. */
+/** A future time (wrong clock) would delay the second run. */
 function activationOf({ activatedMs, createdMs, nowMs }: PlacementInput): number {
   const isUsable = (ms: number | undefined) => ms !== undefined && isFiniteInstant(ms) && ms <= nowMs;
   return [activatedMs, createdMs].find(isUsable) ?? nowMs;

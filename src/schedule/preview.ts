@@ -18,8 +18,8 @@ export interface RunWindow {
 }
 
 /**
- * Jitter is sampled when a run is placed, and intervals start at the previous run's end, so the windows
- * widen. Run time is taken as zero.
+ * Jitter is sampled when a run is placed, and intervals start at the previous end, so windows widen. Run time
+ * counts as zero.
  */
 export function previewRuns(input: PreviewInput, count: number): RunWindow[] {
   const jitter = jitterRange(input.baseSeconds, input.jitter);

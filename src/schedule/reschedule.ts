@@ -1,7 +1,7 @@
 import { type Placement, placeNext } from './placement.ts';
 import { nextSlot } from './slot.ts';
 
-/** State of the incremental job; `placed`: not yet due, `under way`: due or running. */
+/** `placed`: not yet due; `under way`: due or running. */
 export type PendingState = 'none' | 'placed' | 'under way';
 
 export interface RescheduleInput {
@@ -18,7 +18,7 @@ export interface Rescheduled {
   job: Placement | undefined;
 }
 
-/** Recomputes the next run after an interval change. */
+/** After an interval change. */
 export function reschedule(input: RescheduleInput): Rescheduled {
   const { pending, lastEndedMs, baseSeconds, nowMs } = input;
   // The run ends now at the earliest.

@@ -1,6 +1,6 @@
 /**
- * SCH-5: the latest multiple of the interval after `lastEndedMs` that is not after `nowMs`, at least one. In
- * closed form, independent of the downtime.
+ * SCH-5: the latest multiple of the interval after `lastEndedMs` up to `nowMs`, at least one. Independent of
+ * the downtime.
  */
 export function nextSlot(lastEndedMs: number, baseSeconds: number, nowMs: number): number {
   const baseMs = baseSeconds * 1000;
@@ -8,7 +8,7 @@ export function nextSlot(lastEndedMs: number, baseSeconds: number, nowMs: number
   return endedMs + Math.max(1, Math.floor((nowMs - endedMs) / baseMs)) * baseMs;
 }
 
-/** More than an interval ahead comes from a wrong clock and would stop the connection. */
+/** More than an interval ahead: a wrong clock, which would stop the connection. */
 function clampEnd(lastEndedMs: number, baseMs: number, nowMs: number): number {
   return lastEndedMs > nowMs + baseMs ? nowMs : lastEndedMs;
 }

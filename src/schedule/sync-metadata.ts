@@ -2,7 +2,7 @@ import { isObject } from '../values/is-object.ts';
 import { parseInstant } from './instant.ts';
 import { type IntervalBounds, isAllowedInterval, minIntervalSeconds } from './interval.ts';
 
-/** Unvalidated: other writers may have set these keys. */
+/** Other writers may have set these keys. */
 export interface RawSync {
   interval_seconds?: unknown;
   next_run_at?: unknown;
@@ -10,21 +10,21 @@ export interface RawSync {
   last_jitter_seconds?: unknown;
 }
 
-/** `metadata.sync`, or `{}` if it is not an object. */
+/** `{}` if not an object. */
 export function syncOf(metadata: unknown): Record<string, unknown> {
   const sync = isObject(metadata) ? metadata['sync'] : undefined;
   return isObject(sync) ? sync : {};
 }
 
-/** An invalid field; it counts as absent. */
+/** Counts as absent. */
 export interface InvalidField {
   field: string;
-  /** As JSON, truncated for the log. */
+  /** Truncated for the log. */
   value: string;
   expected: string;
 }
 
-/** The valid fields of `metadata.sync`. Times are milliseconds since 1970. */
+/** Times are milliseconds since 1970. */
 export interface SyncMetadata {
   intervalSeconds: number | undefined;
   nextRunAtMs: number | undefined;
