@@ -88,14 +88,14 @@ export function createApp(options: AppOptions): App {
   app.use('*', secureAndLocate(options.basePath));
   if (options.hosts) app.use('*', requireHost(options.hosts));
   app.use('*', requireReadableUrl(limits));
-  // Before all limits: health checks must work under overload.
+  // Health checks must work under overload.
   healthRoutes(app, syncline);
   app.use('*', shedLoad(options.loopDelayMs ?? loopDelayMs, limits.loopDelayMs));
   app.use('*', setClientAddress(createClientAddress(syncline.config.server)));
 
   loginRoute(app, { syncline, credentials, version, middleware: [withBody, inSlot] });
   if (localLogin) localLoginRoute(app, { access, credentials, localLogin });
-  // Before /v1/connections/{id}, which matches too, and before authentication: account owners have no key.
+  // /v1/connections/{id} matches too; and before authentication: account owners have no key.
   app.use(consentPath, withForm, inSlot);
   app.use(callbackPath, inSlot);
   consentRoutes(app, syncline);
@@ -115,7 +115,7 @@ export function createApp(options: AppOptions): App {
   authorizeRoute(app, syncline.config.server);
   credentialRoutes(app);
   jobRoutes(app);
-  // Before /v1/signals/{id}, which matches too.
+  // /v1/signals/{id} matches too.
   feedRoutes(app, streams, signal);
   signalRoutes(app);
   consumerRoutes(app);
@@ -142,7 +142,7 @@ export function createApp(options: AppOptions): App {
   return app;
 }
 
-/** Answers 405 with the allowed methods for known paths. */
+/** 405 with the allowed methods. */
 function refuseOtherMethods(app: App): void {
   const methods = new Map<string, string[]>();
   for (const definition of app.openAPIRegistry.definitions) {

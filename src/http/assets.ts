@@ -21,7 +21,7 @@ const contentTypes: Record<string, string> = {
 };
 
 const clientRoutes = /^\/((connections|jobs)(\/[^/]+)?|signals|system|audit|keys)?\/?$/;
-/** Vite adds a content hash: cache forever. */
+/** With a content hash: cached forever. */
 const hashedName = /^assets\/.+-[\w-]{8,}\.\w+$/;
 
 export function dashboardRoutes(app: App, folder: string): void {
@@ -51,7 +51,7 @@ export function dashboardRoutes(app: App, folder: string): void {
   }
 }
 
-/** Only listed files are served: no path traversal. An empty list is not cached, since a build may follow. */
+/** Only listed files: no path traversal. An empty list is not cached: a build may follow. */
 function fileList(folder: string): () => Promise<ReadonlySet<string>> {
   let known: ReadonlySet<string> = new Set();
   return async () => {
@@ -66,7 +66,7 @@ function fileList(folder: string): () => Promise<ReadonlySet<string>> {
   };
 }
 
-/** Browsers get the dashboard's 404 page instead of a problem document. */
+/** Browsers get the dashboard's 404 page. */
 function isNavigation(c: Context<HttpEnv>, path: string): boolean {
   return (
     !/^\/(v1(\/|$)|assets\/)/.test(path) &&

@@ -14,7 +14,7 @@ export interface AuthOptions {
   authenticate?: Authenticate | undefined;
 }
 
-/** Sets `view`, the handlers' only access to the engine. */
+/** `view` is the handlers' only access to the engine. */
 export function requireCaller({ viewOf, credentials, authenticate }: AuthOptions) {
   return createMiddleware<HttpEnv>(async (c, next) => {
     const caller = await findCaller(c);
@@ -57,14 +57,14 @@ export function requireCaller({ viewOf, credentials, authenticate }: AuthOptions
     return (
       who && {
         who,
-        // All keys of a tenant share its limits: it can create any number.
+        // A tenant can create any number of keys: they share its limits.
         id: who.tenantId ?? who.keyId ?? who.actor,
         isStillAllowed: async () => (await identify()) !== undefined,
       }
     );
   }
 
-  /** Passes no body, which can be read only once. */
+  /** Without the body, which can be read only once. */
   async function byHost(c: Context<HttpEnv>): Promise<RequestCaller | undefined> {
     if (!authenticate) return undefined;
     const { method, headers } = c.req.raw;
@@ -80,14 +80,14 @@ export function requireCaller({ viewOf, credentials, authenticate }: AuthOptions
   }
 }
 
-/** The engine checks this too, but after validation. */
+/** The engine checks too, but after validation. */
 export const operatorOnly = createMiddleware<HttpEnv>(async (c, next) => {
   if (c.get('caller').who.tenantId !== undefined)
     throw new Problem('FORBIDDEN', 'This requires an operator key; the caller has a tenant key.');
   await next();
 });
 
-/** CSRF protection: only pages of this origin can set a custom header. */
+/** CSRF: only pages of this origin can set a custom header. */
 function requireIntent(c: Context<HttpEnv>): void {
   if (c.req.method === 'GET' || c.req.method === 'HEAD') return;
   if (c.req.header('x-syncline-request') !== '1')

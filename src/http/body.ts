@@ -10,14 +10,11 @@ import { cut } from './validation.ts';
 
 export interface BodyLimits {
   maxBytes: number;
-  /** Timeout for the whole body; chunks do not extend it. */
+  /** For the whole body; chunks do not extend it. */
   maxMs: number;
 }
 
-/**
- * Checks size, time, UTF-8, JSON and text that Postgres rejects. An empty body counts as `{}`, so that
- * validation names the missing fields.
- */
+/** Rejects text that Postgres rejects. An empty body counts as `{}`: validation names the missing fields. */
 export function readBody(limits: BodyLimits, { budget, slots }: { budget: BodyBudget; slots: Slots }) {
   return createMiddleware<HttpEnv>(async (c, next) => {
     if (c.req.method === 'GET' || c.req.method === 'HEAD') return next();
@@ -28,7 +25,7 @@ export function readBody(limits: BodyLimits, { budget, slots }: { budget: BodyBu
       const text = bytes.length === 0 ? '{}' : utf8(bytes);
       const isJson = /^application\/json\s*(;|$)/i.test(c.req.header('content-type') ?? '');
       if (isJson) checkJson(text);
-      // The validators read this cache; the stream is consumed.
+      // The stream is consumed; validators read this cache.
       Object.assign(c.req.bodyCache, {
         arrayBuffer: Promise.resolve(bytes.buffer),
         text: Promise.resolve(text),
@@ -40,13 +37,13 @@ export function readBody(limits: BodyLimits, { budget, slots }: { budget: BodyBu
   });
 }
 
-/** `onBytes` is called before each chunk is kept and may throw. */
+/** Called before each chunk is kept; may throw. */
 export async function readBytes(
   c: Context,
   { maxBytes, maxMs }: BodyLimits,
   onBytes: (length: number) => void,
 ): Promise<Uint8Array<ArrayBuffer>> {
-  // Refuse before reading; chunked bodies are counted below.
+  // Before reading; chunked bodies are counted below.
   if (Number(c.req.header('content-length') ?? 0) > maxBytes) throw tooLarge(maxBytes);
   const chunks: Uint8Array[] = [];
   let length = 0;
@@ -58,7 +55,7 @@ export async function readBytes(
       chunks.push(chunk);
     }
   } catch (error) {
-    // The client disconnected; not an internal error.
+    // The client disconnected.
     throw error instanceof Problem ? error : new Problem('INVALID_ARGUMENT', 'The body did not arrive.');
   }
   const bytes = new Uint8Array(length);
@@ -70,7 +67,7 @@ export async function readBytes(
   return bytes;
 }
 
-/** Throws 408 after `maxMs`. Does not cancel the stream, which would close the socket before the response. */
+/** Throws 408 after `maxMs`. Cancelling the stream would close the socket before the response. */
 async function* chunksUntil(
   body: ReadableStream<Uint8Array> | null,
   maxMs: number,

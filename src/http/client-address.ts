@@ -9,7 +9,7 @@ export type ClientAddress = (c: Context<HttpEnv>) => string | undefined;
 
 const maxHops = 20;
 
-/** Behind trusted proxies, the last untrusted address of the header; clients control the earlier ones. */
+/** The last untrusted address of the header; clients control the earlier ones. */
 export function createClientAddress({
   trustedProxies,
   forwardedHeader,
@@ -23,7 +23,7 @@ export function createClientAddress({
     let client = socket;
     for (const hop of hopsOf(c.req.header(forwardedHeader) ?? '', forwardedHeader)) {
       const address = plainAddress(hop);
-      // "unknown" or an obfuscated name: ignore it and earlier hops.
+      // "unknown" or obfuscated: ignore it and earlier hops.
       if (address === undefined) break;
       client = address;
       if (!isTrusted(address)) break;
@@ -39,14 +39,14 @@ function hopsOf(header: string, name: Config['server']['forwardedHeader']): stri
   return hops.map((hop) => /(?:^|;)\s*for="?([^";]+)"?/i.exec(hop)?.[1] ?? '');
 }
 
-/** Strips port, brackets and the IPv4-mapped prefix. */
+/** Without port, brackets and IPv4-mapped prefix. */
 function plainAddress(text: string): string | undefined {
   const [, bracketed, withPort] = /^\[([^\]]+)\](?::\d+)?$|^([\d.]+):\d+$/.exec(text.trim()) ?? [];
   const address = (bracketed ?? withPort ?? text.trim()).replace(/^::ffff:(?=\d+\.)/i, '');
   return isIP(address) === 0 ? undefined : address;
 }
 
-/** IPv6 clients choose the low 64 bits freely, so limits apply per /64. */
+/** IPv6 clients choose the low 64 bits: limits apply per /64. */
 function networkOf(address: string): string {
   if (isIPv4(address)) return address;
   const [head = '', tail] = address.replace(/%.*$/, '').split('::');

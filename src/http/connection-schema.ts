@@ -57,7 +57,7 @@ export const connectionSchema = z
   })
   .openapi('Connection');
 
-/** Shared by the list query and bulk actions. */
+/** For lists and bulk actions. */
 export const connectionFilter = {
   tenant_id: id().optional(),
   provider: provider().optional(),

@@ -12,13 +12,13 @@ export const callbackPath = '/v1/connections/callback';
 const visitorName = 'syncline_consent';
 const visitorPattern = /^[\w-]{43}$/;
 
-/** One cookie per authorization: several may be in progress. */
+/** Several authorizations may be in progress. */
 const boundName = (state: string) =>
   `${visitorName}_${createHash('sha256').update(state).digest('hex').slice(0, 16)}`;
 
-/** CSRF token of the consent form. */
+/** CSRF token of the form. */
 export const formToken = (visitor: string, link: string) => deriveSecret(visitor, `form ${link}`);
-/** Identifies the browser in the callback; differs per link. */
+/** Identifies the browser in the callback. */
 export const browserProof = (visitor: string, link: string) => deriveSecret(visitor, `callback ${link}`);
 
 const deriveSecret = (visitor: string, purpose: string) =>
@@ -29,9 +29,9 @@ export function isFormToken(token: string, visitor: string, link: string): boole
   return actual.length === expected.length && timingSafeEqual(actual, expected);
 }
 
-/** Cookies that bind an authorization to a browser. */
+/** Bind an authorization to a browser. */
 export function consentCookies(c: Context<HttpEnv>, config: Config['server']) {
-  // The public path: a proxy may have rewritten it.
+  // A proxy may have rewritten the path.
   const own = new URL(ownUrl(c, config));
   const isEncrypted = own.protocol === 'https:';
   // Sibling subdomains cannot set __Host- cookies, which require the path /.
@@ -50,13 +50,12 @@ export function consentCookies(c: Context<HttpEnv>, config: Config['server']) {
   };
   return {
     existingVisitor,
-    /** Creates the cookie if missing. */
     visitor(): string {
       const value = existingVisitor() ?? randomBytes(32).toString('base64url');
       setCookie(c, visitorCookie, value, { ...attributes(consentPath), sameSite: 'Strict' });
       return value;
     },
-    /** Lax: the provider's site redirects back. */
+    /** Lax: the provider redirects back. */
     bind: (state: string, proof: string) =>
       setCookie(c, boundCookie(state), proof, { ...attributes(callbackPath), sameSite: 'Lax' }),
     bound: (state: string) => getCookie(c, boundCookie(state)),

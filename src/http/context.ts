@@ -14,22 +14,22 @@ export interface AppOptions {
   syncline: Syncline;
   log: Logger;
   version: string;
-  /** Renders /metrics. */
+  /** For /metrics. */
   metrics?: (() => Promise<string> | string) | undefined;
-  /** Folder of the built dashboard. */
+  /** The built dashboard. */
   dashboard?: string | undefined;
   localLogin?: LocalLogin | undefined;
   /** Undefined: any. */
   hosts?: HostRule | undefined;
-  /** Overrides the mount path, behind a proxy that strips a prefix. */
+  /** Behind a proxy that strips a prefix. */
   basePath?: string | undefined;
   authenticate?: Authenticate | undefined;
-  /** Default: the app creates its own, which flushes when `signal` aborts. */
+  /** Default: the app's own, flushed when `signal` aborts. */
   refusals?: Refusals | undefined;
   /** Ends live streams and long polls. */
   signal?: AbortSignal | undefined;
   limits?: Partial<Limits> | undefined;
-  /** Event loop delay; measured by default. */
+  /** Measured by default. */
   loopDelayMs?: (() => number) | undefined;
   live?: Partial<LiveTimes> | undefined;
 }
@@ -41,9 +41,9 @@ export interface Limits {
   requests: number;
   /** Concurrent unauthenticated requests. */
   visitors: number;
-  /** Concurrent body reads, excluding webhook deliveries. */
+  /** Concurrent body reads, except of webhook deliveries. */
   bodies: number;
-  /** Unauthenticated requests and body reads per address; body reads per caller. */
+  /** Unauthenticated requests and body reads; body reads per caller. */
   perAddress: number;
   /** Concurrent webhook deliveries. */
   deliveries: number;
@@ -54,19 +54,18 @@ export interface Limits {
   refusalMs: number;
   /** Timeout for a whole body. */
   bodyMs: number;
-  /** Open live streams and long polls. */
+  /** Live streams and long polls. */
   streams: number;
   streamsPerCaller: number;
   bodyBytes: number;
   /** Memory for large responses. */
   responsesBytes: number;
-  /** Size of the consent form. */
   formBytes: number;
-  /** Memory for all bodies, excluding webhook deliveries. */
+  /** Memory for all bodies, except of webhook deliveries. */
   bodiesBytes: number;
-  /** Size of one webhook delivery. */
+  /** Size of one delivery. */
   deliveryBytes: number;
-  /** Memory for all webhook deliveries. */
+  /** Memory for all deliveries. */
   deliveriesBytes: number;
   urlLength: number;
   queryParameters: number;
@@ -80,13 +79,13 @@ export const defaultLimits = {
   bodyMs: 30_000,
   refusalMs: 500,
   bodyBytes: 1024 * 1024,
-  // Eight pages of the maximum size.
+  // Eight maximum pages.
   responsesBytes: 64 * 1024 * 1024,
   formBytes: 1000,
   bodiesBytes: 64 * 1024 * 1024,
   // GitHub's limit.
   deliveryBytes: 25 * 1024 * 1024,
-  // Two of the maximum size; assembling a body holds it twice.
+  // Two maximum deliveries: assembling a body holds it twice.
   deliveriesBytes: 100 * 1024 * 1024,
   urlLength: 8192,
   queryParameters: 50,
@@ -120,19 +119,19 @@ export interface RequestCaller {
 
 export interface HttpEnv {
   Variables: {
-    /** Mount path without a trailing slash. */
+    /** Without a trailing slash. */
     base: string;
-    /** Path below `base`, with a leading slash. */
+    /** Below `base`, with a leading slash. */
     path: string;
     caller: RequestCaller;
-    /** Client address, for the limits of unauthenticated requests. */
+    /** For the limits of unauthenticated requests. */
     address: string;
     hasSlot: boolean;
     /** The engine, restricted to what the caller may access. */
     view: SynclineApi;
     reservation: Reservation;
   };
-  /** Absent on runtimes other than Node. */
+  /** Absent outside Node. */
   Bindings: Partial<HttpBindings> & { stopping?: AbortSignal };
 }
 

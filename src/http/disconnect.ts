@@ -1,13 +1,13 @@
 import type { Context } from 'hono';
 import type { HttpEnv } from './context.ts';
 
-/** Aborts `signal` when the client disconnects or the service stops. */
+/** Or when the service stops. */
 export function abortOnDisconnect(
   c: Context<HttpEnv>,
   stop: AbortSignal | undefined,
 ): { signal: AbortSignal; end(): void; release(): void } {
   const disconnect = new AbortController();
-  // For `release`: the server's signal outlives many requests.
+  // The server's signal outlives many requests.
   const listeners = new AbortController();
   for (const source of [c.req.raw.signal, c.env?.stopping, stop]) {
     if (source?.aborted) disconnect.abort();

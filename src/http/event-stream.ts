@@ -1,13 +1,13 @@
 import { jsonParts } from './json-parts.ts';
 
-/** One client's stream of server-sent events, with a bounded buffer. */
+/** One client's server-sent events, with a bounded buffer. */
 export interface EventStream {
   readonly body: ReadableStream<Uint8Array>;
-  /** Waits for buffer space, then sends. */
+  /** Waits for buffer space. */
   send(event: ServerEvent): Promise<void>;
-  /** Drops the event if the buffer is full. Returns whether it was sent. */
+  /** False if the buffer is full: the event is dropped. */
   trySend(event: ServerEvent): boolean;
-  /** A comment line, against idle timeouts of proxies. */
+  /** A comment, against idle timeouts of proxies. */
   heartbeat(): boolean;
   close(): void;
 }
@@ -16,11 +16,11 @@ interface ServerEvent {
   event: string;
   data: unknown;
   id?: string | undefined;
-  /** Reconnection delay in milliseconds. */
+  /** Delay in milliseconds. */
   retry?: number;
 }
 
-/** Buffer per client; further signals stay in the database. */
+/** Per client; further signals stay in the database. */
 const maxBytes = 256 * 1024;
 
 export function openEventStream(onDisconnect: () => void): EventStream {
@@ -68,7 +68,7 @@ export function openEventStream(onDisconnect: () => void): EventStream {
   };
 }
 
-/** JSON has no line breaks: one data line suffices. */
+/** JSON has no line breaks. */
 function format({ event, data, id, retry }: ServerEvent): string {
   const lines = [
     `event: ${event}`,

@@ -8,7 +8,7 @@ import { Problem } from './problem.ts';
 import type { Slots } from './request-limit.ts';
 import { securityHeaders } from './security-headers.ts';
 
-/** Must be the first middleware, so that error responses carry the headers too. */
+/** First, so that errors carry the headers too. */
 export function secureAndLocate(configuredBase: string | undefined) {
   const base = configuredBase === undefined ? undefined : withoutSlash(configuredBase);
   return createMiddleware<HttpEnv>(async (c, next) => {
@@ -18,7 +18,7 @@ export function secureAndLocate(configuredBase: string | undefined) {
     await next();
     for (const [name, value] of Object.entries(securityHeaders))
       if (!c.res.headers.has(name)) c.res.headers.set(name, value);
-    // Responses may contain secrets; only dashboard files are cacheable.
+    // Responses may contain secrets.
     if (!c.res.headers.has('cache-control')) c.res.headers.set('cache-control', 'no-store');
   });
 }
@@ -51,9 +51,9 @@ export function requireReadableUrl({ urlLength, queryParameters }: Limits) {
   });
 }
 
-/** Limited separately: long-lived. */
+/** Long-lived: limited separately. */
 const streams = ['/v1/live', '/v1/signals/feed'];
-/** Limited separately: deliveries come in bursts. */
+/** Bursts: limited separately. */
 const delivery = /^\/v1\/webhooks\/[^/]+\/[^/]+$/;
 
 const isDelivery = (c: Context<HttpEnv>) => c.req.method === 'POST' && delivery.test(c.get('path'));
@@ -77,16 +77,16 @@ export function setClientAddress(addressOf: ClientAddress) {
   });
 }
 
-/** Key of the per-holder limits. */
+/** For per-holder limits. */
 export const holderOf = (c: Context<HttpEnv>) => c.get('caller')?.id ?? `address ${c.get('address')}`;
 
 export interface RequestSlots {
   callers: Slots;
-  /** Unauthenticated requests; they cannot starve callers. */
+  /** Cannot starve callers. */
   visitors: Slots;
 }
 
-/** Runs after authentication and after the body is read. */
+/** After authentication, with the body read. */
 export function withRequestSlot({ callers, visitors }: RequestSlots) {
   return createMiddleware<HttpEnv>(async (c, next) => {
     if (c.get('hasSlot') || streams.includes(c.get('path'))) return next();

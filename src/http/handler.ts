@@ -7,19 +7,19 @@ import type { Authenticate } from './context.ts';
 import { dashboardFolder, ownVersion } from './package-info.ts';
 
 export interface HandlerOptions {
-  /** Public path, if not the mount path: with `app.mount`, or behind a proxy that strips a prefix. */
+  /** If not the mount path: with `app.mount`, or behind a proxy that strips a prefix. */
   basePath?: string;
-  /** Whether to serve the dashboard (default true). */
+  /** Default: true. */
   dashboard?: boolean;
   /**
-   * Authenticates requests with your application's session; they have no body. If it returns undefined,
-   * Syncline's own keys and sessions apply. A caller without `tenantId` is an operator (all tenants).
-   * Requests other than GET need the header `x-syncline-request: 1`, which the dashboard sends.
+   * Authenticates requests with your application's session; they have no body. Undefined: Syncline's own keys
+   * and sessions apply. Without `tenantId` the caller is an operator (all tenants). Requests other than GET
+   * need the header `x-syncline-request: 1`, which the dashboard sends.
    */
   authenticate?: Authenticate;
-  /** Abort it when your server stops: ends live streams and long polls. */
+  /** Abort it when your server stops. */
   signal?: AbortSignal;
-  /** Logs unexpected errors; standard output by default. */
+  /** Default: standard output. */
   logger?: Logger;
 }
 
@@ -58,6 +58,6 @@ export function synclineHandler(syncline: Syncline, options: HandlerOptions = {}
     version: ownVersion(),
     dashboard: dashboard ? dashboardFolder : undefined,
   });
-  // Wrapping keeps its routes out of the host's OpenAPI document.
+  // Keeps the routes out of the host's OpenAPI document.
   return new Hono().route('/', app) as unknown as Hono;
 }

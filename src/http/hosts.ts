@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 
-/** Allowed Host headers: the defence against DNS rebinding. */
+/** Allowed Host headers, against DNS rebinding. */
 export interface HostRule {
   names: readonly string[];
   addresses: 'loopback' | 'any';
@@ -17,7 +17,7 @@ export function isAllowedHost(header: string | undefined, { names, addresses }: 
   if (header === undefined) return false;
   const name = header.toLowerCase().replace(/:\d+$/, '');
   const address = name.replace(/^\[(.*)\]$/, '$1');
-  // Rebinding needs a DNS name, so a literal IP address is safe.
+  // Rebinding needs a DNS name.
   if (isIP(address) !== 0) return addresses === 'any' || isLoopback(address) || names.includes(name);
   return names.includes(name) || names.includes(header.toLowerCase()) || name.endsWith('.localhost');
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { JsonText } from '../values/stored-json.ts';
 
-/** Serializes into parts to concatenate; stored JSON is neither parsed nor copied. */
+/** Parts to concatenate; stored JSON is neither parsed nor copied. */
 export function jsonParts(value: unknown): string[] {
   const texts: string[] = [];
   const mark = randomUUID();

@@ -5,11 +5,11 @@ import { createSemaphore } from '../platform/semaphore.ts';
 import { createLoginThrottle } from './login-throttle.ts';
 import { Problem } from './problem.ts';
 
-/** Caches identities, to save a database query per request. */
+/** Saves a query per request. */
 export interface Credentials {
-  /** Undefined: unknown, revoked or expired. Throws 429 after too many failures from this address. */
+  /** Undefined: unknown, revoked or expired. Throws 429 after too many failures of the address. */
   identify(kind: SecretKind, secret: string, address: string): Promise<Identity | undefined>;
-  /** Expires all cached identities, after a revocation. */
+  /** After a revocation. */
   invalidate(): void;
 }
 
@@ -18,10 +18,10 @@ export type SecretKind = 'key' | 'session';
 /** A revoked key works this long in other processes. Monotonic: a clock set back would extend it. */
 const freshMs = 3000;
 const maxEntries = 5000;
-/** Negative cache: a repeated wrong secret is neither looked up nor counted. */
+/** A repeated wrong secret is neither looked up nor counted. */
 const wrongMs = 60_000;
 const maxSecretLength = 500;
-/** Low, to keep database connections for known callers. */
+/** Keeps database connections for known callers. */
 const maxUnverifiedLookups = 1;
 const maxUnverifiedWaiting = 200;
 
@@ -33,7 +33,7 @@ const tooManyLookups = () =>
 
 export function createCredentials(access: Access, monotonicMs = systemPorts.monotonicMs): Credentials {
   const throttle = createLoginThrottle(monotonicMs);
-  /** By digest, so that no secret stays in memory; in LRU order. */
+  /** By digest: no secret stays in memory. In LRU order. */
   const known = new Map<string, { identity: Identity; freshUntilMs: number }>();
   const wrong = new Map<string, number>();
 
@@ -50,7 +50,7 @@ export function createCredentials(access: Access, monotonicMs = systemPorts.mono
     refusal: tooManyLookups,
   });
 
-  /** Concurrent requests with the same secret share one lookup. */
+  /** Same secret, one lookup. */
   function lookUp(digest: string, work: () => Promise<Identity | undefined>): Promise<Identity | undefined> {
     const pending = lookups.get(digest);
     if (pending) return pending;
@@ -92,12 +92,12 @@ export function createCredentials(access: Access, monotonicMs = systemPorts.mono
       const entry = known.get(digest);
       if (entry && entry.freshUntilMs > monotonicMs()) return entry.identity;
       if ((wrong.get(digest) ?? 0) > monotonicMs()) return undefined;
-      // A previously valid key bypasses queue and throttle: its address may be a shared proxy.
+      // A known key bypasses queue and throttle: its address may be a shared proxy.
       if (entry) return lookUp(digest, () => find(kind, secret, digest));
       requireNotThrottled(address);
       return lookUp(digest, () =>
         unverified.run(async () => {
-          // Others from this address may have failed meanwhile.
+          // Others of this address may have failed.
           requireNotThrottled(address);
           const identity = await find(kind, secret, digest);
           if (!identity) throttle.recordFailure(address);

@@ -4,15 +4,13 @@ import type { HttpEnv } from './context.ts';
 import { jsonParts } from './json-parts.ts';
 import type { Reservation, ResponseMemory } from './response-memory.ts';
 
-/** Smaller responses are sent in one chunk and need no reservation. */
+/** Smaller ones are sent in one chunk. */
 const smallBytes = 64 * 1024;
-/** Timeout for reading a large response. */
 const sendMs = 60_000;
 
-/** Never large; the feed reserves memory itself, after its long poll. */
+/** Never large; the feed reserves memory after its long poll. */
 const exempt = /^\/v1\/(?:live|me|signals\/feed|stats|system)(?:\/|$)/;
 
-/** Serializes responses with `jsonParts` and bounds the memory of large ones. */
 export function boundResponses(memory: ResponseMemory) {
   return createMiddleware<HttpEnv>(async (c, next) => {
     const reservation = memory.open(c.get('caller').id);
@@ -38,7 +36,7 @@ export function boundResponses(memory: ResponseMemory) {
   });
 }
 
-/** Releases the memory when the body is sent or the client disconnects. */
+/** Releases the memory when sent or disconnected. */
 function streamOf(
   c: Context<HttpEnv>,
   parts: string[],
@@ -58,7 +56,7 @@ function streamOf(
     else controller?.error(new Error(`The response was not read within ${sendMs / 1000} s.`));
   }, sendMs);
   timer.unref();
-  // The last chunk stays in memory until the socket has sent it.
+  // The last chunk stays in memory until sent.
   if (outgoing) outgoing.once('close', end);
   else c.req.raw.signal.addEventListener('abort', end, { once: true });
   if (outgoing?.closed || c.req.raw.signal.aborted) end();

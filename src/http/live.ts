@@ -9,10 +9,10 @@ import type { Pulses } from './pulse.ts';
 
 export const defaultLiveTimes: LiveTimes = { pulseMs: 2000, heartbeatMs: 15_000 };
 
-/** Long-poll timeout of one feed read. */
+/** Of one feed read. */
 const waitMs = 10_000;
 const pageSize = 100;
-/** With the stream buffer, bounds the memory per client. */
+/** Bounds the memory per client. */
 const maxBytes = 256 * 1024;
 const retryMs = 2000;
 
@@ -36,7 +36,7 @@ export interface LiveOptions {
   log: Logger;
 }
 
-/** Runs before the stream opens, so that an invalid cursor gets a problem document. */
+/** Before the stream opens: an invalid cursor gets a problem document. */
 export async function startingPoint(
   { view, filter }: Pick<LiveOptions, 'view' | 'filter'>,
   { lastEventId, after }: { lastEventId: string | undefined; after: string },
@@ -49,7 +49,7 @@ export async function startingPoint(
     return { after: await resolveCursor('latest'), gap: true };
   }
 
-  /** Only `latest` advances; other cursors are just validated, so no signal is skipped. */
+  /** Only `latest` advances: no signal is skipped. */
   async function resolveCursor(from: string): Promise<string> {
     const { nextCursor } = await view.signals.read({ ...filter, after: from, limit: 1, payload: false });
     return from === 'latest' ? nextCursor : from;
@@ -90,7 +90,7 @@ export async function runLive(options: LiveOptions, start: { after: string; gap:
       cursor = page.nextCursor;
     }
   } catch (error) {
-    // The client reconnects and gets the error as a problem document.
+    // The client reconnects and gets a problem document.
     if (!signal.aborted) log.debug(`live stream ended: ${describeError(error)}`);
   } finally {
     stopPulse();
@@ -98,7 +98,7 @@ export async function runLive(options: LiveOptions, start: { after: string; gap:
   }
 }
 
-/** Ends the stream if access was revoked, or if the buffer was full at two heartbeats in a row. */
+/** Ends if access was revoked, or the buffer was full at two heartbeats in a row. */
 function keepAlive(
   { view, caller, end, stream, pulses, times }: LiveOptions,
   lastId: () => string | undefined,
@@ -106,14 +106,13 @@ function keepAlive(
   let missedHeartbeats = 0;
   const pulse = async () => {
     const data = await pulses.get(view);
-    // The id advances without matches too, so a reconnecting client does not rescan the feed.
+    // The id advances without matches: a reconnecting client does not rescan the feed.
     stream.trySend({ event: 'pulse', id: lastId(), data });
   };
   const heartbeat = async () => {
     missedHeartbeats = stream.heartbeat() ? 0 : missedHeartbeats + 1;
     if (missedHeartbeats >= 2 || !(await caller.isStillAllowed())) end();
   };
-  // The next pulse may succeed.
   const ignore = () => {};
   const timers = [
     setInterval(() => void pulse().catch(ignore), times.pulseMs),

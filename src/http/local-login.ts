@@ -1,10 +1,10 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { systemPorts } from '../platform/ports.ts';
 
-/** One-time token that replaces an API key for the user who started the service. */
+/** One-time token instead of an API key, for the user who started the service. */
 export interface LocalLogin {
   readonly token: string;
-  /** True once, for the right token. */
+  /** True once. */
   redeem(token: string): boolean;
 }
 
@@ -18,7 +18,7 @@ export function createLocalLogin(monotonicMs = systemPorts.monotonicMs): LocalLo
   return {
     token,
     redeem(candidate) {
-      // Comparing digests hides the length and runs in constant time.
+      // Digests hide the length.
       const isRight = timingSafeEqual(digest(candidate), expected);
       if (!isRight || isUsed || monotonicMs() > expiresAtMs) return false;
       isUsed = true;

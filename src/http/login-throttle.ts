@@ -1,4 +1,4 @@
-/** Limits wrong credentials per address. */
+/** Wrong credentials per address. */
 export interface LoginThrottle {
   /** 0 if not throttled. */
   waitSeconds(address: string): number;
@@ -7,7 +7,7 @@ export interface LoginThrottle {
 
 const maxFailures = 20;
 const windowMs = 60_000;
-/** Bounds memory; the oldest entries are evicted. */
+/** The oldest are evicted. */
 const maxAddresses = 10_000;
 
 export function createLoginThrottle(monotonicMs: () => number): LoginThrottle {

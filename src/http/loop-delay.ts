@@ -1,12 +1,12 @@
 import { systemPorts } from '../platform/ports.ts';
 
 const sampleMs = 20;
-/** The minimum of this many samples counts: a single long task is not overload. */
+/** Their minimum counts: one long task is no overload. */
 const sampleCount = 5;
 
 let recent: number[] | undefined;
 
-/** Sustained event loop delay; sampling starts with the first call. */
+/** Sampling starts with the first call. */
 export function loopDelayMs(): number {
   recent ??= startSampling();
   return Math.min(...recent);

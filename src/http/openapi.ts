@@ -24,7 +24,7 @@ const tags = [
   { name: 'Health', description: 'Health checks and Prometheus metrics.' },
 ];
 
-/** Serves the OpenAPI document, built on the first request. */
+/** Built on the first request. */
 export function openApiRoute(app: App, version: string): void {
   app.openAPIRegistry.registerComponent('securitySchemes', 'bearer', {
     type: 'http',

@@ -9,7 +9,7 @@ export function page(
   return shell(title, `${text}\n${anchor}`);
 }
 
-/** `html` must be escaped already. */
+/** `html` is escaped already. */
 export function shell(title: string, html: string): string {
   return `<!doctype html>
 <html lang="en">

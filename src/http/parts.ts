@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import { suggestion } from '../values/suggest.ts';
 
-/** Rejects unknown fields and suggests the closest known one. */
+/** Suggests the closest known field. */
 export function strict<Shape extends z.core.$ZodShape>(shape: Shape) {
   const known = Object.keys(shape);
   return z.strictObject(shape, {
@@ -64,7 +64,7 @@ export const time = () => z.string().openapi({ format: 'date-time', example: '20
 
 export const anyJson = (description: string) => z.unknown().openapi({ description });
 
-/** For a named schema: `.nullable()` would change its shared component too. */
+/** `.nullable()` would change the shared component. */
 export const orNull = <Schema extends z.ZodType>(schema: Schema) => z.union([schema, z.null()]);
 
 export const listOf = <Item extends z.ZodType>(name: string, item: Item) =>

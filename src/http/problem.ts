@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { describeError, SynclineError, type SynclineErrorCode } from '../contract/errors.ts';
 import { briefError } from '../telemetry/index.ts';
 
-/** Problem documents (RFC 9457). Clients match on `code`; texts may change. */
+/** RFC 9457. Clients match on `code`; texts may change. */
 
 export type ProblemCode =
   | 'INVALID_ARGUMENT'
@@ -69,7 +69,6 @@ interface ProblemDetails {
   headers?: Record<string, string>;
 }
 
-/** Throw it anywhere in a request. */
 export class Problem extends Error {
   readonly code: ProblemCode;
   readonly status: number;
@@ -124,7 +123,7 @@ const outages: readonly SynclineErrorCode[] = [
   'SCHEMA_FOREIGN',
 ];
 
-/** Unexpected errors are logged under an id; the response contains only the id. */
+/** Unexpected errors are logged; the response has only their id. */
 export function toProblem(error: unknown, log: Logger): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof HTTPException) return frameworkProblem(error);
@@ -146,7 +145,7 @@ export function toProblem(error: unknown, log: Logger): Problem {
   });
 }
 
-/** Maps the camelCase argument of an engine message to the request field, and lists it in `errors`. */
+/** Maps camelCase arguments to request fields, listed in `errors`. */
 function engineProblem(code: ProblemCode, { message, hint }: SynclineError): Problem {
   const [, name, rule] = /^([a-z]\w*) is .*?; it (.*)\.$/s.exec(message) ?? [];
   if (code !== 'INVALID_ARGUMENT' || name === undefined || rule === undefined)
@@ -155,7 +154,7 @@ function engineProblem(code: ProblemCode, { message, hint }: SynclineError): Pro
   return new Problem(code, `${field} ${rule}.`, { hint, errors: [{ field, message: rule }] });
 }
 
-/** Hono raises only 415 and 400 (malformed JSON). */
+/** Only 415 and 400 (malformed JSON). */
 function frameworkProblem({ status }: HTTPException): Problem {
   if (status === 415)
     return new Problem('INVALID_ARGUMENT', 'The body must be JSON.', {

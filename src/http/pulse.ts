@@ -4,7 +4,7 @@ import { systemPorts } from '../platform/ports.ts';
 interface Pulse {
   at: string;
   last_minute: { succeeded: number; failed: number; retried: number; signals: number };
-  /** Null for tenants, which have no access to the queue. */
+  /** Null for tenants. */
   running: number | null;
 }
 
@@ -12,7 +12,7 @@ export interface Pulses {
   get(view: SynclineApi): Promise<Pulse>;
 }
 
-/** Caches one pulse per scope, shared by all its streams. */
+/** One per scope, shared by its streams. */
 export function createPulses(freshMs: number): Pulses {
   const latest = new Map<string, { atMs: number; isPending: boolean; pulse: Promise<Pulse> }>();
   return {
@@ -20,7 +20,7 @@ export function createPulses(freshMs: number): Pulses {
       const scope = view.who.tenantId ?? '';
       const nowMs = systemPorts.monotonicMs();
       const cached = latest.get(scope);
-      // A query that takes longer than a pulse is shared too, so that a slow database gets one at a time.
+      // A slow query is shared too: a slow database gets one at a time.
       if (cached && (cached.isPending || nowMs - cached.atMs < freshMs)) return cached.pulse;
       for (const [other, { atMs }] of latest) if (nowMs - atMs > 10 * freshMs) latest.delete(other);
       const entry = { atMs: nowMs, isPending: true, pulse: queryPulse(view) };
@@ -38,7 +38,7 @@ async function queryPulse(view: SynclineApi): Promise<Pulse> {
   const [overview, series] = await Promise.all([view.stats.overview(), view.stats.series({ minutes: 5 })]);
   const sinceMs = overview.now.getTime() - 60_000;
   const total = { succeeded: 0, failed: 0, retried: 0, signals: 0 };
-  // Points that overlap the last minute.
+  // Overlapping the last minute.
   for (const point of series.points.filter(({ at }) => at.getTime() + series.stepSeconds * 1000 > sinceMs)) {
     total.succeeded += point.succeeded;
     total.failed += point.failed;

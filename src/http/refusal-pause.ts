@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Problem } from './problem.ts';
 
-/** Further refusals are sent immediately. */
+/** Further refusals are not delayed. */
 const maxWaiting = 1000;
 
-/** Delays 429 and 503 for limits: clients that retry immediately would keep the event loop busy. */
+/** Clients that retry immediately would keep the event loop busy. */
 export function createRefusalPause(pauseMs: number): (problem: Problem) => Promise<void> {
   let waiting = 0;
   return async ({ code }) => {

@@ -6,26 +6,27 @@ import type { Credentials } from './key-cache.ts';
 import { Problem } from './problem.ts';
 
 /**
- * Records refused keys and sessions in the audit log, without secrets. Writes one event per minute, address
- * and key prefix; further attempts are counted in the next event.
+ * Audit of refused keys and sessions, without secrets: one event per minute, address and key prefix, which
+ * counts the further attempts.
  */
 export interface Refusals {
   record(kind: Refused['kind'], secret: string, address: string): void;
-  /** Flushes, and waits up to 2 s for pending writes. */
+  /** Waits up to 2 s for writes. */
   close(): Promise<void>;
 }
 
 const windowMs = 60_000;
-/** Per minute; further attempts are counted in one event per kind. */
+/** Per minute; then one event per kind counts. */
 const maxEvents = 60;
-/** Per address and minute; further keys are counted without prefix. One address cannot use up `maxEvents`. */
+/**
+ * Per address and minute; further keys are counted without prefix, so one address cannot use up `maxEvents`.
+ */
 const maxPrefixes = 5;
 const maxCloseMs = 2000;
 
 export interface RefusalOptions {
   write: (refused: Refused) => Promise<void>;
   onFailure: (error: unknown) => void;
-  /** Flushes the counted attempts. */
   signal?: AbortSignal | undefined;
   monotonicMs?: () => number;
 }
@@ -36,7 +37,7 @@ export function createRefusals({
   signal,
   monotonicMs = systemPorts.monotonicMs,
 }: RefusalOptions): Refusals {
-  /** Attempts since the last event, by kind, address and prefix. */
+  /** Since the last event, by kind, address and prefix. */
   const counted = new Map<string, Refused>();
   let windowEndsMs = Number.NEGATIVE_INFINITY;
   let timer: NodeJS.Timeout | undefined;
@@ -55,7 +56,7 @@ export function createRefusals({
       if (!isFirst) return;
       const hash = hashOf(secret);
       send({ ...entry, hash });
-      // Without a prefix, attempts may use different secrets: the next event names no key.
+      // Without a prefix, secrets may differ: name no key.
       counted.set(key, { ...entry, hash: prefix === undefined ? undefined : hash, count: 0 });
     },
 
@@ -74,7 +75,7 @@ export function createRefusals({
     return isCounted ? prefix : undefined;
   }
 
-  /** Counts attempts beyond `maxEvents`. */
+  /** Beyond `maxEvents`. */
   function overflowEntry(kind: Refused['kind']): Refused {
     const entry = counted.get(kind) ?? { kind, count: 0 };
     counted.set(kind, entry);
@@ -87,7 +88,7 @@ export function createRefusals({
     timer.unref();
   }
 
-  /** Writes the counts of the window as the first events of the next one. */
+  /** As the first events of the next window. */
   function flush(): void {
     clearTimeout(timer);
     timer = undefined;

@@ -1,16 +1,15 @@
 import { Problem } from './problem.ts';
 
-/** Concurrency limit. */
 export interface Slots {
-  /** Returns an idempotent release function; throws 429 or 503. */
+  /** The release is idempotent; throws 429 or 503. */
   take(holder?: string): () => void;
 }
 
 export interface SlotsOptions {
   total: number;
-  /** Default: the free slots. One holder gets half of all, two a third each, and a new one finds a slot. */
+  /** Default: the free slots. One holder gets half of all, two a third each; a new one finds a slot. */
   perHolder?: number;
-  /** Plural noun for error messages. */
+  /** Plural, for errors. */
   resource: string;
 }
 

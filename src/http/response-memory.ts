@@ -1,20 +1,20 @@
 import { maxPageBytes } from '../caller/keyset.ts';
 import { Problem } from './problem.ts';
 
-/** Memory budget for large responses, held from before the query until the body is sent. */
+/** Held from before the query until the body is sent. */
 export interface ResponseMemory {
   open(holder: string): Reservation;
 }
 
 export interface Reservation {
-  /** Waits for one page; throws 503 after a timeout. */
+  /** For one page; 503 after a timeout. */
   reserve(): Promise<void>;
-  /** Replaces the reserved size with the actual one. */
+  /** To the actual size. */
   resize(bytes: number): void;
   release(): void;
 }
 
-/** Building takes milliseconds; longer waits are caused by slow clients. */
+/** Longer waits are caused by slow clients. */
 const defaultWaitMs = 5000;
 
 interface Waiter {
@@ -30,7 +30,7 @@ export function createResponseMemory(
   const queue = new Set<Waiter>();
   let taken = 0;
 
-  /** One page always fits an empty budget; a caller gets at most half. */
+  /** One page fits an empty budget; a caller gets at most half. */
   function fits(holder: string): boolean {
     const own = heldBy.get(holder) ?? 0;
     const isWithin = (held: number, bytes: number) => held === 0 || held + maxPageBytes <= bytes;

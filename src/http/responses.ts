@@ -43,7 +43,7 @@ const meanings = {
 
 type ProblemStatus = keyof typeof meanings;
 
-/** `own`, and the error responses common to all routes. */
+/** Plus those common to all routes. */
 export function problems(...own: ProblemStatus[]): Record<never, never> {
   const all = [...new Set<ProblemStatus>([...own, 400, 401, 403, 429, 500, 503])].sort((a, b) => a - b);
   return Object.fromEntries(
@@ -66,5 +66,5 @@ export function body<Schema extends z.ZodType>(schema: Schema, { required = true
   return { required, content: { 'application/json': { schema } } };
 }
 
-/** For every route except sign-in and probes. */
+/** Not for sign-in and probes. */
 export const signedIn = [{ bearer: [] }, { session: [] }];

@@ -9,28 +9,27 @@ import { securityHeaders } from './security-headers.ts';
 
 export interface HttpServer {
   url: string;
-  /** Ends streams and long polls, and waits up to 5 s for other requests. */
+  /** Waits up to 5 s for requests other than streams. */
   close(): Promise<void>;
 }
 
 /**
- * `requestTimeout` is above the app's body timeout (30 s). `keepAliveTimeout` is above the 60 s of common
- * load balancers: if the server closes first, a request in flight is lost.
+ * `requestTimeout` is above the app's body timeout (30 s), `keepAliveTimeout` above the 60 s of load
+ * balancers: if the server closes first, a request in flight is lost.
  */
 const timeouts = {
   headersTimeout: 10_000,
   requestTimeout: 35_000,
   keepAliveTimeout: 65_000,
-  // How often Node checks these timeouts.
   connectionsCheckingInterval: 2000,
 };
 const maxHeaderSize = 16 * 1024;
-/** Node would refuse a missing Host without a body. */
+/** Node would refuse without a body. */
 const parsing = { maxHeaderSize, requireHostHeader: false };
 const maxConnections = 2000;
-/** Above the pulse of streams (2 s) and long polls (30 s). */
+/** Above the pulse (2 s) and long polls (30 s). */
 const idleMs = 65_000;
-/** For responses that bypass the app. */
+/** Of responses that bypass the app. */
 const headers = { ...securityHeaders, 'cache-control': 'no-store' };
 const graceMs = 5000;
 
@@ -48,7 +47,6 @@ export async function startServer({
     (request, env) => app.fetch(request, { ...(env as HttpBindings), stopping: stopping.signal }),
     {
       hostname: host,
-      // Invalid host or path.
       errorHandler: () =>
         new Problem('INVALID_ARGUMENT', 'The request is malformed.', { headers }).toResponse(),
       overrideGlobalObjects: false,
@@ -73,7 +71,7 @@ export async function startServer({
     connections.set(socket, 0);
     socket.once('close', () => connections.delete(socket));
   });
-  // Ignore unknown Expect headers; Node would answer 417 without a body.
+  // Node would answer 417 without a body.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   server.on('clientError', refuse);
   const url = await listenOn(

@@ -13,7 +13,7 @@ export function deleteSessionCookie(c: Context<HttpEnv>): void {
 }
 
 function attributes(c: Context<HttpEnv>) {
-  // A forged header only makes the sender's own cookie stricter.
+  // Forging it only makes the sender's own cookie stricter.
   const isEncrypted =
     new URL(c.req.url).protocol === 'https:' || c.req.header('x-forwarded-proto') === 'https';
   return { path: c.get('base') || '/', httpOnly: true, sameSite: 'Strict', secure: isEncrypted } as const;

@@ -4,7 +4,7 @@ import { type FieldProblem, Problem } from './problem.ts';
 
 type Issue = z.core.$ZodIssue;
 
-/** Values of these fields are not echoed. */
+/** Not echoed. */
 const secretName = /key|token|secret|password|authorization|cookie/i;
 const maxShown = 80;
 const maxErrors = 20;
@@ -38,7 +38,7 @@ function fieldProblems(issue: Issue, data: unknown): FieldProblem[] {
       field: cut([...path, key].join('.')),
       message: `is unknown. ${issue.keys.length === 1 ? issue.message : ''}`.trim().replace(/\.$/, ''),
     }));
-  // The variant with the fewest issues is probably intended.
+  // Probably the one with the fewest issues.
   if (issue.code === 'invalid_union' && issue.errors.length > 0) {
     const [closest = []] = [...issue.errors].sort((a, b) => a.length - b.length);
     return closest.flatMap((inner) =>
@@ -47,7 +47,7 @@ function fieldProblems(issue: Issue, data: unknown): FieldProblem[] {
   }
   const field = cut(path.join('.')) || 'body';
   const value = getOwn(data, issue.path);
-  // Objects may contain secrets and are not shown.
+  // Objects may contain secrets.
   const isShown =
     value !== undefined &&
     (typeof value !== 'object' || value === null) &&

@@ -5,13 +5,13 @@ import { keepText } from '../values/stored-json.ts';
 
 const maxViews = 1000;
 
-/** LRU cache of views per caller. */
+/** Least recently used views are evicted. */
 export function createViews(syncline: Pick<Syncline, 'as'>): (who: Caller) => SynclineApi {
   const views = new Map<string, SynclineApi>();
   return ({ tenantId, actor, keyId }) => {
-    // `satisfies` ensures that the key has all fields: otherwise callers could share a view.
+    // `satisfies`: the key has all fields, or callers could share a view.
     const who = { tenantId, actor, keyId } satisfies Record<keyof Caller, unknown>;
-    // Distinguishes undefined, the operator, from null.
+    // Undefined (operator) is not null.
     const key = JSON.stringify(Object.values(who).map((value) => (value === undefined ? [] : [value])));
     const view = views.get(key) ?? syncline.as(who, keepText);
     views.delete(key);

@@ -77,7 +77,6 @@ export function authorizeRoute(app: App, config: Config['server']): void {
   );
 }
 
-/** The consent page, and its form that redirects to the provider. */
 export function consentRoutes(app: App, { authorizations, config }: Syncline): void {
   app.openapi(
     createRoute({
@@ -135,7 +134,7 @@ export function consentRoutes(app: App, { authorizations, config }: Syncline): v
   );
 }
 
-/** OAuth callback, verified by the `state` parameter and the browser's cookie. */
+/** Verified by `state` and the browser's cookie. */
 export function callbackRoute(app: App, { authorizations, config }: Syncline): void {
   app.openapi(
     createRoute({
@@ -149,7 +148,7 @@ export function callbackRoute(app: App, { authorizations, config }: Syncline): v
         'Redirect target for providers. Accepts only the browser that started the authorization, by its ' +
         'cookie.',
       request: {
-        // Not strict: providers add parameters such as `scope` and `iss`.
+        // Providers add parameters such as `scope` and `iss`.
         query: z.object({
           state: z.string().regex(secretPattern, 'must be the state of the authorization request'),
           code: text(4000).optional(),
@@ -163,7 +162,7 @@ export function callbackRoute(app: App, { authorizations, config }: Syncline): v
       },
     }),
     (c) => {
-      // Link previews send HEAD; they must not consume the state.
+      // Link previews send HEAD: do not consume the state.
       if (c.req.method === 'HEAD') return c.body(null, 200);
       return asPage(c, async () => {
         const query = c.req.valid('query');
@@ -177,7 +176,7 @@ export function callbackRoute(app: App, { authorizations, config }: Syncline): v
   );
 }
 
-/** Errors are an HTML page for browsers and a problem document for API clients. */
+/** HTML for browsers, a problem document for clients. */
 async function asPage<T>(c: Context<HttpEnv>, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -193,7 +192,7 @@ async function asPage<T>(c: Context<HttpEnv>, work: () => Promise<T>): Promise<T
   }
 }
 
-/** Checks headers that pages cannot forge; refuses browsers that send neither. */
+/** Pages cannot forge these headers; refuses browsers that send neither. */
 function requireSamePage(c: Context<HttpEnv>, ownOrigin: string): void {
   const site = c.req.header('sec-fetch-site');
   const origin = c.req.header('origin');

@@ -28,7 +28,7 @@ const repairSchema = z
   .openapi('RepairStep');
 const reasonBody = () => body(strict({ reason: reason().optional() }), { required: false });
 
-/** Every action here is recorded in the audit log. */
+/** Every action is audited. */
 export function connectionControlRoutes(app: App): void {
   for (const action of ['pause', 'resume'] as const)
     app.openapi(

@@ -38,7 +38,7 @@ const params = z.object({ id: id() });
 const object = () => z.record(z.string(), z.unknown());
 const interval = () => z.int().min(60).openapi({ description: 'In seconds.', example: 300 });
 
-/** Actions on connections are in connection-control.ts. */
+/** Actions: connection-control.ts. */
 export function connectionRoutes(app: App): void {
   app.openapi(
     createRoute({

@@ -42,7 +42,7 @@ const credentialSchema = z
 
 const secretText = () => text(32_768);
 
-/** Validation errors name the field but never echo its value. */
+/** Errors never echo the value. */
 const secretSchema = () =>
   z
     .discriminatedUnion(

@@ -7,7 +7,7 @@ import type { Slots } from '../request-limit.ts';
 import { answer, problems, signedIn } from '../responses.ts';
 import { fedSignalSchema } from '../signal-schema.ts';
 
-/** Long polls hold a slot of `streams`, not a request slot. */
+/** Long polls hold a slot of `streams`. */
 export function feedRoutes(app: App, streams: Slots, signal: AbortSignal | undefined): void {
   app.openapi(
     createRoute({
@@ -68,7 +68,7 @@ export function feedRoutes(app: App, streams: Slots, signal: AbortSignal | undef
           async (advance) => {
             await reservation.reserve();
             const batch = await advance();
-            // Do not hold memory while waiting for signals.
+            // No memory while waiting.
             if (batch.items.length === 0) reservation.release();
             return batch;
           },

@@ -27,10 +27,10 @@ type Readiness = z.infer<typeof readySchema>;
 const tags = ['Health'];
 const security: [] = [];
 
-/** Cache time of the database check: probes are unauthenticated and not rate limited. */
+/** Probes are unauthenticated and not rate limited. */
 const freshMs = 1000;
 
-/** Unauthenticated, so the responses contain no details. */
+/** Unauthenticated: no details. */
 export function healthRoutes(app: App, syncline: Syncline): void {
   const readiness = createReadiness(syncline);
 
@@ -68,7 +68,6 @@ export function healthRoutes(app: App, syncline: Syncline): void {
   );
 }
 
-/** Concurrent probes share one check. */
 function createReadiness(syncline: Syncline): () => Promise<Readiness> {
   let latest: { freshUntilMs: number; readiness: Promise<Readiness> } | undefined;
   return () => {

@@ -20,12 +20,12 @@ export interface LiveParts {
 
 const headers = {
   'content-type': 'text/event-stream; charset=utf-8',
-  // Disables response buffering in nginx.
+  // For nginx.
   'x-accel-buffering': 'no',
 };
 
 export function liveRoutes(app: App, { streams, times, version, log, signal }: LiveParts): void {
-  // Below the pulse interval, so that an early timer does not get the previous pulse.
+  // Shorter than the pulse: an early timer must not get the previous one.
   const pulses = createPulses(times.pulseMs * 0.9);
 
   app.openapi(
@@ -62,7 +62,7 @@ export function liveRoutes(app: App, { streams, times, version, log, signal }: L
       const filter = omitUndefined({ connectionId: connection_id, tenantId: tenant_id, provider, kind });
       const [view, caller] = [c.get('view'), c.get('caller')];
       const lastEventId = c.req.header('last-event-id')?.slice(0, 500) || undefined;
-      // Take the slot first: resolving the cursor queries the database.
+      // Before the cursor, which queries the database.
       const release = streams.take(caller.id);
       const start = await startingPoint({ view, filter }, { lastEventId, after }).catch((error: unknown) => {
         release();
@@ -75,7 +75,7 @@ export function liveRoutes(app: App, { streams, times, version, log, signal }: L
 
       const disconnect = abortOnDisconnect(c, signal);
       const stream = openEventStream(disconnect.end);
-      // Unblocks a send that waits for buffer space.
+      // Unblocks a waiting send.
       disconnect.signal.addEventListener('abort', () => stream.close(), { once: true });
       const options = {
         view,

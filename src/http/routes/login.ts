@@ -8,21 +8,21 @@ import { page } from '../page.ts';
 import { Problem } from '../problem.ts';
 import { sessionCookie, setSessionCookie } from '../session-cookie.ts';
 
-/** Opens a session with the one-time token that `syncline dev` prints. */
+/** With the token that `syncline dev` prints. */
 export function localLoginRoute(
   app: App,
   { access, credentials, localLogin }: { access: Access; credentials: Credentials; localLogin: LocalLogin },
 ): void {
   app.get('/login', async (c) => {
     const home = `${c.get('base')}/`;
-    // Link previews send HEAD; they must not consume the token.
+    // Link previews send HEAD: do not consume the token.
     if (c.req.method === 'HEAD') return c.redirect(home, 303);
     if (localLogin.redeem(c.req.query('token') ?? '')) {
       const identity = { tenantId: undefined, actor: 'local', keyId: undefined, keyName: 'one-time token' };
       setSessionCookie(c, await access.openSession(identity, { address: c.get('address') }));
       return c.redirect(home, 303);
     }
-    // Opening the link again in the same browser: already signed in.
+    // Opened again in the same browser.
     if (await hasSession(c, credentials)) return c.redirect(home, 303);
     const detail = 'The link was already used or is older than 15 minutes.';
     const hint = 'Restart the service for a new link, or sign in with an API key.';

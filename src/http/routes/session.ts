@@ -38,7 +38,7 @@ export interface LoginParts {
   syncline: Syncline;
   credentials: Credentials;
   version: string;
-  /** Body and slot middleware; must run in this order. */
+  /** Body before slot. */
   middleware: MiddlewareHandler<HttpEnv>[];
 }
 

@@ -12,7 +12,7 @@ import { answer, body, bodyProblems, nothing, problems, signedIn } from '../resp
 
 const tags = ['Webhooks'];
 
-/** Called by providers; authenticated by signature, not by key. */
+/** Authenticated by signature. */
 export function deliveryRoute(app: App, syncline: Syncline, limits: Limits): void {
   const budget = createBodyBudget(limits.deliveriesBytes);
   const slots = createSlots({
@@ -35,7 +35,7 @@ export function deliveryRoute(app: App, syncline: Syncline, limits: Limits): voi
         'connection or of the ' +
         'app. Triggers an immediate sync. A wrong signature, provider or connection gets the same 401; ' +
         'a secret that cannot be decrypted, 503.',
-      // Any text: an unknown name gets the same 401 as a wrong signature.
+      // An unknown name gets the same 401 as a wrong signature.
       request: { params: z.object({ provider: z.string(), connection: z.string() }) },
       responses: {
         200: {
@@ -75,14 +75,14 @@ export function deliveryRoute(app: App, syncline: Syncline, limits: Limits): voi
   );
 }
 
-/** 503, so that the provider retries until the configuration is fixed. */
+/** The provider retries until the configuration is fixed. */
 const notVerifiable = () =>
   new Problem('UNAVAILABLE', 'The delivery cannot be verified at the moment.', {
     hint: 'Retry later. See the service log for details.',
     headers: { 'retry-after': '60' },
   });
 
-/** The same for every cause, so that the response does not reveal what exists. */
+/** The same for every cause: does not reveal what exists. */
 function notVerified(): Problem {
   return new Problem('UNAUTHENTICATED', 'The signature of the delivery is invalid.', {
     hint: 'Check the webhook URL and the secret at the provider.',
