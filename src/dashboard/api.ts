@@ -10,7 +10,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Incremented after changes by this page and lost connections: data may be stale. */
+/** Incremented after changes by this page and lost connections. */
 export const changes = signal(0);
 
 export type Query = Record<string, string | number | boolean | null | undefined>;
@@ -61,7 +61,7 @@ async function request<Answer>(
 
 function headersFor(method: string, body: object | undefined): Record<string, string> {
   const headers: Record<string, string> = { accept: 'application/json' };
-  // CSRF protection: other sites cannot send this header.
+  // CSRF: other sites cannot send it.
   if (method !== 'GET') headers['x-syncline-request'] = '1';
   if (body) headers['content-type'] = 'application/json';
   return headers;

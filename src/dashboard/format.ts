@@ -10,12 +10,11 @@ function isNumber(value: Maybe<number>): value is number {
   return typeof value === 'number' && Number.isFinite(value);
 }
 
-/** 1,234 */
 export function number(value: Maybe<number>): string {
   return isNumber(value) ? grouped.format(value) : missing;
 }
 
-/** 1,234, or 10,000+ if counting stopped. */
+/** 10,000+ if counting stopped. */
 export function count(value: Maybe<Count>): string {
   return value ? `${number(value.count)}${value.at_least ? '+' : ''}` : missing;
 }
@@ -56,7 +55,7 @@ export function seconds(value: Maybe<number>): string {
   return isNumber(value) ? duration(value * 1000) : missing;
 }
 
-/** One unit, for axes. */
+/** For axes. */
 export function shortDuration(ms: Maybe<number>): string {
   if (!isNumber(ms)) return missing;
   if (ms === 0) return '0';
@@ -107,7 +106,7 @@ function pad2(value: number): string {
   return String(value).padStart(2, '0');
 }
 
-/** 14:03:27 in local time, with the date unless it is today. */
+/** With the date unless it is today. */
 export function clockTime(iso: Maybe<string>, nowMs: number): string {
   const at = timeOf(iso);
   if (at === undefined) return missing;
@@ -136,7 +135,7 @@ export function share(part: Maybe<number>, whole: Maybe<number>): string {
   return `${oneDigit.format((100 * part) / whole)} %`;
 }
 
-/** The end of the id: UUIDv7 ids start with the time. */
+/** UUIDv7 ids start with the time. */
 export function shortId(id: Maybe<string>): string {
   if (!id) return missing;
   return id.length > 12 ? id.slice(-8) : id;

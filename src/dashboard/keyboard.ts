@@ -1,6 +1,6 @@
 import { navigate } from './router.ts';
 
-/** `/` focuses the search box; `g` and a letter opens a page. */
+/** `/`: search; `g` and a letter: a page. */
 export function startKeyboard(pages: Record<string, string> = {}): void {
   let afterG = false;
   addEventListener('keydown', (event) => {

@@ -7,7 +7,6 @@ export interface List<Item> {
   items: Item[];
   hasMore: boolean;
   loading: boolean;
-  /** No response yet. */
   pristine: boolean;
   problem: Problem | undefined;
   loadMore: () => void;
@@ -25,7 +24,7 @@ interface State<Item> {
 }
 
 const defaultPageSize = 50;
-/** Filtered pages may be short or empty. */
+/** Filtered pages may be empty. */
 const maxPagesPerLoad = 8;
 
 interface Options {
@@ -104,7 +103,7 @@ function empty<Item>(key: string): State<Item> {
   return { key, items: [], cursor: null, pages: 0, loading: true, pristine: true };
 }
 
-/** Rows may move between pages while they are read. */
+/** Rows may move between pages. */
 function mergeUnique<Item>(before: Item[], added: Item[], idOf: (item: Item) => string): Item[] {
   const ids = new Set(before.map(idOf));
   return [...before, ...added.filter((item) => !ids.has(idOf(item)))];

@@ -7,12 +7,12 @@ export type StreamState = 'connecting' | 'open' | 'lost';
 interface Listener {
   onSignal?: (received: Signal) => void;
   onPulse?: () => void;
-  /** Signals were skipped: the stream resumed behind the retention window. */
+  /** The stream resumed behind the retention window. */
   onGap?: () => void;
   onState?: (state: StreamState) => void;
 }
 
-/** Returns a close function. Reopens after error statuses, after which EventSource does not reconnect. */
+/** Reopens after error statuses: EventSource does not. */
 export function listen(filter: Query, { onSignal, onPulse, onGap, onState }: Listener): () => void {
   let source: EventSource | undefined;
   let lastId = '';
@@ -67,10 +67,10 @@ function parse<Data>(data: string): Data | undefined {
 export const lastPulse = signal(0);
 export const liveState = signal<StreamState>('connecting');
 
-/** Matches no signal, so the stream carries only pulses. */
+/** Matches no signal: only pulses. */
 const pulseOnly = { kind: '-' };
 
-/** Closed while the page is hidden: browsers limit connections per server. */
+/** Closed while hidden: browsers limit connections per server. */
 export function startPulse(): () => void {
   let close: (() => void) | undefined;
   let wasLost = false;

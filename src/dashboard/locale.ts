@@ -1,4 +1,4 @@
-/** Browsers without a locale report a language that Intl rejects. Must run before the chart library. */
+/** Some browsers report a language that Intl rejects. Must run before the chart library. */
 try {
   new Intl.NumberFormat(navigator.language);
 } catch {

@@ -6,16 +6,16 @@ import { lastPulse } from './live.ts';
 import type { Problem } from './types.ts';
 
 export interface Loaded<Data> {
-  /** The latest response; kept while the next one loads. */
+  /** Kept while the next response loads. */
   data: Data | undefined;
   problem: Problem | undefined;
   reload: () => void;
 }
 
-/** Factor on the refresh interval while the server sends no pulse. */
+/** On the interval, without a pulse. */
 const slowdownWithoutPulse = 4;
 
-/** Refreshes after changes by this page and every `everyMs`, more rarely without a pulse. */
+/** After changes by this page and every `everyMs`, more rarely without a pulse. */
 export function useRefresh(everyMs: number | undefined, refresh: () => void): void {
   useEffect(() => {
     if (everyMs === undefined) return;
@@ -64,12 +64,12 @@ export function useQuery<Data>(
   }, [reload]);
   useRefresh(refreshMs, reload);
 
-  // Do not show the data of a previous key.
+  // Not the data of a previous key.
   const own = state.key === key ? state : { key };
   return { data: own.data, problem: own.problem, reload };
 }
 
-/** Keeps the last value while the next one loads. */
+/** While the next one loads. */
 export function useLatest<Data>(data: Data | undefined): Data | undefined {
   const latest = useRef(data);
   if (data !== undefined) latest.current = data;

@@ -2,7 +2,7 @@ import { computed, signal } from '@preact/signals';
 
 const base = new URL(document.baseURI).pathname;
 
-/** Path below the base, without a leading slash, and query. */
+/** Below the base, without a leading slash. */
 const currentLocation = signal(readLocation());
 
 export const path = computed(() => currentLocation.value.path);
@@ -17,7 +17,7 @@ addEventListener('popstate', () => {
   currentLocation.value = readLocation();
 });
 
-/** URL of a path of this app below its mount path. */
+/** Below the mount path. */
 export function hrefOf(to: string): string {
   const url = new URL(to || '.', document.baseURI);
   return url.pathname + url.search;
@@ -29,7 +29,7 @@ export function navigate(to: string): void {
   scrollTo(0, 0);
 }
 
-/** Changes the query without a history entry; empty values are removed. */
+/** Without a history entry; empty values are removed. */
 export function setQuery(changes: Record<string, string | undefined>): void {
   const next = new URLSearchParams(query.value);
   for (const [name, value] of Object.entries(changes)) {
@@ -41,7 +41,7 @@ export function setQuery(changes: Record<string, string | undefined>): void {
   currentLocation.value = readLocation();
 }
 
-/** Appends a query; empty values are omitted. */
+/** Empty values are omitted. */
 export function withQuery(to: string, values: Record<string, string | null | undefined>): string {
   const params = new URLSearchParams();
   for (const [name, value] of Object.entries(values)) if (value) params.set(name, value);

@@ -6,7 +6,7 @@ import type { Signal } from './types.ts';
 
 export const maxSignals = 500;
 
-/** Render interval, independent of the signal rate. */
+/** Independent of the signal rate. */
 const renderIntervalMs = 250;
 
 interface Tail {
@@ -16,7 +16,7 @@ interface Tail {
   state: StreamState;
 }
 
-/** Live signals, newest first, buffered while paused. */
+/** Newest first, buffered while paused. */
 export function useTail(filter: Query, paused: boolean): Tail {
   const key = JSON.stringify(filter);
   const [tail, setTail] = useState<Tail & { key: string }>({ key, ...emptyTail });

@@ -7,7 +7,7 @@ const order: Theme[] = ['system', 'light', 'dark'];
 
 export const theme = signal<Theme>(storedTheme());
 
-/** Incremented when canvases must redraw. */
+/** Canvases must redraw. */
 export const repaint = signal(0);
 
 function storedTheme(): Theme {
@@ -40,7 +40,7 @@ export function startTheme(): void {
   });
 }
 
-/** Resolves a custom property to a colour for canvases. */
+/** Canvases cannot resolve custom properties. */
 export function colour(name: string, within: HTMLElement): string {
   const probe = document.createElement('span');
   probe.style.color = `var(--${name})`;

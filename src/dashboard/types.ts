@@ -175,7 +175,7 @@ export interface ApiKey {
   parent_id: string | null;
   last_used_at: string | null;
   revoked_at: string | null;
-  /** Only in the response to its creation. */
+  /** Only when created. */
   key?: string;
 }
 

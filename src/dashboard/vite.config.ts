@@ -1,9 +1,9 @@
 import { defineConfig } from 'vite';
 
-/** Run from the repository root: vite build --config src/dashboard/vite.config.ts */
+/** From the repository root: vite build --config src/dashboard/vite.config.ts */
 export default defineConfig({
   root: 'src/dashboard',
-  // Relative: the server sets its mount path in <base>.
+  // The server sets its mount path in <base>.
   base: './',
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   build: {
@@ -11,7 +11,7 @@ export default defineConfig({
     emptyOutDir: true,
     target: ['chrome123', 'firefox121', 'safari17.5'],
     modulePreload: { polyfill: false },
-    // The content security policy does not allow data: for all inlined assets.
+    // The content security policy does not allow all data: URLs.
     assetsInlineLimit: 0,
     rolldownOptions: { input: ['src/dashboard/index.html', 'src/dashboard/docs.html'] },
   },

@@ -84,7 +84,7 @@ function Body({ api, operation }: Props) {
 
 type Response = NonNullable<Operation['responses']>[string];
 
-/** Errors are grouped, because they are similar for all endpoints. */
+/** Errors are similar for all endpoints. */
 function Responses({ api, operation }: Props) {
   const all = Object.entries(operation.responses ?? {}).map(([status, response]): [string, Response] => [
     status,

@@ -54,7 +54,7 @@ function Document({ api }: { api: OpenApi }) {
       endpoints: group.endpoints.filter((endpoint) => matches(endpoint, text.trim())),
     }))
     .filter(({ endpoints }) => endpoints.length > 0);
-  // The endpoints were not rendered yet when the browser resolved the fragment.
+  // Endpoints were not rendered when the browser resolved the fragment.
   useEffect(() => {
     if (location.hash) document.getElementById(location.hash.slice(1))?.scrollIntoView();
   }, []);

@@ -1,4 +1,4 @@
-/** The subset of OpenAPI 3 that the page shows. */
+/** The subset that the page shows. */
 export interface Schema {
   $ref?: string;
   type?: string | string[];
@@ -98,7 +98,7 @@ function withSharedParameters(operation: Operation, shared: Parameter[] | undefi
   return shared ? { ...operation, parameters: [...shared, ...(operation.parameters ?? [])] } : operation;
 }
 
-/** Follows a reference within the document; returns other parts unchanged. */
+/** Within the document; other parts stay unchanged. */
 export function resolveRef<Part extends { $ref?: string }>(api: OpenApi, part: Part): Part {
   if (!part.$ref?.startsWith('#/')) return part;
   let found: unknown = api;

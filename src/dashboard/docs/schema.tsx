@@ -4,7 +4,7 @@ import { Prose } from './prose.tsx';
 interface Props {
   api: OpenApi;
   schema: Schema;
-  /** References on the path here; a repeated one is not expanded. */
+  /** On the path here; repeated ones are not expanded. */
   seen?: string[];
 }
 

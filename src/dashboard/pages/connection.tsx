@@ -21,7 +21,7 @@ export function ConnectionPage({ id }: { id: string }) {
   const connection = useQuery(path, (signal) => get<Connection>(path, {}, signal), 4000);
   const why = useQuery(`${path}/why`, (signal) => get<Explanation>(`${path}/why`, {}, signal), 4000);
   const loaded = connection.data;
-  // Otherwise every panel would repeat the same error.
+  // Every panel would repeat the error.
   if (!loaded)
     return (
       <Page title={`Connection ${shortId(id)}`}>

@@ -15,7 +15,7 @@ import { useQuery } from '../query.ts';
 import { isOperator } from '../session.ts';
 import type { ApiKey, Page as ApiPage, Tenant } from '../types.ts';
 
-/** The newly created key, shown once and not persisted. */
+/** Shown once, not persisted. */
 const createdKey = signal<ApiKey | undefined>(undefined);
 
 export function KeysPage() {
@@ -99,7 +99,7 @@ function CreatedKey({ name, value }: { name: string; value: string }) {
 }
 
 async function askToRevoke({ id, name }: ApiKey): Promise<void> {
-  // If the count cannot be loaded, the key can still be revoked alone.
+  // Without the count, the key can be revoked alone.
   const descendants = await get<{ descendants: number }>(`v1/keys/${id}`).then(
     (key) => key.descendants,
     () => 0,

@@ -55,7 +55,7 @@ export function LoginPage() {
   );
 }
 
-/** The hint of a 401 is about headers, for API clients. */
+/** The hint of a 401 is for API clients. */
 function problemText({ status, detail, hint }: Problem): string {
   return hint && status !== 401 ? `${detail} ${hint}` : detail;
 }

@@ -71,7 +71,7 @@ function LoadPanel({ load }: { load: Load }) {
   );
 }
 
-/** Without a tick for this long, no scheduler is running. */
+/** Then no scheduler is running. */
 const maxTickAgeMs = 60_000;
 
 function HealthStrip({ stats }: { stats: Stats }) {

@@ -14,7 +14,7 @@ export interface Field {
   required?: boolean;
   inputMode?: 'numeric' | 'text';
   options?: { value: string; label: string }[];
-  /** A checkbox; its value is 'on' or empty. */
+  /** Its value is 'on' or empty. */
   checkbox?: boolean;
 }
 
@@ -24,7 +24,7 @@ interface Question {
   fields?: Field[];
   confirm: string;
   danger?: boolean;
-  /** The dialog closes when this resolves; it shows the error if it rejects. */
+  /** The dialog closes when it resolves, or shows the error. */
   run: (values: Record<string, string>) => Promise<void>;
 }
 
@@ -36,7 +36,7 @@ export const reasonField: Field = {
   hint: 'Optional; stored in the audit log.',
 };
 
-/** Opens a confirmation dialog; only one can be open. */
+/** Only one can be open. */
 export function ask(question: Question): void {
   openQuestion.value = question;
 }

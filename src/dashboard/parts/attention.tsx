@@ -110,7 +110,7 @@ function resultText({ connections, jobs, skipped }: RepairResult): string {
   return skipped > 0 ? `${text} Skipped ${number(skipped)} locked connections; repair again.` : text;
 }
 
-/** The affected connections or, without a filter for them, the queue. */
+/** Without a filter for the connections, the queue. */
 function linkTarget({ cause, filter, provider }: AttentionItem): string | undefined {
   if (filter) return withQuery('connections', filter);
   return cause === 'overdue' || cause === 'unserved'

@@ -9,7 +9,6 @@ import { ProblemBox } from './states.tsx';
 interface Props {
   action: BulkAction;
   filter: Record<string, string>;
-  /** Number of matches, if known. */
   expected: number | undefined;
   onClose: () => void;
 }

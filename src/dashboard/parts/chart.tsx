@@ -5,7 +5,7 @@ import { colour, repaint } from '../theme.ts';
 
 export interface Line {
   name: string;
-  /** CSS custom property of the colour. */
+  /** CSS custom property. */
   tone: string;
   values: (number | null)[];
   dashed?: boolean;
@@ -19,7 +19,7 @@ interface Props {
   kind: 'lines' | 'bars';
   axis: (value: number) => string;
   exact: (value: number | null | undefined) => string;
-  /** Grid steps, if powers of ten are not suitable. */
+  /** If powers of ten do not fit. */
   steps?: number[];
 }
 
@@ -83,7 +83,7 @@ function timeLabel(atSeconds: number | undefined): string {
   return new Date(atSeconds * 1000).toLocaleString('en-GB', options);
 }
 
-/** Stacks bars by cumulative sums, drawn tallest first. */
+/** Cumulative sums, drawn tallest first. */
 function dataOf({ times, lines, kind }: Pick<Props, 'times' | 'lines' | 'kind'>): uPlot.AlignedData {
   if (kind === 'lines') return [times, ...lines.map(({ values }) => values)];
   const stacked = lines.map((_, from) =>
@@ -167,7 +167,7 @@ function lineStyle(line: Line, element: HTMLElement): uPlot.Series {
   };
 }
 
-/** Values without neighbours form no line and are drawn as dots. */
+/** Without neighbours there is no line: draw dots. */
 function isolatedPoints(plot: uPlot, series: number): number[] {
   const values = plot.data[series] ?? [];
   const hasValue = (index: number) => typeof values[index] === 'number';

@@ -112,7 +112,7 @@ function askInterval({ connection, path }: Props): void {
     ],
     confirm: 'Change',
     run: async ({ interval_seconds: text, reason }) => {
-      // The server's error message for non-numbers names the allowed range.
+      // For non-numbers, the server names the range.
       const interval = text === '' ? null : Number.isNaN(Number(text)) ? text : Number(text);
       await send('PATCH', path, { interval_seconds: interval, ...(reason && { reason }) });
       notify('Interval changed.');
@@ -143,7 +143,7 @@ function askDelete({ connection, path }: Props): void {
     confirm: 'Delete permanently',
     danger: true,
     run: async ({ reason }) => {
-      // Large connections are deleted in the background; the page shows the progress.
+      // Large connections are deleted in the background.
       const deletion = await send<object | undefined>('DELETE', path, reason ? { reason } : {});
       if (deletion) return notify('Deleting in the background.');
       notify('Deleted.');

@@ -8,7 +8,7 @@ interface Props {
   children: ComponentChildren;
 }
 
-/** Open while rendered. The browser traps the focus; on close it returns to the previous element. */
+/** Open while rendered; on close the focus returns. */
 export function Dialog({ title, onClose, children }: Props) {
   const element = useRef<HTMLDialogElement>(null);
   const isUnmounted = useRef(false);
@@ -24,7 +24,7 @@ export function Dialog({ title, onClose, children }: Props) {
       if (previousFocus instanceof HTMLElement) previousFocus.focus();
     };
   }, []);
-  // Fires on Escape, and again asynchronously after close() on unmount, which is ignored.
+  // On Escape, and after close() on unmount, which is ignored.
   const handleClose = () => {
     if (!isUnmounted.current) onClose();
   };

@@ -5,7 +5,7 @@ import { useQuery } from '../query.ts';
 import { query, setQuery } from '../router.ts';
 import type { Page, Provider, Tenant } from '../types.ts';
 
-/** Filters are in the URL query, so that lists can be shared. */
+/** In the URL query: lists can be shared. */
 
 const debounceMs = 250;
 
@@ -23,7 +23,7 @@ export function TextFilter({ name, label, placeholder, search }: TextProps) {
   const [text, setText] = useState(value);
   const sent = useRef(value);
   useEffect(() => {
-    // The URL changed by a link or the back button.
+    // By a link or the back button.
     if (value !== sent.current) setText(value);
     sent.current = value;
   }, [value]);
@@ -107,7 +107,7 @@ export function ProviderFilter() {
   return <ChoiceFilter name="provider" label="Provider" options={options} />;
 }
 
-/** There may be too many tenants for a select. */
+/** Too many tenants for a select. */
 export function TenantFilter() {
   const id = useId();
   const chosen = query.value.get('tenant_id') ?? '';
@@ -150,7 +150,7 @@ export function TenantFilter() {
   );
 }
 
-/** Names are not unique; the id suffix is. */
+/** Names are not unique. */
 function tenantText({ id, name }: Pick<Tenant, 'id' | 'name'>): string {
   return `${name ?? 'unnamed'} · ${shortId(id)}`;
 }

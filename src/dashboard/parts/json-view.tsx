@@ -13,7 +13,7 @@ export function JsonView({ value, label }: { value: Json | undefined; label: str
 }
 
 export function JsonLine({ value }: { value: Json | undefined }) {
-  // Live lists re-render often, but their values do not change.
+  // Live lists re-render often.
   const text = useMemo(() => JSON.stringify(value ?? null), [value]);
   return (
     <code class="json-line" title={text.slice(0, 2000)}>

@@ -10,7 +10,7 @@ interface Props {
   current?: boolean;
 }
 
-/** Plain clicks navigate in the app; the link can be copied and opened in a new tab. */
+/** Plain clicks navigate in the app. */
 export function Link({ to, children, class: className, title, label, current }: Props) {
   const follow = (event: MouseEvent) => {
     if (event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;

@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks';
 
 interface PageProps {
   title: string;
-  /** Replaces the title in the page. */
+  /** Instead of the title. */
   heading?: ComponentChildren;
   actions?: ComponentChildren;
   children: ComponentChildren;

@@ -10,7 +10,7 @@ import { Clock } from './time.tsx';
 
 interface Props {
   signals: Signal[];
-  /** For lists of a single connection. */
+  /** In lists of one connection. */
   hideConnection?: boolean;
 }
 
@@ -45,7 +45,7 @@ function SignalRow({ signal, hideConnection }: { signal: Signal; hideConnection:
 }
 
 function SignalDetail({ signal }: { signal: Signal }) {
-  // Lists may omit payloads; fetch it on demand.
+  // Lists may omit payloads.
   const full = useQuery(signal.id, async (abort) =>
     signal.payload === undefined ? await get<Signal>(`v1/signals/${signal.id}`, {}, abort) : signal,
   );

@@ -8,7 +8,7 @@ const step = 6;
 const up = 16;
 const down = 6;
 
-/** Oldest run first. Failed runs point down; others point up, scaled by duration. */
+/** Oldest first. Failed runs point down. */
 export function Sparkline({ runs }: { runs: RecentRun[] | undefined }) {
   if (!runs?.length) return <span class="faint">no runs yet</span>;
   const newestLast = runs.slice(0, slots).reverse();
@@ -34,7 +34,7 @@ export function Sparkline({ runs }: { runs: RecentRun[] | undefined }) {
 
 function Bar({ run, x, maxDurationMs }: { run: RecentRun; x: number; maxDurationMs: number }) {
   const failed = run.status === 'failed';
-  // Logarithmic: durations vary by orders of magnitude.
+  // Durations vary by orders of magnitude.
   const size = Math.log1p(run.duration_ms ?? 0) / Math.log1p(maxDurationMs);
   const height = failed ? down : Math.max(2, Math.round(size * (up - 1)));
   return (

@@ -59,7 +59,7 @@ interface LoadedViewProps<Data> {
   children: (data: Data) => ComponentChildren;
 }
 
-/** On an error, previous content stays visible. */
+/** Previous content stays visible. */
 export function LoadedView<Data>({ query: loaded, lines, height, children }: LoadedViewProps<Data>) {
   const skeleton = { ...(lines ? { lines } : {}), ...(height ? { height } : {}) };
   return (

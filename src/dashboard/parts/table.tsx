@@ -7,7 +7,7 @@ export interface Column<Row> {
   numeric?: boolean;
   /** Row header. */
   heads?: boolean;
-  /** Fills the remaining width, truncated if needed. */
+  /** The remaining width, truncated. */
   wide?: boolean;
 }
 
@@ -18,7 +18,7 @@ interface Props<Row> {
   keyOf: (row: Row) => string;
 }
 
-/** Becomes a list of cards on narrow screens. */
+/** A list of cards on narrow screens. */
 export function Table<Row>({ caption, columns, rows, keyOf }: Props<Row>) {
   return (
     <div class="table-room">

@@ -15,7 +15,7 @@ export interface Range {
   to: number;
 }
 
-/** Runs shown if no time span is selected. */
+/** If no time span is selected. */
 const defaultRuns = 14;
 const minSpanMs = 120_000;
 
@@ -29,7 +29,7 @@ export function rangeOf(
   const from = backMs === undefined ? Math.min(oldest, nowMs - minSpanMs) : nowMs - backMs;
   const ends = (schedule?.runs ?? []).map(({ latest }) => timeOf(latest) ?? 0);
   const retry = Math.max(0, ...jobs.filter(isWaiting).map(({ retry_after }) => timeOf(retry_after) ?? 0));
-  // The future takes at most a third of the width.
+  // At most a third of the width.
   const furthest = Math.max(nowMs + (nowMs - from) / 20, retry, ...ends);
   const to = Math.min(furthest, nowMs + (nowMs - from) / 2);
   const margin = (to - from) * 0.02;
@@ -53,7 +53,7 @@ export function marksOf(
     if (from === undefined || to === undefined) return [];
     return [{ key: `expected-${index}`, shape: 'expected', what: 'Expected run', from, to }];
   });
-  // Runs are drawn last, on top.
+  // On top.
   return [...expected, ...jobs.flatMap((job) => marksOfJob(job, detailed.get(job.id) ?? [], nowMs))].sort(
     (a, b) => layer(a) - layer(b),
   );

@@ -9,7 +9,7 @@ interface Props {
   /** Jobs with failures. */
   details: JobDetail[];
   schedule: Schedule | undefined;
-  /** Undefined: enough for the latest runs. */
+  /** Undefined: the latest runs. */
   backMs: number | undefined;
 }
 
@@ -69,7 +69,7 @@ function MarkShape({ mark, x, onHover }: ShapeProps) {
     case 'wait':
       return <line class="mark-wait" x1={left} x2={right} y1={middle} y2={middle} {...hover} />;
     case 'backoff':
-      // Dashes instead of an SVG pattern: <base> breaks url(#id) references.
+      // No SVG pattern: <base> breaks url(#id).
       return <line class="mark-backoff" x1={left} x2={right} y1={middle} y2={middle} {...hover} />;
     case 'expected':
       return (
@@ -95,7 +95,7 @@ interface RunShapeProps {
   hover: { onMouseEnter: () => void; onMouseLeave: () => void };
 }
 
-/** Failed runs are below the axis: distinguishable without colour. */
+/** Below the axis: distinguishable without colour. */
 function RunShape({ mark, left, right, hover }: RunShapeProps) {
   const failed = mark.status === 'failed';
   const whole = mark.status === 'running';
