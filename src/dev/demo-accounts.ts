@@ -5,13 +5,12 @@ export interface DemoAccount {
   provider: string;
   externalId: string;
   config: Record<string, unknown> | undefined;
-  /** Owner of the token. */
   holder: string;
   intervalSeconds: number;
   pausedBecause?: string;
 }
 
-/** `loadAccount` names the account of the nth connection of `demo load`. */
+/** `loadAccount`: of the nth connection of `demo load`. */
 export const demoProviders = [
   {
     slug: 'github',
@@ -25,7 +24,7 @@ export const demoProviders = [
   {
     slug: 'slack',
     displayName: 'Slack',
-    // Demo messages are never edited, so a short lookback suffices.
+    // Never edited: a short lookback suffices.
     configOf: (channel: string) => ({ channels: [channel], lookbackSeconds: 120 }),
     loadAccount: (n: number) => `CLOAD${n}`,
   },
@@ -64,7 +63,7 @@ const calendar = (tenant: Tenant, name: string) =>
 const database = (tenant: Tenant, name: string) =>
   demoAccount(tenant, 'warehouse', `${handles[tenant]}/${name}`);
 
-/** `account` is the ID at the provider. */
+/** `account`: at the provider. */
 function demoAccount(
   tenant: Tenant,
   provider: string,
@@ -75,7 +74,7 @@ function demoAccount(
   return { tenant, provider, externalId, config, holder: handles[tenant], intervalSeconds: 60 };
 }
 
-/** In order of first due time. Every sixth is due immediately; these have different providers. */
+/** By first due time. Every sixth is due immediately. */
 export const demoAccounts: DemoAccount[] = [
   repository('Northwind', 'website'),
   channel('Umbra Labs', 'support'),

@@ -14,7 +14,7 @@ export function demoConnectors(serverUrl: string): Connector[] {
   ];
 }
 
-/** An example of a connector without code. */
+/** A connector without code. */
 function warehouse(baseUrl: string): Connector {
   return http({
     provider: 'warehouse',

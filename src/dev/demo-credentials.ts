@@ -4,11 +4,10 @@ import { tokenOf } from './provider/tokens.ts';
 export interface DemoHolder {
   tenantId: string;
   provider: string;
-  /** Owner of the token. */
   holder: string;
 }
 
-/** Creates one credential per token on first use, and returns its id. */
+/** One per token, created on first use. */
 export function demoCredentials({ credentials }: Syncline): (holder: DemoHolder) => Promise<string> {
   const ids = new Map<string, Promise<string>>();
   return ({ tenantId, provider, holder }) => {

@@ -7,13 +7,13 @@ export interface DemoDatabase {
   client: pg.Client;
 }
 
-/** A separate session, for rows that the engine's API cannot create. */
+/** For rows that the engine's API cannot create. */
 export async function withDemoDatabase<T>(
   { config }: Syncline,
   work: (database: DemoDatabase) => Promise<T>,
 ): Promise<T> {
   const client = new pg.Client({ connectionString: config.database.url });
-  // A broken session also rejects the running query.
+  // The running query is rejected, too.
   client.on('error', () => {});
   await client.connect();
   try {

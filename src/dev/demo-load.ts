@@ -11,15 +11,15 @@ export interface LoadOptions {
   onProgress: (done: number) => void;
 }
 
-/** Bounds transaction time. Each batch has its own credentials, to stay below provider limits. */
+/** Bounds transaction time. Own credentials per batch, below provider limits. */
 const insertBatchSize = 500;
-/** Deletes cascade to jobs and signals, hence smaller. */
+/** Deletes cascade to jobs and signals. */
 const deleteBatchSize = 100;
 
-/** Both name and marker: a user's own connection may be named `load-…`. */
+/** And the marker: a user's connection may be named `load-…`. */
 const loadConnections = `external_id LIKE 'load-%' AND metadata @> '{"demo": "load"}'`;
 
-/** Spreads first due times over the interval. */
+/** First due times are spread over the interval. */
 export async function addLoad(syncline: Syncline, options: LoadOptions): Promise<void> {
   const { connections, onProgress } = options;
   await withDemoDatabase(syncline, async (database) => {
@@ -49,7 +49,7 @@ async function demoTenantIds({ client, schema }: DemoDatabase): Promise<string[]
   return rows.map((row) => row.tenant_id);
 }
 
-/** A demo of an earlier version may lack some providers. */
+/** An older demo may lack some providers. */
 async function registerProviders({ providers }: Syncline): Promise<void> {
   for (const { slug, displayName } of demoProviders) await providers.register({ slug, displayName });
 }
@@ -79,7 +79,7 @@ function rowOf(first: number, i: number, tenantIds: string[], options: LoadOptio
     next_run_at: new Date(dueMs).toISOString(),
   };
   return {
-    // Tenant and provider counts are coprime, so every tenant gets every provider.
+    // Coprime counts: every tenant gets every provider.
     tenantId: tenantIds[tenant] as string,
     provider: provider.slug,
     holder: `load-${first + i - (i % insertBatchSize)}-${tenant}`,
@@ -112,7 +112,6 @@ async function insert(
   );
 }
 
-/** Returns the number of connections. */
 export async function removeLoad(syncline: Syncline, onProgress: (done: number) => void): Promise<number> {
   return withDemoDatabase(syncline, async (database) => {
     for (let done = 0; ; ) {
@@ -124,7 +123,7 @@ export async function removeLoad(syncline: Syncline, onProgress: (done: number) 
   });
 }
 
-/** Lock order: connections by id, as in the engine. Prevents deadlocks. */
+/** Lock order as in the engine: connections by id. */
 async function removeBatch({ client, schema }: DemoDatabase): Promise<number> {
   await client.query('BEGIN');
   try {

@@ -6,7 +6,7 @@ import { type DemoDatabase, withDemoDatabase } from './demo-database.ts';
 
 const demo = { actor: 'demo' };
 
-/** Fills an empty database; returns the number of connections created. */
+/** Returns the number of connections. */
 export async function makeDemo(syncline: Syncline, nowMs: number): Promise<number> {
   return withDemoDatabase(syncline, async (database) => {
     const { rows } = await database.client.query(`SELECT FROM ${database.schema}.tenants LIMIT 1`);
@@ -39,7 +39,7 @@ export async function makeDemo(syncline: Syncline, nowMs: number): Promise<numbe
   });
 }
 
-/** Earlier versions kept tokens in `config` and used other connectors. */
+/** Earlier versions kept tokens in `config`. */
 export function isOutdated(syncline: Syncline): Promise<boolean> {
   return withDemoDatabase(syncline, async ({ client, schema }) => {
     const { rows } = await client.query(
@@ -49,7 +49,7 @@ export function isOutdated(syncline: Syncline): Promise<boolean> {
   });
 }
 
-/** Spread over a minute, so that a sync runs every few seconds. Early by 9 s, because jitter is added. */
+/** Over a minute: a sync every few seconds. 9 s early, because jitter is added. */
 const firstDueSeconds = (i: number) => (60 * i) / demoAccounts.length - 9;
 
 async function connect(
@@ -91,7 +91,7 @@ interface PastRun {
 const pastRunsPerConnection = 5;
 const runMs = 240;
 
-/** Past runs one interval apart, so that the next run is due at `nextRunMs`. */
+/** One interval apart: the next run is due at `nextRunMs`. */
 function runsBefore(nextRunMs: number, connectionId: string, intervalSeconds: number): PastRun[] {
   return Array.from({ length: pastRunsPerConnection }, (_, i) => ({
     connectionId,
@@ -115,7 +115,7 @@ async function insertPastRuns({ client, schema }: DemoDatabase, runs: PastRun[])
   );
 }
 
-/** A UUIDv7 of that time, so that lists sort past runs correctly. */
+/** Lists sort by id. */
 function uuidAt(ms: number): string {
   const time = Math.floor(ms).toString(16).padStart(12, '0');
   return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`;

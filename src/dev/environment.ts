@@ -1,6 +1,6 @@
 import { isSecretName } from '../values/redact.ts';
 
-/** The environment for child processes, without database URLs, keys and tokens. */
+/** For child processes: no database URLs, keys and tokens. */
 export function environmentWithoutSecrets(): NodeJS.ProcessEnv {
   const isPrivate = (name: string) => /^(SYNCLINE_|PG|DATABASE_URL$)/.test(name) || isSecretName(name);
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !isPrivate(name)));

@@ -12,7 +12,7 @@ import { environmentWithoutSecrets } from './environment.ts';
 export interface EmbeddedPostgres {
   url: string;
   pid: number;
-  /** Stops Postgres; deletes its data unless `keep` is set. */
+  /** Deletes the data unless `keep` is set. */
   stop(): Promise<void>;
 }
 
@@ -24,7 +24,7 @@ export interface EmbeddedOptions {
   settings?: Record<string, string>;
 }
 
-/** Starts Postgres on loopback. It stops with this process, even after SIGKILL. */
+/** On loopback. Stops with this process, even after SIGKILL. */
 export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const account = unprivilegedAccount();
   const binaries = locateBinaries(account);
@@ -40,7 +40,7 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
     ...(binaries.temporaryFolder ? [binaries.temporaryFolder] : []),
   ];
   const guard = stopWithParent(server.process, temporaryFolders);
-  // Do not signal an exited server: its pid may have been reused.
+  // The pid of an exited server may be reused.
   server.process.once('exit', () => guard.kill('SIGKILL'));
   await untilReady(url, server);
 
@@ -67,7 +67,7 @@ function urlOf(port: number | string, passwordFile: string): string {
 export function findRunningPostgres(folder: string): string | undefined {
   const { data, passwordFile } = pathsIn(folder);
   try {
-    // postmaster.pid: pid in line 1, port in line 4.
+    // pid in line 1, port in line 4.
     const [pid, , , port] = readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n');
     process.kill(Number(pid), 0);
     return port ? urlOf(port, passwordFile) : undefined;
@@ -103,7 +103,7 @@ function initialise(
   passwordFile: string,
   account: Account | undefined,
 ): void {
-  // Rename into place when complete: an interrupted initdb must not look like a database.
+  // Renamed when complete: an interrupted initdb must not look like a database.
   const unfinished = `${data}.new`;
   rmSync(unfinished, { recursive: true, force: true });
   writeFileSync(passwordFile, `${randomBytes(18).toString('base64url')}\n`, { mode: 0o600 });
@@ -139,7 +139,6 @@ function initialise(
 
 interface Server {
   process: ChildProcess;
-  /** The end of its log. */
   log: () => string;
 }
 
@@ -152,7 +151,7 @@ function launch(
 ): Server {
   const all = { listen_addresses: '127.0.0.1', unix_socket_directories: '', timezone: 'UTC', ...settings };
   const flags = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-  // Detached: Ctrl-C signals the whole process group, and Postgres must stop last.
+  // Detached: Ctrl-C signals the process group, and Postgres must stop last.
   const child = spawn(postgres, ['-D', data, '-p', String(port), ...flags], {
     ...account,
     cwd: '/',
@@ -170,7 +169,7 @@ function launch(
   return { process: child, log: () => log.trim() };
 }
 
-/** A shell that waits until this process exits, even by SIGKILL, then stops Postgres and cleans up. */
+/** Waits until this process exits, even by SIGKILL, then stops Postgres and cleans up. */
 function stopWithParent(server: ChildProcess, temporaryFolders: string[]): ChildProcess {
   const script =
     'read -r _; pid=$1; shift; kill -INT "$pid"; while kill -0 "$pid" 2>/dev/null; do sleep 0.1; done; rm -rf "$@"';
@@ -185,7 +184,7 @@ function stopWithParent(server: ChildProcess, temporaryFolders: string[]): Child
   return guard;
 }
 
-/** 60 s at 50 ms; crash recovery takes seconds. */
+/** 60 s at 50 ms. */
 const maxReadyTries = 1200;
 
 async function untilReady(url: string, server: Server): Promise<void> {

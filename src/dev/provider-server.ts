@@ -22,8 +22,8 @@ const apis = new Map<string, ProviderApi>(
 );
 
 /**
- * Simulates the demo providers over HTTP on loopback: pages, tokens, rate limits, failures and latency.
- * Responses depend only on account and time; the only state is the request count of the current hour.
+ * Plays the demo providers on loopback: pages, tokens, rate limits, failures, latency. Responses depend only
+ * on account and time; the only state is the request count of the hour.
  */
 export async function startProviderServer(ports: Pick<Ports, 'now' | 'sleep'>): Promise<ProviderServer> {
   const startedMs = ports.now();
@@ -83,7 +83,7 @@ export async function startProviderServer(ports: Pick<Ports, 'now' | 'sleep'>): 
   function send(response: ServerResponse, { status, headers, body }: ApiResponse): void {
     const text = body === undefined ? '' : JSON.stringify(body);
     response.writeHead(status, {
-      // Clients compute the time to a rate limit reset from it, so use the same clock.
+      // Clients compute rate limit resets from it.
       date: new Date(ports.now()).toUTCString(),
       ...(body !== undefined && { 'content-type': 'application/json' }),
       ...headers,
@@ -92,7 +92,7 @@ export async function startProviderServer(ports: Pick<Ports, 'now' | 'sleep'>): 
   }
 
   const server = createServer((request, response) => {
-    // Abort the latency delay when the client disconnects or the server stops.
+    // On disconnect or stop.
     const closed = new AbortController();
     response.once('close', () => closed.abort());
     request.resume();

@@ -15,22 +15,20 @@ export interface ApiRequest {
 export interface ApiResponse {
   status: number;
   headers?: Record<string, string>;
-  /** Sent as JSON; empty if undefined. */
+  /** Empty if undefined. */
   body?: unknown;
 }
 
-/** Each provider has its own format. */
 export type Refusal =
   | { kind: 'unauthorized' }
   | { kind: 'broken' }
-  /** Too many requests in a short time. */
   | { kind: 'too fast'; retryAfterSeconds: number }
-  /** No requests left until the reset. */
+  /** Until the reset. */
   | { kind: 'spent'; retryAfterSeconds: number; budget: Budget };
 
-/** Stateless: responses depend only on account and time. */
+/** Depends only on account and time. */
 export interface ProviderApi {
-  /** Also the first segment of the path. */
+  /** Also the first path segment. */
   slug: string;
   /** Undefined for an unknown path. */
   accountOf(pathname: string, query: URLSearchParams): string | undefined;
@@ -43,7 +41,7 @@ export function pageSize(query: URLSearchParams, name: string, defaultSize: numb
   return Number.isInteger(size) && size >= 1 ? Math.min(size, maxSize) : defaultSize;
 }
 
-/** Encodes integers as an opaque token. */
+/** An opaque token. */
 export function sealNumbers(...numbers: number[]): string {
   return Buffer.from(numbers.join('.')).toString('base64url');
 }

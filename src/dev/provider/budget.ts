@@ -8,12 +8,12 @@ const windowMs = 3_600_000;
 /** GitHub's limit for a user. */
 const limit = 5000;
 
-/** Counts requests by holder. Cleared every hour, which bounds its size. */
+/** By holder. Cleared every hour, which bounds its size. */
 export function createBudgets() {
   const used = new Map<string, number>();
   let countedWindow = 0;
   return {
-    /** Counts one request; undefined if the quota is used up. */
+    /** Undefined if the quota is used up. */
     take(holder: string, nowMs: number): Budget | undefined {
       const window = Math.floor(nowMs / windowMs);
       if (window !== countedWindow) used.clear();

@@ -8,11 +8,11 @@ export interface Item {
   chance(topic: string): number;
 }
 
-/** The events of an account, computed on demand. */
+/** Computed on demand. */
 export interface Feed {
   firstSince(ms: number): number;
   newest(nowMs: number): number;
-  /** First item of a list without a start. */
+  /** Of a list without a start. */
   backlogStart(nowMs: number): number;
   oldestKept(nowMs: number): number;
   /** Both ends inclusive. */
@@ -20,7 +20,7 @@ export interface Feed {
 }
 
 const backlogMs = 30 * 60_000;
-/** Longer than the backlog: the second page of a first sync must still be available. */
+/** The second page of a first sync must still be available. */
 const keptMs = 60 * 60_000;
 
 export function feedOf(provider: string, account: string): Feed {
@@ -30,7 +30,7 @@ export function feedOf(provider: string, account: string): Feed {
     atMs: n * paceMs + secondsInto(n) * 1000,
     chance: (topic) => hash(provider, account, n, topic),
   });
-  // Whole seconds: some providers have no finer resolution.
+  // Some providers have whole seconds.
   const secondsInto = (n: number) => hash(provider, account, n) % (paceMs / 1000);
   const firstSince = (ms: number) => {
     const n = Math.floor(ms / paceMs);
@@ -45,10 +45,10 @@ export function feedOf(provider: string, account: string): Feed {
   };
 }
 
-/** Seconds between items: 4 to 12, and 240 for every twelfth account. */
+/** 4 to 12, and 240 for every twelfth account. */
 export function paceSeconds(provider: string, account: string): number {
   const chance = hash(provider, account, 'pace');
-  // Slower for `demo load`: thousands of accounts at the default pace would be disk-bound.
+  // Thousands of accounts would be disk-bound.
   if (isLoad(account)) return 30 + (chance % 60);
   return chance % 12 === 0 ? 240 : 4 + (chance % 9);
 }

@@ -14,7 +14,7 @@ import { issueTitles, people, pullRequestTitles } from './words.ts';
 
 const slug = 'github';
 
-/** Like GitHub: page numbers with a Link header, inclusive `since`, ETags, rate limit headers. */
+/** Page numbers with a Link header, inclusive `since`, ETags, rate limit headers. */
 export const github: ProviderApi = {
   slug,
   accountOf: (pathname) => captured(/^\/repos\/([^/]+\/[^/]+)\/(?:issues|pulls)$/, pathname),
@@ -36,7 +36,7 @@ function issues(request: ApiRequest): ApiResponse {
   const from = start + place.skipped;
   const newest = feed.newest(nowMs);
   const items = feed.items(from, Math.min(newest, from + place.size - 1));
-  // The link must continue this list, so it sets `since` even if the request has none.
+  // The link must continue this list, also without `since`.
   const since = isoSeconds(feed.items(start, start)[0]?.atMs ?? nowMs);
   const next = from + place.size > newest ? undefined : { since, page: place.page + 1 };
   return page(
@@ -139,7 +139,7 @@ function refuse(refusal: Refusal): ApiResponse {
         body: { message: 'You have exceeded a secondary rate limit.' },
       };
     case 'spent':
-      // No retry-after: clients must use x-ratelimit-reset.
+      // Clients must use x-ratelimit-reset.
       return {
         status: 403,
         headers: budgetHeaders(refusal.budget),

@@ -15,7 +15,7 @@ import { meetings, people } from './words.ts';
 
 const slug = 'google-calendar';
 
-/** Like Google Calendar: page tokens, then a sync token, which expires with 410. */
+/** Page tokens, then a sync token, which expires with 410. */
 export const googleCalendar: ProviderApi = {
   slug,
   accountOf: (pathname) => captured(/^\/calendars\/([^/]+)\/events$/, pathname),
@@ -38,7 +38,7 @@ function list({ account, query, nowMs }: ApiRequest): ApiResponse {
     body: { kind: 'calendar#events', summary: account, items: feed.items(from, to).map(event), ...next },
   };
 
-  /** First item of this page, and last item of the listing. */
+  /** Of this page, and of the listing. */
   function placeOf(): [from: number, newest: number] | ApiResponse {
     const [pageToken, syncToken] = [query.get('pageToken'), query.get('syncToken')];
     if (pageToken) {

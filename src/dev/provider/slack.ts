@@ -13,7 +13,7 @@ import { messages, people } from './words.ts';
 
 const slug = 'slack';
 
-/** Like Slack: newest first back to `oldest` (see `inclusive`), errors with status 200. */
+/** Newest first back to `oldest` (see `inclusive`), errors with status 200. */
 export const slack: ProviderApi = {
   slug,
   accountOf: (pathname, query) =>
@@ -49,7 +49,7 @@ function list({ account, query, nowMs }: ApiRequest): ApiResponse {
 }
 
 function message(item: Item) {
-  // The history lists only replies that were also sent to the channel.
+  // The history lists only replies also sent to the channel.
   const isReply = item.chance('reply') % 4 === 0;
   const thread_ts = `${item.atMs / 1000 - 60 - (item.chance('thread') % 600)}.000100`;
   return {
@@ -64,7 +64,7 @@ function message(item: Item) {
 const timestamp = (item: Item) =>
   `${item.atMs / 1000}.${String(item.chance('ts') % 1_000_000).padStart(6, '0')}`;
 
-/** Ignores the fraction: items have whole seconds. */
+/** Items have whole seconds. */
 function asMs(ts: string | null): number | undefined {
   const seconds = Number.parseInt(ts ?? '', 10);
   return Number.isNaN(seconds) ? undefined : seconds * 1000;

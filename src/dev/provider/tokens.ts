@@ -1,17 +1,17 @@
 import { createHash } from 'node:crypto';
 
-/** Revoked, so that the demo shows a connection in needs_auth. */
+/** The demo shows a connection in needs_auth. */
 export const revokedHolder = 'kestrel-legacy';
 /** Leaves time for a few syncs. */
 const revokedAfterMs = 90_000;
 
-/** Derived from the name, because stored credentials outlive this server. */
+/** Stored credentials outlive this server. */
 export function tokenOf(provider: string, holder: string): string {
   const signature = createHash('sha256').update(`${provider}\n${holder}`).digest('hex').slice(0, 24);
   return `demo-${holder}-${signature}`;
 }
 
-/** Undefined if the token is invalid for this provider or revoked. */
+/** Undefined if invalid or revoked. */
 export function holderOf(
   provider: string,
   authorization: string | undefined,

@@ -7,12 +7,12 @@ export interface Trouble {
 }
 
 const spellMs = 15_000;
-/** One in 20 spells fails and one is rate limited: with 24 accounts, about one of each per minute. */
+/** With 24 accounts, about one failure and one rate limit per minute. */
 const defaultRarity = 20;
 /** Thousands of accounts would flood the log. */
 const loadRarity = 300;
 
-/** Failures are per account, rate limits per token holder. Deterministic, so that tests can repeat them. */
+/** Failures are per account, rate limits per holder. Deterministic: tests can repeat them. */
 export function troubleAt(
   provider: string,
   { holder, account }: { holder: string; account: string },
@@ -25,11 +25,11 @@ export function troubleAt(
   if (chance(account, 'trouble') < 2) return { kind: 'broken', untilMs };
   const limited = chance(holder, 'limit');
   if (limited === 0) return { kind: 'too fast', untilMs };
-  // Another client of the token has used up its quota.
+  // By another client of the token.
   return limited === 1 ? { kind: 'spent', untilMs } : undefined;
 }
 
-/** From 20 to 400 ms, mostly short. */
+/** 20 to 400 ms, mostly short. */
 export function latencyMs(provider: string, account: string, nowMs: number): number {
   const part = (hash(provider, account, nowMs, 'latency') % 1000) / 1000;
   return Math.round(20 + 380 * part ** 2);
@@ -37,7 +37,7 @@ export function latencyMs(provider: string, account: string, nowMs: number): num
 
 const eraMs = 8 * 60_000;
 
-/** Sync tokens issued earlier are invalid. A reset happens in about every fourth era. */
+/** Sync tokens issued earlier are invalid. About every fourth era has a reset. */
 export function tokensValidSince(provider: string, account: string, nowMs: number): number {
   const resetIn = (era: number) => era * eraMs + (hash(provider, account, era, 'reset at') % eraMs);
   for (let era = Math.floor(nowMs / eraMs), checked = 0; checked < 8; era--, checked++) {

@@ -1,4 +1,4 @@
-/** Texts of generated items. First names only. */
+/** First names only. */
 
 export const people = ['ana', 'ben', 'chloe', 'emil', 'fatima', 'hana', 'ines', 'jonas', 'mira', 'tom'];
 
