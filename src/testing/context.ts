@@ -12,13 +12,13 @@ export interface ContextOptions {
   externalId?: string | undefined;
   config?: unknown;
   metadata?: Record<string, unknown> | undefined;
-  /** Plaintext credential, kept in memory. */
+  /** Plaintext, in memory. */
   credential?: Secret | undefined;
-  /** Returns a new credential when the provider rejects the current one. Default: renewal fails. */
+  /** Called when the provider rejects the credential. Default: renewal fails. */
   renew?: ((refused: Secret) => Secret | Promise<Secret>) | undefined;
   cursor?: unknown;
   type?: JobType | undefined;
-  /** Earlier failures of the job. */
+  /** Of the job. */
   attempts?: number | undefined;
   abortSignal?: AbortSignal | undefined;
   log?: Logger | undefined;
@@ -70,7 +70,7 @@ function memoryCredential({ credential, renew }: ContextOptions): CredentialHand
     get,
     renew: async (refused) => {
       if (!secret || !renew) throw new UnauthorizedError('The provider refuses the credential.');
-      // If generations differ, a concurrent caller has already renewed it.
+      // A concurrent caller has already renewed it.
       if (refused.generation === generation) {
         secret = await renew(secret);
         generation++;

@@ -1,25 +1,24 @@
 export interface CrashReport {
-  /** Requests and pages of the baseline sync. 0 requests: the connector does not use `context.fetch`. */
+  /** Of the baseline. 0 requests: the connector does not use `context.fetch`. */
   requests: number;
   pages: number;
-  /** Crashes: before and after every request, and before every page is stored. */
+  /** Before and after every request, and before every page is stored. */
   crashes: number;
   signals: number;
-  /** Faulty responses injected. */
   faults: number;
   /** Rounds with a second crash. */
   secondCrashes: number;
-  /** Rounds that ended before their crash or fault. */
+  /** Ended before their crash or fault. */
   unreached: number;
-  /** Rounds skipped because of `maxRounds`. */
+  /** Skipped because of `maxRounds`. */
   left: number;
   seed: number;
-  /** Lost or duplicated signals. Empty unless `keepGoing` is set, because the first problem throws. */
+  /** Empty unless `keepGoing` is set: the first problem throws. */
   problems: CrashProblem[];
 }
 
 export interface CrashProblem {
-  /** Round name, for `only`. */
+  /** For `only`. */
   round: string;
   problem: string;
   seed: number;

@@ -3,7 +3,7 @@ import { systemPorts } from '../platform/ports.ts';
 import { type FaultKind, faulty, mayEndRun } from './faults.ts';
 import { connectInMemory, type MemoryConnection, type MemoryOptions, type MemoryRun } from './memory.ts';
 
-/** A crash point, counted from the start or from the previous crash. */
+/** Counted from the start or from the previous crash. */
 export interface Stop {
   at: 'before request' | 'after request' | 'before storing page';
   n: number;
@@ -14,7 +14,7 @@ export interface Plan {
   fault?: { kind: FaultKind; request: number };
 }
 
-/** Called for each simulated process, which starts without the memory of the previous one. */
+/** Called for each simulated process, which starts without memory. */
 export type ConnectorSource = () => Connector | Promise<Connector>;
 
 export interface RoundOptions extends MemoryOptions {
@@ -26,20 +26,20 @@ export interface Round {
   connection: MemoryConnection;
   requests: number;
   pages: number;
-  /** Planned crashes and faults that occurred. */
+  /** Crashes and faults that occurred. */
   hits: number;
-  /** A problem other than missing or duplicate signals. */
+  /** Other than missing or duplicate signals. */
   problem: string | undefined;
-  /** Runs the next sync of the same connection, without faults. */
+  /** The next sync, without faults. */
   again(): Promise<string | undefined>;
 }
 
 /** Longer walks count as endless. */
 const maxRuns = 10_000;
-/** One fault is injected; more failures mean that the sync does not recover. */
+/** Only one fault is injected: more failures mean no recovery. */
 const maxFailures = 10;
 
-/** Runs one sync with the planned crashes and faults, resumed as the engine would. */
+/** Resumes as the engine would. */
 export async function playRound(make: ConnectorSource, options: RoundOptions, plan: Plan): Promise<Round> {
   await options.reset?.();
   const send = options.fetch ?? systemPorts.fetch;
@@ -65,11 +65,11 @@ export async function playRound(make: ConnectorSource, options: RoundOptions, pl
     return Object.assign(Object.create(first) as Connector, { sync });
   }
 
-  /** The connector's fetch during one process lifetime. */
+  /** For one process lifetime. */
   function fetchOf(processLifetime: AbortController): typeof fetch {
     const stopAt = (at: Stop['at'], n: number) => {
       if (!processLifetime.signal.aborted && isNextStop(at, n)) crash();
-      // After a crash, connector code may still run; block its requests and responses.
+      // Connector code may run on after a crash: block it.
       if (processLifetime.signal.aborted) throw processLifetime.signal.reason;
     };
     return async (...request) => {
@@ -93,7 +93,7 @@ export async function playRound(make: ConnectorSource, options: RoundOptions, pl
       const isLostPage = isNextStop('before storing page', sinceStop.pages + 1);
       const ended = await connection.run({ abortSignal: lifetime.signal, lost: isLostPage });
       if (isLostPage) crash();
-      // The engine requeues the job with nothing stored, and another process claims it.
+      // Nothing is stored; another process claims the job.
       if (lifetime.signal.aborted) {
         connector = await make();
         continue;
@@ -111,13 +111,12 @@ export async function playRound(make: ConnectorSource, options: RoundOptions, pl
   }
 
   let problem = await walk();
-  // The fault may have failed one stream of several: the run succeeds, and that stream is read at the next
-  // interval.
+  // One stream of several may have failed: the run succeeds, and that stream is read at the next interval.
   if (problem === undefined && fault && mayEndRun.has(fault.kind)) problem = await walk();
   return { connection, requests, pages, hits, problem, again: walk };
 }
 
-/** Undefined if the failure is expected and the sync continues. */
+/** Undefined if expected; the sync continues. */
 function failureOf({ outcome, error, hasMore }: MemoryRun, { fault }: Plan, failures: number) {
   const reason = `${error?.kind}: ${error?.message}`;
   if (failures > maxFailures) return `the sync did not recover within ${maxFailures} failures (${reason})`;

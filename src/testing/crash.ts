@@ -15,32 +15,30 @@ import type { MemoryConnection, MemoryOptions } from './memory.ts';
 import { sampleOf, seededRandom } from './sample.ts';
 
 export interface CrashTestOptions extends MemoryOptions {
-  /** Resets the provider. Called before every round. */
+  /** Resets the provider before every round. */
   reset?: (() => void | Promise<void>) | undefined;
-  /** Changes the provider after n requests of a round, for example an edit during a walk. */
+  /** Changes the provider after n requests, for example an edit during a walk. */
   meanwhile?: ((requests: number) => void | Promise<void>) | undefined;
   /**
-   * Throws if the stored signals are wrong. Default: they must equal the baseline. Required if the provider
-   * changes during a round: the versions seen then depend on timing.
+   * Throws if the stored signals are wrong. Default: they equal the baseline. Required if the provider
+   * changes during a round: the versions seen depend on timing.
    */
   check?: ((connection: MemoryConnection) => void | Promise<void>) | undefined;
-  /**
-   * Changes the provider after the first sync. The second sync must then find what a new connection finds.
-   */
+  /** Changes the provider after the first sync. The second must find what a new connection finds. */
   later?: (() => void | Promise<void>) | undefined;
-  /** Expected number of signals. Otherwise, signals that the connector never finds go unnoticed. */
+  /** Expected signals. Otherwise, those the connector never finds go unnoticed. */
   expected?: number | undefined;
-  /** Faulty responses: at every request, at a sample of 12 (default), or none. */
+  /** At every request, at a sample of 12 (default), or none. */
   faults?: 'every' | 'sample' | 'none' | undefined;
-  /** Rounds with a second crash during recovery. Default: 20. */
+  /** Second crashes during recovery. Default: 20. */
   secondCrashes?: number | undefined;
-  /** Seed of the samples; failure messages name it. */
+  /** Failure messages name it. */
   seed?: number | undefined;
-  /** Runs only this round; failure messages name it. */
+  /** A round name; failure messages name it. */
   only?: string | undefined;
-  /** Default: 1,000. Each round is a full sync, so the cost is quadratic in its length. */
+  /** Default: 1,000. Each round is a full sync: the cost is quadratic. */
   maxRounds?: number | undefined;
-  /** Collects problems in the report instead of throwing the first. */
+  /** Collects problems instead of throwing the first. */
   keepGoing?: boolean | undefined;
   onProgress?: ((progress: CrashProgress) => void) | undefined;
 }
@@ -55,7 +53,7 @@ interface NamedPlan extends Plan {
   name: string;
 }
 
-/** Connectors pause before retrying a fault, so only a sample by default. */
+/** Connectors pause before retrying a fault. */
 const sampledFaults = 12;
 const defaultSecondCrashes = 20;
 const defaultRounds = 1000;
@@ -63,7 +61,7 @@ const maxProblems = 10;
 
 /**
  * Repeats a sync with a crash before and after each request and before each page is stored, and with faulty
- * responses. Resumes as the engine would; throws if signals are lost or duplicated.
+ * responses. Throws if signals are lost or duplicated.
  */
 export async function crashTest(
   connector: Connector | ConnectorSource,
@@ -109,7 +107,6 @@ const emptyReport = (seed: number): CrashReport => ({
   problems: [],
 });
 
-/** The baseline that all rounds are compared with. */
 async function runBaseline(
   make: ConnectorSource,
   options: RoundOptions,
@@ -138,7 +135,6 @@ async function problemOf(
 
 type Found = (round: string, problem: string) => void;
 
-/** Checks that hold without crashes. */
 async function checkWhole(
   make: ConnectorSource,
   options: CrashTestOptions,
@@ -210,7 +206,7 @@ function plansFor(report: CrashReport, options: CrashTestOptions, random: () => 
       }),
     ),
   );
-  // A round selected by name need not be in the sample.
+  // Named rounds need not be in the sample.
   const all = Number.POSITIVE_INFINITY;
   const maxFaults = options.only
     ? all
@@ -223,7 +219,7 @@ function plansFor(report: CrashReport, options: CrashTestOptions, random: () => 
   ];
 }
 
-/** A second crash soon after the first, during recovery. */
+/** Soon after the first, during recovery. */
 function pairsOf(stops: Stop[], max: number, random: () => number): NamedPlan[] {
   const earlyStops = stops.filter(({ n }) => n <= 3);
   const all = stops.flatMap((first) => earlyStops.map((second) => [first, second] as const));
@@ -246,13 +242,12 @@ function choosePlans(all: NamedPlan[], { only, maxRounds = defaultRounds }: Cras
   return { plans, left: all.length - plans.length };
 }
 
-/** Checks that always run. */
 const checkNames = ['undisturbed', 'second sync', 'another connection', 'what came later'];
 
 function countRound(report: CrashReport, plan: Plan, { hits }: Round): void {
   if (hits === 0) report.unreached++;
   else if (plan.fault) report.faults++;
   else if (plan.stops.length === 1) report.crashes++;
-  // The recovery may finish before the second crash.
+  // Recovery may finish before the second crash.
   else if (hits === 2) report.secondCrashes++;
 }

@@ -1,4 +1,3 @@
-/** Faults of a provider or the network. */
 export const faultKinds = [
   'answered with 500',
   'answered with 429',
@@ -9,10 +8,10 @@ export const faultKinds = [
 ] as const;
 export type FaultKind = (typeof faultKinds)[number];
 
-/** Faults that may fail a run permanently; the connector must report all others as transient. */
+/** May fail a run permanently; the connector must report all others as transient. */
 export const mayEndRun: ReadonlySet<FaultKind> = new Set(['answered with 401', 'answered with 410']);
 
-/** Injects a fault. Lost responses still reach the provider; rejected requests do not. */
+/** Lost responses reach the provider; rejected requests do not. */
 export async function faulty(kind: FaultKind, send: () => Promise<Response>): Promise<Response> {
   switch (kind) {
     case 'answered with 500':
@@ -45,7 +44,7 @@ function connectionReset(): TypeError {
 
 async function halfOf(response: Response): Promise<Response> {
   const bytes = new Uint8Array(await response.arrayBuffer());
-  // An empty body cannot be truncated: reset the connection instead.
+  // An empty body cannot be truncated.
   if (bytes.length === 0) throw connectionReset();
   const half = new ReadableStream<Uint8Array>({
     start: (controller) => controller.enqueue(bytes.slice(0, Math.floor(bytes.length / 2))),

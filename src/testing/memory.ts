@@ -24,7 +24,7 @@ export interface MemoryOptions
   > {
   /** Aborts the current run, as a lost lease does. */
   abortSignal?: AbortSignal | undefined;
-  /** Current time in milliseconds since 1970. */
+  /** In milliseconds since 1970. */
   now?: (() => number) | undefined;
 }
 
@@ -39,13 +39,12 @@ export interface MemoryRun {
   /** Earliest time of the retry. */
   retryAfter: Date | undefined;
   warning: string | undefined;
-  /** Whether a follow-up job is queued. */
   hasMore: boolean;
   /** The next job, and its earliest time if delayed. */
   next: { type: JobType; notBefore: Date | undefined } | undefined;
 }
 
-/** A signal as stored. */
+/** As stored. */
 export interface MemorySignal extends Omit<Signal, 'occurredAt' | 'dedupeKey'> {
   occurredAt: string;
   dedupeKey: string | null;
@@ -70,7 +69,7 @@ export interface MemoryConnection {
 export interface RunChoice {
   type?: JobType;
   abortSignal?: AbortSignal;
-  /** Simulates a crash before the commit: the job is requeued unchanged, without counting a failure. */
+  /** Simulates a crash before the commit: the job is requeued unchanged. */
   lost?: boolean;
 }
 

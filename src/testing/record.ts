@@ -5,16 +5,16 @@ import { createRedactor, recordedRequest } from './redact.ts';
 import { captureRequest, type Exchange } from './traffic.ts';
 
 export interface RecordOptions {
-  /** Sends the requests. Default: the engine's fetch. */
+  /** Default: the engine's fetch. */
   fetch?: typeof fetch | undefined;
-  /** Values to redact, in addition to known secret fields. */
+  /** In addition to known secret fields. */
   secrets?: readonly string[] | undefined;
 }
 
 /** Recordings are reviewed and committed with the tests. */
 const maxBytes = 50 * 1024 * 1024;
 
-/** Invalid after the body was decoded. */
+/** The body is decoded. */
 const transportHeaders = new Set(['content-encoding', 'content-length', 'transfer-encoding', 'connection']);
 
 /**

@@ -3,22 +3,21 @@ import type { CapturedRequest, RecordedBody, RecordedRequest } from './traffic.t
 
 const hidden = '[hidden]';
 
-/** Page and sync tokens: not secrets, and needed to tell requests apart. */
+/** Not secrets, and needed to tell requests apart. */
 const placeName = /(page|sync|delta|skip|next|prev\w*|continuation)[_-]?token/i;
 const otherSecretName = /^(x[_-])?(auth|signature|sig|key|session(_?id)?)$/i;
 
 const isHiddenName = (name: string) =>
   !placeName.test(name) && (isSecretName(name.replaceAll('-', '_')) || otherSecretName.test(name));
 
-/** Key headers have many names, such as Ocp-Apim-Subscription-Key. */
+/** Such as Ocp-Apim-Subscription-Key. */
 const isHiddenHeader = (name: string) => isHiddenName(name) || /[_-]key$/i.test(name);
 
-/** Shorter values would match everywhere. */
+/** Shorter values match everywhere. */
 const minSecretLength = 6;
 
-/** Redacts configured secrets and those seen in requests. */
 interface Redactor {
-  /** Collects the secrets of a request, to redact them wherever they are echoed. */
+  /** Redacts them wherever they are echoed. */
   learn(request: CapturedRequest): void;
   url(url: string): string;
   headers(headers: Headers): Record<string, string>;
@@ -86,7 +85,7 @@ function secretsIn(text: string | undefined, type: string | null): string[] {
 
 const isForm = (type: string | null) => /form-urlencoded/i.test(type ?? '');
 
-/** `Bearer abc` contains `abc`; `Basic …` a user and a password. */
+/** `Bearer abc` contains `abc`, `Basic …` a password. */
 function partsOf(value: string): string[] {
   const [, scheme = '', rest = value] = /^(\w+) (.+)$/.exec(value) ?? [];
   if (scheme.toLowerCase() !== 'basic') return [value, rest];
@@ -102,7 +101,7 @@ function hideInUrl(url: string): string {
   if (cleaned.password) cleaned.password = 'hidden';
   const names = [...cleaned.searchParams.keys()].filter(isHiddenName);
   for (const name of names) cleaned.searchParams.set(name, hidden);
-  // Keep the placeholder unescaped, for readability.
+  // Readable placeholder.
   return cleaned.href.replaceAll(encodeURIComponent(hidden), hidden);
 }
 
@@ -124,7 +123,7 @@ function hideInJson(value: unknown, clean: (text: string) => string): unknown {
   );
 }
 
-/** Strings only: a numeric `key` or `token_count` is not a secret. */
+/** A numeric `key` or `token_count` is no secret. */
 const isSecretField = (name: string, value: unknown): value is string =>
   typeof value === 'string' && !placeName.test(name) && isSecretName(name.replaceAll('-', '_'));
 
@@ -136,7 +135,7 @@ function readable(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** Only if it round-trips: bodies with integers beyond 2^53 stay text. */
+/** Only if it round-trips: integers beyond 2^53 stay text. */
 function asJson(text: string): unknown {
   const outsideStrings = text.replaceAll(/"(?:[^"\\]|\\.)*"/g, '""');
   return /\d{16}/.test(outsideStrings) ? undefined : parsed(text);

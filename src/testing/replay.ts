@@ -11,9 +11,9 @@ import {
 } from './traffic.ts';
 
 export interface ReplayOptions {
-  /** Repeat the last response when a request occurs more often than recorded. Default: throw. */
+  /** Repeat the last response for further requests. Default: throw. */
   repeat?: boolean | undefined;
-  /** The values of `secrets` in the recording, or their current replacements. */
+  /** As in the recording, or their current replacements. */
   secrets?: readonly string[] | undefined;
 }
 
@@ -114,7 +114,7 @@ function decoded(url: string): string {
   }
 }
 
-/** Permanent: a retry would not match either. */
+/** A retry would not match either. */
 function unmatchedError(file: string, request: string, recorded: number, all: string[]): PermanentError {
   if (recorded > 0)
     return new PermanentError(

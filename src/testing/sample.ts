@@ -9,7 +9,7 @@ export function seededRandom(seed: number): () => number {
   };
 }
 
-/** Random sample of up to `max` items, in order. */
+/** Up to `max` items, in order. */
 export function sampleOf<T>(all: readonly T[], max: number, random: () => number): T[] {
   if (all.length <= max) return [...all];
   let remaining = max;

@@ -1,4 +1,4 @@
-/** A request and its response, one JSON line in the file. */
+/** One JSON line in the file. */
 export interface Exchange {
   request: RecordedRequest;
   response?: RecordedResponse;
@@ -50,7 +50,7 @@ export async function captureRequest(...[input, init]: Parameters<typeof fetch>)
   };
 }
 
-/** Statuses for which `Response` rejects a body. */
+/** `Response` rejects a body. */
 const bodiless = new Set([101, 103, 204, 205, 304]);
 
 export function responseOf({ status, headers, ...body }: RecordedResponse): Response {
