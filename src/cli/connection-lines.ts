@@ -2,7 +2,7 @@ import type { Connection } from '../api/index.ts';
 import { cut, table } from './output.ts';
 import { fullTime, relativeTime } from './time-text.ts';
 
-/** Truncates long cursors and configurations; --json prints them in full. */
+/** --json prints them in full. */
 const maxValueLength = 500;
 const value = (json: unknown) => cut(JSON.stringify(json) ?? '-', maxValueLength);
 

@@ -57,7 +57,7 @@ Examples:
     });
 }
 
-/** Validates all arguments before the first write. */
+/** Validates everything before the first write. */
 async function create(
   syncline: Syncline,
   options: AddOptions,
@@ -92,7 +92,7 @@ async function create(
   );
 }
 
-/** The tenant of the credential, unless --tenant is set. */
+/** Of the credential, unless --tenant is set. */
 async function ownerOf(
   { credentials }: Syncline,
   credential: string,

@@ -7,7 +7,7 @@ import {
 } from '../testing/index.ts';
 import { count } from './output.ts';
 
-/** A result of `connector test`. Only problems fail the command. */
+/** Only problems fail the command. */
 export interface Finding {
   level: 'problem' | 'warning';
   text: string;
@@ -36,7 +36,7 @@ export async function inspect(
 const problem = (text: string): Finding => ({ level: 'problem', text });
 const warning = (text: string): Finding => ({ level: 'warning', text });
 
-/** Collects signals before deduplication. */
+/** Before deduplication. */
 function recordResults(connector: Connector, returned: Signal[]): Connector {
   const sync: Connector['sync'] = async (context) => {
     const result = await connector.sync(context);
@@ -103,7 +103,7 @@ function sameKeyOtherPayload(returned: Signal[]): string[] {
   return [...changed];
 }
 
-/** The provider may have new content; the old must not be stored again. */
+/** There may be new content; the old must not be stored again. */
 async function checkSecondSync(connection: MemoryConnection, isReplay: boolean): Promise<Finding[]> {
   const before = connection.signals.map(contentOf);
   const runs = await walk(connection);

@@ -9,7 +9,7 @@ import { invalid } from '../values/arguments.ts';
 import { check } from '../values/standard-schema.ts';
 import { jsonObject } from './options.ts';
 
-/** Options of `connector run` and `connector test`. */
+/** Of `connector run` and `test`. */
 export interface InputOptions {
   config?: string;
   configFile?: string;
@@ -70,7 +70,7 @@ export function credentialOf({ credentialFromEnv, credentialFile }: InputOptions
   return secretIn(key);
 }
 
-/** Errors do not include the value: it is a secret. */
+/** The value is a secret. */
 function secretIn(text: string): Secret {
   const trimmed = text.trim();
   if (trimmed === '') throw invalid('The credential is empty.', 'Pass a key, or JSON with its type.');

@@ -26,7 +26,7 @@ async function fromModule(path: string, file: string): Promise<Connector> {
 }
 
 async function fromYaml(path: string, file: string): Promise<Connector> {
-  // Loaded lazily: slow to load, and no other command needs it.
+  // Slow to load; no other command needs it.
   const { httpFromYaml } = await import('../connectors/http/index.ts');
   try {
     return httpFromYaml(readFileSync(path, 'utf8'));
@@ -35,7 +35,7 @@ async function fromYaml(path: string, file: string): Promise<Connector> {
   }
 }
 
-/** Prefers the default export; otherwise exactly one named export must be a connector. */
+/** The default export, else the only named connector. */
 async function onlyConnector(exported: Record<string, unknown>, file: string): Promise<Connector> {
   const { default: defaultExport, __esModule: _, ...named } = exported;
   const [preferred] = await connectorsIn({ default: defaultExport }, file);
@@ -54,7 +54,7 @@ async function onlyConnector(exported: Record<string, unknown>, file: string): P
   );
 }
 
-/** Calls exported functions only if no export is a connector. */
+/** Calls functions only if no export is a connector. */
 async function connectorsIn(exported: Record<string, unknown>, file: string): Promise<[string, Connector][]> {
   const entries = Object.entries(exported);
   const found = entries.filter((entry): entry is [string, Connector] => isConnector(entry[1]));

@@ -76,10 +76,10 @@ async function watch(file: string, options: RunOptions, limit: number): Promise<
   const shown = new Set<string>();
   for (;;) {
     const files = filesOf(file);
-    // Read before the run, so that a change during the run is noticed.
+    // Before the run: a change during it is noticed.
     const before = stateOf(files);
     await runOnce(file, options, limit, shutdown, shown).catch((error: unknown) => {
-      // A later save may fix the error; a file that never existed is a wrong argument.
+      // A later save may fix it; a file that never existed is a wrong argument.
       if (shown.size === 0 && !existsSync(file)) throw error;
       note(`error: ${describeError(error)}`);
     });
@@ -88,7 +88,7 @@ async function watch(file: string, options: RunOptions, limit: number): Promise<
   }
 }
 
-/** Returns true if a run failed. */
+/** True if a run failed. */
 async function runOnce(
   file: string,
   options: RunOptions,
@@ -134,7 +134,7 @@ async function runOnce(
   return last?.outcome !== 'succeeded';
 }
 
-/** Stops where an engine would wait. */
+/** Where an engine would wait. */
 async function walk(
   connection: MemoryConnection,
   { json, full }: RunOptions,

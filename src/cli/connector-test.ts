@@ -64,7 +64,7 @@ async function setUp(file: string, options: TestOptions, { isChaos = false } = {
   const credential = credentialOf(options);
   const { replay, ...traffic } = trafficOf(options, credential, { repeat: isChaos });
   const log = createLogger({
-    // Injected faults cause warnings; hide them.
+    // Injected faults cause warnings.
     level: options.verbose ? 'debug' : isChaos ? 'silent' : 'warn',
     readable: !options.json,
     to: 'stderr',
@@ -85,9 +85,9 @@ async function checkConnector(
   return inspect(connector, memory, { expected, isReplay: replay !== undefined });
 }
 
-/** Reloads the file after each crash: module variables do not survive a process. */
+/** Module variables do not survive a process. */
 async function chaos(file: string, options: TestOptions): Promise<CrashReport> {
-  // The checks have already written the recording.
+  // The checks wrote the recording.
   const { record: _, ...rest } = options;
   const { memory, expected, replay } = await setUp(file, rest, { isChaos: true });
   const seed = options.seed === undefined ? undefined : wholeNumber('--seed', options.seed, 0, 2 ** 31);

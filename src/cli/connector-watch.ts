@@ -2,12 +2,11 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { systemPorts } from '../platform/ports.ts';
 
-/** A poll costs one stat() per file. */
+/** One stat() per file. */
 const pollMs = 250;
-/** Bounds the import scan. */
 const maxFiles = 500;
 
-/** The file and its relative imports, recursively. */
+/** With its relative imports. */
 export function filesOf(file: string): string[] {
   const found = new Set<string>();
   const pending = [resolve(file)];
@@ -31,7 +30,7 @@ function importsOf(path: string): string[] {
   });
 }
 
-/** Editors replace files, so a file may be missing for a moment. */
+/** Editors replace files: one may be missing for a moment. */
 export const stateOf = (files: string[]): string =>
   files
     .map((file) => (existsSync(file) ? `${statSync(file).mtimeMs}/${statSync(file).size}` : 'missing'))

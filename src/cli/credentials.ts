@@ -58,7 +58,7 @@ function addKeygen(group: Command): void {
     });
 }
 
-/** The id before the colon selects the key for decryption; it need not be secret. */
+/** The id before the colon selects the key; it is not secret. */
 const newKey = () => `k${randomBytes(4).toString('hex')}:${randomBytes(32).toString('base64')}`;
 
 function addAdd(group: Command): void {
@@ -192,7 +192,7 @@ Example:
     });
 }
 
-/** Larger input is probably the wrong file. */
+/** Probably the wrong file. */
 const maxBytes = 256 * 1024;
 
 async function readSecret(kind: string, variable: string | undefined): Promise<Secret> {

@@ -15,7 +15,7 @@ import { createLogger } from '../telemetry/index.ts';
 import { type CommonOptions, warnAll } from './engine.ts';
 import { runService } from './service.ts';
 
-/** Settings of the demo, without a configuration file. */
+/** Without a configuration file. */
 const demoDefaults = { scheduler: { tickIntervalSeconds: 10 }, log: { level: 'debug' as const } };
 
 export function addDev(program: Command): void {
@@ -63,7 +63,7 @@ export function addDev(program: Command): void {
             localLogin: true,
           });
         await withProviderServer(systemPorts, async (providersUrl) => {
-          // Loaded lazily: slow to load, and no other command needs it.
+          // Slow to load; no other command needs it.
           const { demoConnectors } = await import('../dev/demo-connectors.ts');
           const connectors = demoConnectors(providersUrl);
           return runService({

@@ -17,7 +17,7 @@ export interface CliConfig extends LoadedConfig {
   connectors: readonly Connector[];
 }
 
-/** Without a database setting, uses that of a `syncline dev` running in this directory. */
+/** Without a database setting, that of a running `syncline dev`. */
 export async function loadCliConfig({ config }: CommonOptions): Promise<CliConfig> {
   const file = await loadConfigFile(config);
   const connectors = file?.connectors ?? [];
@@ -42,7 +42,7 @@ function findEmbedded(): string | undefined {
     .find((url) => url !== undefined);
 }
 
-/** Runs one command on an engine, then stops it. Logs go to stderr; stdout is for the result. */
+/** Logs go to stderr; stdout is for the result. */
 export async function withEngine<T>(
   options: CommonOptions,
   work: (syncline: Syncline, loaded: CliConfig) => Promise<T>,
@@ -71,7 +71,7 @@ export function warnAll(log: Logger, { warnings }: LoadedConfig): void {
   for (const warning of warnings) log.warn(warning);
 }
 
-/** One-shot commands log warnings and errors only, unless log.level is set. */
+/** Warnings and errors only, unless log.level is set. */
 function quietLevel({ config, entries }: LoadedConfig): string {
   return entries.find(({ path }) => path === 'log.level')?.from === 'default' ? 'warn' : config.log.level;
 }

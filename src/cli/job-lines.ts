@@ -2,7 +2,7 @@ import type { Job, JobDetail } from '../api/index.ts';
 import { cut, outputWidth, table } from './output.ts';
 import { fullTime, relativeTime } from './time-text.ts';
 
-/** Truncates long cursors; --json prints them in full. */
+/** --json prints them in full. */
 const maxValueLength = 500;
 
 export function jobLines(job: Job): string[] {
@@ -57,14 +57,14 @@ function statusOf({ status, blocked }: Job): string {
   return blocked && status === 'queued' ? 'queued, blocked' : status;
 }
 
-/** Due, start or end time, by status. */
+/** Due, start or end, by status. */
 function when({ status, scheduledAt, retryAfter, startedAt, finishedAt }: Job): string {
   if (status === 'running') return relativeTime(startedAt);
   if (status !== 'queued') return relativeTime(finishedAt);
   return relativeTime(retryAfter && retryAfter > scheduledAt ? retryAfter : scheduledAt);
 }
 
-/** Other writers may store any JSON in `error`. */
+/** Other writers may store any JSON. */
 function errorOf({ error }: Job): string {
   if (error === undefined) return '-';
   const { kind, message } = error;

@@ -71,10 +71,10 @@ for (const add of [
   add(program);
 withCommonOptions(program);
 
-// A reader such as `head` may close the pipe.
+// `head` may close the pipe.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 
-// E.g. a connector that throws after its run. Node would print requests and rows attached to the error.
+// A connector may throw after its run. Node would print requests and rows attached to the error.
 process.on('uncaughtException', (error: unknown) => {
   const stack = error instanceof Error ? `${error.stack}\n` : '';
   process.stderr.write(`error: ${plain(describeError(error))}\n${stack}`);
@@ -83,11 +83,11 @@ process.on('uncaughtException', (error: unknown) => {
 
 try {
   await program.parseAsync();
-  // Exit explicitly: a connector that ignores its abort signal would keep the process alive.
+  // A connector that ignores its abort signal would keep the process alive.
   process.stdout.write('', () => process.exit());
 } catch (error) {
   process.stderr.write(`error: ${plain(describeError(error))}\n`);
-  // Setting exitCode is not enough: a login that fails for lack of a password leaves its socket open.
+  // exitCode is not enough: a login without a password leaves its socket open.
   process.exit(1);
 }
 
@@ -95,7 +95,7 @@ function withCommonOptions(command: Command): void {
   for (const child of command.commands) withCommonOptions(child);
   if (command.commands.length > 0) return;
   command.option('--json', 'print JSON');
-  // `connector` commands define --config as the connector configuration.
+  // `connector` commands have their own --config.
   if (command.parent?.name() !== 'connector')
     command.option('--config <file>', 'configuration file (default: ./syncline.config.ts)');
 }

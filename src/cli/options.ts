@@ -12,7 +12,7 @@ export function wholeNumber(option: string, text: string, min: number, max: numb
   return value as number;
 }
 
-/** Errors do not include the value: a configuration may hold secrets. */
+/** A configuration may hold secrets. */
 export function jsonObject(option: string, text: string): Record<string, unknown> {
   const value = parseJson(text);
   if (!isObject(value))
@@ -47,7 +47,7 @@ export function auditNoteOf({ actor = `cli:${userName()}`, reason }: AuditNote):
   return { actor, ...omitUndefined({ reason }) };
 }
 
-/** In a container, a uid may have no passwd entry. */
+/** In a container. */
 function userName(): string {
   try {
     return userInfo().username;
@@ -56,7 +56,7 @@ function userName(): string {
   }
 }
 
-/** Drops undefined fields, for exactOptionalPropertyTypes. */
+/** For exactOptionalPropertyTypes. */
 export function omitUndefined<T extends object>(
   values: T,
 ): { [Key in keyof T]?: Exclude<T[Key], undefined> } {

@@ -4,14 +4,14 @@ export function printResult(json: boolean | undefined, value: unknown, lines: ()
   process.stdout.write(json ? `${plainJson(value)}\n` : lines().map(asLine).join(''));
 }
 
-/** Writes progress and hints to stderr. */
+/** To stderr. */
 export function note(text: string): void {
   process.stderr.write(asLine(text));
 }
 
 const asLine = (text: string) => `${plain(text)}\n`;
 
-/** Truncates the last column to keep lines within `width`. */
+/** Truncates the last column to `width`. */
 export function table(rows: string[][], { width = Number.POSITIVE_INFINITY } = {}): string[] {
   const cells = rows.map((row) => row.map(plain));
   const widths = (cells[0] ?? []).map((_, column) =>
@@ -28,7 +28,7 @@ export function table(rows: string[][], { width = Number.POSITIVE_INFINITY } = {
   );
 }
 
-/** Holds even if the line then exceeds the terminal. */
+/** Even if the line exceeds the terminal. */
 const minLastWidth = 20;
 
 export function cut(text: string, length: number): string {
@@ -36,7 +36,7 @@ export function cut(text: string, length: number): string {
   return text.length <= length ? text : `${text.slice(0, length - 1).replace(/[\ud800-\udbff]$/, '')}…`;
 }
 
-/** Terminal width; 160 if stdout is not a terminal. */
+/** 160 if stdout is not a terminal. */
 export function outputWidth(): number {
   return process.stdout.columns || 160;
 }

@@ -1,6 +1,6 @@
 import type { Page, PageRequest } from '../caller/keyset.ts';
 
-/** Maximum page size of the API. */
+/** Of the API. */
 const maxPageSize = 100;
 
 export async function collect<T>(

@@ -4,14 +4,14 @@ import type { TelemetryProviders } from '../telemetry/index.ts';
 import { count, note } from './output.ts';
 
 export interface Progress {
-  /** Pass these to the engine. */
+  /** For the engine. */
   providers: TelemetryProviders;
   stop(): void;
 }
 
 const defaultIntervalMs = 5000;
 
-/** Prints job and signal counts to stderr at an interval. */
+/** Job and signal counts, to stderr. */
 export function startProgress(intervalMs = defaultIntervalMs): Progress {
   const counters = readableCounters();
   const stopping = new AbortController();

@@ -52,11 +52,11 @@ Examples:
 }
 
 interface Total {
-  /** Connections whose `next_run_at` moved. */
+  /** `next_run_at` moved. */
   connections: number;
   jobs: number;
   skipped: number;
-  /** Connections with any change. */
+  /** With any change. */
   found: number;
   items: RepairedConnection[];
 }

@@ -8,7 +8,7 @@ import { createLogger } from '../telemetry/index.ts';
 import { type CliConfig, type CommonOptions, loadCliConfig, noConnectors, warnAll } from './engine.ts';
 import { shutdownSignal } from './shutdown-signal.ts';
 
-/** The engine roles, and `server` for the API and the dashboard. */
+/** `server`: API and dashboard. */
 export const serviceRoles = [...roles, 'server'] as const;
 export type ServiceRole = Role | 'server';
 
@@ -17,7 +17,7 @@ export interface ServiceOptions {
   log: Logger;
   roles?: readonly ServiceRole[] | undefined;
   prepare?: (syncline: Syncline) => Promise<void>;
-  /** Logs a one-time login link for the dashboard. */
+  /** Logs a one-time login link. */
   localLogin?: boolean;
 }
 
@@ -32,10 +32,10 @@ export async function serve(options: CommonOptions, selected?: readonly ServiceR
   await runService({ loaded, log, roles: selected });
 }
 
-/** Runs until SIGINT or SIGTERM. */
+/** Until SIGINT or SIGTERM. */
 export async function runService(options: ServiceOptions): Promise<void> {
   const { loaded, log, roles: selected = serviceRoles, prepare } = options;
-  // Before the first log line: a supervisor may send SIGTERM as soon as it sees output.
+  // Before the first log line: a supervisor may send SIGTERM on output.
   const shutdown = shutdownSignal();
   const metrics = await serveMetrics(loaded, log);
   const syncline = compose({
@@ -62,10 +62,10 @@ export async function runService(options: ServiceOptions): Promise<void> {
   }
 }
 
-/** Added to the shutdown grace; with its default the process exits before Kubernetes kills it (30 s). */
+/** On top of the grace; by default the process exits before Kubernetes kills it (30 s). */
 const closingMs = 5000;
 
-/** Bounds shutdown: a query on a stalled socket blocks longer. Leases and fencing cover unfinished jobs. */
+/** A query on a stalled socket blocks longer. Leases and fencing cover unfinished jobs. */
 function exitAfterDeadline({ config }: CliConfig, log: Logger): void {
   const exit = () => {
     log.warn(
@@ -83,13 +83,13 @@ async function serveHttp(
   syncline: Syncline,
   metrics: MetricsServer,
 ): Promise<HttpServer> {
-  // Loaded lazily: it would delay the start of every other command.
+  // Delays the start of every other command.
   const { createLocalLogin, startHttpService } = await import('../http/index.ts');
   const localLogin = isLocal ? createLocalLogin() : undefined;
   const { port } = loaded.config.server;
   const listen = (actualPort: number) =>
     startHttpService({ syncline, log, metrics: metrics.text, localLogin, port: actualPort });
-  // A service must use its configured port; with local login the printed link names the port.
+  // With local login the printed link names the port.
   const server = isLocal ? await onPort(loaded, 'server.port', port, log, listen) : await listen(port);
   log.info({ url: server.url }, `API at ${server.url}/v1, documentation at ${server.url}/docs`);
   if (localLogin) log.info(`dashboard (one-time link): ${server.url}/login?token=${localLogin.token}`);
@@ -98,7 +98,7 @@ async function serveHttp(
 }
 
 async function serveMetrics(loaded: CliConfig, log: Logger): Promise<MetricsServer> {
-  // Loaded lazily: it would make every other command start 20 % slower.
+  // Other commands would start 20 % slower.
   const { startMetricsServer } = await import('../telemetry/prometheus.ts');
   const { host, port } = loaded.config.metrics;
   const server = await onPort(loaded, 'metrics.port', port, log, (actualPort) =>
@@ -108,7 +108,7 @@ async function serveMetrics(loaded: CliConfig, log: Logger): Promise<MetricsServ
   return server;
 }
 
-/** A configured port must be free; a default port in use falls back to a random one. */
+/** A configured port must be free; a default one falls back to a random one. */
 async function onPort<T>(
   { entries }: CliConfig,
   setting: string,

@@ -1,9 +1,9 @@
 import { systemPorts } from '../platform/ports.ts';
 
-/** One Ctrl-C can arrive twice, from the terminal and from npm; signals within this time count once. */
+/** One Ctrl-C can arrive twice, from the terminal and from npm. */
 const duplicateWindowMs = 1000;
 
-/** SCH-9: resolves on the first SIGINT or SIGTERM; a second signal exits immediately. */
+/** SCH-9: the second signal exits immediately. */
 export function shutdownSignal(): Promise<string> {
   return new Promise((resolve) => {
     let firstMs: number | undefined;

@@ -24,7 +24,7 @@ export function checkTenant({ tenant, tenantName }: TenantOptions): void {
     );
 }
 
-/** Creates the tenant if it is new. If `work` then fails, the hint names its id for the next attempt. */
+/** If `work` then fails, the hint names the new tenant for the next attempt. */
 export async function forTenant<T>(
   { tenants }: Syncline,
   { tenant, tenantName = '' }: TenantOptions,
@@ -42,7 +42,7 @@ export async function forTenant<T>(
   });
 }
 
-/** Replaces the hint of an unknown-provider error. */
+/** Of an unknown-provider error. */
 export function withProviderHint(provider: string, hint: string): (error: unknown) => never {
   return (error) => {
     if (!(error instanceof SynclineError) || error.message !== `There is no provider "${provider}".`)

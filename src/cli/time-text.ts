@@ -2,7 +2,7 @@ import { systemPorts } from '../platform/ports.ts';
 import { formatDuration } from '../values/duration.ts';
 import { isTime } from '../values/time-text.ts';
 
-/** For example `in 5 min` or `3 s ago`. */
+/** `in 5 min`, `3 s ago`. */
 export function relativeTime(at: Date | undefined, nowMs = systemPorts.now()): string {
   if (!isTime(at)) return '-';
   const ms = at.getTime() - nowMs;
