@@ -68,7 +68,7 @@ export function createConsumers({
 
     /**
      * `after`: a feed cursor, `beginning` or `latest`. Creates the consumer if needed. Only moves by name are
-     * audited: readers acknowledge cursors continuously.
+     * audited: readers acknowledge continuously.
      */
     async move(name: string, after: string, auditNote: AuditNote = {}): Promise<Consumer> {
       const cursor = await cursorAt(after);

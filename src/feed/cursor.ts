@@ -2,7 +2,7 @@ import { cursorTo, keyOf, uuidPart } from '../caller/keyset.ts';
 import type { FeedPlace } from '../store/feed.ts';
 
 const positionPart = /^\d{1,15}$/;
-/** Epoch and mark; absent in cursors of earlier releases. */
+/** Absent in cursors of earlier releases. */
 const proofParts = [/^[1-9]\d{0,9}$/, /^([\w-]{8})?$/];
 
 export function feedCursor({ position, within, proof }: FeedPlace): string {
@@ -13,7 +13,7 @@ export function feedCursor({ position, within, proof }: FeedPlace): string {
 }
 
 export function feedPlace(cursor: string): FeedPlace {
-  // Cursor text starts with its kind, so its base64 does as well.
+  // The text starts with its kind, so its base64 does.
   const isWithin = cursor.startsWith(cursorTo('within', []).slice(0, 12));
   if (!isWithin) {
     const [position, ...proof] = keyOf('feed', cursor, [positionPart], proofParts) ?? [];

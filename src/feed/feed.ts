@@ -22,11 +22,11 @@ export interface FeedSignal extends StoredSignal {
 
 export interface FeedOptions extends SignalsFilter {
   /**
-   * A feed cursor, `beginning` or `latest`. Default: the consumer's cursor, else `beginning`. `feed()`
-   * ignores it for an existing consumer.
+   * A feed cursor, `beginning` or `latest`. Default: the consumer's cursor, else `beginning`. Ignored by
+   * `feed()` for an existing consumer.
    */
   after?: string | undefined;
-  /** The cursor is stored under this name. */
+  /** Stores the cursor. */
   consumer?: string | undefined;
   signal?: AbortSignal | undefined;
 }
@@ -34,23 +34,23 @@ export interface FeedOptions extends SignalsFilter {
 export interface FeedRead extends FeedOptions {
   /** 1 to 100. */
   limit?: number | undefined;
-  /** Page size limit, up to 8 MB. At least one signal is returned, whatever its size. */
+  /** Up to 8 MB. At least one signal is returned, whatever its size. */
   maxBytes?: number | undefined;
   /** False: omit payloads. */
   payload?: boolean | undefined;
   waitMs?: number | undefined;
 }
 
-/** For callers that bound the pages in memory. */
+/** Callers bound the pages in memory. */
 type PageReadWrapper = <Found extends { items: readonly unknown[] }>(
   advance: () => Promise<Found>,
 ) => Promise<Found>;
 
-/** Poll interval while a transaction is committing. */
+/** While a transaction is committing. */
 const committingPollMs = 20;
 /** Proxies cut longer requests. */
 const maxWaitMs = 30_000;
-/** Steps per read; enough to skip 1,000 commits without matching signals. */
+/** Per read; skips 1,000 commits without matching signals. */
 const maxSteps = 20;
 const idlePollMs = 10_000;
 
@@ -77,7 +77,7 @@ export function createFeed({ db, ports, who, reader, watch, json }: FeedContext)
     limit: number;
     payload?: boolean | undefined;
     maxBytes?: number | undefined;
-    /** Started at `beginning`, and nothing has been delivered yet. */
+    /** At `beginning`, nothing delivered yet. */
     fromBeginning: boolean;
   }
 
@@ -93,14 +93,14 @@ export function createFeed({ db, ports, who, reader, watch, json }: FeedContext)
         place = next;
         if (items.length > 0 || outlook !== 'more' || steps === maxSteps) return { items, place, outlook };
       } else {
-        // `beginning` cannot expire: follow the start of the feed.
+        // `beginning` cannot expire.
         place = await startPlace();
       }
     }
   }
 
   return {
-    /** The next page in commit order. Does not move a consumer: move it after processing the signals. */
+    /** In commit order. Move the consumer after processing the signals. */
     async read(
       options: FeedRead = {},
       wrapRead: PageReadWrapper = (advance) => advance(),
@@ -142,9 +142,8 @@ export function createFeed({ db, ports, who, reader, watch, json }: FeedContext)
     },
 
     /**
-     * Yields signals in commit order until `signal` aborts or the loop is left. With a consumer, the cursor
-     * is saved when the next signal is requested, so a crash repeats only the current one. Starting a
-     * consumer under an existing name takes it over.
+     * In commit order until `signal` aborts or the loop is left. With a consumer, the cursor is saved when
+     * the next signal is requested: a crash repeats only the current one. An existing consumer is taken over.
      */
     async *feed({ tenant, ...options }: FeedOptions & { tenant?: string } = {}): AsyncGenerator<FeedSignal> {
       const { after, consumer, signal, tenantId = tenant, ...filters } = options;
@@ -163,7 +162,7 @@ export function createFeed({ db, ports, who, reader, watch, json }: FeedContext)
           yield toFeedSignal(item, json);
           await taken?.save(item.place);
         }
-        // Also save positions after the last item that the filter excluded.
+        // Also after items that the filter excluded.
         const saved = items.at(-1)?.place ?? current;
         if (feedCursor(next) !== feedCursor(saved)) await taken?.save(next);
         current = next;

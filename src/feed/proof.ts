@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { SynclineError } from '../contract/errors.ts';
 import type { FeedPlace, FeedProof, FeedSnapshot, FeedStart } from '../store/feed.ts';
 
-/** 48 bits; distinguishes batches that reuse a position after a restore. */
+/** 48 bits; positions are reused after a restore. */
 const markLength = 8;
 
 export const proofOf = (batch: string | null, epoch: number): FeedProof => ({
@@ -16,8 +16,8 @@ export const placeAtStart = ({ position, batch, epoch }: FeedStart): FeedPlace =
 });
 
 /**
- * Throws `EXPIRED` unless the feed still has everything after the place. A position always names a batch that
- * was read, or the start of the feed; if its batch is missing, the database was restored.
+ * Throws `EXPIRED` unless the feed still has everything after the place. A position names a batch that was
+ * read, or the start of the feed; if its batch is missing, the database was restored.
  */
 export function verified(place: FeedPlace, look: FeedSnapshot): FeedPlace {
   const { position, within, proof } = place;
@@ -34,14 +34,14 @@ export function verified(place: FeedPlace, look: FeedSnapshot): FeedPlace {
 const batchAt = (position: number, reached: FeedSnapshot['reached']) =>
   reached?.position === position ? reached.batch : undefined;
 
-/** Cursors of earlier releases have no proof. */
+/** Of earlier releases. */
 function withProof(place: FeedPlace, { start, reached, lastAssigned }: FeedSnapshot): FeedPlace {
   const { position, within } = place;
   if (position === start.position) return placeAtStart(start);
   const batch = batchAt(position, reached);
   if (batch !== undefined) return { ...place, proof: proofOf(batch, start.epoch) };
   if (within || position > lastAssigned) throw lost(position);
-  // Earlier releases could start at a position without a batch; use the batch below it.
+  // Earlier releases could start without a batch; use the one below.
   return reached
     ? { position: reached.position, proof: proofOf(reached.batch, start.epoch) }
     : placeAtStart(start);

@@ -13,10 +13,10 @@ import {
 import { deleted, placeAtStart, proofOf, verified } from './proof.ts';
 
 const batchesPerStep = 50;
-/** How far `latest` looks back for a committing transaction: half a second at 2,000 commits a second. */
+/** For `latest`: half a second at 2,000 commits a second. */
 const latestLookBack = 1000;
 
-/** `more`: read on. `committing`: a gap may still be filled, poll soon. `end`: wait for new positions. */
+/** `committing`: a gap may be filled, poll soon. `end`: wait for new positions. */
 export type Outlook = 'more' | 'committing' | 'end';
 
 export interface FeedItem {
@@ -34,17 +34,12 @@ export interface Step {
 export type FeedReader = ReturnType<typeof createFeedReader>;
 
 /**
- * Reads the feed in commit order, and stops at gaps that may still be filled.
- *
- * A transaction gets its position while it commits. A missing position belongs to a committing transaction,
- * to one that failed, or to none (sequences skip values after a crash). The reader waits until all
- * transactions that were running when the gap was first seen have ended; a gap that remains is permanent.
+ * Stops at gaps that may still be filled: a transaction gets its position while it commits. A missing one
+ * belongs to a committing transaction, to one that failed, or to none (sequences skip values after a crash).
+ * Once all transactions that ran when the gap was first seen have ended, it is permanent.
  */
 export function createFeedReader() {
-  /**
-   * Transaction id bound when a gap was first seen, by the batch after it. Not by position: positions are
-   * reused after a restore.
-   */
+  /** Transaction id bound, by the batch after the gap: positions are reused after a restore. */
   const gaps = new Map<string, bigint>();
 
   function readable(from: number, { batches, begunBelow, allEndedBelow }: FeedSnapshot): Batch[] {
@@ -52,25 +47,25 @@ export function createFeedReader() {
     for (const [i, { position, batch }] of batches.entries()) {
       if (position > expected) {
         const firstSeen = gaps.get(batch) ?? begunBelow;
-        // Transaction ids are lower on a server restored from a dump.
+        // Ids are lower on a server restored from a dump.
         const begun = firstSeen < begunBelow ? firstSeen : begunBelow;
         gaps.set(batch, begun);
         if (allEndedBelow < begun) return batches.slice(0, i);
       }
-      // Gaps below the start of the feed do not matter.
+      // Below the start of the feed, gaps do not matter.
       expected = Math.max(expected, position + 1);
     }
     return batches;
   }
 
-  /** A dropped gap is only waited for again. */
+  /** Dropped gaps are only waited for again. */
   function trimGaps(): void {
     if (gaps.size <= maxGaps) return;
     for (const batch of [...gaps.keys()].slice(0, gaps.size - maxGaps)) gaps.delete(batch);
   }
 
   return {
-    /** Before any committing transaction: a reader may get a few earlier signals, but misses no later one. */
+    /** Before any committing transaction: may repeat a few signals, misses none. */
     async latest(db: Database): Promise<FeedPlace> {
       const from = (await positionFromEnd(db, latestLookBack)) ?? 0;
       const look = await readFeedSnapshot(db, { from, reached: from, limit: latestLookBack });
@@ -97,7 +92,7 @@ export function createFeedReader() {
       const [first, last] = [batches[0], batches.at(-1)];
       if (!first || !last) return { items: [], next: place, outlook };
       const rows = await signalsOfBatches(db, batches, { ...page, within: place.within });
-      // The janitor may have deleted some meanwhile.
+      // The janitor may have deleted some.
       if (first.position <= (await startOfFeed(db)).position) throw deleted();
       const { epoch } = look.start;
       const proofs = new Map(batches.map(({ position, batch }) => [position, proofOf(batch, epoch)]));

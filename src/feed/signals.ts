@@ -30,9 +30,9 @@ export interface StoredSignal {
   tenantId: string;
   provider: string;
   connectionId: string;
-  /** The connection's external id. */
+  /** External id. */
   connectionName: string | undefined;
-  /** The job whose run stored it. */
+  /** Stored by its run. */
   jobId: string | undefined;
   kind: string;
   occurredAt: Date;
@@ -51,7 +51,7 @@ export interface SignalsFilter {
 
 export interface ListedSignals extends SignalsFilter, PageRequest {
   jobId?: string | undefined;
-  /** Inclusive; compares the creation time in the id. */
+  /** Inclusive; by the time in the id. */
   since?: Date | undefined;
   /** Exclusive. */
   until?: Date | undefined;

@@ -2,21 +2,21 @@ import type { Ports } from '../platform/ports.ts';
 import type { Queryable } from '../store/database.ts';
 import { lastPosition } from '../store/feed.ts';
 
-/** All readers of a process share one poll of the position sequence. */
+/** One poll for all readers of a process. */
 const pollMs = 200;
-/** Recheck of assigned but invisible positions: once a second. */
+/** Recheck of invisible positions: once a second. */
 const pollsPerWake = 5;
 
 export interface Waited {
-  /** The reader has read up to this position. */
+  /** Read up to here. */
   beyond: number;
-  /** The result of the reader's previous wait; 0 at first. */
+  /** Result of the previous wait; 0 at first. */
   known: number;
 }
 
 export type FeedWatch = ReturnType<typeof createFeedWatch>;
 
-/** Polls only while a reader waits. */
+/** Only while a reader waits. */
 export function createFeedWatch({ db, ports }: { db: Queryable; ports: Ports }) {
   const waiting = new Set<Waited & { wake: (position: number) => void }>();
   let polling = false;
@@ -32,12 +32,12 @@ export function createFeedWatch({ db, ports }: { db: Queryable; ports: Ports }) 
         unchangedPolls = position === lastPolled ? unchangedPolls + 1 : 0;
         lastPolled = position;
       }
-      // An assigned position may never appear (failed, or skipped after a crash).
+      // It may never appear (failed, or skipped after a crash).
       const isRecheckDue = unchangedPolls === 1 || unchangedPolls % pollsPerWake === 0;
       for (const reader of [...waiting]) {
-        // The reader's next read reports the error.
+        // The next read reports the error.
         if (position === undefined) reader.wake(reader.known);
-        // Also lower: after a restore the reader's next read reports it.
+        // Also lower: after a restore the next read reports it.
         else if (position !== reader.beyond && (position !== reader.known || isRecheckDue))
           reader.wake(position);
       }
@@ -48,8 +48,8 @@ export function createFeedWatch({ db, ports }: { db: Queryable; ports: Ports }) 
 
   return {
     /**
-     * Resolves with the last assigned position when it differs from `beyond`, on timeout or abort. Passed as
-     * `known`, it wakes the reader again only when it changes or a recheck is due.
+     * Resolves with the last assigned position when it differs from `beyond`, on timeout or abort. As
+     * `known`, it wakes the reader only when it changes or a recheck is due.
      */
     async wait({ beyond, known }: Waited, timeoutMs: number, signal?: AbortSignal): Promise<number> {
       const woken = new AbortController();
