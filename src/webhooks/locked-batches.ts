@@ -2,30 +2,28 @@ import { type Batches, createBatches } from '../platform/batches.ts';
 import { createSemaphore, type Semaphore } from '../platform/semaphore.ts';
 import { isPermanent, isTransient } from '../store/database-errors.ts';
 
-/** The item was not written: another transaction locks its connection. */
+/** Not written: another transaction locks the connection. */
 export const held = Symbol('held');
 
-/** For connections that another transaction locks. */
 export type Locking = 'skip' | 'wait';
 
 export interface LockedBatchOptions<Item, Result> {
-  /** One transaction. Results in item order; with `skip`, `held` if a connection is locked. */
+  /** One transaction, results in item order; with `skip`, `held` for locked connections. */
   write: (items: Item[], locking: Locking) => Promise<(Result | typeof held)[]>;
   sizeOf?: (item: Item) => number;
   gate: Semaphore;
-  /** Transactions waiting for a locked connection. */
   maxHeld: number;
   maxWaiting: number;
   refusal: () => Error;
 }
 
-/** Per transaction; amortises the commit and bounds lock time. */
+/** Amortises the commit, bounds lock time. */
 const maxItems = 200;
 const maxSize = 16 * 1024 * 1024;
 
 /**
- * One transaction at a time for items of many connections. Items of a locked connection wait, in order, in
- * separate transactions, one per connection at a time.
+ * One transaction at a time. Items of a locked connection wait, in order, in separate ones, one per
+ * connection.
  */
 export function createLockedBatches<Item extends { connectionId: string }, Result>(
   options: LockedBatchOptions<Item, Result>,
@@ -44,7 +42,7 @@ export function createLockedBatches<Item extends { connectionId: string }, Resul
     ...common,
     run: (items) => gate.run(() => write(items, 'skip')),
   });
-  /** By connection; locked ones only. */
+  /** Locked ones only. */
   const alone = new Map<string, Batches<Item, Result | typeof held>>();
 
   function aloneFor(connectionId: string): Batches<Item, Result | typeof held> {

@@ -25,9 +25,8 @@ export interface ReceiverContext {
   log: Logger;
   connectors: ReadonlyMap<string, Connector>;
   vault: Vault;
-  /** Bounds the pool connections that deliveries use. */
+  /** Bounds pool connections. */
   gate: Semaphore;
-  /** One less than the gate's size. */
   maxHeld: number;
 }
 
@@ -36,16 +35,16 @@ type Receipt = { verified: false } | { verified: true; reply?: unknown };
 export type Receive = (provider: string, connectionId: string, delivery: Delivery) => Promise<Receipt>;
 
 const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
-/** Looked up for malformed ids, so that they take the same time. */
+/** For malformed ids: they take the same time. */
 const noConnection = '00000000-0000-0000-0000-000000000000';
 const queryTimeoutMs = 5000;
-/** More would be answered after their sender's timeout. */
+/** Their sender would have timed out. */
 const maxWaiting = 5000;
 const maxBatchItems = 500;
 /** Slack times out after three seconds. */
 const reactionTimeoutMs = 2000;
 const noteIntervalMs = 60_000;
-/** Per provider: one failure repeats with thousands of deliveries. */
+/** One failure repeats with thousands of deliveries. */
 const logIntervalMs = 60_000;
 
 const tooMany = () =>
@@ -53,15 +52,15 @@ const tooMany = () =>
     hint: 'Deliveries arrive faster than the database stores them.',
   });
 
-/** A server error, so that the provider retries. */
+/** So that the provider retries. */
 const unreadableSecret = () =>
   new SynclineError('CONFIG_INVALID', 'The secret of this webhook cannot be decrypted.', {
     hint: 'Add its key to SYNCLINE_CREDENTIALS_KEYS, or create the webhook again.',
   });
 
 /**
- * Every rejection costs one lookup, one decryption and one HMAC (against a decoy), so timing does not reveal
- * the cause.
+ * Every rejection costs one lookup, one decryption and one HMAC (against a decoy): timing does not reveal the
+ * cause.
  */
 export function createReceiver(context: ReceiverContext): Receive {
   const { db, ports, log, connectors, vault } = context;
@@ -136,7 +135,7 @@ export function createReceiver(context: ReceiverContext): Receive {
     }
   }
 
-  /** If the connector's `react` fails, the delivery still counts as a hint. */
+  /** If it fails, the delivery still counts as a hint. */
   async function react(connector: Connector, row: RecipientRow, delivery: Delivery): Promise<Reaction> {
     const { webhook, configSchema } = connector;
     if (!webhook?.react) return {};
@@ -165,9 +164,9 @@ export function createReceiver(context: ReceiverContext): Receive {
       const { signals } = await checkResult({ signals: reaction.signals ?? [] }, connector);
       if (signals.length > 0 || isHint) await take({ connectionId, signals, isHint });
     } catch (error) {
-      // Not the delivery's fault: the provider retries.
+      // The provider retries.
       if (error instanceof SynclineError || isTransient(error) || isPermanent(error)) throw error;
-      // The signals are invalid; a retry would not help.
+      // Invalid signals; a retry would not help.
       warn(
         'store',
         row,
@@ -177,7 +176,7 @@ export function createReceiver(context: ReceiverContext): Receive {
     }
   }
 
-  /** Updates `last_received_at`, at most once a minute per connection. */
+  /** At most once a minute per connection. */
   async function note(row: RecipientRow): Promise<void> {
     const isRecent = (row.last_received_at?.getTime() ?? 0) > ports.now() - noteIntervalMs;
     if (row.sealed === null || isRecent || beingNoted.has(row.id)) return;
@@ -193,7 +192,7 @@ export function createReceiver(context: ReceiverContext): Receive {
 
   function warn(what: string, row: Partial<RecipientRow> | undefined, message: string): void {
     const { id, provider_slug: provider = '' } = row ?? {};
-    // Only providers with a connector get here, so the map stays small.
+    // Small: only providers with a connector.
     const key = `${what} ${provider}`;
     const nowMs = ports.monotonicMs();
     if (nowMs - (loggedAtMs.get(key) ?? Number.NEGATIVE_INFINITY) < logIntervalMs) return;
@@ -204,7 +203,7 @@ export function createReceiver(context: ReceiverContext): Receive {
 
 const decoyContext = 'webhooks/none/none';
 
-/** Without a key no connection has a secret, so no decoy is needed. */
+/** Without a key no connection has a secret. */
 function sealedDecoy(vault: Vault, secret: string): Sealed | undefined {
   try {
     return vault.seal(decoyContext, secret);
@@ -225,7 +224,7 @@ function checkedReaction(reaction: unknown): Reaction {
   return { sync, signals, reply: sendable(reply) };
 }
 
-/** Serialised here, where a failure is still reported. */
+/** Here a failure is still reported. */
 function sendable(reply: unknown): unknown {
   if (reply === undefined) return undefined;
   const json = JSON.stringify(reply);

@@ -1,2 +1,2 @@
-/** Senders time out within seconds (Slack after three) and retry on an error status. */
+/** Senders time out (Slack after three seconds) and retry on an error status. */
 export const senderTimeouts = { lockTimeoutMs: 2000, timeoutMs: 5000 };

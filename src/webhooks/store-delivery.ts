@@ -12,8 +12,8 @@ export interface Received {
 }
 
 /**
- * Stores each delivery under its own `webhook` job. The connections are locked, so a signal that also comes
- * by polling is stored once. Without a new signal nothing is written.
+ * Each under its own `webhook` job. The connections are locked: a signal that also comes by polling is stored
+ * once. Without a new signal nothing is written.
  */
 export async function storeReceived(
   tx: Transaction,
@@ -22,7 +22,7 @@ export async function storeReceived(
   active: ReadonlyMap<string, Owner>,
 ): Promise<void> {
   const { now } = tx;
-  // Inactive connections: polling finds the signals later.
+  // Inactive: polling finds them later.
   const found = received.flatMap(({ connectionId, signals }) => {
     const row = active.get(connectionId);
     if (!row) return [];

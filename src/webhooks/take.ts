@@ -14,8 +14,8 @@ export interface Taken extends Received {
 }
 
 /**
- * Hints of a connection are merged; if one is already pending, nothing is locked or written. No audit events:
- * there would be too many.
+ * Hints of a connection are merged; if one is pending, nothing is locked or written. Too many for audit
+ * events.
  */
 export async function takeAll(
   { db, ports }: { db: Database; ports: Ports },
@@ -29,7 +29,7 @@ export async function takeAll(
   const done = await db.transaction(async (tx) => {
     const { active, locked } = await lockActive(tx, idsOf([...rest]), locking);
     await placeHints(tx, ports, [...rest].filter(isNewHint), active);
-    // Last: the row locks of the statistics block other transactions.
+    // Last: row locks of the statistics block other transactions.
     const received = [...rest].filter(({ signals }) => signals.length > 0);
     if (received.length > 0) await storeReceived(tx, ports, received, active);
     return locked;
@@ -43,7 +43,7 @@ async function pendingHints(db: Database, taken: readonly Taken[]): Promise<Read
   return hintedConnections(db.within(senderTimeouts.timeoutMs), ids, await db.now());
 }
 
-/** Inactive connections sync when they become active again. */
+/** Inactive connections sync when active again. */
 async function placeHints(
   tx: Transaction,
   ports: Ports,

@@ -13,23 +13,22 @@ export interface ConnectionWebhook {
   connectionId: string;
   /** Relative to the service's URL. */
   path: string;
-  /** The connection has its own secret. */
   exists: boolean;
   createdAt: Date | undefined;
-  /** Last delivery with a valid signature, to within a minute. */
+  /** With a valid signature, to within a minute. */
   lastReceivedAt: Date | undefined;
 }
 
 export interface NewConnectionWebhook extends ConnectionWebhook {
-  /** The signing secret for the provider; returned only here. */
+  /** Returned only here. */
   secret: string;
 }
 
-/** Encryption context: a secret works only in its own row. */
+/** A secret works only in its own row. */
 export const webhookContext = (owner: { tenantId: string; connectionId: string }) =>
   `webhooks/${owner.tenantId}/${owner.connectionId}`;
 
-/** Shorter secrets can be brute-forced from one signature. */
+/** Shorter ones can be brute-forced from one signature. */
 const secretLength = { min: 16, max: 500 };
 
 export function createWebhooks({
@@ -44,7 +43,7 @@ export function createWebhooks({
   record: Recorder;
 }) {
   return {
-    /** Default: a random secret. The previous one stops working. */
+    /** Default: random. The previous secret stops working. */
     async create(
       connectionId: string,
       options: { secret?: string | undefined } & AuditNote = {},
@@ -64,7 +63,7 @@ export function createWebhooks({
       return read(db, await existingConnection(db, connectionId));
     },
 
-    /** Deletes the secret; deliveries signed with it are rejected. */
+    /** Deliveries signed with it are rejected. */
     async remove(connectionId: string, auditNote: AuditNote = {}): Promise<void> {
       await changeConnection({ db }, connectionId, async (tx, row, now) => {
         if (!(await deleteWebhook(tx, row.id)))
@@ -87,7 +86,7 @@ export function createWebhooks({
   }
 }
 
-/** The error does not contain the value. */
+/** Without the value. */
 function requireSecret(secret: unknown): void {
   const { min, max } = secretLength;
   const isValid = typeof secret === 'string' && secret.length >= min && secret.length <= max;
@@ -96,7 +95,7 @@ function requireSecret(secret: unknown): void {
     throw invalid(`secret is ${shown}; it must be text of ${min} to ${max} characters.`);
 }
 
-/** Unknown connectors pass: the process that receives deliveries may have them. */
+/** The process that receives deliveries may have unknown connectors. */
 function requireWebhookSupport(connectors: ReadonlyMap<string, Connector>, provider: string): void {
   const connector = connectors.get(provider);
   if (connector && !connector.webhook)
