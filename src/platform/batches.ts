@@ -1,4 +1,4 @@
-/** Batches concurrent calls into shared statements or transactions. */
+/** Concurrent calls share statements or transactions. */
 export interface Batches<Item, Result> {
   add(item: Item): Promise<Result>;
   isIdle(): boolean;
@@ -8,10 +8,10 @@ export interface BatchOptions<Item, Result> {
   /** Returns one result per item, in order. */
   run: (items: Item[]) => Promise<Result[]>;
   maxItems: number;
-  /** Share of `maxSize`. A single item may exceed it. */
+  /** Of `maxSize`. A single item may exceed it. */
   sizeOf?: (item: Item) => number;
   maxSize?: number;
-  /** Whether a single item may have caused the error: the batch is then bisected to isolate it. */
+  /** A single item may have caused the error: bisect to isolate it. */
   isItemError?: (error: unknown) => boolean;
   maxWaiting: number;
   refusal: () => Error;
@@ -23,7 +23,7 @@ interface Waiting<Item, Result> {
   reject: (error: unknown) => void;
 }
 
-/** Runs one batch at a time; items added meanwhile form the next one, in order of arrival. */
+/** One at a time; items added meanwhile form the next, in order of arrival. */
 export function createBatches<Item, Result>(options: BatchOptions<Item, Result>): Batches<Item, Result> {
   const { run, maxItems, sizeOf = () => 0, maxSize = 0, isItemError = () => false } = options;
   const queue: Waiting<Item, Result>[] = [];
@@ -42,7 +42,7 @@ export function createBatches<Item, Result>(options: BatchOptions<Item, Result>)
 
   async function runAll(): Promise<void> {
     isRunning = true;
-    // Batch all items of one event loop turn.
+    // All items of one event loop turn.
     await new Promise((resolve) => setImmediate(resolve));
     while (queue.length > 0) await settle(next());
     isRunning = false;

@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { SynclineError } from '../contract/errors.ts';
 
-/** Starts listening and returns the server's URL, without a trailing slash. */
+/** The URL, without a trailing slash. */
 export async function listenOn(
   server: Server,
   { host, port }: { host: string; port: number },

@@ -2,20 +2,20 @@ import type { Ports } from './ports.ts';
 import { retryDelayMs } from './retry.ts';
 
 export interface Loop {
-  /** Ends the current pause; a running round is followed by another without a pause. */
+  /** A running round is followed by another without a pause. */
   wake(): void;
-  /** Starts no new round; resolves when the current one has ended. */
+  /** When the current round has ended. */
   stop(): Promise<void>;
 }
 
 export interface LoopOptions {
   ports: Ports;
-  /** One round of work; returns the delay before the next, in ms. `stop` aborts the signal. */
+  /** Returns the delay before the next round, in ms. */
   runOnce: (signal: AbortSignal) => Promise<number>;
   onFailure: (error: unknown, retryMs: number) => void;
 }
 
-/** An explicit reason avoids the default DOMException with its stack trace. */
+/** The default DOMException has a stack trace. */
 const woken = 'woken';
 
 export function startLoop({ ports, runOnce, onFailure }: LoopOptions): Loop {

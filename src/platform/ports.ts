@@ -4,9 +4,9 @@ import { fetch as undiciFetch } from 'undici';
 
 /** Tests replace these to control time and inject faults. */
 export interface Ports {
-  /** Milliseconds since 1970. Inside the engine this is the database's clock (DB-6). */
+  /** Since 1970; inside the engine the database's clock (DB-6). */
   now(): number;
-  /** Monotonic clock, for durations. */
+  /** For durations. */
   monotonicMs(): number;
   /** Uniform in [0, 1). */
   random(): number;
@@ -14,9 +14,9 @@ export interface Ports {
   newId(nowMs?: number): string;
   /** Resolves after `ms` or on abort; never rejects. */
   sleep(ms: number, signal: AbortSignal): Promise<void>;
-  /** DB-6: the time for due dates and expiry; null: the database's clock, which all processes share. */
+  /** DB-6: for due dates and expiry; null: the database's clock. */
   databaseTime(): Date | null;
-  /** Wraps every statement; `send` executes it. */
+  /** `send` executes it. */
   query<T>(statement: string, send: () => Promise<T>): Promise<T>;
   fetch: typeof fetch;
 }
@@ -32,7 +32,7 @@ export const systemPorts: Ports = {
   sleep: (ms, signal) => delay(Math.min(ms, maxDelayMs), undefined, { signal }).catch(() => {}),
   databaseTime: () => null,
   query: (_statement, send) => send(),
-  // undici's fetch, not Node's: only it accepts undici agents, which restrict requests to public networks.
+  // Only undici's fetch accepts its agents, which restrict requests to public networks.
   fetch: undiciFetch as unknown as typeof fetch,
 };
 
@@ -40,8 +40,8 @@ let lastIdMs = 0;
 let idsInMs = 0;
 
 /**
- * UUIDv7, strictly increasing: inserts stay at one end of the index. 12 bits count within a millisecond; on
- * overflow the id uses the next one.
+ * Strictly increasing: inserts stay at one end of the index. 12 bits count within a millisecond; on overflow
+ * the next one is used.
  */
 function timeOrderedId(nowMs: number): string {
   if (nowMs > lastIdMs) {

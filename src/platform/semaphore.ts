@@ -1,18 +1,18 @@
 import type { Ports } from './ports.ts';
 
-/** Bounds parallel work. Waiters are admitted round-robin by holder, FIFO within a holder. */
+/** Admits waiters round-robin by holder, FIFO within a holder. */
 export interface Semaphore {
   isFull(): boolean;
   run<T>(work: () => Promise<T>, holder?: string): Promise<T>;
 }
 
 export interface SemaphoreOptions {
-  /** Queue limit; default: unlimited. */
+  /** Default: unlimited. */
   maxWaiting?: number;
-  /** Creates the error for a full queue or after `maxWait`. */
+  /** For a full queue or after `maxWait`. */
   refusal?: () => Error;
   maxWait?: { ms: number; ports: Pick<Ports, 'sleep'> };
-  /** Reserves the last free slot for holders that have none, however long the work takes. */
+  /** Reserves the last free slot for holders that have none. */
   fair?: boolean;
 }
 
@@ -20,7 +20,7 @@ interface Waiter {
   enter: () => void;
 }
 
-/** The limit may change at any time; work above a lowered limit finishes. */
+/** The limit may change; work above it finishes. */
 export function createSemaphore(
   maxParallel: number | (() => number),
   options: SemaphoreOptions = {},
@@ -81,7 +81,7 @@ export function createSemaphore(
     for (const [holder, queue] of queues) {
       if (active >= limit()) return;
       if (!mayEnter(holder)) continue;
-      // Deleting and re-adding the key moves the holder to the end of the map's order.
+      // Moves the holder to the end of the order.
       queues.delete(holder);
       const waiter = queue.shift();
       if (queue.length > 0) queues.set(holder, queue);
@@ -106,10 +106,7 @@ export function createSemaphore(
   };
 }
 
-/**
- * Database connections that externally driven work may hold. At least one is left for runs in pools of five
- * or more.
- */
+/** Held by externally driven work. Pools of five or more leave one for runs. */
 export const sharesOfPool = (poolSize: number) => ({
   api: Math.max(1, Math.floor((poolSize * 2) / 5)),
   // Few: waiting deliveries share statements.

@@ -1,4 +1,4 @@
-/** Yields to the event loop between slices, so that timers and sockets (lease heartbeats) are not starved. */
+/** Between slices, timers and sockets (lease heartbeats) run. */
 const itemsPerSlice = 1000;
 
 export async function inSlices<T>(
