@@ -2,7 +2,7 @@ import { describeError, SynclineError } from '../contract/errors.ts';
 import { suggestion } from './suggest.ts';
 import { findUnstorable } from './unstorable.ts';
 
-/** Argument checks. Each error names the argument, its value and what is allowed. */
+/** Errors name the argument, its value and what is allowed. */
 
 export function invalid(message: string, hint?: string): SynclineError {
   return new SynclineError('INVALID_ARGUMENT', message, hint === undefined ? {} : { hint });
@@ -44,7 +44,7 @@ function show(value: unknown): string | undefined {
   return (typeof value === 'string' ? JSON.stringify(value) : String(value)).slice(0, 80);
 }
 
-/** Bounds values that list pages hold in memory, and rejects JSON that Postgres cannot store. */
+/** List pages are held in memory. Rejects JSON that Postgres cannot store. */
 export function requireSmall(name: string, value: unknown, maxBytes: number): void {
   const json = jsonOf(name, value);
   if (json === undefined) return;

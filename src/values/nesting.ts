@@ -1,4 +1,4 @@
-/** Nesting depth of JSON. Thousands of levels overflow the stack of recursive readers. */
+/** Thousands of levels overflow the stack of recursive readers. */
 
 const [quote, backslash, openList, closeList, openObject, closeObject] = [34, 92, 91, 93, 123, 125];
 
@@ -20,13 +20,11 @@ export function exceedsDepthText(json: string, levels: number): boolean {
   return false;
 }
 
-/** The same for a parsed value. */
 export function exceedsDepth(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return false;
   return levels === 0 || Object.values(value).some((inner) => exceedsDepth(inner, levels - 1));
 }
 
-/** Replaces values nested deeper than `levels` by a note. */
 export function cutDeeper(value: unknown, levels: number, note: string): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (levels === 0) return note;

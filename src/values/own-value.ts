@@ -1,4 +1,4 @@
-/** The value at a path, or undefined. Own properties only, so that input cannot reach a prototype. */
+/** Own properties only: input cannot reach a prototype. */
 export function getOwn(value: unknown, path: readonly PropertyKey[]): unknown {
   return path.reduce<unknown>(
     (found, step) =>

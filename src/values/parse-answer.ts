@@ -1,6 +1,6 @@
 import { PermanentError, TransientError } from '../contract/errors.ts';
 
-/** Larger responses are rejected before parsing: millions of small values take seconds and gigabytes. */
+/** Millions of small values take seconds and gigabytes. */
 const maxValues = 2_000_000;
 
 export function parseAnswer(text: string, request: string): unknown {
@@ -11,16 +11,16 @@ export function parseAnswer(text: string, request: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // A proxy's error page or a truncated body: transient.
+    // A proxy's error page, or truncated.
     throw new TransientError(`${request}: the response is not JSON.`);
   }
 }
 
 const [quote, backslash, comma, list, object] = [34, 92, 44, 91, 123];
 
-/** Counts commas and opening brackets outside of strings. */
+/** Commas and opening brackets outside of strings. */
 function hasMoreValues(json: string, limit: number): boolean {
-  // Each value takes at least two characters.
+  // A value takes at least two characters.
   if (json.length <= 2 * limit) return false;
   let values = 1;
   let isInText = false;

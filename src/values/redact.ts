@@ -14,7 +14,7 @@ export function jsonWithoutSecrets(value: unknown): string {
   );
 }
 
-/** A secret field that holds the placeholder: the caller wrote back what it had read. */
+/** The caller wrote back the placeholder it had read. */
 export function hiddenField(value: unknown): string | undefined {
   let found: string | undefined;
   JSON.stringify(value, (key, inner: unknown) => {
@@ -24,7 +24,7 @@ export function hiddenField(value: unknown): string | undefined {
   return found;
 }
 
-/** Strings in fields with secret names, including nested ones; with `isSecret`, all strings. */
+/** In fields with secret names, also nested; with `isSecret`, all. */
 export function secretTexts(value: unknown, isSecret = false): string[] {
   if (typeof value === 'string') return isSecret ? [value] : [];
   if (typeof value !== 'object' || value === null) return [];
@@ -50,7 +50,7 @@ export function secretsOf(credential: Credential): string[] {
 /** Shorter strings occur in ordinary text. */
 const minSecret = 6;
 
-/** Replaces secrets in all their encodings: plain, JSON, URL, base64 and hex. */
+/** In all encodings: plain, JSON, URL, base64 and hex. */
 export function withoutSecrets(text: string, secrets: Iterable<string>): string {
   const isLong = (form: string) => form.length >= minSecret;
   const forms = [...secrets].filter(isLong).flatMap(formsOf).filter(isLong);
@@ -75,13 +75,13 @@ function formsOf(secret: string): string[] {
   ];
 }
 
-/** Redacts the secrets a run has seen from its errors and logs. */
+/** For errors and logs of a run. */
 export interface SecretRedactor {
   add(secrets: readonly string[]): void;
   hide(text: string): string;
 }
 
-/** `known` is evaluated only on output: most runs log nothing. */
+/** `known` is evaluated on output: most runs log nothing. */
 export function createSecretRedactor(known: () => readonly (string | undefined)[]): SecretRedactor {
   const seen = new Set<string>();
   return {

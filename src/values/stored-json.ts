@@ -1,9 +1,9 @@
 import { cutDeeper, exceedsDepthText } from './nesting.ts';
 
-/** Postgres stores deeper JSON, but recursive readers would overflow the stack. */
+/** Recursive readers would overflow the stack. */
 const maxDepth = 1000;
 
-/** Parses stored JSON. Values nested too deeply are replaced by a note. */
+/** Too deep values become a note. */
 export function parseStored(text: string): unknown {
   const value: unknown = JSON.parse(text);
   return exceedsDepthText(text, maxDepth) ? cutDeeper(value, maxDepth, tooDeep) : value;
@@ -11,7 +11,7 @@ export function parseStored(text: string): unknown {
 
 const tooDeep = `(nested deeper than ${maxDepth} levels)`;
 
-/** Stored JSON that goes into a response without being parsed. Only `jsonParts` can write it. */
+/** Goes into a response unparsed. Only `jsonParts` can write it. */
 export class JsonText {
   readonly text: string;
 
@@ -20,7 +20,7 @@ export class JsonText {
   }
 }
 
-/** Converts stored JSON to a value (library) or to text (HTTP response). */
+/** To a value (library) or text (HTTP). */
 export type ReadJson = (text: string) => unknown;
 
 export const keepText: ReadJson = (text) => new JsonText(text);

@@ -1,4 +1,4 @@
-/** ISO-8601, or null for times that a Date cannot represent, such as `infinity`. */
+/** Null if a Date cannot represent it, such as `infinity`. */
 export function isoTime(at: Date | undefined): string | null {
   return isTime(at) ? at.toISOString() : null;
 }

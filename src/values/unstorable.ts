@@ -1,6 +1,4 @@
-/** Finds values that Postgres cannot store as text or JSON. */
-
-/** Deeper values would overflow the stack of recursive readers. */
+/** Deeper values overflow the stack of recursive readers. */
 const maxDepth = 100;
 
 export interface Unstorable {
