@@ -2,7 +2,7 @@ import { type AheadLimits, aheadLimits } from '../schedule/ahead.ts';
 import { rateLimitOf } from './rate-limits.ts';
 import type { Config } from './settings.ts';
 
-/** How far ahead the configuration allows times to be; retries by the longest backoff of any provider. */
+/** Retries by the longest backoff of any provider. */
 export function aheadLimitsOf({
   scheduler,
   rateLimit,

@@ -11,7 +11,7 @@ export const keyForm =
 
 const keyPattern = /^([A-Za-z\d_-]{1,32}):([A-Za-z\d+/_-]{43}=?)$/;
 
-/** Undefined if a key is malformed or an id is repeated. */
+/** Undefined if malformed or an id is repeated. */
 export function parseKeys(texts: readonly string[]): CredentialKey[] | undefined {
   const keys = texts.flatMap((text) => {
     const [, id, base64] = keyPattern.exec(text) ?? [];
@@ -21,7 +21,7 @@ export function parseKeys(texts: readonly string[]): CredentialKey[] | undefined
   return isValid && new Set(keys.map(({ id }) => id)).size === keys.length ? keys : undefined;
 }
 
-/** Shows key ids only; unparsable input is masked entirely. */
+/** Shows key ids only; masks unparsable input. */
 export function maskKeys(value: unknown): string {
   const keys = Array.isArray(value) && value.every((item) => typeof item === 'string') && parseKeys(value);
   return keys ? JSON.stringify(keys.map(({ id }) => `${id}:***`)) : '(hidden)';

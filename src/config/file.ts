@@ -7,7 +7,7 @@ import { describeError, SynclineError } from '../contract/errors.ts';
 import { isObject } from '../values/is-object.ts';
 import type { ConfigOptions } from './settings.ts';
 
-/** Default file names, in the working directory. */
+/** In the working directory. */
 const fileNames = ['syncline.config.ts', 'syncline.config.js', 'syncline.config.mjs'];
 
 export interface ConfigFile extends ConfigOptions {
@@ -24,7 +24,7 @@ export function defineConfig(file: ConfigFile): ConfigFile {
   return file;
 }
 
-/** Loads the named file, else the one in the folder, else none. */
+/** The named file, else the one in the folder. */
 export async function loadConfigFile(
   named?: string,
   folder = process.cwd(),

@@ -5,9 +5,9 @@ import { mergeRateLimits, rateLimitOf, rateLimitVariables } from './rate-limits.
 import type { Setting } from './setting.ts';
 import { type Config, type ConfigOptions, settings } from './settings.ts';
 
-/** A source of values, such as the environment; earlier sources win. */
+/** Earlier sources win. */
 interface Source {
-  /** Name of the setting in this source, for errors and `syncline config`. */
+  /** For errors and `syncline config`. */
   name: (path: string, setting: Setting<unknown>) => string;
   read: (section: string, key: string, setting: Setting<unknown>) => unknown;
 }
@@ -15,7 +15,7 @@ interface Source {
 interface ConfigEntry {
   path: string;
   value: unknown;
-  /** Display text, with secrets masked. */
+  /** Secrets masked. */
   shown: string;
   from: string;
   about: string;
@@ -69,7 +69,7 @@ function resolve(section: string, key: string, setting: Setting<unknown>, source
 
 const byDefault = (setting: Setting<unknown>) => ({ value: setting.default, from: 'default' });
 
-/** Provider overrides merge across sources, field by field. */
+/** Field by field. */
 function merged(found: { value: unknown; from: string }[]): { value: unknown; from: string } {
   if (found.length === 0) return byDefault(settings.rateLimit.providers);
   const values = found.map(({ value }) => value as Config['rateLimit']['providers']);
@@ -81,7 +81,7 @@ function optionsSource(options: ConfigOptions, origin: string): Source {
   refuseUnknown(raw, origin);
   return {
     name: (path) => (origin === 'option' ? `option ${path}` : `${path} in ${origin}`),
-    // Own properties only: inherited ones are not configuration.
+    // Own properties only.
     read: (section, key) => ownOf(ownOf(raw, section), key),
   };
 }
@@ -132,7 +132,7 @@ function refuseUnknown(raw: RawOptions, origin: string): void {
     const known = Object.hasOwn(settings, section) ? settings[section as keyof typeof settings] : undefined;
     if (!known) throw unknownOption(section, Object.keys(settings), origin);
     if (values !== undefined && !isObject(values))
-      // Hide the value: it may be a key or a URL with a password, one level too high.
+      // It may be a key or a URL with a password, one level too high.
       throw wrongValue(`option ${section}`, kindOf(values), 'an object');
     for (const key of Object.keys(values ?? {})) {
       if (!Object.hasOwn(known, key))
@@ -196,8 +196,8 @@ function assemble(entries: ConfigEntry[]): Config {
 }
 
 /**
- * A name close to a known one is probably a typo. Only a warning: platforms set variables with this prefix,
- * too (a Kubernetes service named syncline sets SYNCLINE_PORT).
+ * Only a warning: platforms set variables with this prefix (a Kubernetes service named syncline sets
+ * SYNCLINE_PORT).
  */
 function misspeltVariables(env: NodeJS.ProcessEnv): string[] {
   const known = allSettings().flatMap(([, , setting]) => setting.env);

@@ -1,4 +1,4 @@
-/** Masks the password; unparsable input is masked entirely. */
+/** Unparsable input is masked entirely. */
 export function maskUrl(url: unknown): string {
   if (url === undefined) return '(not set)';
   if (typeof url !== 'string' || !/^[a-z][a-z\d+.-]*:\/\//i.test(url)) return '(hidden: not a URL)';

@@ -1,7 +1,7 @@
 import type { BackoffPolicy } from '../schedule/backoff.ts';
 import type { Config } from './settings.ts';
 
-/** Fields that can be overridden per provider, with the suffix of their variables. */
+/** Per provider, with the suffix of their variables. */
 export const rateLimitFields = [
   { key: 'baseSeconds', suffix: 'BASE_SECONDS' },
   { key: 'maxSeconds', suffix: 'MAX_SECONDS' },
@@ -23,7 +23,7 @@ export function rateLimitOf(config: Config['rateLimit'], slug: string): BackoffP
 
 type ProviderRateLimits = Readonly<Record<string, ProviderRateLimit>>;
 
-/** Merges two sources field by field; the first wins. */
+/** Field by field; the first wins. */
 export function mergeRateLimits(first: ProviderRateLimits, second: ProviderRateLimits): ProviderRateLimits {
   const merged: Record<string, ProviderRateLimit> = { ...second };
   for (const [slug, values] of Object.entries(first)) {
@@ -33,7 +33,7 @@ export function mergeRateLimits(first: ProviderRateLimits, second: ProviderRateL
   return merged;
 }
 
-/** Variables of single providers, such as SYNCLINE_RATELIMIT_GITHUB_BASE_SECONDS. */
+/** Such as SYNCLINE_RATELIMIT_GITHUB_BASE_SECONDS. */
 export function rateLimitVariables(env: NodeJS.ProcessEnv) {
   return Object.entries(env).flatMap(([name, text]) => {
     const field = rateLimitFields.find(({ suffix }) => name.endsWith(`_${suffix}`));
@@ -45,7 +45,7 @@ export function rateLimitVariables(env: NodeJS.ProcessEnv) {
 
 const prefix = 'SYNCLINE_RATELIMIT_';
 
-/** Slugs in variable names: google-calendar becomes GOOGLE_CALENDAR. */
+/** google-calendar becomes GOOGLE_CALENDAR. */
 const variableName = (slug: string) => slug.toUpperCase().replaceAll(/[^A-Z\d]/g, '_');
 
 function entryOf(limits: ProviderRateLimits, slug: string): [string, ProviderRateLimit] | undefined {

@@ -1,17 +1,17 @@
 import { z } from 'zod';
 
 export interface Setting<T> {
-  /** Environment variables; the first one that is set wins. */
+  /** The first one that is set wins. */
   env: readonly string[];
   default: T;
   schema: z.ZodType<T>;
   /** Completes the sentence "it must be …". */
   allowed: string;
-  /** Description, with the cost of too low and too high values. */
+  /** With the cost of too low and too high values. */
   about: string;
-  /** Converts the text of an environment variable; `schema` validates the result. */
+  /** `schema` validates the result. */
   fromText: (text: string) => unknown;
-  /** Display text; masks secrets. */
+  /** Masks secrets. */
   show: (value: unknown) => string;
 }
 
@@ -25,7 +25,6 @@ export function setting<T>(
   return { show: showPlain, ...description, ...rest, env };
 }
 
-/** Longer values are truncated in messages. */
 const maxShown = 200;
 
 function showPlain(value: unknown): string {

@@ -9,7 +9,7 @@ import { retention } from './settings/retention.ts';
 import { scheduler } from './settings/scheduler.ts';
 import { server } from './settings/server.ts';
 
-/** All settings by section, one file each. */
+/** One file per section. */
 export const settings = {
   database,
   scheduler,
@@ -25,7 +25,7 @@ export const settings = {
 type Settings = typeof settings;
 type ValueOf<S> = S extends Setting<infer T> ? T : never;
 
-/** The effective configuration, validated and frozen. */
+/** Validated and frozen. */
 export type Config = {
   readonly [Section in keyof Settings]: {
     readonly [Key in keyof Settings[Section]]: ValueOf<Settings[Section][Key]>;
@@ -38,7 +38,7 @@ type SectionOptions = {
     | undefined;
 };
 
-/** Any part of the configuration. `database` may be just its URL. */
+/** `database` may be just its URL. */
 export type ConfigOptions = Omit<SectionOptions, 'database'> & {
   database?: SectionOptions['database'] | string;
 };

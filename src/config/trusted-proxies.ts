@@ -10,7 +10,7 @@ export function proxyList(entries: readonly string[]): BlockList {
   return list;
 }
 
-/** An address such as 10.0.0.1 or ::1, or a range such as 10.0.0.0/8. */
+/** 10.0.0.1, ::1 or 10.0.0.0/8. */
 export function isNetwork(entry: string): boolean {
   const [address = '', bits, ...rest] = entry.split('/');
   const version = isIP(address);

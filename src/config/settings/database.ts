@@ -38,7 +38,7 @@ export const database = {
       about: 'Postgres schema of all tables. Several engines can share a database with one schema each.',
     },
     {
-      // Postgres truncates longer names, so two schemas could silently become one.
+      // Postgres truncates longer names: two schemas could become one.
       schema: z
         .string()
         .refine((name) => Buffer.byteLength(name) <= 63 && name.length > 0 && !name.includes('\0')),
