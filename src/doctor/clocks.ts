@@ -6,7 +6,7 @@ import { type Check, type Finding, formatCount, warning } from './check.ts';
 
 export const isSkewed = (seconds: number) => Math.abs(seconds) * 1000 > maxSkewMs;
 
-/** DB-6: a wrong clock affects no schedule, but logs and what connectors sign or compare. */
+/** DB-6: affects logs and what connectors sign or compare, no schedule. */
 export function skewed(owner: string, seconds: number): Finding {
   const direction = seconds > 0 ? 'ahead of' : 'behind';
   return warning(

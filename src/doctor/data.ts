@@ -56,7 +56,7 @@ const suspects: Check = {
   }),
 };
 
-/** Rows decrypted per table; enough to detect a wrong key. */
+/** Per table; enough to detect a wrong key. */
 const maxOpened = 200;
 
 const credentials: Check = {
@@ -83,7 +83,7 @@ const credentials: Check = {
   },
 };
 
-/** Groups by key: a key missing here does not mean that the data is damaged. */
+/** By key: a missing key does not mean damaged data. */
 function unopened(vault: Vault, table: SealedTable, rows: SealedEntry[]): Finding[] {
   const unknown = new Map<string, number>();
   const damaged: string[] = [];
@@ -117,7 +117,7 @@ function unopened(vault: Vault, table: SealedTable, rows: SealedEntry[]): Findin
   ];
 }
 
-/** A janitor runs every minute; a day is ample slack. */
+/** Ample: a janitor runs every minute. */
 const dayMs = 24 * 3600 * 1000;
 
 const retention: Check = {

@@ -13,7 +13,7 @@ import { schemaChecks } from './schema.ts';
 import { serverChecks } from './server.ts';
 import { workChecks } from './work.ts';
 
-/** Result of a check; `unknown` if it could not run. */
+/** `unknown`: it could not run. */
 export interface CheckResult {
   name: string;
   group: Check['group'];
@@ -25,7 +25,7 @@ export interface CheckResult {
 export interface DoctorReport {
   outcome: CheckResult['outcome'];
   at: Date;
-  /** Repairs made before the checks, one sentence each; empty without `fix`. */
+  /** One sentence each; empty without `fix`. */
   fixed: string[];
   checks: CheckResult[];
 }
@@ -41,11 +41,11 @@ export interface DoctorContext {
   config: Config;
   vault: Vault;
   explain: (error: unknown) => unknown;
-  /** Makes safe repairs before the checks. */
+  /** Safe repairs, before the checks. */
   fix: boolean;
 }
 
-/** Runs all checks, each in a read-only transaction. */
+/** Each in a read-only transaction. */
 export async function examine(context: DoctorContext): Promise<DoctorReport> {
   const fixed = context.fix ? await repairs(context) : [];
   const results: CheckResult[] = [];
@@ -86,7 +86,7 @@ async function runCheck({ db, config, vault, explain }: DoctorContext, check: Ch
   }
 }
 
-/** Without a server or login no check can run; a missing privilege affects single checks. */
+/** Then no check can run; a missing privilege affects single ones. */
 function isUnreachable(reason: unknown): boolean {
   if (!(reason instanceof SynclineError)) return false;
   const isPrivilege = (reason.cause as { code?: string } | undefined)?.code === '42501';

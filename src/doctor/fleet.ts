@@ -70,7 +70,7 @@ const executors: Check = {
   },
 };
 
-/** Due jobs may wait briefly for a free slot. */
+/** Due jobs may wait for a free slot. */
 const maxWaitSeconds = 600;
 
 const unserved: Check = {
@@ -112,7 +112,7 @@ const behind: Check = {
   },
 };
 
-/** EXE-9: one sweep, plus up to a minute to detect a process whose row was deleted. */
+/** EXE-9: one sweep, and up to a minute for a process whose row was deleted. */
 const sweepSeconds = 65;
 
 const orphans: Check = {
@@ -136,7 +136,7 @@ const orphans: Check = {
   },
 };
 
-/** Jobs of other writers have no lease; after this time without an update they count as abandoned. */
+/** Jobs of other writers have no lease. */
 const foreignRunSeconds = 24 * 3600;
 
 const foreignRuns: Check = {

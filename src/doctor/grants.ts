@@ -4,7 +4,7 @@ import { missingPrivileges } from '../store/health/shape.ts';
 
 const maxShown = 5;
 
-/** Adds the GRANT statements for all missing privileges to a permission error. */
+/** With the GRANT statements for all missing privileges. */
 export async function withMissingGrants(db: Queryable, error: unknown): Promise<unknown> {
   const isPrivilege =
     error instanceof SynclineError && (error.cause as { code?: string } | undefined)?.code === '42501';

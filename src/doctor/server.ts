@@ -130,7 +130,7 @@ const notifications: Check = {
         ],
       };
     } catch (thrown) {
-      // The database itself is unreachable; rethrow, as all other checks do.
+      // The database itself is unreachable.
       if (database.notifyUrl === undefined) throw thrown;
       return {
         findings: [warning(`${name} cannot be used (${describeError(thrown)}): ${polls}.`, remedy)],
@@ -171,7 +171,7 @@ const holders: Check = {
   },
 };
 
-/** Half of the wraparound limit, and far above the autovacuum threshold. */
+/** Half of the wraparound limit, far above the autovacuum threshold. */
 const maxFrozenAge = 1_000_000_000;
 const minDeadRows = 100_000;
 

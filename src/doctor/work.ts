@@ -141,7 +141,7 @@ const metadata: Check = {
   },
 };
 
-/** Names of invalid fields, without their values, which may hold secrets. */
+/** Without values, which may hold secrets. */
 function invalidFields(row: SampledConnection, bounds: Parameters<typeof readSyncMetadata>[1]): string[] {
   const isInvalid = (type: string | null) => type !== null && type !== 'null' && type !== 'object';
   if (isInvalid(row.metadata_type)) return ['metadata'];
@@ -149,7 +149,7 @@ function invalidFields(row: SampledConnection, bounds: Parameters<typeof readSyn
   return readSyncMetadata(row.fields ?? {}, bounds).invalid.map(({ field }) => field);
 }
 
-/** `next_run_at` and job times beyond the limits of the schedule: these connections and jobs do not run. */
+/** Such connections and jobs do not run. */
 const tooFarAhead: Check = {
   name: 'times too far ahead',
   group: 'work',
