@@ -6,7 +6,7 @@ import type { Caller } from './caller.ts';
 
 /** Actor and reason of a change, stored with its event. */
 export interface AuditNote {
-  /** A person or program; default: the caller. */
+  /** Default: the caller. */
   actor?: string;
   reason?: string;
 }
@@ -20,7 +20,7 @@ type RecordedEvent = Pick<NewEvent, 'kind'> & Partial<NewEvent>;
 
 export type Recorder = ReturnType<typeof recorder>;
 
-/** Writes events in the transaction of the change. */
+/** In the transaction of the change. */
 export function recorder(
   ports: Pick<Ports, 'newId'>,
   { actor: defaultActor, keyId }: Pick<Caller, 'actor' | 'keyId'>,

@@ -8,7 +8,7 @@ import {
 import type { Database, Queryable } from '../store/database.ts';
 import { notFound, requireUuid } from '../values/arguments.ts';
 
-/** Reads a connection; throws NOT_FOUND. */
+/** Throws NOT_FOUND. */
 export async function existingConnection(db: Queryable, id: string): Promise<ConnectionRow> {
   requireUuid('connection', id);
   const row = await findConnection(db, id);
@@ -18,11 +18,10 @@ export async function existingConnection(db: Queryable, id: string): Promise<Con
 
 interface ChangeOptions {
   lockTimeoutMs?: number;
-  /** Accept a connection that is being deleted. */
   alsoDeleting?: boolean;
 }
 
-/** Locks the connection and runs `work` in one transaction; throws NOT_FOUND. */
+/** In one transaction; throws NOT_FOUND. */
 export async function changeConnection<T>(
   { db }: { db: Database },
   id: string,

@@ -3,12 +3,9 @@ import { invalid, requireWhole } from '../values/arguments.ts';
 
 export { maxPageBytes } from '../store/page-bytes.ts';
 
-/** A page of a list. `nextCursor` is undefined on the last page. */
+/** `nextCursor` is undefined on the last page. */
 export interface Page<T> {
-  /**
-   * May hold fewer than requested, even none, before the last page: rows read and bytes (about 8 MB) are
-   * bounded.
-   */
+  /** May be short or empty before the last page: rows read and bytes (about 8 MB) are bounded. */
   items: T[];
   nextCursor: string | undefined;
 }
@@ -28,7 +25,7 @@ export function pageLimit(limit: number | undefined): number {
   return limit ?? defaultLimit;
 }
 
-/** Sort key. Cursors carry the list's name; those of other lists are rejected. */
+/** Cursors carry the list's name; other lists reject them. */
 type Key = readonly string[];
 
 export function cursorTo(list: string, key: Key): string {
@@ -39,10 +36,7 @@ interface Part {
   test(text: string): boolean;
 }
 
-/**
- * Decodes a cursor, checking each part by its pattern: it is untrusted input. Parts that a later release
- * `added` are all present or all missing.
- */
+/** Untrusted: each part is checked. Parts that a later release `added` are all present or all missing. */
 export function keyOf(
   list: string,
   cursor: string | undefined,
@@ -76,7 +70,7 @@ function parse(cursor: string): unknown[] {
 export const uuidPart = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
 const instant =
   /^(\d{4,6})-(0[1-9]|1[0-2])-(\d\d) ([01]\d|2[0-3])(:[0-5]\d){2}(\.\d{1,6})?[+-](0\d|1[0-5])(:[0-5]\d){0,2}$/;
-/** A timestamptz as Postgres writes it. An impossible date would fail there as a server error. */
+/** As Postgres writes it; an impossible date would be a server error. */
 export const instantPart: Part = {
   test(text) {
     if (/^-?infinity$/.test(text)) return true;
@@ -86,10 +80,10 @@ export const instantPart: Part = {
   },
 };
 
-/** Rows that a filtered page may read: about 20 ms. A selective filter continues on the next page. */
+/** About 20 ms. A selective filter continues on the next page. */
 export const maxScanned = 10_000;
 
-/** If no match follows, `lastScanned` returns where the scan stopped; undefined: at the end. */
+/** If no match follows, `lastScanned` is where the scan stopped; undefined: at the end. */
 export async function filteredPage<Row extends Listed>(
   list: string,
   items: Row[],
@@ -101,7 +95,7 @@ export async function filteredPage<Row extends Listed>(
   return { items, nextCursor: key && cursorTo(list, key) };
 }
 
-/** For rows ordered by id; `from` is the end of the previous page. */
+/** `from`: end of the previous page. */
 export async function filteredPageById<Row extends Listed & { id: string }>(
   list: string,
   { cursor, limit, filter }: { cursor: string | undefined; limit: number; filter: object },
@@ -115,7 +109,7 @@ export async function filteredPageById<Row extends Listed & { id: string }>(
     rows,
     ({ id }) => [id],
     async () => {
-      // Without a filter the page has every row read; if none follows, this is the last page.
+      // Every row read is on the page; if none follows, it is the last.
       if (Object.values(filter).every((value) => value === undefined)) return undefined;
       const last = await lastScanned(from, maxScanned);
       return last === undefined ? undefined : [last];
@@ -127,7 +121,7 @@ export function mapPage<A, B>({ items, nextCursor }: Page<A>, map: (item: A) => 
   return { items: items.map(map), nextCursor };
 }
 
-/** A page of an unfiltered list. */
+/** Without a filter. */
 export function pageOf<Row extends Listed>(
   list: string,
   items: Row[],

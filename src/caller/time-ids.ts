@@ -1,6 +1,6 @@
 import { invalid } from '../values/arguments.ts';
 
-/** The smallest UUIDv7 of a time, so that a time range becomes an id range. */
+/** The smallest UUIDv7 of a time: time ranges become id ranges. */
 export function firstIdAt(name: string, at: Date | undefined): string | undefined {
   if (at === undefined) return undefined;
   const ms = at.getTime();
