@@ -7,10 +7,10 @@ import type { PoisonJob } from '../pipeline/lost.ts';
 import type { RunEnd } from '../pipeline/run.ts';
 import { briefError } from './log.ts';
 
-/** An arbitrarily old `scheduled_at` would distort the sum. */
+/** An old `scheduled_at` would distort the sum. */
 const maxLagMs = 365 * 86_400_000;
 
-/** EXE-12: executor logs and metrics. */
+/** EXE-12. */
 export function executorTelemetry(log: Logger, meter: Meter, explain: (error: unknown) => unknown) {
   const claimed = meter.createCounter('sync_executor_jobs_claimed_total', {
     description: 'Jobs claimed by this process',
@@ -59,7 +59,7 @@ export function executorTelemetry(log: Logger, meter: Meter, explain: (error: un
           startLag.record(Math.min(maxLagMs, Math.max(0, startedAt.getTime() - scheduledAt.getTime())));
     },
 
-    /** EXE-13: logged once per job, because the claim corrects it. */
+    /** EXE-13: once per job, because the claim corrects it. */
     ownersCorrected(jobs: ForeignJob[]): void {
       for (const { id, connectionId, tenantId, providerSlug } of jobs)
         log.warn(
@@ -75,7 +75,7 @@ export function executorTelemetry(log: Logger, meter: Meter, explain: (error: un
 
     runLogger: (job: ClaimedJob): Logger => log.child(logFields(job)),
 
-    /** Logged before the commit: connector mistakes are reported even if the commit fails. */
+    /** Before the commit: connector mistakes are reported even if it fails. */
     runEnded(
       job: ClaimedJob,
       end: RunEnd,
@@ -116,7 +116,7 @@ export function executorTelemetry(log: Logger, meter: Meter, explain: (error: un
         return;
       }
       if (isParked) {
-        // Debug level: an exhausted budget parks thousands of jobs.
+        // An exhausted budget parks thousands of jobs.
         log.debug(
           { ...logFields(job), outcome, error: verdict.error, retry_after: verdict.retryAfter },
           `${jobLabel(job)}: ${verdict.error?.message} Parked for ${Math.round(pauseSeconds(verdict))} s.`,

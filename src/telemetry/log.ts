@@ -33,12 +33,12 @@ function readableLines(to: LogOptions['to']): DestinationStream {
   });
 }
 
-/** Name, message, code and stack. Whole error objects may contain rows or connection settings. */
+/** Whole error objects may contain rows or connection settings. */
 export function briefError(error: unknown, hide = (text: string) => text): unknown {
   try {
     return brief(error, hide);
   } catch {
-    // A thrown value may have throwing getters.
+    // Throwing getters.
     return 'an error that cannot be read';
   }
 }

@@ -7,7 +7,7 @@ import { listenOn } from '../platform/listen.ts';
 export interface MetricsServer {
   meterProvider: MeterProvider;
   url: string;
-  /** The text of /metrics, for servers that expose it elsewhere. */
+  /** For servers that expose it elsewhere. */
   text(): Promise<string>;
   close(): Promise<void>;
 }

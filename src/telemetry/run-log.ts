@@ -3,7 +3,7 @@ import { systemPorts } from '../platform/ports.ts';
 import type { LogLine } from '../store/attempts.ts';
 import { jsonWithoutSecrets } from '../values/redact.ts';
 
-/** Limits of the stored log. The process's log has all lines. */
+/** Stored; the process's log has all lines. */
 const maxLines = 100;
 const maxMessageLength = 1000;
 const maxFieldsLength = 2000;
@@ -16,7 +16,7 @@ export interface RunLog {
   lines(): LogLine[] | undefined;
 }
 
-/** Created on first use: few connectors log. */
+/** On first use: few connectors log. */
 export function createRunLog(processLogger: () => Logger, hide = (text: string) => text): RunLog {
   const lines: LogLine[] = [];
   let dropped = 0;
@@ -26,7 +26,7 @@ export function createRunLog(processLogger: () => Logger, hide = (text: string) 
     const target = processLogger();
     const write = (text: string) => {
       const { level, time, msg, ...fields } = JSON.parse(text) as Record<string, unknown>;
-      // A connector's own field overrides pino's, with any type.
+      // A connector's own field overrides pino's.
       const at = new Date(typeof time === 'number' && Math.abs(time) <= maxDateMs ? time : systemPorts.now());
       const name = pino.levels.labels[Number(level)] ?? 'info';
       const message = hide(String(msg ?? ''));

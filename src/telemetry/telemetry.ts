@@ -7,7 +7,7 @@ import { formatInstant } from '../schedule/instant.ts';
 import { executorTelemetry } from './executor.ts';
 import { briefError } from './log.ts';
 
-/** Defaults: the providers registered with OpenTelemetry. */
+/** Default: those registered with OpenTelemetry. */
 export interface TelemetryProviders {
   meterProvider?: MeterProvider | undefined;
   tracerProvider?: TracerProvider | undefined;
