@@ -40,7 +40,8 @@ export async function addLoad(syncline: Syncline, options: LoadOptions): Promise
 
 async function demoTenantIds({ client, schema }: DemoDatabase): Promise<string[]> {
   const { rows } = await client.query<{ tenant_id: string }>(
-    `SELECT DISTINCT tenant_id FROM ${schema}.connections WHERE metadata @> '{"demo": true}' ORDER BY tenant_id`,
+    `SELECT DISTINCT tenant_id FROM ${schema}.connections WHERE metadata @> '{"demo": true}'
+     ORDER BY tenant_id`,
   );
   if (rows.length === 0)
     throw new SynclineError('NOT_FOUND', 'There is no demo in this database.', {
@@ -96,7 +97,8 @@ async function insert(
   nowMs: number,
 ): Promise<void> {
   await client.query(
-    `INSERT INTO ${schema}.connections (tenant_id, provider_slug, external_id, metadata, config, credential_id, created_at, updated_at)
+    `INSERT INTO ${schema}.connections
+       (tenant_id, provider_slug, external_id, metadata, config, credential_id, created_at, updated_at)
      SELECT tenant_id, provider, external_id, metadata, config, credential_id, $7, $7
      FROM unnest($1::uuid[], $2::text[], $3::text[], $4::jsonb[], $5::jsonb[], $6::uuid[])
        AS r (tenant_id, provider, external_id, metadata, config, credential_id)`,
@@ -128,7 +130,8 @@ async function removeBatch({ client, schema }: DemoDatabase): Promise<number> {
   await client.query('BEGIN');
   try {
     const { rows } = await client.query<{ id: string; credential_id: string | null }>(
-      `SELECT id, credential_id FROM ${schema}.connections WHERE ${loadConnections} ORDER BY id LIMIT ${deleteBatchSize} FOR UPDATE`,
+      `SELECT id, credential_id FROM ${schema}.connections WHERE ${loadConnections}
+       ORDER BY id LIMIT ${deleteBatchSize} FOR UPDATE`,
     );
     await client.query(`DELETE FROM ${schema}.connections WHERE id = ANY ($1::uuid[])`, [
       rows.map((row) => row.id),

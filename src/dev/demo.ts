@@ -43,7 +43,8 @@ export async function makeDemo(syncline: Syncline, nowMs: number): Promise<numbe
 export function isOutdated(syncline: Syncline): Promise<boolean> {
   return withDemoDatabase(syncline, async ({ client, schema }) => {
     const { rows } = await client.query(
-      `SELECT FROM ${schema}.connections WHERE metadata @> '{"demo": true}' AND config ?& '{account,token}' LIMIT 1`,
+      `SELECT FROM ${schema}.connections
+       WHERE metadata @> '{"demo": true}' AND config ?& '{account,token}' LIMIT 1`,
     );
     return rows.length > 0;
   });
@@ -102,9 +103,12 @@ function runsBefore(nextRunMs: number, connectionId: string, intervalSeconds: nu
 async function insertPastRuns({ client, schema }: DemoDatabase, runs: PastRun[]): Promise<void> {
   await client.query(
     `INSERT INTO ${schema}.sync_jobs
-       (id, tenant_id, provider_slug, connection_id, job_type, status, scheduled_at, started_at, finished_at, created_at, updated_at)
-     SELECT r.id, tenant_id, provider_slug, c.id, 'incremental', 'succeeded', began, began, ended, began, ended
-     FROM unnest($1::uuid[], $2::uuid[], $3::timestamptz[], $4::timestamptz[]) AS r (id, connection_id, began, ended)
+       (id, tenant_id, provider_slug, connection_id, job_type, status,
+        scheduled_at, started_at, finished_at, created_at, updated_at)
+     SELECT r.id, tenant_id, provider_slug, c.id, 'incremental', 'succeeded',
+       began, began, ended, began, ended
+     FROM unnest($1::uuid[], $2::uuid[], $3::timestamptz[], $4::timestamptz[])
+       AS r (id, connection_id, began, ended)
      JOIN ${schema}.connections c ON c.id = r.connection_id`,
     [
       runs.map((run) => uuidAt(run.endedMs - runMs)),

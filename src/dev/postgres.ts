@@ -172,7 +172,8 @@ function launch(
 /** Waits until this process exits, even by SIGKILL, then stops Postgres and cleans up. */
 function stopWithParent(server: ChildProcess, temporaryFolders: string[]): ChildProcess {
   const script =
-    'read -r _; pid=$1; shift; kill -INT "$pid"; while kill -0 "$pid" 2>/dev/null; do sleep 0.1; done; rm -rf "$@"';
+    'read -r _; pid=$1; shift; kill -INT "$pid"; ' +
+    'while kill -0 "$pid" 2>/dev/null; do sleep 0.1; done; rm -rf "$@"';
   const guard = spawn('/bin/sh', ['-c', script, 'sh', String(server.pid), ...temporaryFolders], {
     cwd: '/',
     env: environmentWithoutSecrets(),

@@ -207,7 +207,10 @@ const feed: Check = {
               error(
                 `${unplaced} of the newest ${newest} signals have no position in the feed: no feed ` +
                   'reader receives them.',
-                `See "triggers" (enter_feed, give_position); then: INSERT INTO feed (batch) SELECT DISTINCT s.batch FROM signals s WHERE NOT EXISTS (SELECT FROM feed f WHERE f.batch = s.batch); UPDATE feed SET position = nextval('feed_position') WHERE position IS NULL;`,
+                'See "triggers" (enter_feed, give_position); then: INSERT INTO feed (batch) ' +
+                  'SELECT DISTINCT s.batch FROM signals s ' +
+                  'WHERE NOT EXISTS (SELECT FROM feed f WHERE f.batch = s.batch); ' +
+                  "UPDATE feed SET position = nextval('feed_position') WHERE position IS NULL;",
               ),
             ]),
       ],

@@ -30,6 +30,7 @@ ${tenant} then gets access to the account you choose.</p>
 <form method="post" action="consent">${inputs}
 <button type="submit">Continue to ${provider}</button>
 </form>
-<p class="soft">Continue only if you started this yourself. If you received this link unexpectedly, close this page.</p>`,
+<p class="soft">Continue only if you started this yourself.
+If you received this link unexpectedly, close this page.</p>`,
   );
 }

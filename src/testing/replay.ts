@@ -89,7 +89,9 @@ function exchangeOf(line: string, at: string): Exchange {
     // Falls through to the error below.
   }
   throw new SynclineError('INVALID_ARGUMENT', `${at} is not a recorded exchange.`, {
-    hint: 'Each line is JSON such as {"request":{"method":"GET","url":"https://…","headers":{}},"response":{"status":200,"headers":{},"json":[]}}.',
+    hint:
+      'Each line is JSON such as {"request":{"method":"GET","url":"https://…","headers":{}},' +
+      '"response":{"status":200,"headers":{},"json":[]}}.',
   });
 }
 

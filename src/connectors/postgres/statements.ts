@@ -34,8 +34,10 @@ export function readSnapshot(table: Table, isTime: boolean): Statement {
   const highest = isTime ? `least(${column}, now()::${table.cursor.type})` : column;
   return {
     text: `SELECT xmin::text, (xmax + age((xmax % 4294967296)::text::xid))::text AS next,
-        (SELECT ${highest}::text FROM ${nameOf(table)} WHERE ${column} IS NOT NULL ORDER BY ${column} DESC LIMIT 1) AS highest
-      FROM (SELECT pg_snapshot_xmin(s)::text::bigint AS xmin, pg_snapshot_xmax(s)::text::bigint AS xmax FROM pg_current_snapshot() AS s) AS now`,
+        (SELECT ${highest}::text FROM ${nameOf(table)} WHERE ${column} IS NOT NULL
+         ORDER BY ${column} DESC LIMIT 1) AS highest
+      FROM (SELECT pg_snapshot_xmin(s)::text::bigint AS xmin, pg_snapshot_xmax(s)::text::bigint AS xmax
+            FROM pg_current_snapshot() AS s) AS now`,
     values: [],
   };
 }
@@ -105,14 +107,18 @@ export function page(table: Table, isTime: boolean, request: PageRequest): State
           ARRAY[${places.map((column) => `${columnOf(column)}::text`).join(', ')}] AS position,
           ${instant} AS instant, ${isFresh} AS is_fresh,
           CASE WHEN ${isFresh} THEN (SELECT to_jsonb(r.*)::text FROM (SELECT ${fields}) AS r) END AS content
-        FROM ${nameOf(table)} WHERE ${conditions.join(' AND ')} ORDER BY ${orderOf(table)} LIMIT ${add(request.limit, 'bigint')}
+        FROM ${nameOf(table)} WHERE ${conditions.join(' AND ')}
+        ORDER BY ${orderOf(table)} LIMIT ${add(request.limit, 'bigint')}
       ), sized AS (
         SELECT *, octet_length(content) AS bytes, (SELECT count(*) FROM found)::int AS scanned FROM found
       ), summed AS (
-        SELECT *, sum(octet_length(position::text) + CASE WHEN bytes <= ${maxRowBytes} THEN bytes ELSE 0 END) OVER (ORDER BY n) AS total FROM sized
+        SELECT *, sum(octet_length(position::text) + CASE WHEN bytes <= ${maxRowBytes} THEN bytes ELSE 0 END)
+          OVER (ORDER BY n) AS total
+        FROM sized
       )
       SELECT position, instant, is_fresh, bytes, scanned,
-        CASE WHEN bytes <= ${maxRowBytes} THEN content END AS content, CASE WHEN bytes > ${maxRowBytes} THEN md5(content) END AS hash
+        CASE WHEN bytes <= ${maxRowBytes} THEN content END AS content,
+        CASE WHEN bytes > ${maxRowBytes} THEN md5(content) END AS hash
       FROM summed WHERE n = 1 OR total <= ${maxAnswerBytes} ORDER BY n`,
     values,
   };
@@ -139,7 +145,9 @@ function jsonOf(column: Column): string {
 
 export function countNullCursors({ cursor, ...table }: Table, limit: number): Statement {
   return {
-    text: `SELECT count(*)::int AS count FROM (SELECT FROM ${nameOf({ cursor, ...table })} WHERE ${columnOf(cursor)} IS NULL LIMIT ${limit}) AS unplaced`,
+    text: `SELECT count(*)::int AS count FROM (
+        SELECT FROM ${nameOf({ cursor, ...table })} WHERE ${columnOf(cursor)} IS NULL LIMIT ${limit}
+      ) AS unplaced`,
     values: [],
   };
 }

@@ -42,7 +42,8 @@ export async function describeTable(query: Query, config: TableConfig): Promise<
   const name = tableNameOf(config.table);
   const rows = await query<ColumnRow>(
     `SELECT c.relkind::text, a.attname::text AS name, format_type(a.atttypid, a.atttypmod) AS type,
-       coalesce(e.typname, b.typname, y.typname)::text AS base, e.oid IS NOT NULL AS is_array, a.attnotnull AS not_null
+       coalesce(e.typname, b.typname, y.typname)::text AS base, e.oid IS NOT NULL AS is_array,
+       a.attnotnull AS not_null
      FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_attribute a ON a.attrelid = c.oid
        JOIN pg_type y ON y.oid = a.atttypid LEFT JOIN pg_type b ON b.oid = y.typbasetype
        LEFT JOIN pg_type e ON e.oid = y.typelem AND y.typcategory = 'A'
@@ -112,7 +113,8 @@ async function checkIndexes(query: Query, table: Table): Promise<Table> {
   const indexes = await query<IndexRow>(
     `SELECT i.indisunique AND i.indpred IS NULL AS is_unique, i.indisprimary AS is_primary,
        ARRAY(SELECT coalesce(a.attname::text, '') FROM generate_series(0, i.indnkeyatts - 1) AS k
-             LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[k] ORDER BY k) AS columns
+             LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[k]
+             ORDER BY k) AS columns
      FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = c.relam
      WHERE i.indrelid = ($1::text)::regclass AND i.indisvalid AND m.amname = 'btree'`,
     [`${quoted(table.schema)}.${quoted(table.name)}`],
@@ -138,8 +140,10 @@ function primaryKey(indexes: IndexRow[]): string {
 
 async function missingTable(query: Query, name: TableName): Promise<string> {
   const tables = await query<{ name: string }>(
-    `SELECT n.nspname || '.' || c.relname AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-     WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
+    `SELECT n.nspname || '.' || c.relname AS name
+     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+     WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
+       AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
        AND has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')
      ORDER BY n.nspname = $1 DESC, 1 LIMIT 1000`,
     [name.schema],

@@ -53,7 +53,8 @@ const feedCursor = z.object({
 type FeedCursor = z.output<typeof feedCursor>;
 
 const accepted =
-  'application/rss+xml, application/atom+xml, application/feed+json, application/xml;q=0.9, text/xml;q=0.9, */*;q=0.5';
+  'application/rss+xml, application/atom+xml, application/feed+json, ' +
+  'application/xml;q=0.9, text/xml;q=0.9, */*;q=0.5';
 
 /** Items of RSS, Atom and JSON feeds. */
 export function rss({

@@ -114,7 +114,11 @@ function HealthStrip({ stats }: { stats: Stats }) {
             name="Queue"
             to={withQuery('jobs', { status: 'queued' })}
             value={`${count(queue.due)} due`}
-            note={`${count(queue.running)} running · ${count(queue.backing_off)} backing off · ${count(queue.blocked)} blocked`}
+            note={[
+              `${count(queue.running)} running`,
+              `${count(queue.backing_off)} backing off`,
+              `${count(queue.blocked)} blocked`,
+            ].join(' · ')}
           />
         )}
         <Tile
