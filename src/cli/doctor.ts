@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { describeError } from '../contract/errors.ts';
 import type { CheckResult, DoctorReport } from '../doctor/index.ts';
-import { plain } from '../values/terminal-text.ts';
+import { stripControl } from '../values/terminal-text.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { count, printResult } from './output.ts';
 
@@ -36,7 +36,7 @@ Examples:
       const report = await withEngine(options, (syncline) => syncline.doctor({ fix }), {
         checkReady: false,
       }).catch((error: unknown) => {
-        process.stderr.write(`error: ${plain(describeError(error))}\n`);
+        process.stderr.write(`error: ${stripControl(describeError(error))}\n`);
         process.exit(exitCodes.unknown);
       });
       printResult(options.json, json(report), () => lines(report));

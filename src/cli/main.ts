@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { describeError } from '../contract/errors.ts';
-import { plain } from '../values/terminal-text.ts';
+import { stripControl } from '../values/terminal-text.ts';
 import { addAudit } from './audit.ts';
 import { addBudgets } from './budgets.ts';
 import { addConfig } from './config.ts';
@@ -28,7 +28,7 @@ const { version } = JSON.parse(readFileSync(new URL('../../package.json', import
 const program = new Command('syncline')
   .description('The sync engine for the Postgres you already have.')
   .version(version)
-  .configureOutput({ outputError: (text, write) => write(`${plain(text.trim())}\n`) })
+  .configureOutput({ outputError: (text, write) => write(`${stripControl(text.trim())}\n`) })
   .addHelpText(
     'after',
     `
@@ -77,7 +77,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.
 // A connector may throw after its run. Node would print requests and rows attached to the error.
 process.on('uncaughtException', (error: unknown) => {
   const stack = error instanceof Error ? `${error.stack}\n` : '';
-  process.stderr.write(`error: ${plain(describeError(error))}\n${stack}`);
+  process.stderr.write(`error: ${stripControl(describeError(error))}\n${stack}`);
   process.exit(1);
 });
 
@@ -86,7 +86,7 @@ try {
   // A connector that ignores its abort signal would keep the process alive.
   process.stdout.write('', () => process.exit());
 } catch (error) {
-  process.stderr.write(`error: ${plain(describeError(error))}\n`);
+  process.stderr.write(`error: ${stripControl(describeError(error))}\n`);
   // exitCode is not enough: a login without a password leaves its socket open.
   process.exit(1);
 }

@@ -1,4 +1,4 @@
-import { plain, plainJson } from '../values/terminal-text.ts';
+import { plainJson, stripControl } from '../values/terminal-text.ts';
 
 export function printResult(json: boolean | undefined, value: unknown, lines: () => string[]): void {
   process.stdout.write(json ? `${plainJson(value)}\n` : lines().map(asLine).join(''));
@@ -9,11 +9,11 @@ export function note(text: string): void {
   process.stderr.write(asLine(text));
 }
 
-const asLine = (text: string) => `${plain(text)}\n`;
+const asLine = (text: string) => `${stripControl(text)}\n`;
 
 /** Truncates the last column to `width`. */
 export function table(rows: string[][], { width = Number.POSITIVE_INFINITY } = {}): string[] {
-  const cells = rows.map((row) => row.map(plain));
+  const cells = rows.map((row) => row.map(stripControl));
   const widths = (cells[0] ?? []).map((_, column) =>
     Math.max(...cells.map((row) => row[column]?.length ?? 0)),
   );

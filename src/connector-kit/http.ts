@@ -60,7 +60,7 @@ export interface HttpRequest<Schema extends StandardSchemaV1 = StandardSchemaV1>
   repeatable?: boolean | undefined;
 }
 
-export interface HttpAnswer<Data> {
+export interface HttpResponse<Data> {
   status: number;
   headers: Headers;
   data: Data;
@@ -75,17 +75,17 @@ export interface Http {
   get<Schema extends StandardSchemaV1 = StandardSchemaV1<unknown>>(
     path: string,
     request?: HttpRequest<Schema>,
-  ): Promise<HttpAnswer<DataOf<Schema>>>;
+  ): Promise<HttpResponse<DataOf<Schema>>>;
   /** Conditional GET; undefined on 304. */
   getIfChanged<Schema extends StandardSchemaV1 = StandardSchemaV1<unknown>>(
     path: string,
     request: HttpRequest<Schema> & { validators: Validators },
-  ): Promise<HttpAnswer<DataOf<Schema>> | undefined>;
+  ): Promise<HttpResponse<DataOf<Schema>> | undefined>;
   request<Schema extends StandardSchemaV1 = StandardSchemaV1<unknown>>(
     method: string,
     path: string,
     request?: HttpRequest<Schema>,
-  ): Promise<HttpAnswer<DataOf<Schema>>>;
+  ): Promise<HttpResponse<DataOf<Schema>>>;
 }
 
 type HttpContext = Pick<SyncContext, 'abortSignal' | 'log' | 'credentials' | 'budgets' | 'fetch' | 'job'>;
@@ -122,7 +122,7 @@ export function createHttp(context: HttpContext, options: HttpOptions): Http {
     return context.credentials.get();
   }
 
-  async function execute(method: string, path: string, request: HttpRequest): Promise<HttpAnswer<unknown>> {
+  async function execute(method: string, path: string, request: HttpRequest): Promise<HttpResponse<unknown>> {
     const url = urlOf(path, request.query);
     const credential = await currentCredential();
     try {
@@ -139,7 +139,7 @@ export function createHttp(context: HttpContext, options: HttpOptions): Http {
   }
 
   /** If idempotent. */
-  async function sendWithRetries(outgoing: Outgoing): Promise<HttpAnswer<unknown>> {
+  async function sendWithRetries(outgoing: Outgoing): Promise<HttpResponse<unknown>> {
     const { method, request } = outgoing;
     const isRepeatable = request.repeatable ?? (method === 'GET' || method === 'HEAD');
     for (let failures = 0; ; failures++) {
@@ -155,7 +155,7 @@ export function createHttp(context: HttpContext, options: HttpOptions): Http {
     }
   }
 
-  async function sendOnce(outgoing: Outgoing): Promise<HttpAnswer<unknown>> {
+  async function sendOnce(outgoing: Outgoing): Promise<HttpResponse<unknown>> {
     const { method, url, request, credential } = outgoing;
     for (const secret of credential ? secretsOf(credential) : []) secrets.add(secret);
     const label = `${method} ${readableUrl(url, redact)}`;
@@ -196,7 +196,7 @@ export function createHttp(context: HttpContext, options: HttpOptions): Http {
     label: string;
     response: Response;
     text: string;
-  }): Promise<HttpAnswer<unknown>> {
+  }): Promise<HttpResponse<unknown>> {
     const { label, response, text } = received;
     const { request, credential, url } = received.outgoing;
     const { status, headers } = response;

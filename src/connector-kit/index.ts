@@ -27,7 +27,7 @@ export {
 } from '../contract/signatures.ts';
 export type { Delivery, Reaction, Webhook } from '../contract/webhook.ts';
 export { type Authorize, apiKeyHeader, apiKeyQuery, bearer, optional } from './authorize.ts';
-export { createHttp, type Http, type HttpAnswer, type HttpOptions, type HttpRequest } from './http.ts';
+export { createHttp, type Http, type HttpOptions, type HttpRequest, type HttpResponse } from './http.ts';
 export { contentHash, versionKey } from './keys.ts';
 export { lastLink, nextLink } from './link.ts';
 export { isPublicAddress } from './network.ts';

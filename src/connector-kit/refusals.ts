@@ -27,7 +27,7 @@ export function refusalOf(answer: ReceivedAnswer, nowMs: number): Error {
       message: `${summary} Retry after ${Math.ceil(seconds)} s.`,
     });
   }
-  if (status === 401) return new UnauthorizedError(`The provider refuses the credential: ${summary}`);
+  if (status === 401) return new UnauthorizedError(`The provider rejected the credential: ${summary}`);
   if (status === 403) return new PermanentError(`The credential does not allow this: ${summary}`);
   if (status === 503 && headers.has('retry-after'))
     return new RateLimitedError({ retryAfterSeconds: retryAfterSeconds(headers, nowMs), message: summary });

@@ -39,7 +39,7 @@ export interface AuthorizeContext {
 }
 
 /** Of a link, and again of the started flow. */
-export const validMs = 10 * 60 * 1000;
+export const authorizationTtlMs = 10 * 60 * 1000;
 /** A new one replaces the oldest. */
 const maxPerConnection = 10;
 const maxUrl = 2000;
@@ -69,7 +69,7 @@ export function createAuthorize({ db, ports, vault, who, config, connectors }: A
     const expiresAt = await changeConnection({ db }, connectionId, async (tx, row, now) => {
       const { tenant_id: tenantId, provider_slug: provider } = row;
       oauth2Of(connectors, provider);
-      const expiresAt = new Date(now.getTime() + validMs);
+      const expiresAt = new Date(now.getTime() + authorizationTtlMs);
       const consent: ConsentState = { redirectUri, returnTo, actor: who.actor, keyId: who.keyId };
       const sealed = vault.seal(consentContext(tenantId, hash), consent);
       const authorization = { link: hash, connectionId, tenantId, expiresAt, ...sealed };

@@ -1,6 +1,6 @@
 export { createCredentialStore, type StoredCredential } from './api.ts';
 export { changeCredential, removeUnused, requireCredential } from './attach.ts';
-export { createAuthorize, validMs } from './authorize.ts';
+export { authorizationTtlMs, createAuthorize } from './authorize.ts';
 export { type ConsentResult, createFinish } from './finish.ts';
 export { createCredentialHandles } from './handles.ts';
 export { briefLockMs, retryLockTimeouts } from './lock-retry.ts';

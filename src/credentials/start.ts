@@ -8,13 +8,13 @@ import type { Queryable } from '../store/database.ts';
 import { invalid } from '../values/arguments.ts';
 import {
   type AuthorizeContext,
+  authorizationTtlMs,
   type ConsentState,
   consentContext,
   hashOf,
   isKeyValid,
   newSecret,
   oauth2Of,
-  validMs,
 } from './authorize.ts';
 
 /** What the consent page shows before the redirect to the provider. */
@@ -85,7 +85,7 @@ export function createStart({ db, ports, vault, connectors }: StartContext) {
         const context = consentContext(row.tenant_id, linkHash);
         const consent: ConsentState = { ...found.consent, verifier };
         // Restarting does not extend the expiry.
-        const expiresAt = row.browser ? row.expires_at : new Date(ports.now() + validMs);
+        const expiresAt = row.browser ? row.expires_at : new Date(ports.now() + authorizationTtlMs);
         const started = { link: linkHash, providerState: hashOf(state), browser: proof, expiresAt };
         await startAuthorization(tx, { ...started, ...vault.seal(context, consent) });
         const challenge = createHash('sha256').update(verifier).digest('base64url');

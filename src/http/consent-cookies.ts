@@ -2,7 +2,7 @@ import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypt
 import type { Context } from 'hono';
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
 import type { Config } from '../config/settings.ts';
-import { validMs } from '../credentials/index.ts';
+import { authorizationTtlMs } from '../credentials/index.ts';
 import type { HttpEnv } from './context.ts';
 import { ownUrl } from './own-url.ts';
 
@@ -42,7 +42,7 @@ export function consentCookies(c: Context<HttpEnv>, config: Config['server']) {
     path: isEncrypted ? '/' : `${own.pathname.replace(/\/+$/, '')}${path}`,
     httpOnly: true,
     secure: isEncrypted || c.req.header('x-forwarded-proto') === 'https',
-    maxAge: validMs / 1000,
+    maxAge: authorizationTtlMs / 1000,
   });
   const existingVisitor = () => {
     const value = getCookie(c, visitorCookie);

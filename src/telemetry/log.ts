@@ -1,6 +1,6 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
 import pretty from 'pino-pretty';
-import { plain } from '../values/terminal-text.ts';
+import { stripControl } from '../values/terminal-text.ts';
 
 export interface LogOptions {
   level: string;
@@ -29,7 +29,7 @@ function readableLines(to: LogOptions['to']): DestinationStream {
     ignore: 'pid,hostname',
     hideObject: true,
     // Connector messages may contain terminal escapes.
-    messageFormat: (line, key) => plain(String(line[key] ?? '')),
+    messageFormat: (line, key) => stripControl(String(line[key] ?? '')),
   });
 }
 

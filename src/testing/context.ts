@@ -69,7 +69,7 @@ function memoryCredential({ credential, renew }: ContextOptions): CredentialHand
     id,
     get,
     renew: async (refused) => {
-      if (!secret || !renew) throw new UnauthorizedError('The provider refuses the credential.');
+      if (!secret || !renew) throw new UnauthorizedError('The provider rejected the credential.');
       // A concurrent caller has already renewed it.
       if (refused.generation === generation) {
         secret = await renew(secret);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { cut, table } from '../../src/cli/output.ts';
 import { relativeTime } from '../../src/cli/time-text.ts';
-import { plain } from '../../src/values/terminal-text.ts';
+import { stripControl } from '../../src/values/terminal-text.ts';
 import { isoTime } from '../../src/values/time-text.ts';
 
 describe('external text', () => {
@@ -14,8 +14,8 @@ describe('external text', () => {
     ['a bidirectional override', 'a\u202egnp.exe', 'a\\u202egnp.exe'],
     ['letters of any script', 'Grüße, 世界 🎉', 'Grüße, 世界 🎉'],
   ])('is escaped and joined to one line: %s', (_, text, shown) => {
-    expect(plain(text)).toBe(shown);
-    expect(plain(plain(text))).toBe(shown);
+    expect(stripControl(text)).toBe(shown);
+    expect(stripControl(stripControl(text))).toBe(shown);
   });
 });
 

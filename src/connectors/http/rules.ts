@@ -55,7 +55,7 @@ function errorOf({ means, retryAfter }: ErrorDescription, answer: ReceivedAnswer
     case 'cursor_expired':
       return new CursorExpiredError(`The provider no longer accepts the cursor: ${summary}`);
     case 'unauthorized':
-      return new UnauthorizedError(`The provider refuses the credential: ${summary}`);
+      return new UnauthorizedError(`The provider rejected the credential: ${summary}`);
     case 'transient':
       return new TransientError(summary);
     case 'permanent':

@@ -1,6 +1,6 @@
 import { PermanentError } from '../../connector-kit/index.ts';
 import { isObject } from '../../values/is-object.ts';
-import { plain } from '../../values/terminal-text.ts';
+import { stripControl } from '../../values/terminal-text.ts';
 import { asMark, parseExactly } from './exact.ts';
 
 export interface SchemaMessage {
@@ -71,5 +71,5 @@ const maxExcerpt = 80;
 
 function excerpt(line: string): string {
   const cut = line.length > maxExcerpt ? `${line.slice(0, maxExcerpt)}…` : line;
-  return plain(JSON.stringify(cut));
+  return stripControl(JSON.stringify(cut));
 }

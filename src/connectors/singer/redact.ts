@@ -1,5 +1,5 @@
 import { secretName, secretTexts, withoutSecrets } from '../../values/redact.ts';
-import { plain } from '../../values/terminal-text.ts';
+import { stripControl } from '../../values/terminal-text.ts';
 
 const maxText = 1000;
 /** `token=…`, `"api_key": "…"`, `Authorization: Bearer …`. Bounded: no backtracking. */
@@ -13,6 +13,6 @@ export function createRedactor(secrets: unknown, config: unknown): (text: string
   return (text) => {
     // Before the cut, or part of a secret could remain.
     const shown = withoutSecrets(text.slice(0, 4 * maxText), values);
-    return plain(shown.replaceAll(named, '$1[hidden]').slice(0, maxText));
+    return stripControl(shown.replaceAll(named, '$1[hidden]').slice(0, maxText));
   };
 }
