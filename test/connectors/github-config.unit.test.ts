@@ -3,7 +3,7 @@ import { github } from '../../src/connectors/index.ts';
 import { connectInMemory } from '../../src/testing/index.ts';
 import { useGithub } from '../support/providers/github.ts';
 
-const start = useGithub();
+const startGithub = useGithub();
 const problemWith = async (config: unknown) => {
   const connection = connectInMemory(github({ baseUrl: 'http://127.0.0.1:9' }), { config });
   const [run] = await connection.sync();
@@ -33,7 +33,7 @@ describe('github config', () => {
   });
 
   it('github: 600 streams with names of maximum length fit into a cursor', async () => {
-    const server = await start();
+    const server = await startGithub();
     const repositories = Array.from(
       { length: 100 },
       (_, i) => `${'o'.repeat(39)}/${'r'.repeat(97)}${100 + i}`,

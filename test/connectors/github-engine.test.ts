@@ -2,15 +2,15 @@ import { expect, it } from 'vitest';
 import { github } from '../../src/connectors/index.ts';
 import { useDatabase } from '../support/database.ts';
 import { useGithub } from '../support/providers/github.ts';
-import { expectTruth, fill } from './github-truth.ts';
+import { addItems, expectTruth } from './github-truth.ts';
 
 const database = useDatabase();
-const start = useGithub();
+const startGithub = useGithub();
 
 it('github: several syncs on Postgres store every item of GitHub once', async () => {
-  const server = await start();
+  const server = await startGithub();
   const repository = server.repository('octo/hello');
-  fill(repository, 120);
+  addItems(repository, 120);
   const connectionId = await database.connect({});
   await database.sql('UPDATE connections SET config = $2 WHERE id = $1', [
     connectionId,
@@ -24,7 +24,7 @@ it('github: several syncs on Postgres store every item of GitHub once', async ()
   server.tick(120);
   for (const { id } of [...repository.items.issues.values()].slice(0, 30))
     repository.edit('issues', id, { title: 'Changed' });
-  fill(repository, 1);
+  addItems(repository, 1);
   await database.job(connectionId);
   await engine.drain();
   await expectStored();

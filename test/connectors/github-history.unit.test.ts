@@ -4,7 +4,7 @@ import { connectInMemory } from '../../src/testing/index.ts';
 import { type FakeGithub, useGithub } from '../support/providers/github.ts';
 import { expectTruth } from './github-truth.ts';
 
-const start = useGithub();
+const startGithub = useGithub();
 const credential = { type: 'api_key', key: 'ghp_0123456789' } as const;
 
 const connect = (server: FakeGithub, config: object = {}) =>
@@ -18,7 +18,7 @@ const messages = ({ signals }: ReturnType<typeof connect>) =>
 
 describe('github commits', () => {
   it('github: an empty repository (HTTP 409) yields no commits; later commits are found', async () => {
-    const server = await start();
+    const server = await startGithub();
     const repository = server.repository('octo/hello');
     const connection = connect(server, { resources: ['commits'] });
     expect((await connection.sync()).at(-1)).toMatchObject({ outcome: 'succeeded', stored: 0 });
@@ -29,7 +29,7 @@ describe('github commits', () => {
   });
 
   it('github: finds late pushes of commits with old dates', async () => {
-    const server = await start();
+    const server = await startGithub();
     const repository = server.repository('octo/hello');
     const base = repository.commit({ message: 'base' });
     server.tick(86_400);
@@ -58,7 +58,7 @@ describe('github commits', () => {
   });
 
   it('github: finds the commits of a forced push, also if the whole history was replaced', async () => {
-    const server = await start();
+    const server = await startGithub();
     server.maxPerPage = 2;
     const repository = server.repository('octo/hello');
     const base = repository.commit({ message: 'base' });
@@ -85,7 +85,7 @@ describe('github commits', () => {
   });
 
   it('github: commits pushed during a walk are found by the next one', async () => {
-    const server = await start();
+    const server = await startGithub();
     server.maxPerPage = 2;
     const repository = server.repository('octo/hello');
     for (let i = 0; i < 9; i++) repository.commit();
@@ -98,7 +98,7 @@ describe('github commits', () => {
   });
 
   it('github: reads the configured branch and fails if it does not exist', async () => {
-    const server = await start();
+    const server = await startGithub();
     const repository = server.repository('octo/hello');
     repository.commit({ message: 'on main' });
     repository.commit({ branch: 'feature/one', parents: [], message: 'elsewhere' });
@@ -113,7 +113,7 @@ describe('github commits', () => {
 
 describe('github releases', () => {
   it('github: emits drafted, published and updated releases', async () => {
-    const server = await start();
+    const server = await startGithub();
     const repository = server.repository('octo/hello');
     const { id } = repository.release({ draft: true, published_at: null, name: 'One' });
     repository.release({ name: 'Zero' });
@@ -138,7 +138,7 @@ describe('github releases', () => {
   });
 
   it('github: a changed download count emits no signal', async () => {
-    const server = await start();
+    const server = await startGithub();
     const repository = server.repository('octo/hello');
     const asset = { name: 'a.zip', size: 10, download_count: 1 };
     const { id } = repository.release({ assets: [asset] });
@@ -151,7 +151,7 @@ describe('github releases', () => {
 
   it('github: releases deleted during the walk do not hide others', async () => {
     for (let deleted = 0; deleted < 11; deleted++) {
-      const server = await start();
+      const server = await startGithub();
       server.maxPerPage = 3;
       const repository = server.repository('octo/hello');
       for (let i = 0; i < 11; i++) {
@@ -169,7 +169,7 @@ describe('github releases', () => {
 
   it('github: a release added and removed during the walk does not hide others', async () => {
     for (let added = 1; added <= 4; added++) {
-      const server = await start();
+      const server = await startGithub();
       server.maxPerPage = 3;
       const repository = server.repository('octo/hello');
       for (let i = 0; i < 11; i++) repository.release();
@@ -188,7 +188,7 @@ describe('github releases', () => {
   });
 
   it('github: finds changes on later release pages; unchanged pages return 304', async () => {
-    const server = await start();
+    const server = await startGithub();
     server.maxPerPage = 3;
     const repository = server.repository('octo/hello');
     for (let i = 0; i < 8; i++) repository.release();

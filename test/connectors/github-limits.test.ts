@@ -3,9 +3,9 @@ import { github } from '../../src/connectors/index.ts';
 import type { Budget, BudgetNews, Budgets } from '../../src/contract/budget.ts';
 import { connectInMemory, type MemoryOptions, type MemoryRun } from '../../src/testing/index.ts';
 import { type FakeGithub, type Trouble, useGithub } from '../support/providers/github.ts';
-import { expectTruth, fill } from './github-truth.ts';
+import { addItems, expectTruth } from './github-truth.ts';
 
-const start = useGithub();
+const startGithub = useGithub();
 const key = 'ghp_0123456789';
 const credential = { type: 'api_key', key } as const;
 
@@ -36,8 +36,8 @@ const secondsUntilRetry = (run: MemoryRun | undefined, fromMs: number) =>
 
 describe('github limits', () => {
   it('github: every request uses the hourly and minute budgets, or the anonymous one', async () => {
-    const server = await start();
-    fill(server.repository('octo/hello'), 1);
+    const server = await startGithub();
+    addItems(server.repository('octo/hello'), 1);
     const { budgets, taken, learned } = recordingBudgets();
     await connect(server, { resources: ['issues'] }, { budgets }).sync();
     expect(taken).toEqual([['core 5000 per credential', 'points 900 per credential']]);
@@ -62,13 +62,13 @@ describe('github limits', () => {
   });
 
   it('github: a sync without changes uses no hourly quota and stores nothing', async () => {
-    const server = await start();
+    const server = await startGithub();
     const repository = server.repository('octo/hello');
-    fill(repository, 3);
+    addItems(repository, 3);
     const { budgets, freed } = recordingBudgets();
     const connection = connect(server, {}, { budgets });
     for (let i = 0; i < 4; i++) {
-      if (i === 1) fill(repository, 1);
+      if (i === 1) addItems(repository, 1);
       await connection.sync();
       server.tick(300);
     }
@@ -92,9 +92,9 @@ describe('github limits', () => {
   });
 
   it('github: with the hourly quota used up, the job keeps its signals and waits for the reset', async () => {
-    const server = await start();
+    const server = await startGithub();
     const repository = server.repository('octo/hello');
-    fill(repository, 9);
+    addItems(repository, 9);
     server.maxPerPage = 3;
     server.limit = 5;
     const connection = connect(server);
@@ -128,9 +128,9 @@ describe('github limits', () => {
   ])(
     'github: a secondary limit %s exhausts the minute budget of the credential',
     async (_, trouble, seconds) => {
-      const server = await start();
+      const server = await startGithub();
       const repository = server.repository('octo/hello');
-      fill(repository, 2);
+      addItems(repository, 2);
       server.trouble = (_path, n) => (n <= 2 ? trouble : undefined);
       const { budgets, learned } = recordingBudgets();
       const connection = connect(server, {}, { budgets });
@@ -148,8 +148,8 @@ describe('github limits', () => {
   );
 
   it('github: a revoked token sets needs_auth', async () => {
-    const server = await start();
-    fill(server.repository('octo/hello'), 1);
+    const server = await startGithub();
+    addItems(server.repository('octo/hello'), 1);
     const connection = connect(server);
     await connection.sync();
     server.revoke(key);
@@ -160,9 +160,9 @@ describe('github limits', () => {
   });
 
   it('github: a server error is retried and keeps the signals read so far', async () => {
-    const server = await start();
+    const server = await startGithub();
     const repository = server.repository('octo/hello');
-    fill(repository, 3);
+    addItems(repository, 3);
     // Fails more requests than one run retries.
     server.trouble = (path, n) => (path.includes('/pulls?') && n < 8 ? { status: 502 } : undefined);
     const connection = connect(server);
@@ -179,9 +179,9 @@ describe('github limits', () => {
     ['has no issues', { status: 410, body: { message: 'Issues are disabled for this repo' } }],
     ['was taken down', { status: 451, body: { message: 'Repository access blocked' } }],
   ])('github: a repository that %s does not block the others', async (_, trouble) => {
-    const server = await start();
+    const server = await startGithub();
     const repository = server.repository('octo/hello');
-    fill(repository, 2);
+    addItems(repository, 2);
     server.trouble = (path) => (path.startsWith('/repos/octo/gone/') ? trouble : undefined);
     const repositories = ['octo/gone', 'octo/hello'];
     const connection = connect(server, { repositories });

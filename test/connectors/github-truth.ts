@@ -75,7 +75,7 @@ function expectCommits(signals: readonly StoredSignal[], repository: FakeReposit
 }
 
 /** Adds `each` items of every resource. */
-export function fill(
+export function addItems(
   repository: FakeRepository,
   each: number,
   resources: readonly (Resource | 'commits')[] = [...(Object.keys(kindPrefixes) as Resource[]), 'commits'],

@@ -4,9 +4,9 @@ import type { Signal } from '../../src/contract/connector.ts';
 import type { Delivery, Reaction } from '../../src/contract/webhook.ts';
 import { connectInMemory } from '../../src/testing/index.ts';
 import { delivered, useGithub } from '../support/providers/github.ts';
-import { fill } from './github-truth.ts';
+import { addItems } from './github-truth.ts';
 
-const start = useGithub();
+const startGithub = useGithub();
 const secret = 'a secret of the app';
 const credential = { type: 'api_key', key: 'ghp_0123456789' } as const;
 const repositories = ['octo/hello'];
@@ -33,9 +33,9 @@ describe('github webhook', () => {
   });
 
   it('github: webhook signals have the same dedupe key and payload as polled ones', async () => {
-    const server = await start();
+    const server = await startGithub();
     const repository = server.repository('octo/hello');
-    fill(repository, 1);
+    addItems(repository, 1);
     const connection = connectInMemory(github({ baseUrl: server.url }), {
       credential,
       config: { repositories },
@@ -63,7 +63,7 @@ describe('github webhook', () => {
   });
 
   it('github: webhooks emit signals for deleted and transferred issues', async () => {
-    const server = await start();
+    const server = await startGithub();
     const issue = server.repository('octo/hello').openIssue();
     const { signals } = await react(event('issues', { action: 'deleted', issue }));
     expect(signals).toMatchObject([{ kind: 'issue.deleted', dedupeKey: `issue/${issue.id}@deleted` }]);
@@ -72,7 +72,7 @@ describe('github webhook', () => {
   });
 
   it('github: action edited emits release.updated, action published emits release.published', async () => {
-    const server = await start();
+    const server = await startGithub();
     const release = server.repository('octo/hello').release();
     const kindOf = async (action: string) =>
       (await react(event('release', { action, release }))).signals?.[0]?.kind;
@@ -81,7 +81,7 @@ describe('github webhook', () => {
   });
 
   it('github: a push triggers a sync; a ping, other repositories and unread resources do not', async () => {
-    const server = await start();
+    const server = await startGithub();
     const issue = server.repository('octo/hello').openIssue();
     expect(await react(event('push', { ref: 'refs/heads/main' }))).toEqual({});
     expect(await react(event('ping', { zen: 'Keep it logically awesome.' }))).toEqual({ sync: false });

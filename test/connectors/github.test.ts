@@ -3,12 +3,12 @@ import { github } from '../../src/connectors/index.ts';
 import { connectInMemory, crashTest, type MemoryOptions } from '../../src/testing/index.ts';
 import { type FakeGithub, useGithub } from '../support/providers/github.ts';
 import type { FakeRepository } from '../support/providers/github-repository.ts';
-import { expectTruth, fill } from './github-truth.ts';
+import { addItems, expectTruth } from './github-truth.ts';
 
 /** One resource per paging strategy; comments are paged like issues. */
 const walked = ['issues', 'pull_requests', 'commits', 'releases'] as const;
 
-const start = useGithub();
+const startGithub = useGithub();
 const key = 'ghp_0123456789';
 const credential = { type: 'api_key', key } as const;
 
@@ -21,9 +21,9 @@ const connect = (server: FakeGithub, config: object = {}, options: MemoryOptions
 
 describe('github', () => {
   it('github: the first sync stores every item once and does not store pull requests as issues', async () => {
-    const server = await start();
+    const server = await startGithub();
     const repository = server.repository('octo/hello');
-    fill(repository, 7);
+    addItems(repository, 7);
     server.maxPerPage = 3;
     const connection = connect(server);
     const runs = await connection.sync();
@@ -56,9 +56,9 @@ describe('github', () => {
   });
 
   it('github: later syncs store only changes; the kind follows from the item timestamps', async () => {
-    const server = await start();
+    const server = await startGithub();
     const repository = server.repository('octo/hello');
-    fill(repository, 3);
+    addItems(repository, 3);
     const connection = connect(server);
     await connection.sync();
     server.tick(3600);
@@ -88,7 +88,7 @@ describe('github', () => {
   });
 
   it('github: two changes within one second are two versions', async () => {
-    const server = await start();
+    const server = await startGithub();
     const repository = server.repository('octo/hello');
     const { id } = repository.openIssue();
     const connection = connect(server, { resources: ['issues'] });
@@ -106,7 +106,7 @@ describe('github', () => {
 
   it('github: items that change during the walk are found, on every page', async () => {
     for (const edited of [0, 3, 6, 11]) {
-      const server = await start();
+      const server = await startGithub();
       server.maxPerPage = 4;
       const repository = server.repository('octo/hello');
       for (let i = 0; i < 12; i++) {
@@ -131,7 +131,7 @@ describe('github', () => {
   });
 
   it('github: reads 450 items of one second while more than a page of them changes', async () => {
-    const server = await start();
+    const server = await startGithub();
     const repository = server.repository('octo/hello');
     for (let i = 0; i < 450; i++) repository.openIssue();
     server.tick(600);
@@ -160,7 +160,7 @@ describe('github', () => {
   });
 
   it('github: finds items that become visible late', async () => {
-    const server = await start();
+    const server = await startGithub();
     const repository = server.repository('octo/hello');
     server.tick(100);
     const late = repository.openIssue();
@@ -181,7 +181,7 @@ describe('github', () => {
   });
 
   it('github: reads pull requests back to the previous watermark and no further', async () => {
-    const server = await start();
+    const server = await startGithub();
     server.maxPerPage = 2;
     const repository = server.repository('octo/hello');
     for (let i = 0; i < 10; i++) {
@@ -200,34 +200,34 @@ describe('github', () => {
   });
 
   it('github: the first sync starts at `since`', async () => {
-    const server = await start();
+    const server = await startGithub();
     const repository = server.repository('octo/hello');
-    fill(repository, 2);
+    addItems(repository, 2);
     server.tick(86_400);
     const since = new Date(server.nowMs).toISOString();
-    fill(repository, 3);
+    addItems(repository, 3);
     const connection = connect(server, { since });
     await connection.sync();
     expect(connection.signals).toHaveLength(6 * 3);
   });
 
   it('github: follows a renamed repository', async () => {
-    const server = await start();
+    const server = await startGithub();
     server.maxPerPage = 2;
     const repository = server.repository('octo/hello');
-    fill(repository, 3);
+    addItems(repository, 3);
     const connection = connect(server);
     await connection.sync();
     server.move('octo/hello', 'octo/goodbye');
     server.tick(600);
-    fill(repository, 5);
+    addItems(repository, 5);
     await connection.sync();
     expect(server.requests.some(({ status }) => status === 301)).toBe(true);
     expect(connection.signals).toHaveLength(6 * 8);
   });
 
   it('github: stores 10,000 issues once each', async () => {
-    const server = await start();
+    const server = await startGithub();
     const repository = server.repository('octo/hello');
     for (let i = 0; i < 10_000; i++) {
       repository.openIssue();
@@ -242,17 +242,17 @@ describe('github', () => {
   });
 
   it.each(walked)('github: %s: a crash at any point causes neither loss nor duplicates', async (resource) => {
-    let server = await start();
+    let server = await startGithub();
     const report = await crashTest(github({ baseUrl: 'http://github.test' }), {
       credential,
       config: { repositories: ['octo/hello', 'octo/other'], resources: [resource] },
       fetch: (input, init) => fetch(String(input).replace('http://github.test', server.url), init),
       reset: async () => {
-        server = await start();
+        server = await startGithub();
         server.maxPerPage = 2;
         for (const name of ['octo/hello', 'octo/other'])
           for (let i = 0; i < 3; i++) {
-            fill(server.repository(name), i, [resource]);
+            addItems(server.repository(name), i, [resource]);
             server.tick(1);
           }
         server.tick(300);
@@ -265,7 +265,7 @@ describe('github', () => {
   it.each(walked)(
     'github: %s: a crash at any point while items change causes neither loss nor duplicates',
     async (resource) => {
-      let server = await start();
+      let server = await startGithub();
       let isCalm = false;
       await crashTest(github({ baseUrl: 'http://github.test' }), {
         // Covered by the previous test; each fault costs a pause.
@@ -274,10 +274,10 @@ describe('github', () => {
         config: { repositories: ['octo/hello'], resources: [resource] },
         fetch: (input, init) => fetch(String(input).replace('http://github.test', server.url), init),
         reset: async () => {
-          server = await start();
+          server = await startGithub();
           isCalm = false;
           server.maxPerPage = 3;
-          fill(server.repository('octo/hello'), 7, [resource]);
+          addItems(server.repository('octo/hello'), 7, [resource]);
           server.tick(300);
         },
         meanwhile: (n) => {

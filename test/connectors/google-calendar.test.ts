@@ -9,7 +9,7 @@ import { connectToEngine } from './engine.ts';
 const database = useDatabase();
 const credential = { type: 'oauth2', accessToken: 'google-token' } as const;
 
-async function connected(config: Record<string, unknown> = {}, filled = 0) {
+async function startConnected(config: Record<string, unknown> = {}, filled = 0) {
   const google = await startGoogleCalendar();
   for (let i = 0; i < filled; i++) google.put('primary', `ev${String(i).padStart(5, '0')}`);
   const connector = googleCalendar({ baseUrl: google.url });
@@ -27,21 +27,21 @@ interface Payload {
 const payloadOf = ({ payload }: MemorySignal) => payload as Payload;
 
 /** Replays the signals into the calendar's final state; fails on duplicates. */
-function replayed(signals: readonly MemorySignal[], calendar = 'primary') {
+function finalState(signals: readonly MemorySignal[], calendar = 'primary') {
   const own = signals.map(payloadOf).filter((payload) => payload.calendar === calendar);
   expect(new Set(own.map(({ id, etag }) => `${id} ${etag}`)).size).toBe(own.length);
   const latest = new Map(own.map(({ calendar: _, ...event }) => [event.id, event]));
   return [...latest.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
 }
-const truth = (google: Awaited<ReturnType<typeof startGoogleCalendar>>, calendar = 'primary') =>
+const providerState = (google: Awaited<ReturnType<typeof startGoogleCalendar>>, calendar = 'primary') =>
   google.truth(calendar).sort((a, b) => (a.id < b.id ? -1 : 1));
 
 describe('google-calendar', () => {
   it('google-calendar: the first sync reads every page, later syncs only changes', async () => {
-    const { google, connection } = await connected({ pageSize: 3 }, 8);
+    const { google, connection } = await startConnected({ pageSize: 3 }, 8);
     expect((await connection.sync()).every(({ outcome }) => outcome === 'succeeded')).toBe(true);
     expect(connection.signals.map(({ kind }) => kind)).toEqual(Array(8).fill('event.created'));
-    expect(replayed(connection.signals)).toEqual(truth(google));
+    expect(finalState(connection.signals)).toEqual(providerState(google));
 
     google.put('primary', 'ev00002', { summary: 'moved' });
     google.remove('primary', 'ev00005');
@@ -53,13 +53,13 @@ describe('google-calendar', () => {
       'event.cancelled',
       'event.created',
     ]);
-    expect(replayed(connection.signals)).toEqual(truth(google));
+    expect(finalState(connection.signals)).toEqual(providerState(google));
     expect(google.requests).toHaveLength(1);
     expect((await connection.sync()).map(({ stored }) => stored)).toEqual([0]);
   });
 
   it('google-calendar: changes during the walk cause neither loss nor duplicates', async () => {
-    const { google, connector, options } = await connected({ pageSize: 4 }, 20);
+    const { google, connector, options } = await startConnected({ pageSize: 4 }, 20);
     const connection = connectInMemory(connector, {
       ...options,
       fetch: async (...request) => {
@@ -79,12 +79,17 @@ describe('google-calendar', () => {
     expect(google.requests.length).toBeGreaterThan(6);
     // Events deleted before the walk reached them cannot be observed.
     const seen = new Set(connection.signals.map((signal) => payloadOf(signal).id));
-    expect(replayed(connection.signals)).toEqual(truth(google).filter(({ id }) => seen.has(id)));
-    expect(truth(google).filter(({ status, id }) => status === 'confirmed' && !seen.has(id))).toEqual([]);
+    expect(finalState(connection.signals)).toEqual(providerState(google).filter(({ id }) => seen.has(id)));
+    expect(providerState(google).filter(({ status, id }) => status === 'confirmed' && !seen.has(id))).toEqual(
+      [],
+    );
   });
 
   it('google-calendar: a crash at any point causes neither loss nor duplicates', async () => {
-    const { google, connector, options } = await connected({ pageSize: 3, calendars: ['primary', 'team'] });
+    const { google, connector, options } = await startConnected({
+      pageSize: 3,
+      calendars: ['primary', 'team'],
+    });
     const report = await crashTest(connector, {
       ...options,
       reset: () => {
@@ -98,7 +103,7 @@ describe('google-calendar', () => {
   });
 
   it('google-calendar: an expired sync token restarts only its calendar', async () => {
-    const { google, connection } = await connected({ calendars: ['primary', 'team'] }, 3);
+    const { google, connection } = await startConnected({ calendars: ['primary', 'team'] }, 3);
     for (const id of ['t1', 't2']) google.put('team', id);
     await connection.sync();
     google.expire('sync', 'team');
@@ -115,7 +120,7 @@ describe('google-calendar', () => {
       ['/calendars/team/events', false],
     ]);
     // A full list omits events deleted before it, so t1 keeps its last known state.
-    expect(replayed(connection.signals, 'team').map(({ id, status }) => [id, status])).toEqual([
+    expect(finalState(connection.signals, 'team').map(({ id, status }) => [id, status])).toEqual([
       ['t1', 'confirmed'],
       ['t2', 'confirmed'],
     ]);
@@ -125,7 +130,7 @@ describe('google-calendar', () => {
   });
 
   it('google-calendar: an expired page token restarts the walk from the sync token', async () => {
-    const { google, connector, options, connection } = await connected({ pageSize: 2 }, 5);
+    const { google, connector, options, connection } = await startConnected({ pageSize: 2 }, 5);
     await connection.sync();
     for (let i = 0; i < 5; i++) google.put('primary', `ev0000${i}`, { summary: 'again' });
     google.requests.length = 0;
@@ -139,7 +144,7 @@ describe('google-calendar', () => {
       },
     });
     await later.sync();
-    expect(replayed(later.signals)).toEqual(truth(google));
+    expect(finalState(later.signals)).toEqual(providerState(google));
     // Two pages, the rejected one, then all three again, each with the sync token.
     expect(google.requests.map(({ query }) => query.has('pageToken'))).toEqual([
       false,
@@ -153,7 +158,7 @@ describe('google-calendar', () => {
   });
 
   it('google-calendar: page tokens that always expire end the run and keep the sync token', async () => {
-    const { google, connection, lines } = await connected({ pageSize: 2 }, 5);
+    const { google, connection, lines } = await startConnected({ pageSize: 2 }, 5);
     await connection.sync();
     for (let i = 0; i < 5; i++) google.put('primary', `ev0000${i}`, { summary: 'again' });
     google.alwaysExpirePages(true);
@@ -166,11 +171,11 @@ describe('google-calendar', () => {
     google.requests.length = 0;
     await connection.sync();
     expect(google.requests.every(({ query }) => query.has('syncToken'))).toBe(true);
-    expect(replayed(connection.signals)).toEqual(truth(google));
+    expect(finalState(connection.signals)).toEqual(providerState(google));
   });
 
   it('google-calendar: a last page without a sync token keeps the previous one', async () => {
-    const { google, connection, lines } = await connected({}, 2);
+    const { google, connection, lines } = await startConnected({}, 2);
     await connection.sync();
     const before = connection.cursor;
     google.withholdSyncTokens(true);
@@ -182,10 +187,10 @@ describe('google-calendar', () => {
   });
 
   it('google-calendar: changed request parameters restart without the old token', async () => {
-    const { google, connector, options, connection } = await connected({}, 1);
+    const { google, connector, options, connection } = await startConnected({}, 1);
     google.put('primary', 'weekly', { occurrences: 3 });
     await connection.sync();
-    expect(replayed(connection.signals).map(({ id }) => id)).toEqual(['ev00000', 'weekly']);
+    expect(finalState(connection.signals).map(({ id }) => id)).toEqual(['ev00000', 'weekly']);
     const singly = connectInMemory(connector, {
       ...options,
       config: { ...options.config, singleEvents: true },
@@ -194,7 +199,7 @@ describe('google-calendar', () => {
     google.requests.length = 0;
     expect((await singly.sync()).map(({ outcome }) => outcome)).toEqual(['succeeded']);
     expect(google.requests.map(({ query }) => query.has('syncToken'))).toEqual([false]);
-    expect(replayed(singly.signals).map(({ id }) => id)).toEqual([
+    expect(finalState(singly.signals).map(({ id }) => id)).toEqual([
       'ev00000',
       'weekly_0',
       'weekly_1',
@@ -210,7 +215,7 @@ describe('google-calendar', () => {
     ['403 quotaExceeded', problem(403, 'quotaExceeded', 'Calendar usage limits exceeded.'), 60],
     ['429', problem(429, 'rateLimitExceeded', 'Rate Limit Exceeded', { 'retry-after': '17' }), 17],
   ])('google-calendar: %s parks the job', async (_name, reply, seconds) => {
-    const { google, connection } = await connected({}, 1);
+    const { google, connection } = await startConnected({}, 1);
     google.refuse(reply);
     const before = Date.now();
     const ended = await connection.run();
@@ -221,7 +226,10 @@ describe('google-calendar', () => {
   });
 
   it('google-calendar: a forbidden or missing calendar does not block the others', async () => {
-    const { google, connection, lines } = await connected({ calendars: ['private', 'primary', 'gone'] }, 2);
+    const { google, connection, lines } = await startConnected(
+      { calendars: ['private', 'primary', 'gone'] },
+      2,
+    );
     google.put('private', 'secret');
     google.refuse(problem(403, 'forbidden', 'Forbidden'));
     expect((await connection.sync()).map(({ outcome }) => outcome)).toEqual(['succeeded']);
@@ -232,23 +240,23 @@ describe('google-calendar', () => {
   });
 
   it('google-calendar: server errors are retried and keep the signals read so far', async () => {
-    const { google, connection } = await connected({ pageSize: 2 }, 6);
+    const { google, connection } = await startConnected({ pageSize: 2 }, 6);
     google.refuse(problem(500, 'backendError', 'Backend Error'));
     await connection.sync();
-    expect(replayed(connection.signals)).toEqual(truth(google));
+    expect(finalState(connection.signals)).toEqual(providerState(google));
     const broken = problem(503, 'backendError', 'Backend Error');
     google.put('primary', 'late');
     google.refuse(broken, broken, broken);
     expect((await connection.run()).error?.kind).toBe('transient');
     await connection.sync();
-    expect(replayed(connection.signals)).toEqual(truth(google));
+    expect(finalState(connection.signals)).toEqual(providerState(google));
   });
 
   it.each([
     ['a revoked token', undefined],
     ['insufficient consent', problem(403, 'insufficientPermissions', 'Insufficient Permission')],
   ])('google-calendar: %s sets needs_auth', async (_name, reply) => {
-    const { google, connection } = await connected({}, 1);
+    const { google, connection } = await startConnected({}, 1);
     if (reply) google.refuse(reply);
     else google.revoke();
     const ended = await connection.run();
@@ -261,10 +269,10 @@ describe('google-calendar', () => {
   });
 
   it('google-calendar: stores 10,000 events once each', async () => {
-    const { google, connection } = await connected({ pageSize: 2500 }, 10_000);
+    const { google, connection } = await startConnected({ pageSize: 2500 }, 10_000);
     await connection.sync();
     expect(connection.signals).toHaveLength(10_000);
-    expect(replayed(connection.signals)).toEqual(truth(google));
+    expect(finalState(connection.signals)).toEqual(providerState(google));
     expect(google.requests).toHaveLength(4);
   });
 
@@ -295,7 +303,7 @@ describe('google-calendar', () => {
   });
 
   it('google-calendar: the engine stores signals and cursor on Postgres', async () => {
-    const { google, connector } = await connected({}, 5);
+    const { google, connector } = await startConnected({}, 5);
     const config = { calendars: ['primary'], pageSize: 2 };
     const connection = await connectToEngine(database, connector, config, credential);
     await connection.sync();

@@ -19,7 +19,7 @@ interface Setup {
   maxObjects?: number;
 }
 
-async function connected({ config = {}, filled = 0, options = {}, maxObjects = 999 }: Setup = {}) {
+async function startConnected({ config = {}, filled = 0, options = {}, maxObjects = 999 }: Setup = {}) {
   const provider = await startSlack({ maxObjects });
   provider.open('C1');
   const posted = Array.from({ length: filled }, (_, i) => provider.post('C1', `message ${i}`));
@@ -41,7 +41,7 @@ interface Payload extends StoredMessage {
 }
 
 /** Replays the signals into the channel's final state; fails on duplicates. */
-function replayed(signals: readonly MemorySignal[], channel = 'C1') {
+function finalState(signals: readonly MemorySignal[], channel = 'C1') {
   const own = signals
     .map(({ kind, payload }) => ({ kind, ...(payload as Payload) }))
     .filter((p) => p.channel === channel);
@@ -53,7 +53,7 @@ function replayed(signals: readonly MemorySignal[], channel = 'C1') {
     else latest.set(ts, text);
   return sorted(latest);
 }
-const truth = (provider: Provider, channel = 'C1') =>
+const providerState = (provider: Provider, channel = 'C1') =>
   sorted(
     new Map(
       provider
@@ -68,9 +68,9 @@ const methodsOf = (provider: Provider) =>
 
 describe('slack', () => {
   it('slack: the first sync reads every page, later syncs only new messages', async () => {
-    const { provider, connection } = await connected({ filled: 8, config: { lookbackSeconds: 0 } });
+    const { provider, connection } = await startConnected({ filled: 8, config: { lookbackSeconds: 0 } });
     await connection.sync();
-    expect(replayed(connection.signals)).toEqual(truth(provider));
+    expect(finalState(connection.signals)).toEqual(providerState(provider));
     expect(connection.signals.map(({ kind }) => kind)).toEqual(Array(8).fill('message.posted'));
     const message = provider.post('C1', 'one more');
     provider.requests.length = 0;
@@ -86,7 +86,7 @@ describe('slack', () => {
   it.each(['newest first', 'oldest first'])(
     'slack: messages posted and edited during a walk are found, with pages %s',
     async (order) => {
-      const { provider, posted, connector, memory } = await connected({ filled: 10 });
+      const { provider, posted, connector, memory } = await startConnected({ filled: 10 });
       if (order === 'oldest first') provider.goForward();
       const first = connectInMemory(connector, memory);
       await first.sync();
@@ -108,16 +108,16 @@ describe('slack', () => {
       await connection.sync();
       await connection.sync();
       expect(provider.requests.length).toBeGreaterThan(6);
-      const newest = truth(provider).at(-1)?.[0];
+      const newest = providerState(provider).at(-1)?.[0];
       expect(connection.cursor).toEqual({ streams: { C1: { watermark: newest } } });
-      expect(replayed([...first.signals, ...connection.signals.filter(isNewTo(first.signals))])).toEqual(
-        truth(provider),
+      expect(finalState([...first.signals, ...connection.signals.filter(isNewTo(first.signals))])).toEqual(
+        providerState(provider),
       );
     },
   );
 
   it('slack: the watermark advances only at the end of the walk', async () => {
-    const { provider, connection } = await connected({ filled: 8 });
+    const { provider, connection } = await startConnected({ filled: 8 });
     await connection.sync();
     const before = connection.cursor as { streams: { C1: { watermark: string } } };
     for (let i = 0; i < 8; i++) provider.post('C1', `later ${i}`);
@@ -132,11 +132,11 @@ describe('slack', () => {
     await connection.run();
     expect(connection.cursor).toMatchObject({ streams: { C1: { watermark: before.streams.C1.watermark } } });
     await connection.sync();
-    expect(replayed(connection.signals)).toEqual(truth(provider));
+    expect(finalState(connection.signals)).toEqual(providerState(provider));
   });
 
   it('slack: deleting the newest message does not move the watermark back', async () => {
-    const { provider, connection } = await connected({ filled: 2 });
+    const { provider, connection } = await startConnected({ filled: 2 });
     const last = provider.post('C1', 'last');
     await connection.sync();
     provider.remove('C1', last);
@@ -145,7 +145,10 @@ describe('slack', () => {
   });
 
   it('slack: finds edits within the lookback and treats a tombstone as a deletion', async () => {
-    const { provider, posted, connection } = await connected({ filled: 3, config: { lookbackSeconds: 60 } });
+    const { provider, posted, connection } = await startConnected({
+      filled: 3,
+      config: { lookbackSeconds: 60 },
+    });
     const [, second, third] = posted as [StoredMessage, StoredMessage, StoredMessage];
     provider.pass(3600);
     const fresh = provider.post('C1', 'fresh');
@@ -170,12 +173,12 @@ describe('slack', () => {
   });
 
   it('slack: reads only threads with new replies', async () => {
-    const { provider, connection } = await connected({ filled: 2, config: { threads: true } });
+    const { provider, connection } = await startConnected({ filled: 2, config: { threads: true } });
     const [first, second] = [provider.post('C1', 'one'), provider.post('C1', 'two')];
     for (let i = 0; i < 7; i++) provider.reply('C1', first, `reply ${i}`);
     provider.reply('C1', second, 'also in the channel', { subtype: 'thread_broadcast' });
     await connection.sync();
-    expect(replayed(connection.signals)).toEqual(truth(provider));
+    expect(finalState(connection.signals)).toEqual(providerState(provider));
     expect(connection.signals.filter(({ kind }) => kind === 'message.replied')).toHaveLength(8);
 
     provider.requests.length = 0;
@@ -186,11 +189,11 @@ describe('slack', () => {
     provider.requests.length = 0;
     await connection.sync();
     expect(methodsOf(provider)).toEqual(['history', 'replies', 'history']);
-    expect(replayed(connection.signals)).toEqual(truth(provider));
+    expect(finalState(connection.signals)).toEqual(providerState(provider));
   });
 
   it('slack: the next walk finds a reply added after the page of its thread was read', async () => {
-    const { provider, connector, memory } = await connected({ config: { threads: true } });
+    const { provider, connector, memory } = await startConnected({ config: { threads: true } });
     const parents = Array.from({ length: 9 }, (_, i) => provider.post('C1', `parent ${i}`));
     const connection = connectInMemory(connector, {
       ...memory,
@@ -207,11 +210,11 @@ describe('slack', () => {
     });
     await connection.sync();
     await connection.sync();
-    expect(replayed(connection.signals)).toEqual(truth(provider));
+    expect(finalState(connection.signals)).toEqual(providerState(provider));
   });
 
   it('slack: a deleted thread does not block its channel', async () => {
-    const { provider, connection, lines } = await connected({ filled: 1, config: { threads: true } });
+    const { provider, connection, lines } = await startConnected({ filled: 1, config: { threads: true } });
     const parent = provider.post('C1', 'parent');
     provider.reply('C1', parent, 'reply');
     const page = { ok: true, messages: [{ ts: '1.000000', reply_count: 1, latest_reply: '2.000000' }] };
@@ -221,11 +224,11 @@ describe('slack', () => {
       /Thread 1\.000000 of C1 no longer exists: .*thread_not_found/,
     );
     await connection.sync();
-    expect(replayed(connection.signals).slice(1)).toEqual(truth(provider));
+    expect(finalState(connection.signals).slice(1)).toEqual(providerState(provider));
   });
 
   it('slack: threads without permission fail their channel until allowed or disabled', async () => {
-    const { provider, connector, memory, connection } = await connected({ config: { threads: true } });
+    const { provider, connector, memory, connection } = await startConnected({ config: { threads: true } });
     const parent = provider.post('C1', 'parent');
     provider.reply('C1', parent, 'reply');
     const shown = { ...parent, thread_ts: parent.ts, reply_count: 1, latest_reply: '1767225699.000000' };
@@ -241,11 +244,11 @@ describe('slack', () => {
     const without = connectInMemory(connector, { ...memory, config: { channels: ['C1'] }, cursor });
     expect(await without.sync()).toMatchObject([{ outcome: 'succeeded', hasMore: false }]);
     await connection.sync();
-    expect(replayed(connection.signals)).toEqual(truth(provider));
+    expect(finalState(connection.signals)).toEqual(providerState(provider));
   });
 
   it('slack: a crash at any point causes neither loss nor duplicates', async () => {
-    const { provider, connector, memory } = await connected({
+    const { provider, connector, memory } = await startConnected({
       config: { channels: ['C1', 'C2'], threads: true },
     });
     const report = await crashTest(connector, {
@@ -263,7 +266,7 @@ describe('slack', () => {
   });
 
   it('slack: an expired page cursor restarts the walk from the watermark', async () => {
-    const { provider, connector, memory, connection } = await connected({ filled: 4 });
+    const { provider, connector, memory, connection } = await startConnected({ filled: 4 });
     await connection.sync();
     for (let i = 0; i < 8; i++) provider.post('C1', `later ${i}`);
     provider.requests.length = 0;
@@ -287,13 +290,13 @@ describe('slack', () => {
       true,
     ]);
     expect(provider.requests.every(({ query }) => query.has('oldest'))).toBe(true);
-    expect(replayed([...connection.signals, ...later.signals.filter(isNewTo(connection.signals))])).toEqual(
-      truth(provider),
+    expect(finalState([...connection.signals, ...later.signals.filter(isNewTo(connection.signals))])).toEqual(
+      providerState(provider),
     );
   });
 
   it('slack: page cursors that always expire end the run and keep the watermark', async () => {
-    const { provider, connection, lines } = await connected({ filled: 2 });
+    const { provider, connection, lines } = await startConnected({ filled: 2 });
     await connection.sync();
     const before = connection.cursor;
     for (let i = 0; i < 8; i++) provider.post('C1', `later ${i}`);
@@ -305,13 +308,13 @@ describe('slack', () => {
     expect(connection.cursor).toEqual(before);
     provider.alwaysExpirePages(false);
     await connection.sync();
-    expect(replayed(connection.signals)).toEqual(truth(provider));
+    expect(finalState(connection.signals)).toEqual(providerState(provider));
   });
 
   it.each(['invalid_auth', 'token_revoked', 'account_inactive', 'token_expired'])(
     'slack: %s sets needs_auth',
     async (error) => {
-      const { provider, connection } = await connected({ filled: 1 });
+      const { provider, connection } = await startConnected({ filled: 1 });
       if (error === 'token_revoked') provider.revoke();
       else provider.refuse(slackError(error));
       const ended = await connection.run();
@@ -330,7 +333,7 @@ describe('slack', () => {
     ],
     ['200 with ratelimited and no time', slackError('ratelimited'), 60],
   ])('slack: %s parks the job', async (_name, reply, seconds) => {
-    const { provider, connection } = await connected({ filled: 1 });
+    const { provider, connection } = await startConnected({ filled: 1 });
     provider.refuse(reply);
     const before = Date.now();
     const ended = await connection.run();
@@ -341,12 +344,12 @@ describe('slack', () => {
   });
 
   it('slack: a channel that fails does not block the others; the run fails only if all fail', async () => {
-    const { provider, connector, memory, connection, lines } = await connected({
+    const { provider, connector, memory, connection, lines } = await startConnected({
       filled: 2,
       config: { channels: ['C404', 'C1'] },
     });
     expect((await connection.sync()).map(({ outcome }) => outcome)).toEqual(['succeeded']);
-    expect(replayed(connection.signals)).toEqual(truth(provider));
+    expect(finalState(connection.signals)).toEqual(providerState(provider));
     expect(lines[0]?.msg).toMatch(/C404 cannot be read: .*channel_not_found/);
     provider.refuse(slackError('not_in_channel'));
     const alone = connectInMemory(connector, { ...memory, config: { channels: ['C1'] } });
@@ -357,15 +360,15 @@ describe('slack', () => {
   });
 
   it('slack: server errors are retried, including those with status 200', async () => {
-    const { provider, connection } = await connected({ filled: 5 });
+    const { provider, connection } = await startConnected({ filled: 5 });
     provider.refuse({ status: 503, body: 'no' }, slackError('internal_error'));
     await connection.sync();
-    expect(replayed(connection.signals)).toEqual(truth(provider));
+    expect(finalState(connection.signals)).toEqual(providerState(provider));
   });
 
   it('slack: each method has its own budget per credential', async () => {
     const taken: string[] = [];
-    const { provider, connector, memory } = await connected({
+    const { provider, connector, memory } = await startConnected({
       filled: 1,
       config: { threads: true },
       options: { requestsPerMinute: 1, pageSize: 15 },
@@ -390,14 +393,14 @@ describe('slack', () => {
   });
 
   it('slack: stores 10,000 messages once each', async () => {
-    const { provider, connection } = await connected({ filled: 10_000, options: { pageSize: 999 } });
+    const { provider, connection } = await startConnected({ filled: 10_000, options: { pageSize: 999 } });
     await connection.sync();
     expect(connection.signals).toHaveLength(10_000);
-    expect(replayed(connection.signals)).toEqual(truth(provider));
+    expect(finalState(connection.signals)).toEqual(providerState(provider));
   });
 
   it('slack: a malformed message does not block its channel', async () => {
-    const { provider, connection } = await connected();
+    const { provider, connection } = await startConnected();
     const odd = {
       ts: '1767225600.000100',
       text: 5,
@@ -412,7 +415,7 @@ describe('slack', () => {
   });
 
   it('slack: channel names instead of ids are rejected with a hint', async () => {
-    const { connector } = await connected();
+    const { connector } = await startConnected();
     const ended = await connectInMemory(connector, { config: { channels: ['#general'] }, credential }).run();
     expect(ended.error).toMatchObject({
       kind: 'permanent',
@@ -421,7 +424,7 @@ describe('slack', () => {
   });
 
   it('slack: the engine stores signals and cursor on Postgres', async () => {
-    const { provider, connector } = await connected({ filled: 5 });
+    const { provider, connector } = await startConnected({ filled: 5 });
     const connection = await connectToEngine(
       database,
       connector,
@@ -484,7 +487,7 @@ describe('slack deliveries', () => {
   });
 
   it('slack: delivered and polled messages have the same dedupe keys', async () => {
-    const { provider, connection: polled } = await connected({ config: { threads: true } });
+    const { provider, connection: polled } = await startConnected({ config: { threads: true } });
     const message = provider.post('C1', 'posted');
     const reply = provider.reply('C1', message, 'reply');
     const reactions = [await reactionTo(event({ ...message })), await reactionTo(event({ ...reply }))];

@@ -9,7 +9,7 @@ import { describeApi } from './described.ts';
 const startApi = useJsonApis();
 const credential = { type: 'api_key', key: 'right-token-123' } as const;
 
-async function connected(options: ApiOptions, change: Partial<HttpDescription> = {}) {
+async function startConnected(options: ApiOptions, change: Partial<HttpDescription> = {}) {
   const api = await startApi(options);
   api.fill(25);
   const connection = connectInMemory(http({ ...describeApi(api), ...change }), { credential });
@@ -21,7 +21,8 @@ const streamOf = (cursor: unknown) =>
   (cursor as { streams: { items: { watermark?: string; walk?: object } } }).streams.items;
 
 /** Overrides the response to the n-th request. */
-const only = (n: number, override: Override) => (request: number) => (request === n ? override : undefined);
+const forRequest = (n: number, override: Override) => (request: number) =>
+  request === n ? override : undefined;
 
 describe('http: responses other than pages', () => {
   it.each<[string, Record<string, string>, number]>([
@@ -43,8 +44,8 @@ describe('http: responses other than pages', () => {
     ['ratelimit of the IETF draft', { ratelimit: '"default";r=0;t=70' }, 70],
     ['no header', {}, 60],
   ])('http: a rate limit parks the job for the requested wait: %s', async (_name, headers, seconds) => {
-    const { api, connection } = await connected({ pagination: 'cursor' });
-    api.before = only(1, { status: 429, headers, body: {} });
+    const { api, connection } = await startConnected({ pagination: 'cursor' });
+    api.before = forRequest(1, { status: 429, headers, body: {} });
     const before = Date.now();
     const run = await connection.run();
     expect(run).toMatchObject({ outcome: 'requeued', error: { kind: 'rate_limited' } });
@@ -54,8 +55,8 @@ describe('http: responses other than pages', () => {
   });
 
   it('http: signals read before a rate limit are kept and the walk continues there', async () => {
-    const { api, connection } = await connected({ pagination: 'cursor' });
-    api.before = only(3, { status: 429, headers: { 'retry-after': '1' } });
+    const { api, connection } = await startConnected({ pagination: 'cursor' });
+    api.before = forRequest(3, { status: 429, headers: { 'retry-after': '1' } });
     expect(await connection.run()).toMatchObject({ outcome: 'succeeded', hasMore: true });
     expect(connection.signals.length).toBeGreaterThan(0);
     await connection.sync();
@@ -63,15 +64,15 @@ describe('http: responses other than pages', () => {
   });
 
   it('http: a single server error is retried within the run, repeated ones requeue the job', async () => {
-    const { api, connection } = await connected({ pagination: 'page' });
-    api.before = only(1, { status: 503, body: 'down' });
+    const { api, connection } = await startConnected({ pagination: 'page' });
+    api.before = forRequest(1, { status: 503, body: 'down' });
     expect((await connection.sync()).at(-1)).toMatchObject({ outcome: 'succeeded' });
     api.before = () => ({ status: 502, body: '<html>' });
     expect(await connection.run()).toMatchObject({ outcome: 'requeued', error: { kind: 'transient' } });
   });
 
   it('http: a revoked token sets needs_auth and appears in no message', async () => {
-    const { connection } = await connected({ pagination: 'page', token: 'another-token-456' });
+    const { connection } = await startConnected({ pagination: 'page', token: 'another-token-456' });
     const run = await connection.run();
     expect(run).toMatchObject({ outcome: 'failed', error: { kind: 'unauthorized' } });
     expect(connection.status).toBe('needs_auth');
@@ -84,7 +85,7 @@ describe('http: responses other than pages', () => {
     ['transient', { ok: false, error: { code: 'busy' } }, 'requeued', 'transient'],
     ['rate_limited', { ok: false, error: { code: 'slow', wait: 90 } }, 'requeued', 'rate_limited'],
   ])('http: error rules classify responses, including status 200: %s', async (_name, body, outcome, kind) => {
-    const { api, connection } = await connected(
+    const { api, connection } = await startConnected(
       { pagination: 'page' },
       {
         errors: [
@@ -108,7 +109,7 @@ describe('http: responses other than pages', () => {
   });
 
   it('http: a response that means nothing and one without a body are empty pages', async () => {
-    const { api, connection } = await connected(
+    const { api, connection } = await startConnected(
       { pagination: 'cursor' },
       { errors: [{ status: 409, means: 'nothing' }] },
     );
@@ -122,7 +123,7 @@ describe('http: responses other than pages', () => {
   });
 
   it('http: an expired cursor restarts its stream without duplicates', async () => {
-    const { api, connection } = await connected(
+    const { api, connection } = await startConnected(
       { pagination: 'cursor' },
       { errors: [{ status: 410, means: 'cursor_expired' }] },
     );
@@ -137,7 +138,7 @@ describe('http: responses other than pages', () => {
   });
 
   it('http: a cursor that always expires fails instead of restarting forever', async () => {
-    const { api, connection } = await connected(
+    const { api, connection } = await startConnected(
       { pagination: 'cursor', sort: 'descending' },
       { errors: [{ status: 410, means: 'cursor_expired' }] },
     );
@@ -148,18 +149,18 @@ describe('http: responses other than pages', () => {
   });
 
   it('http: an expired page token restarts the walk at the watermark, not the stream', async () => {
-    const { api, connection } = await connected({ pagination: 'cursor', sort: 'none' });
+    const { api, connection } = await startConnected({ pagination: 'cursor', sort: 'none' });
     await connection.sync();
     const { watermark } = streamOf(connection.cursor);
     for (const id of [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]) api.edit(id);
     const at = api.requests.length;
-    api.before = only(at + 2, { status: 429, headers: { 'retry-after': '1' } });
+    api.before = forRequest(at + 2, { status: 429, headers: { 'retry-after': '1' } });
     await connection.run();
     expect(streamOf(connection.cursor)).toMatchObject({
       watermark,
       walk: { page: { token: expect.any(String) } },
     });
-    api.before = only(at + 3, { status: 400, body: { error: 'bad token' } });
+    api.before = forRequest(at + 3, { status: 400, body: { error: 'bad token' } });
     expect((await connection.sync()).at(-1)).toMatchObject({ outcome: 'succeeded' });
     expect(api.requests[at + 3]).toContain('since=');
     expect(api.requests[at + 3]).not.toContain('after=');
@@ -180,7 +181,7 @@ describe('http: broken paginations', () => {
       'file:///etc/passwd',
       'http://127.0.0.1:1/',
     ]) {
-      const { api, connection } = await connected({ pagination: 'next_url', sort: 'none' });
+      const { api, connection } = await startConnected({ pagination: 'next_url', sort: 'none' });
       api.before = () => page(1, { paging: { next } });
       const run = await connection.run();
       expect(run).toMatchObject({ outcome: 'failed', error: { kind: 'permanent' } });
@@ -192,7 +193,7 @@ describe('http: broken paginations', () => {
   });
 
   it.each([1, 2, 3, 7])('http: a cycle of %i pages ends with an error', async (length) => {
-    const { api, connection } = await connected({ pagination: 'cursor', sort: 'none' });
+    const { api, connection } = await startConnected({ pagination: 'cursor', sort: 'none' });
     api.before = (n) => page(n, { meta: { next: `token-${n % length}`, has_more: true } });
     const runs = await connection.sync({ maxRuns: 20 });
     expect(runs.at(-1)?.error?.message).toMatch(/pagination is circular/);
@@ -200,7 +201,7 @@ describe('http: broken paginations', () => {
   });
 
   it('http: a page that always fails ends the walk, also if each run reads only one page', async () => {
-    const { api, connection } = await connected({ pagination: 'cursor', sort: 'none' });
+    const { api, connection } = await startConnected({ pagination: 'cursor', sort: 'none' });
     const items = Array.from({ length: 1000 }, (_, i) => i);
     api.before = (n) => {
       if (n % 3 === 0) return { status: 400, body: { error: 'too far' } };
@@ -220,7 +221,7 @@ describe('http: broken paginations', () => {
   });
 
   it('http: skips empty pages up to a limit', async () => {
-    const { api, connection } = await connected({ pagination: 'cursor', sort: 'none' });
+    const { api, connection } = await startConnected({ pagination: 'cursor', sort: 'none' });
     const empty = (n: number): Override => ({
       status: 200,
       body: { data: { items: [] }, meta: { next: `t${n}`, has_more: true } },
@@ -234,7 +235,7 @@ describe('http: broken paginations', () => {
 
   it('http: detects a provider that ignores the page parameter', async () => {
     for (const pagination of ['page', 'offset'] as const) {
-      const { api, connection } = await connected({ pagination, sort: 'none' });
+      const { api, connection } = await startConnected({ pagination, sort: 'none' });
       api.before = () => page(1, {});
       expect((await connection.sync({ maxRuns: 20 })).at(-1)?.error?.message).toMatch(
         /keeps sending the same records/,
@@ -249,7 +250,7 @@ describe('http: broken paginations', () => {
       ['descending', 'ascending'],
       ['ascending', 'none'],
     ] as const) {
-      const { api, connection } = await connected({ pagination: 'page', sort: described });
+      const { api, connection } = await startConnected({ pagination: 'page', sort: described });
       api.options.sort = actual;
       expect((await connection.run()).error?.message).toMatch(
         new RegExp(
@@ -261,7 +262,7 @@ describe('http: broken paginations', () => {
   });
 
   it('http: a missing hasMore flag is an error, because false would end every walk', async () => {
-    const { api, connection } = await connected({ pagination: 'cursor' });
+    const { api, connection } = await startConnected({ pagination: 'cursor' });
     api.before = () => page(1, { meta: { next: 'x' } });
     expect((await connection.run()).error?.message).toMatch(
       /no meta\.has_more, which tells whether there are more pages/,
@@ -269,7 +270,7 @@ describe('http: broken paginations', () => {
   });
 
   it('http: errors name the record whose key or time is missing, or the missing list', async () => {
-    const { api, connection } = await connected({ pagination: 'page' });
+    const { api, connection } = await startConnected({ pagination: 'page' });
     const items = (records: unknown): Override => ({ status: 200, body: { data: { items: records } } });
     for (const [override, message] of [
       [

@@ -41,7 +41,7 @@ const styles: [string, ApiOptions][] = paginations.flatMap((pagination) => [
   [`${pagination}, in no order, since inclusive`, { pagination, sort: 'none' }],
   [`${pagination}, in no order, since exclusive`, { pagination, sort: 'none', since: 'exclusive' }],
 ]);
-const all: [string, ApiOptions][] = [
+const apiStyles: [string, ApiOptions][] = [
   ...styles,
   ['one answer for all', { pagination: 'none' }],
   ['one answer for all, newest first', { pagination: 'none', sort: 'descending', since: 'unknown' }],
@@ -58,7 +58,7 @@ const faultsOf = ({ pagination, sort }: ApiOptions) =>
   sort === undefined && ['cursor', 'next_url', 'page'].includes(pagination) ? 'sample' : 'none';
 
 describe('http: complete walks', () => {
-  it.each(all)(
+  it.each(apiStyles)(
     'http: first and later syncs cause neither loss nor duplicates: %s',
     async (_name, options) => {
       const api = await startApi(options);

@@ -25,7 +25,7 @@ const validDescription = () => ({
 });
 
 /** A valid description with one value changed; undefined removes it. */
-function changed(path: string, value: unknown): unknown {
+function descriptionWith(path: string, value: unknown): unknown {
   const description = validDescription() as Json;
   const steps = path.split('.');
   const last = steps.pop() as string;
@@ -388,7 +388,7 @@ describe('http: invalid descriptions', () => {
   it.each(invalidCases.map(([path, value, ...lines], i) => ({ i, path, value, lines })))(
     'http: an invalid description is rejected with path, value and allowed values: $path ($i)',
     ({ path, value, lines }) => {
-      expect(linesOf(() => http(changed(path, value) as never))).toEqual(lines);
+      expect(linesOf(() => http(descriptionWith(path, value) as never))).toEqual(lines);
     },
   );
 
@@ -513,7 +513,7 @@ describe('http: invalid descriptions', () => {
     ];
     fc.assert(
       fc.property(fc.constantFrom(...places), json, (place, value) => {
-        linesOf(() => http((place === '' ? value : changed(place, value)) as never));
+        linesOf(() => http((place === '' ? value : descriptionWith(place, value)) as never));
       }),
       { numRuns: 600 },
     );

@@ -50,18 +50,18 @@ async function syncNow(id: string, used = connector()): Promise<void> {
   expect.fail('jobs remain after 10 rounds');
 }
 
-const stored = async () =>
+const storedIds = async () =>
   (await sql<{ n: number }>(`SELECT (payload ->> 'id')::int AS n FROM signals ORDER BY 1`)).map(({ n }) => n);
-const upTo = (count: number) => Array.from({ length: count }, (_, i) => i + 1);
-const fill = (from: number, to: number) =>
+const idsUpTo = (count: number) => Array.from({ length: count }, (_, i) => i + 1);
+const insertRows = (from: number, to: number) =>
   sql(
     `INSERT INTO source.items SELECT n, '2025-01-01Z'::timestamptz + (n / 7) * interval '1 second' FROM generate_series($1::int, $2::int) n`,
     [from, to],
   );
 
 it('postgres: a failure after any page causes neither loss nor duplicates', async () => {
-  await fill(1, 40);
-  for (const failingPage of upTo(5)) {
+  await insertRows(1, 40);
+  for (const failingPage of idsUpTo(5)) {
     await sql('TRUNCATE connections, sync_jobs, signals CASCADE');
     const id = await connect({ ...items, pageSize: 10 });
     let failures = 0;
@@ -69,23 +69,23 @@ it('postgres: a failure after any page causes neither loss nor duplicates', asyn
       if (page === failingPage && failures++ === 0) throw new TransientError('injected');
     });
     await syncNow(id, flaky);
-    expect({ failingPage, failures, stored: await stored() }).toEqual({
+    expect({ failingPage, failures, stored: await storedIds() }).toEqual({
       failingPage,
       failures: 1,
-      stored: upTo(40),
+      stored: idsUpTo(40),
     });
   }
 });
 
 it('postgres: stores 10,000 rows and later additions once each', async () => {
-  await fill(1, 10_000);
+  await insertRows(1, 10_000);
   const id = await connect(items);
   await syncNow(id);
-  expect(await stored()).toEqual(upTo(10_000));
-  await fill(10_001, 10_010);
+  expect(await storedIds()).toEqual(idsUpTo(10_000));
+  await insertRows(10_001, 10_010);
   await syncNow(id);
   await syncNow(id);
-  expect(await stored()).toEqual(upTo(10_010));
+  expect(await storedIds()).toEqual(idsUpTo(10_010));
 });
 
 it('postgres: finds rows that concurrent writers commit out of order, each once', async () => {
@@ -109,5 +109,5 @@ it('postgres: finds rows that concurrent writers commit out of order, each once'
   await writers;
   await syncNow(id);
   await syncNow(id);
-  expect(await stored()).toEqual(upTo(120));
+  expect(await storedIds()).toEqual(idsUpTo(120));
 });

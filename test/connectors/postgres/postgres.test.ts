@@ -25,7 +25,7 @@ const rowsOf = (pages: SyncResult[]) =>
 const idsOf = (pages: SyncResult[]) => rowsOf(pages).map(({ id }) => Number(id));
 const keysOf = (pages: SyncResult[]) =>
   pages.flatMap(({ signals }) => signals.map(({ dedupeKey }) => dedupeKey));
-const upTo = (count: number) => Array.from({ length: count }, (_, i) => i + 1);
+const idsUpTo = (count: number) => Array.from({ length: count }, (_, i) => i + 1);
 const ascending = (numbers: number[]) => [...numbers].sort((a, b) => a - b);
 
 const failure = (run: Promise<unknown>) =>
@@ -43,7 +43,7 @@ describe('walk', () => {
     );
     const first = await walk({ ...items, pageSize: 10 });
     expect(first.pages.map(({ signals }) => signals.length)).toEqual([10, 10, 5]);
-    expect(first.ids).toEqual(upTo(25));
+    expect(first.ids).toEqual(idsUpTo(25));
     expect(first.pages[0]?.signals[0]).toEqual({
       kind: 'items.changed',
       occurredAt: new Date('2025-01-01T00:01:00Z'),
@@ -63,7 +63,7 @@ describe('walk', () => {
     );
     const { pages } = await walk({ ...items, pageSize: 100 });
     expect(pages).toHaveLength(101);
-    expect(ascending(idsOf(pages))).toEqual(upTo(10_000));
+    expect(ascending(idsOf(pages))).toEqual(idsUpTo(10_000));
   });
 
   it('postgres: cursor values keep microsecond precision', async () => {
@@ -71,7 +71,7 @@ describe('walk', () => {
       `INSERT INTO source.items SELECT n, '2025-01-01Z'::timestamptz + (11 - n) * interval '1 microsecond' FROM generate_series(1, 10) n`,
     );
     const { pages } = await walk({ ...items, pageSize: 1 });
-    expect(idsOf(pages)).toEqual([...upTo(10)].reverse());
+    expect(idsOf(pages)).toEqual([...idsUpTo(10)].reverse());
   });
 
   it('postgres: rows edited during the walk are read again, and no other row is lost', async () => {
@@ -134,7 +134,7 @@ describe('walk', () => {
     );
     const { pages } = await walk(items);
     expect(pages.map(({ signals }) => signals.length)).toEqual([8, 8, 4]);
-    expect(idsOf(pages)).toEqual(upTo(20));
+    expect(idsOf(pages)).toEqual(idsUpTo(20));
   });
 });
 
@@ -153,7 +153,7 @@ describe('late commits', () => {
     await session.query(insert, [100, '2020-01-01Z']);
     const first = await walk({ ...items, pageSize: 10 });
     const second = await walk({ ...items, pageSize: 10 }, first);
-    expect([first.ids, second.ids]).toEqual([upTo(40), []]);
+    expect([first.ids, second.ids]).toEqual([idsUpTo(40), []]);
     await session.query('COMMIT');
     const third = await walk({ ...items, pageSize: 10 }, second);
     expect(third.ids).toEqual([100]);
@@ -172,7 +172,7 @@ describe('late commits', () => {
       last = await walk(items, last);
       found.push(...last.ids);
     }
-    expect(found).toEqual(upTo(39).slice(1));
+    expect(found).toEqual(idsUpTo(39).slice(1));
     expect((last.cursor as { walks: unknown[] }).walks.length).toBeLessThanOrEqual(16);
     await session.query('COMMIT');
     last = await walk(items, last);

@@ -24,7 +24,7 @@ async function connect(config: Record<string, unknown>): Promise<string> {
   return id;
 }
 
-const stored = async (id: string) =>
+const storedIds = async (id: string) =>
   (
     await sql<{ n: number }>(
       `SELECT (payload ->> 'id')::int AS n FROM signals WHERE connection_id = $1 ORDER BY 1`,
@@ -40,7 +40,7 @@ const stateOf = async (id: string) =>
     )
   )[0]?.cursor;
 
-const upTo = (count: number) => Array.from({ length: count }, (_, i) => i + 1);
+const idsUpTo = (count: number) => Array.from({ length: count }, (_, i) => i + 1);
 
 /** Makes all queued jobs due. */
 const makeDue = () => sql(`UPDATE sync_jobs SET retry_after = NULL WHERE status = 'queued'`);
@@ -58,32 +58,32 @@ describe('singer: in the engine', () => {
   it('singer: the first sync stores everything, later syncs store additions', async () => {
     const id = await connect({ items: 22 });
     await drainAll();
-    expect(await stored(id)).toEqual(upTo(22));
+    expect(await storedIds(id)).toEqual(idsUpTo(22));
     expect(await stateOf(id)).toEqual({ state: { items: 4 } });
     await sql(`UPDATE connections SET config = $2 WHERE id = $1`, [id, JSON.stringify({ items: 31 })]);
     await database.job(id, { provider_slug: 'tap' });
     await drainAll();
-    expect(await stored(id)).toEqual(upTo(31));
+    expect(await storedIds(id)).toEqual(idsUpTo(31));
   });
 
   it('singer: killing the tap after any output line causes neither loss nor duplicates', async () => {
     // 23 lines: a schema, 17 records and 5 states.
-    const killed = upTo(23).map((dieAfterLine) => ({ items: 17, dieAfterLine, marker: newFile() }));
+    const killed = idsUpTo(23).map((dieAfterLine) => ({ items: 17, dieAfterLine, marker: newFile() }));
     const connections: string[] = [];
     for (const config of killed) connections.push(await connect(config));
     await drainAll(
       database.engine({ connectors: [tap({ pageRecords: 1000 })], executor: { concurrency: 4 } }),
     );
     const found: Record<string, number[]> = {};
-    for (const id of connections) found[id] = await stored(id);
-    expect(found).toEqual(Object.fromEntries(connections.map((id) => [id, upTo(17)])));
+    for (const id of connections) found[id] = await storedIds(id);
+    expect(found).toEqual(Object.fromEntries(connections.map((id) => [id, idsUpTo(17)])));
     expect(killed.map(({ marker }) => existsSync(marker))).toEqual(killed.map(() => true));
   });
 
   it('singer: stores 10,000 records in pages, once each', async () => {
     const id = await connect({ items: 10_000, stateEvery: 100 });
     await drainAll(database.engine({ connectors: [tap({ pageRecords: 2500 })] }));
-    expect(await stored(id)).toEqual(upTo(10_000));
+    expect(await storedIds(id)).toEqual(idsUpTo(10_000));
     expect((await sql('SELECT FROM sync_jobs')).length).toBeGreaterThan(3);
   });
 
@@ -116,7 +116,7 @@ describe('singer: in the engine', () => {
     await sql(`UPDATE processes SET expires_at = now() - interval '1 second'`);
     const next = database.engine({ connectors: [tap(options)], executor: { leaseSeconds: 2 } });
     await next.start({ roles: ['executor'] });
-    await until('all records are stored', async () => (await stored(id)).length === 12);
-    expect(await stored(id)).toEqual(upTo(12));
+    await until('all records are stored', async () => (await storedIds(id)).length === 12);
+    expect(await storedIds(id)).toEqual(idsUpTo(12));
   });
 });
