@@ -62,6 +62,8 @@ export interface SynclineOptions extends ConfigOptions {
 /** The operator's API and the engine. */
 export interface Syncline extends SynclineApi {
   readonly config: Config;
+  /** The instance's clock, timers and randomness, for custom servers. */
+  readonly ports: Ports;
   /** Migrates the database schema to this release. Safe to call from many processes in parallel. */
   migrate(): Promise<MigrationResult>;
   /** Waits for the database with backoff and checks its schema version. */
@@ -167,7 +169,12 @@ export function compose(parts: Parts): Syncline {
     config: config.executor,
     rateLimit: config.rateLimit,
     connectors,
-    resources: { credentials, budgets: budgets.forRun, fetch: ports.fetch },
+    resources: {
+      credentials,
+      budgets: budgets.forRun,
+      fetch: ports.fetch,
+      clock: { now: ports.now, monotonicMs: ports.monotonicMs, sleep: ports.sleep },
+    },
     openReserved: (onWake: (reason: WakeReason) => void) => {
       // Two attempts must fit into a lease, but a slow server must not time out.
       const timeoutMs = Math.min(10_000, Math.max(1000, config.executor.leaseSeconds * 300));
@@ -257,6 +264,7 @@ export function compose(parts: Parts): Syncline {
 
   return {
     config,
+    ports,
     migrate: () =>
       withRetries(
         () => migrate(config.database, { ports, onBlocked: (message) => log.warn(message) }),

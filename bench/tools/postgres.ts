@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { startEmbeddedPostgres } from '../../dist/dev/postgres.js';
+import { systemPorts } from '../../dist/platform/ports.js';
 import { progress, whole } from './text.ts';
 
 /** One embedded Postgres server that all subjects of a benchmark share. */
@@ -28,7 +29,7 @@ export async function withPostgres(
   const started = performance.now();
   progress('starting Postgres');
   const folder = mkdtempSync(join(tmpdir(), 'syncline-bench-'));
-  const postgres = await startEmbeddedPostgres({ folder, keep: false, settings });
+  const postgres = await startEmbeddedPostgres({ ports: systemPorts, folder, keep: false, settings });
   let interrupted = false;
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => {

@@ -42,7 +42,7 @@ export function addDev(program: Command): void {
       }
       const folder = embeddedDataFolder(process.cwd());
       log.info(`starting embedded Postgres, data in ${folder}`);
-      const postgres = await startEmbeddedPostgres({ folder, keep: true });
+      const postgres = await startEmbeddedPostgres({ folder, keep: true, ports: systemPorts });
       try {
         const loaded = loadConfig({
           options: {

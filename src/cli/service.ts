@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { describeError } from '../contract/errors.ts';
 import type { HttpServer } from '../http/index.ts';
 import { systemPorts } from '../platform/ports.ts';
+import { startTimer } from '../platform/timer.ts';
 import { compose, type Role, roles, type Syncline } from '../syncline.ts';
 import type { MetricsServer } from '../telemetry/index.ts';
 import { createLogger } from '../telemetry/index.ts';
@@ -75,7 +76,8 @@ function exitAfterDeadline({ config }: CliConfig, log: Logger): void {
     );
     process.exit(0);
   };
-  setTimeout(exit, config.executor.shutdownGraceSeconds * 1000 + closingMs).unref();
+  const deadlineMs = config.executor.shutdownGraceSeconds * 1000 + closingMs;
+  startTimer(systemPorts, deadlineMs, exit, { ref: false });
 }
 
 async function serveHttp(
@@ -85,7 +87,7 @@ async function serveHttp(
 ): Promise<HttpServer> {
   // Delays the start of every other command.
   const { createLocalLogin, startHttpService } = await import('../http/index.ts');
-  const localLogin = isLocal ? createLocalLogin() : undefined;
+  const localLogin = isLocal ? createLocalLogin(syncline.ports.monotonicMs) : undefined;
   const { port } = loaded.config.server;
   const listen = (actualPort: number) =>
     startHttpService({ syncline, log, metrics: metrics.text, localLogin, port: actualPort });

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { BudgetUse } from '../contract/budget.ts';
 import type { SyncContext } from '../contract/connector.ts';
@@ -10,7 +9,7 @@ import {
   PermanentError,
   TransientError,
 } from '../contract/errors.ts';
-import { systemPorts } from '../platform/ports.ts';
+import { startTimer } from '../platform/timer.ts';
 import { secretsOf, withoutSecrets } from '../values/redact.ts';
 import type { Authorize } from './authorize.ts';
 import { parseBody, readText } from './body.ts';
@@ -88,7 +87,10 @@ export interface Http {
   ): Promise<HttpResponse<DataOf<Schema>>>;
 }
 
-type HttpContext = Pick<SyncContext, 'abortSignal' | 'log' | 'credentials' | 'budgets' | 'fetch' | 'job'>;
+type HttpContext = Pick<
+  SyncContext,
+  'abortSignal' | 'log' | 'credentials' | 'budgets' | 'fetch' | 'clock' | 'job'
+>;
 
 const defaults = { timeoutMs: 30_000, maxBytes: 32 * 1024 * 1024 };
 /** Longer outages use the job's backoff. */
@@ -97,7 +99,7 @@ const maxErrorBodyBytes = 64 * 1024;
 
 /** Maps failures to connector errors; logs requests, secrets redacted. */
 export function createHttp(context: HttpContext, options: HttpOptions): Http {
-  const { abortSignal, log } = context;
+  const { abortSignal, log, clock } = context;
   const { timeoutMs = defaults.timeoutMs, maxBytes = defaults.maxBytes } = options;
   const base = new URL(options.baseUrl.endsWith('/') ? options.baseUrl : `${options.baseUrl}/`);
   const secrets = new Set<string>();
@@ -150,7 +152,7 @@ export function createHttp(context: HttpContext, options: HttpOptions): Http {
         const canRetry = isRepeatable && connectorErrorKind(error) === 'transient' && !abortSignal.aborted;
         if (!canRetry || delayMs === undefined) throw error;
         log.debug(`${describeError(error)} Retrying in ${delayMs} ms.`);
-        await delay(delayMs, undefined, { signal: abortSignal }).catch(() => {});
+        await clock.sleep(delayMs, abortSignal);
       }
     }
   }
@@ -161,13 +163,13 @@ export function createHttp(context: HttpContext, options: HttpOptions): Http {
     const label = `${method} ${readableUrl(url, redact)}`;
     const uses = [...(options.budgets ?? []), ...(request.budgets ?? [])];
     const reservation = uses.length === 0 ? undefined : await context.budgets.take(uses);
-    const startedMs = systemPorts.monotonicMs();
+    const startedMs = clock.monotonicMs();
     const { response, text } = await send(outgoing, label).catch((error: unknown) => {
       // The provider may have counted it.
       reservation?.settle();
       throw error;
     });
-    const tookMs = Math.round(systemPorts.monotonicMs() - startedMs);
+    const tookMs = Math.round(clock.monotonicMs() - startedMs);
     log.debug(`${label} → ${response.status}, ${text.length} characters, ${tookMs} ms`);
     // Unauthenticated 304s count. Settle before reading the headers, which include this request.
     reservation?.settle({ free: response.status === 304 && credential !== undefined });
@@ -176,8 +178,9 @@ export function createHttp(context: HttpContext, options: HttpOptions): Http {
   }
 
   async function send(outgoing: Outgoing, label: string): Promise<{ response: Response; text: string }> {
-    const timeout = AbortSignal.timeout(timeoutMs);
-    const signal = AbortSignal.any([abortSignal, timeout]);
+    const timeout = new AbortController();
+    const cancelTimeout = startTimer(clock, timeoutMs, () => timeout.abort(), { ref: false });
+    const signal = AbortSignal.any([abortSignal, timeout.signal]);
     try {
       const response = await sendFollowingRedirects(outgoing, { context, options, base, redact, signal });
       const isErrorStatus = response.status >= 400 && !outgoing.request.accept?.includes(response.status);
@@ -186,8 +189,11 @@ export function createHttp(context: HttpContext, options: HttpOptions): Http {
     } catch (error) {
       if (abortSignal.aborted) throw abortSignal.reason;
       if (connectorErrorKind(error) === 'permanent') throw error;
-      if (timeout.aborted) throw new TransientError(`${label}: no response within ${timeoutMs / 1000} s.`);
+      if (timeout.signal.aborted)
+        throw new TransientError(`${label}: no response within ${timeoutMs / 1000} s.`);
       throw networkError(error, label);
+    } finally {
+      cancelTimeout();
     }
   }
 
@@ -217,7 +223,7 @@ export function createHttp(context: HttpContext, options: HttpOptions): Http {
       throw new CursorExpiredError(
         `The provider no longer accepts the cursor: ${answer.request} returned ${status}.`,
       );
-    if (!isAccepted) throw refusalOf(answer, systemPorts.now());
+    if (!isAccepted) throw refusalOf(answer, clock.now());
     const data =
       request.schema && response.ok ? await parseBody(text, request.schema, answer.request) : undefined;
     // After parsing: a later 304 would hide the unparsed page for good.

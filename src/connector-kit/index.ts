@@ -1,5 +1,6 @@
 /** Entry point of `syncline/connector`. */
 export type { Budget, BudgetNews, Budgets, BudgetUse } from '../contract/budget.ts';
+export type { Clock } from '../contract/clock.ts';
 export {
   type Connector,
   type ConnectorDefinition,

@@ -1,18 +1,17 @@
 import type { Budget, BudgetUse } from '../contract/budget.ts';
 import type { SyncContext } from '../contract/connector.ts';
-import { systemPorts } from '../platform/ports.ts';
 import { budgetNews } from './rate-limit-headers.ts';
 import { waitSeconds } from './refusals.ts';
 
 export function updateBudgets(
   { status, headers }: Response,
   body: string,
-  { uses, context }: { uses: readonly BudgetUse[]; context: Pick<SyncContext, 'budgets' | 'job'> },
+  { uses, context }: { uses: readonly BudgetUse[]; context: Pick<SyncContext, 'budgets' | 'clock' | 'job'> },
 ): void {
   const budget = budgetOf(uses, headers);
   const narrowest = uses.at(-1)?.budget;
   if (!budget || !narrowest) return;
-  const nowMs = systemPorts.now();
+  const nowMs = context.clock.now();
   const news = budgetNews(headers, nowMs);
   if (news.remaining !== undefined) context.budgets.learn(budget, news);
   const waitForSeconds = waitSeconds({ status, headers, body, attempts: context.job.attempts }, nowMs);

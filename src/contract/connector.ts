@@ -1,6 +1,7 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { Logger } from 'pino';
 import type { Budgets } from './budget.ts';
+import type { Clock } from './clock.ts';
 import type { CredentialHandle, OAuth2 } from './credential.ts';
 import { SynclineError } from './errors.ts';
 import type { Wait } from './retry-after.ts';
@@ -56,6 +57,8 @@ export interface SyncContext<Cursor = unknown, Config = unknown> {
   budgets: Budgets;
   /** Same API as the global `fetch`. Tests can record, replay and fail its requests. */
   fetch: typeof fetch;
+  /** Read the time and wait through it, so that tests control both. */
+  clock: Clock;
 }
 
 /** Definition of a connector. The schemas are Standard Schemas, such as zod schemas. */

@@ -3,9 +3,9 @@ import { randomBytes } from 'node:crypto';
 import { chownSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { describeError, SynclineError } from '../contract/errors.ts';
+import type { Ports } from '../platform/ports.ts';
 import { type Account, accountMay, type Binaries, locateBinaries, unprivilegedAccount } from './binaries.ts';
 import { environmentWithoutSecrets } from './environment.ts';
 
@@ -20,6 +20,7 @@ export interface EmbeddedOptions {
   folder: string;
   keep: boolean;
   port?: number;
+  ports: Pick<Ports, 'sleep'>;
   /** Settings as for `postgres -c`. */
   settings?: Record<string, string>;
 }
@@ -42,7 +43,7 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
   const guard = stopWithParent(server.process, temporaryFolders);
   // The pid of an exited server may be reused.
   server.process.once('exit', () => guard.kill('SIGKILL'));
-  await untilReady(url, server);
+  await untilReady(url, server, options.ports);
 
   return {
     url,
@@ -188,7 +189,9 @@ function stopWithParent(server: ChildProcess, temporaryFolders: string[]): Child
 /** 60 s at 50 ms. */
 const maxReadyTries = 1200;
 
-async function untilReady(url: string, server: Server): Promise<void> {
+async function untilReady(url: string, server: Server, ports: Pick<Ports, 'sleep'>): Promise<void> {
+  const exited = new AbortController();
+  server.process.once('exit', () => exited.abort());
   for (let tries = 1; ; tries++) {
     if (
       server.process.pid === undefined ||
@@ -207,7 +210,7 @@ async function untilReady(url: string, server: Server): Promise<void> {
       if (isWrongPassword || tries === maxReadyTries) {
         throw new SynclineError('EMBEDDED_POSTGRES', `Postgres does not respond: ${describeError(error)}`);
       }
-      await delay(50);
+      await ports.sleep(50, exited.signal);
     } finally {
       await client.end().catch(() => {});
     }

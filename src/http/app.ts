@@ -17,7 +17,7 @@ import {
 import { createCredentials } from './key-cache.ts';
 import { boundResponses } from './large-responses.ts';
 import { defaultLiveTimes } from './live.ts';
-import { loopDelayMs } from './loop-delay.ts';
+import { createLoopDelay } from './loop-delay.ts';
 import { openApiRoute } from './openapi.ts';
 import { Problem, toProblem } from './problem.ts';
 import { createRefusalPause } from './refusal-pause.ts';
@@ -51,7 +51,8 @@ import { createViews } from './views.ts';
 
 export function createApp(options: AppOptions): App {
   const { syncline, log, version, metrics, dashboard, localLogin, signal, authenticate } = options;
-  const { access } = syncline;
+  const { access, ports } = syncline;
+  const closing = signal ?? new AbortController().signal;
   const limits = { ...limitsOf(syncline.config.server), ...options.limits };
   const { perAddress } = limits;
   const inSlot = withRequestSlot({
@@ -67,17 +68,17 @@ export function createApp(options: AppOptions): App {
     perHolder: limits.streamsPerCaller,
     resource: 'live streams and long polls',
   });
-  const refusals = options.refusals ?? recordRefusals(access, log, signal);
-  const credentials = recordingRefusals(createCredentials(access), refusals);
+  const refusals = options.refusals ?? recordRefusals(syncline, log, signal);
+  const credentials = recordingRefusals(createCredentials(access, ports.monotonicMs), refusals);
   const viewOf = createViews(syncline);
   const asCaller = requireCaller({ viewOf, credentials, authenticate });
   const bodies = {
     budget: createBodyBudget(limits.bodiesBytes),
     slots: createSlots({ total: limits.bodies, perHolder: perAddress, resource: 'incomplete bodies' }),
   };
-  const withBody = readBody({ maxBytes: limits.bodyBytes, maxMs: limits.bodyMs }, bodies);
-  const withForm = readBody({ maxBytes: limits.formBytes, maxMs: limits.bodyMs }, bodies);
-  const pauseRefusal = createRefusalPause(limits.refusalMs);
+  const withBody = readBody({ maxBytes: limits.bodyBytes, maxMs: limits.bodyMs, ports }, bodies);
+  const withForm = readBody({ maxBytes: limits.formBytes, maxMs: limits.bodyMs, ports }, bodies);
+  const pauseRefusal = createRefusalPause(limits.refusalMs, ports, closing);
   const app: App = new OpenAPIHono<HttpEnv>({ defaultHook: refuseInvalid });
 
   app.onError(async (error) => {
@@ -90,7 +91,7 @@ export function createApp(options: AppOptions): App {
   app.use('*', requireReadableUrl(limits));
   // Health checks must work under overload.
   healthRoutes(app, syncline);
-  app.use('*', shedLoad(options.loopDelayMs ?? loopDelayMs, limits.loopDelayMs));
+  app.use('*', shedLoad(options.loopDelayMs ?? createLoopDelay(ports, closing), limits.loopDelayMs));
   app.use('*', setClientAddress(createClientAddress(syncline.config.server)));
 
   loginRoute(app, { syncline, credentials, version, middleware: [withBody, inSlot] });
@@ -104,7 +105,13 @@ export function createApp(options: AppOptions): App {
   openApiRoute(app, version);
   deliveryRoute(app, syncline, limits);
 
-  app.use('/v1/*', asCaller, withBody, inSlot, boundResponses(createResponseMemory(limits.responsesBytes)));
+  app.use(
+    '/v1/*',
+    asCaller,
+    withBody,
+    inSlot,
+    boundResponses(createResponseMemory(limits.responsesBytes, ports), ports),
+  );
   sessionRoutes(app, access, credentials, version);
   tenantRoutes(app);
   providerRoutes(app);
@@ -124,7 +131,7 @@ export function createApp(options: AppOptions): App {
   auditRoutes(app);
   keyRoutes(app, credentials);
   systemRoutes(app, version);
-  liveRoutes(app, { streams, times: { ...defaultLiveTimes, ...options.live }, version, log, signal });
+  liveRoutes(app, { ports, streams, times: { ...defaultLiveTimes, ...options.live }, version, log, signal });
   if (metrics) {
     app.use('/metrics', asCaller, inSlot);
     metricsRoute(app, metrics);

@@ -1,5 +1,7 @@
 import type { Context } from 'hono';
 import { createMiddleware } from 'hono/factory';
+import type { Ports } from '../platform/ports.ts';
+import { startTimer } from '../platform/timer.ts';
 import { findUnstorable } from '../values/unstorable.ts';
 import type { BodyBudget } from './body-budget.ts';
 import type { HttpEnv } from './context.ts';
@@ -12,6 +14,7 @@ export interface BodyLimits {
   maxBytes: number;
   /** For the whole body; chunks do not extend it. */
   maxMs: number;
+  ports: Pick<Ports, 'sleep'>;
 }
 
 /** Rejects text that Postgres rejects. An empty body counts as `{}`: validation names the missing fields. */
@@ -40,7 +43,7 @@ export function readBody(limits: BodyLimits, { budget, slots }: { budget: BodyBu
 /** Called before each chunk is kept; may throw. */
 export async function readBytes(
   c: Context,
-  { maxBytes, maxMs }: BodyLimits,
+  { maxBytes, maxMs, ports }: BodyLimits,
   onBytes: (length: number) => void,
 ): Promise<Uint8Array<ArrayBuffer>> {
   // Before reading; chunked bodies are counted below.
@@ -48,7 +51,7 @@ export async function readBytes(
   const chunks: Uint8Array[] = [];
   let length = 0;
   try {
-    for await (const chunk of chunksUntil(c.req.raw.body, maxMs)) {
+    for await (const chunk of chunksUntil(c.req.raw.body, maxMs, ports)) {
       length += chunk.length;
       if (length > maxBytes) throw tooLarge(maxBytes);
       onBytes(chunk.length);
@@ -71,12 +74,13 @@ export async function readBytes(
 async function* chunksUntil(
   body: ReadableStream<Uint8Array> | null,
   maxMs: number,
+  ports: Pick<Ports, 'sleep'>,
 ): AsyncGenerator<Uint8Array, void> {
   if (!body) return;
   const reader = body.getReader();
-  let timer: NodeJS.Timeout | undefined;
+  let cancelTimeout = () => {};
   const timeout = new Promise<'timeout'>((resolve) => {
-    timer = setTimeout(() => resolve('timeout'), maxMs);
+    cancelTimeout = startTimer(ports, maxMs, () => resolve('timeout'));
   });
   try {
     for (;;) {
@@ -86,7 +90,7 @@ async function* chunksUntil(
       yield chunk.value;
     }
   } finally {
-    clearTimeout(timer);
+    cancelTimeout();
   }
 }
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import type { Access, Identity } from '../api/index.ts';
-import { systemPorts } from '../platform/ports.ts';
 import { createSemaphore } from '../platform/semaphore.ts';
 import { createLoginThrottle } from './login-throttle.ts';
 import { Problem } from './problem.ts';
@@ -31,11 +31,12 @@ const tooManyLookups = () =>
     headers: { 'retry-after': '2' },
   });
 
-export function createCredentials(access: Access, monotonicMs = systemPorts.monotonicMs): Credentials {
+export function createCredentials(access: Access, monotonicMs: () => number): Credentials {
   const throttle = createLoginThrottle(monotonicMs);
-  /** By digest: no secret stays in memory. In LRU order. */
-  const known = new Map<string, { identity: Identity; freshUntilMs: number }>();
-  const wrong = new Map<string, number>();
+  /** By digest, so that no secret stays in memory. Expired entries stay: they prove that a key was valid. */
+  const known = new LRUCache<string, { identity: Identity; freshUntilMs: number }>({ max: maxEntries });
+  /** When the negative answer expires. */
+  const wrong = new LRUCache<string, number>({ max: maxEntries });
 
   const query: Record<SecretKind, (secret: string) => Promise<Identity | undefined>> = {
     key: async (key) => (key.startsWith('syn_') ? access.authenticate(key) : undefined),
@@ -66,14 +67,10 @@ export function createCredentials(access: Access, monotonicMs = systemPorts.mono
     const startGeneration = generation;
     const identity = isPossible ? await query[kind](secret) : undefined;
     if (startGeneration !== generation) return identity;
-    known.delete(digest);
-    if (identity) {
-      known.set(digest, { identity, freshUntilMs: monotonicMs() + freshMs });
-      evictOldest(known);
-    } else {
-      wrong.delete(digest);
+    if (identity) known.set(digest, { identity, freshUntilMs: monotonicMs() + freshMs });
+    else {
+      known.delete(digest);
       wrong.set(digest, monotonicMs() + wrongMs);
-      evictOldest(wrong);
     }
     return identity;
   }
@@ -112,9 +109,4 @@ export function createCredentials(access: Access, monotonicMs = systemPorts.mono
       for (const entry of known.values()) entry.freshUntilMs = 0;
     },
   };
-}
-
-function evictOldest(entries: Map<string, unknown>): void {
-  const [oldest] = entries.keys();
-  if (entries.size > maxEntries && oldest !== undefined) entries.delete(oldest);
 }

@@ -1,5 +1,7 @@
 import type { Context } from 'hono';
 import { createMiddleware } from 'hono/factory';
+import type { Ports } from '../platform/ports.ts';
+import { startTimer } from '../platform/timer.ts';
 import type { HttpEnv } from './context.ts';
 import { jsonParts } from './json-parts.ts';
 import type { Reservation, ResponseMemory } from './response-memory.ts';
@@ -11,7 +13,8 @@ const sendMs = 60_000;
 /** Never large; the feed reserves memory after its long poll. */
 const exempt = /^\/v1\/(?:live|me|signals\/feed|stats|system)(?:\/|$)/;
 
-export function boundResponses(memory: ResponseMemory) {
+/** Serializes responses with `jsonParts` and bounds the memory of large ones. */
+export function boundResponses(memory: ResponseMemory, ports: Pick<Ports, 'sleep'>) {
   return createMiddleware<HttpEnv>(async (c, next) => {
     const reservation = memory.open(c.get('caller').id);
     let isSending = false;
@@ -24,7 +27,7 @@ export function boundResponses(memory: ResponseMemory) {
       if (bytes <= smallBytes) return c.body(parts.join(''), status, headers);
       isSending = true;
       reservation.resize(bytes);
-      return c.body(streamOf(c, parts, reservation), status, headers);
+      return c.body(streamOf(c, parts, reservation, ports), status, headers);
     }) as unknown as typeof c.json;
     const isRead = c.req.method === 'GET' || c.req.method === 'HEAD';
     try {
@@ -41,22 +44,23 @@ function streamOf(
   c: Context<HttpEnv>,
   parts: string[],
   reservation: Reservation,
+  ports: Pick<Ports, 'sleep'>,
 ): ReadableStream<Uint8Array> {
   const outgoing = c.env?.outgoing;
   const encoder = new TextEncoder();
   let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
   const end = () => {
-    clearTimeout(timer);
+    cancelTimeout();
     parts.length = 0;
     reservation.release();
   };
-  const timer = setTimeout(() => {
+  const giveUp = () => {
     end();
     if (outgoing) outgoing.destroy();
     else controller?.error(new Error(`The response was not read within ${sendMs / 1000} s.`));
-  }, sendMs);
-  timer.unref();
-  // The last chunk stays in memory until sent.
+  };
+  const cancelTimeout = startTimer(ports, sendMs, giveUp, { ref: false });
+  // The last chunk stays in memory until the socket has sent it.
   if (outgoing) outgoing.once('close', end);
   else c.req.raw.signal.addEventListener('abort', end, { once: true });
   if (outgoing?.closed || c.req.raw.signal.aborted) end();

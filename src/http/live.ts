@@ -2,7 +2,8 @@ import type { Logger } from 'pino';
 import type { SynclineApi } from '../api/index.ts';
 import { feedSignalJson } from '../api/index.ts';
 import { describeError, SynclineError } from '../contract/errors.ts';
-import { systemPorts } from '../platform/ports.ts';
+import { startLoop } from '../platform/loop.ts';
+import type { Ports } from '../platform/ports.ts';
 import type { LiveTimes, RequestCaller } from './context.ts';
 import type { EventStream } from './event-stream.ts';
 import type { Pulses } from './pulse.ts';
@@ -32,6 +33,7 @@ export interface LiveOptions {
   stream: EventStream;
   pulses: Pulses;
   times: LiveTimes;
+  ports: Ports;
   version: string;
   log: Logger;
 }
@@ -57,10 +59,10 @@ export async function startingPoint(
 }
 
 export async function runLive(options: LiveOptions, start: { after: string; gap: boolean }): Promise<void> {
-  const { view, filter, signal, stream, version, log } = options;
+  const { view, filter, signal, stream, ports, version, log } = options;
   let cursor = start.after;
   const idOf = (text: string) => (text === 'beginning' ? undefined : text);
-  const at = new Date(systemPorts.now()).toISOString();
+  const at = new Date(ports.now()).toISOString();
   stream.trySend({
     event: 'hello',
     id: idOf(cursor),
@@ -100,26 +102,27 @@ export async function runLive(options: LiveOptions, start: { after: string; gap:
 
 /** Ends if access was revoked, or the buffer was full at two heartbeats in a row. */
 function keepAlive(
-  { view, caller, end, stream, pulses, times }: LiveOptions,
+  { view, caller, end, stream, pulses, times, ports }: LiveOptions,
   lastId: () => string | undefined,
 ): () => void {
   let missedHeartbeats = 0;
-  const pulse = async () => {
+  const pulse = async (stopping: AbortSignal) => {
     const data = await pulses.get(view);
-    // The id advances without matches: a reconnecting client does not rescan the feed.
-    stream.trySend({ event: 'pulse', id: lastId(), data });
+    // The id advances without matches too, so a reconnecting client does not rescan the feed.
+    if (!stopping.aborted) stream.trySend({ event: 'pulse', id: lastId(), data });
+    return times.pulseMs;
   };
   const heartbeat = async () => {
     missedHeartbeats = stream.heartbeat() ? 0 : missedHeartbeats + 1;
-    if (missedHeartbeats >= 2 || !(await caller.isStillAllowed())) end();
+    // If the check fails, the next heartbeat repeats it.
+    const isAllowed = await caller.isStillAllowed().catch(() => true);
+    if (missedHeartbeats >= 2 || !isAllowed) end();
+    return times.heartbeatMs;
   };
-  const ignore = () => {};
-  const timers = [
-    setInterval(() => void pulse().catch(ignore), times.pulseMs),
-    setInterval(() => void heartbeat().catch(ignore), times.heartbeatMs),
-  ];
-  void pulse().catch(ignore);
+  // The loop retries the pulse.
+  const onFailure = () => {};
+  const loops = [pulse, heartbeat].map((runOnce) => startLoop({ ports, runOnce, onFailure }));
   return () => {
-    for (const timer of timers) clearInterval(timer);
+    for (const loop of loops) void loop.stop();
   };
 }

@@ -1,5 +1,4 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { systemPorts } from '../platform/ports.ts';
 
 /** One-time token instead of an API key, for the user who started the service. */
 export interface LocalLogin {
@@ -10,7 +9,7 @@ export interface LocalLogin {
 
 const validMs = 15 * 60 * 1000;
 
-export function createLocalLogin(monotonicMs = systemPorts.monotonicMs): LocalLogin {
+export function createLocalLogin(monotonicMs: () => number): LocalLogin {
   const token = randomBytes(32).toString('base64url');
   const expected = digest(token);
   const expiresAtMs = monotonicMs() + validMs;

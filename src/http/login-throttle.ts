@@ -1,4 +1,6 @@
-/** Wrong credentials per address. */
+import { LRUCache } from 'lru-cache';
+
+/** Limits wrong credentials per address. */
 export interface LoginThrottle {
   /** 0 if not throttled. */
   waitSeconds(address: string): number;
@@ -7,13 +9,13 @@ export interface LoginThrottle {
 
 const maxFailures = 20;
 const windowMs = 60_000;
-/** The oldest are evicted. */
+/** Bounds memory; the address that failed longest ago is evicted. */
 const maxAddresses = 10_000;
 
 export function createLoginThrottle(monotonicMs: () => number): LoginThrottle {
-  const failures = new Map<string, { count: number; untilMs: number }>();
+  const failures = new LRUCache<string, { count: number; untilMs: number }>({ max: maxAddresses });
   const current = (address: string) => {
-    const entry = failures.get(address);
+    const entry = failures.peek(address);
     return entry && entry.untilMs > monotonicMs() ? entry : undefined;
   };
   return {
@@ -24,10 +26,7 @@ export function createLoginThrottle(monotonicMs: () => number): LoginThrottle {
     recordFailure(address) {
       const entry = current(address) ?? { count: 0, untilMs: monotonicMs() + windowMs };
       entry.count++;
-      failures.delete(address);
       failures.set(address, entry);
-      const [oldest] = failures.keys();
-      if (failures.size > maxAddresses && oldest !== undefined) failures.delete(oldest);
     },
   };
 }

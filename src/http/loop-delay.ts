@@ -1,26 +1,35 @@
-import { systemPorts } from '../platform/ports.ts';
+import { startLoop } from '../platform/loop.ts';
+import type { Ports } from '../platform/ports.ts';
 
 const sampleMs = 20;
 /** Their minimum counts: one long task is no overload. */
 const sampleCount = 5;
 
-let recent: number[] | undefined;
-
-/** Sampling starts with the first call. */
-export function loopDelayMs(): number {
-  recent ??= startSampling();
-  return Math.min(...recent);
+/** Sustained event loop delay. Sampling starts with the first call and ends when `signal` aborts. */
+export function createLoopDelay(ports: Ports, signal: AbortSignal): () => number {
+  let recent: number[] | undefined;
+  return () => {
+    recent ??= startSampling(ports, signal);
+    return Math.min(...recent);
+  };
 }
 
-function startSampling(): number[] {
+function startSampling(ports: Ports, signal: AbortSignal): number[] {
   const delays = Array<number>(sampleCount).fill(0);
-  let lastMs = systemPorts.monotonicMs();
-  const sample = () => {
-    const nowMs = systemPorts.monotonicMs();
-    delays.shift();
-    delays.push(Math.max(0, nowMs - lastMs - sampleMs));
-    lastMs = nowMs;
-  };
-  setInterval(sample, sampleMs).unref();
+  let lastMs = ports.monotonicMs() - sampleMs;
+  const loop = startLoop({
+    ports,
+    ref: false,
+    runOnce: async () => {
+      const nowMs = ports.monotonicMs();
+      delays.shift();
+      delays.push(Math.max(0, nowMs - lastMs - sampleMs));
+      lastMs = nowMs;
+      return sampleMs;
+    },
+    onFailure: () => {},
+  });
+  signal.addEventListener('abort', () => void loop.stop(), { once: true });
+  if (signal.aborted) void loop.stop();
   return delays;
 }

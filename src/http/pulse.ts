@@ -1,5 +1,4 @@
 import type { SynclineApi } from '../api/index.ts';
-import { systemPorts } from '../platform/ports.ts';
 
 interface Pulse {
   at: string;
@@ -12,13 +11,13 @@ export interface Pulses {
   get(view: SynclineApi): Promise<Pulse>;
 }
 
-/** One per scope, shared by its streams. */
-export function createPulses(freshMs: number): Pulses {
+/** Caches one pulse per scope, shared by all its streams. */
+export function createPulses(freshMs: number, monotonicMs: () => number): Pulses {
   const latest = new Map<string, { atMs: number; isPending: boolean; pulse: Promise<Pulse> }>();
   return {
     get(view) {
       const scope = view.who.tenantId ?? '';
-      const nowMs = systemPorts.monotonicMs();
+      const nowMs = monotonicMs();
       const cached = latest.get(scope);
       // A slow query is shared too: a slow database gets one at a time.
       if (cached && (cached.isPending || nowMs - cached.atMs < freshMs)) return cached.pulse;

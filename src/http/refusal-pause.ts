@@ -1,16 +1,23 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import type { Ports } from '../platform/ports.ts';
 import type { Problem } from './problem.ts';
 
 /** Further refusals are not delayed. */
 const maxWaiting = 1000;
 
-/** Clients that retry immediately would keep the event loop busy. */
-export function createRefusalPause(pauseMs: number): (problem: Problem) => Promise<void> {
+/**
+ * Delays 429 and 503 for limits: clients that retry immediately would keep the event loop busy. `signal` ends
+ * the delays.
+ */
+export function createRefusalPause(
+  pauseMs: number,
+  ports: Pick<Ports, 'sleep'>,
+  signal: AbortSignal,
+): (problem: Problem) => Promise<void> {
   let waiting = 0;
   return async ({ code }) => {
     if (code !== 'TOO_MANY' || pauseMs === 0 || waiting >= maxWaiting) return;
     waiting++;
-    await delay(pauseMs, undefined, { ref: false });
+    await ports.sleep(pauseMs, signal, { ref: false });
     waiting--;
   };
 }

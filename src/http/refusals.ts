@@ -1,7 +1,8 @@
 import type { Logger } from 'pino';
 import { type Access, hashOf, publicPrefix, type Refused } from '../api/index.ts';
 import { describeError } from '../contract/errors.ts';
-import { systemPorts } from '../platform/ports.ts';
+import type { Ports } from '../platform/ports.ts';
+import { startTimer } from '../platform/timer.ts';
 import type { Credentials } from './key-cache.ts';
 import { Problem } from './problem.ts';
 
@@ -28,26 +29,21 @@ export interface RefusalOptions {
   write: (refused: Refused) => Promise<void>;
   onFailure: (error: unknown) => void;
   signal?: AbortSignal | undefined;
-  monotonicMs?: () => number;
+  ports: Pick<Ports, 'monotonicMs' | 'sleep'>;
 }
 
-export function createRefusals({
-  write,
-  onFailure,
-  signal,
-  monotonicMs = systemPorts.monotonicMs,
-}: RefusalOptions): Refusals {
-  /** Since the last event, by kind, address and prefix. */
+export function createRefusals({ write, onFailure, signal, ports }: RefusalOptions): Refusals {
+  /** Attempts since the last event, by kind, address and prefix. */
   const counted = new Map<string, Refused>();
   let windowEndsMs = Number.NEGATIVE_INFINITY;
-  let timer: NodeJS.Timeout | undefined;
+  let cancelWindow: (() => void) | undefined;
   const writes = new Set<Promise<void>>();
   signal?.addEventListener('abort', flush, { once: true });
 
   return {
     record(kind, secret, address) {
-      if (monotonicMs() >= windowEndsMs) flush();
-      if (timer === undefined) startWindow();
+      if (ports.monotonicMs() >= windowEndsMs) flush();
+      if (!cancelWindow) startWindow();
       const prefix = kind === 'key' ? countedPrefix(publicPrefix(secret), address) : undefined;
       const key = JSON.stringify([kind, address, prefix]);
       const isFirst = !counted.has(key) && counted.size < maxEvents;
@@ -62,9 +58,9 @@ export function createRefusals({
 
     async close() {
       flush();
-      clearTimeout(timer);
+      cancelWindow?.();
       const written = new AbortController();
-      await Promise.race([Promise.all(writes), systemPorts.sleep(maxCloseMs, written.signal)]);
+      await Promise.race([Promise.all(writes), ports.sleep(maxCloseMs, written.signal)]);
       written.abort();
     },
   };
@@ -83,15 +79,14 @@ export function createRefusals({
   }
 
   function startWindow(): void {
-    windowEndsMs = monotonicMs() + windowMs;
-    timer = setTimeout(flush, windowMs);
-    timer.unref();
+    windowEndsMs = ports.monotonicMs() + windowMs;
+    cancelWindow = startTimer(ports, windowMs, flush, { ref: false });
   }
 
   /** As the first events of the next window. */
   function flush(): void {
-    clearTimeout(timer);
-    timer = undefined;
+    cancelWindow?.();
+    cancelWindow = undefined;
     const unwritten = [...counted].filter(([, { count }]) => count > 0);
     counted.clear();
     if (unwritten.length === 0) return;
@@ -110,8 +105,13 @@ export function createRefusals({
   }
 }
 
-export const recordRefusals = (access: Pick<Access, 'recordRefused'>, log: Logger, signal?: AbortSignal) =>
+export const recordRefusals = (
+  { access, ports }: { access: Pick<Access, 'recordRefused'>; ports: Ports },
+  log: Logger,
+  signal?: AbortSignal,
+) =>
   createRefusals({
+    ports,
     write: (refused) => access.recordRefused(refused),
     onFailure: (error) => log.warn(`recording refused keys failed: ${describeError(error)}`),
     signal,

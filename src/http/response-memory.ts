@@ -1,4 +1,6 @@
 import { maxPageBytes } from '../caller/keyset.ts';
+import type { Ports } from '../platform/ports.ts';
+import { startTimer } from '../platform/timer.ts';
 import { Problem } from './problem.ts';
 
 /** Held from before the query until the body is sent. */
@@ -24,6 +26,7 @@ interface Waiter {
 
 export function createResponseMemory(
   totalBytes: number,
+  ports: Pick<Ports, 'sleep'>,
   { waitMs = defaultWaitMs }: { waitMs?: number } = {},
 ): ResponseMemory {
   const heldBy = new Map<string, number>();
@@ -55,7 +58,7 @@ export function createResponseMemory(
     }
     return new Promise((resolve, reject) => {
       const leave = () => {
-        clearTimeout(timer);
+        cancelTimeout();
         queue.delete(waiter);
       };
       const waiter: Waiter = {
@@ -66,10 +69,10 @@ export function createResponseMemory(
           resolve();
         },
       };
-      const timer = setTimeout(() => {
+      const cancelTimeout = startTimer(ports, waitMs, () => {
         leave();
         reject(outOfMemory(totalBytes));
-      }, waitMs);
+      });
       queue.add(waiter);
       admitNext();
     });

@@ -3,6 +3,8 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { getRequestListener, type HttpBindings } from '@hono/node-server';
 import { listenOn } from '../platform/listen.ts';
+import type { Ports } from '../platform/ports.ts';
+import { startTimer } from '../platform/timer.ts';
 import type { HttpEnv } from './context.ts';
 import { Problem } from './problem.ts';
 import { securityHeaders } from './security-headers.ts';
@@ -37,10 +39,12 @@ export async function startServer({
   app,
   host,
   port,
+  ports,
 }: {
   app: { fetch(request: Request, env: HttpEnv['Bindings']): Response | Promise<Response> };
   host: string;
   port: number;
+  ports: Pick<Ports, 'sleep'>;
 }): Promise<HttpServer> {
   const stopping = new AbortController();
   const listener = getRequestListener(
@@ -85,9 +89,9 @@ export async function startServer({
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       for (const [socket, pending] of connections) if (pending === 0) socket.destroy();
       stopping.abort();
-      const deadline = setTimeout(() => server.closeAllConnections(), graceMs);
+      const cancelDeadline = startTimer(ports, graceMs, () => server.closeAllConnections());
       await closed;
-      clearTimeout(deadline);
+      cancelDeadline();
     },
   };
 }

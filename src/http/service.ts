@@ -24,7 +24,8 @@ export async function startHttpService({
   port = syncline.config.server.port,
 }: HttpServiceOptions): Promise<HttpServer> {
   const { host, hosts } = syncline.config.server;
-  const refusals = recordRefusals(syncline.access, log);
+  const refusals = recordRefusals(syncline, log);
+  const closing = new AbortController();
   const app = createApp({
     syncline,
     log,
@@ -34,12 +35,14 @@ export async function startHttpService({
     localLogin,
     hosts: hostRule(host, hosts),
     refusals,
+    signal: closing.signal,
   });
-  const server = await startServer({ app, host, port });
+  const server = await startServer({ app, host, port, ports: syncline.ports });
   return {
     url: server.url,
     close: async () => {
       await server.close();
+      closing.abort();
       await refusals.close();
     },
   };

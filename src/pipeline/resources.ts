@@ -1,4 +1,5 @@
 import type { Budgets } from '../contract/budget.ts';
+import type { Clock } from '../contract/clock.ts';
 import type { CredentialHandle } from '../contract/credential.ts';
 import type { ClaimedJob } from './claim.ts';
 
@@ -7,4 +8,5 @@ export interface RunResources {
   credentials(job: ClaimedJob, abortSignal: AbortSignal): CredentialHandle;
   budgets(job: ClaimedJob): Budgets;
   fetch: typeof fetch;
+  clock: Clock;
 }

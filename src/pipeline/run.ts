@@ -84,6 +84,7 @@ async function sync(job: ClaimedJob, connector: Connector, options: RunOptions):
       return budgets;
     },
     fetch: resources.fetch,
+    clock: resources.clock,
   };
   return checkResult(await connector.sync(context), connector);
 }

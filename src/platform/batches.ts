@@ -1,4 +1,6 @@
-/** Concurrent calls share statements or transactions. */
+import { yieldToLoop } from './slices.ts';
+
+/** Batches concurrent calls into shared statements or transactions. */
 export interface Batches<Item, Result> {
   add(item: Item): Promise<Result>;
   isIdle(): boolean;
@@ -42,8 +44,8 @@ export function createBatches<Item, Result>(options: BatchOptions<Item, Result>)
 
   async function runAll(): Promise<void> {
     isRunning = true;
-    // All items of one event loop turn.
-    await new Promise((resolve) => setImmediate(resolve));
+    // Batch all items of one event loop turn.
+    await yieldToLoop();
     while (queue.length > 0) await settle(next());
     isRunning = false;
   }

@@ -13,12 +13,14 @@ export interface LoopOptions {
   /** Returns the delay before the next round, in ms. */
   runOnce: (signal: AbortSignal) => Promise<number>;
   onFailure: (error: unknown, retryMs: number) => void;
+  /** False: the loop does not keep the process running. */
+  ref?: boolean;
 }
 
 /** The default DOMException has a stack trace. */
 const woken = 'woken';
 
-export function startLoop({ ports, runOnce, onFailure }: LoopOptions): Loop {
+export function startLoop({ ports, runOnce, onFailure, ref = true }: LoopOptions): Loop {
   const stopping = new AbortController();
   let pause = new AbortController();
 
@@ -38,7 +40,7 @@ export function startLoop({ ports, runOnce, onFailure }: LoopOptions): Loop {
         },
       );
       if (!pause.signal.aborted && !stopping.signal.aborted && delayMs > 0)
-        await ports.sleep(delayMs, pause.signal);
+        await ports.sleep(delayMs, pause.signal, { ref });
     }
   }
 

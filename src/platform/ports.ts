@@ -1,20 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fetch as undiciFetch } from 'undici';
+import type { Clock } from '../contract/clock.ts';
 
 /** Tests replace these to control time and inject faults. */
-export interface Ports {
-  /** Since 1970; inside the engine the database's clock (DB-6). */
-  now(): number;
-  /** For durations. */
-  monotonicMs(): number;
+export interface Ports extends Clock {
   /** Uniform in [0, 1). */
   random(): number;
   /** A new UUIDv7; `nowMs` defaults to `now()`. */
   newId(nowMs?: number): string;
-  /** Resolves after `ms` or on abort; never rejects. */
-  sleep(ms: number, signal: AbortSignal): Promise<void>;
-  /** DB-6: for due dates and expiry; null: the database's clock. */
+  /** DB-6: the time for due dates and expiry; null: the database's clock, which all processes share. */
   databaseTime(): Date | null;
   /** `send` executes it. */
   query<T>(statement: string, send: () => Promise<T>): Promise<T>;
@@ -24,12 +19,14 @@ export interface Ports {
 /** Node fires longer timers immediately. */
 const maxDelayMs = 2 ** 31 - 1;
 
+/** Only composition roots import this; everything else receives ports (`test/layers.unit.test.ts`). */
 export const systemPorts: Ports = {
   now: () => Date.now(),
   monotonicMs: () => performance.now(),
   random: () => Math.random(),
   newId: (nowMs = Date.now()) => timeOrderedId(nowMs),
-  sleep: (ms, signal) => delay(Math.min(ms, maxDelayMs), undefined, { signal }).catch(() => {}),
+  sleep: (ms, signal, { ref = true } = {}) =>
+    delay(Math.min(ms, maxDelayMs), undefined, { signal, ref }).catch(() => {}),
   databaseTime: () => null,
   query: (_statement, send) => send(),
   // Only undici's fetch accepts its agents, which restrict requests to public networks.

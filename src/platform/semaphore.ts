@@ -1,4 +1,5 @@
 import type { Ports } from './ports.ts';
+import { startTimer } from './timer.ts';
 
 /** Admits waiters round-robin by holder, FIFO within a holder. */
 export interface Semaphore {
@@ -49,10 +50,10 @@ export function createSemaphore(
   function wait(holder: string): Promise<void> {
     if (refusal && waiting >= maxWaiting) return Promise.reject(refusal());
     return new Promise((resolve, reject) => {
-      const entered = new AbortController();
+      let cancelTimeout = () => {};
       const waiter = {
         enter: () => {
-          entered.abort();
+          cancelTimeout();
           resolve();
         },
       };
@@ -61,8 +62,8 @@ export function createSemaphore(
       else queues.set(holder, [waiter]);
       waiting++;
       if (!refusal || !maxWait) return;
-      void maxWait.ports.sleep(maxWait.ms, entered.signal).then(() => {
-        if (!entered.signal.aborted && leave(holder, waiter)) reject(refusal());
+      cancelTimeout = startTimer(maxWait.ports, maxWait.ms, () => {
+        if (leave(holder, waiter)) reject(refusal());
       });
     });
   }

@@ -12,4 +12,5 @@ export async function inSlices<T>(
   }
 }
 
-const yieldToLoop = () => new Promise<void>((resolve) => setImmediate(resolve));
+/** Resolves after the callbacks of the current event loop turn. */
+export const yieldToLoop = () => new Promise<void>((resolve) => setImmediate(resolve));

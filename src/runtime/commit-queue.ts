@@ -4,6 +4,7 @@ import type { ExecutorContext } from '../pipeline/claim.ts';
 import { type Committed, commit, type Settlement } from '../pipeline/commit.ts';
 import { judge } from '../pipeline/judge.ts';
 import { retryDelayMs } from '../platform/retry.ts';
+import { yieldToLoop } from '../platform/slices.ts';
 import { isLockTimeout, isRejection } from '../store/database-errors.ts';
 
 import type { Telemetry } from '../telemetry/index.ts';
@@ -49,7 +50,7 @@ export function createCommitQueue(options: CommitQueueOptions): CommitQueue {
     if (scheduled) return;
     scheduled = true;
     // Runs that end in the same event-loop turn share a transaction.
-    setImmediate(() => {
+    void yieldToLoop().then(() => {
       scheduled = false;
       while (canStartWriter()) void commitNext();
     });

@@ -204,7 +204,7 @@ export function startExecutor(options: ExecutorOptions): Executor {
       job,
       abort: new AbortController(),
       startedMs: ports.monotonicMs(),
-      log: createRunLog(() => telemetry.runLogger(job), secrecy.hide),
+      log: createRunLog(() => telemetry.runLogger(job), { now: ports.now, hide: secrecy.hide }),
       secrecy,
       state: 'syncing',
     };

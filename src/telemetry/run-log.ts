@@ -1,5 +1,4 @@
 import { type Logger, pino } from 'pino';
-import { systemPorts } from '../platform/ports.ts';
 import type { LogLine } from '../store/attempts.ts';
 import { jsonWithoutSecrets } from '../values/redact.ts';
 
@@ -16,8 +15,11 @@ export interface RunLog {
   lines(): LogLine[] | undefined;
 }
 
-/** On first use: few connectors log. */
-export function createRunLog(processLogger: () => Logger, hide = (text: string) => text): RunLog {
+/** Created on first use: few connectors log. */
+export function createRunLog(
+  processLogger: () => Logger,
+  { now, hide = (text) => text }: { now: () => number; hide?: (text: string) => string },
+): RunLog {
   const lines: LogLine[] = [];
   let dropped = 0;
   let logger: Logger | undefined;
@@ -26,8 +28,8 @@ export function createRunLog(processLogger: () => Logger, hide = (text: string) 
     const target = processLogger();
     const write = (text: string) => {
       const { level, time, msg, ...fields } = JSON.parse(text) as Record<string, unknown>;
-      // A connector's own field overrides pino's.
-      const at = new Date(typeof time === 'number' && Math.abs(time) <= maxDateMs ? time : systemPorts.now());
+      // A connector's own field overrides pino's, with any type.
+      const at = new Date(typeof time === 'number' && Math.abs(time) <= maxDateMs ? time : now());
       const name = pino.levels.labels[Number(level)] ?? 'info';
       const message = hide(String(msg ?? ''));
       const shown = mapTexts(JSON.parse(jsonWithoutSecrets(fields)), hide) as Record<string, unknown>;

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type Logger, pino } from 'pino';
 import type { Budgets } from '../contract/budget.ts';
+import type { Clock } from '../contract/clock.ts';
 import type { JobType, SyncContext } from '../contract/connector.ts';
 import type { Credential, CredentialHandle, Secret } from '../contract/credential.ts';
 import { UnauthorizedError } from '../contract/errors.ts';
@@ -24,10 +25,14 @@ export interface ContextOptions {
   log?: Logger | undefined;
   fetch?: typeof fetch | undefined;
   budgets?: Budgets | undefined;
+  /** Replaces parts of the system's clock, such as `sleep` to skip pauses. */
+  clock?: Partial<Clock> | undefined;
 }
 
 /** The context of a connector run, without an engine. */
 export function memoryContext(options: ContextOptions = {}): SyncContext {
+  const { now, monotonicMs, sleep } = systemPorts;
+  const clock = { now, monotonicMs, sleep, ...options.clock };
   return {
     connection: {
       id: options.connectionId ?? randomUUID(),
@@ -42,13 +47,14 @@ export function memoryContext(options: ContextOptions = {}): SyncContext {
       id: randomUUID(),
       type: options.type ?? 'incremental',
       attempts: options.attempts ?? 0,
-      scheduledAt: new Date(systemPorts.now()),
+      scheduledAt: new Date(clock.now()),
     },
     abortSignal: options.abortSignal ?? new AbortController().signal,
     log: options.log ?? pino({ level: 'silent' }),
     credentials: memoryCredential(options),
     budgets: options.budgets ?? unlimited,
     fetch: options.fetch ?? systemPorts.fetch,
+    clock,
   };
 }
 

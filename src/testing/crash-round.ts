@@ -1,5 +1,4 @@
 import type { Connector } from '../contract/connector.ts';
-import { systemPorts } from '../platform/ports.ts';
 import { type FaultKind, faulty, mayEndRun } from './faults.ts';
 import { connectInMemory, type MemoryConnection, type MemoryOptions, type MemoryRun } from './memory.ts';
 
@@ -42,7 +41,6 @@ const maxFailures = 10;
 /** Resumes as the engine would. */
 export async function playRound(make: ConnectorSource, options: RoundOptions, plan: Plan): Promise<Round> {
   await options.reset?.();
-  const send = options.fetch ?? systemPorts.fetch;
   const stops = [...plan.stops];
   const { fault } = plan;
   let connector = await make();
@@ -61,12 +59,13 @@ export async function playRound(make: ConnectorSource, options: RoundOptions, pl
 
   /** The connection survives a crash; the connector does not. */
   function wrap(first: Connector): Connector {
-    const sync: Connector['sync'] = (context) => connector.sync({ ...context, fetch: fetchOf(lifetime) });
+    const sync: Connector['sync'] = (context) =>
+      connector.sync({ ...context, fetch: fetchOf(lifetime, context.fetch) });
     return Object.assign(Object.create(first) as Connector, { sync });
   }
 
-  /** For one process lifetime. */
-  function fetchOf(processLifetime: AbortController): typeof fetch {
+  /** The connector's fetch during one process lifetime. */
+  function fetchOf(processLifetime: AbortController, send: typeof fetch): typeof fetch {
     const stopAt = (at: Stop['at'], n: number) => {
       if (!processLifetime.signal.aborted && isNextStop(at, n)) crash();
       // Connector code may run on after a crash: block it.

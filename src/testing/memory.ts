@@ -4,7 +4,6 @@ import type { Connector, JobType, Signal } from '../contract/connector.ts';
 import type { ClaimedJob } from '../pipeline/claim.ts';
 import { judge, type Verdict } from '../pipeline/judge.ts';
 import { redactorFor, run } from '../pipeline/run.ts';
-import { systemPorts } from '../platform/ports.ts';
 import { syncOf } from '../schedule/sync-metadata.ts';
 import { type ContextOptions, memoryContext } from './context.ts';
 
@@ -21,11 +20,10 @@ export interface MemoryOptions
     | 'log'
     | 'fetch'
     | 'budgets'
+    | 'clock'
   > {
   /** Aborts the current run, as a lost lease does. */
   abortSignal?: AbortSignal | undefined;
-  /** In milliseconds since 1970. */
-  now?: (() => number) | undefined;
 }
 
 export interface MemoryRun {
@@ -89,13 +87,13 @@ const defaultRuns = 10_000;
 export function connectInMemory(connector: Connector, options: MemoryOptions = {}): MemoryConnection {
   const connectionId = options.connectionId ?? randomUUID();
   const tenantId = randomUUID();
-  const now = options.now ?? systemPorts.now;
   const signals: MemorySignal[] = [];
   const keys = new Set<string>();
   let cursor = options.cursor;
   let status: MemoryConnection['status'] = 'active';
   let waiting: WaitingJob | undefined;
-  const { credentials, budgets, fetch } = memoryContext(options);
+  const { credentials, budgets, fetch, clock } = memoryContext(options);
+  const { now } = clock;
 
   const createJob = (type: JobType, own?: unknown): WaitingJob => ({
     id: randomUUID(),
@@ -114,7 +112,7 @@ export function connectInMemory(connector: Connector, options: MemoryOptions = {
     const end = await run(job, connector, {
       abortSignal,
       log: () => options.log ?? pino({ level: 'silent' }),
-      resources: { credentials: () => credentials, budgets: () => budgets, fetch },
+      resources: { credentials: () => credentials, budgets: () => budgets, fetch, clock },
       secrecy,
     });
     const verdict = judge(job, end, { policy, nowMs: now(), random: 0, hide: secrecy.hide });

@@ -1,5 +1,6 @@
 import { type Batches, createBatches } from '../platform/batches.ts';
 import { createSemaphore, type Semaphore } from '../platform/semaphore.ts';
+import { yieldToLoop } from '../platform/slices.ts';
 import { isPermanent, isTransient } from '../store/database-errors.ts';
 
 /** Not written: another transaction locks the connection. */
@@ -61,7 +62,7 @@ export function createLockedBatches<Item extends { connectionId: string }, Resul
     try {
       return (await own.add(item)) as Result;
     } finally {
-      setImmediate(() => {
+      void yieldToLoop().then(() => {
         if (own.isIdle() && alone.get(item.connectionId) === own) alone.delete(item.connectionId);
       });
     }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createLocalLogin } from '../../src/http/local-login.ts';
+import { systemPorts } from '../../src/platform/ports.ts';
 import { startService } from '../http/service.ts';
 import { useDatabase } from '../support/database.ts';
 import { until } from '../support/until.ts';
@@ -14,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => browser?.close());
 
 it('DB-6: the attention list repairs run times too far in the future after a confirmation', async () => {
-  const localLogin = createLocalLogin();
+  const localLogin = createLocalLogin(systemPorts.monotonicMs);
   const { url, syncline } = await startService(database, { dashboard, localLogin });
   const next_run_at = new Date(Date.now() + 400 * 24 * 3600 * 1000).toISOString();
   for (let i = 0; i < 3; i++) await database.connect({ metadata: { sync: { next_run_at } } });

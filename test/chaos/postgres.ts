@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import pg from 'pg';
 import { type EmbeddedPostgres, freePort, startEmbeddedPostgres } from '../../src/dev/postgres.ts';
+import { systemPorts } from '../../src/platform/ports.ts';
 import { until } from '../support/until.ts';
 import type { Disk } from './disk.ts';
 
@@ -35,7 +36,7 @@ const settings = {
 export async function openPostgres(disk: Disk): Promise<ChaosPostgres> {
   const port = await freePort();
   const folder = join(disk.folder, 'postgres');
-  const launch = () => startEmbeddedPostgres({ folder, keep: true, port, settings });
+  const launch = () => startEmbeddedPostgres({ ports: systemPorts, folder, keep: true, port, settings });
   let server: EmbeddedPostgres = await launch();
   const { url } = server;
   // No application_name: the checker treats these writes as foreign.

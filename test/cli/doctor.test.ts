@@ -31,6 +31,7 @@ describe('syncline doctor on a healthy fleet', () => {
   beforeAll(async () => {
     // A separate server: the shared one is not durable, which doctor reports.
     server = await startEmbeddedPostgres({
+      ports: systemPorts,
       folder: mkdtempSync(join(tmpdir(), 'syncline-doctor-')),
       keep: false,
       settings: { max_prepared_transactions: '5', max_connections: '40' },

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/http/app.ts';
 import { startServer } from '../../src/http/server.ts';
+import { systemPorts } from '../../src/platform/ports.ts';
 import { faultsOf } from '../http/answer-faults.ts';
 import { generateRequest, type Known } from '../http/generated-requests.ts';
 import { cursorsOf, listOf } from '../http/named-things.ts';
@@ -30,7 +31,7 @@ beforeAll(async () => {
   world = await makeWorld(database);
   [own, foreign] = world.tenants as [Belongings, Belongings];
   const app = createApp({ syncline: world.engine, log: silent, version: 'test', live: { pulseMs: 40 } });
-  const server = await startServer({ app, host: '127.0.0.1', port: 0 });
+  const server = await startServer({ app, host: '127.0.0.1', port: 0, ports: systemPorts });
   closeServer = server.close;
   wire = wireTo(server.url);
   const { text } = await wire.send({ method: 'GET', target: '/openapi.json' });

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/http/app.ts';
 import { hostRule } from '../../src/http/hosts.ts';
 import { startServer } from '../../src/http/server.ts';
+import { systemPorts } from '../../src/platform/ports.ts';
 import { faultsOf } from '../http/answer-faults.ts';
 import { allRows, type Finder, finderOf } from '../http/secrets-of.ts';
 import { type Belongings, makeWorld, type World } from '../http/tenant-world.ts';
@@ -38,7 +39,7 @@ beforeAll(async () => {
     dashboard: join(folder, 'dashboard'),
     hosts: hostRule('127.0.0.1'),
   });
-  const server = await startServer({ app, host: '127.0.0.1', port: 0 });
+  const server = await startServer({ app, host: '127.0.0.1', port: 0, ports: systemPorts });
   closeServer = server.close;
   wire = wireTo(server.url);
   const [own, foreign] = world.tenants as [Belongings, Belongings];

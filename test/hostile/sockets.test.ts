@@ -4,6 +4,7 @@ import { createApp } from '../../src/http/app.ts';
 import { hostRule } from '../../src/http/hosts.ts';
 import { type HttpServer, startServer } from '../../src/http/server.ts';
 import { createSyncline, type Syncline } from '../../src/index.ts';
+import { systemPorts } from '../../src/platform/ports.ts';
 import { silent, tenant, useDatabase } from '../support/database.ts';
 import { type SocketCase, socketCases } from './socket-cases.ts';
 import { stillSyncs } from './still-syncs.ts';
@@ -17,7 +18,7 @@ let key: string;
 beforeAll(async () => {
   engine = createSyncline({ database: database.url, logger: silent });
   const app = createApp({ syncline: engine, log: silent, version: 'test', hosts: hostRule('127.0.0.1') });
-  server = await startServer({ app, host: '127.0.0.1', port: 0 });
+  server = await startServer({ app, host: '127.0.0.1', port: 0, ports: systemPorts });
   host = new URL(server.url).host;
   ({ key } = await engine.keys.create({ name: 'socket', tenantId: tenant }));
 });

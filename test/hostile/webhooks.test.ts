@@ -3,6 +3,7 @@ import { githubSignature, slackReaction, slackSignature } from '../../src/contra
 import { createApp } from '../../src/http/app.ts';
 import { type HttpServer, startServer } from '../../src/http/server.ts';
 import { createSyncline, type Syncline } from '../../src/index.ts';
+import { systemPorts } from '../../src/platform/ports.ts';
 import { faultsOf } from '../http/answer-faults.ts';
 import { type Wire, wireTo } from '../http/wire.ts';
 import { silent, useDatabase } from '../support/database.ts';
@@ -37,7 +38,7 @@ beforeAll(async () => {
     ],
   });
   const app = createApp({ syncline: engine, log: silent, version: 'test' });
-  server = await startServer({ app, host: '127.0.0.1', port: 0 });
+  server = await startServer({ app, host: '127.0.0.1', port: 0, ports: systemPorts });
   wire = wireTo(server.url);
   const [mine, theirs] = [
     await engine.tenants.create({ name: 'mine' }),

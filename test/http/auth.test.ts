@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createLocalLogin } from '../../src/http/local-login.ts';
+import { systemPorts } from '../../src/platform/ports.ts';
 import { tenant, useDatabase } from '../support/database.ts';
 import { until } from '../support/until.ts';
 import { cookieOf, type Service, startService } from './service.ts';
@@ -296,7 +297,7 @@ describe('sessions', () => {
 
 describe('one-time token', () => {
   test('login: the one-time token opens one session', async () => {
-    const localLogin = createLocalLogin();
+    const localLogin = createLocalLogin(systemPorts.monotonicMs);
     const { call } = await startService(db, { localLogin });
     const path = `/login?token=${localLogin.token}`;
     expect((await call('/login?token=wrong', { key: undefined })).status).toBe(401);

@@ -8,6 +8,7 @@ import { createApp } from '../../src/http/app.ts';
 import { hostRule } from '../../src/http/hosts.ts';
 import { createLocalLogin } from '../../src/http/local-login.ts';
 import { startServer } from '../../src/http/server.ts';
+import { systemPorts } from '../../src/platform/ports.ts';
 import { silent, useDatabase } from '../support/database.ts';
 import { seed } from '../support/seed.ts';
 import { sized } from '../support/size.ts';
@@ -22,7 +23,7 @@ import { type Answer, type Wire, type WireRequest, wireTo } from './wire.ts';
 
 const database = useDatabase();
 const folder = mkdtempSync(join(tmpdir(), 'syncline-generated-'));
-const localLogin = createLocalLogin();
+const localLogin = createLocalLogin(systemPorts.monotonicMs);
 const fileSecret = 'beside-the-dashboard';
 let world: World;
 let wire: Wire;
@@ -46,7 +47,7 @@ beforeAll(async () => {
     hosts: hostRule('127.0.0.1'),
     live: { pulseMs: 40 },
   });
-  const server = await startServer({ app, host: '127.0.0.1', port: 0 });
+  const server = await startServer({ app, host: '127.0.0.1', port: 0, ports: systemPorts });
   closeServer = server.close;
   host = new URL(server.url).host;
   wire = wireTo(server.url);

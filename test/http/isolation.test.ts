@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/http/app.ts';
 import { startServer } from '../../src/http/server.ts';
 import { createSyncline, type Syncline } from '../../src/index.ts';
+import { systemPorts } from '../../src/platform/ports.ts';
 import { testPorts } from '../support/clock.ts';
 import { silent, useDatabase } from '../support/database.ts';
 import { asGithub } from '../webhooks/webhook-connector.ts';
@@ -37,7 +38,7 @@ const appOf = (syncline: Syncline) =>
   createApp({ syncline, log: silent, version: 'test', metrics: () => 'metrics', live: { pulseMs: 40 } });
 
 async function serve(syncline = world.engine) {
-  const server = await startServer({ app: appOf(syncline), host: '127.0.0.1', port: 0 });
+  const server = await startServer({ app: appOf(syncline), host: '127.0.0.1', port: 0, ports: systemPorts });
   const connected = wireTo(server.url);
   const close = async () => {
     connected.close();

@@ -3,6 +3,7 @@ import { Hono } from 'hono';
 import { beforeEach, expect, test } from 'vitest';
 import { type HandlerOptions, synclineHandler } from '../../src/http/handler.ts';
 import { startServer } from '../../src/http/server.ts';
+import { systemPorts } from '../../src/platform/ports.ts';
 import { silent, tenant, useDatabase } from '../support/database.ts';
 import { until } from '../support/until.ts';
 import { listen } from './events.ts';
@@ -18,7 +19,9 @@ async function startMounted(
   const syncline = db.engine();
   const { key } = await syncline.keys.create({ name: 'mounted' });
   const handler = synclineHandler(syncline, { logger: silent, ...options });
-  const { url } = closeLater(await startServer({ app: mount(handler), host: '127.0.0.1', port: 0 }));
+  const { url } = closeLater(
+    await startServer({ app: mount(handler), host: '127.0.0.1', port: 0, ports: systemPorts }),
+  );
   return { url, key, syncline, ask: (path: string, request = {}) => call(url, path, key, request) };
 }
 

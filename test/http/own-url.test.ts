@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createLocalLogin } from '../../src/http/local-login.ts';
 import type { SynclineOptions } from '../../src/index.ts';
+import { systemPorts } from '../../src/platform/ports.ts';
 import { newKey, oauthConnector } from '../credentials/handles.ts';
 import { tenant, useDatabase } from '../support/database.ts';
 import { raw, startService } from './service.ts';
@@ -16,7 +17,7 @@ const oauth2 = {
 
 /** Without allowed hosts, as when mounted in another server: every Host header is accepted. */
 async function serve(server: SynclineOptions['server'] = {}) {
-  const localLogin = createLocalLogin();
+  const localLogin = createLocalLogin(systemPorts.monotonicMs);
   const service = await startService(database, {
     localLogin,
     engine: { server, credentials: { keys: [newKey()] }, connectors: [oauthConnector(oauth2)] },

@@ -3,6 +3,7 @@ import type { Refused } from '../../src/api/access.ts';
 import { createLocalLogin } from '../../src/http/local-login.ts';
 import { createRefusals } from '../../src/http/refusals.ts';
 import { startHttpService } from '../../src/http/service.ts';
+import { systemPorts } from '../../src/platform/ports.ts';
 import { silent, tenant, useDatabase } from '../support/database.ts';
 import { until } from '../support/until.ts';
 import { call, cookieOf, startService } from './service.ts';
@@ -96,7 +97,7 @@ describe('audit: refused keys and sessions', () => {
   });
 
   test('audit: login, logout and one-time link are recorded with the address', async () => {
-    const localLogin = createLocalLogin();
+    const localLogin = createLocalLogin(systemPorts.monotonicMs);
     const { call, key } = await startService(db, { localLogin });
     const token = cookieOf(await call('/v1/session', { method: 'POST', key: undefined, json: { key } }));
     const headers = { cookie: `syncline_session=${token}`, 'x-syncline-request': '1' };
@@ -124,7 +125,11 @@ describe('audit: stopping the service', () => {
   });
 
   test('audit: closing does not wait for a hanging write', async () => {
-    const refusals = createRefusals({ write: () => new Promise(() => {}), onFailure: () => {} });
+    const refusals = createRefusals({
+      write: () => new Promise(() => {}),
+      onFailure: () => {},
+      ports: systemPorts,
+    });
     refusals.record('key', keyLike('a'), '192.0.2.1');
     await refusals.close();
   });
@@ -139,7 +144,7 @@ describe('audit: limit on refusal events', () => {
       write: async (refusal) => void written.push(refusal),
       onFailure: () => {},
       signal: stop.signal,
-      monotonicMs: () => nowMs,
+      ports: { ...systemPorts, monotonicMs: () => nowMs },
     });
     return { written, refusals, stop, advance: (ms: number) => (nowMs += ms) };
   }

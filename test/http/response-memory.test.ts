@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { maxPageBytes } from '../../src/caller/keyset.ts';
 import { jsonParts } from '../../src/http/json-parts.ts';
 import { createResponseMemory } from '../../src/http/response-memory.ts';
+import { systemPorts } from '../../src/platform/ports.ts';
 import { JsonText } from '../../src/values/stored-json.ts';
 import { tenant, useDatabase } from '../support/database.ts';
 import { until } from '../support/until.ts';
@@ -39,7 +40,8 @@ describe('stored JSON in a response', () => {
 });
 
 describe('response memory', () => {
-  const pages = (count: number, options = {}) => createResponseMemory(count * maxPageBytes, options);
+  const pages = (count: number, options = {}) =>
+    createResponseMemory(count * maxPageBytes, systemPorts, options);
   const isDone = async (promise: Promise<void>) =>
     Promise.race([promise.then(() => true), new Promise((resolve) => setImmediate(() => resolve(false)))]);
 

@@ -3,17 +3,20 @@ import { Hono } from 'hono';
 import { expect, test } from 'vitest';
 import { startServer } from '../../src/http/server.ts';
 import { startHttpService } from '../../src/http/service.ts';
+import { systemPorts } from '../../src/platform/ports.ts';
 import { silent, useDatabase } from '../support/database.ts';
 import { call, closeLater, raw, startService } from './service.ts';
 
 const db = useDatabase();
 
-const start = (app: Hono) => startServer({ app, host: '127.0.0.1', port: 0 });
+const start = (app: Hono) => startServer({ app, host: '127.0.0.1', port: 0, ports: systemPorts });
 
 test('server: a port in use is an error with a hint', async () => {
   const { url } = closeLater(await start(new Hono()));
   const port = Number(new URL(url).port);
-  await expect(startServer({ app: new Hono(), host: '127.0.0.1', port })).rejects.toMatchObject({
+  await expect(
+    startServer({ app: new Hono(), host: '127.0.0.1', port, ports: systemPorts }),
+  ).rejects.toMatchObject({
     code: 'CONFIG_INVALID',
     message: `HTTP cannot be served on 127.0.0.1:${port} (EADDRINUSE).`,
     hint: 'Set SYNCLINE_SERVER_PORT to a free port, or to 0 to pick one.',
@@ -43,7 +46,9 @@ test('server: close() waits for active requests, not for idle connections', asyn
 });
 
 test('server: brackets an IPv6 address in its URL', async () => {
-  const server = await startServer({ app: new Hono(), host: '::1', port: 0 }).catch(() => undefined);
+  const server = await startServer({ app: new Hono(), host: '::1', port: 0, ports: systemPorts }).catch(
+    () => undefined,
+  );
   if (server) {
     expect(server.url).toMatch(/^http:\/\/\[::1\]:\d+$/);
     await server.close();

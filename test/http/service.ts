@@ -4,6 +4,7 @@ import { createApp } from '../../src/http/app.ts';
 import type { AppOptions } from '../../src/http/context.ts';
 import { type HttpServer, startServer } from '../../src/http/server.ts';
 import type { Syncline, SynclineOptions } from '../../src/index.ts';
+import { systemPorts } from '../../src/platform/ports.ts';
 import { silent, type TestDatabase } from '../support/database.ts';
 
 /** A running service with its HTTP server and database. */
@@ -45,7 +46,7 @@ export async function startService(
   const { engine, ...rest } = options;
   const syncline = db.engine(engine);
   const app = createApp({ syncline, log: silent, version: '1.2.3', loopDelayMs: () => 0, ...rest });
-  const server = await startServer({ app, host: '127.0.0.1', port: 0 });
+  const server = await startServer({ app, host: '127.0.0.1', port: 0, ports: systemPorts });
   servers.push(server);
   const key = await operatorKey(syncline);
   return {

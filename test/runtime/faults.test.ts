@@ -5,6 +5,7 @@ import pg from 'pg';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type EmbeddedPostgres, freePort, startEmbeddedPostgres } from '../../src/dev/postgres.ts';
 import { createSyncline } from '../../src/index.ts';
+import { systemPorts } from '../../src/platform/ports.ts';
 import { silent, tenant, useDatabase } from '../support/database.ts';
 import { startCli } from '../support/process.ts';
 import { restartPostgres } from '../support/restart.ts';
@@ -74,10 +75,12 @@ describe('Postgres crashes and restarts', () => {
   let server: EmbeddedPostgres;
   /** Starts Postgres; returns a function that restarts it on the same folder and port. */
   const start = async () => {
-    server = await startEmbeddedPostgres({ folder, keep: true });
+    server = await startEmbeddedPostgres({ ports: systemPorts, folder, keep: true });
     const port = Number(new URL(server.url).port);
     return async () => {
-      server = await restartPostgres(() => startEmbeddedPostgres({ folder, keep: true, port }));
+      server = await restartPostgres(() =>
+        startEmbeddedPostgres({ ports: systemPorts, folder, keep: true, port }),
+      );
     };
   };
   afterEach(() => server?.stop());

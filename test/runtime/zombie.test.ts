@@ -230,7 +230,7 @@ describe('EXE-5: Postgres is killed while an executor runs jobs', () => {
     it(`EXE-5: Postgres down by ${signal} for ${length}: nothing is lost or duplicated`, async () => {
       const folder = mkdtempSync(join(tmpdir(), 'syncline-killed-'));
       folders.push(folder);
-      server = await startEmbeddedPostgres({ folder, keep: true });
+      server = await startEmbeddedPostgres({ ports: systemPorts, folder, keep: true });
       const port = Number(new URL(server.url).port);
       const { log, lines } = recordingLogger('warn');
       const syncline = createSyncline({
@@ -252,7 +252,9 @@ describe('EXE-5: Postgres is killed while an executor runs jobs', () => {
       process.kill(server.pid, signal);
       await until('it logs a retry', () => lines.some(({ msg }) => /retrying in/.test(msg)));
       await server.stop();
-      server = await restartPostgres(() => startEmbeddedPostgres({ folder, keep: true, port }));
+      server = await restartPostgres(() =>
+        startEmbeddedPostgres({ ports: systemPorts, folder, keep: true, port }),
+      );
       expect(await countOf(sql, pending)).toBeGreaterThan(0);
       await nothingPending(sql);
       expect(await outcomes(sql)).toEqual(allComplete(slugs));

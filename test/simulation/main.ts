@@ -4,6 +4,7 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { startEmbeddedPostgres } from '../../src/dev/postgres.ts';
+import { systemPorts } from '../../src/platform/ports.ts';
 import { buildWorker } from './build-worker.ts';
 import { mutants } from './mutants.ts';
 import { searchMutants } from './mutation-search.ts';
@@ -52,6 +53,7 @@ else process.exitCode = await run();
 
 async function run(): Promise<number> {
   const server = await startEmbeddedPostgres({
+    ports: systemPorts,
     folder: mkdtempSync(join(tmpdir(), 'syncline-sim-')),
     keep: false,
     // The data is discarded after the run.

@@ -41,6 +41,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
 
 function startDisposable() {
   return startEmbeddedPostgres({
+    ports: systemPorts,
     folder: mkdtempSync(join(tmpdir(), 'syncline-test-')),
     keep: false,
     // fsync off: the data is discarded, and tests that kill Postgres start their own server.

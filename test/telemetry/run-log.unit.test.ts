@@ -5,10 +5,13 @@ import { recordingLogger } from '../support/log.ts';
 function runLog() {
   const { log, lines } = recordingLogger('debug');
   let created = 0;
-  const run = createRunLog(() => {
-    created++;
-    return log;
-  });
+  const run = createRunLog(
+    () => {
+      created++;
+      return log;
+    },
+    { now: () => 0 },
+  );
   return { run, lines, created: () => created };
 }
 

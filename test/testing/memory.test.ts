@@ -199,7 +199,7 @@ describe('connectInMemory', () => {
       const failing = connector(() => {
         throw thrown;
       });
-      const { outcome, next } = await connectInMemory(failing, { cursor: 1, now }).run();
+      const { outcome, next } = await connectInMemory(failing, { cursor: 1, clock: { now } }).run();
       return { outcome, next };
     };
     expect(await endOf(new RateLimitedError({ retryAfterSeconds: 60 }))).toEqual({
@@ -220,7 +220,7 @@ describe('connectInMemory', () => {
       (
         await connectInMemory(
           connector(() => ({ ...page, retryAfterSeconds })),
-          { now },
+          { clock: { now } },
         ).run()
       ).next;
     expect(await nextAfter(60)).toEqual({
@@ -241,7 +241,7 @@ describe('connectInMemory', () => {
       return { signals: [signal(1)], nextCursor: 1, hasMore: true };
     });
     const runs = [];
-    const connection = connectInMemory(expiring, { now });
+    const connection = connectInMemory(expiring, { clock: { now } });
     for (let n = 0; n < 2; n++) runs.push(await connection.run());
     expect(runs.map(({ next }) => next)).toEqual([
       { type: 'incremental', notBefore: undefined },

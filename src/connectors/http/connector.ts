@@ -10,7 +10,6 @@ import {
   syncStreams,
 } from '../../connector-kit/index.ts';
 import { connectorErrorKind, describeError } from '../../contract/errors.ts';
-import { systemPorts } from '../../platform/ports.ts';
 import { parseAnswer } from '../../values/parse-answer.ts';
 import { authorizeOf, oauth2Of } from './authentication.ts';
 import { type ConfigValues, configSchemaOf } from './config-fields.ts';
@@ -57,7 +56,7 @@ function stepOf(description: HttpDescription, context: Context, env: NodeJS.Proc
     headers: { accept: 'application/json', ...headersOf(description.headers, resolve, env) },
     budgets: budgets.map((budget) => ({ budget })),
     network: description.network ?? (isTenantUrl ? 'public' : 'any'),
-    refusal: refusalsOf(errors),
+    refusal: refusalsOf(errors, context.clock.now),
   });
   /** With at least one page read in this run. */
   const startedStreams = new Set<string>();
@@ -82,7 +81,7 @@ function stepOf(description: HttpDescription, context: Context, env: NodeJS.Proc
       secretParameter: auth.type === 'query' ? auth.query : undefined,
     };
     const fetcher = createPageFetcher(http, walkedStream, state, { config, externalId });
-    const nowMs = systemPorts.now();
+    const nowMs = context.clock.now();
     const isFirst = !startedStreams.has(name);
     startedStreams.add(name);
     try {

@@ -10,7 +10,6 @@ import {
   TransientError,
   UnauthorizedError,
 } from '../../connector-kit/index.ts';
-import { systemPorts } from '../../platform/ports.ts';
 import type { ConditionDescription, ErrorDescription } from './description.ts';
 import { pathOf, valueAt } from './paths.ts';
 
@@ -34,6 +33,7 @@ const defaultWaitSeconds = 60;
 
 export function refusalsOf(
   rules: readonly ErrorDescription[],
+  now: () => number,
 ): (answer: ReceivedAnswer) => Error | undefined {
   const compiled = rules.map((rule) => ({
     rule,
@@ -45,11 +45,16 @@ export function refusalsOf(
     if (candidates.length === 0) return undefined;
     const body = jsonOf(answer.body);
     const found = candidates.find(({ test }) => !test || (body !== undefined && test(body)));
-    return found && errorOf(found.rule, answer, body);
+    return found && errorOf(found.rule, answer, body, now());
   };
 }
 
-function errorOf({ means, retryAfter }: ErrorDescription, answer: ReceivedAnswer, body: unknown): Error {
+function errorOf(
+  { means, retryAfter }: ErrorDescription,
+  answer: ReceivedAnswer,
+  body: unknown,
+  nowMs: number,
+): Error {
   const summary = `${answer.request} returned ${answer.status}${excerpt(answer.body)}`;
   switch (means) {
     case 'cursor_expired':
@@ -66,6 +71,7 @@ function errorOf({ means, retryAfter }: ErrorDescription, answer: ReceivedAnswer
       const seconds = waitOf(
         answer,
         retryAfter === undefined ? undefined : valueAt(body, pathOf(retryAfter)),
+        nowMs,
       );
       return new RateLimitedError({
         retryAfterSeconds: seconds,
@@ -75,8 +81,7 @@ function errorOf({ means, retryAfter }: ErrorDescription, answer: ReceivedAnswer
   }
 }
 
-function waitOf({ headers }: ReceivedAnswer, inBody: unknown): number {
-  const nowMs = systemPorts.now();
+function waitOf({ headers }: ReceivedAnswer, inBody: unknown, nowMs: number): number {
   const text = typeof inBody === 'string' || typeof inBody === 'number' ? String(inBody) : null;
   return (
     secondsUntil(text, serverTimeMs(headers, nowMs)) ??

@@ -7,7 +7,6 @@ import {
   type SyncContext,
   type SyncResult,
 } from '../../connector-kit/index.ts';
-import { systemPorts } from '../../platform/ports.ts';
 import type { Lookup } from './address.ts';
 import { configSchema, shownName, type TableConfig } from './config.ts';
 import { errorOf } from './errors.ts';
@@ -130,7 +129,7 @@ async function lookbackStart(
 
 async function readPages(
   query: Query,
-  { connection: { config }, log }: TableContext,
+  { connection: { config }, clock, log }: TableContext,
   table: Table,
   cursor: TableCursor,
   walk: Walk,
@@ -147,7 +146,7 @@ async function readPages(
       limit: config.pageSize,
     };
     const rows = await runStatement<PageRow>(query, page(table, isTime(table), request));
-    for (const row of rows) if (row.is_fresh) signals.push(signalOf(row, table, config));
+    for (const row of rows) if (row.is_fresh) signals.push(signalOf(row, table, config, clock.now()));
     bytes += rows.reduce((sum, row) => sum + (row.content?.length ?? 0), 0);
     at = rows.at(-1)?.position ?? at;
     const scanned = rows[0]?.scanned ?? 0;
@@ -161,7 +160,7 @@ async function readPages(
   return { signals, nextCursor: { ...cursor, walk: { ...walk, at } }, hasMore: true };
 }
 
-function signalOf(row: PageRow, table: Table, config: TableConfig): Signal {
+function signalOf(row: PageRow, table: Table, config: TableConfig, nowMs: number): Signal {
   const name = shownName(table);
   const [value, ...keys] = row.position;
   const hash =
@@ -171,17 +170,17 @@ function signalOf(row: PageRow, table: Table, config: TableConfig): Signal {
       .digest('hex');
   return {
     kind: config.kind ?? `${table.name}.changed`.slice(0, 200),
-    occurredAt: instantOf(row.instant),
+    occurredAt: instantOf(row.instant, nowMs),
     payload: row.content === null ? oversizePayload(row, table) : JSON.parse(row.content),
     dedupeKey: `${JSON.stringify([name, ...keys, value])}:${hash}`,
   };
 }
 
-/** Postgres has years that ISO-8601 does not. */
-function instantOf(instant: number | null): Date {
+/** Postgres supports years that ISO-8601 does not. */
+function instantOf(instant: number | null, nowMs: number): Date {
   const date = new Date(instant ?? Number.NaN);
   const year = date.getUTCFullYear();
-  return year >= 1 && year <= 9999 ? date : new Date(systemPorts.now());
+  return year >= 1 && year <= 9999 ? date : new Date(nowMs);
 }
 
 /** Oversize rows produce a signal with their keys. */

@@ -1,12 +1,12 @@
 import { createConnection, isIP, type Socket } from 'node:net';
 import pg from 'pg';
 import {
+  type Clock,
   PermanentError,
   type SyncContext,
   TransientError,
   UnauthorizedError,
 } from '../../connector-kit/index.ts';
-import { systemPorts } from '../../platform/ports.ts';
 import { addressesOf, type Lookup } from './address.ts';
 import { type Bounds, boundAnswers } from './bounds.ts';
 import type { TableConfig } from './config.ts';
@@ -33,12 +33,15 @@ export async function inSession<T>(
   options: SessionOptions,
   work: (query: Query) => Promise<T>,
 ): Promise<T> {
-  const { abortSignal, connection } = context;
+  const { abortSignal, clock, connection } = context;
   const login = await loginOf(context);
   const addresses = await addressesOf(connection.config.host, options.network, options.lookup);
   abortSignal.throwIfAborted();
-  const { client, address, bounds } = await connectTo(addresses, connection.config, login, options);
-  const cancel = () => void cancelQuery(client, address, connection.config.port);
+  const { client, address, bounds } = await connectTo(addresses, connection.config, login, {
+    ...options,
+    clock,
+  });
+  const cancel = () => void cancelQuery(client, address, connection.config.port, clock);
   abortSignal.addEventListener('abort', cancel, { once: true });
   try {
     abortSignal.throwIfAborted();
@@ -55,7 +58,7 @@ export async function inSession<T>(
     throw error;
   } finally {
     abortSignal.removeEventListener('abort', cancel);
-    await closeClient(client);
+    await closeClient(client, clock);
   }
 }
 
@@ -95,7 +98,7 @@ async function connectTo(
   addresses: string[],
   config: TableConfig,
   login: Login,
-  { statementTimeoutMs }: SessionOptions,
+  { statementTimeoutMs, clock }: SessionOptions & { clock: Clock },
 ): Promise<{ client: pg.Client; address: string; bounds: Bounds }> {
   let failure: unknown;
   for (const address of addresses) {
@@ -120,7 +123,7 @@ async function connectTo(
       return { client, address, bounds };
     } catch (error) {
       failure = error;
-      await closeClient(client);
+      await closeClient(client, clock);
       if (!isUnreachable(error)) break;
     }
   }
@@ -143,25 +146,25 @@ function tlsOf({ ssl, ca, host }: TableConfig): pg.ClientConfig['ssl'] {
   return { host, ...name, rejectUnauthorized: ssl === 'verify', ...(ca !== undefined && { ca }) };
 }
 
-/** Destroys the socket, too: a lost network never confirms. */
-async function closeClient(client: pg.Client): Promise<void> {
+/** Sends Terminate, then destroys the socket: a lost network never confirms. */
+async function closeClient(client: pg.Client, clock: Clock): Promise<void> {
   const over = new AbortController();
   const ended = client.end().then(
     () => over.abort(),
     () => over.abort(),
   );
-  await Promise.race([ended, systemPorts.sleep(closeTimeoutMs, over.signal)]);
+  await Promise.race([ended, clock.sleep(closeTimeoutMs, over.signal)]);
   over.abort();
   (client as unknown as { connection: { stream: Socket } }).connection.stream.destroy();
 }
 
-/** The server notices a closed socket only when it writes. */
-function cancelQuery(client: pg.Client, host: string, port: number): void {
+/** Sends CancelRequest: the server notices a closed socket only when it next writes. */
+function cancelQuery(client: pg.Client, host: string, port: number, clock: Clock): void {
   const { processID, secretKey } = client as unknown as {
     processID: number | null;
     secretKey: number | null;
   };
-  if (typeof processID !== 'number' || typeof secretKey !== 'number') return void closeClient(client);
+  if (typeof processID !== 'number' || typeof secretKey !== 'number') return void closeClient(client, clock);
   const request = Buffer.alloc(16);
   request.writeInt32BE(16, 0);
   request.writeInt32BE(80_877_102, 4);
@@ -170,6 +173,6 @@ function cancelQuery(client: pg.Client, host: string, port: number): void {
   const socket = createConnection({ host, port, timeout: connectTimeoutMs });
   socket.on('error', () => {});
   socket.on('timeout', () => socket.destroy());
-  socket.on('close', () => void closeClient(client));
+  socket.on('close', () => void closeClient(client, clock));
   socket.end(request);
 }

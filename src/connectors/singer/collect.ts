@@ -40,8 +40,7 @@ const emptySchema = (stream: string): SchemaMessage => ({ type: 'SCHEMA', stream
 export function createCollector(
   cursor: TapCursor | undefined,
   limits: PageLimits,
-  log: Logger,
-  map?: RecordMap,
+  { log, now, map }: { log: Logger; now: () => number; map: RecordMap | undefined },
 ): Collector {
   const startHash = cursor?.state === undefined ? undefined : hashOf(cursor.state);
   const ends = cursor?.walk?.ends ?? [];
@@ -68,7 +67,7 @@ export function createCollector(
     if (cursor?.walk && hash === first) startsOver = true;
     first ??= hash;
     records++;
-    const signal = signalOf(message, schema, hash, map);
+    const signal = signalOf(message, schema, hash, { map, now });
     if (signal) signals.push(signal);
   }
 

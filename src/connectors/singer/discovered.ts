@@ -1,28 +1,24 @@
-import { systemPorts } from '../../platform/ports.ts';
+import { LRUCache } from 'lru-cache';
 
 /** A catalog can take megabytes. */
 const maxCatalogs = 16;
 /** New streams appear within an hour. */
 const freshMs = 60 * 60 * 1000;
 
+/** `nowMs` is monotonic. */
 export interface CatalogCache {
-  get(key: string): unknown;
-  set(key: string, catalog: unknown): void;
+  get(key: string, nowMs: number): unknown;
+  set(key: string, catalog: unknown, nowMs: number): void;
 }
 
 /** Discovery can take as long as a sync. */
 export function createCatalogCache(): CatalogCache {
-  const catalogs = new Map<string, { catalog: unknown; atMs: number }>();
+  const catalogs = new LRUCache<string, { catalog: unknown; atMs: number }>({ max: maxCatalogs });
   return {
-    get: (key) => {
+    get: (key, nowMs) => {
       const found = catalogs.get(key);
-      return found && systemPorts.monotonicMs() - found.atMs < freshMs ? found.catalog : undefined;
+      return found && nowMs - found.atMs < freshMs ? found.catalog : undefined;
     },
-    set: (key, catalog) => {
-      catalogs.delete(key);
-      catalogs.set(key, { catalog, atMs: systemPorts.monotonicMs() });
-      const [oldest] = catalogs.keys();
-      if (catalogs.size > maxCatalogs && oldest !== undefined) catalogs.delete(oldest);
-    },
+    set: (key, catalog, nowMs) => void catalogs.set(key, { catalog, atMs: nowMs }),
   };
 }

@@ -16,7 +16,7 @@ interface CatalogOptions {
 export async function catalogFor(
   { command, catalog, streams }: CatalogOptions,
   catalogCache: CatalogCache,
-  { connection }: Pick<SyncContext, 'connection'>,
+  { connection, clock }: Pick<SyncContext, 'connection' | 'clock'>,
   run: TapRunOptions,
   configFile: string,
 ): Promise<unknown> {
@@ -26,9 +26,10 @@ export async function catalogFor(
     .update(JSON.stringify([command, connection.id, connection.config]))
     .digest('hex');
   const found =
-    catalogCache.get(key) ?? (await discover({ ...run, arguments: ['--config', configFile, '--discover'] }));
+    catalogCache.get(key, clock.monotonicMs()) ??
+    (await discover({ ...run, arguments: ['--config', configFile, '--discover'] }));
   const selected = selectStreams(found, streams);
-  catalogCache.set(key, found);
+  catalogCache.set(key, found, clock.monotonicMs());
   return selected;
 }
 

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import type { Signal } from '../../connector-kit/index.ts';
-import { systemPorts } from '../../platform/ports.ts';
 import { isObject } from '../../values/is-object.ts';
 import type { RecordMessage, SchemaMessage } from './message.ts';
 
@@ -11,7 +10,7 @@ export function signalOf(
   message: RecordMessage,
   schema: SchemaMessage,
   hash: string,
-  map: RecordMap | undefined,
+  { map, now }: { map: RecordMap | undefined; now: () => number },
 ): Signal | undefined {
   const { stream, record } = message;
   const dedupeKey = `${JSON.stringify([stream, ...schema.keys.map((key) => record[key] ?? null)])}:${hash}`;
@@ -19,12 +18,21 @@ export function signalOf(
     const signal = map(stream, record);
     return signal && { ...signal, dedupeKey: signal.dedupeKey ?? dedupeKey };
   }
-  return { kind: `${stream}.record`, occurredAt: occurredAt(message, schema), payload: record, dedupeKey };
+  return {
+    kind: `${stream}.record`,
+    occurredAt: occurredAt(message, schema, now),
+    payload: record,
+    dedupeKey,
+  };
 }
 
-function occurredAt({ timeExtracted, record }: RecordMessage, { bookmarks }: SchemaMessage): Date {
+function occurredAt(
+  { timeExtracted, record }: RecordMessage,
+  { bookmarks }: SchemaMessage,
+  now: () => number,
+): Date {
   const candidates = [timeExtracted, ...bookmarks.map((column) => record[column])];
-  return candidates.map(instantOf).find((instant) => instant !== undefined) ?? new Date(systemPorts.now());
+  return candidates.map(instantOf).find((instant) => instant !== undefined) ?? new Date(now());
 }
 
 const isoLike = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(Z|[+-]\d\d:?\d\d)?)?$/;

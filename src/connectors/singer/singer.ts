@@ -137,11 +137,15 @@ async function sync(
 
 async function readPage(
   options: SingerOptions,
-  { cursor, job, log }: TapContext,
+  { cursor, job, log, clock }: TapContext,
   run: TapRunOptions,
 ): Promise<SyncResult<TapCursor>> {
   const { pageRecords = 1000, pageBytes = 8 * 1024 * 1024, map } = options;
-  const collector = createCollector(cursor, { pageRecords, pageBytes, ...maxPage }, log, map);
+  const collector = createCollector(
+    cursor,
+    { pageRecords, pageBytes, ...maxPage },
+    { log, now: clock.now, map },
+  );
   const end = await runTap(run, (line) => {
     collector.take(line);
     return !collector.isFull();
@@ -158,7 +162,7 @@ async function readPage(
 
 function tapRun(
   options: SingerOptions,
-  { abortSignal, log }: TapContext,
+  { abortSignal, log, clock }: TapContext,
   { path }: TapFolder,
   redact: (text: string) => string,
 ): TapRunOptions {
@@ -180,6 +184,7 @@ function tapRun(
     maxLineBytes: options.maxLineBytes ?? 8 * 1024 * 1024,
     unauthorized: options.unauthorized,
     abortSignal,
+    clock,
     log,
     redact,
   };

@@ -1,8 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
-import { PermanentError } from '../../connector-kit/index.ts';
-import { systemPorts } from '../../platform/ports.ts';
+import { type Clock, PermanentError } from '../../connector-kit/index.ts';
 
 export interface TapOptions {
   command: readonly [string, ...string[]];
@@ -13,6 +12,7 @@ export interface TapOptions {
   folder: string;
   /** Time between SIGTERM and SIGKILL. */
   graceMs: number;
+  clock: Pick<Clock, 'sleep'>;
 }
 
 export interface TapEnd {
@@ -63,7 +63,7 @@ export function startTap(options: TapOptions): Tap {
       const bytes = bytesOf(child);
       if (bytes === lastBytes) break;
       lastBytes = bytes;
-      await systemPorts.sleep(options.graceMs, closed.signal);
+      await options.clock.sleep(options.graceMs, closed.signal);
     }
     child.stdout.destroy();
     child.stderr.destroy();
@@ -79,7 +79,7 @@ export function startTap(options: TapOptions): Tap {
       child.stdout.destroy();
       if (!hasEnded.signal.aborted) {
         signalGroup(child, 'SIGTERM');
-        await Promise.race([systemPorts.sleep(options.graceMs, hasEnded.signal), cleanedUp]);
+        await Promise.race([options.clock.sleep(options.graceMs, hasEnded.signal), cleanedUp]);
         if (!hasEnded.signal.aborted) signalGroup(child, 'SIGKILL');
       }
       await cleanedUp;

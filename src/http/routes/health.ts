@@ -1,6 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { SynclineError } from '../../contract/errors.ts';
-import { systemPorts } from '../../platform/ports.ts';
 import type { Syncline } from '../../syncline.ts';
 import { isoTime } from '../../values/time-text.ts';
 import type { App } from '../context.ts';
@@ -69,12 +68,13 @@ export function healthRoutes(app: App, syncline: Syncline): void {
 }
 
 function createReadiness(syncline: Syncline): () => Promise<Readiness> {
+  const { monotonicMs } = syncline.ports;
   let latest: { freshUntilMs: number; readiness: Promise<Readiness> } | undefined;
   return () => {
-    if (latest && systemPorts.monotonicMs() < latest.freshUntilMs) return latest.readiness;
+    if (latest && monotonicMs() < latest.freshUntilMs) return latest.readiness;
     const current = { freshUntilMs: Number.POSITIVE_INFINITY, readiness: readinessOf(syncline) };
     void current.readiness.then(() => {
-      current.freshUntilMs = systemPorts.monotonicMs() + freshMs;
+      current.freshUntilMs = monotonicMs() + freshMs;
     });
     latest = current;
     return current.readiness;

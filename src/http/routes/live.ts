@@ -1,5 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import type { Logger } from 'pino';
+import type { Ports } from '../../platform/ports.ts';
 import type { App, LiveTimes } from '../context.ts';
 import { abortOnDisconnect } from '../disconnect.ts';
 import { openEventStream } from '../event-stream.ts';
@@ -11,6 +12,7 @@ import { problems, signedIn } from '../responses.ts';
 import { signalFilterQuery } from '../signal-schema.ts';
 
 export interface LiveParts {
+  ports: Ports;
   streams: Slots;
   times: LiveTimes;
   version: string;
@@ -24,9 +26,9 @@ const headers = {
   'x-accel-buffering': 'no',
 };
 
-export function liveRoutes(app: App, { streams, times, version, log, signal }: LiveParts): void {
-  // Shorter than the pulse: an early timer must not get the previous one.
-  const pulses = createPulses(times.pulseMs * 0.9);
+export function liveRoutes(app: App, { ports, streams, times, version, log, signal }: LiveParts): void {
+  // Below the pulse interval, so that an early timer does not get the previous pulse.
+  const pulses = createPulses(times.pulseMs * 0.9, ports.monotonicMs);
 
   app.openapi(
     createRoute({
@@ -86,6 +88,7 @@ export function liveRoutes(app: App, { streams, times, version, log, signal }: L
         stream,
         pulses,
         times,
+        ports,
         version,
         log,
       };

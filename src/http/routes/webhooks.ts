@@ -20,7 +20,7 @@ export function deliveryRoute(app: App, syncline: Syncline, limits: Limits): voi
     perHolder: limits.deliveriesPerAddress,
     resource: 'deliveries',
   });
-  const bodyLimits = { maxBytes: limits.deliveryBytes, maxMs: limits.bodyMs };
+  const bodyLimits = { maxBytes: limits.deliveryBytes, maxMs: limits.bodyMs, ports: syncline.ports };
 
   app.openapi(
     createRoute({
