@@ -15,7 +15,7 @@ import type { Authorize } from './authorize.ts';
 import { parseBody, readText } from './body.ts';
 import { updateBudgets } from './learn.ts';
 import { type Outgoing, sendFollowingRedirects } from './outgoing.ts';
-import { readableUrl } from './redact.ts';
+import { readableUrl } from './readable-url.ts';
 import { type ReceivedAnswer, refusalOf } from './refusals.ts';
 import type { Validators } from './validators.ts';
 

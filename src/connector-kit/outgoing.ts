@@ -1,10 +1,10 @@
 import type { SyncContext } from '../contract/connector.ts';
 import type { Credential } from '../contract/credential.ts';
 import { PermanentError } from '../contract/errors.ts';
+import { redactNamed } from '../values/redact.ts';
 import type { HttpOptions, HttpRequest } from './http.ts';
 import { publicAgent, requirePublicHost } from './network.ts';
-import { readableUrl } from './redact.ts';
-import { redactNamed } from './refusals.ts';
+import { readableUrl } from './readable-url.ts';
 
 export interface Outgoing {
   method: string;

@@ -1,5 +1,5 @@
 import { PermanentError, RateLimitedError, TransientError, UnauthorizedError } from '../contract/errors.ts';
-import { secretName } from '../values/redact.ts';
+import { redactNamed } from '../values/redact.ts';
 import { budgetNews, retryAfterSeconds } from './rate-limit-headers.ts';
 
 export interface ReceivedAnswer {
@@ -52,15 +52,7 @@ function isRateLimit({ status, headers, body }: Omit<ReceivedAnswer, 'request'>,
 const defaultWait = (attempts: number) =>
   Math.min(defaultWaitSeconds * 2 ** Math.min(attempts, 10), maxDefaultWaitSeconds);
 
-const name = `[\\w.-]{0,40}(?:${secretName.source})[\\w.-]{0,40}`;
-const inJson = new RegExp(`("${name}"\\s*:\\s*")(?:[^"\\\\]|\\\\.)+`, 'gi');
-const inForm = new RegExp(`(?<![\\w.-])(${name}=)[^\\s&"'<>]+`, 'gi');
-
-/** Unknown secrets, by name: `"access_token": "…"`, `access_token=…`. */
-export const redactNamed = (text: string) =>
-  text.replaceAll(inJson, '$1[hidden]').replaceAll(inForm, '$1[hidden]');
-
-/** More than shown: a secret at the cut is redacted whole. */
+/** More than is shown, so that a secret at the cut is redacted whole. */
 const maxScannedLength = 4000;
 
 /** HTML pages are omitted. */

@@ -1,7 +1,7 @@
-import { isSecretName } from '../values/redact.ts';
+import { isSecretParameter } from '../values/redact.ts';
 
 /** For child processes: no database URLs, keys and tokens. */
 export function environmentWithoutSecrets(): NodeJS.ProcessEnv {
-  const isPrivate = (name: string) => /^(SYNCLINE_|PG|DATABASE_URL$)/.test(name) || isSecretName(name);
+  const isPrivate = (name: string) => /^(SYNCLINE_|PG|DATABASE_URL$)/.test(name) || isSecretParameter(name);
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !isPrivate(name)));
 }

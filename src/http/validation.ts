@@ -1,11 +1,10 @@
 import type { z } from '@hono/zod-openapi';
 import { getOwn } from '../values/own-value.ts';
+import { isSecretParameter } from '../values/redact.ts';
 import { type FieldProblem, Problem } from './problem.ts';
 
 type Issue = z.core.$ZodIssue;
 
-/** Not echoed. */
-const secretName = /key|token|secret|password|authorization|cookie/i;
 const maxShown = 80;
 const maxErrors = 20;
 
@@ -47,11 +46,9 @@ function fieldProblems(issue: Issue, data: unknown): FieldProblem[] {
   }
   const field = cut(path.join('.')) || 'body';
   const value = getOwn(data, issue.path);
-  // Objects may contain secrets.
+  // Secrets are not echoed, nor objects, which may contain some.
   const isShown =
-    value !== undefined &&
-    (typeof value !== 'object' || value === null) &&
-    !path.some((part) => secretName.test(part));
+    value !== undefined && (typeof value !== 'object' || value === null) && !path.some(isSecretParameter);
   return [{ field, ...(isShown && { value: cut(String(value)) }), message: messageOf(issue, value) }];
 }
 

@@ -1,20 +1,7 @@
-import { isSecretName } from '../values/redact.ts';
+import { hidden, isPageToken, isSecretName, isSecretParameter, withoutSecrets } from '../values/redact.ts';
 import type { CapturedRequest, RecordedBody, RecordedRequest } from './traffic.ts';
 
-const hidden = '[hidden]';
-
-/** Not secrets, and needed to tell requests apart. */
-const placeName = /(page|sync|delta|skip|next|prev\w*|continuation)[_-]?token/i;
-const otherSecretName = /^(x[_-])?(auth|signature|sig|key|session(_?id)?)$/i;
-
-const isHiddenName = (name: string) =>
-  !placeName.test(name) && (isSecretName(name.replaceAll('-', '_')) || otherSecretName.test(name));
-
-/** Such as Ocp-Apim-Subscription-Key. */
-const isHiddenHeader = (name: string) => isHiddenName(name) || /[_-]key$/i.test(name);
-
-/** Shorter values match everywhere. */
-const minSecretLength = 6;
+const isHiddenName = (name: string) => isSecretParameter(name) && !isPageToken(name);
 
 interface Redactor {
   /** Redacts them wherever they are echoed. */
@@ -26,26 +13,14 @@ interface Redactor {
 }
 
 export function createRedactor(configured: readonly string[]): Redactor {
-  const secrets = new Set<string>();
-  for (const secret of configured) add(secret);
-
-  function add(secret: string): void {
-    if (secret.length < minSecretLength) return;
-    const inJson = JSON.stringify(secret).slice(1, -1);
-    const base64 = Buffer.from(secret).toString('base64');
-    for (const form of [secret, inJson, encodeURIComponent(secret), base64]) secrets.add(form);
-  }
-
-  const text = (from: string) =>
-    [...secrets]
-      .sort((a, b) => b.length - a.length)
-      .reduce((cleaned, secret) => cleaned.replaceAll(secret, hidden), from);
+  const secrets = new Set(configured);
+  const text = (from: string) => withoutSecrets(from, secrets);
 
   function body(bytes: Uint8Array | undefined, type: string | null): RecordedBody {
     if (!bytes) return {};
     const read = readable(bytes);
     if (read === undefined) return { base64: Buffer.from(bytes).toString('base64') };
-    for (const secret of secretsIn(read, type)) add(secret);
+    for (const secret of secretsIn(read, type)) secrets.add(secret);
     if (isForm(type)) return { text: text(hideInForm(read)) };
     const json = asJson(read);
     return json === undefined ? { text: text(read) } : { json: hideInJson(json, text) };
@@ -56,14 +31,15 @@ export function createRedactor(configured: readonly string[]): Redactor {
     body,
     learn({ headers, url, body: sent }) {
       for (const [name, value] of headers)
-        if (isHiddenHeader(name)) for (const part of partsOf(value)) add(part);
-      for (const [name, value] of new URL(url).searchParams) if (isHiddenName(name)) add(value);
-      for (const secret of secretsIn(sent && readable(sent), headers.get('content-type'))) add(secret);
+        if (isHiddenName(name)) for (const part of partsOf(value)) secrets.add(part);
+      for (const [name, value] of new URL(url).searchParams) if (isHiddenName(name)) secrets.add(value);
+      for (const secret of secretsIn(sent && readable(sent), headers.get('content-type')))
+        secrets.add(secret);
     },
     url: (url) => text(hideInUrl(url)),
     headers: (headers) =>
       Object.fromEntries(
-        [...headers].map(([name, value]) => [name, isHiddenHeader(name) ? hidden : text(value)]),
+        [...headers].map(([name, value]) => [name, isHiddenName(name) ? hidden : text(value)]),
       ),
   };
 }
@@ -125,7 +101,7 @@ function hideInJson(value: unknown, clean: (text: string) => string): unknown {
 
 /** A numeric `key` or `token_count` is no secret. */
 const isSecretField = (name: string, value: unknown): value is string =>
-  typeof value === 'string' && !placeName.test(name) && isSecretName(name.replaceAll('-', '_'));
+  typeof value === 'string' && isSecretName(name) && !isPageToken(name);
 
 function readable(bytes: Uint8Array): string | undefined {
   try {

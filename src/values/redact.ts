@@ -1,10 +1,28 @@
 import type { Credential } from '../contract/credential.ts';
 
-export const secretName = /token|secret|passw|authorization|cookie|credential|api[_-]?key|private[_-]?key/i;
+/** The only definition of secret names and of the placeholder. */
 
+/** Replaces secrets wherever they would be shown, logged or recorded. */
+export const hidden = '[hidden]';
+
+const secretKey = '(?:api|private|access|auth|signing|encryption|subscription|shared|master)[_-]?key';
+const secretName = new RegExp(`token|secret|passw|authorization|cookie|credential|${secretKey}`, 'i');
+
+/** Whether a field of this name holds a secret, in any JSON: config, log fields, payloads. */
 export const isSecretName = (name: string) => secretName.test(name);
 
-const hidden = '[hidden]';
+const secretParameter = /key(?!word)|^(?:x[_-])?(?:auth|signature|sig|session(?:[_-]?id)?)$/i;
+
+/**
+ * The same for headers, query and form parameters, environment variables and API arguments. More names are
+ * secrets there: in JSON, `key` and `sort_key` are ordinary fields.
+ */
+export const isSecretParameter = (name: string) => isSecretName(name) || secretParameter.test(name);
+
+const pageToken = /(?:page|sync|delta|skip|next|prev\w*|continuation)[_-]?token/i;
+
+/** Page and sync tokens have secret names but are positions; recordings need them to tell requests apart. */
+export const isPageToken = (name: string) => pageToken.test(name);
 
 export function jsonWithoutSecrets(value: unknown): string {
   return (
@@ -75,7 +93,27 @@ function formsOf(secret: string): string[] {
   ];
 }
 
-/** For errors and logs of a run. */
+const named = `[\\w.-]{0,40}(?:${secretName.source})[\\w.-]{0,40}`;
+const inJson = new RegExp(`("${named}"\\s*:\\s*")(?:[^"\\\\]|\\\\.)+`, 'gi');
+const inForm = new RegExp(`(?<![\\w.-])(${named}=)[^\\s&"'<>]+`, 'gi');
+
+/** Redacts unknown secrets by field name: `"access_token": "…"`, `access_token=…`. */
+export const redactNamed = (text: string) =>
+  text.replaceAll(inJson, `$1${hidden}`).replaceAll(inForm, `$1${hidden}`);
+
+const inLog = new RegExp(
+  `((?:${secretName.source})[\\w-]{0,64}\\\\?["']?\\s*[:=]\\s*\\\\?["']?)` +
+    `(?:bearer\\s+|basic\\s+)?[^\\s"',;&}]+`,
+  'gi',
+);
+
+/**
+ * The same in lines that other programs log: `token: …`, `Authorization: Bearer …`. Too broad for messages of
+ * providers, such as `invalid token: expired`.
+ */
+export const redactNamedInLog = (line: string) => line.replaceAll(inLog, `$1${hidden}`);
+
+/** Redacts the secrets a run has seen from its errors and logs. */
 export interface SecretRedactor {
   add(secrets: readonly string[]): void;
   hide(text: string): string;

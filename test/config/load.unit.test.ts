@@ -186,6 +186,7 @@ describe('SCH-11: configuration', () => {
     ['postgres://u:s3cret@h:5432/d', 'postgres://u:***@h:5432/d'],
     ['postgres://u:p@ss:s3cret@h/d', 'postgres://u:***@h/d'],
     ['postgres://h/d?user=u&password=s3cret&x=1', 'postgres://h/d?user=u&password=***&x=1'],
+    ['postgres://h/d?sslpassword=s3cret&auth_token=s3cret', 'postgres://h/d?sslpassword=***&auth_token=***'],
     ['postgres://u@h/d', 'postgres://u@h/d'],
     ['host=db user=u password=s3cret', '(hidden: not a URL)'],
     ['u:s3cret@db/app', '(hidden: not a URL)'],

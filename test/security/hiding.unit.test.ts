@@ -1,7 +1,20 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
-import { excerpt, redactNamed } from '../../src/connector-kit/refusals.ts';
-import { createSecretRedactor, secretTexts, withoutSecrets } from '../../src/values/redact.ts';
+import { describe, expect, it, vi } from 'vitest';
+import { z } from 'zod';
+import { readableUrl } from '../../src/connector-kit/readable-url.ts';
+import { excerpt } from '../../src/connector-kit/refusals.ts';
+import { environmentWithoutSecrets } from '../../src/dev/environment.ts';
+import type { Problem } from '../../src/http/problem.ts';
+import { refuseInvalid } from '../../src/http/validation.ts';
+import {
+  createSecretRedactor,
+  isPageToken,
+  isSecretName,
+  isSecretParameter,
+  redactNamed,
+  secretTexts,
+  withoutSecrets,
+} from '../../src/values/redact.ts';
 
 const secrets = fc
   .string({ minLength: 8, maxLength: 60, unit: 'binary' })
@@ -74,5 +87,72 @@ describe('hiding: secrets are redacted', () => {
   it('hiding: redaction of long responses is fast', () => {
     for (const text of ['token'.repeat(800), '"token'.repeat(700), 'a-'.repeat(2000), '"'.repeat(4000)])
       expect(excerpt(text).length).toBeLessThan(300);
+  });
+});
+
+describe('hiding: one definition of secret names', () => {
+  const anywhere = ['db_passwd', 'client_credential', 'set-cookie', 'api-key', 'signingKey', 'AccessKey'];
+  const inParameters = [
+    'key',
+    'Ocp-Apim-Subscription-Key',
+    'keyPem',
+    'x-auth',
+    'sig',
+    'x_signature',
+    'session_id',
+  ];
+
+  it.each(anywhere)('hiding: %s is a secret in every place', (name) => {
+    expect([isSecretName(name), isSecretParameter(name)]).toEqual([true, true]);
+  });
+
+  it.each(inParameters)('hiding: %s is a secret in parameters and headers', (name) => {
+    expect(isSecretParameter(name)).toBe(true);
+  });
+
+  it('hiding: ordinary fields are not secrets', () => {
+    for (const name of ['key', 'sort_key', 'primaryKey', 'auth', 'signature', 'session'])
+      expect(isSecretName(name)).toBe(false);
+    for (const name of ['keyword', 'author', 'state', 'page']) expect(isSecretParameter(name)).toBe(false);
+  });
+
+  it('hiding: page and sync tokens are positions', () => {
+    for (const name of ['page_token', 'nextSyncToken', 'continuation-token', 'deltaToken'])
+      expect([isPageToken(name), isSecretName(name)]).toEqual([true, true]);
+    expect(isPageToken('access_token')).toBe(false);
+  });
+
+  it('hiding: query parameters that only recordings knew are hidden in logged URLs', () => {
+    const url = new URL('https://host/items?key=abc&sig=def&q=1');
+    expect(readableUrl(url)).toBe('/items?key=[hidden]&sig=[hidden]&q=1');
+  });
+
+  it('hiding: a refused argument with a secret name is not echoed', () => {
+    const data = { db_passwd: 'a', credential: 'b', keyPem: 'c', name: 'd' };
+    const number = z.number();
+    const { error } = z
+      .object({ db_passwd: number, credential: number, keyPem: number, name: number })
+      .safeParse(data);
+    let shown: unknown[] = [];
+    try {
+      refuseInvalid({ target: 'json', data, success: false, error: error as z.ZodError });
+    } catch (problem) {
+      shown = (problem as Problem).toBody().errors?.map(({ field, value }) => [field, value]) ?? [];
+    }
+    expect(shown).toEqual([
+      ['db_passwd', undefined],
+      ['credential', undefined],
+      ['keyPem', undefined],
+      ['name', 'd'],
+    ]);
+  });
+
+  it('hiding: child processes get no environment variable with the name of a key', () => {
+    vi.stubEnv('MAIL_KEY', 'abc');
+    try {
+      expect(environmentWithoutSecrets()).not.toHaveProperty('MAIL_KEY');
+    } finally {
+      vi.unstubAllEnvs();
+    }
   });
 });

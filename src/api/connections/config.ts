@@ -4,7 +4,7 @@ import type { Connector } from '../../contract/connector.ts';
 import { type ConnectionRow, writeConfig } from '../../store/connections.ts';
 import type { Database } from '../../store/database.ts';
 import { invalid, requireSmall } from '../../values/arguments.ts';
-import { hiddenField } from '../../values/redact.ts';
+import { hidden, hiddenField } from '../../values/redact.ts';
 import { check } from '../../values/standard-schema.ts';
 
 /** Limit of `config` and of `metadata`. */
@@ -21,7 +21,10 @@ export async function requireConfig(
   requireSmall(name, config, maxConfigBytes);
   const field = hiddenField(config);
   if (field !== undefined)
-    throw invalid(`${name} contains the placeholder "[hidden]" in field ${field}.`, 'Pass the actual value.');
+    throw invalid(
+      `${name} contains the placeholder "${hidden}" in field ${field}.`,
+      'Pass the actual value.',
+    );
   const problem = connector?.configSchema && (await check(connector.configSchema, config ?? {})).problem;
   if (problem)
     throw invalid(

@@ -1,3 +1,4 @@
+import { hidden } from '../../values/redact.ts';
 import { fieldOf } from './config-fields.ts';
 import type { HttpDescription } from './description.ts';
 import { invalidValue, type Problem } from './problems.ts';
@@ -62,7 +63,7 @@ function baseProblems(description: HttpDescription): Problem[] {
     : [];
 }
 
-const maskUrl = (url: string) => url.replace(/\/\/[^/@]*@/, '//[hidden]@').slice(0, 80);
+const maskUrl = (url: string) => url.replace(/\/\/[^/@]*@/, `//${hidden}@`).slice(0, 80);
 
 function authProblems({ auth }: HttpDescription): Problem[] {
   if (auth.type === 'header' && !isHeaderName(auth.header))

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { SynclineError } from '../../contract/errors.ts';
 import { getOwn } from '../../values/own-value.ts';
-import { isSecretName } from '../../values/redact.ts';
+import { hidden, isSecretName } from '../../values/redact.ts';
 import { nearest, suggestion } from '../../values/suggest.ts';
 
 export interface Problem {
@@ -77,7 +77,7 @@ export function descriptionError(problems: readonly Problem[], what: string, lin
 }
 
 function describeValue(value: unknown, path: readonly PropertyKey[]): string {
-  if (typeof value === 'string' && path.some((step) => isSecretName(String(step)))) return '[hidden]';
+  if (typeof value === 'string' && path.some((step) => isSecretName(String(step)))) return hidden;
   if (typeof value === 'string') return `"${printable(value)}"`;
   if (typeof value === 'object' && value !== null)
     return Array.isArray(value) ? (value.length === 0 ? 'an empty list' : 'a list') : 'an object';

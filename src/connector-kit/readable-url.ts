@@ -1,4 +1,4 @@
-import { isSecretName } from '../values/redact.ts';
+import { hidden, isSecretParameter } from '../values/redact.ts';
 
 /** Page tokens can be long. */
 const maxValueLength = 40;
@@ -6,7 +6,7 @@ const maxValueLength = 40;
 /** For logs, secrets redacted. */
 export function readableUrl(url: URL, redact: (text: string) => string = (text) => text): string {
   const parameters = [...url.searchParams].map(
-    ([name, value]) => `${name}=${isSecretName(name) ? '[hidden]' : truncate(redact(value))}`,
+    ([name, value]) => `${name}=${isSecretParameter(name) ? hidden : truncate(redact(value))}`,
   );
   const path = redact(decodePath(url.pathname));
   return parameters.length === 0 ? path : `${path}?${parameters.join('&')}`;
