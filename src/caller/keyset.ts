@@ -1,9 +1,7 @@
 import type { Listed } from '../store/page-bytes.ts';
 import { invalid, requireWhole } from '../values/arguments.ts';
 
-export { maxPageBytes } from '../store/page-bytes.ts';
-
-/** `nextCursor` is undefined on the last page. */
+/** A page of a list. `nextCursor` is undefined on the last page. */
 export interface Page<T> {
   /** May be short or empty before the last page: rows read and bytes (about 8 MB) are bounded. */
   items: T[];

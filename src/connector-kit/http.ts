@@ -10,6 +10,7 @@ import {
   TransientError,
 } from '../contract/errors.ts';
 import { startTimer } from '../platform/timer.ts';
+import { maxResponse } from '../values/limits.ts';
 import { secretsOf, withoutSecrets } from '../values/redact.ts';
 import type { Authorize } from './authorize.ts';
 import { parseBody, readText } from './body.ts';
@@ -92,15 +93,14 @@ type HttpContext = Pick<
   'abortSignal' | 'log' | 'credentials' | 'budgets' | 'fetch' | 'clock' | 'job'
 >;
 
-const defaults = { timeoutMs: 30_000, maxBytes: 32 * 1024 * 1024 };
-/** Longer outages use the job's backoff. */
+const defaultTimeoutMs = 30_000;
+/** Covers short network errors; longer outages use the job's backoff. */
 const retryDelaysMs = [250, 1000];
-const maxErrorBodyBytes = 64 * 1024;
 
 /** Maps failures to connector errors; logs requests, secrets redacted. */
 export function createHttp(context: HttpContext, options: HttpOptions): Http {
   const { abortSignal, log, clock } = context;
-  const { timeoutMs = defaults.timeoutMs, maxBytes = defaults.maxBytes } = options;
+  const { timeoutMs = defaultTimeoutMs, maxBytes = maxResponse.bytes } = options;
   const base = new URL(options.baseUrl.endsWith('/') ? options.baseUrl : `${options.baseUrl}/`);
   const secrets = new Set<string>();
   const redact = (text: string) => withoutSecrets(text, secrets);
@@ -184,7 +184,7 @@ export function createHttp(context: HttpContext, options: HttpOptions): Http {
     try {
       const response = await sendFollowingRedirects(outgoing, { context, options, base, redact, signal });
       const isErrorStatus = response.status >= 400 && !outgoing.request.accept?.includes(response.status);
-      const text = await readText(response, maxBytes, isErrorStatus ? maxErrorBodyBytes : undefined);
+      const text = await readText(response, maxBytes, isErrorStatus ? maxResponse.errorBytes : undefined);
       return { response, text };
     } catch (error) {
       if (abortSignal.aborted) throw abortSignal.reason;
@@ -211,7 +211,7 @@ export function createHttp(context: HttpContext, options: HttpOptions): Http {
       headers,
       // Lazy: redaction is expensive and rare.
       get body() {
-        return redact(text.slice(0, maxErrorBodyBytes));
+        return redact(text.slice(0, maxResponse.errorBytes));
       },
       request: label,
       attempts: context.job.attempts,

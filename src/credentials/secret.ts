@@ -3,6 +3,7 @@ import { PermanentError, SynclineError, TransientError } from '../contract/error
 import { type SealedRow, sealedOf } from '../store/credentials.ts';
 import { invalid, requireOneOf, requireSmall } from '../values/arguments.ts';
 import { isObject } from '../values/is-object.ts';
+import { maxSecretBytes } from '../values/limits.ts';
 import type { Vault } from './vault.ts';
 
 export interface Opened {
@@ -35,14 +36,11 @@ export function toCredential({ row, secret }: Opened): Credential {
 
 export const secretTypes = ['api_key', 'basic', 'oauth2', 'custom'] as const;
 
-/** JWTs and private keys take kilobytes. */
-const maxBytes = 64 * 1024;
-
-/** Drops unknown fields. Errors never show the value. */
+/** Drops unknown fields. Errors name the field, never its value. */
 export function checkedSecret(secret: unknown): Secret {
   const input = (typeof secret === 'object' && secret !== null ? secret : {}) as Record<string, unknown>;
   requireOneOf('secret.type', input['type'], secretTypes);
-  requireSmall('secret', input, maxBytes);
+  requireSmall('secret', input, maxSecretBytes);
   const type = input['type'] as Secret['type'];
   switch (type) {
     case 'api_key':
@@ -64,7 +62,7 @@ export function checkedSecret(secret: unknown): Secret {
 
 export function checkedFields(fields: unknown): Record<string, unknown> {
   if (!isObject(fields)) throw invalid('secret.fields is not right; it must be an object.');
-  requireSmall('secret.fields', fields, maxBytes);
+  requireSmall('secret.fields', fields, maxSecretBytes);
   return fields;
 }
 

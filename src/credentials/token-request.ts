@@ -1,14 +1,14 @@
 import type { OAuth2, Secret } from '../contract/credential.ts';
 import { TransientError } from '../contract/errors.ts';
 import type { Ports } from '../platform/ports.ts';
+import { maxTokenResponseBytes } from '../values/limits.ts';
 
 export type TokenAnswer = { tokens: OAuth2Secret } | { refused: string };
 export type OAuth2Secret = Extract<Secret, { type: 'oauth2' }>;
 
 /** A refresh holds a row lock meanwhile; its transaction ends after 60 s. */
 const tokenRequestTimeoutMs = 20_000;
-const maxBytes = 128 * 1024;
-/** Larger numbers are provider bugs and overflow Date. */
+/** Ten years; larger numbers are provider bugs and overflow Date. */
 const maxLifeSeconds = 10 * 365 * 86_400;
 
 /**
@@ -112,7 +112,7 @@ async function readText(response: Response): Promise<string> {
   let length = 0;
   for await (const chunk of response.body ?? []) {
     length += chunk.length;
-    if (length > maxBytes) break;
+    if (length > maxTokenResponseBytes) break;
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString();

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { Ports } from '../platform/ports.ts';
 import type { Problem } from './problem.ts';
 
@@ -13,11 +14,14 @@ export function createRefusalPause(
   ports: Pick<Ports, 'sleep'>,
   signal: AbortSignal,
 ): (problem: Problem) => Promise<void> {
+  // A signal of its own: Node warns about more than ten listeners.
+  const ending = AbortSignal.any([signal]);
+  setMaxListeners(maxWaiting, ending);
   let waiting = 0;
   return async ({ code }) => {
     if (code !== 'TOO_MANY' || pauseMs === 0 || waiting >= maxWaiting) return;
     waiting++;
-    await ports.sleep(pauseMs, signal, { ref: false });
+    await ports.sleep(pauseMs, ending, { ref: false });
     waiting--;
   };
 }

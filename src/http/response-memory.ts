@@ -1,6 +1,6 @@
-import { maxPageBytes } from '../caller/keyset.ts';
 import type { Ports } from '../platform/ports.ts';
 import { startTimer } from '../platform/timer.ts';
+import { maxPageBytes } from '../values/limits.ts';
 import { Problem } from './problem.ts';
 
 /** Held from before the query until the body is sent. */

@@ -4,6 +4,7 @@ import { waitSeconds } from '../contract/retry-after.ts';
 import { type BackoffPolicy, backoffSeconds, pageSeconds, parkedSeconds } from '../schedule/backoff.ts';
 import { formatInstant } from '../schedule/instant.ts';
 import type { FollowUp } from '../store/settlements.ts';
+import { maxErrorLength } from '../values/limits.ts';
 import type { ClaimedJob } from './claim.ts';
 import type { CheckedSignal, Page } from './result.ts';
 import { effectiveCursor, type RunEnd } from './run.ts';
@@ -143,9 +144,6 @@ function hintOf(thrown: RateLimitedError, nowMs: number): Hint {
   }
 }
 
-/** Truncates messages such as whole HTML pages. */
-const maxMessage = 2000;
-
 function describe(thrown: unknown, nowMs: number, hide: Circumstances['hide']): JobError {
   const at = formatInstant(nowMs);
   try {
@@ -163,13 +161,13 @@ function describe(thrown: unknown, nowMs: number, hide: Circumstances['hide']): 
 function named(thrown: unknown, hide: Circumstances['hide']): Pick<JobError, 'name' | 'message'> {
   // Redact before truncating: a truncated secret would not be recognised.
   const storable = (text: unknown, length: number) =>
-    truncate(hide(String(text).slice(0, 10 * maxMessage)), length);
+    truncate(hide(String(text).slice(0, 10 * maxErrorLength)), length);
   if (thrown instanceof Error) {
     const { name, message } = thrown;
-    return { name: storable(name, 100), message: storable(message || name, maxMessage) };
+    return { name: storable(name, 100), message: storable(message || name, maxErrorLength) };
   }
   const shown = typeof thrown === 'object' ? JSON.stringify(thrown) : String(thrown);
-  return { name: 'Error', message: storable(`The connector threw ${shown}.`, maxMessage) };
+  return { name: 'Error', message: storable(`The connector threw ${shown}.`, maxErrorLength) };
 }
 
 /** UTF-8 encoding replaces a lone surrogate left by slice(). */

@@ -7,24 +7,9 @@ import { secondsUntil, type Wait } from '../contract/retry-after.ts';
 import { inSlices } from '../platform/slices.ts';
 import { isCalendarDay } from '../schedule/instant.ts';
 import { isObject } from '../values/is-object.ts';
+import { maxDepth, maxResult } from '../values/limits.ts';
 import { exceedsDepthText } from '../values/nesting.ts';
 import { check } from '../values/standard-schema.ts';
-
-/** Nesting limit of cursors and payloads. */
-export const maxJsonDepth = 500;
-
-/** Per page; a process holds up to `concurrency` pages. */
-const limits = {
-  signals: 100_000,
-  /** All payloads of a page, as JSON. */
-  pageBytes: 32 * 1024 * 1024,
-  /** One payload, as JSON; a larger one is replaced by `$oversize`. */
-  payloadBytes: 1024 * 1024,
-  cursorBytes: 256 * 1024,
-  kindLength: 200,
-  /** Near the limit of an index entry; a longer key is replaced by its hash. */
-  dedupeKeyBytes: 1000,
-};
 
 export interface CheckedSignal {
   kind: string;
@@ -56,8 +41,8 @@ export async function checkResult(result: unknown, connector: Connector): Promis
   if (!Array.isArray(signals)) throw wrong('signals', signals, 'an array');
   // Read once: the connector may still append to the array.
   const count = signals.length;
-  if (!(count <= limits.signals))
-    throw tooLarge('signals', `${count} signals`, `${limits.signals}`, smallerPages);
+  if (!(count <= maxResult.signals))
+    throw tooLarge('signals', `${count} signals`, `${maxResult.signals}`, smallerPages);
   if (hasMore !== undefined && typeof hasMore !== 'boolean') throw wrong('hasMore', hasMore, 'true or false');
   if (!isWait(retryAfterSeconds))
     throw wrong('retryAfterSeconds', retryAfterSeconds, 'a number of seconds, 0 or more, or an HTTP date');
@@ -95,7 +80,8 @@ async function checkCursor(
       'nextCursor contains a NUL character or a lone surrogate, which Postgres cannot store.',
     );
   const bytes = Buffer.byteLength(json);
-  if (bytes > limits.cursorBytes) throw tooLarge('nextCursor', `${bytes} bytes`, `${limits.cursorBytes}`);
+  if (bytes > maxResult.cursorBytes)
+    throw tooLarge('nextCursor', `${bytes} bytes`, `${maxResult.cursorBytes}`);
   const problem = schema && (await check(schema, cursor)).problem;
   if (problem) throw new InvalidResultError(`nextCursor does not match the cursor schema: ${problem}.`);
   return json;
@@ -104,8 +90,8 @@ async function checkCursor(
 function addSignal(page: Page, signal: unknown, at: string): void {
   if (!isObject(signal)) throw wrong(at, signal, 'an object { kind, occurredAt, payload, dedupeKey }');
   const { kind, occurredAt, payload, dedupeKey } = signal;
-  if (typeof kind !== 'string' || kind.length === 0 || kind.length > limits.kindLength)
-    throw wrong(`${at}.kind`, kind, `text of 1 to ${limits.kindLength} characters`);
+  if (typeof kind !== 'string' || kind.length === 0 || kind.length > maxResult.kindLength)
+    throw wrong(`${at}.kind`, kind, `text of 1 to ${maxResult.kindLength} characters`);
   if (dedupeKey !== undefined && dedupeKey !== null && (typeof dedupeKey !== 'string' || dedupeKey === ''))
     throw wrong(`${at}.dedupeKey`, dedupeKey, 'text, or absent');
 
@@ -119,16 +105,16 @@ function addSignal(page: Page, signal: unknown, at: string): void {
   });
   page.bytes += json.text.length;
   if (json.cleaned || cleanKind !== kind) page.cleaned++;
-  if (page.bytes > limits.pageBytes)
-    throw tooLarge('signals', `${page.bytes} bytes`, `${limits.pageBytes}`, smallerPages);
+  if (page.bytes > maxResult.pageBytes)
+    throw tooLarge('signals', `${page.bytes} bytes`, `${maxResult.pageBytes}`, smallerPages);
 }
 
 /** EXE-11: NUL and lone surrogates become U+FFFD; an oversize payload becomes `$oversize` with its size. */
 function cleanJson(payload: unknown, at: string): { text: string; cleaned: boolean } {
   const text = toJson(payload, at);
-  const bytes = text.length > limits.payloadBytes / 3 ? Buffer.byteLength(text) : text.length;
-  if (bytes > limits.payloadBytes)
-    return { text: JSON.stringify({ $oversize: { bytes, limit: limits.payloadBytes } }), cleaned: true };
+  const bytes = text.length > maxResult.payloadBytes / 3 ? Buffer.byteLength(text) : text.length;
+  if (bytes > maxResult.payloadBytes)
+    return { text: JSON.stringify({ $oversize: { bytes, limit: maxResult.payloadBytes } }), cleaned: true };
   if (!isRejected(text)) return { text, cleaned: false };
   return { text: JSON.stringify(cleanValue(JSON.parse(text))), cleaned: true };
 }
@@ -148,7 +134,7 @@ const cleanText = (text: string) => Buffer.from(text).toString().replaceAll('\0'
 
 function shortKey(key: string): string {
   const clean = cleanText(key);
-  if (Buffer.byteLength(clean) <= limits.dedupeKeyBytes) return clean;
+  if (Buffer.byteLength(clean) <= maxResult.dedupeKeyBytes) return clean;
   return `sha256:${createHash('sha256').update(key).digest('hex')}`;
 }
 
@@ -177,8 +163,8 @@ function toJson(value: unknown, at: string): string {
     throw new InvalidResultError(`${at} cannot be written as JSON: ${describeError(error)}`);
   }
   if (json === undefined) throw wrong(at, value, 'something that can be written as JSON');
-  if (exceedsDepthText(json, maxJsonDepth))
-    throw new InvalidResultError(`${at} is nested deeper than ${maxJsonDepth} levels.`);
+  if (exceedsDepthText(json, maxDepth.result))
+    throw new InvalidResultError(`${at} is nested deeper than ${maxDepth.result} levels.`);
   return json;
 }
 

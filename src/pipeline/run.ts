@@ -4,12 +4,13 @@ import type { Connector, SyncContext } from '../contract/connector.ts';
 import type { Credential, CredentialHandle } from '../contract/credential.ts';
 import { PermanentError } from '../contract/errors.ts';
 import { syncOf } from '../schedule/sync-metadata.ts';
+import { maxDepth } from '../values/limits.ts';
 import { exceedsDepth } from '../values/nesting.ts';
 import { createSecretRedactor, type SecretRedactor, secretsOf, secretTexts } from '../values/redact.ts';
 import { check } from '../values/standard-schema.ts';
 import type { ClaimedJob } from './claim.ts';
 import type { RunResources } from './resources.ts';
-import { checkResult, maxJsonDepth, type Page } from './result.ts';
+import { checkResult, type Page } from './result.ts';
 
 export type RunEnd = { page: Page } | { error: unknown };
 
@@ -110,9 +111,9 @@ function trackSecrets(handle: CredentialHandle, secrecy: SecretRedactor): Creden
 async function usableCursor(job: ClaimedJob, { cursorSchema }: Connector): Promise<unknown> {
   const cursor = effectiveCursor(job);
   if (cursor === undefined) return undefined;
-  if (exceedsDepth(cursor, maxJsonDepth))
+  if (exceedsDepth(cursor, maxDepth.result))
     throw new PermanentError(
-      `The stored cursor is nested deeper than ${maxJsonDepth} levels. Correct it, or trigger a full sync.`,
+      `The stored cursor is nested deeper than ${maxDepth.result} levels. Correct it, or trigger a full sync.`,
     );
   // judge() compares with the original.
   return validate(

@@ -1,7 +1,7 @@
 import { SynclineError } from '../contract/errors.ts';
+import { maxNameLength } from '../values/limits.ts';
 import type { Queryable } from './database.ts';
 import { violatedConstraint } from './database-errors.ts';
-import { maxNameLength } from './page-bytes.ts';
 import { indexLookup } from './plans.ts';
 
 /** Locked until the transaction ends. Sync fields are JSON text, truncated. */

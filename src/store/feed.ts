@@ -1,5 +1,6 @@
+import { maxPageBytes } from '../values/limits.ts';
 import type { Queryable } from './database.ts';
-import { type Listed, maxPageBytes, withinBytes } from './page-bytes.ts';
+import { type Listed, withinBytes } from './page-bytes.ts';
 import { indexLookup } from './plans.ts';
 import { operatorId } from './scope.ts';
 import { largeColumns, type SignalFilter, type SignalRow, signalColumns } from './signals.ts';

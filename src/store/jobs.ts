@@ -1,5 +1,5 @@
+import { maxNameLength } from '../values/limits.ts';
 import type { Queryable } from './database.ts';
-import { maxNameLength } from './page-bytes.ts';
 
 export interface NewJob {
   id: string;

@@ -1,5 +1,4 @@
-/** A larger row gets a page of its own. */
-export const maxPageBytes = 8 * 1024 * 1024;
+import { maxPageBytes } from '../values/limits.ts';
 
 export interface Listed {
   /** More rows follow, on this page or the next. */
@@ -34,6 +33,3 @@ export function withinBytes(page: string, { columns, order, above, maxBytes }: P
     WINDOW page AS (ORDER BY ${order})) p
    WHERE p.page_row < ${above} AND (p.page_row = 1 OR p.stored_before <= ${byteLimit} AND p.page_bytes <= ${byteLimit}))`;
 }
-
-/** Names from other tables are truncated, as the byte limit does not count them. */
-export const maxNameLength = 500;

@@ -1,5 +1,6 @@
+import { maxNameLength } from '../values/limits.ts';
 import type { Queryable } from './database.ts';
-import { type Listed, maxNameLength, withinBytes } from './page-bytes.ts';
+import { type Listed, withinBytes } from './page-bytes.ts';
 
 /** Validated; the payload is JSON text. */
 export interface NewSignal {

@@ -1,11 +1,8 @@
 import { type Logger, pino } from 'pino';
 import type { LogLine } from '../store/attempts.ts';
+import { maxRunLog } from '../values/limits.ts';
 import { jsonWithoutSecrets } from '../values/redact.ts';
 
-/** Stored; the process's log has all lines. */
-const maxLines = 100;
-const maxMessageLength = 1000;
-const maxFieldsLength = 2000;
 /** The range of Date. */
 const maxDateMs = 8.64e15;
 
@@ -34,7 +31,7 @@ export function createRunLog(
       const message = hide(String(msg ?? ''));
       const shown = mapTexts(JSON.parse(jsonWithoutSecrets(fields)), hide) as Record<string, unknown>;
       target[name as 'info'](shown, message);
-      if (lines.length >= maxLines) dropped++;
+      if (lines.length >= maxRunLog.lines) dropped++;
       else lines.push(line(at.toISOString(), name, message, shown));
     };
     return pino({ level: 'debug', base: null }, { write });
@@ -58,9 +55,9 @@ function line(at: string, level: string, message: string, fields: Record<string,
   return {
     at,
     level,
-    message: storable(message.slice(0, maxMessageLength)),
+    message: storable(message.slice(0, maxRunLog.messageLength)),
     fields:
-      length > maxFieldsLength
+      length > maxRunLog.fieldsLength
         ? { omitted: `${length} characters` }
         : (mapTexts(fields, storable) as Record<string, unknown>),
   };

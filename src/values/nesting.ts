@@ -1,4 +1,4 @@
-/** Thousands of levels overflow the stack of recursive readers. */
+/** Nesting depth of JSON; the limits are in `limits.ts`. */
 
 const [quote, backslash, openList, closeList, openObject, closeObject] = [34, 92, 91, 93, 123, 125];
 

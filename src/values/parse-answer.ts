@@ -1,12 +1,10 @@
 import { PermanentError, TransientError } from '../contract/errors.ts';
-
-/** Millions of small values take seconds and gigabytes. */
-const maxValues = 2_000_000;
+import { maxResponse } from './limits.ts';
 
 export function parseAnswer(text: string, request: string): unknown {
-  if (hasMoreValues(text, maxValues))
+  if (hasMoreValues(text, maxResponse.jsonValues))
     throw new PermanentError(
-      `${request}: the response has more than ${maxValues} JSON values. Request smaller pages.`,
+      `${request}: the response has more than ${maxResponse.jsonValues} JSON values. Request smaller pages.`,
     );
   try {
     return JSON.parse(text);

@@ -1,22 +1,22 @@
+import { maxDepth } from './limits.ts';
 import { cutDeeper, exceedsDepthText } from './nesting.ts';
 
-/** Recursive readers would overflow the stack. */
-const maxDepth = 1000;
+const { stored: maxLevels } = maxDepth;
 
 /** Too deep values become a note. */
 export function parseStored(text: string): unknown {
   const value: unknown = JSON.parse(text);
-  return exceedsDepthText(text, maxDepth) ? cutDeeper(value, maxDepth, tooDeep) : value;
+  return exceedsDepthText(text, maxLevels) ? cutDeeper(value, maxLevels, tooDeep) : value;
 }
 
-const tooDeep = `(nested deeper than ${maxDepth} levels)`;
+const tooDeep = `(nested deeper than ${maxLevels} levels)`;
 
 /** Goes into a response unparsed. Only `jsonParts` can write it. */
 export class JsonText {
   readonly text: string;
 
   constructor(text: string) {
-    this.text = exceedsDepthText(text, maxDepth) ? JSON.stringify(parseStored(text)) : text;
+    this.text = exceedsDepthText(text, maxLevels) ? JSON.stringify(parseStored(text)) : text;
   }
 }
 

@@ -1,5 +1,6 @@
-/** Deeper values overflow the stack of recursive readers. */
-const maxDepth = 100;
+import { maxDepth } from './limits.ts';
+
+/** Finds values that Postgres cannot store as text or JSON. */
 
 export interface Unstorable {
   /** Such as `config.name` or `cursor[3]`. */
@@ -12,7 +13,8 @@ export function findUnstorable(value: unknown, path = '', depth = 0): Unstorable
   if (typeof value === 'number' && !Number.isFinite(value))
     return { path, message: 'is a number that is too large' };
   if (typeof value !== 'object' || value === null) return undefined;
-  if (depth >= maxDepth) return { path, message: `is nested deeper than ${maxDepth} levels` };
+  if (depth >= maxDepth.argument)
+    return { path, message: `is nested deeper than ${maxDepth.argument} levels` };
   for (const [key, inner] of Object.entries(value)) {
     const innerPath = Array.isArray(value) ? `${path}[${key}]` : path === '' ? key : `${path}.${key}`;
     const found = textProblem(key, innerPath) ?? findUnstorable(inner, innerPath, depth + 1);

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Page, PageRequest } from '../../src/caller/keyset.ts';
-import { maxPageBytes } from '../../src/store/page-bytes.ts';
+import { maxPageBytes } from '../../src/values/limits.ts';
 import { tenant, useDatabase } from '../support/database.ts';
 
 const database = useDatabase();

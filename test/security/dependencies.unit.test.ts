@@ -29,8 +29,8 @@ const permissive = ['MIT', 'ISC', 'BSD-2-Clause', 'BSD-3-Clause', 'Apache-2.0', 
 const forTools = [...permissive, 'MPL-2.0'];
 
 /**
- * Each runs with the privileges of the engine. Currently 68: HTTP and OpenAPI (hono, zod), Postgres (pg),
- * logs (pino), metrics (OpenTelemetry), the command line, feeds and YAML.
+ * Each runs with the privileges of the engine. Currently 69: HTTP and OpenAPI (hono, zod), Postgres (pg),
+ * logs (pino), metrics (OpenTelemetry), the command line, feeds, YAML and caches.
  */
 const maxRuntimePackages = 70;
 

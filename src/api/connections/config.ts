@@ -4,11 +4,9 @@ import type { Connector } from '../../contract/connector.ts';
 import { type ConnectionRow, writeConfig } from '../../store/connections.ts';
 import type { Database } from '../../store/database.ts';
 import { invalid, requireSmall } from '../../values/arguments.ts';
+import { maxConfigBytes } from '../../values/limits.ts';
 import { hidden, hiddenField } from '../../values/redact.ts';
 import { check } from '../../values/standard-schema.ts';
-
-/** Limit of `config` and of `metadata`. */
-export const maxConfigBytes = 64 * 1024;
 
 /**
  * Validates early instead of in the first run. Without the connector, only size and placeholders are checked.

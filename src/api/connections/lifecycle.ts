@@ -23,6 +23,7 @@ import { cancelJob, endedJobs, findStoredCursor, pendingJobs, requeueFromStart }
 import { findProcesses } from '../../store/processes.ts';
 import { recheckRuns, wakeIfRunnable } from '../../store/wake.ts';
 import { invalid, requireOneOf, requireSmall, requireUuid, requireWhole } from '../../values/arguments.ts';
+import { maxResult } from '../../values/limits.ts';
 import { jobTypes } from '../jobs/index.ts';
 import { type Explanation, explain, explainDeletion } from './explain.ts';
 import { type Connection, toConnection } from './model.ts';
@@ -273,9 +274,6 @@ export interface ConnectionEvent {
   at: Date;
 }
 
-/** The limit for connectors, too. */
-const maxCursorBytes = 256 * 1024;
-
 /** Rejects values that Postgres cannot store, with a readable error. */
 function storableCursor(cursor: unknown): unknown {
   if (cursor === undefined || cursor === null) return null;
@@ -292,7 +290,7 @@ function storableCursor(cursor: unknown): unknown {
   }
   if (!isValid)
     throw invalid('cursor cannot be stored; it must be JSON without NUL and halves of surrogate pairs.');
-  requireSmall('cursor', cursor, maxCursorBytes);
+  requireSmall('cursor', cursor, maxResult.cursorBytes);
   return cursor;
 }
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { nextLink, PermanentError } from '../../connector-kit/index.ts';
 import { isObject } from '../../values/is-object.ts';
+import { maxResult } from '../../values/limits.ts';
 import type { PaginationDescription, StreamDescription } from './description.ts';
 import { pathOf, valueAt } from './paths.ts';
 import type { RequestParts } from './requests.ts';
@@ -191,12 +192,11 @@ export function recordsIn(body: unknown, records: StreamDescription['records'], 
   );
 }
 
-const maxRecords = 100_000;
-
+/** Checked before mapping. */
 function requireMaxRecords(records: unknown[], where: string): unknown[] {
-  if (records.length > maxRecords)
+  if (records.length > maxResult.signals)
     throw new PermanentError(
-      `${where}: the page has ${records.length} records; at most ${maxRecords} are allowed. ` +
+      `${where}: the page has ${records.length} records; at most ${maxResult.signals} are allowed. ` +
         'Request fewer with pagination.size.',
     );
   return records;

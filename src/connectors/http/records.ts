@@ -1,13 +1,12 @@
 import { PermanentError, type Signal, versionKey } from '../../connector-kit/index.ts';
+import { maxResult } from '../../values/limits.ts';
 import type { SignalDescription, StreamDescription } from './description.ts';
 import { type Path, pathOf, valueAt } from './paths.ts';
 import { testOf } from './rules.ts';
 import { parseTemplate, render, type Template } from './templates.ts';
 import { parseTime, preview } from './times.ts';
 
-const maxKind = 200;
-
-/** Undefined if skipped. Throws if a required field is missing. */
+/** Maps a record to a signal; undefined if skipped. Throws if a required field is missing. */
 export type ToSignal = (record: unknown, where: string) => Signal | undefined;
 
 export function toSignalOf(stream: string, { signal, cursor }: StreamDescription): ToSignal {
@@ -23,7 +22,7 @@ export function toSignalOf(stream: string, { signal, cursor }: StreamDescription
     if (skips.some((skip) => skip(record))) return undefined;
     const kind = isDeleted?.(record) ? deletedKindOf(kindOf, deletedKind)(record) : kindOf(record);
     return {
-      kind: kind.slice(0, maxKind),
+      kind: kind.slice(0, maxResult.kindLength),
       occurredAt: timeOf(record, times, where),
       payload: payloadOf(record),
       dedupeKey: keyOf(record, where),
@@ -48,7 +47,9 @@ const kindFromTemplate =
     render(template, (path) => scalar(valueAt(record, pathOf(path))) ?? 'unknown') ?? 'unknown';
 
 const deletedKindOf = (baseKindOf: KindOf, template: Template | undefined): KindOf =>
-  template ? kindFromTemplate(template) : (record) => `${baseKindOf(record).slice(0, maxKind - 8)}.deleted`;
+  template
+    ? kindFromTemplate(template)
+    : (record) => `${baseKindOf(record).slice(0, maxResult.kindLength - 8)}.deleted`;
 
 /** Empty strings count as missing. */
 function scalar(value: unknown): string | number | boolean | undefined {

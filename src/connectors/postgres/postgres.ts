@@ -7,6 +7,7 @@ import {
   type SyncContext,
   type SyncResult,
 } from '../../connector-kit/index.ts';
+import { maxResult } from '../../values/limits.ts';
 import type { Lookup } from './address.ts';
 import { configSchema, shownName, type TableConfig } from './config.ts';
 import { errorOf } from './errors.ts';
@@ -169,7 +170,7 @@ function signalOf(row: PageRow, table: Table, config: TableConfig, nowMs: number
       .update(row.content ?? '')
       .digest('hex');
   return {
-    kind: config.kind ?? `${table.name}.changed`.slice(0, 200),
+    kind: config.kind ?? `${table.name}.changed`.slice(0, maxResult.kindLength),
     occurredAt: instantOf(row.instant, nowMs),
     payload: row.content === null ? oversizePayload(row, table) : JSON.parse(row.content),
     dedupeKey: `${JSON.stringify([name, ...keys, value])}:${hash}`,

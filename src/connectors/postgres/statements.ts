@@ -1,11 +1,12 @@
 import pg from 'pg';
+import { maxResult } from '../../values/limits.ts';
 import type { Column, Table } from './table.ts';
 
 export const quoted = (name: string) => pg.escapeIdentifier(name);
 
 /** Larger rows are not transferred. */
-export const maxRowBytes = 1024 * 1024;
-/** Per response; an engine page may have four times as much. */
+export const maxRowBytes = maxResult.payloadBytes;
+/** Per response; a page of the engine may have four times as much. */
 export const maxAnswerBytes = 8 * 1024 * 1024;
 
 /** Text keeps microseconds. */

@@ -10,6 +10,7 @@ import {
 } from '../../connector-kit/index.ts';
 import { SynclineError } from '../../contract/errors.ts';
 import { isObject } from '../../values/is-object.ts';
+import { maxResult } from '../../values/limits.ts';
 import type { StreamChoice } from './catalog.ts';
 import { createCollector } from './collect.ts';
 import { allowedFields, credentialFields, saveRenewed } from './credential.ts';
@@ -62,8 +63,8 @@ export interface SingerOptions {
   graceSeconds?: number | undefined;
 }
 
-/** Engine limits. Lines are slightly longer than what is stored. */
-const maxPage = { maxRecords: 100_000, maxBytes: 32 * 1024 * 1024 };
+/** Run limits of the engine. Lines are slightly longer than what is stored of them. */
+const maxPage = { maxRecords: maxResult.signals, maxBytes: maxResult.pageBytes };
 
 const noConfig = z.record(z.string(), z.unknown()).superRefine((config, { addIssue }) => {
   for (const key of Object.keys(config))
