@@ -1,5 +1,5 @@
 import { redactNamedInLog, secretTexts, withoutSecrets } from '../../values/redact.ts';
-import { plain } from '../../values/terminal-text.ts';
+import { stripControl } from '../../values/terminal-text.ts';
 
 const maxText = 1000;
 
@@ -8,6 +8,6 @@ export function createRedactor(secrets: unknown, config: unknown): (text: string
   return (text) => {
     // Before the cut, or part of a secret could remain.
     const shown = withoutSecrets(text.slice(0, 4 * maxText), values);
-    return plain(redactNamedInLog(shown).slice(0, maxText));
+    return stripControl(redactNamedInLog(shown).slice(0, maxText));
   };
 }
