@@ -119,7 +119,7 @@ export function mapPage<A, B>({ items, nextCursor }: Page<A>, map: (item: A) => 
   return { items: items.map(map), nextCursor };
 }
 
-/** Without a filter. */
+/** A page of an unfiltered list. */
 export function pageOf<Row extends Listed>(
   list: string,
   items: Row[],

@@ -2,11 +2,11 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { systemPorts } from '../platform/ports.ts';
 
-/** One stat() per file. */
+/** A poll costs one stat() per file. */
 const pollMs = 250;
 const maxFiles = 500;
 
-/** With its relative imports. */
+/** The file and its relative imports. */
 export function filesOf(file: string): string[] {
   const found = new Set<string>();
   const pending = [resolve(file)];

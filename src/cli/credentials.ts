@@ -192,7 +192,7 @@ Example:
     });
 }
 
-/** Probably the wrong file. */
+/** Larger input is probably the wrong file. */
 const maxBytes = 256 * 1024;
 
 async function readSecret(kind: string, variable: string | undefined): Promise<Secret> {

@@ -15,7 +15,7 @@ import { createLogger } from '../telemetry/index.ts';
 import { type CommonOptions, warnAll } from './engine.ts';
 import { runService } from './service.ts';
 
-/** Without a configuration file. */
+/** Used without a configuration file. */
 const demoDefaults = { scheduler: { tickIntervalSeconds: 10 }, log: { level: 'debug' as const } };
 
 export function addDev(program: Command): void {

@@ -47,7 +47,7 @@ export function auditNoteOf({ actor = `cli:${userName()}`, reason }: AuditNote):
   return { actor, ...omitUndefined({ reason }) };
 }
 
-/** In a container. */
+/** In a container, a uid may have no passwd entry. */
 function userName(): string {
   try {
     return userInfo().username;

@@ -1,6 +1,6 @@
 import type { Page, PageRequest } from '../caller/keyset.ts';
 
-/** Of the API. */
+/** The API's maximum. */
 const maxPageSize = 100;
 
 export async function collect<T>(

@@ -4,7 +4,7 @@ import type { TelemetryProviders } from '../telemetry/index.ts';
 import { count, note } from './output.ts';
 
 export interface Progress {
-  /** For the engine. */
+  /** Pass these to the engine. */
   providers: TelemetryProviders;
   stop(): void;
 }

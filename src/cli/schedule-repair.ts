@@ -52,11 +52,11 @@ Examples:
 }
 
 interface Total {
-  /** `next_run_at` moved. */
+  /** Connections whose `next_run_at` moved. */
   connections: number;
   jobs: number;
   skipped: number;
-  /** With any change. */
+  /** Connections with any change. */
   found: number;
   items: RepairedConnection[];
 }

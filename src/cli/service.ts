@@ -33,7 +33,7 @@ export async function serve(options: CommonOptions, selected?: readonly ServiceR
   await runService({ loaded, log, roles: selected });
 }
 
-/** Until SIGINT or SIGTERM. */
+/** Runs until SIGINT or SIGTERM. */
 export async function runService(options: ServiceOptions): Promise<void> {
   const { loaded, log, roles: selected = serviceRoles, prepare } = options;
   // Before the first log line: a supervisor may send SIGTERM on output.

@@ -42,7 +42,7 @@ export async function forTenant<T>(
   });
 }
 
-/** Of an unknown-provider error. */
+/** Replaces the hint of an unknown-provider error. */
 export function withProviderHint(provider: string, hint: string): (error: unknown) => never {
   return (error) => {
     if (!(error instanceof SynclineError) || error.message !== `There is no provider "${provider}".`)

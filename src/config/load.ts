@@ -5,7 +5,7 @@ import { mergeRateLimits, rateLimitOf, rateLimitVariables } from './rate-limits.
 import type { Setting } from './setting.ts';
 import { type Config, type ConfigOptions, settings } from './settings.ts';
 
-/** Earlier sources win. */
+/** A source of values; earlier sources win. */
 interface Source {
   /** For errors and `syncline config`. */
   name: (path: string, setting: Setting<unknown>) => string;
@@ -69,7 +69,7 @@ function resolve(section: string, key: string, setting: Setting<unknown>, source
 
 const byDefault = (setting: Setting<unknown>) => ({ value: setting.default, from: 'default' });
 
-/** Field by field. */
+/** Provider overrides merge field by field. */
 function merged(found: { value: unknown; from: string }[]): { value: unknown; from: string } {
   if (found.length === 0) return byDefault(settings.rateLimit.providers);
   const values = found.map(({ value }) => value as Config['rateLimit']['providers']);

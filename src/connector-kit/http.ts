@@ -140,7 +140,7 @@ export function createHttp(context: HttpContext, options: HttpOptions): Http {
     }
   }
 
-  /** If idempotent. */
+  /** Retries idempotent requests only. */
   async function sendWithRetries(outgoing: Outgoing): Promise<HttpResponse<unknown>> {
     const { method, request } = outgoing;
     const isRepeatable = request.repeatable ?? (method === 'GET' || method === 'HEAD');

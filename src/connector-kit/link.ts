@@ -1,4 +1,4 @@
-/** RFC 8288; possibly relative. */
+/** URL of the next page (RFC 8288), possibly relative. */
 export const nextLink = (headers: Headers) => linkTo(headers, 'next');
 
 export const lastLink = (headers: Headers) => linkTo(headers, 'last');

@@ -50,7 +50,7 @@ export function isPublicAddress(address: string): boolean {
 function ipv4In(address: string): string | undefined {
   const dotted = embeddedIpv4.exec(address)?.[1];
   if (dotted) return dotted;
-  // As hexadecimal groups.
+  // The URL parser normalizes to hexadecimal groups.
   const host = new URL(`http://[${address.replace(/%.*$/, '')}]/`).hostname.slice(1, -1);
   const hex =
     /^(?:::ffff:|64:ff9b::)([\da-f]{1,4}):([\da-f]{1,4})$/.exec(host) ??

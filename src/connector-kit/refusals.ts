@@ -5,11 +5,11 @@ import { budgetNews, retryAfterSeconds } from './rate-limit-headers.ts';
 export interface ReceivedAnswer {
   status: number;
   headers: Headers;
-  /** Up to 64 kB. */
+  /** Up to 64 kB of the body. */
   body: string;
   /** Method and URL, redacted. */
   request: string;
-  /** Of the job. */
+  /** Earlier failures of the job. */
   attempts: number;
 }
 

@@ -10,7 +10,7 @@ import {
 import { type Wait, waitSeconds } from '../contract/retry-after.ts';
 import { inSlices } from '../platform/slices.ts';
 
-/** One cursor per stream. */
+/** Cursor of a connection with several streams. */
 export function streamsCursor<Cursor extends z.ZodType>(cursor: Cursor) {
   return z.object({
     streams: z.record(z.string(), cursor),

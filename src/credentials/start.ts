@@ -20,7 +20,7 @@ import {
 /** What the consent page shows before the redirect to the provider. */
 export interface ConsentRequest {
   connectionId: string;
-  /** At the provider. */
+  /** The account's id at the provider. */
   externalId: string | undefined;
   tenantId: string;
   tenantName: string | undefined;

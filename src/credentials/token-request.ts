@@ -118,7 +118,7 @@ async function readText(response: Response): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** RFC 6749, 2.3.1. */
+/** RFC 6749, 2.3.1: both are form-encoded. */
 function basic(id: string, secret: string): string {
   const [user, password] = [id, secret].map((text) => new URLSearchParams({ a: text }).toString().slice(2));
   return `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;

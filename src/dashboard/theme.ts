@@ -7,7 +7,7 @@ const order: Theme[] = ['system', 'light', 'dark'];
 
 export const theme = signal<Theme>(storedTheme());
 
-/** Canvases must redraw. */
+/** Incremented when canvases must redraw. */
 export const repaint = signal(0);
 
 function storedTheme(): Theme {

@@ -63,7 +63,7 @@ const calendar = (tenant: Tenant, name: string) =>
 const database = (tenant: Tenant, name: string) =>
   demoAccount(tenant, 'warehouse', `${handles[tenant]}/${name}`);
 
-/** `account`: at the provider. */
+/** `account` is the id at the provider. */
 function demoAccount(
   tenant: Tenant,
   provider: string,

@@ -119,7 +119,7 @@ async function insertPastRuns({ client, schema }: DemoDatabase, runs: PastRun[])
   );
 }
 
-/** Lists sort by id. */
+/** A UUIDv7 of that time: lists sort by id. */
 function uuidAt(ms: number): string {
   const time = Math.floor(ms).toString(16).padStart(12, '0');
   return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`;

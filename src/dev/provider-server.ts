@@ -92,7 +92,7 @@ export async function startProviderServer(ports: Pick<Ports, 'now' | 'sleep'>): 
   }
 
   const server = createServer((request, response) => {
-    // On disconnect or stop.
+    // Aborts the latency delay on disconnect or stop.
     const closed = new AbortController();
     response.once('close', () => closed.abort());
     request.resume();

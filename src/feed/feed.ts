@@ -26,7 +26,7 @@ export interface FeedOptions extends SignalsFilter {
    * `feed()` for an existing consumer.
    */
   after?: string | undefined;
-  /** Stores the cursor. */
+  /** Stores the cursor under this name. */
   consumer?: string | undefined;
   signal?: AbortSignal | undefined;
 }

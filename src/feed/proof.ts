@@ -34,7 +34,7 @@ export function verified(place: FeedPlace, look: FeedSnapshot): FeedPlace {
 const batchAt = (position: number, reached: FeedSnapshot['reached']) =>
   reached?.position === position ? reached.batch : undefined;
 
-/** Of earlier releases. */
+/** Cursors of earlier releases have no proof. */
 function withProof(place: FeedPlace, { start, reached, lastAssigned }: FeedSnapshot): FeedPlace {
   const { position, within } = place;
   if (position === start.position) return placeAtStart(start);

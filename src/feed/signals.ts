@@ -30,9 +30,9 @@ export interface StoredSignal {
   tenantId: string;
   provider: string;
   connectionId: string;
-  /** External id. */
+  /** The connection's external id. */
   connectionName: string | undefined;
-  /** Stored by its run. */
+  /** The job whose run stored it. */
   jobId: string | undefined;
   kind: string;
   occurredAt: Date;

@@ -122,7 +122,7 @@ export function createApp(options: AppOptions): App {
   authorizeRoute(app, syncline.config.server);
   credentialRoutes(app);
   jobRoutes(app);
-  // /v1/signals/{id} matches too.
+  // Before /v1/signals/{id}, which matches too.
   feedRoutes(app, streams, signal);
   signalRoutes(app);
   consumerRoutes(app);

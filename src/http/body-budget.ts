@@ -1,6 +1,6 @@
 import { Problem } from './problem.ts';
 
-/** By received bytes. */
+/** Counts received bytes. */
 export interface BodyBudget {
   open(): { take(bytes: number): void; release(): void };
 }

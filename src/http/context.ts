@@ -79,7 +79,7 @@ export const defaultLimits = {
   bodyMs: 30_000,
   refusalMs: 500,
   bodyBytes: 1024 * 1024,
-  // Eight maximum pages.
+  // Eight pages of the maximum size.
   responsesBytes: 64 * 1024 * 1024,
   formBytes: 1000,
   bodiesBytes: 64 * 1024 * 1024,

@@ -53,7 +53,7 @@ export function requireReadableUrl({ urlLength, queryParameters }: Limits) {
 
 /** Long-lived: limited separately. */
 const streams = ['/v1/live', '/v1/signals/feed'];
-/** Bursts: limited separately. */
+/** Come in bursts: limited separately. */
 const delivery = /^\/v1\/webhooks\/[^/]+\/[^/]+$/;
 
 const isDelivery = (c: Context<HttpEnv>) => c.req.method === 'POST' && delivery.test(c.get('path'));
@@ -77,12 +77,12 @@ export function setClientAddress(addressOf: ClientAddress) {
   });
 }
 
-/** For per-holder limits. */
+/** Key of the per-holder limits. */
 export const holderOf = (c: Context<HttpEnv>) => c.get('caller')?.id ?? `address ${c.get('address')}`;
 
 export interface RequestSlots {
   callers: Slots;
-  /** Cannot starve callers. */
+  /** Unauthenticated requests cannot starve callers. */
   visitors: Slots;
 }
 

@@ -9,7 +9,7 @@ import { Problem } from './problem.ts';
 export interface Credentials {
   /** Undefined: unknown, revoked or expired. Throws 429 after too many failures of the address. */
   identify(kind: SecretKind, secret: string, address: string): Promise<Identity | undefined>;
-  /** After a revocation. */
+  /** Called after a revocation. */
   invalidate(): void;
 }
 
@@ -51,7 +51,7 @@ export function createCredentials(access: Access, monotonicMs: () => number): Cr
     refusal: tooManyLookups,
   });
 
-  /** Same secret, one lookup. */
+  /** Concurrent requests with the same secret share one lookup. */
   function lookUp(digest: string, work: () => Promise<Identity | undefined>): Promise<Identity | undefined> {
     const pending = lookups.get(digest);
     if (pending) return pending;

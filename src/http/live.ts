@@ -10,7 +10,7 @@ import type { Pulses } from './pulse.ts';
 
 export const defaultLiveTimes: LiveTimes = { pulseMs: 2000, heartbeatMs: 15_000 };
 
-/** Of one feed read. */
+/** Timeout of one feed read. */
 const waitMs = 10_000;
 const pageSize = 100;
 /** Bounds the memory per client. */

@@ -3,7 +3,7 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 /** One-time token instead of an API key, for the user who started the service. */
 export interface LocalLogin {
   readonly token: string;
-  /** True once. */
+  /** True once, for the right token. */
   redeem(token: string): boolean;
 }
 

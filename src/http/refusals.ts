@@ -71,7 +71,7 @@ export function createRefusals({ write, onFailure, signal, ports }: RefusalOptio
     return isCounted ? prefix : undefined;
   }
 
-  /** Beyond `maxEvents`. */
+  /** Counts attempts beyond `maxEvents`. */
   function overflowEntry(kind: Refused['kind']): Refused {
     const entry = counted.get(kind) ?? { kind, count: 0 };
     counted.set(kind, entry);

@@ -9,7 +9,7 @@ export interface SlotsOptions {
   total: number;
   /** Default: the free slots. One holder gets half of all, two a third each; a new one finds a slot. */
   perHolder?: number;
-  /** Plural, for errors. */
+  /** Plural noun for error messages. */
   resource: string;
 }
 

@@ -11,7 +11,7 @@ export interface ResponseMemory {
 export interface Reservation {
   /** For one page; 503 after a timeout. */
   reserve(): Promise<void>;
-  /** To the actual size. */
+  /** Replaces the reserved size with the actual one. */
   resize(bytes: number): void;
   release(): void;
 }

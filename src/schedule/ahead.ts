@@ -7,13 +7,13 @@ export interface ScheduleBounds extends IntervalBounds, JitterBounds {
   tickIntervalSeconds: number;
 }
 
-/** How far ahead the engine schedules. Later times come from a wrong clock or a longer interval. */
+/** Later times come from a wrong clock or a longer interval. */
 export interface AheadLimits {
   defaultIntervalSeconds: number;
   minIntervalSeconds: number;
   maxIntervalSeconds: number;
   nextRunIntervals: number;
-  /** Of scheduled runs. */
+  /** For `scheduled_at` of scheduled runs. */
   jobIntervals: number;
   /** `retry_after`, and `scheduled_at` of a job that waits for it. */
   pauseSeconds: number;

@@ -20,7 +20,7 @@ export function backoffSeconds(
   return withJitter(effective, policy, random);
 }
 
-/** EXE-7: between pages. */
+/** EXE-7: pause between pages. */
 export function pageSeconds(policy: BackoffPolicy, hintSeconds: number | undefined, random: number): number {
   return withJitter(clampHint(hintSeconds), policy, random);
 }
@@ -30,7 +30,7 @@ export function parkedSeconds(hintSeconds: number | undefined): number {
   return Math.max(1, clampHint(hintSeconds));
 }
 
-/** Of the functions above. */
+/** Upper bound of the functions above. */
 export function maxPauseSeconds({ maxSeconds, jitterFactor }: BackoffPolicy): number {
   return Math.max(maxSeconds, maxHintSeconds) * (1 + jitterFactor);
 }

@@ -168,7 +168,7 @@ function applyObservation(bucket: Bucket, reported: Observation, nowMs: number):
   if (toMs <= nowMs) return bucket;
   const laterMs = toMs - bucket.resetsAtMs;
   const isOtherWindow = Math.abs(laterMs) > sameWindowMs(bucket.periodSeconds);
-  // Of the previous window.
+  // A much earlier end is of the previous window.
   if (isOtherWindow && laterMs < 0 && !isFirst) return bucket;
   const isNew = isFirst || isOtherWindow;
   return {

@@ -22,7 +22,7 @@ export function sampleJitter({ minSeconds, maxSeconds }: JitterRange, random: nu
   return minSeconds + Math.floor(random * (maxSeconds - minSeconds + 1));
 }
 
-/** 0.07 · 100 is 7.000000000000001, which rounds up to 8; round to 1e-9 first. */
+/** 0.07 · 100 is 7.000000000000001, which would round up to 8. */
 function exactProduct(fraction: number, seconds: number): number {
   return Math.round(fraction * seconds * 1e9) / 1e9;
 }

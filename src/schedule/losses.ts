@@ -10,7 +10,7 @@ export interface Loss {
 
 /** A dying process takes all its jobs along: one loss says nothing about a job. */
 const suspectAfter = 2;
-/** Also the number kept. */
+/** Losses in a row; also the number kept. */
 const failedAfter = 5;
 
 export type Fate = 'requeued' | 'suspect' | 'failed';

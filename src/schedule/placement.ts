@@ -1,6 +1,6 @@
 import { nextSlot } from './slot.ts';
 
-/** In milliseconds since 1970. */
+/** Times in milliseconds since 1970. */
 export interface PlacementInput {
   /** Of the latest incremental job. */
   lastEndedMs: number | undefined;

@@ -23,7 +23,6 @@ export function reschedule(input: RescheduleInput): Rescheduled {
   const { pending, lastEndedMs, baseSeconds, nowMs } = input;
   // The run ends now at the earliest.
   if (pending === 'under way') return { nextRunAtMs: nowMs + baseSeconds * 1000, job: undefined };
-  // Never ran: due now.
   if (lastEndedMs === undefined) return { nextRunAtMs: undefined, job: undefined };
   if (pending === 'none') return { nextRunAtMs: nextSlot(lastEndedMs, baseSeconds, nowMs), job: undefined };
   const job = placeNext({ ...input, lastEndedMs });

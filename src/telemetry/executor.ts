@@ -10,7 +10,7 @@ import { briefError } from './log.ts';
 /** An old `scheduled_at` would distort the sum. */
 const maxLagMs = 365 * 86_400_000;
 
-/** EXE-12. */
+/** EXE-12: executor logs and metrics. */
 export function executorTelemetry(log: Logger, meter: Meter, explain: (error: unknown) => unknown) {
   const claimed = meter.createCounter('sync_executor_jobs_claimed_total', {
     description: 'Jobs claimed by this process',

@@ -38,7 +38,7 @@ export function briefError(error: unknown, hide = (text: string) => text): unkno
   try {
     return brief(error, hide);
   } catch {
-    // Throwing getters.
+    // Its getters may throw.
     return 'an error that cannot be read';
   }
 }

@@ -19,7 +19,7 @@ export interface ContextOptions {
   renew?: ((refused: Secret) => Secret | Promise<Secret>) | undefined;
   cursor?: unknown;
   type?: JobType | undefined;
-  /** Of the job. */
+  /** Earlier failures of the job. */
   attempts?: number | undefined;
   abortSignal?: AbortSignal | undefined;
   log?: Logger | undefined;

@@ -10,7 +10,7 @@ export interface CrashReport {
   secondCrashes: number;
   /** Ended before their crash or fault. */
   unreached: number;
-  /** Skipped because of `maxRounds`. */
+  /** Rounds skipped because of `maxRounds`. */
   left: number;
   seed: number;
   /** Empty unless `keepGoing` is set: the first problem throws. */
@@ -18,7 +18,7 @@ export interface CrashReport {
 }
 
 export interface CrashProblem {
-  /** For `only`. */
+  /** Round name, for `only`. */
   round: string;
   problem: string;
   seed: number;

@@ -32,7 +32,7 @@ export interface CrashTestOptions extends MemoryOptions {
   faults?: 'every' | 'sample' | 'none' | undefined;
   /** Second crashes during recovery. Default: 20. */
   secondCrashes?: number | undefined;
-  /** Failure messages name it. */
+  /** Of the samples; failure messages name it. */
   seed?: number | undefined;
   /** A round name; failure messages name it. */
   only?: string | undefined;

@@ -42,7 +42,7 @@ export interface MemoryRun {
   next: { type: JobType; notBefore: Date | undefined } | undefined;
 }
 
-/** As stored. */
+/** A signal as stored. */
 export interface MemorySignal extends Omit<Signal, 'occurredAt' | 'dedupeKey'> {
   occurredAt: string;
   dedupeKey: string | null;

@@ -14,7 +14,7 @@ export interface RecordOptions {
 /** Recordings are reviewed and committed with the tests. */
 const maxBytes = 50 * 1024 * 1024;
 
-/** The body is decoded. */
+/** Invalid after the body was decoded. */
 const transportHeaders = new Set(['content-encoding', 'content-length', 'transfer-encoding', 'connection']);
 
 /**

@@ -77,7 +77,7 @@ function hideInUrl(url: string): string {
   if (cleaned.password) cleaned.password = 'hidden';
   const names = [...cleaned.searchParams.keys()].filter(isHiddenName);
   for (const name of names) cleaned.searchParams.set(name, hidden);
-  // Readable placeholder.
+  // Keep the placeholder readable.
   return cleaned.href.replaceAll(encodeURIComponent(hidden), hidden);
 }
 

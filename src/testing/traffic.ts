@@ -50,7 +50,7 @@ export async function captureRequest(...[input, init]: Parameters<typeof fetch>)
   };
 }
 
-/** `Response` rejects a body. */
+/** `Response` rejects a body for these statuses. */
 const bodiless = new Set([101, 103, 204, 205, 304]);
 
 export function responseOf({ status, headers, ...body }: RecordedResponse): Response {

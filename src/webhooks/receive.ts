@@ -25,7 +25,7 @@ export interface ReceiverContext {
   log: Logger;
   connectors: ReadonlyMap<string, Connector>;
   vault: Vault;
-  /** Bounds pool connections. */
+  /** Bounds the pool connections of deliveries. */
   gate: Semaphore;
   maxHeld: number;
 }

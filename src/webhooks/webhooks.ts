@@ -86,7 +86,7 @@ export function createWebhooks({
   }
 }
 
-/** Without the value. */
+/** The error does not show the value. */
 function requireSecret(secret: unknown): void {
   const { min, max } = secretLength;
   const isValid = typeof secret === 'string' && secret.length >= min && secret.length <= max;

@@ -14,7 +14,7 @@ import {
 const core: Budget = { name: 'core', per: 'credential', limit: 5000, perSeconds: 3600 };
 /** Secondary limit; a read costs one point. Headers do not report it. */
 const points: Budget = { name: 'points', per: 'credential', limit: 900, perSeconds: 60 };
-/** Per IP address. */
+/** Unauthenticated requests share one limit per IP address. */
 const anonymous: Budget = { name: 'core', per: 'app', limit: 60, perSeconds: 3600 };
 
 export function createApi(context: SyncContext, baseUrl: string): Http {

@@ -12,7 +12,7 @@ export type Resource = (typeof resources)[number];
 
 /** Not `.` or `..` (path traversal). */
 const repositoryName = /^[\w-]{1,100}\/(?!\.{1,2}$)[\w.-]{1,100}$/;
-/** Without URL metacharacters. */
+/** Excludes URL metacharacters. */
 const branchName = /^(?!.*(?:\.\.|\/\/|@\{))(?![./])(?!.*\/\.)[^\s~^:?*[\]\\%#]{1,255}(?<![/.])$/;
 
 const repository = z.string().regex(repositoryName, {

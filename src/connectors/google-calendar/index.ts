@@ -53,7 +53,7 @@ const budgets = [
   { budget: { name: 'requests per user', per: 'credential', limit: 600, perSeconds: 60 } },
 ] as const;
 
-/** After expired page tokens. */
+/** Bounds restarts after expired page tokens. */
 const maxRestarts = 3;
 
 /** Created, changed and cancelled events of Google calendars. */

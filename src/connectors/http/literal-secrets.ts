@@ -8,7 +8,7 @@ const secretValue =
 /** `true` or `v2` are no secrets. */
 const minSecret = 8;
 
-/** Secret-like names without secrets. */
+/** Fields with secret-like names that hold no secrets. */
 const places = /^(?:(?:auth|budgets|config|errors)\.|streams\.\w+\.(?:pagination|cursor|signal|records)\b)/;
 
 /** A description is committed with the code and quoted in errors. */

@@ -4,7 +4,7 @@ import { descriptionSchema, type HttpDescription } from './description.ts';
 import { literalSecrets } from './literal-secrets.ts';
 import { descriptionError, type LineOf, type Problem, problemsOf } from './problems.ts';
 
-/** For hostile input. */
+/** Bounds the work on hostile input. */
 const limits = { values: 20_000, depth: 40 };
 
 export interface ReadOptions {

@@ -8,7 +8,7 @@ const position = z.union([z.string(), z.number()]);
 const circle = z.object({ mark: z.string(), steps: z.number(), power: z.number() });
 
 const walk = z.object({
-  /** `{now}` of all pages. */
+  /** Value of `{now}` for all pages. */
   startedAt: z.string(),
   /** Advances if each page is a new query. */
   from: position.optional(),

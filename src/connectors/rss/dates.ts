@@ -63,7 +63,7 @@ function dateOf(year: number, month: number, day: number, time: (string | undefi
   const date = new Date(
     Date.UTC(year, month, day, Number(hours), Number(minutes) - offset, Math.min(Number(seconds), 59)),
   );
-  // February 31, hour 25.
+  // Rejects February 31 and hour 25.
   const isReal = month >= 0 && month < 12 && Number(hours) < 24 && Number(minutes) < 60;
   return isReal && new Date(Date.UTC(year, month, day)).getUTCDate() === day ? date : undefined;
 }

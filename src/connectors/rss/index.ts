@@ -29,7 +29,7 @@ export interface RssOptions {
 }
 
 const megabyte = 1024 * 1024;
-/** The largest cursor fits. */
+/** With these limits the largest cursor fits. */
 const [maxFeeds, maxUrl, maxKnown] = [50, 1000, 4000];
 
 const address = z

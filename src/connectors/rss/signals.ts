@@ -6,7 +6,7 @@ export type Known = Record<string, string>;
 
 const maxLengths = { title: 1000, summary: 20_000, content: 100_000 };
 
-/** A cursor contains thousands. */
+/** Short: a cursor contains thousands. */
 const [nameLength, versionLength] = [12, 10];
 
 /** New items, oldest first. Items that left the feed stay known while there is room: they may return. */

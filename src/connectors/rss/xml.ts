@@ -26,7 +26,7 @@ const prefixes: Record<string, string> = {
 };
 
 const maxDepth = 100;
-/** 50 per item. */
+/** Bounds memory: 50 elements per item. */
 const maxElements = 1_000_000;
 
 interface Namespaces {

@@ -6,7 +6,7 @@ import { ThreadGone } from './refusals.ts';
 import { earlier, isLater, latestOf, timestamp } from './timestamps.ts';
 
 export const channelCursor = z.object({
-  /** Of all complete walks. */
+  /** Newest message of all complete walks. */
   watermark: timestamp.optional(),
   /** Replies up to here are read. */
   repliesUntil: timestamp.optional(),
@@ -49,7 +49,7 @@ export interface ChannelChoice {
 const lateSeconds = 60;
 /** 200 channels must fit; omitted threads are reread once. */
 const maxRecent = 10;
-/** After expired page cursors. */
+/** Bounds restarts after expired page cursors. */
 const maxRestarts = 3;
 
 type Result = SyncResult<ChannelCursor>;

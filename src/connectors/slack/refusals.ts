@@ -26,7 +26,7 @@ const remedies = new Map([
   ['missing_scope', ' Add the scope to the app and reconnect it.'],
 ]);
 
-/** Deleted, with its replies. */
+/** The parent message was deleted, with its replies. */
 export class ThreadGone extends PermanentError {}
 
 /** Most errors have status 200. */

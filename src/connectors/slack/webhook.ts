@@ -35,7 +35,7 @@ function reactionTo(body: Buffer, channels: readonly string[], hints: boolean): 
   if (event?.type !== 'message' || typeof channel !== 'string' || !channels.includes(channel))
     return { sync: false };
   const signal = signalOfEvent(channel, event);
-  // Polling may succeed.
+  // Unparsable here; polling may succeed.
   return signal ? { sync: hints, signals: [signal] } : { sync: true };
 }
 

@@ -35,7 +35,7 @@ const processColumns: Column<ProcessInfo>[] = [
   { name: 'Lease ends', numeric: true, cell: ({ expires_at }) => <Ago at={expires_at} /> },
 ];
 
-/** As the server's warning. */
+/** The same limit as the server's warning. */
 const maxSkewSeconds = 30;
 
 const signedDuration = (skew: number) =>
@@ -51,7 +51,7 @@ const tableColumns: Column<TableInfo>[] = [
 
 function DeadRows({ table }: { table: TableInfo }) {
   const { rows_estimate: live, dead_rows_estimate: dead } = table;
-  // Zero until analysed.
+  // Zero until the table is analysed.
   const part = live > 0 ? dead / (live + dead) : 0;
   return (
     <span class="meter-cell" title={`${number(dead)} dead rows`}>

@@ -12,7 +12,7 @@ export function CopyButton({ text, label }: { text: string; label: string }) {
       setCopied(true);
       setTimeout(() => setCopied(false), shownMs);
     } catch {
-      // Needs HTTPS or localhost.
+      // Clipboard access needs HTTPS or localhost.
       notify('Copying is not allowed on this page; select the text instead.');
     }
   };

@@ -7,7 +7,7 @@ export interface Column<Row> {
   numeric?: boolean;
   /** Row header. */
   heads?: boolean;
-  /** The remaining width, truncated. */
+  /** Fills the remaining width, truncated. */
   wide?: boolean;
 }
 

@@ -53,7 +53,7 @@ export function marksOf(
     if (from === undefined || to === undefined) return [];
     return [{ key: `expected-${index}`, shape: 'expected', what: 'Expected run', from, to }];
   });
-  // On top.
+  // Runs are drawn last, on top.
   return [...expected, ...jobs.flatMap((job) => marksOfJob(job, detailed.get(job.id) ?? [], nowMs))].sort(
     (a, b) => layer(a) - layer(b),
   );

@@ -23,7 +23,7 @@ export type Refusal =
   | { kind: 'unauthorized' }
   | { kind: 'broken' }
   | { kind: 'too fast'; retryAfterSeconds: number }
-  /** Until the reset. */
+  /** No requests left until the reset. */
   | { kind: 'spent'; retryAfterSeconds: number; budget: Budget };
 
 /** Depends only on account and time. */
@@ -41,7 +41,7 @@ export function pageSize(query: URLSearchParams, name: string, defaultSize: numb
   return Number.isInteger(size) && size >= 1 ? Math.min(size, maxSize) : defaultSize;
 }
 
-/** An opaque token. */
+/** Encodes integers as an opaque token. */
 export function sealNumbers(...numbers: number[]): string {
   return Buffer.from(numbers.join('.')).toString('base64url');
 }

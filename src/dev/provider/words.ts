@@ -1,5 +1,3 @@
-/** First names only. */
-
 export const people = ['ana', 'ben', 'chloe', 'emil', 'fatima', 'hana', 'ines', 'jonas', 'mira', 'tom'];
 
 export const issueTitles = [

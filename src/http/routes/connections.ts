@@ -38,7 +38,6 @@ const params = z.object({ id: id() });
 const object = () => z.record(z.string(), z.unknown());
 const interval = () => z.int().min(60).openapi({ description: 'In seconds.', example: 300 });
 
-/** Actions: connection-control.ts. */
 export function connectionRoutes(app: App): void {
   app.openapi(
     createRoute({

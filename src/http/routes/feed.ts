@@ -68,7 +68,7 @@ export function feedRoutes(app: App, streams: Slots, signal: AbortSignal | undef
           async (advance) => {
             await reservation.reserve();
             const batch = await advance();
-            // No memory while waiting.
+            // Holds no memory while waiting.
             if (batch.items.length === 0) reservation.release();
             return batch;
           },

@@ -22,7 +22,7 @@ export interface LiveParts {
 
 const headers = {
   'content-type': 'text/event-stream; charset=utf-8',
-  // For nginx.
+  // Disables response buffering in nginx.
   'x-accel-buffering': 'no',
 };
 

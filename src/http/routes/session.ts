@@ -38,7 +38,7 @@ export interface LoginParts {
   syncline: Syncline;
   credentials: Credentials;
   version: string;
-  /** Body before slot. */
+  /** In this order: body, slot. */
   middleware: MiddlewareHandler<HttpEnv>[];
 }
 
