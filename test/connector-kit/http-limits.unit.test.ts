@@ -24,6 +24,17 @@ function createClient(baseUrl: string, key?: string) {
   return { http, freed, learned };
 }
 
+describe('http clock', () => {
+  it('kit: retries and timeouts wait on the clock of the context', async () => {
+    const url = await serve((_request, response) => response.writeHead(500).end());
+    const sleeps: number[] = [];
+    const clock = { sleep: async (ms: number) => void sleeps.push(ms) };
+    await expect(createHttp(memoryContext({ clock }), { baseUrl: url }).get('/')).rejects.toThrow();
+    // A timeout of 30 s that is over at once fails each of the three attempts.
+    expect(sleeps).toEqual([30_000, 250, 30_000, 1000, 30_000]);
+  });
+});
+
 describe('http limits', () => {
   it('kit: a 304 response is free with a credential and counts without one', async () => {
     const url = await serve((_request, response) => response.writeHead(304).end());
