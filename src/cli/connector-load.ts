@@ -1,7 +1,6 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { createJiti } from 'jiti';
 import type { Connector } from '../contract/connector.ts';
 import { describeError } from '../contract/errors.ts';
 import { invalid } from '../values/arguments.ts';
@@ -18,6 +17,7 @@ export async function loadConnector(file: string): Promise<Connector> {
 }
 
 async function fromModule(path: string, file: string): Promise<Connector> {
+  const { createJiti } = await import('jiti');
   const jiti = createJiti(pathToFileURL(path).href, { moduleCache: false });
   const exported = await jiti.import<Record<string, unknown>>(path).catch((cause: unknown) => {
     throw invalid(`${file} could not be loaded: ${describeError(cause)}`);

@@ -2,7 +2,6 @@ import type { Logger } from 'pino';
 import { loadConfigFile } from '../config/file.ts';
 import { type LoadedConfig, loadConfig } from '../config/load.ts';
 import type { Connector } from '../contract/connector.ts';
-import { findDevKey, findRunningPostgres, possibleDataFolders } from '../dev/index.ts';
 import { systemPorts } from '../platform/ports.ts';
 import { compose, type Syncline } from '../syncline.ts';
 import type { TelemetryProviders } from '../telemetry/index.ts';
@@ -22,7 +21,12 @@ export async function loadCliConfig({ config }: CommonOptions): Promise<CliConfi
   const file = await loadConfigFile(config);
   const connectors = file?.connectors ?? [];
   const loaded = loadConfig({ env: process.env, file });
-  const embedded = loaded.config.database.url === undefined ? findEmbedded() : undefined;
+  if (loaded.config.database.url !== undefined) return { ...loaded, connectors };
+  // Loaded lazily: a configured database needs no embedded one.
+  const { findDevKey, findRunningPostgres, possibleDataFolders } = await import('../dev/index.ts');
+  const embedded = possibleDataFolders(process.cwd())
+    .map(findRunningPostgres)
+    .find((url) => url !== undefined);
   if (embedded === undefined) return { ...loaded, connectors };
   const key = loaded.config.credentials.keys.length === 0 ? findDevKey(process.cwd()) : undefined;
   const devOptions = {
@@ -34,12 +38,6 @@ export async function loadCliConfig({ config }: CommonOptions): Promise<CliConfi
     entry.from.startsWith('option ') ? { ...entry, from: 'syncline dev, running in this directory' } : entry,
   );
   return { ...devLoaded, entries, connectors };
-}
-
-function findEmbedded(): string | undefined {
-  return possibleDataFolders(process.cwd())
-    .map(findRunningPostgres)
-    .find((url) => url !== undefined);
 }
 
 /** Logs go to stderr; stdout is for the result. */

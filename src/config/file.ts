@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { createJiti } from 'jiti';
 import type { Connector } from '../contract/connector.ts';
 import { describeError, SynclineError } from '../contract/errors.ts';
 import { isObject } from '../values/is-object.ts';
@@ -45,6 +44,8 @@ export async function loadConfigFile(
 }
 
 async function importDefault(path: string, name: string): Promise<unknown> {
+  // Loaded lazily: slow to load.
+  const { createJiti } = await import('jiti');
   const jiti = createJiti(pathToFileURL(path).href, { interopDefault: true });
   return jiti.import(path, { default: true }).catch((cause: unknown) => {
     throw new SynclineError('CONFIG_INVALID', `${name} could not be loaded: ${describeError(cause)}`, {

@@ -1,5 +1,5 @@
+import { createRequire } from 'node:module';
 import { type DestinationStream, type Logger, pino } from 'pino';
-import pretty from 'pino-pretty';
 import { stripControl } from '../values/terminal-text.ts';
 
 export interface LogOptions {
@@ -21,6 +21,8 @@ export function createLogger({ level, readable, to }: LogOptions): Logger {
 }
 
 function readableLines(to: LogOptions['to']): DestinationStream {
+  // Loaded lazily: slow to load, and only terminals need it.
+  const pretty = createRequire(import.meta.url)('pino-pretty') as typeof import('pino-pretty');
   return pretty({
     destination: fileDescriptors[to],
     sync: true,
