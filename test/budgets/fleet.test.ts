@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { useDatabase } from '../support/database.ts';
 import { type Running, startProcess } from '../support/process.ts';
+import { sized } from '../support/size.ts';
 import { until } from '../support/until.ts';
 import { limitedProvider, type ProviderOptions } from './limited-provider.ts';
 
@@ -95,7 +96,8 @@ describe('budgets: several processes share a budget', () => {
     const provider = await limitedProvider({ limit: 300, periodMs, ...windows });
     const options = { provider: provider.url, limit: 300, perSeconds: periodMs / 1000, credentialId };
     const spenders = startFour({ ...options, until: 'sigterm' });
-    await until('three windows have ended', () => provider.windows.length > 3, 50_000);
+    const enough = sized(3, 1);
+    await until(`${enough} windows have ended`, () => provider.windows.length > enough, 50_000);
     const { refused } = await end(spenders);
     return { maxRequests: Math.max(...provider.windows), refused };
   }

@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { Syncline } from '../../src/index.ts';
 import { tenant, useDatabase } from '../support/database.ts';
 import { type Running, startProcess } from '../support/process.ts';
+import { sized } from '../support/size.ts';
 import { until } from '../support/until.ts';
 
 const database = useDatabase();
@@ -137,7 +138,7 @@ describe('the feed with concurrent writers and a consumer that is killed repeate
 
   it('FEED-2: a named consumer misses no signal and receives at most its current one again', async () => {
     let written: Written[] | undefined;
-    const writing = write(20, 8).then((all) => {
+    const writing = write(20, sized(8, 4)).then((all) => {
       written = all;
     });
     const kills = await consume('named', async () => {

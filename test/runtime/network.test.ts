@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { type Ports, systemPorts } from '../../src/index.ts';
 import { useDatabase } from '../support/database.ts';
 import { startProxy } from '../support/proxy.ts';
+import { sized } from '../support/size.ts';
 import { until } from '../support/until.ts';
 import {
   addConnections,
@@ -62,10 +63,13 @@ describe('a database connection that breaks at any statement', () => {
     const sent = await syncAll('undisturbed');
     const stored = sent.findLastIndex((statement) => statement.startsWith('WITH stored'));
     const statements = sent.slice(0, sent.indexOf('COMMIT', stored) + 1);
-    const breaks = statements.flatMap((_, i): Break[] => [
-      { at: i + 1, when: 'before' },
-      { at: i + 1, when: 'after' },
-    ]);
+    // At small size every third statement.
+    const breaks = statements
+      .flatMap((_, i): Break[] => [
+        { at: i + 1, when: 'before' },
+        { at: i + 1, when: 'after' },
+      ])
+      .filter(({ at }) => at % sized(1, 3) === 0);
     const slugOf = ({ at, when }: Break) => `broken-${when}-${at}`;
     const slugs = breaks.map(slugOf);
     await addConnections(sql, slugs);
