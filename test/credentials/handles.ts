@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
-import { afterEach } from 'vitest';
 import { loadConfig } from '../../src/config/load.ts';
 import { createCredentialHandles } from '../../src/credentials/handles.ts';
 import { createVault } from '../../src/credentials/vault.ts';
@@ -13,6 +12,7 @@ import {
 } from '../../src/index.ts';
 import type { ClaimedJob } from '../../src/pipeline/claim.ts';
 import { openDatabase } from '../../src/store/database.ts';
+import { cleanUpAfterEach } from '../support/cleanup.ts';
 import { testPorts } from '../support/clock.ts';
 import { silent, type TestDatabase, tenant } from '../support/database.ts';
 
@@ -22,7 +22,7 @@ export const oauthConnector = (oauth2: OAuth2, provider = 'github'): Connector =
   defineConnector({ provider, name: provider, oauth2, sync: async () => ({ signals: [] }) });
 
 const opened: { close(): Promise<void> }[] = [];
-afterEach(async () => {
+cleanUpAfterEach(async () => {
   await Promise.all(opened.splice(0).map((db) => db.close()));
 });
 

@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterEach } from 'vitest';
 import type { OAuth2 } from '../../src/index.ts';
+import { cleanUpAfterEach } from '../support/cleanup.ts';
 
 interface TokenRequest {
   form: Record<string, string>;
@@ -35,7 +35,7 @@ export interface OAuthServer {
 }
 
 const closing: (() => void)[] = [];
-afterEach(() => {
+cleanUpAfterEach(() => {
   for (const close of closing.splice(0)) close();
 });
 

@@ -1,10 +1,10 @@
 import { connect } from 'node:net';
-import { afterEach } from 'vitest';
 import { createApp } from '../../src/http/app.ts';
 import type { AppOptions } from '../../src/http/context.ts';
 import { type HttpServer, startServer } from '../../src/http/server.ts';
 import type { Syncline, SynclineOptions } from '../../src/index.ts';
 import { systemPorts } from '../../src/platform/ports.ts';
+import { cleanUpAfterEach } from '../support/cleanup.ts';
 import { silent, type TestDatabase } from '../support/database.ts';
 
 /** A running service with its HTTP server and database. */
@@ -35,7 +35,7 @@ export interface Answer {
 }
 
 const servers: HttpServer[] = [];
-afterEach(async () => {
+cleanUpAfterEach(async () => {
   await Promise.all(servers.splice(0).map((server) => server.close()));
 });
 

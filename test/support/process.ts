@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { afterEach } from 'vitest';
+import { cleanUpAfterEach } from './cleanup.ts';
 import { until } from './until.ts';
 
 const cli = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
@@ -22,7 +22,7 @@ export interface Running {
 }
 
 const running = new Set<ChildProcess>();
-afterEach(() => {
+cleanUpAfterEach(() => {
   for (const child of running) child.kill('SIGKILL');
 });
 

@@ -1,8 +1,8 @@
-import { afterEach } from 'vitest';
+import { cleanUpAfterEach } from './cleanup.ts';
 import { type Network, openNetwork } from './network.ts';
 
 const opened: Network[] = [];
-afterEach(() => {
+cleanUpAfterEach(() => {
   for (const network of opened.splice(0)) network.close();
 });
 

@@ -2,11 +2,11 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterEach } from 'vitest';
 import { z } from 'zod';
 import { type SingerOptions, singer } from '../../../src/connectors/singer/singer.ts';
 import type { SyncResult } from '../../../src/index.ts';
 import { type ContextOptions, memoryContext } from '../../../src/testing/context.ts';
+import { cleanUpAfterEach } from '../../support/cleanup.ts';
 
 const fixtures = new URL('../../support/fixtures/singer/', import.meta.url);
 export const fixture = (name: string) => fileURLToPath(new URL(name, fixtures));
@@ -28,7 +28,7 @@ export const runOnce = (
 ): Promise<SyncResult> => tap(options).sync(memoryContext({ config, ...context }));
 
 const files: string[] = [];
-afterEach(() => {
+cleanUpAfterEach(() => {
   for (const file of files.splice(0)) {
     // After a failed test, the tap and its child may still run.
     const { pid, child } = notesIn(file) ?? {};

@@ -1,0 +1,6 @@
+import { afterEach } from 'vitest';
+import { cleanups } from './cleanup.ts';
+
+afterEach(async () => {
+  for (const cleanup of cleanups) await cleanup();
+});
