@@ -23,8 +23,8 @@ export default defineConfig({
     // Transformed files, by content: a second run starts a second earlier.
     experimental: { fsModuleCache: true },
     // Generous, because a shared machine may be slow; no test waits for time to pass.
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     projects: [
       {
         extends: true,

@@ -64,5 +64,5 @@ describe('the package', () => {
       'use.ts',
     );
     // Dependencies come from the registry, which may be slow.
-  }, 300_000);
+  });
 });

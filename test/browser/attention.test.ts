@@ -11,7 +11,7 @@ const dashboard = new URL('../../dist/dashboard', import.meta.url).pathname;
 let browser: Awaited<ReturnType<typeof launch>>;
 beforeAll(async () => {
   browser = await launch();
-}, 120_000);
+});
 afterAll(() => browser?.close());
 
 it('DB-6: the attention list repairs run times too far in the future after a confirmation', async () => {
@@ -21,7 +21,7 @@ it('DB-6: the attention list repairs run times too far in the future after a con
   for (let i = 0; i < 3; i++) await database.connect({ metadata: { sync: { next_run_at } } });
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, bypassCSP: true });
   const page = await context.newPage();
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(120_000);
   const consoleErrors = collectConsoleErrors(page);
   await page.goto(`${url}/login?token=${localLogin.token}`);
   const item = page.locator('.attention li', { hasText: 'too far ahead' });

@@ -14,7 +14,7 @@ const cleanups: (() => void)[] = [];
 let browser: Browser;
 beforeAll(async () => {
   browser = await launch();
-}, 60_000);
+});
 afterEach(() => {
   for (const close of cleanups.splice(0)) close();
 });

@@ -37,17 +37,17 @@ beforeAll(async () => {
   browser = await launch();
   context = await browser.newContext({ viewport: desktop, colorScheme: 'light', bypassCSP: true });
   page = await context.newPage();
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(120_000);
   consoleErrors = collectConsoleErrors(page);
   await page.goto(loginUrl);
-}, 120_000);
+});
 
 afterAll(async () => {
   await browser?.close();
   service?.process.kill('SIGTERM');
   await service?.finished;
   for (const path of [folder, dataFolder]) if (path) rmSync(path, { recursive: true, force: true });
-}, 60_000);
+});
 
 const heading = (name: string | RegExp) => page.getByRole('heading', { level: 1, name });
 

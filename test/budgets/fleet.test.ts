@@ -97,7 +97,7 @@ describe('budgets: several processes share a budget', () => {
     const options = { provider: provider.url, limit: 300, perSeconds: periodMs / 1000, credentialId };
     const spenders = startFour({ ...options, until: 'sigterm' });
     const enough = sized(3, 1);
-    await until(`${enough} windows have ended`, () => provider.windows.length > enough, 50_000);
+    await until(`${enough} windows have ended`, () => provider.windows.length > enough);
     const { refused } = await end(spenders);
     return { maxRequests: Math.max(...provider.windows), refused };
   }

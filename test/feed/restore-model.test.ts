@@ -106,4 +106,4 @@ it('FEED-3: through restores and repairs a reader gets every surviving signal on
     }),
     { numRuns: sized(25, 8) },
   );
-}, 300_000);
+});

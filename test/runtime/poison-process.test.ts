@@ -43,7 +43,7 @@ describe('EXE-9: a connector that kills its process', () => {
       }
     })();
     try {
-      await until('nothing is pending', async () => (await countOf(sql, pending)) === 0, 120_000);
+      await until('nothing is pending', async () => (await countOf(sql, pending)) === 0);
     } finally {
       isDone = true;
       await supervised;

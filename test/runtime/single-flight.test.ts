@@ -84,7 +84,7 @@ describe('EXE-3: eight executors in four processes, one of them killed', () => {
        FROM history WHERE (was = 'running') IS DISTINCT FROM (became = 'running') AND 'running' IN (was, became)
        ORDER BY n`,
     );
-  }, 90_000);
+  });
 
   it('EXE-3: at most one job per connection is running at any committed instant', () => {
     const running = new Map<string, string>();

@@ -12,7 +12,7 @@ beforeAll(async () => {
   await misconfigure(world);
   await runService(world, database);
   await crash(world);
-}, 300_000);
+});
 afterAll(() => world?.end());
 
 const storesUnchanged: Record<string, string[]> = {

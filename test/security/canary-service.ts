@@ -55,7 +55,7 @@ export async function runService(world: CanaryWorld, database: TestDatabase): Pr
     };
     const cookie = await signIn(world, request, made.key);
     const ids = await connect(world, request);
-    await until('every connection has run', () => hasRun(database, ids), 90_000);
+    await until('every connection has run', () => hasRun(database, ids));
     await deliver(world, request);
     await authorize(world, request);
     await sendInvalidRequests(world, request, database);

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Polls a condition. The error names the condition, unlike a test timeout. */
+/** Polls a condition. The error names the condition, unlike a test timeout, which is longer. */
 export async function until(
   what: string,
   condition: () => Promise<boolean> | boolean,
-  maxMs = 30_000,
+  maxMs = 120_000,
 ): Promise<void> {
   const deadline = performance.now() + maxMs;
   while (!(await condition())) {

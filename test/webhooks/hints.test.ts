@@ -82,9 +82,7 @@ describe('hints: many hints become one run, and none is lost', () => {
     expect(await sql('SELECT status, priority FROM sync_jobs')).toEqual([{ status: 'queued', priority: 0 }]);
   });
 
-  it('hints: every change with a hint is synced without a schedule, also during a walk', {
-    timeout: 60_000,
-  }, async () => {
+  it('hints: every change with a hint is synced without a schedule, also during a walk', async () => {
     // The provider returns the newest first, so a walk misses changes added after it started.
     const changes = new Map<string, number>();
     const calls = new Map<string, number>();
@@ -293,7 +291,7 @@ describe('hints: many hints become one run, and none is lost', () => {
     await worker.start({ roles: ['executor'] });
     for (const expected of [1, 2, 3]) {
       await send();
-      await until(`run ${expected}`, () => runs === expected, 20_000);
+      await until(`run ${expected}`, () => runs === expected);
       await until('it is stored', async () => (await countOf(sql, pending)) === 0);
     }
   });

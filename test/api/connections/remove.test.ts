@@ -114,7 +114,7 @@ describe('connections.remove', () => {
       estimatedSignals: 12_000,
     });
     const isDeleted = async () => (await engine.connections.deletion(id)).state === 'deleted';
-    await until('the deletion is finished', isDeleted, 120_000);
+    await until('the deletion is finished', isDeleted);
     expect(await sql('SELECT connection_id FROM signals')).toEqual([{ connection_id: other }]);
   });
 

@@ -6,7 +6,7 @@ import {
   type ServerResponse,
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterEach } from 'vitest';
+import { cleanUpAfterEach } from '../cleanup.ts';
 
 export interface ProviderRequest {
   method: string;
@@ -24,7 +24,7 @@ export interface Reply {
 }
 
 const servers = new Set<Server>();
-afterEach(stopServers);
+cleanUpAfterEach(stopServers);
 
 export function stopServers(): void {
   for (const server of servers) {
