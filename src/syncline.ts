@@ -40,8 +40,8 @@ import { lastTickAt } from './store/schedulers.ts';
 import { openSingle } from './store/single.ts';
 import type { WakeReason } from './store/wake.ts';
 import { createLogger, createTelemetry, type TelemetryProviders } from './telemetry/index.ts';
+import { requireOneOf } from './values/arguments.ts';
 import { parseStored, type ReadJson } from './values/stored-json.ts';
-import { suggestion } from './values/suggest.ts';
 import { createReceiver, type Receive } from './webhooks/index.ts';
 
 /** Any number of processes may run any role. */
@@ -351,16 +351,12 @@ function skewMessage(skewMs: number): string {
 
 function noConnectionFree(): SynclineError {
   return new SynclineError(
-    'DATABASE_UNREACHABLE',
+    'OVERLOADED',
     `No database connection was free for the API within ${maxApiWaitMs / 1000} s.`,
     { hint: 'Raise database.poolSize, or look for statements that wait for a lock (`syncline doctor`).' },
   );
 }
 
 function requireRole(role: string): asserts role is Role {
-  if (!(roles as readonly string[]).includes(role)) {
-    throw new SynclineError('INVALID_ARGUMENT', `There is no role "${role}".`, {
-      hint: suggestion(role, roles),
-    });
-  }
+  requireOneOf('role', role, roles);
 }

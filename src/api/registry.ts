@@ -13,7 +13,7 @@ import type { Ports } from '../platform/ports.ts';
 import type { Database } from '../store/database.ts';
 import { findProvider, listProviders, type ProviderRow, upsertProvider } from '../store/providers.ts';
 import { findTenant, insertTenant, listTenants, type TenantRow } from '../store/tenants.ts';
-import { notFound, requireText, requireUuid } from '../values/arguments.ts';
+import { notFound, providerNotFound, requireText, requireUuid } from '../values/arguments.ts';
 
 export interface Tenant {
   id: string;
@@ -93,7 +93,7 @@ export function createProviders({ db, who, record }: Context) {
         await record(tx, now, { kind: 'provider.registered', detail: { slug } });
       });
       const row = await findProvider(db, slug);
-      if (!row) throw notFound(`provider "${slug}"`);
+      if (!row) throw providerNotFound(slug);
       return toProvider(row);
     },
 

@@ -1,5 +1,5 @@
 import type { Budget, BudgetUse } from '../contract/budget.ts';
-import { PermanentError } from '../contract/errors.ts';
+import { PermanentError, refusalMessage } from '../contract/errors.ts';
 import type { ClaimedJob } from '../pipeline/claim.ts';
 import type { NewBudget } from '../store/budgets.ts';
 
@@ -38,7 +38,6 @@ function requireWhole(field: string, value: unknown, max: number): void {
 
 function wrong(field: string, value: unknown, expected: string): PermanentError {
   const shown = (JSON.stringify(value) ?? String(value)).slice(0, 80);
-  return new PermanentError(
-    `A budget's ${field} is ${shown}; it must be ${expected}. Correct the connector.`,
-  );
+  const message = refusalMessage({ field: `A budget's ${field}`, expected, value: shown });
+  return new PermanentError(`${message} Correct the connector.`);
 }

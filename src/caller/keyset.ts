@@ -1,5 +1,6 @@
+import { invalidArgument } from '../contract/errors.ts';
 import type { Listed } from '../store/page-bytes.ts';
-import { invalid, requireWhole } from '../values/arguments.ts';
+import { requireWhole, show } from '../values/arguments.ts';
 
 /** A page of a list. `nextCursor` is undefined on the last page. */
 export interface Page<T> {
@@ -49,10 +50,12 @@ export function keyOf(
     (key.length === parts.length || key.length === all.length) &&
     key.every((part, i) => typeof part === 'string' && all[i]?.test(part));
   if (!isValid)
-    throw invalid(
-      `cursor is ${JSON.stringify(cursor.slice(0, 80))}; it is none of this list.`,
-      'Pass next_cursor of an earlier page, unchanged.',
-    );
+    throw invalidArgument({
+      field: 'cursor',
+      expected: 'a cursor of this list',
+      value: show(cursor),
+      hint: 'Pass next_cursor of an earlier page, unchanged.',
+    });
   return key as string[];
 }
 

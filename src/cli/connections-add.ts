@@ -86,9 +86,7 @@ async function create(
   if (options.register) await syncline.providers.register({ slug: provider });
   const hint = 'Pass --register to register it, or add a connector for it to syncline.config.ts.';
   return forTenant(syncline, owner, (tenantId) =>
-    syncline.connections
-      .create({ tenantId, ...input }, auditNoteOf({}))
-      .catch(withProviderHint(provider, hint)),
+    syncline.connections.create({ tenantId, ...input }, auditNoteOf({})).catch(withProviderHint(hint)),
   );
 }
 

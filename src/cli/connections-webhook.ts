@@ -3,7 +3,7 @@ import { webhookJson } from '../api/index.ts';
 import type { AuditNote } from '../caller/audit.ts';
 import { invalid } from '../values/arguments.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
-import { auditNoteOf, omitUndefined, withAuditNote } from './options.ts';
+import { auditNoteOf, omitUndefined, unsetVariable, withAuditNote } from './options.ts';
 import { printResult } from './output.ts';
 
 interface WebhookOptions extends CommonOptions, AuditNote {
@@ -86,6 +86,6 @@ async function removeWebhook(id: string, options: WebhookOptions): Promise<void>
 function secretOf(name: string | undefined): string | undefined {
   if (name === undefined) return undefined;
   const secret = process.env[name];
-  if (!secret) throw invalid(`The environment variable ${name.slice(0, 80)} is not set.`);
+  if (!secret) throw unsetVariable('--secret-from-env', name);
   return secret;
 }

@@ -4,6 +4,7 @@ import {
   type MemoryConnection,
   type MemoryOptions,
   type MemoryRun,
+  type Replay,
 } from '../testing/index.ts';
 import { count } from './output.ts';
 
@@ -19,7 +20,7 @@ const maxRuns = 10_000;
 export async function inspect(
   connector: Connector,
   memory: MemoryOptions,
-  { expected, isReplay }: { expected: number | undefined; isReplay: boolean },
+  { expected, replay }: { expected: number | undefined; replay: Replay | undefined },
 ): Promise<{ findings: Finding[]; signals: number }> {
   const returned: Signal[] = [];
   const connection = connectInMemory(recordResults(connector, returned), memory);
@@ -29,7 +30,7 @@ export async function inspect(
   if (findings.some(({ level }) => level === 'problem')) return { findings, signals };
   if (expected !== undefined && expected !== signals)
     findings.push(problem(`Found ${count(signals, 'signal')}, expected ${expected}.`));
-  findings.push(...(await checkSecondSync(connection, isReplay)));
+  findings.push(...(await checkSecondSync(connection, replay)));
   return { findings, signals };
 }
 
@@ -103,14 +104,16 @@ function sameKeyOtherPayload(returned: Signal[]): string[] {
   return [...changed];
 }
 
-/** There may be new content; the old must not be stored again. */
-async function checkSecondSync(connection: MemoryConnection, isReplay: boolean): Promise<Finding[]> {
+/** The provider may have new content; the old must not be stored again. */
+async function checkSecondSync(connection: MemoryConnection, replay: Replay | undefined): Promise<Finding[]> {
   const before = connection.signals.map(contentOf);
   const runs = await walk(connection);
-  const unrecorded = runs.at(-1)?.error?.message ?? '';
-  if (isReplay && /is not recorded in|more often than it is recorded/.test(unrecorded))
+  const error = runs.at(-1)?.error;
+  if (error && replay && replay.unrecorded().length > 0)
     return [
-      warning(`The second sync could not be tested: ${unrecorded} Record with \`connector test --record\`.`),
+      warning(
+        `The second sync could not be tested: ${error.message} Record with \`connector test --record\`.`,
+      ),
     ];
   const fresh = connection.signals.slice(before.length);
   const known = new Set(before);

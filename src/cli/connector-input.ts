@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs';
 import { type Command, Option } from 'commander';
 import type { Connector } from '../contract/connector.ts';
 import type { Secret } from '../contract/credential.ts';
-import { describeError } from '../contract/errors.ts';
+import { describeError, invalidArgument } from '../contract/errors.ts';
 import type { Replay } from '../testing/index.ts';
 import { recordTraffic, replayTraffic } from '../testing/index.ts';
-import { invalid } from '../values/arguments.ts';
+import { invalid, show } from '../values/arguments.ts';
 import { check } from '../values/standard-schema.ts';
-import { jsonObject } from './options.ts';
+import { jsonObject, unsetVariable } from './options.ts';
 
 /** Of `connector run` and `test`. */
 export interface InputOptions {
@@ -51,10 +51,11 @@ export async function configOf(
   const value = jsonObject(option, text);
   const problem = configSchema && (await check(configSchema, value)).problem;
   if (problem)
-    throw invalid(
-      `${option} does not match the connector's configSchema: ${problem}.`,
-      config === undefined && configFile === undefined ? "Pass it with --config '{…}'." : 'Correct it.',
-    );
+    throw invalidArgument({
+      field: option,
+      expected: `valid for the connector's configSchema: ${problem}`,
+      hint: config === undefined && configFile === undefined ? "Pass it with --config '{…}'." : 'Correct it.',
+    });
   return value;
 }
 
@@ -62,18 +63,19 @@ export function credentialOf({ credentialFromEnv, credentialFile }: InputOptions
   if (credentialFile !== undefined) return secretIn(readInput('--credential-file', credentialFile));
   if (credentialFromEnv === undefined) return undefined;
   const key = process.env[credentialFromEnv];
-  if (!key)
-    throw invalid(
-      `Environment variable ${credentialFromEnv} (--credential-from-env) is not set.`,
-      `Set it: export ${credentialFromEnv}=…`,
-    );
+  if (!key) throw unsetVariable('--credential-from-env', credentialFromEnv);
   return secretIn(key);
 }
 
 /** The value is a secret. */
 function secretIn(text: string): Secret {
   const trimmed = text.trim();
-  if (trimmed === '') throw invalid('The credential is empty.', 'Pass a key, or JSON with its type.');
+  if (trimmed === '')
+    throw invalidArgument({
+      field: 'The credential',
+      expected: 'a key, or JSON with its type',
+      value: 'nothing',
+    });
   if (!trimmed.startsWith('{')) return { type: 'api_key', key: trimmed };
   const fields = jsonObject('The credential', trimmed);
   const requiredFields = {
@@ -122,6 +124,10 @@ export function readInput(option: string, file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
-    throw invalid(`Cannot read ${file} (${option}): ${describeError(error)}.`, 'Pass a readable file.');
+    throw invalidArgument({
+      field: option,
+      expected: 'a readable file',
+      value: `${show(file)} (${describeError(error)})`,
+    });
   }
 }

@@ -2,17 +2,19 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Connector } from '../contract/connector.ts';
-import { describeError } from '../contract/errors.ts';
-import { invalid } from '../values/arguments.ts';
+import { describeError, invalidArgument } from '../contract/errors.ts';
+import { invalid, show } from '../values/arguments.ts';
 
 /** Bypasses the module cache, also for imports. */
 export async function loadConnector(file: string): Promise<Connector> {
   const path = resolve(file);
   if (!existsSync(path) || !statSync(path).isFile())
-    throw invalid(
-      `The connector file ${file} does not exist.`,
-      'Pass an existing file, or create one with `syncline connector new <name>`.',
-    );
+    throw invalidArgument({
+      field: '<file>',
+      expected: 'an existing file',
+      value: show(file),
+      hint: 'Create one with `syncline connector new <name>`.',
+    });
   return /\.ya?ml$/i.test(file) ? fromYaml(path, file) : fromModule(path, file);
 }
 

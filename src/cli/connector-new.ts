@@ -1,7 +1,8 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { type Command, Option } from 'commander';
-import { invalid } from '../values/arguments.ts';
+import { invalidArgument } from '../contract/errors.ts';
+import { invalid, show } from '../values/arguments.ts';
 import { type ConnectorKind, connectorKinds, type NewConnector, templateOf } from './connector-templates.ts';
 import { printResult } from './output.ts';
 
@@ -41,11 +42,12 @@ Examples:
 
 function namesOf(slug: string): Omit<NewConnector, 'folder'> {
   if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(slug) || slug.length > 50)
-    throw invalid(
-      `<name> is "${slug.slice(0, 80)}"; ` +
-        'it must be a slug of at most 50 characters, such as tracker or issue-tracker.',
-      'Use lowercase letters, digits and hyphens, starting with a letter.',
-    );
+    throw invalidArgument({
+      field: '<name>',
+      expected: 'a slug of at most 50 characters, such as tracker or issue-tracker',
+      value: show(slug),
+      hint: 'Use lowercase letters, digits and hyphens, starting with a letter.',
+    });
   const words = slug.split('-');
   const capital = (word: string) => word.slice(0, 1).toUpperCase() + word.slice(1);
   return {

@@ -1,6 +1,6 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import { describeError } from '../contract/errors.ts';
+import { describeError, invalidArgument } from '../contract/errors.ts';
 import { systemPorts } from '../platform/ports.ts';
 import { createLogger } from '../telemetry/index.ts';
 import {
@@ -9,7 +9,7 @@ import {
   type MemoryRun,
   type MemorySignal,
 } from '../testing/index.ts';
-import { invalid } from '../values/arguments.ts';
+import { invalid, show } from '../values/arguments.ts';
 import {
   configOf,
   credentialOf,
@@ -169,10 +169,12 @@ function storedCursor({ cursorFile }: RunOptions): unknown {
   try {
     return JSON.parse(readInput('--cursor-file', cursorFile));
   } catch (error) {
-    throw invalid(
-      `${cursorFile} (--cursor-file) is not valid JSON: ${describeError(error)}.`,
-      'Correct it, or delete it to start from the beginning.',
-    );
+    throw invalidArgument({
+      field: '--cursor-file',
+      expected: 'a file with valid JSON',
+      value: `${show(cursorFile)} (${describeError(error)})`,
+      hint: 'Correct it, or delete it to start from the beginning.',
+    });
   }
 }
 

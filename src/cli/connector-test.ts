@@ -82,7 +82,7 @@ async function checkConnector(
   options: TestOptions,
 ): Promise<{ findings: Finding[]; signals: number }> {
   const { connector, memory, expected, replay } = await setUp(file, options);
-  return inspect(connector, memory, { expected, isReplay: replay !== undefined });
+  return inspect(connector, memory, { expected, replay });
 }
 
 /** Module variables do not survive a process. */

@@ -3,12 +3,21 @@ import type { Command } from 'commander';
 import { credentialJson } from '../api/index.ts';
 import type { AuditNote } from '../caller/audit.ts';
 import type { Secret } from '../contract/credential.ts';
+import { invalidArgument } from '../contract/errors.ts';
 import type { StoredCredential } from '../credentials/index.ts';
 import { secretTypes } from '../credentials/index.ts';
 import type { Syncline } from '../syncline.ts';
-import { invalid, requireOneOf, requireUuid } from '../values/arguments.ts';
+import { requireOneOf, requireUuid } from '../values/arguments.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
-import { auditNoteOf, jsonObject, limitOf, omitUndefined, withAuditNote, withLimit } from './options.ts';
+import {
+  auditNoteOf,
+  jsonObject,
+  limitOf,
+  omitUndefined,
+  unsetVariable,
+  withAuditNote,
+  withLimit,
+} from './options.ts';
 import { count, note, printResult, table } from './output.ts';
 import { collect } from './pages.ts';
 import { checkTenant, forTenant, type TenantOptions, withProviderHint, withTenant } from './tenant-option.ts';
@@ -97,7 +106,7 @@ function create(syncline: Syncline, options: AddOptions, secret: Secret): Promis
   return forTenant(syncline, options, (tenantId) =>
     syncline.credentials
       .create({ tenantId, provider, secret, ...omitUndefined({ name }) }, auditNoteOf(options))
-      .catch(withProviderHint(provider, hint)),
+      .catch(withProviderHint(hint)),
   );
 }
 
@@ -199,7 +208,11 @@ async function readSecret(kind: string, variable: string | undefined): Promise<S
   requireOneOf('--kind', kind, secretTypes);
   const text = (variable === undefined ? await readInput() : readVariable(variable)).replace(/\r?\n$/, '');
   if (text === '')
-    throw invalid('The secret is empty.', 'Pass it on standard input, or in a variable with --from-env.');
+    throw invalidArgument({
+      field: 'The secret',
+      expected: 'text on standard input, or in a variable with --from-env',
+      value: 'nothing',
+    });
   switch (kind as Secret['type']) {
     case 'api_key':
       return { type: 'api_key', key: text };
@@ -208,7 +221,7 @@ async function readSecret(kind: string, variable: string | undefined): Promise<S
     case 'basic': {
       const [, username, password] = /^([^:]+):(.*)$/s.exec(text) ?? [];
       if (username === undefined || password === undefined)
-        throw invalid('A secret of kind basic must have the form user:password.');
+        throw invalidArgument({ field: 'A secret of kind basic', expected: 'of the form user:password' });
       return { type: 'basic', username, password };
     }
     case 'oauth2':
@@ -231,7 +244,7 @@ function oauth2Secret(text: string): Secret {
 
 function readVariable(name: string): string {
   const value = process.env[name];
-  if (value === undefined) throw invalid(`Environment variable ${name} (--from-env) is not set.`);
+  if (value === undefined) throw unsetVariable('--from-env', name);
   return value;
 }
 
@@ -241,7 +254,12 @@ async function readInput(): Promise<string> {
   let length = 0;
   for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
     length += chunk.length;
-    if (length > maxBytes) throw invalid(`The secret is larger than ${maxBytes} bytes.`);
+    if (length > maxBytes)
+      throw invalidArgument({
+        field: 'The secret',
+        expected: `at most ${maxBytes} bytes`,
+        value: 'more',
+      });
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString();

@@ -1,7 +1,8 @@
 import { userInfo } from 'node:os';
 import type { Command } from 'commander';
 import type { AuditNote } from '../caller/audit.ts';
-import { invalid, requireWhole } from '../values/arguments.ts';
+import { invalidArgument, type SynclineError } from '../contract/errors.ts';
+import { requireWhole, show } from '../values/arguments.ts';
 import { isObject } from '../values/is-object.ts';
 
 const maxListed = 1000;
@@ -16,11 +17,21 @@ export function wholeNumber(option: string, text: string, min: number, max: numb
 export function jsonObject(option: string, text: string): Record<string, unknown> {
   const value = parseJson(text);
   if (!isObject(value))
-    throw invalid(
-      `${option} is ${value === undefined ? 'not valid JSON' : 'JSON, but no object'}; ` +
-        `it must be a JSON object such as '{"repository":"acme/app"}'.`,
-    );
+    throw invalidArgument({
+      field: option,
+      expected: `a JSON object such as '{"repository":"acme/app"}'`,
+      value: value === undefined ? 'invalid JSON' : 'JSON that is not an object',
+    });
   return value;
+}
+
+export function unsetVariable(option: string, name: string): SynclineError {
+  return invalidArgument({
+    field: option,
+    expected: 'the name of an environment variable that is set',
+    value: show(name),
+    hint: `Set it: export ${name.slice(0, 80)}=…`,
+  });
 }
 
 function parseJson(text: string): unknown {

@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
-import { SynclineError } from '../contract/errors.ts';
-import { suggestion } from '../values/suggest.ts';
+import { requireOneOf } from '../values/arguments.ts';
 import type { CommonOptions } from './engine.ts';
 import { type ServiceRole, serve, serviceRoles } from './service.ts';
 
@@ -26,9 +25,6 @@ Examples:
 }
 
 function serviceRole(role: string): ServiceRole {
-  const known = serviceRoles.find((name) => name === role);
-  if (known) return known;
-  throw new SynclineError('INVALID_ARGUMENT', `There is no role "${role}".`, {
-    hint: suggestion(role, serviceRoles),
-  });
+  requireOneOf('--roles', role, serviceRoles);
+  return role as ServiceRole;
 }

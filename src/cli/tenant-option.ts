@@ -35,18 +35,15 @@ export async function forTenant<T>(
   return work(id).catch((error: unknown) => {
     if (!(error instanceof SynclineError)) throw error;
     const retryHint = `The tenant was created; use --tenant ${id} instead of --tenant-name.`;
-    throw new SynclineError(error.code, error.message, {
-      hint: error.hint ? `${error.hint} ${retryHint}` : retryHint,
-      cause: error,
-    });
+    throw error.withHint(error.hint ? `${error.hint} ${retryHint}` : retryHint);
   });
 }
 
 /** Replaces the hint of an unknown-provider error. */
-export function withProviderHint(provider: string, hint: string): (error: unknown) => never {
+export function withProviderHint(hint: string): (error: unknown) => never {
   return (error) => {
-    if (!(error instanceof SynclineError) || error.message !== `There is no provider "${provider}".`)
-      throw error;
-    throw new SynclineError(error.code, error.message, { hint, cause: error });
+    throw error instanceof SynclineError && error.code === 'PROVIDER_NOT_FOUND'
+      ? error.withHint(hint)
+      : error;
   };
 }

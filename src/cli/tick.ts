@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
-import { SynclineError } from '../contract/errors.ts';
+import { invalidArgument } from '../contract/errors.ts';
 import { parseInstant } from '../schedule/instant.ts';
+import { show } from '../values/arguments.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { count, printResult } from './output.ts';
 
@@ -40,10 +41,11 @@ function parseTime(text: string): Date {
   // Seconds are optional.
   const ms = parseInstant(text.replace(/T(\d\d:\d\d)(Z|[+-])/, 'T$1:00$2'));
   if (ms === undefined) {
-    throw new SynclineError(
-      'INVALID_ARGUMENT',
-      `--at is "${text}"; it must be an ISO-8601 time such as 2025-01-01T12:15:00Z.`,
-    );
+    throw invalidArgument({
+      field: '--at',
+      expected: 'an ISO-8601 time such as 2025-01-01T12:15:00Z',
+      value: show(text),
+    });
   }
   return new Date(ms);
 }

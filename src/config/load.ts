@@ -1,4 +1,4 @@
-import { SynclineError } from '../contract/errors.ts';
+import { invalidArgument, SynclineError } from '../contract/errors.ts';
 import { isObject } from '../values/is-object.ts';
 import { nearest, suggestion } from '../values/suggest.ts';
 import { mergeRateLimits, rateLimitOf, rateLimitVariables } from './rate-limits.ts';
@@ -118,10 +118,7 @@ type RawOptions = Record<string, Record<string, unknown> | undefined>;
 
 function expandShorthand(options: unknown, origin: string): RawOptions {
   if (!isObject(options)) {
-    throw new SynclineError(
-      'CONFIG_INVALID',
-      `The configuration (${origin}) is ${kindOf(options)}; it must be an object.`,
-    );
+    throw wrongValue(`The configuration (${origin})`, kindOf(options), 'an object');
   }
   const { database } = options;
   return (typeof database === 'string' ? { ...options, database: { url: database } } : options) as RawOptions;
@@ -219,8 +216,8 @@ function unknownOption(name: string, known: string[], origin: string): SynclineE
   });
 }
 
-function wrongValue(name: string, shown: string, allowed: string): SynclineError {
-  return new SynclineError('CONFIG_INVALID', `${name} is ${shown}; it must be ${allowed}.`);
+function wrongValue(field: string, value: string, expected: string): SynclineError {
+  return invalidArgument({ field, value, expected }, 'CONFIG_INVALID');
 }
 
 const kindOf = (value: unknown) => (value === null ? 'null' : Array.isArray(value) ? 'a list' : typeof value);

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Budgets } from './budget.ts';
 import type { Clock } from './clock.ts';
 import type { CredentialHandle, OAuth2 } from './credential.ts';
-import { SynclineError } from './errors.ts';
+import { invalidArgument, SynclineError } from './errors.ts';
 import type { Wait } from './retry-after.ts';
 import type { Webhook } from './webhook.ts';
 
@@ -125,5 +125,5 @@ export function connectorsByProvider(connectors: unknown): ReadonlyMap<string, C
 }
 
 function invalidOption(name: string, expected: string): SynclineError {
-  return new SynclineError('CONFIG_INVALID', `${name} must be ${expected}.`);
+  return invalidArgument({ field: name, expected }, 'CONFIG_INVALID');
 }

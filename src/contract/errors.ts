@@ -2,32 +2,95 @@ import type { Wait } from './retry-after.ts';
 
 /** Match on `code`: messages may change. */
 export type SynclineErrorCode =
-  | 'CONFIG_INVALID'
-  | 'DATABASE_UNREACHABLE'
-  | 'DATABASE_REFUSED'
-  | 'DATABASE_UNSUITABLE'
-  | 'SCHEMA_MISSING'
-  | 'SCHEMA_OUTDATED'
-  | 'SCHEMA_NEWER'
-  | 'SCHEMA_FOREIGN'
+  /** An argument is invalid: `field`, `expected` and, unless it is a secret, `value` say which and why. */
   | 'INVALID_ARGUMENT'
+  /** The configuration of this process, a connector or a description is invalid. */
+  | 'CONFIG_INVALID'
+  /** The object does not exist, or is not visible to the caller. */
   | 'NOT_FOUND'
+  /** The provider is not registered. */
+  | 'PROVIDER_NOT_FOUND'
+  /** The current state does not allow the call. */
   | 'CONFLICT'
+  /** The caller may not do this. */
   | 'FORBIDDEN'
+  /** The feed cursor or consent link is no longer valid. */
   | 'EXPIRED'
+  /** A queue is full, or no connection of the pool is free. Retry later. */
+  | 'OVERLOADED'
+  /** The database cannot be reached. Retry later. */
+  | 'DATABASE_UNREACHABLE'
+  /** The database refuses: login, privilege, read-only server, full disk, lock. */
+  | 'DATABASE_REFUSED'
+  /** The version or a setting of the server is not supported. */
+  | 'DATABASE_UNSUITABLE'
+  /** The database has no Syncline schema. */
+  | 'SCHEMA_MISSING'
+  /** The schema is older than this release: run `syncline migrate`. */
+  | 'SCHEMA_OUTDATED'
+  /** The schema is newer than this release: upgrade it. */
+  | 'SCHEMA_NEWER'
+  /** The schema belongs to another application. */
+  | 'SCHEMA_FOREIGN'
+  /** The embedded Postgres of `syncline dev` cannot be used. */
   | 'EMBEDDED_POSTGRES';
 
-/** Error with a stable code and a hint on how to fix it. */
+interface ErrorDetails {
+  field?: string | undefined;
+  value?: string | undefined;
+  expected?: string | undefined;
+  hint?: string | undefined;
+  cause?: unknown;
+}
+
+/** Error with a stable code, a message and a hint on how to fix it. */
 export class SynclineError extends Error {
   readonly code: SynclineErrorCode;
+  /** The invalid argument or option. */
+  readonly field: string | undefined;
+  /** Its value or a description of it, as in the message; never a secret. */
+  readonly value: string | undefined;
+  /** What is allowed: completes "must be …". */
+  readonly expected: string | undefined;
   readonly hint: string | undefined;
 
-  constructor(code: SynclineErrorCode, message: string, details: { hint?: string; cause?: unknown } = {}) {
+  constructor(code: SynclineErrorCode, message: string, details: ErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
     this.name = 'SynclineError';
     this.code = code;
+    this.field = details.field;
+    this.value = details.value;
+    this.expected = details.expected;
     this.hint = details.hint;
   }
+
+  withHint(hint: string): SynclineError {
+    return new SynclineError(this.code, this.message, { ...this, hint, cause: this.cause });
+  }
+}
+
+export interface Refusal {
+  field: string;
+  /** Completes "must be …". */
+  expected: string;
+  /** Rendered, without secrets. */
+  value?: string | undefined;
+  hint?: string | undefined;
+}
+
+const maxValueLength = 300;
+
+export function invalidArgument(
+  { value, ...refusal }: Refusal,
+  code: SynclineErrorCode = 'INVALID_ARGUMENT',
+): SynclineError {
+  const details = { ...refusal, value: value?.slice(0, maxValueLength) };
+  return new SynclineError(code, refusalMessage(details), details);
+}
+
+/** The only place that words the refusal of a value. */
+export function refusalMessage({ field, expected, value }: Refusal): string {
+  return `${field} must be ${expected}${value === undefined ? '' : `, got ${value}`}.`;
 }
 
 /** One line with message and hint. Never throws. */
@@ -87,7 +150,6 @@ export class RateLimitedError extends ConnectorError {
   ) {
     const { retryAfterSeconds, message, parked = false } = details;
     const isSeconds = (retryAfterSeconds ?? '') !== '' && !Number.isNaN(Number(retryAfterSeconds));
-    // test/simulation/verdict.ts reads this.
     const delay = isSeconds ? ` Retry after ${retryAfterSeconds} s.` : '';
     super('rate_limited', message ?? `Rate limited by the provider.${delay}`, options);
     this.retryAfterSeconds = retryAfterSeconds;

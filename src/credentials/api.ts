@@ -15,7 +15,7 @@ import {
 } from '../store/credentials.ts';
 import { violatedConstraint } from '../store/database-errors.ts';
 import { upsertProvider } from '../store/providers.ts';
-import { notFound, requireText, requireUuid } from '../values/arguments.ts';
+import { notFound, providerNotFound, requireText, requireUuid } from '../values/arguments.ts';
 import { type ChangeContext, detailOf, replace, transactAfterRefresh } from './change.ts';
 import { type RotationProgress, rotateKeys } from './rotate.ts';
 import { checkedSecret, contextOf, expiryOf } from './secret.ts';
@@ -141,7 +141,7 @@ export function createCredentialStore(context: CredentialsContext) {
 
 const noProvider = (provider: string) => (error: unknown) => {
   if (violatedConstraint(error) !== 'credentials_provider_slug_fkey') throw error;
-  throw notFound(`provider "${provider}"`, 'Register it first.');
+  throw providerNotFound(provider);
 };
 
 function inUse({ id, connections }: CredentialRow): SynclineError {

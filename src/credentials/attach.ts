@@ -1,5 +1,6 @@
 import type { AuditNote, Recorder } from '../caller/audit.ts';
 import { changeConnection, existingConnection } from '../caller/connection-access.ts';
+import { invalidArgument } from '../contract/errors.ts';
 import type { Ports } from '../platform/ports.ts';
 import type { ConnectionRow } from '../store/connections.ts';
 import {
@@ -9,7 +10,7 @@ import {
   writeConnectionCredential,
 } from '../store/credentials.ts';
 import type { Database, Queryable } from '../store/database.ts';
-import { invalid, notFound, requireUuid } from '../values/arguments.ts';
+import { notFound, requireUuid } from '../values/arguments.ts';
 import { detailOf } from './change.ts';
 import { revive } from './revive.ts';
 
@@ -24,12 +25,17 @@ export async function requireCredential(
   const row = await findCredential(tx, id, 'FOR KEY SHARE OF c');
   if (!row) throw notFound(`credential ${id}`);
   if (row.tenant_id !== tenantId.toLowerCase())
-    throw invalid(`credentialId is ${id}; it must be a credential of the same tenant as the connection.`);
+    throw invalidArgument({
+      field: 'credentialId',
+      expected: 'a credential of the same tenant as the connection',
+      value: id,
+    });
   if (row.provider_slug !== provider)
-    throw invalid(
-      `credentialId is ${id}; it must be a credential for "${provider}", and is one for ` +
-        `"${row.provider_slug}".`,
-    );
+    throw invalidArgument({
+      field: 'credentialId',
+      expected: `a credential for "${provider}"`,
+      value: `${id}, which is one for "${row.provider_slug}"`,
+    });
   return row;
 }
 

@@ -5,12 +5,12 @@ import { changeConnection } from '../caller/connection-access.ts';
 import type { Config } from '../config/settings.ts';
 import type { Connector } from '../contract/connector.ts';
 import type { OAuth2 } from '../contract/credential.ts';
-import { SynclineError } from '../contract/errors.ts';
+import { invalidArgument, SynclineError } from '../contract/errors.ts';
 import type { Ports } from '../platform/ports.ts';
 import { insertAuthorization } from '../store/authorizations.ts';
 import type { Database, Queryable } from '../store/database.ts';
 import { holdValidKey } from '../store/keys.ts';
-import { invalid, requireUuid } from '../values/arguments.ts';
+import { requireUuid } from '../values/arguments.ts';
 import type { Vault } from './vault.ts';
 
 /** Encrypted between link and callback: it holds the PKCE verifier. */
@@ -97,10 +97,15 @@ function requireReturn(returnTo: string, redirectUri: string, origins: readonly 
   const url = URL.canParse(returnTo) && returnTo.length <= maxUrl ? new URL(returnTo) : undefined;
   const isPlain = url && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '';
   if (!url || !isPlain)
-    throw invalid(`returnTo is no such thing; it must be an http(s) URL of at most ${maxUrl} characters.`);
+    throw invalidArgument({
+      field: 'returnTo',
+      expected: `an http(s) URL of at most ${maxUrl} characters, without user and password`,
+    });
   if (url.origin !== new URL(redirectUri).origin && !origins.includes(url.origin))
-    throw invalid(
-      `returnTo is at ${url.origin}; it must be at the origin of this service, or at one that is allowed.`,
-      'Add the origin to SYNCLINE_SERVER_RETURN_ORIGINS.',
-    );
+    throw invalidArgument({
+      field: 'returnTo',
+      expected: 'at the origin of this service, or at one that is allowed',
+      value: url.origin,
+      hint: 'Add the origin to SYNCLINE_SERVER_RETURN_ORIGINS.',
+    });
 }

@@ -1,7 +1,7 @@
 import type { Credential, Secret } from '../contract/credential.ts';
-import { PermanentError, SynclineError, TransientError } from '../contract/errors.ts';
+import { invalidArgument, PermanentError, SynclineError, TransientError } from '../contract/errors.ts';
 import { type SealedRow, sealedOf } from '../store/credentials.ts';
-import { invalid, requireOneOf, requireSmall } from '../values/arguments.ts';
+import { requireOneOf, requireSmall } from '../values/arguments.ts';
 import { isObject } from '../values/is-object.ts';
 import { maxSecretBytes } from '../values/limits.ts';
 import type { Vault } from './vault.ts';
@@ -61,7 +61,7 @@ export function checkedSecret(secret: unknown): Secret {
 }
 
 export function checkedFields(fields: unknown): Record<string, unknown> {
-  if (!isObject(fields)) throw invalid('secret.fields is not right; it must be an object.');
+  if (!isObject(fields)) throw invalidArgument({ field: 'secret.fields', expected: 'an object' });
   requireSmall('secret.fields', fields, maxSecretBytes);
   return fields;
 }
@@ -71,7 +71,11 @@ const isPresent = (value: unknown) => value !== undefined && value !== null;
 function text(input: Record<string, unknown>, name: string, fallback?: string): string {
   const value = input[name] ?? fallback;
   if (typeof value !== 'string' || (value.trim() === '' && fallback === undefined))
-    throw invalid(`secret.${name} is ${value === undefined ? 'missing' : 'not right'}; it must be text.`);
+    throw invalidArgument({
+      field: `secret.${name}`,
+      expected: 'text',
+      value: value === undefined ? 'nothing' : typeof value === 'string' ? 'blank text' : typeof value,
+    });
   return value;
 }
 
@@ -81,7 +85,10 @@ function instant(value: unknown): string {
       ? Date.parse(value)
       : Number.NaN;
   if (!Number.isFinite(ms))
-    throw invalid('secret.expiresAt is not right; it must be a time such as 2025-01-01T12:00:00Z.');
+    throw invalidArgument({
+      field: 'secret.expiresAt',
+      expected: 'a time such as 2025-01-01T12:00:00Z',
+    });
   return new Date(ms).toISOString();
 }
 

@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { OAuth2 } from '../contract/credential.ts';
-import { SynclineError } from '../contract/errors.ts';
+import { invalidArgument, SynclineError } from '../contract/errors.ts';
 import { type AuthorizationRow, findAuthorization, startAuthorization } from '../store/authorizations.ts';
 import { findConnection } from '../store/connections.ts';
 import { sealedOf } from '../store/credentials.ts';
 import type { Queryable } from '../store/database.ts';
-import { invalid } from '../values/arguments.ts';
 import {
   type AuthorizeContext,
   authorizationTtlMs,
@@ -119,7 +118,10 @@ function consentUrl(
 
 function requireProof(browser: unknown): asserts browser is string {
   if (typeof browser !== 'string' || browser.length < minProof || browser.length > maxProof)
-    throw invalid(`browser must be a secret of ${minProof} to ${maxProof} characters.`);
+    throw invalidArgument({
+      field: 'browser',
+      expected: `a secret of ${minProof} to ${maxProof} characters`,
+    });
 }
 
 /** For finished, expired, unknown and withdrawn links. */

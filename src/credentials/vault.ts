@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { keyForm, parseKeys } from '../config/credential-keys.ts';
-import { SynclineError } from '../contract/errors.ts';
+import { invalidArgument, SynclineError } from '../contract/errors.ts';
 import type { Sealed } from '../store/sealed.ts';
 
 export interface Vault {
@@ -20,10 +20,7 @@ const tagBytes = 16;
 export function createVault(texts: readonly string[]): Vault {
   const keys = parseKeys(texts);
   if (!keys)
-    throw new SynclineError(
-      'CONFIG_INVALID',
-      `SYNCLINE_CREDENTIALS_KEYS is (hidden); it must be ${keyForm}.`,
-    );
+    throw invalidArgument({ field: 'SYNCLINE_CREDENTIALS_KEYS', expected: keyForm }, 'CONFIG_INVALID');
   const [first] = keys;
   const byId = new Map(keys.map(({ id, key }) => [id, key]));
 

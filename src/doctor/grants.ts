@@ -15,8 +15,5 @@ export async function withMissingGrants(db: Queryable, error: unknown): Promise<
     .slice(0, maxShown)
     .map((privilege) => `GRANT ${privilege.missing} TO ${privilege.grantee};`);
   const more = missing.length > maxShown ? ' `syncline doctor` lists the others.' : '';
-  return new SynclineError(error.code, error.message, {
-    hint: `Run: ${grants.join(' ')}${more}`,
-    cause: error.cause,
-  });
+  return error.withHint(`Run: ${grants.join(' ')}${more}`);
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { HTTPException } from 'hono/http-exception';
 import type { Logger } from 'pino';
-import { describeError, SynclineError, type SynclineErrorCode } from '../contract/errors.ts';
+import { describeError, refusalMessage, SynclineError, type SynclineErrorCode } from '../contract/errors.ts';
 import { briefError } from '../telemetry/index.ts';
 
 /** RFC 9457. Clients match on `code`; texts may change. */
@@ -107,6 +107,7 @@ export class Problem extends Error {
 const engineCodes: Partial<Record<SynclineErrorCode, ProblemCode>> = {
   INVALID_ARGUMENT: 'INVALID_ARGUMENT',
   NOT_FOUND: 'NOT_FOUND',
+  PROVIDER_NOT_FOUND: 'NOT_FOUND',
   CONFLICT: 'CONFLICT',
   FORBIDDEN: 'FORBIDDEN',
   EXPIRED: 'EXPIRED',
@@ -130,13 +131,8 @@ export function toProblem(error: unknown, log: Logger): Problem {
   if (error instanceof SynclineError) {
     const code = engineCodes[error.code];
     if (code) return engineProblem(code, error);
-    if (outages.includes(error.code)) {
-      log.warn(`request failed: ${describeError(error)}`);
-      return new Problem('UNAVAILABLE', 'The database is unavailable.', {
-        hint: 'Try again later. See the service log for details.',
-        headers: { 'retry-after': '5' },
-      });
-    }
+    if (error.code === 'OVERLOADED') return unavailable('The service is overloaded.', error, log);
+    if (outages.includes(error.code)) return unavailable('The database is unavailable.', error, log);
   }
   const id = randomUUID();
   log.error({ err: briefError(error), errorId: id }, `request failed unexpectedly (error ${id})`);
@@ -145,13 +141,23 @@ export function toProblem(error: unknown, log: Logger): Problem {
   });
 }
 
-/** Maps camelCase arguments to request fields, listed in `errors`. */
-function engineProblem(code: ProblemCode, { message, hint }: SynclineError): Problem {
-  const [, name, rule] = /^([a-z]\w*) is .*?; it (.*)\.$/s.exec(message) ?? [];
-  if (code !== 'INVALID_ARGUMENT' || name === undefined || rule === undefined)
-    return new Problem(code, message, { hint });
-  const field = name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-  return new Problem(code, `${field} ${rule}.`, { hint, errors: [{ field, message: rule }] });
+function unavailable(detail: string, error: SynclineError, log: Logger): Problem {
+  log.warn(`request failed: ${describeError(error)}`);
+  return new Problem('UNAVAILABLE', detail, {
+    hint: 'Try again later. See the service log for details.',
+    headers: { 'retry-after': '5' },
+  });
+}
+
+/** The engine's camelCase argument is a snake_case field of the request. */
+function engineProblem(code: ProblemCode, error: SynclineError): Problem {
+  const { message, hint, field: argument, expected, value } = error;
+  if (argument === undefined || expected === undefined) return new Problem(code, message, { hint });
+  const field = argument.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  return new Problem(code, refusalMessage({ field, expected, value }), {
+    hint,
+    errors: [{ field, ...(value !== undefined && { value }), message: `must be ${expected}` }],
+  });
 }
 
 /** Only 415 and 400 (malformed JSON). */

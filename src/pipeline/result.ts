@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { types } from 'node:util';
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { Connector } from '../contract/connector.ts';
-import { describeError } from '../contract/errors.ts';
+import { describeError, refusalMessage } from '../contract/errors.ts';
 import { secondsUntil, type Wait } from '../contract/retry-after.ts';
 import { inSlices } from '../platform/slices.ts';
 import { isCalendarDay } from '../schedule/instant.ts';
@@ -169,7 +169,7 @@ function toJson(value: unknown, at: string): string {
 }
 
 function wrong(what: string, value: unknown, expected: string): InvalidResultError {
-  return new InvalidResultError(`${what} is ${shown(value)}; it must be ${expected}.`);
+  return new InvalidResultError(refusalMessage({ field: what, expected, value: shown(value) }));
 }
 
 function tooLarge(what: string, size: string, max: string, hint = ''): InvalidResultError {

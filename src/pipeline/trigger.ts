@@ -1,6 +1,6 @@
 import type { Caller } from '../caller/caller.ts';
 import type { JobType } from '../contract/connector.ts';
-import { SynclineError } from '../contract/errors.ts';
+import { invalidArgument } from '../contract/errors.ts';
 import type { LockedConnection, Owner } from '../store/connections.ts';
 import type { Queryable } from '../store/database.ts';
 import { bringAllForward, bringForward, markHinted, pendingJobs, requestRerun } from '../store/jobs.ts';
@@ -20,9 +20,15 @@ export function requirePriority(who: Caller, priority: number): void {
   requireWhole('priority', priority, -32_768, 32_767);
   const max = maxPriorityOf(who);
   if (priority > max)
-    throw new SynclineError('FORBIDDEN', `priority must be at most ${max} for a tenant, got ${priority}.`, {
-      hint: 'Use a lower priority, or an operator key.',
-    });
+    throw invalidArgument(
+      {
+        field: 'priority',
+        expected: `at most ${max} for a tenant`,
+        value: String(priority),
+        hint: 'Use a lower priority, or an operator key.',
+      },
+      'FORBIDDEN',
+    );
 }
 
 export interface TriggerResult {

@@ -1,4 +1,4 @@
-import { SynclineError } from '../contract/errors.ts';
+import { notFound, providerNotFound } from '../values/arguments.ts';
 import { maxNameLength } from '../values/limits.ts';
 import type { Queryable } from './database.ts';
 import { violatedConstraint } from './database-errors.ts';
@@ -201,14 +201,10 @@ export async function insertConnection(db: Queryable, now: Date, connection: New
       ],
     )
     .catch((error: unknown) => {
-      if (violatedConstraint(error) === 'connections_provider_slug_fkey')
-        throw new SynclineError('NOT_FOUND', `There is no provider "${provider}".`, {
-          hint: 'Register it first.',
-        });
+      if (violatedConstraint(error) === 'connections_provider_slug_fkey') throw providerNotFound(provider);
       throw error;
     });
-  if (inserted.length === 0)
-    throw new SynclineError('NOT_FOUND', `There is no tenant ${tenantId}.`, { hint: 'Create it first.' });
+  if (inserted.length === 0) throw notFound(`tenant ${tenantId}`, 'Create it first.');
 }
 
 /** null or undefined removes the cursor. */

@@ -9,7 +9,8 @@ const transient = /^(08|53|57P0[1-5]|57014|40001|40P01|55P03|25006)/;
 
 /** Whether a retry can help. An error not sent by Postgres comes from the connection, or is a bug. */
 export function isTransient(error: unknown): boolean {
-  if (error instanceof SynclineError) return error.code === 'DATABASE_UNREACHABLE';
+  if (error instanceof SynclineError)
+    return error.code === 'DATABASE_UNREACHABLE' || error.code === 'OVERLOADED';
   if (error instanceof pg.DatabaseError) return transient.test(error.code ?? '');
   return error instanceof Error && !isMissingPassword(error) && isConnectionError(error);
 }

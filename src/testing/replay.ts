@@ -22,6 +22,8 @@ export interface Replay {
   (...request: Parameters<typeof fetch>): Promise<Response>;
   /** Recorded requests not made yet, such as `GET https://…`. */
   unused(): string[];
+  /** Requests made that are not recorded, or not as often. */
+  unrecorded(): string[];
   reset(): void;
 }
 
@@ -35,17 +37,21 @@ export function replayTraffic(file: string, { repeat = false, secrets = [] }: Re
     isUsed: false,
   }));
 
+  const unrecorded: string[] = [];
+
   const replay = async (...request: Parameters<typeof fetch>): Promise<Response> => {
     const identity = identityOf(redactedRequest(await captureRequest(...request), secrets));
     const same = exchanges.filter((entry) => entry.identity === identity);
     const match = same.find((entry) => !entry.isUsed) ?? (repeat ? same.at(-1) : undefined);
-    if (!match)
+    if (!match) {
+      unrecorded.push(identity);
       throw unmatchedError(
         file,
         identity,
         same.length,
         exchanges.map((entry) => entry.identity),
       );
+    }
     match.isUsed = true;
     const { response, error } = match.exchange;
     if (!response)
@@ -54,7 +60,9 @@ export function replayTraffic(file: string, { repeat = false, secrets = [] }: Re
   };
   return Object.assign(replay, {
     unused: () => exchanges.filter((entry) => !entry.isUsed).map(({ identity }) => identity),
+    unrecorded: () => [...unrecorded],
     reset: () => {
+      unrecorded.length = 0;
       for (const entry of exchanges) entry.isUsed = false;
     },
   });

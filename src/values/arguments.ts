@@ -1,9 +1,10 @@
-import { describeError, SynclineError } from '../contract/errors.ts';
+import { describeError, invalidArgument, SynclineError } from '../contract/errors.ts';
 import { suggestion } from './suggest.ts';
 import { findUnstorable } from './unstorable.ts';
 
 /** Errors name the argument, its value and what is allowed. */
 
+/** For errors that are not about the value of one argument: see `invalidArgument`. */
 export function invalid(message: string, hint?: string): SynclineError {
   return new SynclineError('INVALID_ARGUMENT', message, hint === undefined ? {} : { hint });
 }
@@ -12,35 +13,51 @@ export function notFound(what: string, hint?: string): SynclineError {
   return new SynclineError('NOT_FOUND', `There is no ${what}.`, hint === undefined ? {} : { hint });
 }
 
+export function providerNotFound(slug: string): SynclineError {
+  return new SynclineError('PROVIDER_NOT_FOUND', `There is no provider "${slug}".`, {
+    hint: 'Register it first.',
+  });
+}
+
 export function requireUuid(name: string, value: unknown): void {
   if (
     typeof value !== 'string' ||
     !/^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i.test(value)
   ) {
-    throw invalid(`${name} is ${show(value)}; it must be a UUID.`);
+    throw invalidArgument({ field: name, expected: 'a UUID', value: show(value) });
   }
 }
 
 export function requireWhole(name: string, value: unknown, min: number, max: number): void {
   if (!Number.isInteger(value) || (value as number) < min || (value as number) > max)
-    throw invalid(`${name} is ${show(value)}; it must be a whole number from ${min} to ${max}.`);
+    throw invalidArgument({
+      field: name,
+      expected: `a whole number from ${min} to ${max}`,
+      value: show(value),
+    });
 }
 
 export function requireOneOf(name: string, value: unknown, allowed: readonly string[]): void {
   if (typeof value !== 'string' || !allowed.includes(value))
-    throw invalid(
-      `${name} is ${show(value)}; it must be one of ${allowed.join(', ')}.`,
-      typeof value === 'string' ? suggestion(value, allowed) : undefined,
-    );
+    throw invalidArgument({
+      field: name,
+      expected: `one of ${allowed.join(', ')}`,
+      value: show(value),
+      hint: typeof value === 'string' ? suggestion(value, allowed) : undefined,
+    });
 }
 
 export function requireText(name: string, value: unknown, maxLength: number): void {
   const isText = typeof value === 'string' && value.trim() !== '' && value.length <= maxLength;
   if (!isText || /[\0\p{Surrogate}]/u.test(value))
-    throw invalid(`${name} is ${show(value)}; it must be text of 1 to ${maxLength} characters.`);
+    throw invalidArgument({
+      field: name,
+      expected: `text of 1 to ${maxLength} characters`,
+      value: show(value),
+    });
 }
 
-function show(value: unknown): string | undefined {
+export function show(value: unknown): string {
   return (typeof value === 'string' ? JSON.stringify(value) : String(value)).slice(0, 80);
 }
 
@@ -50,15 +67,27 @@ export function requireSmall(name: string, value: unknown, maxBytes: number): vo
   if (json === undefined) return;
   const bytes = Buffer.byteLength(json);
   if (bytes > maxBytes)
-    throw invalid(`${name} is ${bytes} bytes of JSON; it must be at most ${maxBytes} bytes of JSON.`);
+    throw invalidArgument({
+      field: name,
+      expected: `at most ${maxBytes} bytes of JSON`,
+      value: `${bytes} bytes`,
+    });
   const found = findUnstorable(JSON.parse(json), name);
-  if (found) throw invalid(`${found.path.slice(0, 200)} ${found.message}.`);
+  if (found)
+    throw invalidArgument({
+      field: name,
+      expected: 'JSON that Postgres can store',
+      value: `${found.path.slice(0, 200)}, which ${found.message}`,
+    });
 }
 
 function jsonOf(name: string, value: unknown): string | undefined {
   try {
     return JSON.stringify(value);
   } catch (error) {
-    throw invalid(`${name} cannot be written as JSON: ${describeError(error)}`);
+    throw invalidArgument({
+      field: name,
+      expected: `serializable as JSON: ${describeError(error)}`,
+    });
   }
 }

@@ -24,8 +24,7 @@ export function findUnstorable(value: unknown, path = '', depth = 0): Unstorable
 }
 
 function textProblem(text: string, path: string): Unstorable | undefined {
-  if (text.includes('\0')) return { path, message: 'contains a NUL character, which cannot be stored' };
-  if (/\p{Surrogate}/u.test(text))
-    return { path, message: 'contains half of a surrogate pair, which is not a valid character' };
+  if (text.includes('\0')) return { path, message: 'contains a NUL character' };
+  if (/\p{Surrogate}/u.test(text)) return { path, message: 'contains half of a surrogate pair' };
   return undefined;
 }

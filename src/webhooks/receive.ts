@@ -48,7 +48,7 @@ const noteIntervalMs = 60_000;
 const logIntervalMs = 60_000;
 
 const tooMany = () =>
-  new SynclineError('DATABASE_UNREACHABLE', `The queue of ${maxWaiting} webhook deliveries is full.`, {
+  new SynclineError('OVERLOADED', `The queue of ${maxWaiting} webhook deliveries is full.`, {
     hint: 'Deliveries arrive faster than the database stores them.',
   });
 

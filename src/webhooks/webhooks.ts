@@ -2,12 +2,11 @@ import { randomBytes } from 'node:crypto';
 import type { AuditNote, Recorder } from '../caller/audit.ts';
 import { changeConnection, existingConnection } from '../caller/connection-access.ts';
 import type { Connector } from '../contract/connector.ts';
-import { SynclineError } from '../contract/errors.ts';
+import { invalidArgument, SynclineError } from '../contract/errors.ts';
 import type { Vault } from '../credentials/index.ts';
 import type { LockedConnection } from '../store/connections.ts';
 import type { Database, Queryable } from '../store/database.ts';
 import { deleteWebhook, findWebhook, upsertWebhook } from '../store/webhooks.ts';
-import { invalid } from '../values/arguments.ts';
 
 export interface ConnectionWebhook {
   connectionId: string;
@@ -92,7 +91,11 @@ function requireSecret(secret: unknown): void {
   const isValid = typeof secret === 'string' && secret.length >= min && secret.length <= max;
   const shown = typeof secret === 'string' ? `text of ${secret.length} characters` : typeof secret;
   if (!isValid || /[\0\p{Surrogate}]/u.test(secret))
-    throw invalid(`secret is ${shown}; it must be text of ${min} to ${max} characters.`);
+    throw invalidArgument({
+      field: 'secret',
+      expected: `text of ${min} to ${max} characters`,
+      value: shown,
+    });
 }
 
 /** The process that receives deliveries may have unknown connectors. */

@@ -179,7 +179,7 @@ describe('keys', () => {
     await expect(keys.create({ name: ' ' })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
     await expect(keys.create({ name: 'x'.repeat(101) })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
     await expect(keys.create({ name: 'a', tenantId: 'b' })).rejects.toThrow(
-      'tenantId is "b"; it must be a UUID.',
+      'tenantId must be a UUID, got "b".',
     );
     await expect(keys.create({ name: 'a', tenantId: unknownId })).rejects.toMatchObject({
       code: 'NOT_FOUND',

@@ -58,7 +58,7 @@ describe('audit: the key that acted', () => {
     expect(await kinds(engine)).toEqual(['connection.paused']);
     expect(await kinds(view)).toEqual(['connection.paused']);
     expect(await kinds(engine.as({ tenantId: otherTenant, actor: 'stranger' }))).toEqual([]);
-    await expect(engine.audit.list({ keyId: 'x' })).rejects.toThrow('keyId is "x"; it must be a UUID.');
+    await expect(engine.audit.list({ keyId: 'x' })).rejects.toThrow('keyId must be a UUID, got "x".');
   });
 
   it('audit: logins and logouts are recorded with the key, the tenant and the address', async () => {

@@ -121,7 +121,7 @@ describe('pages', () => {
     for (const limit of [0, 101, -1, 1.5, Number.NaN, '5' as unknown as number])
       await expect(list({ limit })).rejects.toMatchObject({
         code: 'INVALID_ARGUMENT',
-        message: expect.stringMatching(/^limit is .*; it must be a whole number from 1 to 100\.$/),
+        message: expect.stringMatching(/^limit must be a whole number from 1 to 100, got .*\.$/),
       });
   });
 
@@ -133,7 +133,7 @@ describe('pages', () => {
       for (const other of names.filter((candidate) => candidate !== name))
         await expect(listOf(other, engine)({ cursor: nextCursor })).rejects.toMatchObject({
           code: 'INVALID_ARGUMENT',
-          message: expect.stringContaining('it is none of this list'),
+          message: expect.stringContaining('must be a cursor of this list'),
           hint: 'Pass next_cursor of an earlier page, unchanged.',
         });
     }

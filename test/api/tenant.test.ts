@@ -48,8 +48,8 @@ describe('a database scoped to a tenant', () => {
 
   it('isolation: the scope must be a UUID, because it is part of statements', async () => {
     const db = open();
-    expect(() => db.scopedTo("x' OR true --")).toThrow('tenantId is "x\' OR true --"; it must be a UUID.');
-    expect(() => database.engine().as({ tenantId: '', actor: 'a' })).toThrow('it must be a UUID');
+    expect(() => db.scopedTo("x' OR true --")).toThrow('tenantId must be a UUID, got "x\' OR true --".');
+    expect(() => database.engine().as({ tenantId: '', actor: 'a' })).toThrow('must be a UUID');
     await db.close();
   });
 });

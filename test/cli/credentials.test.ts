@@ -81,8 +81,8 @@ describe('syncline credentials', () => {
       /syncline credentials keygen/,
     );
     for (const [args, input, reason] of [
-      [add, '', /The secret is empty/],
-      [[...add, '--from-env', 'NOT_SET'], undefined, /Environment variable NOT_SET/],
+      [add, '', /The secret must be text .*, got nothing/],
+      [[...add, '--from-env', 'NOT_SET'], undefined, /--from-env must be .*, got "NOT_SET"/],
       [[...add, '--kind', 'basic'], 'hush', /user:password/],
       [[...add, '--kind', 'custom'], 'hush', /must be a JSON object/],
       [[...add, '--kind', 'oauth2'], '{"token":"hush"}', /secret.accessToken is missing/],

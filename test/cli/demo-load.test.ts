@@ -26,8 +26,8 @@ describe('syncline demo load', () => {
   });
 
   it('rejects numbers out of range', async () => {
-    expectFailure(await cli.run('demo', 'load', '--connections', '0'), /--connections is 0/);
-    expectFailure(await cli.run('demo', 'load', '--interval', '59'), /--interval is 59/);
+    expectFailure(await cli.run('demo', 'load', '--connections', '0'), /--connections must be .*, got 0/);
+    expectFailure(await cli.run('demo', 'load', '--interval', '59'), /--interval must be .*, got 59/);
   });
 
   it('spreads connections over all tenants, providers and the interval, and prints progress', async () => {

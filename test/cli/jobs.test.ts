@@ -49,8 +49,8 @@ describe('syncline jobs list', () => {
       run('jobs', 'list', '--status', 'fail'),
       run('jobs', 'list', '--connection', 'mine'),
     ]);
-    expectFailure(status, /status is "fail"; it must be one of .*\. Did you mean failed\?/);
-    expectFailure(connection, /connection is "mine"; it must be a UUID/);
+    expectFailure(status, /status must be one of .*, got "fail"\. Did you mean failed\?/);
+    expectFailure(connection, /connection must be a UUID, got "mine"/);
   });
 });
 

@@ -67,10 +67,10 @@ describe('syncline keys', () => {
     const either = /Exactly one of --tenant and --operator is required\. Pass --tenant <id> or --operator\./;
     expectFailure(neither, either);
     expectFailure(both, either);
-    expectFailure(bad, /--tenant is "b"; it must be a UUID/);
+    expectFailure(bad, /--tenant must be a UUID, got "b"/);
     expectFailure(unknown, /There is no tenant/);
     expectFailure(unnamed, /required option '--name <text>'/);
-    expectFailure(empty, /name is " "/);
+    expectFailure(empty, /name must be .*, got " "/);
     expect(await sql('SELECT FROM api_keys')).toHaveLength(0);
   });
 
@@ -105,7 +105,7 @@ describe('syncline keys', () => {
       valid_descendants: 0,
     });
     expectFailure(await run('keys', 'revoke', nowhere), /There is no key/);
-    expectFailure(await run('keys', 'revoke', 'x'), /key is "x"; it must be a UUID/);
+    expectFailure(await run('keys', 'revoke', 'x'), /key must be a UUID, got "x"/);
   });
 
   it('audit: `keys revoke --descendants` revokes created keys; `audit list` shows the key', async () => {

@@ -83,7 +83,7 @@ describe('syncline signals list', () => {
       run('signals', 'list', '--limit', '1001'),
       run('signals', 'list'),
     ]);
-    expectFailure(limit, /--limit is 1001; it must be a whole number from 1 to 1000/);
+    expectFailure(limit, /--limit must be a whole number from 1 to 1000, got 1001/);
     expect(none).toMatchObject({ code: 0, stdout: 'No signals found.\n' });
   });
 });
@@ -146,6 +146,6 @@ describe('syncline signals tail', () => {
   });
 
   it('rejects an invalid filter', async () => {
-    expectFailure(await run('signals', 'tail', '--connection', 'mine'), /connection is "mine"/);
+    expectFailure(await run('signals', 'tail', '--connection', 'mine'), /connection must be .*, got "mine"/);
   });
 });

@@ -20,7 +20,7 @@ const limit = (text: string) =>
   refused(
     `a limit of ${JSON.stringify(text).slice(0, 30)}`,
     ['jobs', 'list', `--limit=${text}`],
-    /--limit is .*; it must be a whole number from 1 to 1000/,
+    /--limit must be a whole number from 1 to 1000, got /,
   );
 
 export const cliCases: readonly CliCase[] = [
@@ -38,9 +38,9 @@ export const cliCases: readonly CliCase[] = [
   refused(
     'an option as the value of another',
     ['jobs', 'list', '--connection', '--json'],
-    /connection is "--json"; it must be a UUID/,
+    /connection must be a UUID, got "--json"/,
   ),
-  refused('an argument after --', ['jobs', 'show', '--', '--json'], /job is "--json"; it must be a UUID/),
+  refused('an argument after --', ['jobs', 'show', '--', '--json'], /job must be a UUID, got "--json"/),
   refused(
     'a configuration file that is a folder',
     ['config', '--config', '.'],
@@ -57,21 +57,25 @@ export const cliCases: readonly CliCase[] = [
     /nul\.mjs could not be loaded/,
   ),
   ...['', '9'.repeat(400), '5\n5'].map(limit),
-  refused('an ID with terminal escapes', ['jobs', 'show', escapes], /job is "\\u001b\[31mred/),
+  refused(
+    'an ID with terminal escapes',
+    ['jobs', 'show', escapes],
+    /job must be a UUID, got "\\u001b\[31mred/,
+  ),
   refused(
     'an ID of 100,000 characters',
     ['jobs', 'show', 'x'.repeat(100_000)],
-    /job is "x{60,100}; it must be a UUID|job is "x{60,100}/,
+    /job must be a UUID, got "x{60,100}/,
   ),
   refused(
     'a status named like an Object property',
     ['jobs', 'list', '--status', 'constructor'],
-    /status is "constructor"; it must be one of/,
+    /status must be one of.*, got "constructor"/,
   ),
   refused(
     'a config that is not valid JSON',
     ['connections', 'add', '--provider', 'p', '--tenant-name', 'x', '--config-json', '{"s3cret":'],
-    /^error: (?!.*s3cret).*not valid JSON/,
+    /^error: (?!.*s3cret).*got invalid JSON/,
   ),
   refused(
     'a config with NUL',
@@ -91,28 +95,40 @@ export const cliCases: readonly CliCase[] = [
   refused(
     'a time in the year 275760',
     ['tick', '--at', '+275760-09-13T00:00:00Z'],
-    /--at is .*; it must be an ISO-8601 time/,
+    /--at must be an ISO-8601 time.*, got /,
   ),
   refused(
     'a credential without a secret',
     ['credentials', 'add', '--tenant-name', 'x', '--provider', 'p'],
     /.+/,
   ),
-  refused('a role with terminal escapes', ['start', '--roles', escapes], /There is no role "\\u001b\[31mred/),
-  refused('a connector that is a folder', ['connector', 'run', '.'], /The connector file \. does not exist/),
+  refused(
+    'a role with terminal escapes',
+    ['start', '--roles', escapes],
+    /--roles must be one of .*, got "\\u001b\[31mred/,
+  ),
+  refused(
+    'a connector that is a folder',
+    ['connector', 'run', '.'],
+    /<file> must be an existing file, got "\."/,
+  ),
   refused(
     'a connector name with terminal escapes',
     ['connector', 'new', `a${escapes}`],
-    /<name> is "a\\u001b\[31mred/,
+    /<name> must be .*, got "a\\u001b\[31mred/,
   ),
-  refused('a connector name with a path', ['connector', 'new', '../../evil'], /it must be a slug/),
+  refused('a connector name with a path', ['connector', 'new', '../../evil'], /must be a slug/),
   refused(
     'a target folder that is a file',
     ['connector', 'new', 'mine', '--dir', 'nul.mjs'],
     /^error: .*nul\.mjs/,
   ),
   {
-    ...refused('a variable with terminal escapes', ['config'], /SYNCLINE_LOG_LEVEL is \\u001b\[31mred/),
+    ...refused(
+      'a variable with terminal escapes',
+      ['config'],
+      /SYNCLINE_LOG_LEVEL must be .*, got \\u001b\[31mred/,
+    ),
     env: { SYNCLINE_LOG_LEVEL: escapes },
   },
   {

@@ -73,7 +73,7 @@ describe('hostile command lines: one error line, no control characters', () => {
         env: environment(),
       },
     );
-    expectEnd({ code: 1, output: /job is "\ufffd\ufffd"; it must be a UUID/ }, await finished);
+    expectEnd({ code: 1, output: /job must be a UUID, got "\ufffd\ufffd"/ }, await finished);
   });
 
   it('command: a reader that closes the pipe', async () => {

@@ -16,7 +16,7 @@ const wrongTick = (name: string, value: unknown, shown: string): ConfigCase => (
   name: `a tick of ${name}`,
   options: tick(value),
   refused: new RegExp(
-    `^option scheduler\\.tickIntervalSeconds is ${shown}; it must be a whole number of seconds from 10 to 300\\.$`,
+    `^option scheduler\\.tickIntervalSeconds must be a whole number of seconds from 10 to 300, got ${shown}\\.$`,
   ),
 });
 const unknown = (options: unknown, name: string): ConfigCase => ({
@@ -34,39 +34,39 @@ const wrongTickVariable = (text: string) =>
   variable(
     tickVariable,
     text,
-    new RegExp(`^${tickVariable} is .*; it must be a whole number of seconds from 10 to 300\\.$`, 's'),
+    new RegExp(`^${tickVariable} must be a whole number of seconds from 10 to 300, got .*\\.$`, 's'),
   );
 const key = Buffer.alloc(32, 1).toString('base64');
 
 export const configCases: readonly ConfigCase[] = [
-  { name: 'null', options: null, refused: /^The configuration \(option\) is null; it must be an object\.$/ },
-  { name: 'a list', options: [], refused: /is a list; it must be an object/ },
-  { name: 'a function', options: () => ({}), refused: /is function; it must be an object/ },
-  { name: 'a number', options: 42, refused: /is number; it must be an object/ },
+  { name: 'null', options: null, refused: /^The configuration \(option\) must be an object, got null\.$/ },
+  { name: 'a list', options: [], refused: /must be an object, got a list/ },
+  { name: 'a function', options: () => ({}), refused: /must be an object, got function/ },
+  { name: 'a number', options: 42, refused: /must be an object, got number/ },
   {
     name: 'a section that is null',
     options: { scheduler: null },
-    refused: /^option scheduler is null; it must be an object/,
+    refused: /^option scheduler must be an object, got null/,
   },
   {
     name: 'a section that is a list',
     options: { scheduler: [60] },
-    refused: /^option scheduler is a list; it must be/,
+    refused: /^option scheduler must be .*, got a list/,
   },
   {
     name: 'a section that is a BigInt',
     options: { scheduler: 60n },
-    refused: /^option scheduler is bigint; it must be an object/,
+    refused: /^option scheduler must be an object, got bigint/,
   },
   {
     name: 'a section that is a circular list',
     options: { scheduler: endless },
-    refused: /^option scheduler is a list; it must/,
+    refused: /^option scheduler must be .*, got a list/,
   },
   {
     name: 'a section that is a symbol',
     options: { scheduler: Symbol('odd') },
-    refused: /^option scheduler is symbol; it must/,
+    refused: /^option scheduler must be .*, got symbol/,
   },
   unknown({ constructor: {} }, 'constructor'),
   unknown({ toString: {} }, 'toString'),
@@ -99,45 +99,49 @@ export const configCases: readonly ConfigCase[] = [
   variable(
     'SYNCLINE_METRICS_TENANT_LABEL',
     'constructor',
-    /^SYNCLINE_METRICS_TENANT_LABEL is constructor; it must be true or false/,
+    /^SYNCLINE_METRICS_TENANT_LABEL must be true or false, got constructor/,
   ),
   variable(
     'SYNCLINE_METRICS_TENANT_LABEL',
     '__proto__',
-    /^SYNCLINE_METRICS_TENANT_LABEL is __proto__; it must be true or false/,
+    /^SYNCLINE_METRICS_TENANT_LABEL must be true or false, got __proto__/,
   ),
-  variable('SYNCLINE_LOG_LEVEL', 'toString', /^SYNCLINE_LOG_LEVEL is toString; it must be one of/),
+  variable('SYNCLINE_LOG_LEVEL', 'toString', /^SYNCLINE_LOG_LEVEL must be one of.*, got toString/),
   variable(
     'SYNCLINE_DATABASE_SCHEMA',
     'a\0b',
-    /^SYNCLINE_DATABASE_SCHEMA is .*; it must be a name of 1 to 63 bytes/s,
+    /^SYNCLINE_DATABASE_SCHEMA must be a name of 1 to 63 bytes.*, got /s,
   ),
-  variable('SYNCLINE_DATABASE_SCHEMA', '💥'.repeat(16), /it must be a name of 1 to 63 bytes/),
-  variable('SYNCLINE_DATABASE_URL', 'javascript:alert(1)', /^SYNCLINE_DATABASE_URL is \(hidden/),
+  variable('SYNCLINE_DATABASE_SCHEMA', '💥'.repeat(16), /must be a name of 1 to 63 bytes/),
+  variable('SYNCLINE_DATABASE_URL', 'javascript:alert(1)', /^SYNCLINE_DATABASE_URL must be .*, got \(hidden/),
   variable(
     'SYNCLINE_DATABASE_URL',
     'postgres://u:s3cret@[::1',
-    /^(?!.*s3cret)SYNCLINE_DATABASE_URL is postgres:\/\/u:\*\*\*@/,
+    /^(?!.*s3cret)SYNCLINE_DATABASE_URL must be .*, got postgres:\/\/u:\*\*\*@/,
   ),
-  variable('SYNCLINE_CREDENTIALS_KEYS', 'k:short', /^(?!.*short)SYNCLINE_CREDENTIALS_KEYS is \(hidden\)/),
+  variable(
+    'SYNCLINE_CREDENTIALS_KEYS',
+    'k:short',
+    /^(?!.*short)SYNCLINE_CREDENTIALS_KEYS must be .*, got \(hidden\)/,
+  ),
   variable(
     'SYNCLINE_CREDENTIALS_KEYS',
     `k:${key},k:${key}`,
-    /^(?!.*AQEB)SYNCLINE_CREDENTIALS_KEYS is \(hidden\)/,
+    /^(?!.*AQEB)SYNCLINE_CREDENTIALS_KEYS must be .*, got \(hidden\)/,
   ),
   variable(
     'SYNCLINE_SERVER_PUBLIC_URL',
     'https://a@evil.example',
-    /SYNCLINE_SERVER_PUBLIC_URL is .*; it must be a URL such as/,
+    /SYNCLINE_SERVER_PUBLIC_URL must be a URL such as.*, got /,
   ),
-  variable('SYNCLINE_SERVER_PUBLIC_URL', 'javascript:alert(1)', /it must be a URL such as/),
-  variable('SYNCLINE_SERVER_RETURN_ORIGINS', 'https://a.example/path', /it must be a list of origins/),
-  variable('SYNCLINE_SERVER_RETURN_ORIGINS', '*', /it must be a list of origins/),
-  variable('SYNCLINE_SERVER_HOSTS', Array(101).fill('a').join(','), /it must be a list of host names/),
+  variable('SYNCLINE_SERVER_PUBLIC_URL', 'javascript:alert(1)', /must be a URL such as/),
+  variable('SYNCLINE_SERVER_RETURN_ORIGINS', 'https://a.example/path', /must be a list of origins/),
+  variable('SYNCLINE_SERVER_RETURN_ORIGINS', '*', /must be a list of origins/),
+  variable('SYNCLINE_SERVER_HOSTS', Array(101).fill('a').join(','), /must be a list of host names/),
   variable(
     'SYNCLINE_RATELIMIT_GITHUB_BASE_SECONDS',
     '1e2',
-    /SYNCLINE_RATELIMIT_GITHUB_BASE_SECONDS is 1e2; it must be/,
+    /SYNCLINE_RATELIMIT_GITHUB_BASE_SECONDS must be .*, got 1e2/,
   ),
   {
     name: 'values on the prototype of a section are ignored',
@@ -203,10 +207,10 @@ export const configFileCases: readonly ConfigFileCase[] = [
   broken(
     'text as default export',
     `export default 'postgres://u:s3cret@h/d'`,
-    /^(?!.*s3cret)The configuration \(syncline\.config\.mjs\) is string/,
+    /^(?!.*s3cret)The configuration \(syncline\.config\.mjs\) must be an object, got string/,
   ),
-  broken('a function as default export', 'export default () => ({})', /is function; it must be an object/),
-  broken('a list as default export', 'export default []', /is a list; it must be an object/),
+  broken('a function as default export', 'export default () => ({})', /must be an object, got function/),
+  broken('a list as default export', 'export default []', /must be an object, got a list/),
   broken(
     'an unknown section',
     'export default { schedular: {} }',

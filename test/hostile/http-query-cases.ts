@@ -11,7 +11,7 @@ import {
   unauthenticated,
 } from './http-case.ts';
 
-const otherList = /none of this list/;
+const otherList = /must be a cursor of this list/;
 const limitRange = /limit must be a whole number from 1 to 100/;
 const unknown = /is unknown/;
 const list = (query: string) => () => get(`/v1/connections?${query}`);

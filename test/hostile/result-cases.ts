@@ -54,7 +54,7 @@ export const resultCases: readonly ResultCase[] = [
   invalidResult(
     'an iterator as signals',
     () => ({ signals: [signal(1)].values() }),
-    /signals is an object; it must be an array/,
+    /signals must be an array, got an object/,
   ),
   invalidResult(
     'an async iterator as signals',
@@ -63,19 +63,19 @@ export const resultCases: readonly ResultCase[] = [
         yield signal(1);
       })(),
     }),
-    /signals is an object; it must be an array/,
+    /signals must be an array, got an object/,
   ),
   invalidResult(
     'a Set as signals',
     () => ({ signals: new Set([signal(1)]) }),
-    /signals is an object; it must be an array/,
+    /signals must be an array, got an object/,
   ),
   invalidResult(
     'a promise as signals',
     () => ({ signals: Promise.resolve([]) }),
-    /signals is an object; it must be an array/,
+    /signals must be an array, got an object/,
   ),
-  invalidResult('a sparse list', () => ({ signals: Array(3) }), /signals\[0\] is undefined/),
+  invalidResult('a sparse list', () => ({ signals: Array(3) }), /signals\[0\] must be .*, got undefined/),
   invalidResult(
     '1,000,000 signals',
     () => ({ signals: Array(1_000_000).fill(signal(1)) }),
@@ -95,61 +95,69 @@ export const resultCases: readonly ResultCase[] = [
     () => ({
       signals: new Proxy([], { get: (list, name) => (name === 'length' ? 2 : Reflect.get(list, name)) }),
     }),
-    /signals\[0\] is undefined/,
+    /signals\[0\] must be .*, got undefined/,
   ),
   invalidResult('a signal that is a revoked proxy', () => page(revoked()), /revoked/),
-  invalidResult('a signal that is a list', () => page([1]), /signals\[0\] is an array/),
+  invalidResult('a signal that is a list', () => page([1]), /signals\[0\] must be .*, got an array/),
   invalidResult(
     'a kind that is a String object',
     () => page({ ...signal(1), kind: new String('kind') }),
-    /kind is an object/,
+    /kind must be .*, got an object/,
   ),
   invalidResult(
     'a kind that is a symbol',
     () => page({ ...signal(1), kind: Symbol('kind') }),
-    /kind is Symbol\(kind\)/,
+    /kind must be .*, got Symbol\(kind\)/,
   ),
   invalidResult(
     'a time that is a number',
     () => page({ ...signal(1), occurredAt: 1_735_689_600_000 }),
-    /occurredAt is 1735689600000/,
+    /occurredAt must be .*, got 1735689600000/,
   ),
   invalidResult(
     'a time in the year 275760',
     () => page({ ...signal(1), occurredAt: '+275760-09-13T00:00:00Z' }),
-    /occurredAt is "\+275760/,
+    /occurredAt must be .*, got "\+275760/,
   ),
   invalidResult(
     'a time in the year -271821',
     () => page({ ...signal(1), occurredAt: new Date(-8.64e15) }),
-    /occurredAt is an invalid Date/,
+    /occurredAt must be .*, got an invalid Date/,
   ),
   invalidResult(
     'a time that only inherits from Date.prototype',
     () => page({ ...signal(1), occurredAt: Object.create(Date.prototype) }),
-    /occurredAt is an invalid Date/,
+    /occurredAt must be .*, got an invalid Date/,
   ),
   invalidResult(
     'a time without an offset',
     () => page({ ...signal(1), occurredAt: '2025-01-01T10:00:00' }),
-    /occurredAt is "2025-01-01T10:00:00"/,
+    /occurredAt must be .*, got "2025-01-01T10:00:00"/,
   ),
   invalidResult(
     'a time on February 30',
     () => page({ ...signal(1), occurredAt: '2025-02-30T10:00:00Z' }),
-    /occurredAt is "2025-02-30T10:00:00Z"/,
+    /occurredAt must be .*, got "2025-02-30T10:00:00Z"/,
   ),
   invalidResult(
     'a time with text on a second line',
     () => page({ ...signal(1), occurredAt: '2025-01-01T10:00:00Z\n2' }),
-    /occurredAt is "2025/,
+    /occurredAt must be .*, got "2025/,
   ),
-  invalidResult('a payload that is a symbol', () => page(signal(Symbol('odd'))), /payload is Symbol\(odd\)/),
-  invalidResult('a payload that is a function', () => page(signal(() => 1)), /payload is a function/),
+  invalidResult(
+    'a payload that is a symbol',
+    () => page(signal(Symbol('odd'))),
+    /payload must be .*, got Symbol\(odd\)/,
+  ),
+  invalidResult(
+    'a payload that is a function',
+    () => page(signal(() => 1)),
+    /payload must be .*, got a function/,
+  ),
   invalidResult(
     'a payload whose toJSON returns undefined',
     () => page(signal({ toJSON: () => undefined })),
-    /payload is an object; it must be something that can be written/,
+    /payload must be something that can be written.*, got an object/,
   ),
   invalidResult(
     'a payload whose toJSON throws an object without a prototype',
@@ -192,14 +200,14 @@ export const resultCases: readonly ResultCase[] = [
   invalidResult(
     'a cursor that is a symbol',
     () => ({ signals: [], nextCursor: Symbol('odd') }),
-    /nextCursor is Symbol\(odd\)/,
+    /nextCursor must be .*, got Symbol\(odd\)/,
   ),
   invalidResult(
     'hasMore that is text',
     () => ({ signals: [], hasMore: 'false' }),
-    /hasMore is "false"; it must be true or false/,
+    /hasMore must be true or false, got "false"/,
   ),
-  invalidResult('hasMore that is 1', () => ({ signals: [], hasMore: 1 }), /hasMore is 1/),
+  invalidResult('hasMore that is 1', () => ({ signals: [], hasMore: 1 }), /hasMore must be .*, got 1/),
   ...(
     [
       ['text', 'soon', '"soon"'],
@@ -215,7 +223,7 @@ export const resultCases: readonly ResultCase[] = [
       `retryAfterSeconds that is ${what}`,
       () => ({ ...page(signal(1)), hasMore: true, retryAfterSeconds }),
       new RegExp(
-        `^retryAfterSeconds is ${shown}; it must be a number of seconds, 0 or more, or an HTTP date\\.$`,
+        `^retryAfterSeconds must be a number of seconds, 0 or more, or an HTTP date, got ${shown}\\.$`,
       ),
     ),
   ),

@@ -144,7 +144,11 @@ test('api: responses of all connection operations match the OpenAPI document', a
   expect((await patch({ interval_seconds: 1 })).status).toBe(400);
   // The engine checks the upper bound; the error uses the field name of the request.
   expect((await patch({ interval_seconds: 604_801 })).body['errors']).toEqual([
-    { field: 'interval_seconds', message: 'must be a whole number of seconds from 60 to 86400' },
+    {
+      field: 'interval_seconds',
+      value: '604801',
+      message: 'must be a whole number of seconds from 60 to 86400',
+    },
   ]);
 
   expect((await call(`/v1/connections/${id}/pause`, post({ reason: 'holiday' }))).body['status']).toBe(

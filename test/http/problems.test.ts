@@ -1,5 +1,7 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
+import { SynclineError } from '../../src/contract/errors.ts';
 import { hostRule } from '../../src/http/hosts.ts';
+import { toProblem } from '../../src/http/problem.ts';
 import { tenant, useDatabase } from '../support/database.ts';
 import { until } from '../support/until.ts';
 import { raw, startService } from './service.ts';
@@ -85,6 +87,46 @@ describe('problems', () => {
     const id = await db.connect({ status: 'paused' });
     const conflict = await call(`/v1/connections/${id}/trigger`, { method: 'POST' });
     expect(conflict.body).toMatchObject({ status: 409, code: 'CONFLICT', hint: 'Resume it first.' });
+  });
+
+  test('problems: an argument that the engine rejects is named as in the request, with its value', async () => {
+    const { call } = await startService(db);
+    const id = await db.connect();
+    const long = await call(`/v1/connections/${id}`, { method: 'PATCH', json: { interval_seconds: 86_401 } });
+    expect(long.body).toMatchObject({
+      status: 400,
+      code: 'INVALID_ARGUMENT',
+      detail: 'interval_seconds must be a whole number of seconds from 60 to 86400, got 86401.',
+      errors: [{ field: 'interval_seconds', value: '86401' }],
+    });
+    const cursor = await call('/v1/jobs?cursor=nonsense');
+    expect(cursor.body['errors']).toEqual([
+      { field: 'cursor', value: '"nonsense"', message: 'must be a cursor of this list' },
+    ]);
+  });
+
+  test('problems: an overloaded engine returns 503 with Retry-After and does not blame the database', () => {
+    const warn = vi.fn();
+    const error = new SynclineError('OVERLOADED', 'No connection to db.internal was free.');
+    const problem = toProblem(error, { warn } as never);
+    expect(problem.toBody()).toMatchObject({
+      status: 503,
+      code: 'UNAVAILABLE',
+      detail: 'The service is overloaded.',
+    });
+    expect(problem.toResponse().headers.get('retry-after')).toBe('5');
+    expect(JSON.stringify(problem.toBody())).not.toMatch(/database|db\.internal/);
+    expect(warn).toHaveBeenCalledWith('request failed: No connection to db.internal was free.');
+  });
+
+  test('problems: an unknown provider returns 404', async () => {
+    const { call } = await startService(db);
+    const json = { tenant_id: tenant, provider: 'nowhere' };
+    expect((await call('/v1/connections', { method: 'POST', json })).body).toMatchObject({
+      status: 404,
+      code: 'NOT_FOUND',
+      detail: 'There is no provider "nowhere".',
+    });
   });
 
   test('problems: an unknown route returns 404, a wrong method 405 with Allow', async () => {

@@ -188,12 +188,17 @@ function requiresNextPage({ signals, nextCursor, hasMore }: SyncResult, cursor: 
   return signals.length > 0 || !isDeepStrictEqual(nextCursor, cursor);
 }
 
+/** `verdict.ts` reads the delay from this message, because the row has no other trace of it. */
+function rateLimited(retryAfterSeconds: number, parked = false): RateLimitedError {
+  return new RateLimitedError({ retryAfterSeconds, parked, message: `Retry after ${retryAfterSeconds} s.` });
+}
+
 function errorOf(kind: (typeof errorKinds)[number], random: Random): unknown {
   switch (kind) {
     case 'rate limited':
-      return new RateLimitedError({ retryAfterSeconds: random.integer(1, 40) });
+      return rateLimited(random.integer(1, 40));
     case 'parked':
-      return new RateLimitedError({ retryAfterSeconds: random.integer(1, 40), parked: true });
+      return rateLimited(random.integer(1, 40), true);
     case 'unauthorized':
       return new UnauthorizedError();
     case 'permanent':

@@ -1,9 +1,10 @@
 import type { AuditNote, Recorder } from '../../caller/audit.ts';
 import { changeConnection, existingConnection } from '../../caller/connection-access.ts';
 import type { Connector } from '../../contract/connector.ts';
+import { invalidArgument } from '../../contract/errors.ts';
 import { type ConnectionRow, writeConfig } from '../../store/connections.ts';
 import type { Database } from '../../store/database.ts';
-import { invalid, requireSmall } from '../../values/arguments.ts';
+import { requireSmall } from '../../values/arguments.ts';
 import { maxConfigBytes } from '../../values/limits.ts';
 import { hidden, hiddenField } from '../../values/redact.ts';
 import { check } from '../../values/standard-schema.ts';
@@ -19,16 +20,19 @@ export async function requireConfig(
   requireSmall(name, config, maxConfigBytes);
   const field = hiddenField(config);
   if (field !== undefined)
-    throw invalid(
-      `${name} contains the placeholder "${hidden}" in field ${field}.`,
-      'Pass the actual value.',
-    );
+    throw invalidArgument({
+      field: name,
+      expected: `free of the placeholder "${hidden}"`,
+      value: `one in field ${field}`,
+      hint: 'Pass the actual value.',
+    });
   const problem = connector?.configSchema && (await check(connector.configSchema, config ?? {})).problem;
   if (problem)
-    throw invalid(
-      `${name} is invalid for connector "${connector?.provider}": ${problem}.`,
-      'Correct the listed fields.',
-    );
+    throw invalidArgument({
+      field: name,
+      expected: `valid for connector "${connector?.provider}": ${problem}`,
+      hint: 'Correct the listed fields.',
+    });
 }
 
 /** Replaces the connector configuration, effective from the next run. The cursor is kept. */

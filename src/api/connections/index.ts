@@ -4,6 +4,7 @@ import { changeConnection, existingConnection } from '../../caller/connection-ac
 import { mapPage, type Page, type PageRequest, pageLimit, pageOf } from '../../caller/keyset.ts';
 import type { Config } from '../../config/settings.ts';
 import type { Connector } from '../../contract/connector.ts';
+import { invalidArgument } from '../../contract/errors.ts';
 import { changeCredential, requireCredential } from '../../credentials/index.ts';
 import type { Ports } from '../../platform/ports.ts';
 import { formatInstant } from '../../schedule/instant.ts';
@@ -18,7 +19,7 @@ import type { Database, Queryable } from '../../store/database.ts';
 import { listCursors } from '../../store/job-lists.ts';
 import { findPendingJob, lockWaitingJob, moveJob } from '../../store/jobs.ts';
 import { upsertProvider } from '../../store/providers.ts';
-import { invalid, requireSmall, requireText, requireUuid, requireWhole } from '../../values/arguments.ts';
+import { requireSmall, requireText, requireUuid, requireWhole, show } from '../../values/arguments.ts';
 import { maxConfigBytes } from '../../values/limits.ts';
 import type { ReadJson } from '../../values/stored-json.ts';
 import { historyKey, keyInHistory } from '../jobs/index.ts';
@@ -286,5 +287,9 @@ async function pendingState(
 
 function requireInterval(seconds: number, config: Config['scheduler']): void {
   if (!isAllowedInterval(seconds, config))
-    throw invalid(`intervalSeconds is ${seconds}; it must be ${allowedInterval(config)}.`);
+    throw invalidArgument({
+      field: 'intervalSeconds',
+      expected: allowedInterval(config),
+      value: show(seconds),
+    });
 }

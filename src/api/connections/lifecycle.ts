@@ -3,7 +3,7 @@ import type { Caller } from '../../caller/caller.ts';
 import { changeConnection, existingConnection } from '../../caller/connection-access.ts';
 import type { Config } from '../../config/settings.ts';
 import type { JobType } from '../../contract/connector.ts';
-import { SynclineError } from '../../contract/errors.ts';
+import { invalidArgument, SynclineError } from '../../contract/errors.ts';
 import { retryLockTimeouts } from '../../credentials/index.ts';
 import { requirePriority, syncNow, type TriggerResult, triggerPriority } from '../../pipeline/trigger.ts';
 import type { Ports } from '../../platform/ports.ts';
@@ -22,7 +22,7 @@ import { type EventKind, latestEvents } from '../../store/events.ts';
 import { cancelJob, endedJobs, findStoredCursor, pendingJobs, requeueFromStart } from '../../store/jobs.ts';
 import { findProcesses } from '../../store/processes.ts';
 import { recheckRuns, wakeIfRunnable } from '../../store/wake.ts';
-import { invalid, requireOneOf, requireSmall, requireUuid, requireWhole } from '../../values/arguments.ts';
+import { requireOneOf, requireSmall, requireUuid, requireWhole } from '../../values/arguments.ts';
 import { maxResult } from '../../values/limits.ts';
 import { jobTypes } from '../jobs/index.ts';
 import { type Explanation, explain, explainDeletion } from './explain.ts';
@@ -289,7 +289,10 @@ function storableCursor(cursor: unknown): unknown {
     isValid = false;
   }
   if (!isValid)
-    throw invalid('cursor cannot be stored; it must be JSON without NUL and halves of surrogate pairs.');
+    throw invalidArgument({
+      field: 'cursor',
+      expected: 'JSON without NUL and halves of surrogate pairs',
+    });
   requireSmall('cursor', cursor, maxResult.cursorBytes);
   return cursor;
 }

@@ -41,13 +41,11 @@ export function problemsOf(
     const branch = issue.code === 'invalid_union' ? issue.errors.find(isIntendedBranch) : undefined;
     return branch
       ? problemsOf(branch, input, path)
-      : [invalidValue(path, getOwn(input, path), ruleOf(issue))];
+      : [invalidValue(path, getOwn(input, path), issue.message)];
   });
 }
 
-/** Default messages come from inside a JSON body. */
-const ruleOf = ({ message }: Issue) => (message.startsWith('Invalid') ? 'JSON' : message);
-
+/** The union branch the value was meant for: the one that matched its type. */
 const isIntendedBranch = (issues: readonly Issue[]) =>
   issues.some(({ path }) => path.length > 0) || issues.some(({ code }) => code === 'unrecognized_keys');
 

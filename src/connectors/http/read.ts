@@ -21,7 +21,8 @@ export function readDescription(
   const problems = sizeProblems(input);
   if (problems.length > 0) throw descriptionError(problems, nameOf(input), lineOf);
   const secrets = literalSecrets(input);
-  const parsed = descriptionSchema.safeParse(input);
+  // Only the values of a JSON body have no rule of their own.
+  const parsed = descriptionSchema.safeParse(input, { error: () => 'JSON' });
   const found = parsed.success
     ? contradictionsIn(parsed.data, env)
     : [...problemsOf(parsed.error.issues, input), ...otherProblems(input, parsed.error.issues, env)];

@@ -34,7 +34,7 @@ export function errorOf(error: unknown, index?: string): unknown {
     case '22008':
       return new CursorExpiredError(`The stored position no longer matches the table: ${message}`, options);
   }
-  if (message.includes('does not support SSL'))
+  if (lacksTls(error))
     return new PermanentError(`${message}. If that is intended, set config.ssl to "off".`, options);
   if (isCertificateProblem(code))
     return new PermanentError(
@@ -46,6 +46,15 @@ export function errorOf(error: unknown, index?: string): unknown {
   if (/^(42|0A)/.test(code)) return new PermanentError(message, options);
   return new TransientError(message, options);
 }
+
+/** The next address of the host may work. */
+export const isUnreachable = (error: unknown) =>
+  /^(ECONN|EHOST|ENET|ETIMEDOUT|EPIPE)/.test(String((error as NodeJS.ErrnoException).code)) ||
+  isTimeout(error);
+
+/** The driver's own errors are plain Errors that differ only in their text. */
+const isTimeout = (error: unknown) => /timeout/i.test(String((error as Error).message));
+const lacksTls = (error: unknown) => String((error as Error).message).includes('does not support SSL');
 
 const isCertificateProblem = (code: string) =>
   /^(ERR_TLS_|CERT_|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO_(GET|VERIFY)|ERR_SSL_)/.test(code);

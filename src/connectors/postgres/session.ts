@@ -10,7 +10,7 @@ import {
 import { addressesOf, type Lookup } from './address.ts';
 import { type Bounds, boundAnswers } from './bounds.ts';
 import type { TableConfig } from './config.ts';
-import { errorOf } from './errors.ts';
+import { errorOf, isUnreachable } from './errors.ts';
 
 export interface SessionOptions {
   network: 'public' | 'any';
@@ -135,11 +135,7 @@ async function connectTo(
     : connectorError;
 }
 
-const isUnreachable = (error: unknown) =>
-  /^(ECONN|EHOST|ENET|ETIMEDOUT|EPIPE)/.test(String((error as NodeJS.ErrnoException).code)) ||
-  /timeout/i.test(String((error as Error).message));
-
-/** The client connects to an address; verify the host name. */
+/** Verify the host name, although the client connects to an address. */
 function tlsOf({ ssl, ca, host }: TableConfig): pg.ClientConfig['ssl'] {
   if (ssl === 'off') return false;
   const name = isIP(host) === 0 ? { servername: host } : {};

@@ -147,12 +147,14 @@ describe('connections.bulk', () => {
     const { connections } = database.engine();
     const action = 'destroy' as 'remove';
     await expect(connections.bulk({ action, filter: {} })).rejects.toThrow(
-      /action is "destroy"; it must be one of/,
+      /action must be one of.*, got "destroy"/,
     );
     const filter = { status: 'asleep' as 'paused' };
-    await expect(connections.bulk({ action: 'pause', filter })).rejects.toThrow(/status is "asleep"/);
+    await expect(connections.bulk({ action: 'pause', filter })).rejects.toThrow(
+      /status must be .*, got "asleep"/,
+    );
     await expect(connections.bulk({ action: 'pause', filter: {}, limit: 101 })).rejects.toThrow(
-      /limit is 101/,
+      /limit must be .*, got 101/,
     );
     expect(await statuses()).toEqual([{ status: 'active', n: 1 }]);
   });

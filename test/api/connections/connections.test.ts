@@ -192,7 +192,7 @@ describe('DB-2: typed access to metadata.sync', () => {
       message: `There is no tenant ${unknownId}.`,
     });
     await expect(connections.create({ tenantId: tenant, provider: 'gitbub' })).rejects.toMatchObject({
-      code: 'NOT_FOUND',
+      code: 'PROVIDER_NOT_FOUND',
       message: 'There is no provider "gitbub".',
     });
   });
@@ -235,7 +235,7 @@ describe('the schedule preview', () => {
   it('connections: create() and setConfig() check the config with the connector schema', async () => {
     const strict = { ...connector(), configSchema: z.object({ account: z.string() }) };
     const engine = database.engine({ connectors: [strict] });
-    const wrong = 'config is invalid for connector "github": account: ';
+    const wrong = 'config must be valid for connector "github": account: ';
     const make = (config?: Record<string, unknown>) =>
       engine.connections.create({ tenantId: tenant, provider: 'github', ...(config && { config }) });
     await expect(make()).rejects.toThrow(wrong);
@@ -243,7 +243,7 @@ describe('the schedule preview', () => {
     await expect(engine.connections.setConfig(id, { account: 1 })).rejects.toThrow(wrong);
     await expect(
       engine.connections.setConfig(id, { account: 'a', at: { token: '[hidden]' } }),
-    ).rejects.toThrow('config contains the placeholder "[hidden]" in field token');
+    ).rejects.toThrow('config must be free of the placeholder "[hidden]", got one in field token');
     const changed = await engine.connections.setConfig(id, { account: 'b' }, { reason: 'moved' });
     expect(changed.config).toEqual({ account: 'b' });
     const [event] = await engine.connections.events(id);

@@ -166,9 +166,9 @@ describe('connections.trigger', () => {
   });
 
   it.each([
-    [{ type: 'partial' as 'full' }, /type is "partial"; it must be one of incremental, full, webhook/],
-    [{ priority: 1.5 }, /priority is 1.5; it must be a whole number from -32768 to 32767/],
-    [{ actor: '' }, /actor is ""/],
+    [{ type: 'partial' as 'full' }, /type must be one of incremental, full, webhook, got "partial"/],
+    [{ priority: 1.5 }, /priority must be a whole number from -32768 to 32767, got 1.5/],
+    [{ actor: '' }, /actor must be .*, got ""/],
   ])('trigger: rejects %j', async (options, message) => {
     const id = await connect();
     await expect(database.engine().connections.trigger(id, options)).rejects.toThrow(message);
@@ -255,7 +255,7 @@ describe('jobs.cancel', () => {
     const { jobs } = database.engine();
     await expect(jobs.cancel(ended)).rejects.toMatchObject({ code: 'CONFLICT', message: /it is succeeded/ });
     await expect(jobs.cancel(await connect())).rejects.toMatchObject({ code: 'NOT_FOUND' });
-    await expect(jobs.cancel('7')).rejects.toThrow('job is "7"; it must be a UUID.');
+    await expect(jobs.cancel('7')).rejects.toThrow('job must be a UUID, got "7".');
   });
 });
 
