@@ -1,0 +1,90 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { invalidArgument } from '../src/contract/errors.ts';
+import { requireOneOf, requireSmall, requireUuid } from '../src/values/arguments.ts';
+
+const root = resolve(import.meta.dirname, '..');
+const src = join(root, 'src');
+
+describe('errors: an argument error', () => {
+  const thrownBy = (check: () => void): unknown => {
+    try {
+      check();
+    } catch (error) {
+      return error;
+    }
+    return undefined;
+  };
+
+  it('errors: an argument error has the parts of its message as properties', () => {
+    const error = invalidArgument({ field: 'limit', expected: 'from 1 to 9', value: '10', hint: 'Page.' });
+    expect(error).toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      message: 'limit must be from 1 to 9, got 10.',
+      field: 'limit',
+      expected: 'from 1 to 9',
+      value: '10',
+      hint: 'Page.',
+    });
+    expect(error.withHint('Retry.')).toMatchObject({ ...error, message: error.message, hint: 'Retry.' });
+  });
+
+  it('errors: a value that must not be shown is left out of message and properties', () => {
+    expect(invalidArgument({ field: 'secret', expected: 'text' })).toMatchObject({
+      message: 'secret must be text.',
+      value: undefined,
+    });
+  });
+
+  it.each([
+    ['a UUID', () => requireUuid('id', 'x'.repeat(1000))],
+    ['one of a, b', () => requireOneOf('status', 'x'.repeat(1000), ['a', 'b'])],
+    ['JSON that Postgres can store', () => requireSmall('cursor', { ['k'.repeat(1000)]: '\0' }, 10_000)],
+  ])('errors: a long value that must be %s is shortened', (expected, check) => {
+    const error = thrownBy(check) as ReturnType<typeof invalidArgument>;
+    expect(error).toMatchObject({ code: 'INVALID_ARGUMENT', expected });
+    expect(error.value?.length).toBeLessThanOrEqual(300);
+    expect(error.message).toContain(`, got ${error.value}.`);
+  });
+});
+
+/** Files that may read the text of an error, and why. */
+const mayReadText: Record<string, string> = {
+  'store/database-errors.ts': 'pg reports a login without a password as a plain Error without a code',
+  'connectors/postgres/errors.ts':
+    'pg reports a timeout and a server without TLS as plain Errors without a code',
+  'connectors/http/problems.ts': 'zod passes the known keys of an object only through the text of the issue',
+  'connectors/http/yaml.ts': 'shortens the text of the YAML parser to its first line',
+};
+
+const method = String.raw`\??\.(?:match|matchAll|startsWith|endsWith|includes|indexOf|search|split)\(`;
+const nested = String.raw`(?:[^()]|\((?:[^()]|\([^()]*\))*\))*`;
+const readsText = [
+  new RegExp(String.raw`\bmessage\)*\s*${method}`),
+  new RegExp(String.raw`\bdescribeError\(${nested}\)\s*${method}`),
+  new RegExp(String.raw`\.(?:test|exec)\(${nested}\b(?:message\b|describeError\()`),
+  /(?<!typeof [\w.?]*)\bmessage\s*[!=]==?\s*['"`]/,
+];
+
+describe('errors: codes', () => {
+  it('errors: no code decides by the text of an error', () => {
+    const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) =>
+      /\.tsx?$/.test(file),
+    );
+    const readers = files.filter((file) => {
+      const text = readFileSync(join(src, file), 'utf8');
+      return readsText.some((pattern) => pattern.test(text));
+    });
+    expect(readers.sort()).toEqual(Object.keys(mayReadText).sort());
+  });
+
+  it('errors: the reference lists every code', () => {
+    const union = readFileSync(join(src, 'contract/errors.ts'), 'utf8').split('interface ErrorDetails')[0];
+    const codes = [...(union ?? '').matchAll(/^ {2}\| '([A-Z_]+)'/gm)].map(([, code]) => code);
+    const reference = readFileSync(join(root, 'docs/reference/errors.md'), 'utf8');
+    const listed = [...reference.matchAll(/^\| `([A-Z_]+)` \|/gm)].map(([, code]) => code);
+    expect(codes).toContain('OVERLOADED');
+    expect(listed).toEqual(codes);
+  });
+});
