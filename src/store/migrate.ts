@@ -9,7 +9,7 @@ import { isConflict, isLockTimeout } from './database-errors.ts';
 import { beginText, openSession } from './session.ts';
 import { requireSuitable } from './suitable.ts';
 
-interface Migration {
+export interface Migration {
   version: number;
   name: string;
   sql: string;
@@ -22,8 +22,8 @@ export interface MigrationResult {
   version: number;
 }
 
-/** Oldest first. */
-function knownMigrations(): Migration[] {
+/** Oldest first. The first creates the schema of the oldest release that can be upgraded. */
+export function knownMigrations(): Migration[] {
   const folder = new URL('./migrations/', import.meta.url);
   return readdirSync(folder)
     .filter((file) => /^\d{4}_\w+\.sql$/.test(file))
@@ -35,9 +35,10 @@ function knownMigrations(): Migration[] {
     }));
 }
 
-const latestVersion = (migrations: Migration[]) => migrations.at(-1)?.version ?? 0;
+const firstVersion = (migrations: readonly Migration[]) => migrations.at(0)?.version ?? 0;
+const latestVersion = (migrations: readonly Migration[]) => migrations.at(-1)?.version ?? 0;
 
-const tableNames = (migrations: Migration[]) => [
+const tableNames = (migrations: readonly Migration[]) => [
   'schema_migrations',
   ...migrations.flatMap(({ sql }) =>
     [...sql.matchAll(/^CREATE TABLE (\w+)/gm)].map(([, name]) => name as string),
@@ -50,6 +51,8 @@ export interface MigrateOptions {
   onBlocked: (message: string) => void;
   /** Later writers queue behind the waiting lock request for as long. */
   lockTimeoutMs?: number;
+  /** Default: those of this release. Tests add one of a future release. */
+  migrations?: readonly Migration[];
 }
 
 const connectTimeoutMs = 10_000;
@@ -64,11 +67,13 @@ const maxTries = 30;
  */
 export async function migrate(config: Config['database'], options: MigrateOptions): Promise<MigrationResult> {
   const { ports, onBlocked, lockTimeoutMs = defaultLockTimeoutMs } = options;
+  const migrations = options.migrations ?? knownMigrations();
   for (let tries = 1; ; tries++) {
-    const outcome = await tryMigrate(config, lockTimeoutMs);
+    const outcome = await tryMigrate(config, migrations, lockTimeoutMs);
     if (!('holders' in outcome)) return outcome;
     const holders = outcome.holders.join(', ') || 'a session that has since ended';
-    const blocked = `The migration of schema "${config.schema}" waited ${lockTimeoutMs / 1000} s for a lock held by ${holders}.`;
+    const waited = `waited ${lockTimeoutMs / 1000} s for a lock held by ${holders}`;
+    const blocked = `The migration of schema "${config.schema}" ${waited}.`;
     if (tries === maxTries) {
       throw new SynclineError('DATABASE_REFUSED', blocked, {
         hint: `Nothing changed in ${maxTries} attempts. End that transaction, then rerun \`syncline migrate\`.`,
@@ -82,6 +87,7 @@ export async function migrate(config: Config['database'], options: MigrateOption
 /** Returns the lock holders after a lock timeout. */
 async function tryMigrate(
   config: Config['database'],
+  migrations: readonly Migration[],
   lockTimeoutMs: number,
 ): Promise<MigrationResult | { holders: string[] }> {
   // Not pooled: a migration may exceed the statement timeout.
@@ -102,7 +108,7 @@ async function tryMigrate(
       config.schema,
     ]);
     await client.query(`SELECT set_config('lock_timeout', $1, true)`, [String(lockTimeoutMs)]);
-    const result = await applyPending(client, config.schema);
+    const result = await applyPending(client, config.schema, migrations);
     await client.query('COMMIT');
     return result;
   } catch (error) {
@@ -129,13 +135,17 @@ async function findHolders(client: pg.Client, schema: string): Promise<string[]>
   return rows.map(({ holder }) => holder);
 }
 
-async function applyPending(client: pg.Client, schema: string): Promise<MigrationResult> {
-  const migrations = knownMigrations();
+async function applyPending(
+  client: pg.Client,
+  schema: string,
+  migrations: readonly Migration[],
+): Promise<MigrationResult> {
   const query = async <Row extends object>(text: string, values?: unknown[]) =>
     (await client.query<Row>(text, values)).rows;
   const isOurs = await requireSuitable(query, schema, tableNames(migrations));
   await enterSchema(client, schema);
   const current = isOurs ? await currentVersion(client) : await createVersions(client);
+  if (isOurs && current < firstVersion(migrations)) throw unreleasedSchema(schema, current);
   if (current > latestVersion(migrations)) throw newerSchema(schema, current, latestVersion(migrations));
 
   const pending = migrations.filter((migration) => migration.version > current);
@@ -156,7 +166,11 @@ async function enterSchema(client: pg.Client, schema: string): Promise<void> {
 
 async function createVersions(client: pg.Client): Promise<number> {
   await client.query(
-    'CREATE TABLE schema_migrations (version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())',
+    `CREATE TABLE schema_migrations (
+       version integer PRIMARY KEY,
+       name text NOT NULL,
+       applied_at timestamptz NOT NULL DEFAULT now()
+     )`,
   );
   return 0;
 }
@@ -178,6 +192,7 @@ export async function checkSchema(db: Queryable, schema: string): Promise<number
   }
   const [current, known] = [await appliedVersion(db), latestVersion(migrations)];
   if (current > known) throw newerSchema(schema, current, known);
+  if (current < firstVersion(migrations)) throw unreleasedSchema(schema, current);
   if (current < known) {
     throw new SynclineError(
       'SCHEMA_OUTDATED',
@@ -193,6 +208,14 @@ export async function appliedVersion(db: Queryable): Promise<number> {
     `SELECT coalesce(max(version), 0) AS version FROM ${db.schema}.schema_migrations`,
   );
   return row?.version ?? 0;
+}
+
+function unreleasedSchema(schema: string, current: number): SynclineError {
+  return new SynclineError(
+    'SCHEMA_OUTDATED',
+    `The schema "${schema}" is at version ${current}, from before the first release: recreate it.`,
+    { hint: 'Drop the schema, then run `syncline migrate`. Nothing was changed.' },
+  );
 }
 
 function newerSchema(schema: string, current: number, known: number): SynclineError {

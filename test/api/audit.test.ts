@@ -125,36 +125,6 @@ describe('keys: names', () => {
     for (const result of created)
       if (result.status === 'rejected') expect(result.reason).toMatchObject({ code: 'CONFLICT' });
   });
-
-  it('migrate: duplicate key names get a suffix; the oldest key keeps its name', async () => {
-    const upgraded = database.engine({ database: { url: database.url, schema: 'upgraded' } });
-    await upgraded.migrate();
-    await sql(`
-      DROP INDEX upgraded.idx_api_keys_name;
-      DROP TABLE upgraded.deletions;
-      ALTER TABLE upgraded.connections DROP COLUMN deleting_since;
-      ALTER TABLE upgraded.events DROP COLUMN key_id;
-      ALTER TABLE upgraded.api_keys DROP COLUMN parent_id;
-      DROP INDEX upgraded.idx_sessions_key;
-      DELETE FROM upgraded.schema_migrations WHERE version >= 10;
-      INSERT INTO upgraded.tenants (id, name) VALUES ('${tenant}', 't');
-      INSERT INTO upgraded.api_keys (id, tenant_id, name, prefix, hash, created_at, created_by, revoked_at)
-      SELECT gen_random_uuid(), tenant, name, 'syn_', sha256((n || name || coalesce(tenant::text, ''))::bytea),
-        '2025-01-01'::timestamptz + n * interval '1 day', 'test', CASE WHEN n = 4 THEN now() END
-      FROM generate_series(1, 4) n, (VALUES ('deploy'), (repeat('x', 100))) names (name),
-        (VALUES (NULL), ('${tenant}'::uuid)) tenants (tenant)`);
-    const { applied } = await upgraded.migrate();
-    expect(applied).toContain('0010_audit');
-    const rows = await sql<{ name: string; n: number; revoked: boolean }>(
-      `SELECT name, extract(day FROM created_at AT TIME ZONE 'UTC')::int - 1 AS n, revoked_at IS NOT NULL AS revoked FROM upgraded.api_keys`,
-    );
-    expect(rows).toHaveLength(16);
-    for (const { name, n, revoked } of rows) {
-      const kept = n === 1 || revoked;
-      expect(name).toMatch(kept ? /^(deploy|x{100})$/ : /^(deploy|x{80}) \([\da-f]{12}\)$/);
-    }
-    await expect(upgraded.keys.create({ name: 'deploy' })).rejects.toMatchObject({ code: 'CONFLICT' });
-  });
 });
 
 describe('keys: descendants', () => {

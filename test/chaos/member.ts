@@ -2,13 +2,15 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { until } from '../support/until.ts';
 
-const cli = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
+const builtCli = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 const config = fileURLToPath(new URL('../support/fixtures/chaos.config.mjs', import.meta.url));
 
 export interface MemberOptions {
   name: string;
   args: string[];
   env: Record<string, string>;
+  /** Default: the built CLI. */
+  cli?: string;
   countedPatterns?: readonly RegExp[];
   onUnexpectedEnd: (description: string) => void;
 }
@@ -36,6 +38,7 @@ export function createMember({
   name,
   args,
   env,
+  cli = builtCli,
   countedPatterns = [],
   onUnexpectedEnd,
 }: MemberOptions): Member {

@@ -25,18 +25,7 @@ describe('syncline migrate', () => {
     const first = await runCli(['migrate', '--json'], onDatabase(env));
     expect(JSON.parse(first.stdout)).toEqual({
       schema: 'by_cli',
-      applied: [
-        '0001_base',
-        '0002_executor',
-        '0003_service',
-        '0004_connectors',
-        '0005_own_writes',
-        '0006_clock',
-        '0007_poison',
-        '0008_feed_epoch',
-        '0009_consent',
-        '0010_audit',
-      ],
+      applied: ['0010_schema'],
       version: 10,
     });
     const second = await runCli(['migrate'], onDatabase(env));

@@ -19,7 +19,7 @@ const processes = 'src/store/processes.ts';
 const settlements = 'src/store/settlements.ts';
 const connections = 'src/store/connections.ts';
 const lease = 'src/runtime/lease.ts';
-const executorSql = 'src/store/migrations/0002_executor.sql';
+const schemaSql = 'src/store/migrations/0010_schema.sql';
 
 const noFence: Edit = {
   file: commit,
@@ -61,13 +61,13 @@ export const mutants: readonly Mutant[] = [
         replace: '\n     RETURNING j.id',
       },
       {
-        file: executorSql,
+        file: schemaSql,
         find: 'CREATE UNIQUE INDEX idx_sync_jobs_running',
         replace: 'CREATE INDEX idx_sync_jobs_running',
       },
       // Otherwise the triggers and the claim mark jobs of a busy connection as blocked.
       {
-        file: executorSql,
+        file: schemaSql,
         find: '    UPDATE sync_jobs SET blocked = true WHERE id = ANY (siblings);',
         replace: '    PERFORM 1;',
       },
@@ -111,7 +111,7 @@ export const mutants: readonly Mutant[] = [
         replace: '',
       },
       {
-        file: executorSql,
+        file: schemaSql,
         find: 'CREATE UNIQUE INDEX idx_signals_dedupe',
         replace: 'CREATE INDEX idx_signals_dedupe',
       },
@@ -270,7 +270,7 @@ export const mutants: readonly Mutant[] = [
     seeds: [7],
     edits: [
       {
-        file: executorSql,
+        file: schemaSql,
         find: '  ELSE\n    PERFORM block_siblings(ARRAY[NEW.id]);',
         replace: '  ELSE\n    PERFORM 1;',
       },
@@ -330,7 +330,7 @@ export const mutants: readonly Mutant[] = [
     seeds: [6],
     edits: [
       {
-        file: executorSql,
+        file: schemaSql,
         find: '    UPDATE sync_jobs SET blocked = false WHERE id = ANY (siblings);',
         replace: '    PERFORM 1;',
       },

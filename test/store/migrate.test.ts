@@ -1,8 +1,8 @@
-import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { createSyncline, systemPorts } from '../../src/index.ts';
-import { migrate } from '../../src/store/migrate.ts';
+import { knownMigrations, migrate } from '../../src/store/migrate.ts';
 import { silent, useDatabase } from '../support/database.ts';
+import { futureMigrations } from '../support/previous-release.ts';
 
 const database = useDatabase();
 const engine = (schema: string) => database.engine({ database: { url: database.url, schema } });
@@ -19,8 +19,7 @@ describe('migrations', () => {
   it('a second migration changes nothing', async () => {
     const first = await engine('again').migrate();
     const second = await engine('again').migrate();
-    const files = readdirSync(new URL('../../src/store/migrations/', import.meta.url)).sort();
-    expect(first.applied).toEqual(files.map((file) => file.replace('.sql', '')));
+    expect(first.applied).toEqual(knownMigrations().map(({ name }) => name));
     expect(second).toEqual({ ...first, applied: [] });
   });
 
@@ -57,13 +56,34 @@ describe('migrations', () => {
     await expect(engine('newer').start()).rejects.toMatchObject(refusal);
   });
 
-  it('start rejects an older schema with a hint', async () => {
-    await engine('older').migrate();
-    await database.sql('DELETE FROM older.schema_migrations');
-    await expect(engine('older').start()).rejects.toMatchObject({
+  it.each([0, 9])('a schema of unreleased version %i is refused and not changed', async (version) => {
+    const schema = `older_${version}`;
+    await engine(schema).migrate();
+    await database.sql(`DELETE FROM ${schema}.schema_migrations`);
+    if (version > 0)
+      await database.sql(`INSERT INTO ${schema}.schema_migrations (version, name) VALUES ($1, 'old')`, [
+        version,
+      ]);
+    const refusal = {
       code: 'SCHEMA_OUTDATED',
-      hint: expect.stringContaining('syncline migrate'),
-    });
+      message: `The schema "${schema}" is at version ${version}, from before the first release: recreate it.`,
+      hint: expect.stringMatching(/^Drop the schema, then run `syncline migrate`\. Nothing was changed\.$/),
+    };
+    await expect(engine(schema).migrate()).rejects.toMatchObject(refusal);
+    await expect(engine(schema).start()).rejects.toMatchObject(refusal);
+    expect(await database.sql(`SELECT version FROM ${schema}.schema_migrations`)).toEqual(
+      version > 0 ? [{ version }] : [],
+    );
+  });
+
+  it('a schema made by the last development version stays usable', async () => {
+    await engine('development').migrate();
+    await database.sql(
+      `UPDATE development.schema_migrations SET name = '0010_audit';
+       INSERT INTO development.schema_migrations (version, name) SELECT v, 'old' FROM generate_series(1, 9) v`,
+    );
+    expect(await engine('development').migrate()).toMatchObject({ applied: [], version: 10 });
+    await engine('development').ready();
   });
 
   it('start rejects a missing schema with a hint', async () => {
@@ -122,8 +142,8 @@ describe('migrations', () => {
   it('a migration that waits for a lock lets writers pass, retries and is applied once', async () => {
     const schema = 'blocked';
     const { config } = engine(schema);
-    await applyUpTo(schema, 4);
-    // The next migration creates triggers on sync_jobs; its lock conflicts with this write.
+    await engine(schema).migrate();
+    // The next migration adds a column to sync_jobs; its lock conflicts with this write.
     const holder = await database.session();
     await holder.query(`BEGIN; UPDATE ${schema}.sync_jobs SET priority = 1`);
     const { rows } = await holder.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
@@ -133,7 +153,9 @@ describe('migrations', () => {
     const triedTwice = new Promise<void>((resolve) => {
       onSecondTry = resolve;
     });
+    const migrations = [...knownMigrations(), ...futureMigrations];
     const migrated = migrate(config.database, {
+      migrations,
       lockTimeoutMs: 1000,
       ports: { ...systemPorts, sleep: (_ms, signal) => systemPorts.sleep(10, signal) },
       onBlocked: (message) => {
@@ -147,7 +169,7 @@ describe('migrations', () => {
     await writer.query(`UPDATE ${schema}.sync_jobs SET priority = 2`);
     await holder.query('COMMIT');
     const { applied } = await migrated;
-    expect(applied[0]).toBe('0005_own_writes');
+    expect(applied).toEqual(futureMigrations.map(({ name }) => name));
     expect(blocked[0]).toMatch(
       new RegExp(
         `schema "${schema}" waited 1 s for a lock held by .*session ${rows[0]?.pid} .* on .*sync_jobs`,
@@ -157,22 +179,9 @@ describe('migrations', () => {
       `SELECT version, count(*)::int AS times FROM ${schema}.schema_migrations GROUP BY 1 HAVING count(*) > 1`,
     );
     expect(versions).toEqual([]);
-    expect(await engine(schema).migrate()).toMatchObject({ applied: [] });
+    const again = await migrate(config.database, { migrations, ports: systemPorts, onBlocked: () => {} });
+    expect(again.applied).toEqual([]);
   });
-
-  async function applyUpTo(schema: string, version: number): Promise<void> {
-    const folder = new URL('../../src/store/migrations/', import.meta.url);
-    const client = await database.session();
-    await client.query(`CREATE SCHEMA ${schema}; SET search_path TO ${schema}, pg_temp;
-      CREATE TABLE schema_migrations (version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`);
-    for (const file of readdirSync(folder).sort().slice(0, version)) {
-      await client.query(readFileSync(new URL(file, folder), 'utf8'));
-      await client.query('INSERT INTO schema_migrations (version, name) VALUES ($1, $2)', [
-        Number(file.slice(0, 4)),
-        file.replace('.sql', ''),
-      ]);
-    }
-  }
 
   it('a role without CREATE cannot migrate, but can run the engine afterwards', async () => {
     await database.sql(

@@ -1,67 +1,91 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type pg from 'pg';
+import { fileURLToPath } from 'node:url';
+import { loadConfig } from '../../../src/config/load.ts';
+import { createPreviousRelease } from '../../support/previous-release.ts';
 import { until } from '../../support/until.ts';
 import type { Fault, FaultContext } from '../fault.ts';
 import { createMember, type Member } from '../member.ts';
-import type { ChaosPostgres } from '../postgres.ts';
 
-const folder = new URL('../../../src/store/migrations/', import.meta.url);
-const migrations = readdirSync(folder).sort();
-const newest = migrations.length;
+const root = fileURLToPath(new URL('../../../', import.meta.url));
+const newest = Math.max(
+  ...readdirSync(join(root, 'src/store/migrations')).map((file) => Number.parseInt(file, 10)),
+);
 
+const bare = 'bare-1';
 const accountsOf = (schema: string) => Array.from({ length: 12 }, (_, i) => `${schema}-${i + 1}`);
 const storedItems = 10;
 
-/** Half of the connections are in the middle of a sync. */
-async function makeOldSchema({ provider }: FaultContext, session: pg.Client, schema: string): Promise<void> {
-  await session.query(`BEGIN; DROP SCHEMA IF EXISTS ${schema} CASCADE; CREATE SCHEMA ${schema}; SET LOCAL search_path TO ${schema}, pg_temp;
-    CREATE TABLE schema_migrations (version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`);
-  for (const file of migrations.slice(0, -1)) {
-    await session.query(readFileSync(new URL(file, folder), 'utf8'));
-    await session.query('INSERT INTO schema_migrations (version, name) VALUES ($1, $2)', [
-      Number(file.slice(0, 4)),
-      file.replace('.sql', ''),
-    ]);
-  }
-  await session.query(
-    `INSERT INTO tenants (name) VALUES ('of old'); INSERT INTO providers (slug) VALUES ('bare-1')`,
-  );
-  for (const [i, account] of accountsOf(schema).entries()) {
-    const stored = i % 2 === 0 ? provider.itemsOf(account).slice(0, storedItems) : [];
-    const metadata = {
-      sync: { interval_seconds: 3600, ...(stored.length > 0 && { cursor: { after: stored.length } }) },
-    };
-    const inserted = await session.query<{ id: string; tenant_id: string }>(
-      `INSERT INTO connections (tenant_id, provider_slug, external_id, metadata)
-       SELECT id, 'bare-1', $1, $2 FROM tenants RETURNING id, tenant_id`,
-      [account, JSON.stringify(metadata)],
-    );
-    const [connection] = inserted.rows;
-    await session.query(
-      `INSERT INTO signals (tenant_id, provider_slug, connection_id, kind, occurred_at, payload)
-       SELECT $1, 'bare-1', $2, 'item.seen', now(), jsonb_build_object('item', item) FROM unnest($3::text[]) AS item`,
-      [connection?.tenant_id, connection?.id, stored],
-    );
-    await session.query(
-      `INSERT INTO sync_jobs (tenant_id, provider_slug, connection_id, job_type) VALUES ($1, 'bare-1', $2, 'incremental')`,
-      [connection?.tenant_id, connection?.id],
-    );
-  }
-  await session.query('COMMIT');
+/** Adds a column to a busy table, and makes every connection fetch everything again. */
+const nextMigration = `
+  ALTER TABLE sync_jobs ADD COLUMN of_the_future text;
+  UPDATE connections SET metadata = metadata #- '{sync,cursor}' WHERE provider_slug = '${bare}';
+  DELETE FROM signals WHERE provider_slug = '${bare}';
+  INSERT INTO sync_jobs (tenant_id, provider_slug, connection_id, job_type)
+    SELECT tenant_id, provider_slug, id, 'incremental' FROM connections WHERE provider_slug = '${bare}'
+    ON CONFLICT DO NOTHING;
+  UPDATE sync_jobs SET scheduled_at = now() WHERE status = 'queued' AND provider_slug = '${bare}';`;
+
+/** A copy of the build with one more migration. Below node_modules, so that imports of packages resolve. */
+function buildNextRelease(): { cli: string; remove: () => void } {
+  const cache = join(root, 'node_modules/.cache/syncline-chaos');
+  mkdirSync(cache, { recursive: true });
+  const folder = mkdtempSync(join(cache, 'release-'));
+  cpSync(join(root, 'dist'), join(folder, 'dist'), { recursive: true });
+  cpSync(join(root, 'package.json'), join(folder, 'package.json'));
+  const file = `${String(newest + 1).padStart(4, '0')}_next.sql`;
+  writeFileSync(join(folder, 'dist/store/migrations', file), nextMigration);
+  return {
+    cli: join(folder, 'dist/cli/main.js'),
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  };
 }
 
-function onSchema({ postgres, provider, onProblem }: FaultContext, schema: string) {
+/** The previous release's data, and connections of the provider: half of them in the middle of a sync. */
+async function createSchema(context: FaultContext, schema: string): Promise<void> {
+  const { postgres } = context;
+  await postgres.sql(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
+  const { config } = loadConfig({ options: { database: { url: postgres.url, schema } } });
+  await createPreviousRelease(config.database, postgres.sql);
+  const inserts = accountsOf(schema).map((account, i) => {
+    const items = i % 2 === 0 ? context.provider.itemsOf(account).slice(0, storedItems) : [];
+    return insertConnection(account, items);
+  });
+  await postgres.sql(
+    `SET LOCAL search_path TO ${schema}, pg_temp;
+     INSERT INTO providers (slug) VALUES ('${bare}'); ${inserts.join(' ')}`,
+  );
+}
+
+const insertConnection = (account: string, items: readonly string[]) => `
+  WITH tenant AS (SELECT id FROM tenants WHERE name = 'Northwind'), connection AS (
+    INSERT INTO connections (tenant_id, provider_slug, external_id, metadata)
+    SELECT id, '${bare}', '${account}', '${metadataAfter(items.length)}' FROM tenant RETURNING id, tenant_id
+  ), stored AS (
+    INSERT INTO signals (tenant_id, provider_slug, connection_id, kind, occurred_at, payload)
+    SELECT tenant_id, '${bare}', id, 'item.seen', now(), jsonb_build_object('item', item)
+    FROM connection, unnest(ARRAY[${items.map((item) => `'${item}'`).join(', ')}]::text[]) AS item
+  )
+  INSERT INTO sync_jobs (tenant_id, provider_slug, connection_id, job_type)
+  SELECT tenant_id, '${bare}', id, 'incremental' FROM connection;`;
+
+const metadataAfter = (stored: number) =>
+  JSON.stringify({ sync: { interval_seconds: 3600, ...(stored > 0 && { cursor: { after: stored } }) } });
+
+/** Processes of one release on one schema. */
+function onSchema({ postgres, provider, onProblem }: FaultContext, schema: string, cli?: string) {
   const started: Member[] = [];
   const start = (...args: string[]): Member => {
     const member = createMember({
-      name: `${args.join(' ')} on ${schema}`,
+      name: `${args.join(' ')} on ${schema}${cli ? ' (next release)' : ''}`,
       args,
       env: {
         SYNCLINE_DATABASE_URL: postgres.url,
         SYNCLINE_DATABASE_SCHEMA: schema,
         CHAOS_PROVIDER_URL: provider.url,
       },
+      ...(cli && { cli }),
       onUnexpectedEnd: onProblem,
     });
     member.start();
@@ -69,7 +93,7 @@ function onSchema({ postgres, provider, onProblem }: FaultContext, schema: strin
     return member;
   };
   return {
-    start,
+    startWorker: () => start('start', '--roles', 'scheduler,executor'),
     killAll: () => Promise.all(started.map((member) => member.end('SIGKILL'))),
     expectRefusal: async (reason: RegExp) => {
       const { code, output } = await start('start', '--roles', 'executor').ended();
@@ -89,6 +113,7 @@ function onSchema({ postgres, provider, onProblem }: FaultContext, schema: strin
     },
   };
 }
+type Release = ReturnType<typeof onSchema>;
 
 async function untilComplete({ postgres, provider }: FaultContext, schema: string): Promise<void> {
   const expected = accountsOf(schema)
@@ -99,7 +124,9 @@ async function untilComplete({ postgres, provider }: FaultContext, schema: strin
     `everything is stored once in ${schema}`,
     async () => {
       const rows = await postgres
-        .sql<{ item: string }>(`SELECT payload ->> 'item' AS item FROM ${schema}.signals`)
+        .sql<{ item: string }>(
+          `SELECT payload ->> 'item' AS item FROM ${schema}.signals WHERE provider_slug = '${bare}'`,
+        )
         .catch(() => []);
       stored = rows.map(({ item }) => item).sort();
       await delay(200);
@@ -113,18 +140,21 @@ async function untilComplete({ postgres, provider }: FaultContext, schema: strin
 
 let upgrades = 0;
 
-/** Runs this release on the previous schema, and then, without a restart, on a newer one. */
+/** Processes of this release run while the next one migrates, and then beside its processes. */
 const upgrade: Fault = {
   kind: 'upgrade',
   lane: 'processes',
   inject: async (context) => {
     const schema = `upgrade_${++upgrades}`;
-    const processes = onSchema(context, schema);
+    const { cli, remove } = buildNextRelease();
+    const releases = [onSchema(context, schema), onSchema(context, schema, cli)] as const;
     try {
-      await runUpgrade(context, schema, processes);
+      await retry(() => createSchema(context, schema));
+      await runUpgrade(context, schema, ...releases);
       return 1;
     } finally {
-      await processes.killAll();
+      await Promise.all(releases.map((release) => release.killAll()));
+      remove();
       await retry(() => context.postgres.sql(`DROP SCHEMA IF EXISTS ${schema} CASCADE`));
     }
   },
@@ -133,35 +163,28 @@ const upgrade: Fault = {
 async function runUpgrade(
   context: FaultContext,
   schema: string,
-  { start, expectRefusal, migrate }: ReturnType<typeof onSchema>,
+  current: Release,
+  next: Release,
 ): Promise<void> {
-  const { postgres, onProblem } = context;
-  await retry(() => onSession(postgres, (session) => makeOldSchema(context, session, schema)));
-  await expectRefusal(new RegExp(`is at version ${newest - 1}; this release needs version ${newest}`));
-  await migrate();
-  const worker = start('start', '--roles', 'scheduler,executor');
-  await migrate();
+  const oldWorker = current.startWorker();
+  await current.migrate();
   await untilComplete(context, schema);
 
-  await retry(() => postgres.sql(nextRelease(schema)));
+  await next.expectRefusal(new RegExp(`is at version ${newest}; this release needs version ${newest + 1}`));
+  await Promise.all([next.migrate(), next.migrate()]);
+  const newWorker = next.startWorker();
   await untilComplete(context, schema);
-  const exit = await worker.end('SIGTERM');
-  if (exit !== '0') onProblem(`${worker.name} exited with ${exit} after SIGTERM: ${worker.output()}`);
+  await current.expectRefusal(
+    new RegExp(`is at version ${newest + 1}; this release supports versions up to ${newest}`),
+  );
+  for (const worker of [oldWorker, newWorker]) {
+    const exit = await worker.end('SIGTERM');
+    if (exit !== '0')
+      context.onProblem(`${worker.name} exited with ${exit} after SIGTERM: ${worker.output()}`);
+  }
 }
 
-/** Adds a column and fetches everything again. Idempotent. */
-const nextRelease = (schema: string) => `DO $$ BEGIN
-  INSERT INTO ${schema}.schema_migrations (version, name) VALUES (${newest + 1}, 'of tomorrow') ON CONFLICT DO NOTHING;
-  IF NOT FOUND THEN RETURN; END IF;
-  ALTER TABLE ${schema}.sync_jobs ADD COLUMN of_tomorrow text;
-  UPDATE ${schema}.connections SET metadata = metadata #- '{sync,cursor}';
-  DELETE FROM ${schema}.signals;
-  INSERT INTO ${schema}.sync_jobs (tenant_id, provider_slug, connection_id, job_type)
-    SELECT tenant_id, provider_slug, id, 'incremental' FROM ${schema}.connections ON CONFLICT DO NOTHING;
-  UPDATE ${schema}.sync_jobs SET scheduled_at = now() WHERE status = 'queued';
-END $$`;
-
-/** The database may be down, or its response lost: all work here is idempotent. */
+/** The database may be down, or its response lost: all work here can be repeated. */
 async function retry(work: () => Promise<unknown>): Promise<void> {
   let reason = '';
   const done = () =>
@@ -175,18 +198,6 @@ async function retry(work: () => Promise<unknown>): Promise<void> {
   await until('the upgrade is prepared', done, 60_000).catch(() => {
     throw new Error(`the upgrade could not be prepared: ${reason}`);
   });
-}
-
-async function onSession(
-  postgres: ChaosPostgres,
-  work: (session: pg.Client) => Promise<void>,
-): Promise<void> {
-  const session = await postgres.session();
-  try {
-    await work(session);
-  } finally {
-    await session.end().catch(() => {});
-  }
 }
 
 export const upgradeFaults = [upgrade];
