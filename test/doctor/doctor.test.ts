@@ -2,7 +2,13 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createSyncline, systemPorts } from '../../src/index.ts';
 import { expectedShape } from '../../src/store/health/expected.ts';
-import { findConstraints, findFunctions, findIndexes, findTriggers } from '../../src/store/health/shape.ts';
+import {
+  findConstraints,
+  findFunctions,
+  findIndexes,
+  findTriggers,
+  type PartRow,
+} from '../../src/store/health/shape.ts';
 import { silent, tenant, useDatabase } from '../support/database.ts';
 import { runCli } from '../support/process.ts';
 import { finding, findingsIn } from './findings.ts';
@@ -30,6 +36,35 @@ async function findingsOf(
   return findingsIn(await engine.doctor().finally(() => engine.stop()), name);
 }
 
+/** Source text of a module, wrapped at 110 columns. */
+function moduleOf({ indexes, triggers, constraints, functions }: typeof expectedShape): string {
+  const statements = [
+    ...[...indexes, ...triggers].map(({ definition }) => definition),
+    ...constraints.map(
+      (part) => `ALTER TABLE ${part.table_name} ADD CONSTRAINT ${part.name} ${part.definition}`,
+    ),
+    ...functions.map((name) => `CREATE FUNCTION ${name}`),
+  ];
+  const lines = statements.map((statement) => wrap(`${statement};`).join('\n  '));
+  return `/**
+ * Generated from a migrated database: \`npx vitest run test/doctor/doctor.test.ts -u\` writes this file.
+ */
+export const expectedStatements = \`
+${lines.join('\n')}
+\`;
+`;
+}
+
+function wrap(text: string): string[] {
+  const lines = [''];
+  for (const word of text.split(' ')) {
+    const line = lines.at(-1) as string;
+    if (line !== '' && line.length + word.length > 106) lines.push(word);
+    else lines[lines.length - 1] = line === '' ? word : `${line} ${word}`;
+  }
+  return lines;
+}
+
 describe('the doctor', () => {
   it('doctor: every statement runs in a READ ONLY transaction', async () => {
     const statements: string[] = [];
@@ -50,14 +85,22 @@ describe('the doctor', () => {
   });
 
   it('doctor: the expected schema equals the migrated schema', async () => {
-    const tx = { schema: '"syncline"', tables: {} as never, query: database.sql };
-    const without = (parts: { broken: boolean }[]) => parts.map(({ broken: _, ...part }) => part);
-    expect({
+    // Not "syncline": definitions are printed without the schema, and the setting syncline.triggers would
+    // lose its prefix.
+    await database.engine({ database: { url: database.url, schema: 'shape' } }).migrate();
+    const tx = { schema: 'shape', tables: {} as never, query: database.sql };
+    const without = (parts: PartRow[]) => parts.map(({ broken: _, ...part }) => part);
+    const shape = {
       indexes: without(await findIndexes(tx)),
       triggers: without(await findTriggers(tx)),
       constraints: without(await findConstraints(tx)),
       functions: await findFunctions(tx),
-    }).toEqual(expectedShape);
+    };
+    await expect(moduleOf(shape)).toMatchFileSnapshot('../../src/store/health/expected-statements.ts');
+    expect(shape).toEqual(expectedShape);
+    expect(
+      shape.triggers.filter(({ definition }) => definition.includes("'syncline.triggers'")),
+    ).toHaveLength(5);
   });
 });
 
