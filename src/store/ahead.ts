@@ -1,4 +1,5 @@
 import type { Queryable } from './database.ts';
+import { sql, unnest } from './sql.ts';
 
 const maxCounted = 10_000;
 
@@ -14,19 +15,10 @@ export interface AheadLimits {
 }
 
 const limits = `l AS MATERIALIZED (
-  SELECT $1::timestamptz AS now, $2::numeric AS default_seconds, $3::numeric AS min_seconds, $4::numeric AS max_seconds,
-    $5::numeric AS run_intervals, $6::numeric AS job_intervals, $7::numeric AS pause_seconds, $8::numeric AS slack_seconds)`;
-
-const limitValues = (now: Date, aheadLimits: AheadLimits): unknown[] => [
-  now,
-  aheadLimits.defaultIntervalSeconds,
-  aheadLimits.minIntervalSeconds,
-  aheadLimits.maxIntervalSeconds,
-  aheadLimits.nextRunIntervals,
-  aheadLimits.jobIntervals,
-  aheadLimits.pauseSeconds,
-  aheadLimits.slackSeconds,
-];
+  SELECT :now::timestamptz AS now, :defaultIntervalSeconds::numeric AS default_seconds,
+    :minIntervalSeconds::numeric AS min_seconds, :maxIntervalSeconds::numeric AS max_seconds,
+    :nextRunIntervals::numeric AS run_intervals, :jobIntervals::numeric AS job_intervals,
+    :pauseSeconds::numeric AS pause_seconds, :slackSeconds::numeric AS slack_seconds)`;
 
 /** SCH-3. `own` is the metadata value, which may be any JSON. */
 const base = `CASE jsonb_typeof(own) WHEN 'number' THEN
@@ -37,11 +29,14 @@ const runLimit = `l.now + ((${base}) * l.run_intervals + l.slack_seconds)::float
 const slotLimit = `l.now + ((${base}) * l.job_intervals + l.slack_seconds)::float8 * interval '1 second'`;
 const pauseLimit = `l.now + (l.pause_seconds + l.slack_seconds)::float8 * interval '1 second'`;
 /** Limits for the minimum interval; nearer times need no check of the connection's interval. */
-const minRunLimit = `(SELECT l.now + (l.min_seconds * l.run_intervals + l.slack_seconds)::float8 * interval '1 second' FROM l)`;
-const minSlotLimit = `(SELECT l.now + (l.min_seconds * l.job_intervals + l.slack_seconds)::float8 * interval '1 second' FROM l)`;
+const minRunLimit = `(SELECT l.now
+  + (l.min_seconds * l.run_intervals + l.slack_seconds)::float8 * interval '1 second' FROM l)`;
+const minSlotLimit = `(SELECT l.now
+  + (l.min_seconds * l.job_intervals + l.slack_seconds)::float8 * interval '1 second' FROM l)`;
 
 const isJobAhead = `(j.retry_after > ${pauseLimit} OR j.scheduled_at > CASE
-  WHEN j.job_type = 'incremental' AND j.retry_after IS NULL THEN ${slotLimit} ELSE greatest(${slotLimit}, ${pauseLimit}) END)`;
+  WHEN j.job_type = 'incremental' AND j.retry_after IS NULL THEN ${slotLimit}
+  ELSE greatest(${slotLimit}, ${pauseLimit}) END)`;
 
 /** Times too far ahead: a capped count, the latest, and example ids. */
 export interface Ahead {
@@ -68,18 +63,18 @@ const toAhead = (row: AheadRow | undefined): Ahead => ({
 
 const maxExamples = 3;
 
+const connectionsAheadSql = sql<AheadRow>`
+  WITH ${limits}, farthest AS MATERIALIZED (
+    SELECT c.id, c.due_at, c.metadata #> '{sync,interval_seconds}' AS own FROM :schema.connections c
+    WHERE c.status = 'active' AND NOT c.waits_for_job AND c.due_at > ${minRunLimit}
+    ORDER BY c.due_at DESC, c.id DESC LIMIT ${maxCounted + 1})
+  SELECT (SELECT count(*) FROM farthest)::int AS looked, count(*)::int AS found, max(due_at) AS until,
+    to_json((array_agg(id::text ORDER BY due_at DESC, id DESC))[1:${maxExamples}]) AS examples
+  FROM farthest CROSS JOIN l WHERE due_at > ${runLimit}`;
+
 /** Scans the due index backwards, at most `maxCounted` entries, so the cost is bounded. */
 export async function connectionsAhead(db: Queryable, now: Date, aheadLimits: AheadLimits): Promise<Ahead> {
-  const [row] = await db.query<AheadRow>(
-    `WITH ${limits}, farthest AS MATERIALIZED (
-       SELECT c.id, c.due_at, c.metadata #> '{sync,interval_seconds}' AS own FROM ${db.schema}.connections c
-       WHERE c.status = 'active' AND NOT c.waits_for_job AND c.due_at > ${minRunLimit}
-       ORDER BY c.due_at DESC, c.id DESC LIMIT ${maxCounted + 1})
-     SELECT (SELECT count(*) FROM farthest)::int AS looked, count(*)::int AS found, max(due_at) AS until,
-       to_json((array_agg(id::text ORDER BY due_at DESC, id DESC))[1:${maxExamples}]) AS examples
-     FROM farthest CROSS JOIN l WHERE due_at > ${runLimit}`,
-    limitValues(now, aheadLimits),
-  );
+  const row = await connectionsAheadSql.first(db, { now, ...aheadLimits });
   return toAhead(row);
 }
 
@@ -87,59 +82,82 @@ export async function connectionsAhead(db: Queryable, now: Date, aheadLimits: Ah
 const ready = `status = 'queued' AND NOT blocked AND retry_after IS NULL`;
 const backingOff = `status = 'queued' AND NOT blocked AND retry_after IS NOT NULL`;
 
+const jobsAheadSql = sql<AheadRow>`
+  WITH RECURSIVE ${limits}, provider AS MATERIALIZED (
+    SELECT slug FROM :schema.providers ORDER BY slug LIMIT 1000
+  ), lane AS (
+    SELECT p.slug, first.priority FROM provider p CROSS JOIN LATERAL (
+      SELECT priority FROM :schema.sync_jobs WHERE ${ready} AND provider_slug = p.slug
+      ORDER BY provider_slug, priority LIMIT 1) first
+    UNION ALL
+    SELECT o.slug, next.priority FROM lane o CROSS JOIN LATERAL (
+      SELECT j.priority FROM :schema.sync_jobs j
+      WHERE ${ready} AND j.provider_slug = o.slug AND j.priority > o.priority
+      ORDER BY j.provider_slug, j.priority LIMIT 1) next
+  ), waiting AS MATERIALIZED (
+    SELECT w.* FROM lane o CROSS JOIN LATERAL (
+      SELECT id, connection_id, job_type, scheduled_at, retry_after FROM :schema.sync_jobs
+      WHERE ${ready} AND provider_slug = o.slug AND priority = o.priority AND scheduled_at > ${minSlotLimit}
+      ORDER BY provider_slug DESC, priority DESC, scheduled_at DESC LIMIT ${maxCounted + 1}) w
+    LIMIT ${maxCounted + 1}
+  ), backing AS MATERIALIZED (
+    SELECT b.* FROM provider p CROSS JOIN LATERAL (
+      SELECT id, retry_after FROM :schema.sync_jobs
+      WHERE ${backingOff} AND provider_slug = p.slug AND retry_after > (SELECT ${pauseLimit} FROM l)
+      ORDER BY provider_slug DESC, retry_after DESC LIMIT ${maxCounted + 1}) b
+    LIMIT ${maxCounted + 1}
+  ), ahead AS (
+    SELECT j.id, j.scheduled_at AS at FROM (
+      SELECT w.*, (
+        SELECT c.metadata #> '{sync,interval_seconds}' FROM :schema.connections c
+        WHERE c.id = w.connection_id) AS own
+      FROM waiting w) j CROSS JOIN l
+    WHERE ${isJobAhead}
+    UNION ALL
+    SELECT id, retry_after FROM backing
+  )
+  SELECT greatest((SELECT count(*) FROM waiting), (SELECT count(*) FROM backing), count(*))::int AS looked,
+    count(*)::int AS found, max(at) AS until,
+    to_json((array_agg(id::text ORDER BY at DESC))[1:${maxExamples}]) AS examples
+  FROM ahead`;
+
 /**
  * Scans each (provider, priority) of the claim indexes backwards, at most `maxCounted` entries. Blocked jobs
  * are in neither index and count once unblocked.
  */
 export async function jobsAhead(db: Queryable, now: Date, aheadLimits: AheadLimits): Promise<Ahead> {
-  const [row] = await db.query<AheadRow>(
-    `WITH RECURSIVE ${limits}, provider AS MATERIALIZED (SELECT slug FROM ${db.schema}.providers ORDER BY slug LIMIT 1000),
-     lane AS (
-       SELECT p.slug, first.priority FROM provider p CROSS JOIN LATERAL (
-         SELECT priority FROM ${db.schema}.sync_jobs WHERE ${ready} AND provider_slug = p.slug
-         ORDER BY provider_slug, priority LIMIT 1) first
-       UNION ALL
-       SELECT o.slug, next.priority FROM lane o CROSS JOIN LATERAL (
-         SELECT j.priority FROM ${db.schema}.sync_jobs j WHERE ${ready} AND j.provider_slug = o.slug AND j.priority > o.priority
-         ORDER BY j.provider_slug, j.priority LIMIT 1) next
-     ), waiting AS MATERIALIZED (
-       SELECT w.* FROM lane o CROSS JOIN LATERAL (
-         SELECT id, connection_id, job_type, scheduled_at, retry_after FROM ${db.schema}.sync_jobs
-         WHERE ${ready} AND provider_slug = o.slug AND priority = o.priority AND scheduled_at > ${minSlotLimit}
-         ORDER BY provider_slug DESC, priority DESC, scheduled_at DESC LIMIT ${maxCounted + 1}) w
-       LIMIT ${maxCounted + 1}
-     ), backing AS MATERIALIZED (
-       SELECT b.* FROM provider p CROSS JOIN LATERAL (
-         SELECT id, retry_after FROM ${db.schema}.sync_jobs
-         WHERE ${backingOff} AND provider_slug = p.slug AND retry_after > (SELECT ${pauseLimit} FROM l)
-         ORDER BY provider_slug DESC, retry_after DESC LIMIT ${maxCounted + 1}) b
-       LIMIT ${maxCounted + 1}
-     ), ahead AS (
-       SELECT j.id, j.scheduled_at AS at FROM (
-         SELECT w.*, (SELECT c.metadata #> '{sync,interval_seconds}' FROM ${db.schema}.connections c WHERE c.id = w.connection_id) AS own
-         FROM waiting w) j CROSS JOIN l
-       WHERE ${isJobAhead}
-       UNION ALL
-       SELECT id, retry_after FROM backing
-     )
-     SELECT greatest((SELECT count(*) FROM waiting), (SELECT count(*) FROM backing), count(*))::int AS looked,
-       count(*)::int AS found, max(at) AS until, to_json((array_agg(id::text ORDER BY at DESC))[1:${maxExamples}]) AS examples
-     FROM ahead`,
-    limitValues(now, aheadLimits),
-  );
+  const row = await jobsAheadSql.first(db, { now, ...aheadLimits });
   return toAhead(row);
 }
 
 /** A page of active connections with their times too far ahead. */
-const judgedPage = (db: Queryable) => `${limits}, page AS MATERIALIZED (
-    SELECT c.id, c.status, c.due_at, c.metadata #> '{sync,interval_seconds}' AS own FROM ${db.tables.connections} c
-    WHERE $9::uuid IS NULL OR c.id > $9 ORDER BY c.id LIMIT $10
+const judgedPage = `${limits}, page AS MATERIALIZED (
+    SELECT c.id, c.status, c.due_at, c.metadata #> '{sync,interval_seconds}' AS own FROM :scope.connections c
+    WHERE :after::uuid IS NULL OR c.id > :after ORDER BY c.id LIMIT :scan
   ), judged AS (
     SELECT p.id, CASE WHEN p.due_at > ${runLimit} THEN p.due_at END AS run_at,
-      ARRAY(SELECT j.id::text FROM ${db.schema}.sync_jobs j
-            WHERE j.connection_id = p.id AND j.status IN ('queued', 'running') AND j.status = 'queued' AND ${isJobAhead}) AS jobs
+      ARRAY(SELECT j.id::text FROM :schema.sync_jobs j
+            WHERE j.connection_id = p.id AND j.status IN ('queued', 'running') AND j.status = 'queued'
+              AND ${isJobAhead}) AS jobs
     FROM page p CROSS JOIN l WHERE p.status = 'active'
   )`;
+
+interface TenantAheadRow {
+  looked: number;
+  connections: number;
+  jobs: number;
+  until: Date | null;
+  connection_ids: string[] | null;
+  job_ids: string[] | null;
+}
+
+const tenantAheadSql = sql<TenantAheadRow>`
+  WITH ${judgedPage}
+  SELECT (SELECT count(*) FROM page)::int AS looked, count(run_at)::int AS connections,
+    coalesce(sum(cardinality(jobs)), 0)::int AS jobs, max(run_at) AS until,
+    to_json((array_agg(id::text) FILTER (WHERE run_at IS NOT NULL))[1:${maxExamples}]) AS connection_ids,
+    to_json((array_agg(jobs[1]) FILTER (WHERE jobs <> '{}'))[1:${maxExamples}]) AS job_ids
+  FROM judged`;
 
 /** Over the tenant's first `maxCounted` connections: no index orders them by time. */
 export async function tenantAhead(
@@ -147,22 +165,7 @@ export async function tenantAhead(
   now: Date,
   aheadLimits: AheadLimits,
 ): Promise<{ connections: Ahead; jobs: Ahead }> {
-  const [row] = await db.query<{
-    looked: number;
-    connections: number;
-    jobs: number;
-    until: Date | null;
-    connection_ids: string[] | null;
-    job_ids: string[] | null;
-  }>(
-    `WITH ${judgedPage(db)}
-     SELECT (SELECT count(*) FROM page)::int AS looked, count(run_at)::int AS connections,
-       coalesce(sum(cardinality(jobs)), 0)::int AS jobs, max(run_at) AS until,
-       to_json((array_agg(id::text) FILTER (WHERE run_at IS NOT NULL))[1:${maxExamples}]) AS connection_ids,
-       to_json((array_agg(jobs[1]) FILTER (WHERE jobs <> '{}'))[1:${maxExamples}]) AS job_ids
-     FROM judged`,
-    [...limitValues(now, aheadLimits), null, maxCounted + 1],
-  );
+  const row = await tenantAheadSql.first(db, { now, ...aheadLimits, after: null, scan: maxCounted + 1 });
   const looked = row?.looked ?? 0;
   return {
     connections: toAhead(
@@ -172,19 +175,19 @@ export async function tenantAhead(
   };
 }
 
+const findAheadSql = sql<{ looked: number; last: string | null; ids: string[] | null }>`
+  WITH ${judgedPage}, wrong AS (
+    SELECT id FROM judged WHERE run_at IS NOT NULL OR jobs <> '{}' ORDER BY id LIMIT :limit)
+  SELECT (SELECT count(*) FROM page)::int AS looked, (SELECT id FROM page ORDER BY id DESC LIMIT 1) AS last,
+    (SELECT json_agg(id) FROM wrong) AS ids`;
+
 export async function findAhead(
   db: Queryable,
   now: Date,
   aheadLimits: AheadLimits,
   { after, limit, scan }: { after: string | undefined; limit: number; scan: number },
 ): Promise<{ ids: string[]; last: string | undefined; isEnd: boolean }> {
-  const [row] = await db.query<{ looked: number; last: string | null; ids: string[] | null }>(
-    `WITH ${judgedPage(db)}, wrong AS (
-       SELECT id FROM judged WHERE run_at IS NOT NULL OR jobs <> '{}' ORDER BY id LIMIT $11)
-     SELECT (SELECT count(*) FROM page)::int AS looked, (SELECT id FROM page ORDER BY id DESC LIMIT 1) AS last,
-       (SELECT json_agg(id) FROM wrong) AS ids`,
-    [...limitValues(now, aheadLimits), after, scan, limit],
-  );
+  const row = await findAheadSql.first(db, { now, ...aheadLimits, after, scan, limit });
   const ids = row?.ids ?? [];
   return {
     ids,
@@ -203,16 +206,16 @@ export interface MovableConnection {
   interval: string | null;
 }
 
+const lockMovableSql = sql<MovableConnection>`
+  SELECT c.id, c.tenant_id, c.provider_slug, extract(epoch FROM c.due_at)::float8 * 1000 AS due_ms,
+    extract(epoch FROM c.last_incremental_ended_at)::float8 * 1000 AS last_ended_ms,
+    left((c.metadata #> '{sync,interval_seconds}')::text, 80) AS interval
+  FROM :scope.connections c WHERE c.id = ANY (:ids::uuid[]) AND c.status = 'active'
+  ORDER BY c.id FOR NO KEY UPDATE OF c SKIP LOCKED`;
+
 /** Lock order: by id; skips locked rows. */
 export function lockMovable(tx: Queryable, ids: readonly string[]): Promise<MovableConnection[]> {
-  return tx.query<MovableConnection>(
-    `SELECT c.id, c.tenant_id, c.provider_slug, extract(epoch FROM c.due_at)::float8 * 1000 AS due_ms,
-       extract(epoch FROM c.last_incremental_ended_at)::float8 * 1000 AS last_ended_ms,
-       left((c.metadata #> '{sync,interval_seconds}')::text, 80) AS interval
-     FROM ${tx.tables.connections} c WHERE c.id = ANY ($1::uuid[]) AND c.status = 'active'
-     ORDER BY c.id FOR NO KEY UPDATE OF c SKIP LOCKED`,
-    [ids],
-  );
+  return lockMovableSql.all(tx, { ids });
 }
 
 export interface MovableJob {
@@ -226,27 +229,32 @@ export interface MovableJob {
   is_placed: boolean;
 }
 
+const lockMovableJobsSql = sql<MovableJob>`
+  SELECT j.id, j.connection_id, j.job_type, j.attempts,
+    extract(epoch FROM j.scheduled_at)::float8 * 1000 AS scheduled_ms,
+    extract(epoch FROM j.retry_after)::float8 * 1000 AS retry_ms,
+    j.job_type = 'incremental' AND j.attempts = 0 AND j.priority = 0 AND j.cursor IS NULL
+      AND j.retry_after IS NULL AND NOT j.hinted AS is_placed
+  FROM :schema.sync_jobs j
+  WHERE j.connection_id = ANY (:connectionIds::uuid[])
+    AND j.status IN ('queued', 'running') AND j.status = 'queued'
+  FOR UPDATE OF j SKIP LOCKED`;
+
 /** SKIP LOCKED: claims lock jobs first, so waiting could deadlock. */
 export function lockMovableJobs(tx: Queryable, connectionIds: readonly string[]): Promise<MovableJob[]> {
-  return tx.query<MovableJob>(
-    `SELECT j.id, j.connection_id, j.job_type, j.attempts, extract(epoch FROM j.scheduled_at)::float8 * 1000 AS scheduled_ms,
-       extract(epoch FROM j.retry_after)::float8 * 1000 AS retry_ms,
-       j.job_type = 'incremental' AND j.attempts = 0 AND j.priority = 0 AND j.cursor IS NULL AND j.retry_after IS NULL AND NOT j.hinted AS is_placed
-     FROM ${tx.schema}.sync_jobs j WHERE j.connection_id = ANY ($1::uuid[]) AND j.status IN ('queued', 'running') AND j.status = 'queued'
-     FOR UPDATE OF j SKIP LOCKED`,
-    [connectionIds],
-  );
+  return lockMovableJobsSql.all(tx, { connectionIds });
 }
+
+const withPendingJobSql = sql<{ connection_id: string }>`
+  SELECT j.connection_id FROM :schema.sync_jobs j
+  WHERE j.connection_id = ANY (:connectionIds::uuid[]) AND j.job_type = 'incremental'
+    AND j.status IN ('queued', 'running')`;
 
 export async function withPendingJob(
   tx: Queryable,
   connectionIds: readonly string[],
 ): Promise<ReadonlySet<string>> {
-  const rows = await tx.query<{ connection_id: string }>(
-    `SELECT j.connection_id FROM ${tx.schema}.sync_jobs j
-     WHERE j.connection_id = ANY ($1::uuid[]) AND j.job_type = 'incremental' AND j.status IN ('queued', 'running')`,
-    [connectionIds],
-  );
+  const rows = await withPendingJobSql.all(tx, { connectionIds });
   return new Set(rows.map((row) => row.connection_id));
 }
 
@@ -256,11 +264,11 @@ export interface MovedJob {
   retryAfter: Date | null;
 }
 
+const moveJobsSql = sql<object>`
+  UPDATE :schema.sync_jobs j SET scheduled_at = m.scheduled_at, retry_after = m.retry_after, updated_at = :now
+  FROM ${unnest('m', { id: 'uuid', scheduledAt: 'timestamptz', retryAfter: 'timestamptz' })}
+  WHERE j.id = ANY (:m.id::uuid[]) AND j.id = m.id`;
+
 export async function moveJobs(tx: Queryable, now: Date, jobs: readonly MovedJob[]): Promise<void> {
-  await tx.query(
-    `UPDATE ${tx.schema}.sync_jobs j SET scheduled_at = m.scheduled_at, retry_after = m.retry_after, updated_at = $1
-     FROM unnest($2::uuid[], $3::timestamptz[], $4::timestamptz[]) AS m (id, scheduled_at, retry_after)
-     WHERE j.id = ANY ($2::uuid[]) AND j.id = m.id`,
-    [now, jobs.map((job) => job.id), jobs.map((job) => job.scheduledAt), jobs.map((job) => job.retryAfter)],
-  );
+  await moveJobsSql.all(tx, { now, m: jobs });
 }

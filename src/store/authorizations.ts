@@ -1,5 +1,6 @@
 import type { Queryable } from './database.ts';
 import type { Sealed } from './sealed.ts';
+import { sql } from './sql.ts';
 
 /** A pending OAuth authorization. */
 export interface AuthorizationRow {
@@ -24,6 +25,15 @@ export interface NewAuthorization extends Sealed {
   expiresAt: Date;
 }
 
+const deleteOlderSql = sql<object>`
+  DELETE FROM :schema.authorizations WHERE state = ANY (ARRAY(
+    SELECT state FROM :schema.authorizations WHERE connection_id = :connectionId
+    ORDER BY created_at DESC, state OFFSET :kept))`;
+
+const insertAuthorizationSql = sql<object>`
+  INSERT INTO :schema.authorizations (state, connection_id, tenant_id, key_id, sealed, created_at, expires_at)
+  VALUES (:link, :connectionId, :tenantId, :keyId, :sealed, :now, :expiresAt)`;
+
 /** Keeps the latest `max` per connection; the caller holds the connection lock. */
 export async function insertAuthorization(
   tx: Queryable,
@@ -31,28 +41,22 @@ export async function insertAuthorization(
   { link, connectionId, tenantId, keyId, sealed, expiresAt }: NewAuthorization,
   max: number,
 ): Promise<void> {
-  await tx.query(
-    `DELETE FROM ${tx.schema}.authorizations WHERE state = ANY (ARRAY(
-       SELECT state FROM ${tx.schema}.authorizations WHERE connection_id = $1 ORDER BY created_at DESC, state OFFSET $2))`,
-    [connectionId, max - 1],
-  );
-  await tx.query(
-    `INSERT INTO ${tx.schema}.authorizations (state, connection_id, tenant_id, key_id, sealed, created_at, expires_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-    [link, connectionId, tenantId, keyId, sealed, now, expiresAt],
-  );
+  await deleteOlderSql.all(tx, { connectionId, kept: max - 1 });
+  await insertAuthorizationSql.all(tx, { link, connectionId, tenantId, keyId, sealed, now, expiresAt });
 }
 
-export async function findAuthorization(
+const findAuthorizationSql = {
+  '': sql<AuthorizationRow>`SELECT ${columns} FROM :schema.authorizations WHERE state = :link`,
+  'FOR UPDATE': sql<AuthorizationRow>`
+    SELECT ${columns} FROM :schema.authorizations WHERE state = :link FOR UPDATE`,
+};
+
+export function findAuthorization(
   db: Queryable,
   link: Buffer,
   lock: '' | 'FOR UPDATE' = '',
 ): Promise<AuthorizationRow | undefined> {
-  const [row] = await db.query<AuthorizationRow>(
-    `SELECT ${columns} FROM ${db.schema}.authorizations WHERE state = $1 ${lock}`,
-    [link],
-  );
-  return row;
+  return findAuthorizationSql[lock].first(db, { link });
 }
 
 export interface StartedAuthorization extends Sealed {
@@ -62,27 +66,32 @@ export interface StartedAuthorization extends Sealed {
   expiresAt: Date;
 }
 
+const startAuthorizationSql = sql<object>`
+  UPDATE :schema.authorizations
+  SET provider_state = :providerState, browser = :browser, key_id = :keyId, sealed = :sealed,
+      expires_at = :expiresAt
+  WHERE state = :link`;
+
 export async function startAuthorization(tx: Queryable, started: StartedAuthorization): Promise<void> {
   const { link, providerState, browser, keyId, sealed, expiresAt } = started;
-  await tx.query(
-    `UPDATE ${tx.schema}.authorizations
-     SET provider_state = $2, browser = $3, key_id = $4, sealed = $5, expires_at = $6 WHERE state = $1`,
-    [link, providerState, browser, keyId, sealed, expiresAt],
-  );
+  await startAuthorizationSql.all(tx, { link, providerState, browser, keyId, sealed, expiresAt });
 }
 
+const takeAuthorizationSql = sql<AuthorizationRow>`
+  DELETE FROM :schema.authorizations WHERE provider_state = :providerState AND browser = :browser
+  RETURNING ${columns}`;
+
 /** DELETE … RETURNING: exactly one caller gets it, and only from the browser that started. */
-export async function takeAuthorization(
+export function takeAuthorization(
   db: Queryable,
   providerState: Buffer,
   browser: Buffer,
 ): Promise<AuthorizationRow | undefined> {
-  const [row] = await db.query<AuthorizationRow>(
-    `DELETE FROM ${db.schema}.authorizations WHERE provider_state = $1 AND browser = $2 RETURNING ${columns}`,
-    [providerState, browser],
-  );
-  return row;
+  return takeAuthorizationSql.first(db, { providerState, browser });
 }
+
+const isAuthorizationStartedSql = sql<object>`
+  SELECT FROM :schema.authorizations WHERE provider_state = :providerState AND expires_at > :now`;
 
 /** Whether this state is pending, in any browser. */
 export async function isAuthorizationStarted(
@@ -90,20 +99,17 @@ export async function isAuthorizationStarted(
   now: Date,
   providerState: Buffer,
 ): Promise<boolean> {
-  const rows = await db.query(
-    `SELECT FROM ${db.schema}.authorizations WHERE provider_state = $1 AND expires_at > $2`,
-    [providerState, now],
-  );
+  const rows = await isAuthorizationStartedSql.all(db, { providerState, now });
   return rows.length > 0;
 }
 
+const deleteAuthorizationsSql = sql<object>`
+  DELETE FROM :schema.authorizations WHERE state = ANY (ARRAY(
+    SELECT state FROM :schema.authorizations WHERE expires_at <= :now ORDER BY expires_at LIMIT :limit
+    FOR UPDATE SKIP LOCKED))
+  RETURNING 1`;
+
 export async function deleteAuthorizations(db: Queryable, now: Date, limit: number): Promise<number> {
-  const rows = await db.query(
-    `DELETE FROM ${db.schema}.authorizations WHERE state = ANY (ARRAY(
-       SELECT state FROM ${db.schema}.authorizations WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2
-       FOR UPDATE SKIP LOCKED))
-     RETURNING 1`,
-    [now, limit],
-  );
+  const rows = await deleteAuthorizationsSql.all(db, { now, limit });
   return rows.length;
 }

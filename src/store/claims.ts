@@ -1,5 +1,5 @@
 import type { Queryable, Transaction } from './database.ts';
-import { indexLookup } from './plans.ts';
+import { sql, unnest } from './sql.ts';
 
 /** Job and connection are locked until the transaction ends. */
 export interface ReadyRow {
@@ -27,11 +27,6 @@ export interface ReadyRow {
   losses: unknown;
 }
 
-/** Exactly the predicate of idx_sync_jobs_ready. */
-const ready = `status = 'queued' AND NOT blocked AND retry_after IS NULL`;
-/** Exactly the predicate of idx_sync_jobs_retry. */
-const backingOff = `status = 'queued' AND NOT blocked AND retry_after IS NOT NULL`;
-
 /** Claim position of one provider and priority. */
 export interface Lane {
   slug: string;
@@ -42,24 +37,59 @@ export interface Lane {
 
 /**
  * Skip scan: each (provider, priority) with its first job's time, without reading future jobs. Dead index
- * entries pinned by an old snapshot precede the first live one; the scan walks them once.
+ * entries pinned by an old snapshot precede the first live one; the scan walks them once. The conditions are
+ * exactly the predicate of idx_sync_jobs_ready.
  */
-const scannedLanes = (schema: string) => `
+const scannedLanes = `
   lane AS (
     SELECT p.slug, first.priority, first.scheduled_at
-    FROM unnest($1::text[]) AS p (slug) CROSS JOIN LATERAL (
-      SELECT priority, scheduled_at FROM ${schema}.sync_jobs WHERE ${ready} AND provider_slug = p.slug
+    FROM unnest(:providers::text[]) AS p (slug) CROSS JOIN LATERAL (
+      SELECT priority, scheduled_at FROM :schema.sync_jobs
+      WHERE status = 'queued' AND NOT blocked AND retry_after IS NULL AND provider_slug = p.slug
       ORDER BY provider_slug, priority, scheduled_at LIMIT 1) first
     UNION ALL
     SELECT l.slug, next.priority, next.scheduled_at
     FROM lane l CROSS JOIN LATERAL (
-      SELECT j.priority, j.scheduled_at FROM ${schema}.sync_jobs j
-      WHERE ${ready} AND j.provider_slug = l.slug AND j.priority > l.priority
+      SELECT j.priority, j.scheduled_at FROM :schema.sync_jobs j
+      WHERE status = 'queued' AND NOT blocked AND retry_after IS NULL
+        AND j.provider_slug = l.slug AND j.priority > l.priority
       ORDER BY j.provider_slug, j.priority, j.scheduled_at LIMIT 1) next
   )`;
 
 const resumedLanes = `
-  lane AS (SELECT * FROM unnest($1::text[], $5::smallint[], $6::timestamptz[]) AS l (slug, priority, scheduled_at))`;
+  lane AS (SELECT * FROM ${unnest('l', { slug: 'text', priority: 'smallint', scheduledAt: 'timestamptz' })})`;
+
+const lockedReady = `
+  share AS MATERIALIZED (
+    SELECT slug, priority, since, count(*) AS jobs FROM (
+      SELECT l.slug, l.priority, l.scheduled_at AS since FROM lane l CROSS JOIN LATERAL (
+        SELECT scheduled_at FROM :schema.sync_jobs
+        WHERE status = 'queued' AND NOT blocked AND retry_after IS NULL
+          AND provider_slug = l.slug AND priority = l.priority
+          AND scheduled_at BETWEEN l.scheduled_at AND :now
+        ORDER BY provider_slug, priority, scheduled_at LIMIT :limit) j
+      ORDER BY l.priority DESC, j.scheduled_at
+      LIMIT CASE WHEN :thorough THEN NULL ELSE :limit::int END) first
+    GROUP BY slug, priority, since
+  )
+  SELECT locked.* FROM share l CROSS JOIN LATERAL (
+    SELECT j.id, j.tenant_id, j.provider_slug, j.connection_id, j.job_type, j.priority, j.attempts,
+      j.scheduled_at, j.cursor, (j.error -> 'parked') IS NOT NULL AS was_parked,
+      (SELECT s.id FROM :schema.sync_jobs s
+       WHERE s.connection_id = j.connection_id AND s.status IN ('queued', 'running') AND s.id <> j.id
+       LIMIT 1) IS NOT NULL AS has_siblings,
+      j.tenant_id <> c.tenant_id OR j.provider_slug <> c.provider_slug AS is_foreign,
+      c.status AS connection_status, c.external_id, c.credential_id, c.config, c.metadata,
+      c.last_incremental_ended_at, c.losses
+    FROM :schema.sync_jobs j JOIN :schema.connections c ON c.id = ANY (ARRAY[j.connection_id])
+    WHERE j.status = 'queued' AND NOT j.blocked AND j.retry_after IS NULL
+      AND j.provider_slug = l.slug AND j.priority = l.priority AND j.scheduled_at BETWEEN l.since AND :now
+    ORDER BY j.provider_slug, j.priority, j.scheduled_at
+    LIMIT CASE WHEN :thorough THEN :limit::int ELSE l.jobs END
+    FOR NO KEY UPDATE OF j, c SKIP LOCKED) locked`;
+
+const lockReadySql = sql<ReadyRow>`WITH RECURSIVE ${scannedLanes}, ${lockedReady}`;
+const lockReadyFromSql = sql<ReadyRow>`WITH RECURSIVE ${resumedLanes}, ${lockedReady}`;
 
 export interface ReadyRequest {
   now: Date;
@@ -80,33 +110,27 @@ export function lockReady(
   tx: Queryable,
   { now, providers, limit, thorough = false, lanes }: ReadyRequest,
 ): Promise<ReadyRow[]> {
-  const due = `${ready} AND provider_slug = l.slug AND priority = l.priority AND scheduled_at BETWEEN l.scheduled_at AND $2`;
-  const positions = lanes && [lanes.map(({ priority }) => priority), lanes.map(({ from }) => from)];
-  return tx.query<ReadyRow>(
-    `WITH RECURSIVE ${lanes ? resumedLanes : scannedLanes(tx.schema)}, share AS MATERIALIZED (
-       SELECT slug, priority, since, count(*) AS jobs FROM (
-         SELECT l.slug, l.priority, l.scheduled_at AS since FROM lane l CROSS JOIN LATERAL (
-           SELECT scheduled_at FROM ${tx.schema}.sync_jobs WHERE ${due}
-           ORDER BY provider_slug, priority, scheduled_at LIMIT $3) j
-         ORDER BY l.priority DESC, j.scheduled_at LIMIT CASE WHEN $4 THEN NULL ELSE $3::int END) first
-       GROUP BY slug, priority, since
-     )
-     SELECT locked.* FROM share l CROSS JOIN LATERAL (
-       SELECT j.id, j.tenant_id, j.provider_slug, j.connection_id, j.job_type, j.priority, j.attempts, j.scheduled_at, j.cursor,
-         (j.error -> 'parked') IS NOT NULL AS was_parked,
-         (SELECT s.id FROM ${tx.schema}.sync_jobs s
-          WHERE s.connection_id = j.connection_id AND s.status IN ('queued', 'running') AND s.id <> j.id LIMIT 1) IS NOT NULL AS has_siblings,
-         j.tenant_id <> c.tenant_id OR j.provider_slug <> c.provider_slug AS is_foreign,
-         c.status AS connection_status, c.external_id, c.credential_id, c.config, c.metadata, c.last_incremental_ended_at, c.losses
-       FROM ${tx.schema}.sync_jobs j JOIN ${tx.schema}.connections c ON ${indexLookup('c.id', 'j.connection_id')}
-       WHERE j.status = 'queued' AND NOT j.blocked AND j.retry_after IS NULL
-         AND j.provider_slug = l.slug AND j.priority = l.priority AND j.scheduled_at BETWEEN l.since AND $2
-       ORDER BY j.provider_slug, j.priority, j.scheduled_at
-       LIMIT CASE WHEN $4 THEN $3::int ELSE l.jobs END
-       FOR NO KEY UPDATE OF j, c SKIP LOCKED) locked`,
-    [lanes?.map(({ slug }) => slug) ?? providers, now, limit, thorough, ...(positions ?? [])],
-  );
+  const request = { now, limit, thorough };
+  return lanes
+    ? lockReadyFromSql.all(tx, {
+        ...request,
+        l: lanes.map(({ from, ...lane }) => ({ ...lane, scheduledAt: from })),
+      })
+    : lockReadySql.all(tx, { ...request, providers });
 }
+
+const markRunningSql = sql<{ id: string }>`
+  WITH alive AS MATERIALIZED (
+    SELECT id FROM :schema.processes
+    WHERE id = :processId AND expires_at > :now FOR KEY SHARE
+  )
+  UPDATE :schema.sync_jobs j
+  SET status = 'running', started_at = :now, updated_at = :now, process_id = :processId, claim_id = :claimId,
+      hinted = j.hinted AND j.cursor IS NOT NULL
+  WHERE j.id = ANY (:ids::uuid[]) AND (SELECT id FROM alive) IS NOT NULL
+    AND (SELECT r.id FROM :schema.sync_jobs r
+         WHERE r.connection_id = j.connection_id AND r.status = 'running' LIMIT 1) IS NULL
+  RETURNING j.id`;
 
 /**
  * EXE-3: skips jobs whose connection already runs one. The caller holds the connection locks that every claim
@@ -117,22 +141,11 @@ export async function markRunning(
   { processId, claimId, ids }: { processId: string; claimId: string; ids: string[] },
 ): Promise<Set<string>> {
   if (ids.length === 0) return new Set();
-  const rows = await tx.query<{ id: string }>(
-    `WITH alive AS MATERIALIZED (
-       SELECT id FROM ${tx.schema}.processes
-       WHERE id = $2 AND expires_at > $1 FOR KEY SHARE
-     )
-     UPDATE ${tx.schema}.sync_jobs j
-     SET status = 'running', started_at = $1, updated_at = $1, process_id = $2, claim_id = $3,
-         hinted = j.hinted AND j.cursor IS NOT NULL
-     WHERE j.id = ANY ($4::uuid[]) AND (SELECT id FROM alive) IS NOT NULL
-       AND (SELECT r.id FROM ${tx.schema}.sync_jobs r
-            WHERE r.connection_id = j.connection_id AND r.status = 'running' LIMIT 1) IS NULL
-     RETURNING j.id`,
-    [tx.now, processId, claimId, ids],
-  );
+  const rows = await markRunningSql.all(tx, { now: tx.now, processId, claimId, ids });
   return new Set(rows.map((row) => row.id));
 }
+
+const blockStuckSql = sql<object>`SELECT :schema.block_arrivals(:ids::uuid[], :connectionIds::uuid[])`;
 
 /** Blocks jobs of busy or inactive connections, so later claims skip them. Triggers unblock them. */
 export async function blockStuck(
@@ -140,85 +153,110 @@ export async function blockStuck(
   jobs: Pick<ReadyRow, 'id' | 'connection_id'>[],
 ): Promise<void> {
   if (jobs.length === 0) return;
-  await tx.query(`SELECT ${tx.schema}.block_arrivals($1::uuid[], $2::uuid[])`, [
-    jobs.map((job) => job.id),
-    jobs.map((job) => job.connection_id),
-  ]);
+  await blockStuckSql.all(tx, {
+    ids: jobs.map((job) => job.id),
+    connectionIds: jobs.map((job) => job.connection_id),
+  });
 }
+
+const deferJobsSql = sql<object>`
+  UPDATE :schema.sync_jobs j SET retry_after = d.until
+  FROM ${unnest('d', { id: 'uuid', until: 'timestamptz' })}
+  WHERE j.id = ANY (ARRAY[d.id]) AND j.status = 'queued'`;
 
 export async function deferJobs(tx: Queryable, jobs: { id: string; until: Date }[]): Promise<void> {
   if (jobs.length === 0) return;
-  await tx.query(
-    `UPDATE ${tx.schema}.sync_jobs j SET retry_after = d.until
-     FROM unnest($1::uuid[], $2::timestamptz[]) AS d (id, until)
-     WHERE ${indexLookup('j.id', 'd.id')} AND j.status = 'queued'`,
-    [jobs.map((job) => job.id), jobs.map((job) => job.until)],
-  );
+  await deferJobsSql.all(tx, { d: jobs });
 }
 
 /** Per provider, in claim order. */
 const maxScanned = 1000;
+
+const findForeignSql = sql<Pick<ReadyRow, 'id' | 'connection_id' | 'tenant_id' | 'provider_slug'>>`
+  SELECT j.id, j.connection_id, j.tenant_id, j.provider_slug
+  FROM unnest(:providers::text[]) AS p (slug) CROSS JOIN LATERAL (
+    SELECT id, connection_id, tenant_id, provider_slug FROM :schema.sync_jobs
+    WHERE status = 'queued' AND NOT blocked AND retry_after IS NULL AND provider_slug = p.slug
+    ORDER BY provider_slug, priority, scheduled_at LIMIT ${maxScanned}) j
+  WHERE (SELECT c.id FROM :schema.connections c
+         WHERE c.id = j.connection_id AND c.tenant_id = j.tenant_id
+           AND c.provider_slug = j.provider_slug) IS NULL
+  LIMIT 1000`;
 
 /** EXE-13: claimable jobs whose tenant or provider is not their connection's. */
 export function findForeign(
   db: Queryable,
   providers: readonly string[],
 ): Promise<Pick<ReadyRow, 'id' | 'connection_id' | 'tenant_id' | 'provider_slug'>[]> {
-  return db.query(
-    `SELECT j.id, j.connection_id, j.tenant_id, j.provider_slug FROM unnest($1::text[]) AS p (slug) CROSS JOIN LATERAL (
-       SELECT id, connection_id, tenant_id, provider_slug FROM ${db.schema}.sync_jobs WHERE ${ready} AND provider_slug = p.slug
-       ORDER BY provider_slug, priority, scheduled_at LIMIT ${maxScanned}) j
-     WHERE (SELECT c.id FROM ${db.schema}.connections c
-            WHERE c.id = j.connection_id AND c.tenant_id = j.tenant_id AND c.provider_slug = j.provider_slug) IS NULL
-     LIMIT 1000`,
-    [providers],
-  );
+  return findForeignSql.all(db, { providers });
 }
+
+const correctOwnersSql = sql<object>`
+  UPDATE :schema.sync_jobs j SET tenant_id = c.tenant_id, provider_slug = c.provider_slug, updated_at = :now
+  FROM :schema.connections c
+  WHERE j.id = ANY (:jobIds::uuid[]) AND c.id = ANY (ARRAY[j.connection_id])`;
 
 /** EXE-13: copies tenant and provider from the connection. */
 export async function correctOwners(tx: Queryable, now: Date, jobIds: string[]): Promise<void> {
-  await tx.query(
-    `UPDATE ${tx.schema}.sync_jobs j SET tenant_id = c.tenant_id, provider_slug = c.provider_slug, updated_at = $1
-     FROM ${tx.schema}.connections c
-     WHERE j.id = ANY ($2::uuid[]) AND ${indexLookup('c.id', 'j.connection_id')}`,
-    [now, jobIds],
-  );
+  await correctOwnersSql.all(tx, { now, jobIds });
 }
+
+const endBackoffsSql = sql<object>`
+  UPDATE :schema.sync_jobs SET retry_after = NULL
+  WHERE id = ANY (ARRAY(
+    SELECT over.id FROM unnest(:providers::text[]) AS p (slug) CROSS JOIN LATERAL (
+      SELECT j.id FROM :schema.sync_jobs j
+      WHERE status = 'queued' AND NOT blocked AND retry_after IS NOT NULL
+        AND j.provider_slug = p.slug AND j.retry_after <= :now
+      ORDER BY j.provider_slug, j.retry_after LIMIT :limit
+      FOR UPDATE SKIP LOCKED) over
+    LIMIT :limit))
+  RETURNING 1`;
 
 /** Clears elapsed `retry_after`, so those jobs compete by priority and scheduled_at; returns the count. */
 export async function endBackoffs(
   tx: Queryable,
   { now, providers, limit }: { now: Date; providers: readonly string[]; limit: number },
 ): Promise<number> {
-  const rows = await tx.query(
-    `UPDATE ${tx.schema}.sync_jobs SET retry_after = NULL
-     WHERE id = ANY (ARRAY(
-       SELECT over.id FROM unnest($1::text[]) AS p (slug) CROSS JOIN LATERAL (
-         SELECT j.id FROM ${tx.schema}.sync_jobs j
-         WHERE ${backingOff} AND j.provider_slug = p.slug AND j.retry_after <= $2
-         ORDER BY j.provider_slug, j.retry_after LIMIT $3
-         FOR UPDATE SKIP LOCKED) over
-       LIMIT $3))
-     RETURNING 1`,
-    [providers, now, limit],
-  );
+  const rows = await endBackoffsSql.all(tx, { providers, now, limit });
   return rows.length;
 }
 
+const nextDueAtSql = sql<{ at: Date | null }>`
+  WITH RECURSIVE ${scannedLanes}
+  SELECT least(
+    (SELECT min(scheduled_at) FROM lane),
+    (SELECT min((
+       SELECT retry_after FROM :schema.sync_jobs
+       WHERE status = 'queued' AND NOT blocked AND retry_after IS NOT NULL AND provider_slug = p.slug
+       ORDER BY provider_slug, retry_after LIMIT 1))
+     FROM unnest(:providers::text[]) AS p (slug))) AS at`;
+
 /** undefined if nothing is queued. */
 export async function nextDueAt(db: Queryable, providers: readonly string[]): Promise<Date | undefined> {
-  const [row] = await db.query<{ at: Date | null }>(
-    `WITH RECURSIVE ${scannedLanes(db.schema)}
-     SELECT least(
-       (SELECT min(scheduled_at) FROM lane),
-       (SELECT min((
-          SELECT retry_after FROM ${db.schema}.sync_jobs WHERE ${backingOff} AND provider_slug = p.slug
-          ORDER BY provider_slug, retry_after LIMIT 1))
-        FROM unnest($1::text[]) AS p (slug))) AS at`,
-    [providers],
-  );
+  const row = await nextDueAtSql.first(db, { providers });
   return row?.at ?? undefined;
 }
+
+const otherProvidersWaitingSql = sql<{ slug: string }>`
+  WITH RECURSIVE waiting AS (
+    SELECT (
+      SELECT j.provider_slug FROM :schema.sync_jobs j
+      WHERE status = 'queued' AND NOT blocked AND retry_after IS NULL
+      ORDER BY j.provider_slug LIMIT 1) AS slug
+    UNION ALL
+    SELECT (
+      SELECT j.provider_slug FROM :schema.sync_jobs j
+      WHERE status = 'queued' AND NOT blocked AND retry_after IS NULL AND j.provider_slug > w.slug
+      ORDER BY j.provider_slug LIMIT 1)
+    FROM waiting w WHERE w.slug IS NOT NULL
+  )
+  SELECT slug FROM waiting WHERE slug IS NOT NULL AND slug <> ALL (:providers::text[])
+    AND (:dueBefore::timestamptz IS NULL OR EXISTS (
+      SELECT FROM :schema.sync_jobs j
+      WHERE status = 'queued' AND NOT blocked AND retry_after IS NULL
+        AND j.provider_slug = waiting.slug AND j.priority = 0 AND j.scheduled_at <= :dueBefore))
+  LIMIT 100`;
 
 /** Skip scan. With `dueBefore`, only providers with a job of priority 0 due by then. */
 export async function otherProvidersWaiting(
@@ -226,20 +264,6 @@ export async function otherProvidersWaiting(
   providers: readonly string[],
   dueBefore?: Date,
 ): Promise<string[]> {
-  const next = (after: string) =>
-    `SELECT j.provider_slug FROM ${db.schema}.sync_jobs j WHERE ${ready} ${after} ORDER BY j.provider_slug LIMIT 1`;
-  const rows = await db.query<{ slug: string }>(
-    `WITH RECURSIVE waiting AS (
-       SELECT (${next('')}) AS slug
-       UNION ALL
-       SELECT (${next('AND j.provider_slug > w.slug')}) FROM waiting w WHERE w.slug IS NOT NULL
-     )
-     SELECT slug FROM waiting WHERE slug IS NOT NULL AND slug <> ALL ($1::text[])
-       AND ($2::timestamptz IS NULL OR EXISTS (
-         SELECT FROM ${db.schema}.sync_jobs j
-         WHERE ${ready} AND j.provider_slug = waiting.slug AND j.priority = 0 AND j.scheduled_at <= $2))
-     LIMIT 100`,
-    [providers, dueBefore],
-  );
+  const rows = await otherProvidersWaitingSql.all(db, { providers, dueBefore });
   return rows.map((row) => row.slug);
 }

@@ -19,8 +19,8 @@ const maxInt32 = 2 ** 31 - 1;
 const skewLogIntervalMs = 600_000;
 
 /** Numeric, so independent of DateStyle; qualified, so independent of search_path. */
-export const clockColumn =
-  "pg_catalog.floor(pg_catalog.date_part('epoch', pg_catalog.clock_timestamp()) OPERATOR(pg_catalog.*) 1000) AS now_ms";
+export const clockColumn = `pg_catalog.floor(
+  pg_catalog.date_part('epoch', pg_catalog.clock_timestamp()) OPERATOR(pg_catalog.*) 1000) AS now_ms`;
 
 export interface ClockRow {
   now_ms: number;

@@ -6,6 +6,7 @@ import {
 } from './connections.ts';
 import type { Queryable } from './database.ts';
 import { type Listed, withinBytes } from './page-bytes.ts';
+import { sql } from './sql.ts';
 
 export interface ConnectionFilter {
   tenantId?: string | undefined;
@@ -22,34 +23,40 @@ interface Walk {
 }
 
 /** Index conditions. */
-const indexed = `($1::uuid IS NULL OR c.tenant_id = $1) AND ($2::text IS NULL OR c.status = $2 AND c.status <> 'active')
-  AND (NOT $3::boolean OR c.failing_since IS NOT NULL) AND ($4::text IS NULL OR c.external_id LIKE $4) AND ($5::uuid IS NULL OR c.id = $5)
-  AND ($6::uuid IS NULL OR c.id > $6)`;
+const indexed = `(:tenantId::uuid IS NULL OR c.tenant_id = :tenantId)
+  AND (:inactive::text IS NULL OR c.status = :inactive AND c.status <> 'active')
+  AND (NOT :onlyFailing::boolean OR c.failing_since IS NOT NULL)
+  AND (:externalId::text IS NULL OR c.external_id LIKE :externalId)
+  AND (:id::uuid IS NULL OR c.id = :id) AND (:after::uuid IS NULL OR c.id > :after)`;
 
-/** Row filters. */
-const filtered = `($7::text IS NULL OR c.provider_slug = $7) AND ($8::text IS NULL OR c.status = $8)
-  AND ($9::text IS NULL OR c.status = $9) AND ($10::boolean IS NULL OR (c.failing_since IS NOT NULL) = $10)`;
-
-function filterValues(
-  { tenantId, provider, status, health, search }: ConnectionFilter,
-  after: string | undefined,
-) {
+function filterValues({ tenantId, provider, status, health, search }: ConnectionFilter) {
   const isFailing = { ok: false, failing: true }[health as string];
   const healthStatus = isFailing === undefined ? health : 'active';
   const isId = search !== undefined && /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(search);
-  const inactive = [status, healthStatus].find((value) => value !== undefined && value !== 'active');
   return {
-    indexed: [
-      tenantId,
-      inactive,
-      isFailing === true,
-      search === undefined || isId ? null : `${search.replaceAll(/[\\%_]/g, '\\$&')}%`,
-      isId ? search : null,
-      after,
-    ],
-    filtered: [provider, status, healthStatus, isFailing],
+    tenantId,
+    inactive: [status, healthStatus].find((value) => value !== undefined && value !== 'active'),
+    onlyFailing: isFailing === true,
+    externalId: search === undefined || isId ? null : `${search.replaceAll(/[\\%_]/g, '\\$&')}%`,
+    id: isId ? search : null,
+    provider,
+    status,
+    healthStatus,
+    isFailing,
   };
 }
+
+const connectionsPage = withinBytes(
+  `SELECT * FROM (SELECT * FROM :scope.connections c WHERE ${indexed} ORDER BY c.id LIMIT :scan) c
+   WHERE (:provider::text IS NULL OR c.provider_slug = :provider)
+     AND (:status::text IS NULL OR c.status = :status)
+     AND (:healthStatus::text IS NULL OR c.status = :healthStatus)
+     AND (:isFailing::boolean IS NULL OR (c.failing_since IS NOT NULL) = :isFailing)
+   ORDER BY c.id LIMIT :limit`,
+  { columns: ['metadata', 'config', 'external_id', 'failure'], order: 'p.id', above: ':limit' },
+);
+const listConnectionsSql = sql<ConnectionRow & Listed>`
+  SELECT ${connectionColumns}, c.followed FROM ${connectionsPage} c ORDER BY c.id`;
 
 /** Reads at most `scan` rows. */
 export function listConnections(
@@ -57,16 +64,11 @@ export function listConnections(
   filter: ConnectionFilter,
   { after, limit, scan }: Walk & { scan: number },
 ): Promise<(ConnectionRow & Listed)[]> {
-  const values = filterValues(filter, after);
-  const page = `SELECT * FROM (SELECT * FROM ${db.tables.connections} c WHERE ${indexed} ORDER BY c.id LIMIT $11) c
-     WHERE ${filtered} ORDER BY c.id LIMIT $12`;
-  const columns = ['metadata', 'config', 'external_id', 'failure'];
-  const cut = { columns, order: 'p.id', above: '$12' } as const;
-  return db.query<ConnectionRow & Listed>(
-    `SELECT ${connectionColumns(db)}, c.followed FROM ${withinBytes(page, cut)} c ORDER BY c.id`,
-    [...values.indexed, ...values.filtered, scan, limit],
-  );
+  return listConnectionsSql.all(db, { ...filterValues(filter), after, limit, scan });
 }
+
+const lastListedSql = sql<{ id: string }>`
+  SELECT c.id FROM :scope.connections c WHERE ${indexed} ORDER BY c.id OFFSET :offset LIMIT 1`;
 
 /** The last row scanned; undefined at the end. */
 export async function lastListed(
@@ -74,10 +76,7 @@ export async function lastListed(
   filter: ConnectionFilter,
   { after, scan }: { after: string | undefined; scan: number },
 ): Promise<string | undefined> {
-  const [row] = await db.query<{ id: string }>(
-    `SELECT c.id FROM ${db.tables.connections} c WHERE ${indexed} ORDER BY c.id OFFSET $7 LIMIT 1`,
-    [...filterValues(filter, after).indexed, scan - 1],
-  );
+  const row = await lastListedSql.first(db, { ...filterValues(filter), after, offset: scan - 1 });
   return row?.id;
 }
 
@@ -91,14 +90,15 @@ interface RecentRun {
   signal_count: number;
 }
 
+const recentRunsSql = sql<RecentRun>`
+  SELECT r.* FROM unnest(:ids::uuid[]) WITH ORDINALITY AS c (id, n) CROSS JOIN LATERAL (
+    SELECT j.connection_id, j.id, j.status, coalesce(j.finished_at, j.updated_at) AS ended_at, j.started_at,
+      j.finished_at, j.signal_count
+    FROM :scope.sync_jobs j
+    WHERE j.connection_id = c.id AND j.status IN ('succeeded', 'failed', 'cancelled', 'completed')
+    ORDER BY coalesce(j.finished_at, j.updated_at) DESC LIMIT :perConnection) r
+  ORDER BY c.n, r.ended_at DESC`;
+
 export function recentRuns(db: Queryable, ids: string[], perConnection: number): Promise<RecentRun[]> {
-  return db.query<RecentRun>(
-    `SELECT r.* FROM unnest($1::uuid[]) WITH ORDINALITY AS c (id, n) CROSS JOIN LATERAL (
-       SELECT j.connection_id, j.id, j.status, coalesce(j.finished_at, j.updated_at) AS ended_at, j.started_at, j.finished_at, j.signal_count
-       FROM ${db.tables.jobs} j
-       WHERE j.connection_id = c.id AND j.status IN ('succeeded', 'failed', 'cancelled', 'completed')
-       ORDER BY coalesce(j.finished_at, j.updated_at) DESC LIMIT $2) r
-     ORDER BY c.n, r.ended_at DESC`,
-    [ids, perConnection],
-  );
+  return recentRunsSql.all(db, { ids, perConnection });
 }

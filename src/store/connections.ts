@@ -2,7 +2,7 @@ import { notFound, providerNotFound } from '../values/arguments.ts';
 import { maxNameLength } from '../values/limits.ts';
 import type { Queryable } from './database.ts';
 import { violatedConstraint } from './database-errors.ts';
-import { indexLookup } from './plans.ts';
+import { sql, unnest } from './sql.ts';
 
 /** Locked until the transaction ends. Sync fields are JSON text, truncated. */
 export interface DueRow {
@@ -23,10 +23,24 @@ export interface DueRow {
 
 /** An invalid value may be a megabyte. */
 const fieldLength = 80;
-const syncField = (name: string) => `left((metadata #> '{sync,${name}}')::text, ${fieldLength}) AS ${name}`;
-const epochMs = (column: string) => `extract(epoch FROM ${column})::float8 * 1000`;
 
 export type DuePosition = Pick<DueRow, 'due_at' | 'id'>;
+
+const lockDueSql = sql<DueRow>`
+  SELECT id, due_at::text, due_at <= :now AS is_overdue, tenant_id, provider_slug,
+    extract(epoch FROM created_at)::float8 * 1000 AS created_ms,
+    extract(epoch FROM last_incremental_ended_at)::float8 * 1000 AS last_ended_ms,
+    jsonb_typeof(metadata) AS metadata_type, jsonb_typeof(metadata -> 'sync') AS sync_type,
+    left((metadata #> '{sync,interval_seconds}')::text, ${fieldLength}) AS interval_seconds,
+    left((metadata #> '{sync,next_run_at}')::text, ${fieldLength}) AS next_run_at,
+    left((metadata #> '{sync,first_activated_at}')::text, ${fieldLength}) AS first_activated_at,
+    left((metadata #> '{sync,last_jitter_seconds}')::text, ${fieldLength}) AS last_jitter_seconds
+  FROM :schema.connections c
+  WHERE status = 'active' AND NOT waits_for_job AND due_at <= :horizon
+    AND (:afterDueAt::timestamptz IS NULL OR (due_at, id) > (:afterDueAt, :afterId::uuid))
+  ORDER BY c.due_at, c.id
+  LIMIT :limit
+  FOR NO KEY UPDATE SKIP LOCKED`;
 
 /**
  * SCH-1, SCH-2. NO KEY UPDATE, so that job inserts (foreign key) do not wait; other schedulers skip locked
@@ -41,33 +55,21 @@ export function lockDue(
     limit,
   }: { now: Date; horizon: Date; after?: DuePosition | undefined; limit: number },
 ): Promise<DueRow[]> {
-  return tx.query<DueRow>(
-    `SELECT id, due_at::text, due_at <= $5 AS is_overdue, tenant_id, provider_slug,
-       ${epochMs('created_at')} AS created_ms, ${epochMs('last_incremental_ended_at')} AS last_ended_ms,
-       jsonb_typeof(metadata) AS metadata_type, jsonb_typeof(metadata -> 'sync') AS sync_type,
-       ${['interval_seconds', 'next_run_at', 'first_activated_at', 'last_jitter_seconds'].map(syncField).join(', ')}
-     FROM ${tx.schema}.connections c
-     WHERE status = 'active' AND NOT waits_for_job AND due_at <= $1
-       AND ($2::timestamptz IS NULL OR (due_at, id) > ($2, $3::uuid))
-     ORDER BY c.due_at, c.id
-     LIMIT $4
-     FOR NO KEY UPDATE SKIP LOCKED`,
-    [horizon, after?.due_at, after?.id, limit, now],
-  );
+  return lockDueSql.all(tx, { horizon, afterDueAt: after?.due_at, afterId: after?.id, limit, now });
 }
+
+const countOverdueSql = sql<{ overdue: number }>`
+  SELECT count(*)::int AS overdue
+  FROM :schema.connections c
+  WHERE status = 'active' AND NOT waits_for_job AND due_at <= :now
+    AND (
+      SELECT j.id FROM :schema.sync_jobs j
+      WHERE j.connection_id = c.id AND j.job_type = 'incremental' AND j.status IN ('queued', 'running')
+      LIMIT 1) IS NULL`;
 
 /** SCH-10: overdue connections without a pending job. */
 export async function countOverdue(db: Queryable, now: Date): Promise<number> {
-  const [row] = await db.query<{ overdue: number }>(
-    `SELECT count(*)::int AS overdue
-     FROM ${db.schema}.connections c
-     WHERE status = 'active' AND NOT waits_for_job AND due_at <= $1
-       AND (
-         SELECT j.id FROM ${db.schema}.sync_jobs j
-         WHERE j.connection_id = c.id AND j.job_type = 'incremental' AND j.status IN ('queued', 'running')
-         LIMIT 1) IS NULL`,
-    [now],
-  );
+  const row = await countOverdueSql.first(db, { now });
   return row?.overdue ?? 0;
 }
 
@@ -78,23 +80,25 @@ export interface SyncPatch {
   waitsForJob: boolean;
 }
 
+const patchSyncsSql = sql<object>`
+  UPDATE :schema.connections c
+  SET metadata = :schema.patch_sync(c.metadata, p.patch), waits_for_job = p.waits_for_job, updated_at = :now,
+      last_incremental_ended_at = CASE WHEN c.last_incremental_ended_at > :now THEN :now
+        ELSE c.last_incremental_ended_at END
+  FROM ${unnest('p', { connectionId: 'uuid', patch: 'jsonb', waitsForJob: 'boolean' })}
+  WHERE c.id = ANY (ARRAY[p.connection_id])`;
+
 /** Clamps a future `last_incremental_ended_at`, which otherwise only moves forward. */
 export async function patchSyncs(tx: Queryable, now: Date, patches: SyncPatch[]): Promise<void> {
-  await tx.query(
-    `UPDATE ${tx.schema}.connections c
-     SET metadata = ${tx.schema}.patch_sync(c.metadata, p.patch), waits_for_job = p.waits, updated_at = $1,
-         last_incremental_ended_at = CASE WHEN c.last_incremental_ended_at > $1 THEN $1 ELSE c.last_incremental_ended_at END
-     FROM unnest($2::uuid[], $3::jsonb[], $4::boolean[]) AS p (id, patch, waits)
-     WHERE ${indexLookup('c.id', 'p.id')}`,
-    [now, patches.map((p) => p.connectionId), patches.map((p) => p.patch), patches.map((p) => p.waitsForJob)],
-  );
+  await patchSyncsSql.all(tx, { now, p: patches });
 }
+
+const setWaitingSql = sql<object>`
+  UPDATE :schema.connections SET waits_for_job = true WHERE id = ANY (:ids::uuid[])`;
 
 /** Removes connections from the due index until their pending job ends. */
 export async function setWaiting(tx: Queryable, ids: string[]): Promise<void> {
-  await tx.query(`UPDATE ${tx.schema}.connections SET waits_for_job = true WHERE id = ANY ($1::uuid[])`, [
-    ids,
-  ]);
+  await setWaitingSql.all(tx, { ids });
 }
 
 export type ConnectionStatus = 'active' | 'paused' | 'needs_auth' | 'disabled';
@@ -120,35 +124,43 @@ export interface ConnectionRow {
   pending_at: Date | null;
 }
 
-const ownColumns = `c.id, c.tenant_id, c.provider_slug, c.external_id, c.credential_id, c.status, c.metadata, c.config,
-  c.created_at, c.updated_at, c.last_incremental_ended_at, c.failing_since, c.failure, c.deleting_since`;
+const ownColumns = `c.id, c.tenant_id, c.provider_slug, c.external_id, c.credential_id, c.status, c.metadata,
+  c.config, c.created_at, c.updated_at, c.last_incremental_ended_at, c.failing_since, c.failure,
+  c.deleting_since`;
 
-export const connectionColumns = (db: Queryable) => `${ownColumns},
-  (SELECT left(t.name, ${maxNameLength}) FROM ${db.schema}.tenants t WHERE t.id = c.tenant_id) AS tenant_name,
-  (SELECT left(p.display_name, ${maxNameLength}) FROM ${db.schema}.providers p WHERE p.slug = c.provider_slug) AS provider_name,
-  (SELECT min(greatest(j.scheduled_at, j.retry_after)) FROM ${db.schema}.sync_jobs j
+export const connectionColumns = `${ownColumns},
+  (SELECT left(t.name, ${maxNameLength}) FROM :schema.tenants t WHERE t.id = c.tenant_id) AS tenant_name,
+  (SELECT left(p.display_name, ${maxNameLength}) FROM :schema.providers p
+   WHERE p.slug = c.provider_slug) AS provider_name,
+  (SELECT min(greatest(j.scheduled_at, j.retry_after)) FROM :schema.sync_jobs j
    WHERE j.connection_id = c.id AND j.status IN ('queued', 'running')) AS pending_at`;
 
-export async function findConnection(db: Queryable, id: string): Promise<ConnectionRow | undefined> {
-  const [row] = await db.query<ConnectionRow>(
-    `SELECT ${connectionColumns(db)} FROM ${db.tables.connections} c WHERE c.id = $1`,
-    [id],
-  );
-  return row;
+const findConnectionSql = sql<ConnectionRow>`
+  SELECT ${connectionColumns} FROM :scope.connections c WHERE c.id = :id`;
+
+export function findConnection(db: Queryable, id: string): Promise<ConnectionRow | undefined> {
+  return findConnectionSql.first(db, { id });
 }
 
 export type LockedConnection = Omit<ConnectionRow, 'tenant_name' | 'provider_name' | 'pending_at'>;
 
-export async function lockConnection(tx: Queryable, id: string): Promise<LockedConnection | undefined> {
-  const [row] = await tx.query<LockedConnection>(
-    `SELECT ${ownColumns} FROM ${tx.tables.connections} c WHERE c.id = $1 FOR NO KEY UPDATE OF c`,
-    [id],
-  );
-  return row;
+const lockConnectionSql = sql<LockedConnection>`
+  SELECT ${ownColumns} FROM :scope.connections c WHERE c.id = :id FOR NO KEY UPDATE OF c`;
+
+export function lockConnection(tx: Queryable, id: string): Promise<LockedConnection | undefined> {
+  return lockConnectionSql.first(tx, { id });
 }
 
 /** Columns that a new job copies. */
 export type Owner = Pick<ConnectionRow, 'id' | 'tenant_id' | 'provider_slug'>;
+
+const lockedById = `
+  SELECT c.id, c.tenant_id, c.provider_slug, c.status FROM :schema.connections c
+  WHERE c.id = ANY (:ids::uuid[]) ORDER BY c.id FOR NO KEY UPDATE OF c`;
+const lockActiveSql = {
+  wait: sql<Owner & { status: ConnectionStatus }>`${lockedById}`,
+  skip: sql<Owner & { status: ConnectionStatus }>`${lockedById} SKIP LOCKED`,
+};
 
 /** Lock order: by id. */
 export async function lockActive(
@@ -156,11 +168,7 @@ export async function lockActive(
   ids: readonly string[],
   locking: 'skip' | 'wait',
 ): Promise<{ active: Map<string, Owner>; locked: ReadonlySet<string> }> {
-  const rows = await tx.query<Owner & { status: ConnectionStatus }>(
-    `SELECT c.id, c.tenant_id, c.provider_slug, c.status FROM ${tx.schema}.connections c
-     WHERE c.id = ANY ($1::uuid[]) ORDER BY c.id FOR NO KEY UPDATE OF c ${locking === 'skip' ? 'SKIP LOCKED' : ''}`,
-    [ids],
-  );
+  const rows = await lockActiveSql[locking].all(tx, { ids });
   const active = rows.filter(({ status }) => status === 'active');
   return {
     active: new Map(active.map((row) => [row.id, row])),
@@ -180,26 +188,28 @@ export interface NewConnection {
   status: ConnectionStatus;
 }
 
+const insertConnectionSql = sql<object>`
+  INSERT INTO :schema.connections
+    (id, tenant_id, provider_slug, external_id, status, metadata, config, created_at,
+     updated_at, credential_id)
+  SELECT :id, t.id, :provider, :externalId, :status, :metadata, :config, :now, :now, :credentialId
+  FROM :scope.tenants t WHERE t.id = :tenantId
+  RETURNING 1`;
+
 export async function insertConnection(db: Queryable, now: Date, connection: NewConnection): Promise<void> {
   const { id, tenantId, provider, externalId, credentialId, status, metadata, config } = connection;
-  const inserted = await db
-    .query(
-      `INSERT INTO ${db.schema}.connections
-         (id, tenant_id, provider_slug, external_id, status, metadata, config, created_at, updated_at, credential_id)
-       SELECT $1, t.id, $3, $4, $5, $6, $7, $8, $8, $9 FROM ${db.tables.tenants} t WHERE t.id = $2
-       RETURNING 1`,
-      [
-        id,
-        tenantId,
-        provider,
-        externalId,
-        status,
-        JSON.stringify(metadata),
-        JSON.stringify(config),
-        now,
-        credentialId,
-      ],
-    )
+  const inserted = await insertConnectionSql
+    .all(db, {
+      id,
+      tenantId,
+      provider,
+      externalId,
+      status,
+      metadata: JSON.stringify(metadata),
+      config: JSON.stringify(config),
+      now,
+      credentialId,
+    })
     .catch((error: unknown) => {
       if (violatedConstraint(error) === 'connections_provider_slug_fkey') throw providerNotFound(provider);
       throw error;
@@ -207,22 +217,33 @@ export async function insertConnection(db: Queryable, now: Date, connection: New
   if (inserted.length === 0) throw notFound(`tenant ${tenantId}`, 'Create it first.');
 }
 
+const writeCursorSql = sql<object>`
+  UPDATE :schema.connections
+  SET metadata = CASE
+        WHEN :isSet THEN :schema.patch_sync(metadata, jsonb_build_object('cursor', :cursor::jsonb))
+        WHEN jsonb_typeof(metadata -> 'sync') = 'object' THEN metadata #- '{sync,cursor}'
+        ELSE metadata END,
+      updated_at = :now
+  WHERE id = :id`;
+
 /** null or undefined removes the cursor. */
 export async function writeCursor(tx: Queryable, now: Date, id: string, cursor: unknown): Promise<void> {
   const isSet = cursor !== undefined && cursor !== null;
-  await tx.query(
-    `UPDATE ${tx.schema}.connections
-     SET metadata = CASE WHEN $2 THEN ${tx.schema}.patch_sync(metadata, jsonb_build_object('cursor', $3::jsonb))
-           WHEN jsonb_typeof(metadata -> 'sync') = 'object' THEN metadata #- '{sync,cursor}' ELSE metadata END, updated_at = $4
-     WHERE id = $1`,
-    [id, isSet, isSet ? JSON.stringify(cursor) : null, now],
-  );
+  await writeCursorSql.all(tx, { id, isSet, cursor: isSet ? JSON.stringify(cursor) : null, now });
 }
+
+const deleteConnectionSql = sql<object>`DELETE FROM :schema.connections WHERE id = :id`;
 
 /** Cascades to jobs and signals. */
 export async function deleteConnection(tx: Queryable, id: string): Promise<void> {
-  await tx.query(`DELETE FROM ${tx.schema}.connections WHERE id = $1`, [id]);
+  await deleteConnectionSql.all(tx, { id });
 }
+
+const writeSyncSql = sql<object>`
+  UPDATE :schema.connections
+  SET metadata = :schema.patch_sync(metadata, :keys) #- :removedPath::text[], waits_for_job = false,
+      updated_at = :now
+  WHERE id = :id`;
 
 /** Other keys of metadata.sync stay. */
 export async function writeSync(
@@ -232,13 +253,21 @@ export async function writeSync(
   keys: Record<string, unknown>,
   removedKey?: string,
 ): Promise<void> {
-  await tx.query(
-    `UPDATE ${tx.schema}.connections
-     SET metadata = ${tx.schema}.patch_sync(metadata, $2) #- $3::text[], waits_for_job = false, updated_at = $4
-     WHERE id = $1`,
-    [id, JSON.stringify(keys), removedKey === undefined ? [] : ['sync', removedKey], now],
-  );
+  await writeSyncSql.all(tx, {
+    id,
+    keys: JSON.stringify(keys),
+    removedPath: removedKey === undefined ? [] : ['sync', removedKey],
+    now,
+  });
 }
+
+const activateConnectionsSql = sql<object>`
+  UPDATE :schema.connections
+  SET status = 'active', updated_at = :now, failing_since = NULL, failure = NULL,
+      metadata = CASE WHEN :schema.parse_instant(metadata #>> '{sync,first_activated_at}') IS NULL
+        THEN :schema.patch_sync(metadata, jsonb_build_object('first_activated_at', :firstActivatedAt::text))
+        ELSE metadata END
+  WHERE id = ANY (:ids::uuid[])`;
 
 /** Sets `first_activated_at` only if missing or unparsable. */
 export async function activateConnections(
@@ -247,16 +276,13 @@ export async function activateConnections(
   ids: readonly string[],
   firstActivatedAt: string,
 ): Promise<void> {
-  await db.query(
-    `UPDATE ${db.schema}.connections
-     SET status = 'active', updated_at = $2, failing_since = NULL, failure = NULL,
-         metadata = CASE WHEN ${db.schema}.parse_instant(metadata #>> '{sync,first_activated_at}') IS NULL
-           THEN ${db.schema}.patch_sync(metadata, jsonb_build_object('first_activated_at', $3::text))
-           ELSE metadata END
-     WHERE id = ANY ($1::uuid[])`,
-    [ids, now, firstActivatedAt],
-  );
+  await activateConnectionsSql.all(db, { ids, now, firstActivatedAt });
 }
+
+const setConnectionStatusSql = sql<{ id: string }>`
+  UPDATE :schema.connections SET status = :to, updated_at = :now
+  WHERE id = ANY (:ids::uuid[]) AND status = :from
+  RETURNING id`;
 
 /** Returns the connections that were in `from`. */
 export async function setConnectionStatus(
@@ -266,16 +292,14 @@ export async function setConnectionStatus(
   from: ConnectionStatus,
   to: ConnectionStatus,
 ): Promise<Set<string>> {
-  const rows = await tx.query<{ id: string }>(
-    `UPDATE ${tx.schema}.connections SET status = $4, updated_at = $1
-     WHERE id = ANY ($2::uuid[]) AND status = $3
-     RETURNING id`,
-    [now, ids, from, to],
-  );
+  const rows = await setConnectionStatusSql.all(tx, { now, ids, from, to });
   return new Set(rows.map((row) => row.id));
 }
 
 export type ConnectionHealth = 'ok' | 'failing' | Exclude<ConnectionStatus, 'active'>;
+
+const writeConfigSql = sql<object>`
+  UPDATE :schema.connections SET config = :config, updated_at = :now WHERE id = :id`;
 
 export async function writeConfig(
   tx: Queryable,
@@ -283,9 +307,5 @@ export async function writeConfig(
   id: string,
   config: Record<string, unknown>,
 ): Promise<void> {
-  await tx.query(`UPDATE ${tx.schema}.connections SET config = $3, updated_at = $2 WHERE id = $1`, [
-    id,
-    now,
-    JSON.stringify(config),
-  ]);
+  await writeConfigSql.all(tx, { id, now, config: JSON.stringify(config) });
 }

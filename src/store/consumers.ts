@@ -1,6 +1,7 @@
 import type { Queryable } from './database.ts';
 import { type Listed, withinBytes } from './page-bytes.ts';
 import { operatorId } from './scope.ts';
+import { sql } from './sql.ts';
 
 export interface ConsumerRow {
   tenant_id: string;
@@ -12,31 +13,38 @@ export interface ConsumerRow {
 
 const columns = 'tenant_id, name, after, created_at, moved_at';
 
-export async function findConsumer(db: Queryable, name: string): Promise<ConsumerRow | undefined> {
-  const [row] = await db.query<ConsumerRow>(
-    `SELECT ${columns} FROM ${db.tables.consumers} c WHERE name = $1`,
-    [name],
-  );
-  return row;
+const findConsumerSql = sql<ConsumerRow>`SELECT ${columns} FROM :scope.consumers c WHERE name = :name`;
+
+export function findConsumer(db: Queryable, name: string): Promise<ConsumerRow | undefined> {
+  return findConsumerSql.first(db, { name });
 }
+
+const consumersPage = withinBytes(
+  `SELECT ${columns} FROM :scope.consumers c
+   WHERE (:after::text IS NULL OR name > :after) ORDER BY name LIMIT :limit`,
+  { columns: ['name', 'after'], order: 'p.name', above: ':limit' },
+);
+const listConsumersSql = sql<ConsumerRow & Listed>`
+  SELECT ${columns}, followed FROM ${consumersPage} c ORDER BY name`;
 
 export function listConsumers(
   db: Queryable,
   after: string | undefined,
   limit: number,
 ): Promise<(ConsumerRow & Listed)[]> {
-  const page = `SELECT ${columns} FROM ${db.tables.consumers} c WHERE ($1::text IS NULL OR name > $1) ORDER BY name LIMIT $2`;
-  const cut = { columns: ['name', 'after'], order: 'p.name', above: '$2' } as const;
-  return db.query<ConsumerRow & Listed>(
-    `SELECT ${columns}, followed FROM ${withinBytes(page, cut)} c ORDER BY name`,
-    [after, limit],
-  );
+  return listConsumersSql.all(db, { after, limit });
 }
 
 interface ConsumerKey {
   tenantId: string | undefined;
   name: string;
 }
+
+const moveConsumerSql = sql<object>`
+  INSERT INTO :schema.consumers (tenant_id, name, after, created_at, moved_at)
+  VALUES (:owner, :name, :after, :now, :now)
+  ON CONFLICT (tenant_id, name) DO UPDATE
+  SET after = excluded.after, reader = NULL, moved_at = excluded.moved_at`;
 
 /** Clears the reader, whose next advance fails with CONFLICT. */
 export async function moveConsumer(
@@ -45,12 +53,15 @@ export async function moveConsumer(
   { tenantId, name }: ConsumerKey,
   after: string,
 ): Promise<void> {
-  await tx.query(
-    `INSERT INTO ${tx.schema}.consumers (tenant_id, name, after, created_at, moved_at) VALUES ($1, $2, $3, $4, $4)
-     ON CONFLICT (tenant_id, name) DO UPDATE SET after = excluded.after, reader = NULL, moved_at = excluded.moved_at`,
-    [tenantId ?? operatorId, name, after, now],
-  );
+  await moveConsumerSql.all(tx, { owner: tenantId ?? operatorId, name, after, now });
 }
+
+/** xmax is 0 for an inserted row, and set by the lock on an existing one. */
+const takeConsumerSql = sql<{ after: string; is_new: boolean }>`
+  INSERT INTO :schema.consumers AS c (tenant_id, name, after, reader, created_at, moved_at)
+  VALUES (:owner, :name, :after, :reader, :now, :now)
+  ON CONFLICT (tenant_id, name) DO UPDATE SET reader = excluded.reader
+  RETURNING c.after, c.xmax = 0 AS is_new`;
 
 /** Replaces the reader; a new consumer starts at `after`. */
 export async function takeConsumer(
@@ -60,15 +71,13 @@ export async function takeConsumer(
   reader: string,
   after: string,
 ): Promise<{ after: string; isNew: boolean }> {
-  const [row] = await db.query<{ after: string; is_new: boolean }>(
-    // xmax is 0 for an inserted row, and set by the lock on an existing one.
-    `INSERT INTO ${db.schema}.consumers AS c (tenant_id, name, after, reader, created_at, moved_at) VALUES ($1, $2, $3, $4, $5, $5)
-     ON CONFLICT (tenant_id, name) DO UPDATE SET reader = excluded.reader
-     RETURNING c.after, c.xmax = 0 AS is_new`,
-    [tenantId ?? operatorId, name, after, reader, now],
-  );
+  const row = await takeConsumerSql.first(db, { owner: tenantId ?? operatorId, name, after, reader, now });
   return { after: row?.after ?? after, isNew: row?.is_new ?? true };
 }
+
+const advanceConsumerSql = sql<object>`
+  UPDATE :schema.consumers SET after = :after, moved_at = :now
+  WHERE tenant_id = :owner AND name = :name AND reader = :reader RETURNING 1`;
 
 /** false if another reader has taken over. */
 export async function advanceConsumer(
@@ -78,17 +87,14 @@ export async function advanceConsumer(
   reader: string,
   after: string,
 ): Promise<boolean> {
-  const rows = await db.query(
-    `UPDATE ${db.schema}.consumers SET after = $4, moved_at = $5 WHERE tenant_id = $1 AND name = $2 AND reader = $3 RETURNING 1`,
-    [tenantId ?? operatorId, name, reader, after, now],
-  );
+  const rows = await advanceConsumerSql.all(db, { owner: tenantId ?? operatorId, name, reader, after, now });
   return rows.length > 0;
 }
 
+const deleteConsumerSql = sql<object>`
+  DELETE FROM :schema.consumers WHERE tenant_id = :owner AND name = :name RETURNING 1`;
+
 export async function deleteConsumer(tx: Queryable, { tenantId, name }: ConsumerKey): Promise<boolean> {
-  const rows = await tx.query(
-    `DELETE FROM ${tx.schema}.consumers WHERE tenant_id = $1 AND name = $2 RETURNING 1`,
-    [tenantId ?? operatorId, name],
-  );
+  const rows = await deleteConsumerSql.all(tx, { owner: tenantId ?? operatorId, name });
   return rows.length > 0;
 }

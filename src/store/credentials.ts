@@ -1,6 +1,7 @@
 import type { Queryable } from './database.ts';
 import { type Listed, withinBytes } from './page-bytes.ts';
 import type { Sealed } from './sealed.ts';
+import { sql } from './sql.ts';
 
 type CredentialKind = 'api_key' | 'basic' | 'oauth2' | 'custom';
 
@@ -34,24 +35,28 @@ export const sealedOf = ({ key_id: keyId, sealed }: { key_id: string; sealed: Bu
 
 const maxCounted = 1000;
 
-const columns = (db: Queryable) =>
-  `c.id, c.tenant_id, c.provider_slug, c.name, c.kind, c.generation, c.expires_at, c.refused_at, c.refused_reason,
-   c.refreshed_at, c.created_at, c.updated_at,
-   (SELECT count(*)::int FROM (SELECT FROM ${db.schema}.connections n WHERE n.credential_id = c.id LIMIT ${maxCounted}) n) AS connections`;
+const columns = `c.id, c.tenant_id, c.provider_slug, c.name, c.kind, c.generation, c.expires_at,
+   c.refused_at, c.refused_reason, c.refreshed_at, c.created_at, c.updated_at,
+   (SELECT count(*)::int FROM (
+     SELECT FROM :schema.connections n WHERE n.credential_id = c.id LIMIT ${maxCounted}) n) AS connections`;
 
-const sealedColumns = `id, tenant_id, provider_slug, kind, key_id, sealed, generation, expires_at, refused_at, refused_reason,
-  refreshed_at, updated_at`;
+const sealedColumns = `id, tenant_id, provider_slug, kind, key_id, sealed, generation, expires_at,
+  refused_at, refused_reason, refreshed_at, updated_at`;
 
-export async function findCredential(
+const credentialById = `SELECT ${columns} FROM :scope.credentials c WHERE c.id = :id`;
+const findCredentialSql = {
+  '': sql<CredentialRow>`${credentialById}`,
+  'FOR UPDATE OF c': sql<CredentialRow>`${credentialById} FOR UPDATE OF c`,
+  'FOR NO KEY UPDATE OF c': sql<CredentialRow>`${credentialById} FOR NO KEY UPDATE OF c`,
+  'FOR KEY SHARE OF c': sql<CredentialRow>`${credentialById} FOR KEY SHARE OF c`,
+};
+
+export function findCredential(
   db: Queryable,
   id: string,
-  lock: '' | 'FOR UPDATE OF c' | 'FOR NO KEY UPDATE OF c' | 'FOR KEY SHARE OF c' = '',
+  lock: keyof typeof findCredentialSql = '',
 ): Promise<CredentialRow | undefined> {
-  const [row] = await db.query<CredentialRow>(
-    `SELECT ${columns(db)} FROM ${db.tables.credentials} c WHERE c.id = $1 ${lock}`,
-    [id],
-  );
-  return row;
+  return findCredentialSql[lock].first(db, { id });
 }
 
 export interface CredentialFilter {
@@ -59,22 +64,27 @@ export interface CredentialFilter {
   provider?: string | undefined;
 }
 
+const indexed = `(:tenantId::uuid IS NULL OR c.tenant_id = :tenantId)
+  AND (:after::uuid IS NULL OR c.id > :after)`;
+const credentialsPage = withinBytes(
+  `SELECT * FROM (SELECT * FROM :scope.credentials c WHERE ${indexed} ORDER BY c.id LIMIT :scan) c
+   WHERE (:provider::text IS NULL OR c.provider_slug = :provider) ORDER BY c.id LIMIT :limit`,
+  { columns: ['name', 'refused_reason'], order: 'p.id', above: ':limit' },
+);
+const listCredentialsSql = sql<CredentialRow & Listed>`
+  SELECT ${columns}, c.followed FROM ${credentialsPage} c ORDER BY c.id`;
+
 /** Reads at most `scan` rows. */
 export function listCredentials(
   db: Queryable,
   { tenantId, provider }: CredentialFilter,
   { after, limit, scan }: { after: string | undefined; limit: number; scan: number },
 ): Promise<(CredentialRow & Listed)[]> {
-  const page = `SELECT * FROM (SELECT * FROM ${db.tables.credentials} c WHERE ${indexed} ORDER BY c.id LIMIT $4) c
-     WHERE ($3::text IS NULL OR c.provider_slug = $3) ORDER BY c.id LIMIT $5`;
-  const cut = { columns: ['name', 'refused_reason'], order: 'p.id', above: '$5' } as const;
-  return db.query<CredentialRow & Listed>(
-    `SELECT ${columns(db)}, c.followed FROM ${withinBytes(page, cut)} c ORDER BY c.id`,
-    [tenantId, after, provider, scan, limit],
-  );
+  return listCredentialsSql.all(db, { tenantId, after, provider, scan, limit });
 }
 
-const indexed = '($1::uuid IS NULL OR c.tenant_id = $1) AND ($2::uuid IS NULL OR c.id > $2)';
+const lastCredentialListedSql = sql<{ id: string }>`
+  SELECT c.id FROM :scope.credentials c WHERE ${indexed} ORDER BY c.id OFFSET :offset LIMIT 1`;
 
 /** The last row scanned; undefined at the end. */
 export async function lastCredentialListed(
@@ -82,10 +92,7 @@ export async function lastCredentialListed(
   { tenantId }: CredentialFilter,
   { after, scan }: { after: string | undefined; scan: number },
 ): Promise<string | undefined> {
-  const [row] = await db.query<{ id: string }>(
-    `SELECT c.id FROM ${db.tables.credentials} c WHERE ${indexed} ORDER BY c.id OFFSET $3 LIMIT 1`,
-    [tenantId, after, scan - 1],
-  );
+  const row = await lastCredentialListedSql.first(db, { tenantId, after, offset: scan - 1 });
   return row?.id;
 }
 
@@ -98,6 +105,13 @@ export interface NewCredential extends Sealed {
   expiresAt: Date | null;
 }
 
+const insertCredentialSql = sql<object>`
+  INSERT INTO :schema.credentials
+    (id, tenant_id, provider_slug, name, kind, key_id, sealed, expires_at, created_at, updated_at)
+  SELECT :id, t.id, :provider, :name, :kind, :keyId, :sealed, :expiresAt, :now, :now
+  FROM :scope.tenants t WHERE t.id = :tenantId
+  RETURNING 1`;
+
 /** false if the caller sees no such tenant. */
 export async function insertCredential(
   tx: Queryable,
@@ -105,14 +119,25 @@ export async function insertCredential(
   credential: NewCredential,
 ): Promise<boolean> {
   const { id, tenantId, provider, name, kind, keyId, sealed, expiresAt } = credential;
-  const rows = await tx.query(
-    `INSERT INTO ${tx.schema}.credentials (id, tenant_id, provider_slug, name, kind, key_id, sealed, expires_at, created_at, updated_at)
-     SELECT $1, t.id, $3, $4, $5, $6, $7, $8, $9, $9 FROM ${tx.tables.tenants} t WHERE t.id = $2
-     RETURNING 1`,
-    [id, tenantId, provider, name, kind, keyId, sealed, expiresAt, now],
-  );
+  const rows = await insertCredentialSql.all(tx, {
+    id,
+    tenantId,
+    provider,
+    name,
+    kind,
+    keyId,
+    sealed,
+    expiresAt,
+    now,
+  });
   return rows.length > 0;
 }
+
+const replaceSecretSql = sql<object>`
+  UPDATE :schema.credentials
+  SET kind = :kind, key_id = :keyId, sealed = :sealed, expires_at = :expiresAt, generation = generation + 1,
+      refused_at = NULL, refused_reason = NULL, refreshed_at = NULL, updated_at = :now
+  WHERE id = :id`;
 
 /** Clears refusal and refresh state. */
 export async function replaceSecret(
@@ -120,34 +145,41 @@ export async function replaceSecret(
   now: Date,
   { id, kind, keyId, sealed, expiresAt }: Pick<NewCredential, 'id' | 'kind' | 'expiresAt'> & Sealed,
 ): Promise<void> {
-  await tx.query(
-    `UPDATE ${tx.schema}.credentials
-     SET kind = $2, key_id = $3, sealed = $4, expires_at = $5, generation = generation + 1,
-         refused_at = NULL, refused_reason = NULL, refreshed_at = NULL, updated_at = $6
-     WHERE id = $1`,
-    [id, kind, keyId, sealed, expiresAt, now],
-  );
+  await replaceSecretSql.all(tx, { id, kind, keyId, sealed, expiresAt, now });
 }
+
+const deleteCredentialSql = sql<object>`DELETE FROM :schema.credentials WHERE id = :id`;
 
 export async function deleteCredential(tx: Queryable, id: string): Promise<void> {
-  await tx.query(`DELETE FROM ${tx.schema}.credentials WHERE id = $1`, [id]);
+  await deleteCredentialSql.all(tx, { id });
 }
+
+const sealedById = `
+  SELECT ${sealedColumns} FROM :schema.credentials WHERE tenant_id = :tenantId AND id = :id`;
+const readSealedSql = {
+  '': sql<SealedRow>`${sealedById}`,
+  'FOR NO KEY UPDATE': sql<SealedRow>`${sealedById} FOR NO KEY UPDATE`,
+  'FOR NO KEY UPDATE SKIP LOCKED': sql<SealedRow>`${sealedById} FOR NO KEY UPDATE SKIP LOCKED`,
+};
 
 /** A foreign key already ties connection and credential to one tenant; checked again here. */
-export async function readSealed(
+export function readSealed(
   db: Queryable,
   { tenantId, id }: { tenantId: string; id: string },
-  lock: '' | 'FOR NO KEY UPDATE' | 'FOR NO KEY UPDATE SKIP LOCKED' = '',
+  lock: keyof typeof readSealedSql = '',
 ): Promise<SealedRow | undefined> {
-  const [row] = await db.query<SealedRow>(
-    `SELECT ${sealedColumns} FROM ${db.schema}.credentials WHERE tenant_id = $1 AND id = $2 ${lock}`,
-    [tenantId, id],
-  );
-  return row;
+  return readSealedSql[lock].first(db, { tenantId, id });
 }
 
+const storeRenewedSql = sql<SealedRow>`
+  UPDATE :schema.credentials
+  SET key_id = :keyId, sealed = :sealed, expires_at = :expiresAt, generation = generation + 1,
+      refreshed_at = :now, updated_at = :now, refused_at = NULL, refused_reason = NULL
+  WHERE id = :id AND generation = :generation
+  RETURNING ${sealedColumns}`;
+
 /** Compare-and-set on `generation`. */
-export async function storeRenewed(
+export function storeRenewed(
   tx: Queryable,
   now: Date,
   {
@@ -158,24 +190,20 @@ export async function storeRenewed(
     expiresAt,
   }: { id: string; generation: number; expiresAt: Date | null } & Sealed,
 ): Promise<SealedRow | undefined> {
-  const [row] = await tx.query<SealedRow>(
-    `UPDATE ${tx.schema}.credentials
-     SET key_id = $3, sealed = $4, expires_at = $5, generation = generation + 1, refreshed_at = $6, updated_at = $6,
-         refused_at = NULL, refused_reason = NULL
-     WHERE id = $1 AND generation = $2
-     RETURNING ${sealedColumns}`,
-    [id, generation, keyId, sealed, expiresAt, now],
-  );
-  return row;
+  return storeRenewedSql.first(tx, { id, generation, keyId, sealed, expiresAt, now });
 }
+
+const markRefusedSql = sql<object>`
+  UPDATE :schema.credentials SET refused_at = :now, refused_reason = :reason, updated_at = :now
+  WHERE id = :id`;
 
 /** No refresh until the credential is replaced. */
 export async function markRefused(tx: Queryable, now: Date, id: string, reason: string): Promise<void> {
-  await tx.query(
-    `UPDATE ${tx.schema}.credentials SET refused_at = $2, refused_reason = $3, updated_at = $2 WHERE id = $1`,
-    [id, now, reason],
-  );
+  await markRefusedSql.all(tx, { id, now, reason });
 }
+
+const writeConnectionCredentialSql = sql<object>`
+  UPDATE :schema.connections SET credential_id = :credentialId, updated_at = :now WHERE id = :connectionId`;
 
 /** null detaches the credential. */
 export async function writeConnectionCredential(
@@ -184,11 +212,7 @@ export async function writeConnectionCredential(
   connectionId: string,
   credentialId: string | null,
 ): Promise<void> {
-  await tx.query(`UPDATE ${tx.schema}.connections SET credential_id = $2, updated_at = $3 WHERE id = $1`, [
-    connectionId,
-    credentialId,
-    now,
-  ]);
+  await writeConnectionCredentialSql.all(tx, { connectionId, credentialId, now });
 }
 
 export interface WaitingConnection {
@@ -198,6 +222,12 @@ export interface WaitingConnection {
   status: string;
 }
 
+const lockRefusedConnectionsSql = sql<WaitingConnection>`
+  SELECT id, tenant_id, provider_slug, status FROM :schema.connections
+  WHERE credential_id = :credentialId
+    AND (status = 'needs_auth' OR (id = :connectionId::uuid AND status = 'active'))
+  ORDER BY id LIMIT :limit FOR NO KEY UPDATE`;
+
 /** The credential's `needs_auth` connections, and `connectionId` if active. Lock order: by id. */
 export function lockRefusedConnections(
   tx: Queryable,
@@ -205,10 +235,5 @@ export function lockRefusedConnections(
   connectionId: string | undefined,
   limit: number,
 ): Promise<WaitingConnection[]> {
-  return tx.query<WaitingConnection>(
-    `SELECT id, tenant_id, provider_slug, status FROM ${tx.schema}.connections
-     WHERE credential_id = $1 AND (status = 'needs_auth' OR (id = $2::uuid AND status = 'active'))
-     ORDER BY id LIMIT $3 FOR NO KEY UPDATE`,
-    [credentialId, connectionId, limit],
-  );
+  return lockRefusedConnectionsSql.all(tx, { credentialId, connectionId, limit });
 }

@@ -8,6 +8,7 @@ import { retryConflicts } from './conflicts.ts';
 import { pinnedPlans } from './plans.ts';
 import { type Tables, tablesOf } from './scope.ts';
 import { beginText, isShared, openSession } from './session.ts';
+import { sql } from './sql.ts';
 import { types } from './types.ts';
 
 export interface Queryable {
@@ -232,9 +233,11 @@ function settingsOf({ lockTimeoutMs, timeoutMs, triggers, durable }: Required<Tr
 const beginStatement = (client: pg.PoolClient, options: Required<TransactionOptions>) =>
   beginText(client, options.readOnly, settingsOf(options), [clockColumn]);
 
+const enableTriggersSql = sql<object>`SELECT set_config('syncline.triggers', 'on', true)`;
+
 /** For the rest of the transaction. */
 export async function enableTriggers(tx: Queryable): Promise<void> {
-  await tx.query(`SELECT set_config('syncline.triggers', 'on', true)`);
+  await enableTriggersSql.all(tx);
 }
 
 interface Session extends Connection {

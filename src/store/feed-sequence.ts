@@ -1,4 +1,5 @@
 import type { Queryable } from './database.ts';
+import { sql } from './sql.ts';
 
 export interface FeedSequence {
   /** Including deleted batches. */
@@ -6,19 +7,25 @@ export interface FeedSequence {
   lastAssigned: number;
 }
 
+const feedSequenceSql = sql<FeedSequence>`
+  SELECT
+    coalesce((
+      SELECT f.position FROM :schema.feed f WHERE f.position > s.position
+      ORDER BY f.position DESC LIMIT 1), s.position)::float8 AS highest,
+    (SELECT CASE WHEN is_called THEN last_value ELSE 0 END
+     FROM :schema.feed_position)::float8 AS "lastAssigned"
+  FROM :schema.feed_start s`;
+
 /** Sequences ignore snapshots, so this one is behind only after a restore or copy without it. */
 export async function feedSequence(db: Queryable): Promise<FeedSequence> {
-  const [row] = await db.query<FeedSequence>(
-    `SELECT coalesce((SELECT f.position FROM ${db.schema}.feed f WHERE f.position > s.position
-         ORDER BY f.position DESC LIMIT 1), s.position)::float8 AS highest,
-       (SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM ${db.schema}.feed_position)::float8 AS "lastAssigned"
-     FROM ${db.schema}.feed_start s`,
-  );
+  const row = await feedSequenceSql.first(db);
   if (!row) throw new Error('feed_start has no row');
   return row;
 }
 
 export const isBehind = ({ highest, lastAssigned }: FeedSequence) => lastAssigned < highest;
+
+const repairFeedSql = sql<{ repaired: boolean }>`SELECT :schema.repair_feed() AS repaired`;
 
 /**
  * Increments the feed epoch. Returns the previous state; undefined if no repair was needed or another process
@@ -27,6 +34,6 @@ export const isBehind = ({ highest, lastAssigned }: FeedSequence) => lastAssigne
 export async function repairFeed(db: Queryable): Promise<FeedSequence | undefined> {
   const found = await feedSequence(db);
   if (!isBehind(found)) return undefined;
-  const [row] = await db.query<{ repaired: boolean }>(`SELECT ${db.schema}.repair_feed() AS repaired`);
+  const row = await repairFeedSql.first(db);
   return row?.repaired ? found : undefined;
 }

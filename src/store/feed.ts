@@ -1,9 +1,16 @@
 import { maxPageBytes } from '../values/limits.ts';
 import type { Queryable } from './database.ts';
 import { type Listed, withinBytes } from './page-bytes.ts';
-import { indexLookup } from './plans.ts';
 import { operatorId } from './scope.ts';
-import { largeColumns, type SignalFilter, type SignalRow, signalColumns } from './signals.ts';
+import {
+  largeColumns,
+  largeColumnsWithPayload,
+  type SignalFilter,
+  type SignalRow,
+  signalColumns,
+  signalColumnsWithPayload,
+} from './signals.ts';
+import { sql, unnest } from './sql.ts';
 
 /** The signals of one transaction, in commit order. */
 export interface Batch {
@@ -31,6 +38,34 @@ export interface FeedStart {
   epoch: number;
 }
 
+const readFeedSnapshotSql = sql<{
+  xmin: string;
+  next: string;
+  start: number;
+  start_batch: string | null;
+  epoch: number;
+  last_assigned: number;
+  reached: number | null;
+  reached_batch: string;
+  position: number | null;
+  batch: string;
+}>`
+  SELECT pg_snapshot_xmin(now.snapshot)::text AS xmin,
+    (pg_snapshot_xmax(now.snapshot)::text::bigint + age(pg_snapshot_xmax(now.snapshot)::xid))::text AS next,
+    s.position::float8 AS start, s.batch AS start_batch, s.epoch, q.last_assigned::float8,
+    r.position::float8 AS reached, r.batch AS reached_batch, f.position::float8, f.batch
+  FROM (SELECT pg_current_snapshot() AS snapshot) now
+  CROSS JOIN :schema.feed_start s
+  CROSS JOIN (
+    SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS last_assigned FROM :schema.feed_position) q
+  LEFT JOIN LATERAL (
+    SELECT position, batch FROM :schema.feed WHERE position > s.position AND position <= :reached
+    ORDER BY position DESC LIMIT 1) r ON true
+  LEFT JOIN LATERAL (
+    SELECT position, batch FROM :schema.feed WHERE position IS NOT NULL AND position >= :from
+    ORDER BY position LIMIT :limit) f ON true
+  ORDER BY f.position`;
+
 /**
  * One statement, so batches and bounds come from one snapshot. Its xmax is one past the last *ended*
  * transaction; adding `age(xmax)` gives the next transaction id.
@@ -39,34 +74,7 @@ export async function readFeedSnapshot(
   db: Queryable,
   { from, reached, limit }: { from: number; reached: number; limit: number },
 ): Promise<FeedSnapshot> {
-  const rows = await db.query<{
-    xmin: string;
-    next: string;
-    start: number;
-    start_batch: string | null;
-    epoch: number;
-    last_assigned: number;
-    reached: number | null;
-    reached_batch: string;
-    position: number | null;
-    batch: string;
-  }>(
-    `SELECT pg_snapshot_xmin(now.snapshot)::text AS xmin,
-       (pg_snapshot_xmax(now.snapshot)::text::bigint + age(pg_snapshot_xmax(now.snapshot)::xid))::text AS next,
-       s.position::float8 AS start, s.batch AS start_batch, s.epoch, q.last_assigned::float8,
-       r.position::float8 AS reached, r.batch AS reached_batch, f.position::float8, f.batch
-     FROM (SELECT pg_current_snapshot() AS snapshot) now
-     CROSS JOIN ${db.schema}.feed_start s
-     CROSS JOIN (SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS last_assigned FROM ${db.schema}.feed_position) q
-     LEFT JOIN LATERAL (
-       SELECT position, batch FROM ${db.schema}.feed WHERE position > s.position AND position <= $3
-       ORDER BY position DESC LIMIT 1) r ON true
-     LEFT JOIN LATERAL (
-       SELECT position, batch FROM ${db.schema}.feed WHERE position IS NOT NULL AND position >= $1
-       ORDER BY position LIMIT $2) f ON true
-     ORDER BY f.position`,
-    [from, limit, reached],
-  );
+  const rows = await readFeedSnapshotSql.all(db, { from, limit, reached });
   const [first] = rows;
   if (!first) throw new Error('feed_start has no row');
   return {
@@ -79,27 +87,29 @@ export async function readFeedSnapshot(
   };
 }
 
+const positionFromEndSql = sql<{ position: number }>`
+  SELECT position::float8 FROM :schema.feed WHERE position IS NOT NULL
+  ORDER BY position DESC OFFSET :offset LIMIT 1`;
+
 /** undefined if there are fewer visible batches. */
 export async function positionFromEnd(db: Queryable, count: number): Promise<number | undefined> {
-  const [row] = await db.query<{ position: number }>(
-    `SELECT position::float8 FROM ${db.schema}.feed WHERE position IS NOT NULL ORDER BY position DESC OFFSET $1 LIMIT 1`,
-    [count - 1],
-  );
+  const row = await positionFromEndSql.first(db, { offset: count - 1 });
   return row?.position;
 }
 
+const lastPositionSql = sql<{ position: number }>`
+  SELECT CASE WHEN is_called THEN last_value ELSE 0 END::float8 AS position FROM :schema.feed_position`;
+
 /** The last assigned position; its transaction may not have committed yet. */
 export async function lastPosition(db: Queryable): Promise<number> {
-  const [row] = await db.query<{ position: number }>(
-    `SELECT CASE WHEN is_called THEN last_value ELSE 0 END::float8 AS position FROM ${db.schema}.feed_position`,
-  );
+  const row = await lastPositionSql.first(db);
   return row?.position ?? 0;
 }
 
+const startOfFeedSql = sql<FeedStart>`SELECT position::float8, batch, epoch FROM :schema.feed_start`;
+
 export async function startOfFeed(db: Queryable): Promise<FeedStart> {
-  const [row] = await db.query<FeedStart>(
-    `SELECT position::float8, batch, epoch FROM ${db.schema}.feed_start`,
-  );
+  const row = await startOfFeedSql.first(db);
   if (!row) throw new Error('feed_start has no row');
   return row;
 }
@@ -134,10 +144,14 @@ export interface FeedProof {
  * Start keys per batch: `within` for the first. Index keys, because an optional condition would scan the
  * batch up to the start.
  */
-export function batchStarts(batches: Batch[], within: WithinBatch | undefined): [string[], string[]] {
-  const starts = batches.map((_, i) => (i === 0 && within) || batchBeginning);
-  return [starts.map(({ tenantId }) => tenantId), starts.map(({ id }) => id)];
+export function withStarts(batches: Batch[], within: WithinBatch | undefined) {
+  return batches.map((batch, i) => {
+    const { tenantId, id } = (i === 0 && within) || batchBeginning;
+    return { ...batch, afterTenantId: tenantId, afterId: id };
+  });
 }
+
+export const startColumns = { batch: 'uuid', position: 'float8', afterTenantId: 'uuid', afterId: 'uuid' };
 
 /** No tenant has this id. */
 const batchBeginning: WithinBatch = { tenantId: operatorId, id: operatorId };
@@ -155,36 +169,42 @@ export interface FeedPage {
  * ORDER BY and comparison start with the batch, so only the index on (batch, tenant_id, id) fits: with
  * statistics of one batch or an empty table, the planner read all signals of a tenant per batch.
  */
+const batchesPage = `
+  SELECT q.*, lead(q.position) OVER (ORDER BY q.n, q.tenant_id, q.id) AS next_position FROM (
+    SELECT s.*, b.position, b.n
+    FROM ${unnest('b', startColumns, 'n')}
+    CROSS JOIN LATERAL (
+      SELECT s.id, s.tenant_id, s.provider_slug, s.connection_id, s.job_id, s.kind, s.occurred_at,
+        s.received_at, s.dedupe_key, s.payload
+      FROM :scope.signals s
+      WHERE s.batch = ANY (ARRAY[b.batch])
+        AND (s.batch, s.tenant_id, s.id) > (b.batch, b.after_tenant_id, b.after_id)
+        AND (:connectionId::uuid IS NULL OR s.connection_id = :connectionId)
+        AND (:provider::text IS NULL OR s.provider_slug = :provider)
+        AND (:kind::text IS NULL OR s.kind = :kind)
+      ORDER BY s.batch, s.tenant_id, s.id LIMIT :limit) s
+    ORDER BY b.n, s.tenant_id, s.id LIMIT :limit) q`;
+const pageCut = { order: 'p.n, p.tenant_id, p.id', above: ':limit', maxBytes: ':maxBytes' } as const;
+
+const signalsOfBatchesSql = sql<FeedRow>`
+  SELECT ${signalColumns}, s.position, s.next_position, s.followed
+  FROM ${withinBytes(batchesPage, { ...pageCut, columns: largeColumns })} s ORDER BY s.n, s.tenant_id, s.id`;
+const signalsOfBatchesWithPayloadSql = sql<FeedRow>`
+  SELECT ${signalColumnsWithPayload}, s.position, s.next_position, s.followed
+  FROM ${withinBytes(batchesPage, { ...pageCut, columns: largeColumnsWithPayload })} s
+  ORDER BY s.n, s.tenant_id, s.id`;
+
 export function signalsOfBatches(
   db: Queryable,
   batches: Batch[],
   { within, filter: { connectionId, provider, kind }, limit, payload, maxBytes = maxPageBytes }: FeedPage,
 ): Promise<FeedRow[]> {
-  const page = `SELECT q.*, lead(q.position) OVER (ORDER BY q.n, q.tenant_id, q.id) AS next_position FROM (
-     SELECT s.*, b.position, b.n
-     FROM unnest($1::uuid[], $2::float8[], $3::uuid[], $4::uuid[]) WITH ORDINALITY AS b (batch, position, after_tenant_id, after_id, n)
-     CROSS JOIN LATERAL (
-       SELECT s.id, s.tenant_id, s.provider_slug, s.connection_id, s.job_id, s.kind, s.occurred_at, s.received_at, s.dedupe_key, s.payload
-       FROM ${db.tables.signals} s
-       WHERE ${indexLookup('s.batch', 'b.batch')}
-         AND (s.batch, s.tenant_id, s.id) > (b.batch, b.after_tenant_id, b.after_id)
-         AND ($5::uuid IS NULL OR s.connection_id = $5) AND ($6::text IS NULL OR s.provider_slug = $6) AND ($7::text IS NULL OR s.kind = $7)
-       ORDER BY s.batch, s.tenant_id, s.id LIMIT $8) s
-     ORDER BY b.n, s.tenant_id, s.id LIMIT $8) q`;
-  const order = 'p.n, p.tenant_id, p.id';
-  const cut = { columns: largeColumns(payload), order, above: '$8', maxBytes: '$9' } as const;
-  return db.query<FeedRow>(
-    `SELECT ${signalColumns(db, payload)}, s.position, s.next_position, s.followed
-     FROM ${withinBytes(page, cut)} s ORDER BY s.n, s.tenant_id, s.id`,
-    [
-      batches.map(({ batch }) => batch),
-      batches.map(({ position }) => position),
-      ...batchStarts(batches, within),
-      connectionId,
-      provider,
-      kind,
-      limit + 1,
-      maxBytes,
-    ],
-  );
+  return (payload ? signalsOfBatchesWithPayloadSql : signalsOfBatchesSql).all(db, {
+    b: withStarts(batches, within),
+    connectionId,
+    provider,
+    kind,
+    limit: limit + 1,
+    maxBytes,
+  });
 }

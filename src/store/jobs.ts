@@ -1,5 +1,6 @@
 import { maxNameLength } from '../values/limits.ts';
 import type { Queryable } from './database.ts';
+import { sql, unnest } from './sql.ts';
 
 export interface NewJob {
   id: string;
@@ -9,36 +10,51 @@ export interface NewJob {
   scheduledAt: Date;
 }
 
+const insertIncrementalJobsSql = sql<{ connection_id: string }>`
+  INSERT INTO :schema.sync_jobs
+    (id, tenant_id, provider_slug, connection_id, job_type, status, scheduled_at, created_at, updated_at,
+     blocked)
+  SELECT n.id, n.tenant_id, n.provider_slug, n.connection_id, 'incremental', 'queued', n.scheduled_at, :now,
+    :now, (
+      SELECT r.id FROM :schema.sync_jobs r
+      WHERE r.connection_id = n.connection_id AND r.status = 'running' LIMIT 1) IS NOT NULL
+  FROM ${unnest('n', {
+    id: 'uuid',
+    tenantId: 'uuid',
+    providerSlug: 'text',
+    connectionId: 'uuid',
+    scheduledAt: 'timestamptz',
+  })}
+  WHERE (
+    SELECT j.id FROM :schema.sync_jobs j
+    WHERE j.connection_id = n.connection_id AND j.job_type = 'incremental'
+      AND j.status IN ('queued', 'running')
+    LIMIT 1) IS NULL
+  ON CONFLICT (connection_id, job_type) WHERE status IN ('queued', 'running') DO NOTHING
+  RETURNING connection_id`;
+
 /**
  * SCH-7. Checks before ON CONFLICT, because the unique index would wait for a transaction that ends the
  * pending job, which may wait for a connection locked here. A subquery per row: NOT EXISTS becomes a join
  * over all pending jobs. The connections are locked and active, so only a running job can block the new one.
  */
 export async function insertIncrementalJobs(tx: Queryable, now: Date, jobs: NewJob[]): Promise<Set<string>> {
-  const rows = await tx.query<{ connection_id: string }>(
-    `INSERT INTO ${tx.schema}.sync_jobs
-       (id, tenant_id, provider_slug, connection_id, job_type, status, scheduled_at, created_at, updated_at, blocked)
-     SELECT n.id, n.tenant_id, n.provider_slug, n.connection_id, 'incremental', 'queued', n.scheduled_at, $1, $1, (
-       SELECT r.id FROM ${tx.schema}.sync_jobs r WHERE r.connection_id = n.connection_id AND r.status = 'running' LIMIT 1) IS NOT NULL
-     FROM unnest($2::uuid[], $3::uuid[], $4::text[], $5::uuid[], $6::timestamptz[])
-       AS n (id, tenant_id, provider_slug, connection_id, scheduled_at)
-     WHERE (
-       SELECT j.id FROM ${tx.schema}.sync_jobs j
-       WHERE j.connection_id = n.connection_id AND j.job_type = 'incremental' AND j.status IN ('queued', 'running')
-       LIMIT 1) IS NULL
-     ON CONFLICT (connection_id, job_type) WHERE status IN ('queued', 'running') DO NOTHING
-     RETURNING connection_id`,
-    [
-      now,
-      jobs.map((job) => job.id),
-      jobs.map((job) => job.tenantId),
-      jobs.map((job) => job.providerSlug),
-      jobs.map((job) => job.connectionId),
-      jobs.map((job) => job.scheduledAt),
-    ],
-  );
+  const rows = await insertIncrementalJobsSql.all(tx, { now, n: jobs });
   return new Set(rows.map((row) => row.connection_id));
 }
+
+const deleteEndedJobsSql = sql<{ deleted: number; last: string | null }>`
+  WITH gone AS (
+    DELETE FROM :schema.sync_jobs
+    WHERE id = ANY (ARRAY(
+      SELECT id FROM :schema.sync_jobs
+      WHERE status IN ('succeeded', 'failed', 'cancelled', 'completed')
+        AND coalesce(finished_at, updated_at) >= :from AND coalesce(finished_at, updated_at) < :cutoff
+      ORDER BY coalesce(finished_at, updated_at)
+      LIMIT :limit
+      FOR UPDATE SKIP LOCKED))
+    RETURNING coalesce(finished_at, updated_at) AS ended_at)
+  SELECT count(*)::int AS deleted, max(ended_at)::text AS last FROM gone`;
 
 /**
  * Pass `last` as the next `from` (timestamptz text): deleted entries stay in the index while an old snapshot
@@ -48,20 +64,7 @@ export async function deleteEndedJobs(
   db: Queryable,
   { from, cutoff, limit }: { from: string; cutoff: Date; limit: number },
 ): Promise<{ deleted: number; last: string | null }> {
-  const [row] = await db.query<{ deleted: number; last: string | null }>(
-    `WITH gone AS (
-       DELETE FROM ${db.schema}.sync_jobs
-       WHERE id = ANY (ARRAY(
-         SELECT id FROM ${db.schema}.sync_jobs
-         WHERE status IN ('succeeded', 'failed', 'cancelled', 'completed')
-           AND coalesce(finished_at, updated_at) >= $1 AND coalesce(finished_at, updated_at) < $2
-         ORDER BY coalesce(finished_at, updated_at)
-         LIMIT $3
-         FOR UPDATE SKIP LOCKED))
-       RETURNING coalesce(finished_at, updated_at) AS ended_at)
-     SELECT count(*)::int AS deleted, max(ended_at)::text AS last FROM gone`,
-    [from, cutoff, limit],
-  );
+  const row = await deleteEndedJobsSql.first(db, { from, cutoff, limit });
   return row ?? { deleted: 0, last: null };
 }
 
@@ -72,30 +75,30 @@ export interface PendingJob {
   scheduled_at: Date;
 }
 
-const pendingIncremental = (schema: string) =>
-  `SELECT id, status, attempts, scheduled_at FROM ${schema}.sync_jobs
-   WHERE connection_id = $1 AND job_type = 'incremental' AND status IN ('queued', 'running')`;
+const findPendingJobSql = sql<PendingJob>`
+  SELECT id, status, attempts, scheduled_at FROM :schema.sync_jobs
+  WHERE connection_id = :connectionId AND job_type = 'incremental' AND status IN ('queued', 'running')`;
 
-export async function findPendingJob(db: Queryable, connectionId: string): Promise<PendingJob | undefined> {
-  const [row] = await db.query<PendingJob>(pendingIncremental(db.schema), [connectionId]);
-  return row;
+export function findPendingJob(db: Queryable, connectionId: string): Promise<PendingJob | undefined> {
+  return findPendingJobSql.first(db, { connectionId });
 }
+
+const lockWaitingJobSql = sql<PendingJob>`
+  SELECT id, status, attempts, scheduled_at FROM :schema.sync_jobs
+  WHERE connection_id = :connectionId AND job_type = 'incremental' AND status IN ('queued', 'running')
+    AND status = 'queued' AND attempts = 0
+  FOR UPDATE SKIP LOCKED`;
 
 /** SKIP LOCKED: waiting for a claim could deadlock. */
-export async function lockWaitingJob(tx: Queryable, connectionId: string): Promise<PendingJob | undefined> {
-  const [row] = await tx.query<PendingJob>(
-    `${pendingIncremental(tx.schema)} AND status = 'queued' AND attempts = 0 FOR UPDATE SKIP LOCKED`,
-    [connectionId],
-  );
-  return row;
+export function lockWaitingJob(tx: Queryable, connectionId: string): Promise<PendingJob | undefined> {
+  return lockWaitingJobSql.first(tx, { connectionId });
 }
 
+const moveJobSql = sql<object>`
+  UPDATE :schema.sync_jobs SET scheduled_at = :scheduledAt, updated_at = :now WHERE id = :id`;
+
 export async function moveJob(tx: Queryable, now: Date, id: string, scheduledAt: Date): Promise<void> {
-  await tx.query(`UPDATE ${tx.schema}.sync_jobs SET scheduled_at = $2, updated_at = $3 WHERE id = $1`, [
-    id,
-    scheduledAt,
-    now,
-  ]);
+  await moveJobSql.all(tx, { id, scheduledAt, now });
 }
 
 export type JobStatus = 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled' | 'completed';
@@ -129,90 +132,105 @@ export interface JobWithCursors extends JobRow {
   next_cursor: string | null;
 }
 
-const jobColumns = (
-  db: Queryable,
-) => `j.id, j.tenant_id, j.provider_slug, j.connection_id, j.job_type, j.status, j.priority, j.attempts, j.scheduled_at,
-  j.retry_after, j.started_at, j.finished_at, j.error, j.created_at, j.updated_at, j.process_id, j.claim_id, j.blocked, j.signal_count,
-  (SELECT left(c.external_id, ${maxNameLength}) FROM ${db.schema}.connections c WHERE c.id = j.connection_id) AS connection_name`;
+const jobColumns = `j.id, j.tenant_id, j.provider_slug, j.connection_id, j.job_type, j.status, j.priority,
+  j.attempts, j.scheduled_at, j.retry_after, j.started_at, j.finished_at, j.error, j.created_at, j.updated_at,
+  j.process_id, j.claim_id, j.blocked, j.signal_count,
+  (SELECT left(c.external_id, ${maxNameLength}) FROM :schema.connections c
+   WHERE c.id = j.connection_id) AS connection_name`;
 
-export const jobColumnsWithCursors = (db: Queryable) =>
-  `${jobColumns(db)}, j.cursor::text AS cursor, j.next_cursor::text AS next_cursor`;
+export const jobColumnsWithCursors = `${jobColumns},
+  j.cursor::text AS cursor, j.next_cursor::text AS next_cursor`;
 
 type JobLock = '' | 'FOR UPDATE';
 
-export async function findJob(
-  db: Queryable,
-  id: string,
-  lock: JobLock = '',
-): Promise<JobWithCursors | undefined> {
-  const [row] = await db.query<JobWithCursors>(
-    `SELECT ${jobColumnsWithCursors(db)} FROM ${db.tables.jobs} j WHERE j.id = $1 ${lock && `${lock} OF j`}`,
-    [id],
-  );
-  return row;
+const findJobSql = {
+  '': sql<JobWithCursors>`SELECT ${jobColumnsWithCursors} FROM :scope.sync_jobs j WHERE j.id = :id`,
+  'FOR UPDATE': sql<JobWithCursors>`
+    SELECT ${jobColumnsWithCursors} FROM :scope.sync_jobs j WHERE j.id = :id FOR UPDATE OF j`,
+};
+
+export function findJob(db: Queryable, id: string, lock: JobLock = ''): Promise<JobWithCursors | undefined> {
+  return findJobSql[lock].first(db, { id });
 }
+
+const pendingOf = `
+  SELECT ${jobColumns} FROM :scope.sync_jobs j
+  WHERE connection_id = :connectionId AND status IN ('queued', 'running')
+  ORDER BY status DESC, priority DESC, scheduled_at`;
+const pendingJobsSql = {
+  '': sql<JobRow>`${pendingOf}`,
+  'FOR UPDATE': sql<JobRow>`${pendingOf} FOR UPDATE OF j`,
+};
 
 /** At most one per type. */
 export function pendingJobs(db: Queryable, connectionId: string, lock: JobLock = ''): Promise<JobRow[]> {
-  return db.query<JobRow>(
-    `SELECT ${jobColumns(db)} FROM ${db.tables.jobs} j
-     WHERE connection_id = $1 AND status IN ('queued', 'running')
-     ORDER BY status DESC, priority DESC, scheduled_at ${lock && `${lock} OF j`}`,
-    [connectionId],
-  );
+  return pendingJobsSql[lock].all(db, { connectionId });
 }
+
+const endedJobsSql = sql<JobRow>`
+  SELECT ${jobColumns} FROM :scope.sync_jobs j
+  WHERE connection_id = :connectionId AND status IN ('succeeded', 'failed', 'cancelled', 'completed')
+  ORDER BY coalesce(finished_at, updated_at) DESC LIMIT :limit`;
 
 export function endedJobs(db: Queryable, connectionId: string, limit: number): Promise<JobRow[]> {
-  return db.query<JobRow>(
-    `SELECT ${jobColumns(db)} FROM ${db.tables.jobs} j
-     WHERE connection_id = $1 AND status IN ('succeeded', 'failed', 'cancelled', 'completed')
-     ORDER BY coalesce(finished_at, updated_at) DESC LIMIT $2`,
-    [connectionId, limit],
-  );
+  return endedJobsSql.all(db, { connectionId, limit });
 }
 
-export async function findStoredCursor(
+const findStoredCursorSql = sql<{ cursor: unknown }>`
+  SELECT j.next_cursor AS cursor FROM :scope.sync_jobs j
+  WHERE j.id = :jobId AND j.connection_id = :connectionId AND j.next_cursor IS NOT NULL`;
+
+export function findStoredCursor(
   tx: Queryable,
   connectionId: string,
   jobId: string,
 ): Promise<{ cursor: unknown } | undefined> {
-  const [row] = await tx.query<{ cursor: unknown }>(
-    `SELECT j.next_cursor AS cursor FROM ${tx.tables.jobs} j
-     WHERE j.id = $1 AND j.connection_id = $2 AND j.next_cursor IS NOT NULL`,
-    [jobId, connectionId],
-  );
-  return row;
+  return findStoredCursorSql.first(tx, { jobId, connectionId });
 }
+
+const requeueFromStartSql = sql<object>`
+  UPDATE :schema.sync_jobs
+  SET status = 'queued', cursor = NULL, process_id = NULL, claim_id = NULL, updated_at = :now,
+      priority = greatest(priority, rerun_priority), rerun_priority = NULL
+  WHERE id = ANY (:ids::uuid[])`;
 
 /** Requeues without cursor and claim; a run in progress fails its claim check at commit. */
 export async function requeueFromStart(tx: Queryable, now: Date, ids: string[]): Promise<void> {
-  await tx.query(
-    `UPDATE ${tx.schema}.sync_jobs
-     SET status = 'queued', cursor = NULL, process_id = NULL, claim_id = NULL, updated_at = $1,
-         priority = greatest(priority, rerun_priority), rerun_priority = NULL
-     WHERE id = ANY ($2::uuid[])`,
-    [now, ids],
-  );
+  await requeueFromStartSql.all(tx, { now, ids });
 }
+
+const cancelJobSql = sql<object>`
+  UPDATE :schema.sync_jobs
+  SET status = 'cancelled', finished_at = :now, updated_at = :now, process_id = NULL, claim_id = NULL,
+      rerun_priority = NULL
+  WHERE id = :id`;
 
 /** Clears the claim, so a run in progress cannot commit. */
 export async function cancelJob(tx: Queryable, now: Date, id: string): Promise<void> {
-  await tx.query(
-    `UPDATE ${tx.schema}.sync_jobs
-     SET status = 'cancelled', finished_at = $2, updated_at = $2, process_id = NULL, claim_id = NULL, rerun_priority = NULL
-     WHERE id = $1`,
-    [id, now],
-  );
+  await cancelJobSql.all(tx, { id, now });
 }
 
+const bringForwardSql = sql<object>`
+  UPDATE :schema.sync_jobs
+  SET scheduled_at = least(scheduled_at, :now), retry_after = NULL, priority = greatest(priority, :priority),
+      updated_at = :now
+  WHERE id = :id`;
+
 export async function bringForward(tx: Queryable, now: Date, id: string, priority: number): Promise<void> {
-  await tx.query(
-    `UPDATE ${tx.schema}.sync_jobs
-     SET scheduled_at = least(scheduled_at, $2), retry_after = NULL, priority = greatest(priority, $3), updated_at = $2
-     WHERE id = $1`,
-    [id, now, priority],
-  );
+  await bringForwardSql.all(tx, { id, now, priority });
 }
+
+const bringAllForwardSql = sql<{ connection_id: string }>`
+  UPDATE :schema.sync_jobs SET
+    rerun_priority = CASE WHEN status = 'running' THEN greatest(rerun_priority, :priority::smallint)
+      ELSE rerun_priority END,
+    scheduled_at = CASE WHEN status = 'queued' THEN least(scheduled_at, :now) ELSE scheduled_at END,
+    retry_after = CASE WHEN status = 'queued' THEN NULL ELSE retry_after END,
+    priority = CASE WHEN status = 'queued' THEN greatest(priority, :priority::smallint) ELSE priority END,
+    updated_at = :now
+  WHERE connection_id = ANY (:connectionIds::uuid[]) AND job_type = 'incremental'
+    AND status IN ('queued', 'running')
+  RETURNING connection_id`;
 
 /** Queued jobs become due now, running ones rerun. Returns the connections that had one. */
 export async function bringAllForward(
@@ -221,19 +239,24 @@ export async function bringAllForward(
   connectionIds: readonly string[],
   priority: number,
 ): Promise<Set<string>> {
-  const rows = await tx.query<{ connection_id: string }>(
-    `UPDATE ${tx.schema}.sync_jobs SET
-       rerun_priority = CASE WHEN status = 'running' THEN greatest(rerun_priority, $3::smallint) ELSE rerun_priority END,
-       scheduled_at = CASE WHEN status = 'queued' THEN least(scheduled_at, $2) ELSE scheduled_at END,
-       retry_after = CASE WHEN status = 'queued' THEN NULL ELSE retry_after END,
-       priority = CASE WHEN status = 'queued' THEN greatest(priority, $3::smallint) ELSE priority END,
-       updated_at = $2
-     WHERE connection_id = ANY ($1::uuid[]) AND job_type = 'incremental' AND status IN ('queued', 'running')
-     RETURNING connection_id`,
-    [connectionIds, now, priority],
-  );
+  const rows = await bringAllForwardSql.all(tx, { connectionIds, now, priority });
   return new Set(rows.map((row) => row.connection_id));
 }
+
+const markHintedSql = sql<{ connection_id: string }>`
+  UPDATE :schema.sync_jobs SET
+    hinted = true,
+    scheduled_at = CASE WHEN status = 'queued' AND (retry_after IS NULL OR retry_after <= :now)
+      THEN least(scheduled_at, :now) ELSE scheduled_at END,
+    retry_after = CASE WHEN status = 'queued' AND (retry_after IS NULL OR retry_after <= :now)
+      THEN NULL ELSE retry_after END,
+    priority = CASE WHEN status = 'queued' AND (retry_after IS NULL OR retry_after <= :now)
+      THEN greatest(priority, :priority::smallint) ELSE priority END,
+    updated_at = CASE WHEN status = 'queued' AND (retry_after IS NULL OR retry_after <= :now)
+      THEN :now ELSE updated_at END
+  WHERE connection_id = ANY (:connectionIds::uuid[]) AND job_type = 'incremental'
+    AND status IN ('queued', 'running')
+  RETURNING connection_id`;
 
 /**
  * A run from the connection's cursor follows, also after a walk in progress. Queued jobs become due now
@@ -245,20 +268,15 @@ export async function markHinted(
   connectionIds: readonly string[],
   priority: number,
 ): Promise<Set<string>> {
-  const moves = `status = 'queued' AND (retry_after IS NULL OR retry_after <= $2)`;
-  const rows = await tx.query<{ connection_id: string }>(
-    `UPDATE ${tx.schema}.sync_jobs SET
-       hinted = true,
-       scheduled_at = CASE WHEN ${moves} THEN least(scheduled_at, $2) ELSE scheduled_at END,
-       retry_after = CASE WHEN ${moves} THEN NULL ELSE retry_after END,
-       priority = CASE WHEN ${moves} THEN greatest(priority, $3::smallint) ELSE priority END,
-       updated_at = CASE WHEN ${moves} THEN $2 ELSE updated_at END
-     WHERE connection_id = ANY ($1::uuid[]) AND job_type = 'incremental' AND status IN ('queued', 'running')
-     RETURNING connection_id`,
-    [connectionIds, now, priority],
-  );
+  const rows = await markHintedSql.all(tx, { connectionIds, now, priority });
   return new Set(rows.map((row) => row.connection_id));
 }
+
+const hintedConnectionsSql = sql<{ connection_id: string }>`
+  SELECT connection_id FROM :schema.sync_jobs
+  WHERE connection_id = ANY (:connectionIds::uuid[]) AND job_type = 'incremental'
+    AND status IN ('queued', 'running') AND hinted
+    AND (status = 'running' OR scheduled_at <= :now OR retry_after > :now)`;
 
 /** An earlier hint already guarantees a run that starts after `now`. */
 export async function hintedConnections(
@@ -266,12 +284,7 @@ export async function hintedConnections(
   connectionIds: readonly string[],
   now: Date,
 ): Promise<Set<string>> {
-  const rows = await db.query<{ connection_id: string }>(
-    `SELECT connection_id FROM ${db.schema}.sync_jobs
-     WHERE connection_id = ANY ($1::uuid[]) AND job_type = 'incremental' AND status IN ('queued', 'running') AND hinted
-       AND (status = 'running' OR scheduled_at <= $2 OR retry_after > $2)`,
-    [connectionIds, now],
-  );
+  const rows = await hintedConnectionsSql.all(db, { connectionIds, now });
   return new Set(rows.map((row) => row.connection_id));
 }
 
@@ -284,6 +297,19 @@ export interface ReceivedJob {
   signals: number;
 }
 
+const insertReceivedJobsSql = sql<object>`
+  INSERT INTO :schema.sync_jobs
+    (id, tenant_id, provider_slug, connection_id, signal_count, job_type, status, scheduled_at, started_at,
+     finished_at, created_at, updated_at)
+  SELECT n.*, 'webhook', 'succeeded', :now, :now, :now, :now, :now
+  FROM ${unnest('n', {
+    id: 'uuid',
+    tenantId: 'uuid',
+    providerSlug: 'text',
+    connectionId: 'uuid',
+    signals: 'int',
+  })}`;
+
 /** Inserted as succeeded: triggers and indexes of pending jobs ignore them. */
 export async function insertReceivedJobs(
   tx: Queryable,
@@ -291,26 +317,13 @@ export async function insertReceivedJobs(
   jobs: readonly ReceivedJob[],
 ): Promise<void> {
   if (jobs.length === 0) return;
-  await tx.query(
-    `INSERT INTO ${tx.schema}.sync_jobs
-       (id, tenant_id, provider_slug, connection_id, signal_count, job_type, status, scheduled_at, started_at, finished_at, created_at, updated_at)
-     SELECT n.*, 'webhook', 'succeeded', $1, $1, $1, $1, $1
-     FROM unnest($2::uuid[], $3::uuid[], $4::text[], $5::uuid[], $6::int[]) AS n`,
-    [
-      now,
-      jobs.map((job) => job.id),
-      jobs.map((job) => job.tenantId),
-      jobs.map((job) => job.providerSlug),
-      jobs.map((job) => job.connectionId),
-      jobs.map((job) => job.signals),
-    ],
-  );
+  await insertReceivedJobsSql.all(tx, { now, n: jobs });
 }
+
+const requestRerunSql = sql<object>`
+  UPDATE :schema.sync_jobs SET rerun_priority = greatest(rerun_priority, :priority::smallint) WHERE id = :id`;
 
 /** Repeated requests only raise the priority. */
 export async function requestRerun(tx: Queryable, id: string, priority: number): Promise<void> {
-  await tx.query(
-    `UPDATE ${tx.schema}.sync_jobs SET rerun_priority = greatest(rerun_priority, $2::smallint) WHERE id = $1`,
-    [id, priority],
-  );
+  await requestRerunSql.all(tx, { id, priority });
 }

@@ -7,6 +7,7 @@ import { retryDelayMs } from '../platform/retry.ts';
 import type { Queryable } from './database.ts';
 import { isConflict, isLockTimeout } from './database-errors.ts';
 import { beginText, openSession } from './session.ts';
+import { sql } from './sql.ts';
 import { requireSuitable } from './suitable.ts';
 
 export interface Migration {
@@ -76,7 +77,9 @@ export async function migrate(config: Config['database'], options: MigrateOption
     const blocked = `The migration of schema "${config.schema}" ${waited}.`;
     if (tries === maxTries) {
       throw new SynclineError('DATABASE_REFUSED', blocked, {
-        hint: `Nothing changed in ${maxTries} attempts. End that transaction, then rerun \`syncline migrate\`.`,
+        hint:
+          `Nothing changed in ${maxTries} attempts. ` +
+          'End that transaction, then rerun `syncline migrate`.',
       });
     }
     onBlocked(`${blocked} Retrying (${tries} of ${maxTries}).`);
@@ -149,8 +152,8 @@ async function applyPending(
   if (current > latestVersion(migrations)) throw newerSchema(schema, current, latestVersion(migrations));
 
   const pending = migrations.filter((migration) => migration.version > current);
-  for (const { version, name, sql } of pending) {
-    await client.query(sql);
+  for (const { version, name, sql: text } of pending) {
+    await client.query(text);
     await client.query('INSERT INTO schema_migrations (version, name) VALUES ($1, $2)', [version, name]);
   }
   return { schema, applied: pending.map(({ name }) => name), version: latestVersion(migrations) };
@@ -203,10 +206,11 @@ export async function checkSchema(db: Queryable, schema: string): Promise<number
   return current;
 }
 
+const appliedVersionSql = sql<{ version: number }>`
+  SELECT coalesce(max(version), 0) AS version FROM :schema.schema_migrations`;
+
 export async function appliedVersion(db: Queryable): Promise<number> {
-  const [row] = await db.query<{ version: number }>(
-    `SELECT coalesce(max(version), 0) AS version FROM ${db.schema}.schema_migrations`,
-  );
+  const row = await appliedVersionSql.first(db);
   return row?.version ?? 0;
 }
 

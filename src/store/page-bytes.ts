@@ -11,9 +11,9 @@ export interface PageCut {
   /** Over alias `p`. */
   order: string;
   /** Row limit plus one, also the subquery's LIMIT. */
-  above: `$${number}`;
+  above: `:${string}`;
   /** Smaller byte limit. */
-  maxBytes?: `$${number}`;
+  maxBytes?: `:${string}`;
 }
 
 /**
@@ -28,8 +28,10 @@ export function withinBytes(page: string, { columns, order, above, maxBytes }: P
     SELECT p.*, row_number() OVER page AS page_row, lead(true) OVER page IS NOT NULL AS followed,
       sum(CASE WHEN p.stored_before <= ${byteLimit} THEN ${text} ELSE 0 END) OVER page AS page_bytes
     FROM (
-      SELECT p.*, coalesce(sum(${stored}) OVER (ORDER BY ${order} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS stored_before
+      SELECT p.*, coalesce(sum(${stored}) OVER (
+        ORDER BY ${order} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS stored_before
       FROM (${page}) p) p
     WINDOW page AS (ORDER BY ${order})) p
-   WHERE p.page_row < ${above} AND (p.page_row = 1 OR p.stored_before <= ${byteLimit} AND p.page_bytes <= ${byteLimit}))`;
+   WHERE p.page_row < ${above}
+     AND (p.page_row = 1 OR p.stored_before <= ${byteLimit} AND p.page_bytes <= ${byteLimit}))`;
 }

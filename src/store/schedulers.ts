@@ -1,4 +1,5 @@
 import type { Queryable } from './database.ts';
+import { sql } from './sql.ts';
 
 export interface SchedulerRow {
   id: string;
@@ -15,40 +16,48 @@ export interface SchedulerRow {
 /** The maximum tick interval is five minutes. */
 const staleAfterSeconds = 3600;
 
+const recordTickSql = sql<object>`
+  WITH gone AS (
+    DELETE FROM :schema.schedulers
+    WHERE ticked_at < :tickedAt::timestamptz - interval '${staleAfterSeconds} seconds')
+  INSERT INTO :schema.schedulers
+    (id, host, pid, started_at, ticked_at, tick_ms, scheduled, clock_skew_seconds)
+  VALUES (:id, :host, :pid, :startedAt, :tickedAt, :tickMs, :scheduled, :clockSkewSeconds)
+  ON CONFLICT (id) DO UPDATE
+  SET ticked_at = excluded.ticked_at, tick_ms = excluded.tick_ms, scheduled = excluded.scheduled,
+      clock_skew_seconds = excluded.clock_skew_seconds`;
+
 /** Also deletes stale schedulers. */
 export async function recordTick(db: Queryable, row: SchedulerRow): Promise<void> {
-  await db.query(
-    `WITH gone AS (DELETE FROM ${db.schema}.schedulers WHERE ticked_at < $5::timestamptz - interval '${staleAfterSeconds} seconds')
-     INSERT INTO ${db.schema}.schedulers (id, host, pid, started_at, ticked_at, tick_ms, scheduled, clock_skew_seconds)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-     ON CONFLICT (id) DO UPDATE SET ticked_at = excluded.ticked_at, tick_ms = excluded.tick_ms, scheduled = excluded.scheduled,
-       clock_skew_seconds = excluded.clock_skew_seconds`,
-    [
-      row.id,
-      row.host,
-      row.pid,
-      row.started_at,
-      row.ticked_at,
-      row.tick_ms,
-      row.scheduled,
-      row.clock_skew_seconds,
-    ],
-  );
+  await recordTickSql.all(db, {
+    id: row.id,
+    host: row.host,
+    pid: row.pid,
+    startedAt: row.started_at,
+    tickedAt: row.ticked_at,
+    tickMs: row.tick_ms,
+    scheduled: row.scheduled,
+    clockSkewSeconds: row.clock_skew_seconds,
+  });
 }
+
+const findSchedulersSql = sql<SchedulerRow>`
+  SELECT id, host, pid, started_at, ticked_at, tick_ms, scheduled, clock_skew_seconds FROM :schema.schedulers
+  ORDER BY started_at LIMIT 1000`;
 
 export function findSchedulers(db: Queryable): Promise<SchedulerRow[]> {
-  return db.query<SchedulerRow>(
-    `SELECT id, host, pid, started_at, ticked_at, tick_ms, scheduled, clock_skew_seconds FROM ${db.schema}.schedulers ORDER BY started_at LIMIT 1000`,
-  );
+  return findSchedulersSql.all(db);
 }
 
+const lastTickAtSql = sql<{ at: Date | null }>`SELECT max(ticked_at) AS at FROM :schema.schedulers`;
+
 export async function lastTickAt(db: Queryable): Promise<Date | undefined> {
-  const [row] = await db.query<{ at: Date | null }>(
-    `SELECT max(ticked_at) AS at FROM ${db.schema}.schedulers`,
-  );
+  const row = await lastTickAtSql.first(db);
   return row?.at ?? undefined;
 }
 
+const deleteSchedulerSql = sql<object>`DELETE FROM :schema.schedulers WHERE id = :id`;
+
 export async function deleteScheduler(db: Queryable, id: string): Promise<void> {
-  await db.query(`DELETE FROM ${db.schema}.schedulers WHERE id = $1`, [id]);
+  await deleteSchedulerSql.all(db, { id });
 }

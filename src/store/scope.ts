@@ -1,16 +1,16 @@
 import { requireUuid } from '../values/arguments.ts';
 
 /**
- * Relations for FROM, with an alias. The only place where tenant isolation enters SQL. Tables without a
- * tenant column (attempts, feed) are read only via rows found here.
+ * Relations for FROM, with an alias; statements name them `:scope.sync_jobs`. The only place where tenant
+ * isolation enters SQL. Tables without a tenant column (attempts, feed) are read only via rows found here.
  */
 export interface Tables {
   tenants: string;
   connections: string;
-  jobs: string;
+  sync_jobs: string;
   signals: string;
   events: string;
-  keys: string;
+  api_keys: string;
   webhooks: string;
   credentials: string;
   deletions: string;
@@ -43,10 +43,10 @@ export function tablesOf(schema: string, tenantId?: string): Tables {
   return {
     tenants: scoped('tenants', 'id'),
     connections: scoped('connections'),
-    jobs: tenantId === undefined ? all('sync_jobs') : jobsOf(schema, tenantId),
+    sync_jobs: tenantId === undefined ? all('sync_jobs') : jobsOf(schema, tenantId),
     signals: scoped('signals'),
     events: scoped('events'),
-    keys: scoped('api_keys'),
+    api_keys: scoped('api_keys'),
     webhooks: scoped('webhooks'),
     credentials: scoped('credentials'),
     deletions: scoped('deletions'),
@@ -56,6 +56,7 @@ export function tablesOf(schema: string, tenantId?: string): Tables {
     processes:
       tenantId === undefined
         ? all('processes')
-        : `(SELECT id, NULL::text AS host, NULL::integer AS pid, concurrency, providers, started_at, expires_at, 0 AS clock_skew_seconds FROM ${schema}.processes)`,
+        : `(SELECT id, NULL::text AS host, NULL::integer AS pid, concurrency, providers, started_at,
+             expires_at, 0 AS clock_skew_seconds FROM ${schema}.processes)`,
   };
 }

@@ -1,4 +1,5 @@
 import type { Queryable } from './database.ts';
+import { sql, unnest } from './sql.ts';
 
 /** `sealed` is nonce, ciphertext and tag. */
 export interface Sealed {
@@ -6,11 +7,8 @@ export interface Sealed {
   sealed: Buffer;
 }
 
-/** Tables with encrypted rows, and their key columns. */
-const keyColumns = { credentials: 'id', authorizations: 'state', webhooks: 'connection_id' } as const;
-
-export type SealedTable = keyof typeof keyColumns;
-export const sealedTables = Object.keys(keyColumns) as SealedTable[];
+export const sealedTables = ['credentials', 'authorizations', 'webhooks'] as const;
+export type SealedTable = (typeof sealedTables)[number];
 
 export interface SealedEntry {
   /** Key as text; bytea as hex. */
@@ -20,9 +18,39 @@ export interface SealedEntry {
   sealed: Buffer;
 }
 
-const asText = (column: string) => (column === 'state' ? `encode(state, 'hex')` : `${column}::text`);
-const fromText = (column: string, text: string) =>
-  column === 'state' ? `decode(${text}, 'hex')` : `${text}::uuid`;
+/** Of a table; its key as text. */
+const sealedStatements = (
+  table: SealedTable,
+  key: string,
+  keyAsText: string,
+  toKey: (text: string) => string,
+) => {
+  const lockable = `
+    SELECT ${keyAsText} AS name, tenant_id, key_id, sealed FROM :schema.${table}
+    WHERE key_id <> :keyId AND (:after::text IS NULL OR ${key} > ${toKey(':after')})
+    ORDER BY ${key} LIMIT :limit FOR NO KEY UPDATE`;
+  return {
+    lock: sql<SealedEntry>`${lockable}`,
+    lockFree: sql<SealedEntry>`${lockable} SKIP LOCKED`,
+    write: sql<object>`
+      UPDATE :schema.${table} t SET key_id = n.key_id, sealed = n.sealed
+      FROM ${unnest('n', { name: 'text', keyId: 'text', sealed: 'bytea' })}
+      WHERE t.${key} = ${toKey('n.name')}`,
+    sample: sql<SealedEntry>`
+      SELECT ${keyAsText} AS name, tenant_id, key_id, sealed FROM :schema.${table} ORDER BY ${key} DESC
+      LIMIT :limit`,
+  };
+};
+
+const toUuid = (text: string) => `${text}::uuid`;
+const toBytes = (text: string) => `decode(${text}, 'hex')`;
+
+/** Tables with encrypted rows. */
+const statementsOf = {
+  credentials: sealedStatements('credentials', 'id', 'id::text', toUuid),
+  authorizations: sealedStatements('authorizations', 'state', `encode(state, 'hex')`, toBytes),
+  webhooks: sealedStatements('webhooks', 'connection_id', 'connection_id::text', toUuid),
+};
 
 /** Rows encrypted under another key. */
 export function lockSealed(
@@ -30,13 +58,8 @@ export function lockSealed(
   table: SealedTable,
   { keyId, after, limit, skip }: { keyId: string; after: string | undefined; limit: number; skip: boolean },
 ): Promise<SealedEntry[]> {
-  const column = keyColumns[table];
-  return tx.query<SealedEntry>(
-    `SELECT ${asText(column)} AS name, tenant_id, key_id, sealed FROM ${tx.schema}.${table}
-     WHERE key_id <> $1 AND ($2::text IS NULL OR ${column} > ${fromText(column, '$2')})
-     ORDER BY ${column} LIMIT $3 FOR NO KEY UPDATE ${skip ? 'SKIP LOCKED' : ''}`,
-    [keyId, after, limit],
-  );
+  const { lock, lockFree } = statementsOf[table];
+  return (skip ? lockFree : lock).all(tx, { keyId, after, limit });
 }
 
 /** `generation` and `updated_at` stay. */
@@ -46,19 +69,9 @@ export async function writeSealed(
   rows: ({ name: string } & Sealed)[],
 ): Promise<void> {
   if (rows.length === 0) return;
-  const column = keyColumns[table];
-  await tx.query(
-    `UPDATE ${tx.schema}.${table} t SET key_id = n.key_id, sealed = n.sealed
-     FROM unnest($1::text[], $2::text[], $3::bytea[]) AS n (name, key_id, sealed)
-     WHERE t.${column} = ${fromText(column, 'n.name')}`,
-    [rows.map(({ name }) => name), rows.map(({ keyId }) => keyId), rows.map(({ sealed }) => sealed)],
-  );
+  await statementsOf[table].write.all(tx, { n: rows });
 }
 
 export function sampleSealed(tx: Queryable, table: SealedTable, limit: number): Promise<SealedEntry[]> {
-  const column = keyColumns[table];
-  return tx.query<SealedEntry>(
-    `SELECT ${asText(column)} AS name, tenant_id, key_id, sealed FROM ${tx.schema}.${table} ORDER BY ${column} DESC LIMIT $1`,
-    [limit],
-  );
+  return statementsOf[table].sample.all(tx, { limit });
 }

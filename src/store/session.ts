@@ -76,14 +76,18 @@ export const isShared = (client: pg.ClientBase): boolean => kindOf(client).isSha
  */
 export async function openSession(client: pg.ClientBase, extra: Settings, timeoutMs: number): Promise<void> {
   const settings = { ...sessionSettings, ...extra };
+  const assigned = [...setConfigs(settings, false), transactionTimeout(false)];
   const { processID } = client as unknown as { processID: number | null };
   const statement: pg.QueryConfig & { query_timeout: number } = {
     text: `SELECT NOT is_own AS "isShared", overrides AS "overridesReadOnly",
-       CASE WHEN is_own THEN ARRAY[${[...setConfigs(settings, false), transactionTimeout(false)].join(', ')}] END AS set,
-       CASE WHEN is_own AND overrides THEN pg_catalog.set_config('default_transaction_read_only', 'off', false) END AS writable
+       CASE WHEN is_own THEN ARRAY[${assigned.join(', ')}] END AS set,
+       CASE WHEN is_own AND overrides
+         THEN pg_catalog.set_config('default_transaction_read_only', 'off', false) END AS writable
      FROM (SELECT pg_catalog.pg_backend_pid() OPERATOR(pg_catalog.=) ${Number(processID ?? 0)} AS is_own,
-       EXISTS (SELECT FROM pg_catalog.pg_settings WHERE name OPERATOR(pg_catalog.=) 'default_transaction_read_only'
-         AND source OPERATOR(pg_catalog.=) ANY (ARRAY['database', 'user', 'database user'])) AS overrides) session`,
+       EXISTS (SELECT FROM pg_catalog.pg_settings
+         WHERE name OPERATOR(pg_catalog.=) 'default_transaction_read_only'
+         AND source OPERATOR(pg_catalog.=) ANY (ARRAY['database', 'user',
+           'database user'])) AS overrides) session`,
     query_timeout: timeoutMs,
   };
   const { rows } = await client.query<Omit<SessionKind, 'settings'>>(statement);

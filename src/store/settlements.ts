@@ -1,13 +1,13 @@
 import type { Queryable } from './database.ts';
-import { indexLookup } from './plans.ts';
+import { sql, unnest } from './sql.ts';
+
+const lockConnectionsSql = sql<object>`
+  SELECT count(*) FROM (
+    SELECT FROM :schema.connections WHERE id = ANY (:ids::uuid[]) ORDER BY id FOR NO KEY UPDATE) locked`;
 
 /** Lock order: connections by id, then jobs. Prevents deadlocks, and the jobs' state stays as read. */
 export async function lockConnections(tx: Queryable, ids: string[]): Promise<void> {
-  await tx.query(
-    `SELECT count(*) FROM (
-       SELECT FROM ${tx.schema}.connections WHERE id = ANY ($1::uuid[]) ORDER BY id FOR NO KEY UPDATE) locked`,
-    [ids],
-  );
+  await lockConnectionsSql.all(tx, { ids });
 }
 
 /** A claimed job, re-read under lock. */
@@ -21,16 +21,17 @@ export interface RunRow {
   blocks_others: boolean;
 }
 
+const lockRunsSql = sql<RunRow>`
+  SELECT j.id, j.claim_id, j.status, j.rerun_priority, j.hinted,
+    (SELECT b.id FROM :schema.sync_jobs b
+     WHERE b.connection_id = j.connection_id AND b.status = 'queued' AND b.blocked
+     LIMIT 1) IS NOT NULL AS blocks_others
+  FROM :schema.sync_jobs j WHERE j.id = ANY (:jobIds::uuid[])
+  FOR NO KEY UPDATE OF j`;
+
 /** By id only: with a status condition the planner may scan the small index of running jobs per row. */
 export function lockRuns(tx: Queryable, jobIds: string[]): Promise<RunRow[]> {
-  return tx.query<RunRow>(
-    `SELECT j.id, j.claim_id, j.status, j.rerun_priority, j.hinted,
-       (SELECT b.id FROM ${tx.schema}.sync_jobs b
-        WHERE b.connection_id = j.connection_id AND b.status = 'queued' AND b.blocked LIMIT 1) IS NOT NULL AS blocks_others
-     FROM ${tx.schema}.sync_jobs j WHERE j.id = ANY ($1::uuid[])
-     FOR NO KEY UPDATE OF j`,
-    [jobIds],
-  );
+  return lockRunsSql.all(tx, { jobIds });
 }
 
 export interface ConnectionWrite {
@@ -42,34 +43,30 @@ export interface ConnectionWrite {
   failure: string | null;
 }
 
+const writeConnectionsSql = sql<object>`
+  UPDATE :schema.connections c
+  SET metadata = CASE WHEN w.cursor IS NULL THEN c.metadata
+        ELSE :schema.patch_sync(c.metadata, jsonb_build_object('cursor', w.cursor)) END,
+      last_incremental_ended_at = CASE WHEN w.ended THEN greatest(c.last_incremental_ended_at, :now)
+        ELSE c.last_incremental_ended_at END,
+      waits_for_job = c.waits_for_job AND NOT w.ended,
+      -- Rate limiting counts neither as failure nor as success.
+      failing_since = CASE WHEN w.failure IS NULL THEN NULL
+        WHEN w.failure = 'rate_limited' THEN c.failing_since
+        ELSE coalesce(c.failing_since, :now) END,
+      failure = CASE WHEN w.failure = 'rate_limited' THEN c.failure ELSE w.failure END,
+      -- EXE-9: a run that ended did not crash its process.
+      losses = NULL, updated_at = :now
+  FROM ${unnest('w', { connectionId: 'uuid', cursor: 'jsonb', ended: 'boolean', failure: 'text' })}
+  -- Skip no-op updates, except a success that clears failure state.
+  WHERE c.id = ANY (ARRAY[w.connection_id])
+    AND (w.ended OR w.cursor IS NOT NULL OR w.failure IS NOT NULL OR c.failing_since IS NOT NULL
+      OR c.losses IS NOT NULL)`;
+
 /** Includes what the triggers would write: one row version instead of two. */
 export async function writeConnections(tx: Queryable, now: Date, writes: ConnectionWrite[]): Promise<void> {
   if (writes.length === 0) return;
-  await tx.query(
-    `UPDATE ${tx.schema}.connections c
-     SET metadata = CASE WHEN w.cursor IS NULL THEN c.metadata
-           ELSE ${tx.schema}.patch_sync(c.metadata, jsonb_build_object('cursor', w.cursor)) END,
-         last_incremental_ended_at =
-           CASE WHEN w.ended THEN greatest(c.last_incremental_ended_at, $1) ELSE c.last_incremental_ended_at END,
-         waits_for_job = c.waits_for_job AND NOT w.ended,
-         -- Rate limiting counts neither as failure nor as success.
-         failing_since = CASE WHEN w.failure IS NULL THEN NULL WHEN w.failure = 'rate_limited' THEN c.failing_since
-           ELSE coalesce(c.failing_since, $1) END,
-         failure = CASE WHEN w.failure = 'rate_limited' THEN c.failure ELSE w.failure END,
-         -- EXE-9: a run that ended did not crash its process.
-         losses = NULL, updated_at = $1
-     FROM unnest($2::uuid[], $3::jsonb[], $4::boolean[], $5::text[]) AS w (id, cursor, ended, failure)
-     -- Skip no-op updates, except a success that clears failure state.
-     WHERE ${indexLookup('c.id', 'w.id')} AND (w.ended OR w.cursor IS NOT NULL OR w.failure IS NOT NULL OR c.failing_since IS NOT NULL
-       OR c.losses IS NOT NULL)`,
-    [
-      now,
-      writes.map((write) => write.connectionId),
-      writes.map((write) => write.cursor),
-      writes.map((write) => write.ended),
-      writes.map((write) => write.failure),
-    ],
-  );
+  await writeConnectionsSql.all(tx, { now, w: writes });
 }
 
 export interface RefusedRun {
@@ -78,26 +75,24 @@ export interface RefusedRun {
   startedAt: Date;
 }
 
+const refuseConnectionsSql = sql<{ id: string }>`
+  UPDATE :schema.connections c SET status = 'needs_auth', updated_at = :now
+  FROM ${unnest('r', { connectionId: 'uuid', credentialId: 'uuid', startedAt: 'timestamptz' })}
+  WHERE c.id = ANY (ARRAY[r.connection_id]) AND c.status = 'active'
+    AND c.credential_id IS NOT DISTINCT FROM r.credential_id
+    AND NOT EXISTS (
+      SELECT FROM :schema.credentials k
+      WHERE k.id = c.credential_id AND k.kind <> 'custom' AND k.updated_at > r.started_at
+        AND k.refreshed_at IS NULL AND k.refused_at IS NULL)
+  RETURNING c.id`;
+
 /**
  * Returns the connections now in `needs_auth`. Skips those whose credential a user replaced during the run:
  * the provider refused the old one, and the user would not return. Token refreshes and credentials saved by
  * runs are no replacement.
  */
 export async function refuseConnections(tx: Queryable, now: Date, runs: RefusedRun[]): Promise<Set<string>> {
-  const rows = await tx.query<{ id: string }>(
-    `UPDATE ${tx.schema}.connections c SET status = 'needs_auth', updated_at = $1
-     FROM unnest($2::uuid[], $3::uuid[], $4::timestamptz[]) AS r (id, credential_id, started_at)
-     WHERE ${indexLookup('c.id', 'r.id')} AND c.status = 'active' AND c.credential_id IS NOT DISTINCT FROM r.credential_id
-       AND NOT EXISTS (SELECT FROM ${tx.schema}.credentials k WHERE k.id = c.credential_id AND k.kind <> 'custom'
-         AND k.updated_at > r.started_at AND k.refreshed_at IS NULL AND k.refused_at IS NULL)
-     RETURNING c.id`,
-    [
-      now,
-      runs.map((run) => run.connectionId),
-      runs.map((run) => run.credentialId),
-      runs.map((run) => run.startedAt),
-    ],
-  );
+  const rows = await refuseConnectionsSql.all(tx, { now, r: runs });
   return new Set(rows.map((row) => row.id));
 }
 
@@ -113,30 +108,29 @@ export interface JobEnd {
   nextCursor: string | null;
 }
 
+const settleJobsSql = sql<object>`
+  UPDATE :schema.sync_jobs j
+  SET status = e.status, finished_at = CASE WHEN e.status = 'queued' THEN NULL ELSE :now::timestamptz END,
+      attempts = e.attempts, retry_after = e.retry_after, error = e.error,
+      signal_count = e.signals, next_cursor = e.next_cursor,
+      priority = CASE WHEN e.status = 'queued' THEN greatest(j.priority, j.rerun_priority)
+        ELSE j.priority END,
+      process_id = NULL, rerun_priority = NULL, updated_at = :now
+  FROM ${unnest('e', {
+    jobId: 'uuid',
+    status: 'text',
+    attempts: 'int',
+    retryAfter: 'timestamptz',
+    error: 'jsonb',
+    signals: 'int',
+    nextCursor: 'jsonb',
+  })}
+  WHERE j.id = ANY (ARRAY[e.job_id])`;
+
 /** Keeps `claim_id`, so a retried commit recognises its own result. */
 export async function settleJobs(tx: Queryable, now: Date, ends: JobEnd[]): Promise<void> {
   if (ends.length === 0) return;
-  await tx.query(
-    `UPDATE ${tx.schema}.sync_jobs j
-     SET status = e.status, finished_at = CASE WHEN e.status = 'queued' THEN NULL ELSE $1::timestamptz END,
-         attempts = e.attempts, retry_after = e.retry_after, error = e.error,
-         signal_count = e.signals, next_cursor = e.next_cursor,
-         priority = CASE WHEN e.status = 'queued' THEN greatest(j.priority, j.rerun_priority) ELSE j.priority END,
-         process_id = NULL, rerun_priority = NULL, updated_at = $1
-     FROM unnest($2::uuid[], $3::text[], $4::int[], $5::timestamptz[], $6::jsonb[], $7::int[], $8::jsonb[])
-       AS e (id, status, attempts, retry_after, error, signals, next_cursor)
-     WHERE ${indexLookup('j.id', 'e.id')}`,
-    [
-      now,
-      ends.map((end) => end.jobId),
-      ends.map((end) => end.status),
-      ends.map((end) => end.attempts),
-      ends.map((end) => end.retryAfter),
-      ends.map((end) => end.error),
-      ends.map((end) => end.signals),
-      ends.map((end) => end.nextCursor),
-    ],
-  );
+  await settleJobsSql.all(tx, { now, e: ends });
 }
 
 export interface FollowUp {
@@ -157,37 +151,41 @@ export interface FollowUp {
   hinted?: boolean | undefined;
 }
 
+const insertFollowUpsSql = sql<object>`
+  INSERT INTO :schema.sync_jobs AS j
+    (id, tenant_id, provider_slug, connection_id, job_type, priority, cursor, retry_after, hinted,
+     scheduled_at, created_at, updated_at)
+  SELECT f.*, :now, :now
+  FROM ${unnest('f', {
+    id: 'uuid',
+    tenantId: 'uuid',
+    providerSlug: 'text',
+    connectionId: 'uuid',
+    type: 'text',
+    priority: 'smallint',
+    cursor: 'jsonb',
+    retryAfter: 'timestamptz',
+    hinted: 'boolean',
+    scheduledAt: 'timestamptz',
+  })}
+  ON CONFLICT (connection_id, job_type) WHERE status IN ('queued', 'running') DO UPDATE
+  SET tenant_id = excluded.tenant_id, provider_slug = excluded.provider_slug,
+      cursor = coalesce(excluded.cursor, j.cursor),
+      scheduled_at = least(j.scheduled_at, excluded.scheduled_at),
+      retry_after = CASE WHEN excluded.id = ANY (:keptPauses::uuid[])
+        THEN greatest(j.retry_after, excluded.retry_after) ELSE excluded.retry_after END,
+      priority = greatest(j.priority, excluded.priority), updated_at = :now,
+      hinted = j.hinted OR excluded.hinted`;
+
 /**
  * EXE-6: a queued job of the same type takes over the cursor and becomes due. EXE-7: with `keepsPause`, the
  * later `retry_after` wins.
  */
 export async function insertFollowUps(tx: Queryable, now: Date, jobs: FollowUp[]): Promise<void> {
   if (jobs.length === 0) return;
-  await tx.query(
-    `INSERT INTO ${tx.schema}.sync_jobs AS j
-       (id, tenant_id, provider_slug, connection_id, job_type, priority, cursor, retry_after, hinted, scheduled_at, created_at, updated_at)
-     SELECT f.*, $1, $1
-     FROM unnest($2::uuid[], $3::uuid[], $4::text[], $5::uuid[], $6::text[], $7::smallint[], $8::jsonb[], $9::timestamptz[], $10::boolean[], $11::timestamptz[])
-       AS f (id, tenant_id, provider_slug, connection_id, job_type, priority, cursor, retry_after, hinted, scheduled_at)
-     ON CONFLICT (connection_id, job_type) WHERE status IN ('queued', 'running') DO UPDATE
-     SET tenant_id = excluded.tenant_id, provider_slug = excluded.provider_slug,
-         cursor = coalesce(excluded.cursor, j.cursor), scheduled_at = least(j.scheduled_at, excluded.scheduled_at),
-         retry_after = CASE WHEN excluded.id = ANY ($12::uuid[]) THEN greatest(j.retry_after, excluded.retry_after) ELSE excluded.retry_after END,
-         priority = greatest(j.priority, excluded.priority), updated_at = $1,
-         hinted = j.hinted OR excluded.hinted`,
-    [
-      now,
-      jobs.map((job) => job.id),
-      jobs.map((job) => job.tenantId),
-      jobs.map((job) => job.providerSlug),
-      jobs.map((job) => job.connectionId),
-      jobs.map((job) => job.type),
-      jobs.map((job) => job.priority),
-      jobs.map((job) => job.cursor),
-      jobs.map((job) => job.retryAfter),
-      jobs.map((job) => job.hinted ?? false),
-      jobs.map((job) => job.scheduledAt ?? now),
-      jobs.filter((job) => job.keepsPause).map((job) => job.id),
-    ],
-  );
+  await insertFollowUpsSql.all(tx, {
+    now,
+    keptPauses: jobs.filter((job) => job.keepsPause).map((job) => job.id),
+    f: jobs.map((job) => ({ ...job, hinted: job.hinted ?? false, scheduledAt: job.scheduledAt ?? now })),
+  });
 }

@@ -1,4 +1,5 @@
 import type { Queryable } from './database.ts';
+import { type Statement, sql } from './sql.ts';
 
 /** Caps the cost of a count. */
 export const maxCounted = 10_000;
@@ -14,12 +15,12 @@ const capped = (rows: number): Count => ({
   atLeast: rows > maxCounted,
 });
 
-async function countRows(db: Queryable, from: string, values: unknown[] = []): Promise<Count> {
-  const [row] = await db.query<{ rows: number }>(
-    `SELECT count(*)::int AS rows FROM (SELECT 1 ${from} LIMIT ${maxCounted + 1}) counted`,
-    values,
-  );
-  return capped(row?.rows ?? 0);
+async function countRows(
+  db: Queryable,
+  statement: Statement<{ rows: number }>,
+  values?: Record<string, unknown>,
+): Promise<Count> {
+  return capped((await statement.first(db, values))?.rows ?? 0);
 }
 
 export type ConnectionCounts = Record<
@@ -27,13 +28,25 @@ export type ConnectionCounts = Record<
   Count
 >;
 
+const countConnectionsSql = sql<{ health: keyof ConnectionCounts; connections: number }>`
+  SELECT CASE WHEN status <> 'active' THEN status WHEN failing THEN 'failing' ELSE 'ok' END AS health,
+    count(*)::int AS connections
+  FROM (SELECT status, failing_since IS NOT NULL AS failing FROM :scope.connections c
+        LIMIT ${maxCounted + 1}) seen
+  GROUP BY 1`;
+
+const countInactiveSql = sql<{ rows: number }>`
+  SELECT count(*)::int AS rows FROM (
+    SELECT 1 FROM :scope.connections c WHERE status = :status AND status <> 'active'
+    LIMIT ${maxCounted + 1}) counted`;
+const countFailingSql = sql<{ rows: number }>`
+  SELECT count(*)::int AS rows FROM (
+    SELECT 1 FROM :scope.connections c WHERE failing_since IS NOT NULL AND status = 'active'
+    LIMIT ${maxCounted + 1}) counted`;
+
 /** Exact up to the cap; beyond it, unhealthy ones are counted by partial indexes. */
 export async function countConnections(db: Queryable): Promise<ConnectionCounts> {
-  const rows = await db.query<{ health: keyof ConnectionCounts; connections: number }>(
-    `SELECT CASE WHEN status <> 'active' THEN status WHEN failing THEN 'failing' ELSE 'ok' END AS health, count(*)::int AS connections
-     FROM (SELECT status, failing_since IS NOT NULL AS failing FROM ${db.tables.connections} c LIMIT ${maxCounted + 1}) seen
-     GROUP BY 1`,
-  );
+  const rows = await countConnectionsSql.all(db);
   const found = new Map(rows.map((row) => [row.health, row.connections]));
   const total = capped(rows.reduce((sum, row) => sum + row.connections, 0));
   const exact = (health: keyof ConnectionCounts): Count => ({
@@ -50,14 +63,11 @@ export async function countConnections(db: Queryable): Promise<ConnectionCounts>
       disabled: exact('disabled'),
     };
   const inactive = (status: 'needs_auth' | 'paused' | 'disabled') =>
-    countRows(db, `FROM ${db.tables.connections} c WHERE status = '${status}' AND status <> 'active'`);
+    countRows(db, countInactiveSql, { status });
   return {
     total,
     ok: { count: found.get('ok') ?? 0, atLeast: true },
-    failing: await countRows(
-      db,
-      `FROM ${db.tables.connections} c WHERE failing_since IS NOT NULL AND status = 'active'`,
-    ),
+    failing: await countRows(db, countFailingSql),
     needs_auth: await inactive('needs_auth'),
     paused: await inactive('paused'),
     disabled: await inactive('disabled'),
@@ -66,18 +76,29 @@ export async function countConnections(db: Queryable): Promise<ConnectionCounts>
 
 export type QueueCounts = Record<'due' | 'backing_off' | 'blocked' | 'running', Count>;
 
+const countDueSql = sql<{ rows: number }>`
+  SELECT count(*)::int AS rows FROM (
+    SELECT 1 FROM :schema.sync_jobs
+    WHERE status = 'queued' AND NOT blocked AND retry_after IS NULL AND scheduled_at <= :now
+    LIMIT ${maxCounted + 1}) counted`;
+const countBackingOffSql = sql<{ rows: number }>`
+  SELECT count(*)::int AS rows FROM (
+    SELECT 1 FROM :schema.sync_jobs WHERE status = 'queued' AND NOT blocked AND retry_after IS NOT NULL
+    LIMIT ${maxCounted + 1}) counted`;
+const countBlockedSql = sql<{ rows: number }>`
+  SELECT count(*)::int AS rows FROM (
+    SELECT 1 FROM :schema.sync_jobs WHERE status = 'queued' AND blocked LIMIT ${maxCounted + 1}) counted`;
+const countRunningSql = sql<{ rows: number }>`
+  SELECT count(*)::int AS rows FROM (
+    SELECT 1 FROM :schema.sync_jobs WHERE status = 'running' LIMIT ${maxCounted + 1}) counted`;
+
 /** Of all tenants. */
 export async function countQueue(db: Queryable, now: Date): Promise<QueueCounts> {
-  const jobs = `FROM ${db.schema}.sync_jobs WHERE`;
   return {
-    due: await countRows(
-      db,
-      `${jobs} status = 'queued' AND NOT blocked AND retry_after IS NULL AND scheduled_at <= $1`,
-      [now],
-    ),
-    backing_off: await countRows(db, `${jobs} status = 'queued' AND NOT blocked AND retry_after IS NOT NULL`),
-    blocked: await countRows(db, `${jobs} status = 'queued' AND blocked`),
-    running: await countRows(db, `${jobs} status = 'running'`),
+    due: await countRows(db, countDueSql, { now }),
+    backing_off: await countRows(db, countBackingOffSql),
+    blocked: await countRows(db, countBlockedSql),
+    running: await countRows(db, countRunningSql),
   };
 }
 
@@ -89,47 +110,54 @@ export interface TroubleRow {
   example: string;
 }
 
+const failingGroupsSql = sql<TroubleRow>`
+  SELECT provider_slug, failure, count(*)::int AS connections, min(failing_since) AS since,
+    max(id::text)::uuid AS example
+  FROM (SELECT id, provider_slug, failure, failing_since FROM :scope.connections c
+        WHERE failing_since IS NOT NULL AND status = 'active' LIMIT ${maxCounted + 1}) failing
+  GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 50`;
+
 export function failingGroups(db: Queryable): Promise<TroubleRow[]> {
-  return db.query<TroubleRow>(
-    `SELECT provider_slug, failure, count(*)::int AS connections, min(failing_since) AS since, max(id::text)::uuid AS example
-     FROM (SELECT id, provider_slug, failure, failing_since FROM ${db.tables.connections} c
-           WHERE failing_since IS NOT NULL AND status = 'active' LIMIT ${maxCounted + 1}) failing
-     GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 50`,
-  );
+  return failingGroupsSql.all(db);
 }
+
+const refusedGroupsSql = sql<TroubleRow>`
+  SELECT provider_slug, CASE WHEN is_new THEN 'no_credential' ELSE 'unauthorized' END AS failure,
+    count(*)::int AS connections, min(updated_at) AS since, max(id::text)::uuid AS example
+  FROM (SELECT id, provider_slug, updated_at,
+          credential_id IS NULL AND last_incremental_ended_at IS NULL AS is_new
+        FROM :scope.connections c
+        WHERE status = 'needs_auth' AND status <> 'active' LIMIT ${maxCounted + 1}) refused
+  GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 50`;
 
 /** Credential refused, or none yet. */
 export function refusedGroups(db: Queryable): Promise<TroubleRow[]> {
-  return db.query<TroubleRow>(
-    `SELECT provider_slug, CASE WHEN is_new THEN 'no_credential' ELSE 'unauthorized' END AS failure,
-       count(*)::int AS connections, min(updated_at) AS since, max(id::text)::uuid AS example
-     FROM (SELECT id, provider_slug, updated_at, credential_id IS NULL AND last_incremental_ended_at IS NULL AS is_new FROM ${db.tables.connections} c
-           WHERE status = 'needs_auth' AND status <> 'active' LIMIT ${maxCounted + 1}) refused
-     GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 50`,
-  );
+  return refusedGroupsSql.all(db);
 }
+
+const overdueConnectionsSql = sql<{ connections: number; since: Date | null }>`
+  SELECT count(*)::int AS connections, min(nullif(due_at, '-infinity')) AS since
+  FROM (SELECT due_at FROM :scope.connections c
+        WHERE status = 'active' AND NOT waits_for_job AND due_at <= :before AND updated_at <= :before
+        LIMIT ${maxCounted + 1}) overdue`;
 
 /** Recently created or resumed connections do not count. */
 export async function overdueConnections(
   db: Queryable,
   before: Date,
 ): Promise<Count & { since: Date | null }> {
-  const [row] = await db.query<{ connections: number; since: Date | null }>(
-    `SELECT count(*)::int AS connections, min(nullif(due_at, '-infinity')) AS since
-     FROM (SELECT due_at FROM ${db.tables.connections} c
-           WHERE status = 'active' AND NOT waits_for_job AND due_at <= $1 AND updated_at <= $1 LIMIT ${maxCounted + 1}) overdue`,
-    [before],
-  );
+  const row = await overdueConnectionsSql.first(db, { before });
   return { ...capped(row?.connections ?? 0), since: row?.since ?? null };
 }
 
+const lastErrorsSql = sql<{ id: string; message: string }>`
+  SELECT c.id, j.error ->> 'message' AS message
+  FROM unnest(:connectionIds::uuid[]) AS c (id) CROSS JOIN LATERAL (
+    SELECT error FROM :scope.sync_jobs j WHERE j.connection_id = c.id AND j.error IS NOT NULL
+    ORDER BY coalesce(j.finished_at, j.updated_at) DESC LIMIT 1) j`;
+
 export async function lastErrors(db: Queryable, connectionIds: string[]): Promise<Map<string, string>> {
-  const rows = await db.query<{ id: string; message: string }>(
-    `SELECT c.id, j.error ->> 'message' AS message FROM unnest($1::uuid[]) AS c (id) CROSS JOIN LATERAL (
-       SELECT error FROM ${db.tables.jobs} j WHERE j.connection_id = c.id AND j.error IS NOT NULL
-       ORDER BY coalesce(j.finished_at, j.updated_at) DESC LIMIT 1) j`,
-    [connectionIds],
-  );
+  const rows = await lastErrorsSql.all(db, { connectionIds });
   return new Map(rows.map((row) => [row.id, row.message]));
 }
 
@@ -143,6 +171,18 @@ export interface DueGroup {
   connections: number;
 }
 
+const dueGroup = `
+  SELECT date_bin('1 minute', greatest(due_at, :from), :from) AS at,
+    left((metadata #> '{sync,interval_seconds}')::text, 20) AS interval, count(*)::int AS connections`;
+const dueGroupsSql = sql<DueGroup>`
+  ${dueGroup}
+  FROM (SELECT * FROM :scope.connections c ORDER BY id LIMIT ${sampleSize}) c
+  WHERE status = 'active' AND due_at < :to GROUP BY 1, 2`;
+const sampledDueGroupsSql = sql<DueGroup>`
+  ${dueGroup}
+  FROM :schema.connections c TABLESAMPLE SYSTEM (:percent)
+  WHERE status = 'active' AND due_at < :to GROUP BY 1, 2`;
+
 /** By due minute and interval; `share` is the sampled fraction. */
 export async function dueGroups(
   db: Queryable,
@@ -150,24 +190,18 @@ export async function dueGroups(
 ): Promise<{ groups: DueGroup[]; share: number }> {
   const estimate = isWhole ? await estimatedRows(db, 'connections') : 0;
   const share = Math.min(1, sampleSize / Math.max(1, estimate));
-  const source =
+  const groups =
     share < 1
-      ? `${db.schema}.connections c TABLESAMPLE SYSTEM (${100 * share})`
-      : `(SELECT * FROM ${db.tables.connections} c ORDER BY id LIMIT ${sampleSize}) c`;
-  const groups = await db.query<DueGroup>(
-    `SELECT date_bin('1 minute', greatest(due_at, $1), $1) AS at, left((metadata #> '{sync,interval_seconds}')::text, 20) AS interval,
-       count(*)::int AS connections
-     FROM ${source} WHERE status = 'active' AND due_at < $2 GROUP BY 1, 2`,
-    [from, to],
-  );
+      ? await sampledDueGroupsSql.all(db, { from, to, percent: 100 * share })
+      : await dueGroupsSql.all(db, { from, to });
   return { groups, share };
 }
 
+const estimatedRowsSql = sql<{ rows: number }>`
+  SELECT greatest(reltuples, 0)::float8 AS rows FROM pg_class WHERE oid = :relation::regclass`;
+
 export async function estimatedRows(db: Queryable, table: string): Promise<number> {
-  const [row] = await db.query<{ rows: number }>(
-    `SELECT greatest(reltuples, 0)::float8 AS rows FROM pg_class WHERE oid = $1::regclass`,
-    [`${db.schema}.${table}`],
-  );
+  const row = await estimatedRowsSql.first(db, { relation: `${db.schema}.${table}` });
   return row?.rows ?? 0;
 }
 
@@ -179,28 +213,33 @@ export interface TableRow {
   last_vacuum_at: Date | null;
 }
 
+const tableSizesSql = sql<TableRow>`
+  SELECT c.relname AS name, pg_total_relation_size(c.oid)::float8 AS bytes,
+    greatest(c.reltuples, 0)::float8 AS rows_estimate,
+    coalesce(s.n_dead_tup, 0)::float8 AS dead_rows_estimate,
+    greatest(s.last_vacuum, s.last_autovacuum) AS last_vacuum_at
+  FROM pg_class c LEFT JOIN pg_stat_all_tables s ON s.relid = c.oid
+  WHERE c.relnamespace = :schemaName::regnamespace AND c.relkind IN ('r', 'p') ORDER BY bytes DESC LIMIT 100`;
+
 export function tableSizes(db: Queryable): Promise<TableRow[]> {
-  return db.query<TableRow>(
-    `SELECT c.relname AS name, pg_total_relation_size(c.oid)::float8 AS bytes, greatest(c.reltuples, 0)::float8 AS rows_estimate,
-       coalesce(s.n_dead_tup, 0)::float8 AS dead_rows_estimate, greatest(s.last_vacuum, s.last_autovacuum) AS last_vacuum_at
-     FROM pg_class c LEFT JOIN pg_stat_all_tables s ON s.relid = c.oid
-     WHERE c.relnamespace = $1::regnamespace AND c.relkind IN ('r', 'p') ORDER BY bytes DESC LIMIT 100`,
-    [db.schema],
-  );
+  return tableSizesSql.all(db, { schemaName: db.schema });
 }
 
+const databaseBytesSql = sql<{ bytes: number }>`
+  SELECT pg_database_size(current_database())::float8 AS bytes`;
+
 export async function databaseBytes(db: Queryable): Promise<number> {
-  const [row] = await db.query<{ bytes: number }>(
-    `SELECT pg_database_size(current_database())::float8 AS bytes`,
-  );
+  const row = await databaseBytesSql.first(db);
   return row?.bytes ?? 0;
 }
 
+const runningByProcessSql = sql<{ id: string; running: number }>`
+  SELECT process_id AS id, count(*)::int AS running
+  FROM (SELECT process_id FROM :schema.sync_jobs WHERE status = 'running' AND process_id IS NOT NULL
+        LIMIT ${maxCounted}) r
+  GROUP BY 1`;
+
 export async function runningByProcess(db: Queryable): Promise<Map<string, number>> {
-  const rows = await db.query<{ id: string; running: number }>(
-    `SELECT process_id AS id, count(*)::int AS running
-     FROM (SELECT process_id FROM ${db.schema}.sync_jobs WHERE status = 'running' AND process_id IS NOT NULL LIMIT ${maxCounted}) r
-     GROUP BY 1`,
-  );
+  const rows = await runningByProcessSql.all(db);
   return new Map(rows.map((row) => [row.id, row.running]));
 }

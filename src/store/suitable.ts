@@ -21,10 +21,14 @@ export async function requireSuitable(
   tableNames: readonly string[],
 ): Promise<boolean> {
   const [found] = await query<DatabaseTraits>(
-    `SELECT current_setting('server_encoding') AS encoding, current_setting('session_replication_role') AS replication_role,
-       (SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_attribute a ON a.attrelid = c.oid
+    `SELECT current_setting('server_encoding') AS encoding,
+       current_setting('session_replication_role') AS replication_role,
+       (SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+         JOIN pg_attribute a ON a.attrelid = c.oid
         WHERE n.nspname = $1 AND c.relname = 'schema_migrations' AND c.relkind = 'r'
-          AND (a.attname, a.atttypid) IN (('version', 'int4'::regtype), ('name', 'text'::regtype), ('applied_at', 'timestamptz'::regtype))) = 3 AS is_ours,
+          AND (a.attname, a.atttypid) IN (
+            ('version', 'int4'::regtype), ('name', 'text'::regtype), ('applied_at', 'timestamptz'::regtype)
+          )) = 3 AS is_ours,
        ARRAY(SELECT c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
              WHERE n.nspname = $1 AND c.relname = ANY ($2::text[]) ORDER BY 1) AS taken`,
     [schema, tableNames],
@@ -34,13 +38,17 @@ export async function requireSuitable(
     throw new SynclineError(
       'DATABASE_UNSUITABLE',
       `The database encoding is ${encoding}; Syncline requires UTF8.`,
-      { hint: "Create one with: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0. Nothing was changed." },
+      {
+        hint:
+          "Create one with: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0. " + 'Nothing was changed.',
+      },
     );
   }
   if (replication_role !== 'origin') {
     throw new SynclineError(
       'DATABASE_UNSUITABLE',
-      `session_replication_role is ${replication_role} for this role or database, which disables Syncline's triggers.`,
+      `session_replication_role is ${replication_role} for this role or database, ` +
+        "which disables Syncline's triggers.",
       { hint: 'Run ALTER ROLE … RESET session_replication_role, or ALTER DATABASE … RESET.' },
     );
   }

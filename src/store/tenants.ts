@@ -1,5 +1,6 @@
 import type { Queryable } from './database.ts';
 import { type Listed, withinBytes } from './page-bytes.ts';
+import { sql } from './sql.ts';
 
 export interface TenantRow {
   id: string;
@@ -7,33 +8,34 @@ export interface TenantRow {
   created_at: Date;
 }
 
+const insertTenantSql = sql<object>`
+  INSERT INTO :schema.tenants (id, name, created_at) VALUES (:id, :name, :now)`;
+
 export async function insertTenant(db: Queryable, now: Date, id: string, name: string): Promise<void> {
-  await db.query(`INSERT INTO ${db.schema}.tenants (id, name, created_at) VALUES ($1, $2, $3)`, [
-    id,
-    name,
-    now,
-  ]);
+  await insertTenantSql.all(db, { id, name, now });
 }
 
-export async function findTenant(db: Queryable, id: string): Promise<TenantRow | undefined> {
-  const [row] = await db.query<TenantRow>(
-    `SELECT id, name, created_at FROM ${db.tables.tenants} t WHERE id = $1`,
-    [id],
-  );
-  return row;
+const findTenantSql = sql<TenantRow>`SELECT id, name, created_at FROM :scope.tenants t WHERE id = :id`;
+
+export function findTenant(db: Queryable, id: string): Promise<TenantRow | undefined> {
+  return findTenantSql.first(db, { id });
 }
+
+const tenantsPage = withinBytes(
+  `SELECT id, name, created_at FROM :scope.tenants t
+   WHERE (:pattern::text IS NULL OR lower(name) LIKE lower(:pattern))
+     AND (:after::uuid IS NULL OR id > :after)
+   ORDER BY id LIMIT :limit`,
+  { columns: ['name'], order: 'p.id', above: ':limit' },
+);
+const listTenantsSql = sql<TenantRow & Listed>`
+  SELECT id, name, created_at, followed FROM ${tenantsPage} t ORDER BY id`;
 
 /** `search` is a case-insensitive name prefix. */
 export function listTenants(
   db: Queryable,
   { search, after, limit }: { search: string | undefined; after: string | undefined; limit: number },
 ): Promise<(TenantRow & Listed)[]> {
-  const page = `SELECT id, name, created_at FROM ${db.tables.tenants} t
-     WHERE ($1::text IS NULL OR lower(name) LIKE lower($1)) AND ($2::uuid IS NULL OR id > $2) ORDER BY id LIMIT $3`;
-  const cut = { columns: ['name'], order: 'p.id', above: '$3' } as const;
-  return db.query<TenantRow & Listed>(
-    `SELECT id, name, created_at, followed
-     FROM ${withinBytes(page, cut)} t ORDER BY id`,
-    [search && `${search.replaceAll(/[\\%_]/g, '\\$&')}%`, after, limit],
-  );
+  const pattern = search && `${search.replaceAll(/[\\%_]/g, '\\$&')}%`;
+  return listTenantsSql.all(db, { pattern, after, limit });
 }

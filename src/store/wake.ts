@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Queryable } from './database.ts';
+import { sql } from './sql.ts';
 
 /** Must match the SQL function wake_executors. */
 export function wakeChannel(schema: string): string {
@@ -8,24 +9,28 @@ export function wakeChannel(schema: string): string {
 
 export type WakeReason = 'jobs' | 'runs';
 
+const wakeExecutorsSql = sql<object>`SELECT :schema.wake_executors('jobs')`;
+
 /** Delivers one notification per transaction, on COMMIT. */
 export async function wakeExecutors(tx: Queryable): Promise<void> {
-  await tx.query(`SELECT ${tx.schema}.wake_executors('jobs')`);
+  await wakeExecutorsSql.all(tx);
 }
+
+const wakeIfRunnableSql = sql<object>`
+  SELECT :schema.wake_executors('jobs')
+  WHERE EXISTS (
+    SELECT FROM :schema.sync_jobs
+    WHERE connection_id = :connectionId AND status = 'queued' AND NOT blocked
+      AND scheduled_at <= :now AND (retry_after IS NULL OR retry_after <= :now))`;
 
 /** Wakes executors only if a job of the connection can be claimed now. */
 export async function wakeIfRunnable(tx: Queryable, now: Date, connectionId: string): Promise<void> {
-  await tx.query(
-    `SELECT ${tx.schema}.wake_executors('jobs')
-     WHERE EXISTS (
-       SELECT FROM ${tx.schema}.sync_jobs
-       WHERE connection_id = $1 AND status = 'queued' AND NOT blocked
-         AND scheduled_at <= $2 AND (retry_after IS NULL OR retry_after <= $2))`,
-    [connectionId, now],
-  );
+  await wakeIfRunnableSql.all(tx, { connectionId, now });
 }
+
+const recheckRunsSql = sql<object>`SELECT :schema.wake_executors('runs')`;
 
 /** Executors recheck their claims: a running job was taken from its process. */
 export async function recheckRuns(tx: Queryable): Promise<void> {
-  await tx.query(`SELECT ${tx.schema}.wake_executors('runs')`);
+  await recheckRunsSql.all(tx);
 }

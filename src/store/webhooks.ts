@@ -1,5 +1,6 @@
 import type { ConnectionStatus } from './connections.ts';
 import type { Queryable } from './database.ts';
+import { sql } from './sql.ts';
 
 export interface WebhookRow {
   connection_id: string;
@@ -7,12 +8,12 @@ export interface WebhookRow {
   last_received_at: Date | null;
 }
 
-export async function findWebhook(db: Queryable, connectionId: string): Promise<WebhookRow | undefined> {
-  const [row] = await db.query<WebhookRow>(
-    `SELECT w.connection_id, w.created_at, w.last_received_at FROM ${db.tables.webhooks} w WHERE w.connection_id = $1`,
-    [connectionId],
-  );
-  return row;
+const findWebhookSql = sql<WebhookRow>`
+  SELECT w.connection_id, w.created_at, w.last_received_at FROM :scope.webhooks w
+  WHERE w.connection_id = :connectionId`;
+
+export function findWebhook(db: Queryable, connectionId: string): Promise<WebhookRow | undefined> {
+  return findWebhookSql.first(db, { connectionId });
 }
 
 export interface NewWebhook {
@@ -22,20 +23,28 @@ export interface NewWebhook {
   sealed: Buffer;
 }
 
+const upsertWebhookSql = sql<object>`
+  INSERT INTO :schema.webhooks (connection_id, tenant_id, key_id, sealed, created_at)
+  VALUES (:connectionId, :tenantId, :keyId, :sealed, :now)
+  ON CONFLICT (connection_id) DO UPDATE
+  SET key_id = excluded.key_id, sealed = excluded.sealed, created_at = excluded.created_at`;
+
 /** Replaces the secret of an existing webhook. */
 export async function upsertWebhook(tx: Queryable, now: Date, webhook: NewWebhook): Promise<void> {
-  await tx.query(
-    `INSERT INTO ${tx.schema}.webhooks (connection_id, tenant_id, key_id, sealed, created_at)
-     VALUES ($1, $2, $3, $4, $5)
-     ON CONFLICT (connection_id) DO UPDATE SET key_id = excluded.key_id, sealed = excluded.sealed, created_at = excluded.created_at`,
-    [webhook.connectionId, webhook.tenantId, webhook.keyId, webhook.sealed, now],
-  );
+  await upsertWebhookSql.all(tx, {
+    connectionId: webhook.connectionId,
+    tenantId: webhook.tenantId,
+    keyId: webhook.keyId,
+    sealed: webhook.sealed,
+    now,
+  });
 }
 
+const deleteWebhookSql = sql<object>`
+  DELETE FROM :schema.webhooks WHERE connection_id = :connectionId RETURNING 1`;
+
 export async function deleteWebhook(tx: Queryable, connectionId: string): Promise<boolean> {
-  const rows = await tx.query(`DELETE FROM ${tx.schema}.webhooks WHERE connection_id = $1 RETURNING 1`, [
-    connectionId,
-  ]);
+  const rows = await deleteWebhookSql.all(tx, { connectionId });
   return rows.length > 0;
 }
 
@@ -51,15 +60,23 @@ export interface RecipientRow {
   last_received_at: Date | null;
 }
 
+const findRecipientsSql = sql<RecipientRow>`
+  SELECT c.id, c.tenant_id, c.provider_slug, c.status, c.config, w.key_id, w.sealed, w.last_received_at
+  FROM :schema.connections c LEFT JOIN :schema.webhooks w ON w.connection_id = c.id
+  WHERE c.id = ANY (:connectionIds::uuid[]) AND c.deleting_since IS NULL`;
+
 /** Unscoped: deliveries are authenticated by signature. */
 export function findRecipients(db: Queryable, connectionIds: readonly string[]): Promise<RecipientRow[]> {
-  return db.query<RecipientRow>(
-    `SELECT c.id, c.tenant_id, c.provider_slug, c.status, c.config, w.key_id, w.sealed, w.last_received_at
-     FROM ${db.schema}.connections c LEFT JOIN ${db.schema}.webhooks w ON w.connection_id = c.id
-     WHERE c.id = ANY ($1::uuid[]) AND c.deleting_since IS NULL`,
-    [connectionIds],
-  );
+  return findRecipientsSql.all(db, { connectionIds });
 }
+
+const noteReceivedSql = sql<object>`
+  UPDATE :schema.webhooks SET last_received_at = :now
+  WHERE connection_id = ANY (ARRAY(
+    SELECT connection_id FROM :schema.webhooks
+    WHERE connection_id = ANY (:connectionIds::uuid[])
+      AND (last_received_at IS NULL OR last_received_at < :olderThan)
+    ORDER BY connection_id FOR NO KEY UPDATE SKIP LOCKED))`;
 
 /** Only rows not updated since `olderThan`; skips locked ones. */
 export async function noteReceived(
@@ -68,12 +85,5 @@ export async function noteReceived(
   connectionIds: readonly string[],
   olderThan: Date,
 ): Promise<void> {
-  await db.query(
-    `UPDATE ${db.schema}.webhooks SET last_received_at = $2
-     WHERE connection_id = ANY (ARRAY(
-       SELECT connection_id FROM ${db.schema}.webhooks
-       WHERE connection_id = ANY ($1::uuid[]) AND (last_received_at IS NULL OR last_received_at < $3)
-       ORDER BY connection_id FOR NO KEY UPDATE SKIP LOCKED))`,
-    [connectionIds, now, olderThan],
-  );
+  await noteReceivedSql.all(db, { connectionIds, now, olderThan });
 }

@@ -10,71 +10,19 @@ export const allowed: Record<string, Record<string, string>> = {
     'at.toISOString()': 'text of an array, passed as a parameter',
   },
   'store/budgets.ts': {
-    'withinBytes(page, cut)': 'a page, cut by columns named one line above',
     provider: 'bounds of a key, passed as parameters',
   },
-  'store/claims.ts': {
-    schema: 'the quoted schema, passed by callers in this file',
-    after: 'one of two literal conditions of this file',
-    due: 'a condition made of constants',
-  },
   'store/connection-lists.ts': {
-    'withinBytes(page, cut)': 'a page, cut by columns named one line above',
     [String.raw`search.replaceAll(/[\\%_]/g, '\\$&')`]: 'a pattern, passed as a parameter',
-  },
-  'store/connections.ts': {
-    maxNameLength: 'a numeric constant of another file',
-    "['interval_seconds', 'next_run_at', 'first_activated_at', 'last_jitter_seconds'].map(syncField).join(', ')":
-      'made of literal names',
-    column: 'a literal name, passed by callers in this file',
-    name: 'a literal name, passed by callers in this file',
-  },
-  'store/authorizations.ts': { lock: 'one of two literals, by type' },
-  'store/credentials.ts': {
-    'withinBytes(page, cut)': 'a page, cut by columns named one line above',
-    lock: 'one of a few literals, by type',
-  },
-  'store/database.ts': { clockColumn: 'a constant of store/clock.ts' },
-  'store/job-lists.ts': {
-    'withinBytes(page, cut)': 'a page, cut by columns named one line above',
-    from: 'a parameter number',
-    'from + 1': 'a parameter number',
-    'from + 2': 'a parameter number',
-  },
-  'store/jobs.ts': {
-    maxNameLength: 'a numeric constant of another file',
-    schema: 'the quoted schema, passed by callers in this file',
-    lock: 'one of two literals, by type',
-    moves: 'a literal condition of this file',
-    ['lock && `$' + '{lock} OF j`']: 'one of two literals, by type',
-  },
-  'store/keys.ts': {
-    'withinBytes(page, cut)': 'a page, cut by columns named one line above',
-    lock: 'one of two literals, by type',
   },
   'store/migrate.ts': {
     quoted: 'the schema, quoted by the driver',
     blocked: 'text of an error',
+    waited: 'text of an error',
     'config.schema': 'text of an error',
     holders: 'text of an error',
     'lockTimeoutMs / 1000': 'text of an error',
     tries: 'text of an error',
-  },
-  'store/attempts.ts': {
-    'withinBytes(page, cut)': 'a page, cut by columns named one line above',
-  },
-  'store/consumers.ts': {
-    'withinBytes(page, cut)': 'a page, cut by columns named one line above',
-  },
-  'store/events.ts': {
-    'withinBytes(page, cut)': 'a page, cut by columns named one line above',
-  },
-  'store/feed.ts': {
-    'withinBytes(page, cut)': 'a page, cut by columns named one line above',
-    'signalColumns(db, payload)': 'literal columns, with or without payload',
-  },
-  'store/providers.ts': {
-    'withinBytes(page, cut)': 'a page, cut by columns named one line above',
   },
   'store/page-bytes.ts': {
     above: 'literals of callers: column names, an order, a parameter number',
@@ -85,21 +33,11 @@ export const allowed: Record<string, Record<string, string>> = {
     stored: 'made of column names',
     text: 'made of column names',
   },
-  'store/plans.ts': {
-    column: 'a literal name, passed by the caller',
-    value: 'a literal name, passed by the caller',
-  },
-  'store/processes.ts': {
-    clockColumn: 'a constant of store/clock.ts',
-  },
   'store/listener.ts': {
     'pg.escapeIdentifier(wakeChannel(schema))': 'a hash, quoted by the driver',
   },
-  'store/single.ts': { clockColumn: 'a constant of store/clock.ts' },
   'store/rollups.ts': {
     i: 'a column number',
-    parameters: 'parameter numbers',
-    sums: 'made of constant column names',
     tenantId: 'a sort key in JavaScript, not SQL',
     provider: 'a sort key in JavaScript, not SQL',
   },
@@ -110,12 +48,11 @@ export const allowed: Record<string, Record<string, string>> = {
     id: 'a tenant ID, checked to be a UUID one line above',
   },
   'store/sealed.ts': {
-    table: 'one of three literals, by type',
-    column: 'from a constant, by table',
-    'asText(column)': 'see column',
-    "fromText(column, '$2')": 'see column',
-    "fromText(column, 'n.name')": 'see column',
-    text: 'a literal parameter or column, passed by callers in this file',
+    table: 'a literal, passed by the three calls in this file',
+    key: 'a literal, passed by the three calls in this file',
+    keyAsText: 'a literal, passed by the three calls in this file',
+    lockable: 'made of table, key and keyAsText',
+    text: 'a literal parameter or column, passed by sealedStatements',
   },
   'store/session.ts': {
     name: 'the literal name of a setting, in the store',
@@ -125,23 +62,25 @@ export const allowed: Record<string, Record<string, string>> = {
     access: 'one of three literals of this file',
     begin: 'see access',
     "selected.join(', ')": 'settings, see name and value, and literal columns of callers',
-    "[...setConfigs(settings, false), transactionTimeout(false)].join(', ')": 'settings, see name and value',
+    "assigned.join(', ')": 'settings, see name and value',
   },
-  'store/signals.ts': {
-    'withinBytes(page, cut)': 'a page, cut by columns named one line above',
-    maxNameLength: 'a numeric constant of another file',
-    'signalColumns(db, payload)': 'literal columns, with or without payload',
+  'store/sql.ts': {
+    schema: 'the quoted schema, set when the database is opened',
+    table: 'from the text of a statement',
+    '[...parameters.keys()].indexOf(whole) + 1': 'a parameter number',
+    alias: 'a literal of a statement, see unnest',
+    key: 'a literal of a statement, see unnest',
+    type: 'a literal of a statement, see unnest',
+    'c.toLowerCase()': 'a letter of a literal, see unnest',
+    numbering: 'one of two literals of this file',
+    "arrays.join(', ')": 'made of alias, key and type',
+    "columns.join(', ')": 'made of key',
   },
   'store/stats.ts': {
-    from: 'a literal, passed by callers in this file',
-    jobs: 'the quoted schema and constants',
-    source: 'one of two literal relations of this file',
-    status: 'one of three literals, by type',
+    'db.schema': 'a relation name, passed as a parameter',
     table: 'a relation name, passed as a parameter',
-    '100 * share': 'a computed number',
   },
   'store/tenants.ts': {
-    'withinBytes(page, cut)': 'a page, cut by columns named one line above',
     [String.raw`search.replaceAll(/[\\%_]/g, '\\$&')`]: 'a pattern, passed as a parameter',
   },
   'store/wake.ts': { "createHash('md5').update(schema).digest('hex')": 'a hash' },
@@ -179,17 +118,15 @@ export const allowed: Record<string, Record<string, string>> = {
   'dev/demo-load.ts': { schema: 'the schema, quoted by the driver' },
 };
 
-/** Statements that are built elsewhere than where they are sent. */
-export const allowedStatements: Record<string, Record<string, string>> = {
+/** Texts that are sent although they are no registered statement. */
+export const allowedTexts: Record<string, Record<string, string>> = {
   'store/database.ts': {
     text: 'all statements of the store pass here',
     'withTimeout(text, values, timeoutMs)': 'the same, with a timeout',
   },
-  'store/jobs.ts': { 'pendingIncremental(db.schema)': 'a literal of this file' },
   'store/migrate.ts': {
-    sql: 'a migration file',
     'beginText(client, false, unlimited)': 'see store/session.ts',
-    text: 'a statement of suitable.ts',
+    text: 'a statement of suitable.ts, or a migration file',
   },
   'store/gated.ts': { text: 'a statement of the store' },
   'store/reserved.ts': { text: 'a statement of the store' },
@@ -199,5 +136,6 @@ export const allowedStatements: Record<string, Record<string, string>> = {
     'beginText(client, false, limits)': 'see store/session.ts',
   },
   'store/session.ts': { statement: 'built a few lines above' },
+  'store/sql.ts': { 'text(db)': 'every registered statement' },
   'connectors/postgres/session.ts': { text: 'built by statements.ts' },
 };

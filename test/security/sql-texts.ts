@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseSync } from 'vite';
@@ -64,8 +64,23 @@ export function insertionsIn(file: string, text: string, isSql = (_: string) => 
     for (const child of childrenOf(node)) visit(child, known, child === sent);
   }
 
-  visit(program, topLevelConstants(program));
+  visit(program, knownConstants(program));
   return found;
+}
+
+/** Constants of this file, and those that it imports from other files of the store. */
+function knownConstants(program: Node): Set<string> {
+  const imported = (program['body'] as Node[])
+    .filter((node) => node.type === 'ImportDeclaration')
+    .flatMap((node) => {
+      const file = String((node['source'] as Node)['value']).replace(/^\.\.?\//, 'store/');
+      if (!file.startsWith('store/') || !existsSync(join(src, file))) return [];
+      const exported = topLevelConstants(parsed(file, sourceOf(file)));
+      return (node['specifiers'] as Node[])
+        .map((specifier) => (specifier['local'] as { name: string }).name)
+        .filter((name) => exported.has(name));
+    });
+  return new Set([...topLevelConstants(program), ...imported]);
 }
 
 /** Constants evaluated at load time, except functions: their results may depend on arguments. */
@@ -79,7 +94,7 @@ function topLevelConstants(program: Node): Set<string> {
   return new Set(own.filter((name) => name !== undefined));
 }
 
-/** Constants, the quoted schema and scoped relations, which are set when the database is opened. */
+/** Constants. The schema and the relations of a caller are inserted by store/sql.ts alone. */
 function isSafe(node: Node, constants: Constants): boolean {
   const inner = (key: string) => node[key] as Node;
   const safe = (item: Node) => isSafe(item, constants);
@@ -95,8 +110,12 @@ function isSafe(node: Node, constants: Constants): boolean {
       return safe(inner('left')) && safe(inner('right'));
     case 'ConditionalExpression':
       return safe(inner('consequent')) && safe(inner('alternate'));
-    case 'MemberExpression':
-      return isSchema(node) || isRelation(node);
+    case 'ObjectExpression':
+      return (node['properties'] as Node[]).every((item) =>
+        safe((item['argument'] ?? item['value']) as Node),
+      );
+    case 'ArrayExpression':
+      return (node['elements'] as Node[]).every(safe);
     case 'CallExpression':
       return isListOfConstants(node, constants) || isCallWithConstants(node, constants);
     default:
@@ -105,20 +124,12 @@ function isSafe(node: Node, constants: Constants): boolean {
 }
 
 const nameOf = (node: Node) => (node['property'] as { name?: string }).name;
-const isSchema = (node: Node) =>
-  nameOf(node) === 'schema' && ['db', 'tx'].includes((node['object'] as { name?: string }).name ?? '');
-const isRelation = (node: Node) => {
-  const object = node['object'] as Node;
-  return object.type === 'MemberExpression' && nameOf(object) === 'tables';
-};
 
-/** `columns(db)`, `filtered(6)`: the body of the function is checked separately. */
+/** `unnest('n', { id: 'uuid' })`: the body of the function is checked separately. */
 function isCallWithConstants(node: Node, constants: Constants): boolean {
-  const isDatabase = (item: Node) =>
-    item.type === 'Identifier' && ['db', 'tx'].includes(item['name'] as string);
   return (
     (node['callee'] as Node).type === 'Identifier' &&
-    (node['arguments'] as Node[]).every((argument) => isDatabase(argument) || isSafe(argument, constants))
+    (node['arguments'] as Node[]).every((argument) => isSafe(argument, constants))
   );
 }
 
@@ -156,15 +167,32 @@ function statementOf(node: Node): Node | undefined {
   return isQuery ? (node['arguments'] as Node[])[0] : undefined;
 }
 
-/** First arguments of `.query(…)` that are not literals. */
-export function statementsFromElsewhere(file: string, text: string): Insertion[] {
+/** First arguments of `.query(…)`; with `isLiteralAllowed`, only those that are not literals. */
+export function sentTexts(file: string, text: string, isLiteralAllowed: boolean): Insertion[] {
   const found: Insertion[] = [];
   function visit(node: Node): void {
     const statement = statementOf(node);
-    if (statement && statement.type !== 'TemplateLiteral' && statement.type !== 'Literal')
+    const isLiteral = statement?.type === 'TemplateLiteral' || statement?.type === 'Literal';
+    if (statement && !(isLiteral && isLiteralAllowed))
       found.push({ file, expression: text.slice(statement.start, statement.end) });
     childrenOf(node).forEach(visit);
   }
   visit(parsed(file, text));
+  return found;
+}
+
+/** `sql` tags inside functions: such a statement is registered when the function is called, not at load. */
+export function lateStatements(file: string, text: string): Insertion[] {
+  const found: Insertion[] = [];
+  function visit(node: Node, isInFunction: boolean): void {
+    if (
+      isInFunction &&
+      node.type === 'TaggedTemplateExpression' &&
+      (node['tag'] as { name?: string }).name === 'sql'
+    )
+      found.push({ file, expression: text.slice(node.start, node.end) });
+    for (const child of childrenOf(node)) visit(child, isInFunction || /Function/.test(node.type));
+  }
+  visit(parsed(file, text), false);
   return found;
 }

@@ -55,10 +55,10 @@ export const mutants: readonly Mutant[] = [
       {
         file: claims,
         find: `
-       AND (SELECT r.id FROM \${tx.schema}.sync_jobs r
-            WHERE r.connection_id = j.connection_id AND r.status = 'running' LIMIT 1) IS NULL
-     RETURNING j.id`,
-        replace: '\n     RETURNING j.id',
+    AND (SELECT r.id FROM :schema.sync_jobs r
+         WHERE r.connection_id = j.connection_id AND r.status = 'running' LIMIT 1) IS NULL
+  RETURNING j.id`,
+        replace: '\n  RETURNING j.id',
       },
       {
         file: schemaSql,
@@ -145,13 +145,13 @@ export const mutants: readonly Mutant[] = [
     edits: [
       {
         file: processes,
-        find: `WHERE expires_at <= $1 AND id <> $3`,
-        replace: 'WHERE id <> $3',
+        find: 'WHERE expires_at <= :now AND id <> :id',
+        replace: 'WHERE id <> :id',
       },
       {
         file: processes,
-        find: `WHERE id = $2 AND expires_at <= $1 FOR UPDATE SKIP LOCKED`,
-        replace: 'WHERE id = $2 AND $1::timestamptz IS NOT NULL FOR UPDATE SKIP LOCKED',
+        find: 'WHERE id = :id AND expires_at <= :now FOR UPDATE SKIP LOCKED',
+        replace: 'WHERE id = :id AND :now::timestamptz IS NOT NULL FOR UPDATE SKIP LOCKED',
       },
     ],
   },
@@ -161,8 +161,8 @@ export const mutants: readonly Mutant[] = [
     edits: [
       {
         file: processes,
-        find: `WHERE id = $3 AND expires_at > $1\n       RETURNING id`,
-        replace: 'WHERE id = $3\n       RETURNING id',
+        find: 'WHERE id = :id AND expires_at > :now\n    RETURNING id',
+        replace: 'WHERE id = :id\n    RETURNING id',
       },
     ],
   },
@@ -177,9 +177,10 @@ export const mutants: readonly Mutant[] = [
     edits: [
       {
         file: processes,
-        find: `WHERE id = $1
-       AND (SELECT j.id FROM \${tx.schema}.sync_jobs j WHERE j.status = 'running' AND j.process_id = $1 LIMIT 1) IS NULL`,
-        replace: 'WHERE id = $1',
+        find: `WHERE id = :id AND (
+    SELECT j.id FROM :schema.sync_jobs j
+    WHERE j.status = 'running' AND j.process_id = :id LIMIT 1) IS NULL`,
+        replace: 'WHERE id = :id',
       },
     ],
   },
@@ -260,8 +261,8 @@ export const mutants: readonly Mutant[] = [
     edits: [
       {
         file: connections,
-        find: "WHERE status = 'active' AND NOT waits_for_job AND due_at <= $1\n       AND ($2::timestamptz",
-        replace: 'WHERE NOT waits_for_job AND due_at <= $1\n       AND ($2::timestamptz',
+        find: "WHERE status = 'active' AND NOT waits_for_job AND due_at <= :horizon",
+        replace: 'WHERE NOT waits_for_job AND due_at <= :horizon',
       },
     ],
   },
@@ -287,8 +288,8 @@ export const mutants: readonly Mutant[] = [
     edits: [
       {
         file: connections,
-        find: '     LIMIT $4\n     FOR NO KEY UPDATE SKIP LOCKED`',
-        replace: '     LIMIT $4`',
+        find: '  LIMIT :limit\n  FOR NO KEY UPDATE SKIP LOCKED`',
+        replace: '  LIMIT :limit`',
       },
     ],
   },
@@ -386,7 +387,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'the end of a run does not reset the death count',
     seeds: [6],
-    edits: [{ file: settlements, find: 'losses = NULL, updated_at = $1', replace: 'updated_at = $1' }],
+    edits: [{ file: settlements, find: 'losses = NULL, updated_at = :now', replace: 'updated_at = :now' }],
   },
   {
     name: 'a claim takes more than one suspect',

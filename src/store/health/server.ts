@@ -1,4 +1,5 @@
 import type { Queryable } from '../database.ts';
+import { sql } from '../sql.ts';
 
 export interface ServerRow {
   version: string;
@@ -16,17 +17,21 @@ export interface ServerRow {
   used_connections: number;
 }
 
+const readServerSql = sql<ServerRow>`
+  SELECT current_setting('server_version') AS version,
+    current_setting('server_version_num')::int AS version_number,
+    current_setting('fsync') = 'on' AS fsync, current_setting('full_page_writes') = 'on' AS full_page_writes,
+    current_setting('autovacuum') = 'on' AS autovacuum,
+    current_setting('track_counts') = 'on' AS track_counts,
+    current_setting('synchronous_commit') AS synchronous_commit,
+    pg_is_in_recovery() OR current_setting('default_transaction_read_only') = 'on' AS read_only,
+    current_setting('max_connections')::int AS max_connections,
+    current_setting('superuser_reserved_connections')::int
+      + coalesce(current_setting('reserved_connections', true), '0')::int AS reserved_connections,
+    (SELECT count(*)::int FROM pg_stat_activity WHERE datid IS NOT NULL) AS used_connections`;
+
 export async function readServer(tx: Queryable): Promise<ServerRow> {
-  const [row] = await tx.query<ServerRow>(
-    `SELECT current_setting('server_version') AS version, current_setting('server_version_num')::int AS version_number,
-       current_setting('fsync') = 'on' AS fsync, current_setting('full_page_writes') = 'on' AS full_page_writes,
-       current_setting('autovacuum') = 'on' AS autovacuum, current_setting('track_counts') = 'on' AS track_counts,
-       current_setting('synchronous_commit') AS synchronous_commit,
-       pg_is_in_recovery() OR current_setting('default_transaction_read_only') = 'on' AS read_only,
-       current_setting('max_connections')::int AS max_connections,
-       current_setting('superuser_reserved_connections')::int + coalesce(current_setting('reserved_connections', true), '0')::int AS reserved_connections,
-       (SELECT count(*)::int FROM pg_stat_activity WHERE datid IS NOT NULL) AS used_connections`,
-  );
+  const row = await readServerSql.first(tx);
   return row as ServerRow;
 }
 
@@ -42,18 +47,22 @@ export interface HolderRow {
 
 const maxShown = 10;
 
+const findHoldersSql = sql<HolderRow>`
+  (SELECT 'session' AS kind, pid::text AS name, coalesce(nullif(application_name, ''), usename, '?') AS owner,
+     xact_start AS since
+   FROM pg_stat_activity
+   WHERE backend_type = 'client backend' AND xact_start < :before AND pid <> pg_backend_pid()
+   ORDER BY xact_start LIMIT ${maxShown})
+  UNION ALL
+  (SELECT 'prepared', gid, owner::text, prepared FROM pg_prepared_xacts WHERE prepared < :before
+   ORDER BY prepared LIMIT ${maxShown})
+  UNION ALL
+  (SELECT 'slot', slot_name::text, slot_type, NULL FROM pg_replication_slots
+   WHERE NOT active AND (xmin IS NOT NULL OR catalog_xmin IS NOT NULL) LIMIT ${maxShown})`;
+
 /** Transactions from before `before`, and inactive slots. */
 export function findHolders(tx: Queryable, before: Date): Promise<HolderRow[]> {
-  return tx.query<HolderRow>(
-    `(SELECT 'session' AS kind, pid::text AS name, coalesce(nullif(application_name, ''), usename, '?') AS owner, xact_start AS since
-      FROM pg_stat_activity WHERE backend_type = 'client backend' AND xact_start < $1 AND pid <> pg_backend_pid() ORDER BY xact_start LIMIT ${maxShown})
-     UNION ALL
-     (SELECT 'prepared', gid, owner::text, prepared FROM pg_prepared_xacts WHERE prepared < $1 ORDER BY prepared LIMIT ${maxShown})
-     UNION ALL
-     (SELECT 'slot', slot_name::text, slot_type, NULL FROM pg_replication_slots
-      WHERE NOT active AND (xmin IS NOT NULL OR catalog_xmin IS NOT NULL) LIMIT ${maxShown})`,
-    [before],
-  );
+  return findHoldersSql.all(tx, { before });
 }
 
 export interface TableCareRow {
@@ -65,12 +74,15 @@ export interface TableCareRow {
   frozen_age: number;
 }
 
+const findTableCareSql = sql<TableCareRow>`
+  SELECT c.relname AS name,
+    coalesce('autovacuum_enabled=false' = ANY (c.reloptions)
+      OR 'autovacuum_enabled=off' = ANY (c.reloptions), false) AS autovacuum_off,
+    coalesce(s.n_live_tup, 0)::float8 AS live, coalesce(s.n_dead_tup, 0)::float8 AS dead,
+    age(c.relfrozenxid)::float8 AS frozen_age
+  FROM pg_class c LEFT JOIN pg_stat_all_tables s ON s.relid = c.oid
+  WHERE c.relnamespace = :schemaName::regnamespace AND c.relkind = 'r' ORDER BY c.relname LIMIT 100`;
+
 export function findTableCare(tx: Queryable): Promise<TableCareRow[]> {
-  return tx.query<TableCareRow>(
-    `SELECT c.relname AS name, coalesce('autovacuum_enabled=false' = ANY (c.reloptions) OR 'autovacuum_enabled=off' = ANY (c.reloptions), false) AS autovacuum_off,
-       coalesce(s.n_live_tup, 0)::float8 AS live, coalesce(s.n_dead_tup, 0)::float8 AS dead, age(c.relfrozenxid)::float8 AS frozen_age
-     FROM pg_class c LEFT JOIN pg_stat_all_tables s ON s.relid = c.oid
-     WHERE c.relnamespace = $1::regnamespace AND c.relkind = 'r' ORDER BY c.relname LIMIT 100`,
-    [tx.schema],
-  );
+  return findTableCareSql.all(tx, { schemaName: tx.schema });
 }
