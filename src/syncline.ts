@@ -19,7 +19,7 @@ import { createFeedReader, createFeedWatch } from './feed/index.ts';
 import { type TickResult, tick } from './pipeline/tick.ts';
 import type { Loop } from './platform/loop.ts';
 import { type Ports, systemPorts } from './platform/ports.ts';
-import { retryDelayMs } from './platform/retry.ts';
+import { retry } from './platform/retry.ts';
 import { createSemaphore, sharesOfPool } from './platform/semaphore.ts';
 import {
   createDeleter,
@@ -140,7 +140,10 @@ export function compose(parts: Parts): Syncline {
   }
   const { url, schema } = config.database;
   const explain = (error: unknown) => explainDatabaseError(error, url);
+  /** `stop` was called. */
   const stopping = new AbortController();
+  /** All work has ended; the connections close next. */
+  const closing = new AbortController();
   const db = openDatabase(config.database, {
     ports: outside,
     onConnectionLost: (error) => {
@@ -161,7 +164,10 @@ export function compose(parts: Parts): Syncline {
   const shared = { db, ports, telemetry };
   const scheduler = { ...shared, config: config.scheduler };
   const vault = createVault(config.credentials.keys);
-  const credentials = createCredentialHandles({ ...shared, vault, log, connectors, config: config.database });
+  const credentials = createCredentialHandles({
+    ...{ ...shared, vault, log, connectors, config: config.database },
+    closing: closing.signal,
+  });
   const budgets = createBudgetKeeper({ ...shared, explain });
   const { poolSize } = config.database;
   const executor = {
@@ -210,7 +216,7 @@ export function compose(parts: Parts): Syncline {
     const viewDb = apiDb(who.tenantId ?? who.actor).scopedTo(who.tenantId);
     return createView({
       ...{ db: viewDb, ports, who, config, connectors, vault, explain, json, continueDeletions },
-      ...feed,
+      ...{ ...feed, stopping: stopping.signal },
     });
   };
   let started = false;
@@ -223,20 +229,18 @@ export function compose(parts: Parts): Syncline {
   };
 
   /** Retries with backoff while the database is unreachable. */
-  async function withRetries<T>(work: () => Promise<T>, attempts: number): Promise<T> {
-    for (let failures = 1; ; failures++) {
-      try {
-        return await work();
-      } catch (cause) {
-        const error = explain(cause);
-        if (!isTransient(cause) || failures >= attempts || stopping.signal.aborted) throw error;
-        const retryMs = retryDelayMs(failures, ports.random());
-        log.warn(`${describeError(error)} Retrying in ${(retryMs / 1000).toFixed(1)} s.`);
-        await ports.sleep(retryMs, stopping.signal);
-        if (stopping.signal.aborted) throw error;
-      }
-    }
-  }
+  const withRetries = <T>(work: () => Promise<T>, attempts: number): Promise<T> =>
+    explained(
+      retry(work, {
+        ports,
+        attempts,
+        shouldRetry: isTransient,
+        onRetry: (error, retryMs) =>
+          log.warn(`${describeError(explain(error))} Retrying in ${(retryMs / 1000).toFixed(1)} s.`),
+        signal: stopping.signal,
+      }),
+      explain,
+    );
 
   async function check(): Promise<void> {
     await checkSchema(db, schema);
@@ -256,6 +260,7 @@ export function compose(parts: Parts): Syncline {
     await Promise.all(loops.map((loop) => loop.stop()));
     await serving?.catch(() => {});
     await deleter.stop();
+    closing.abort();
     await budgets.stop();
     await probe.close();
     await db.close();
@@ -267,7 +272,12 @@ export function compose(parts: Parts): Syncline {
     ports,
     migrate: () =>
       withRetries(
-        () => migrate(config.database, { ports, onBlocked: (message) => log.warn(message) }),
+        () =>
+          migrate(config.database, {
+            ports,
+            signal: stopping.signal,
+            onBlocked: (message) => log.warn(message),
+          }),
         defaultAttempts,
       ),
     ready: async ({ attempts = defaultAttempts } = {}) => {
@@ -325,7 +335,10 @@ export function compose(parts: Parts): Syncline {
     authorizations: explainedAll(
       {
         ...createStart({ db: apiDb('authorizations'), ports, vault, connectors }),
-        finish: createFinish({ db: apiDb('authorizations'), ports, vault, connectors, log }),
+        finish: createFinish({
+          ...{ db: apiDb('authorizations'), ports, vault, connectors, log },
+          closing: closing.signal,
+        }),
       },
       explain,
     ),

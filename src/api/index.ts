@@ -33,6 +33,8 @@ export interface ViewContext {
   json: ReadJson;
   /** Continues open deletions in the background. */
   continueDeletions: () => void;
+  /** Aborts when the instance stops. */
+  stopping: AbortSignal;
   /** Converts driver errors to SynclineErrors. */
   explain: (error: unknown) => unknown;
 }

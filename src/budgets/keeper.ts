@@ -1,8 +1,8 @@
 import type { Budget, Budgets, BudgetUse, Taken } from '../contract/budget.ts';
 import { describeError, PermanentError, TransientError } from '../contract/errors.ts';
 import type { ClaimedJob } from '../pipeline/claim.ts';
+import { startLoop } from '../platform/loop.ts';
 import type { Ports } from '../platform/ports.ts';
-import { retryDelayMs } from '../platform/retry.ts';
 import type { Database } from '../store/database.ts';
 import type { Telemetry } from '../telemetry/index.ts';
 import { exchangeAll } from './exchange.ts';
@@ -40,11 +40,10 @@ export function createBudgetKeeper({ db, ports, telemetry, explain }: KeeperOpti
   const holdings = new Map<string, Holding>();
   /** Holdings with waiting callers. */
   const requested = new Set<Holding>();
-  const stopping = new AbortController();
   let nextRefill: Promise<void> | undefined;
   let lastExchange: Promise<void> = Promise.resolve();
-  let reporting: Promise<void> | undefined;
-  let reportPause = new AbortController();
+  /** Nothing is to be reported. */
+  let isQuiet = true;
 
   function holdingOf(job: ClaimedJob, budget: Budget): Holding {
     const row = budgetOf(job, budget);
@@ -118,11 +117,11 @@ export function createBudgetKeeper({ db, ports, telemetry, explain }: KeeperOpti
 
   function spend(shares: Share[]): Taken {
     const spent = shares.map(({ holding, weight }) => ({ holding, spending: holding.spend(weight) }));
-    startReporting();
+    expectReport();
     return {
       settle: ({ free = false } = {}) => {
         for (const { holding, spending } of spent) holding.settle(spending, free);
-        startReporting();
+        expectReport();
       },
     };
   }
@@ -135,29 +134,21 @@ export function createBudgetKeeper({ db, ports, telemetry, explain }: KeeperOpti
   };
 
   /** Returns idle tokens and reports the provider's values. */
-  function startReporting(): void {
-    if (stopping.signal.aborted) return;
-    reporting ??= reportLoop().finally(() => {
-      reporting = undefined;
-    });
-  }
+  const reports = startLoop({
+    ports,
+    runOnce: async () => {
+      if (nextReportInMs() === 0) await reportDue();
+      const inMs = nextReportInMs();
+      isQuiet = inMs === Number.POSITIVE_INFINITY;
+      return inMs;
+    },
+    onFailure: (error, retryMs) => telemetry.roundFailed('budgets', error, retryMs),
+  });
 
-  async function reportLoop(): Promise<void> {
-    let failures = 0;
-    let inMs = nextReportInMs();
-    for (; Number.isFinite(inMs) && !stopping.signal.aborted; inMs = nextReportInMs()) {
-      reportPause = new AbortController();
-      if (inMs > 0) await ports.sleep(inMs, reportPause.signal);
-      if (stopping.signal.aborted) return;
-      try {
-        await reportDue();
-        failures = 0;
-      } catch (error) {
-        const retryMs = retryDelayMs(failures++, ports.random());
-        telemetry.roundFailed('budgets', error, retryMs);
-        await ports.sleep(retryMs, stopping.signal);
-      }
-    }
+  function expectReport(): void {
+    if (!isQuiet) return;
+    isQuiet = false;
+    reports.wake();
   }
 
   /** Parallel exchanges would only wait for each other's row locks. */
@@ -167,16 +158,15 @@ export function createBudgetKeeper({ db, ports, telemetry, explain }: KeeperOpti
     return round;
   }
 
-  const reportDue = () =>
-    serialise(async () => {
+  function reportDue(): Promise<void> {
+    return serialise(async () => {
       const due = [...holdings.values()].filter((holding) => holding.nextReportInMs() === 0);
       await exchangeInChunks(due.map((holding) => ({ holding, returnsTokens: holding.isIdle() })));
     });
+  }
 
   async function stop(): Promise<void> {
-    stopping.abort();
-    reportPause.abort();
-    await reporting;
+    await reports.stop();
     const left = [...holdings.values()].filter((holding) => holding.nextReportInMs() !== undefined);
     const returns = left.map((holding) => ({ holding, returnsTokens: true }));
     // Tokens that cannot be returned are unavailable only until the window ends.
@@ -189,8 +179,8 @@ export function createBudgetKeeper({ db, ports, telemetry, explain }: KeeperOpti
       learn: (budget, news) => {
         const holding = holdingOf(job, budget);
         holding.learn(news);
-        if (holding.nextReportInMs() === 0) reportPause.abort();
-        startReporting();
+        if (holding.nextReportInMs() === 0) reports.wake();
+        expectReport();
       },
     }),
     stop,

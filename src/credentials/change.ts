@@ -7,12 +7,12 @@ import type { Database, Queryable } from '../store/database.ts';
 import { isLockTimeout } from '../store/database-errors.ts';
 import type { EventKind } from '../store/events.ts';
 import { notFound } from '../values/arguments.ts';
-import { briefLockMs, retryLockTimeouts } from './lock-retry.ts';
+import { briefLockMs, type LockRetryContext, retryLockTimeouts } from './lock-retry.ts';
 import { lockWaiting, revive, reviveBatch } from './revive.ts';
 import { contextOf, expiryOf } from './secret.ts';
 import type { Vault } from './vault.ts';
 
-export interface ChangeContext {
+export interface ChangeContext extends LockRetryContext {
   db: Database;
   ports: Ports;
   vault: Vault;
@@ -21,12 +21,14 @@ export interface ChangeContext {
 
 /** Throws CONFLICT if a token refresh holds the row too long. */
 export async function transactAfterRefresh<T>(
-  { db, ports }: Pick<ChangeContext, 'db' | 'ports'>,
+  { db, ports, stopping }: Pick<ChangeContext, 'db' | 'ports' | 'stopping'>,
   id: string,
   work: (tx: Queryable) => Promise<T>,
 ): Promise<T> {
   try {
-    return await retryLockTimeouts(ports, () => db.transaction(work, { lockTimeoutMs: briefLockMs }));
+    return await retryLockTimeouts({ ports, stopping }, () =>
+      db.transaction(work, { lockTimeoutMs: briefLockMs }),
+    );
   } catch (error) {
     if (!isLockTimeout(error)) throw error;
     throw new SynclineError('CONFLICT', `Credential ${id} is being refreshed.`, {
@@ -48,14 +50,14 @@ interface Replacement {
  * then credential.
  */
 export async function replace(
-  { db, ports, vault, record }: ChangeContext,
+  { db, ports, stopping, vault, record }: ChangeContext,
   id: string,
   secret: Secret,
   { kind, note, connectionId, check }: Replacement,
 ): Promise<void> {
   const newId = () => ports.newId();
   const revival = { connectionId, ...because, record, newId, note };
-  let hasMore = await transactAfterRefresh({ db, ports }, id, async (tx) => {
+  let hasMore = await transactAfterRefresh({ db, ports, stopping }, id, async (tx) => {
     const now = new Date(ports.now());
     const rows = await lockWaiting(tx, id, connectionId);
     const row = await findCredential(tx, id, 'FOR NO KEY UPDATE OF c');

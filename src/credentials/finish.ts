@@ -35,14 +35,18 @@ export interface ConsentResult {
   error: string | undefined;
 }
 
-export type FinishContext = Omit<AuthorizeContext, 'who' | 'config'> & { log: Logger };
+export type FinishContext = Omit<AuthorizeContext, 'who' | 'config'> & {
+  log: Logger;
+  /** Aborts when the database is about to close: issued tokens must be stored. */
+  closing: AbortSignal;
+};
 
 /** Anything else is not echoed. */
 const codePattern = /^[a-z][a-z_]{2,39}$/;
 
 /** A state is valid once, and only in the browser that started. */
 export function createFinish(context: FinishContext) {
-  const { db, ports, vault, connectors, log } = context;
+  const { db, ports, vault, connectors, log, closing } = context;
 
   return async (callback: {
     state: string;
@@ -118,7 +122,7 @@ export function createFinish(context: FinishContext) {
       const held = seen.credential_id && (await findCredential(scoped, seen.credential_id));
       if (held && held.kind === 'oauth2') {
         const change = { kind: 'credential.authorized' as const, note: {}, connectionId, check };
-        return replace({ db: scoped, ports, vault, record }, held.id, tokens, change);
+        return replace({ db: scoped, ports, stopping: closing, vault, record }, held.id, tokens, change);
       }
       const { credential_id: seenCredential } = seen;
       const changed = await scoped.transaction(async (tx) => {

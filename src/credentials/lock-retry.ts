@@ -1,4 +1,5 @@
 import type { Ports } from '../platform/ports.ts';
+import { retry } from '../platform/retry.ts';
 import { isLockTimeout } from '../store/database-errors.ts';
 import { refreshLockTimeoutMs } from './refresh.ts';
 
@@ -6,17 +7,26 @@ import { refreshLockTimeoutMs } from './refresh.ts';
 export const briefLockMs = 200;
 const pauseMs = 1000;
 
-/** For as long as a refresh may hold the row. Sleeps without a connection, to spare the pool. */
-export async function retryLockTimeouts<T>(
-  ports: Pick<Ports, 'sleep' | 'random'>,
+export interface LockRetryContext {
+  ports: Pick<Ports, 'sleep' | 'random'>;
+  /** Aborts when the instance stops. */
+  stopping: AbortSignal;
+}
+
+/**
+ * Retries `attempt`, which waits at most `briefLockMs`, for as long as a token refresh may hold the row.
+ * Sleeping without a database connection keeps the pool from being exhausted.
+ */
+export function retryLockTimeouts<T>(
+  { ports, stopping }: LockRetryContext,
   attempt: () => Promise<T>,
 ): Promise<T> {
-  for (let waitedMs = 0; ; waitedMs += pauseMs)
-    try {
-      return await attempt();
-    } catch (error) {
-      if (!isLockTimeout(error) || waitedMs >= refreshLockTimeoutMs) throw error;
-      // Callers may have started together.
-      await ports.sleep(pauseMs * (0.5 + ports.random()), new AbortController().signal);
-    }
+  return retry(attempt, {
+    ports,
+    attempts: 1 + refreshLockTimeoutMs / pauseMs,
+    shouldRetry: isLockTimeout,
+    // Jitter spreads callers that started together.
+    delayMs: (_failures, random) => pauseMs * (0.5 + random),
+    signal: stopping,
+  });
 }

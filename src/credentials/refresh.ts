@@ -3,6 +3,7 @@ import type { Connector } from '../contract/connector.ts';
 import type { OAuth2 } from '../contract/credential.ts';
 import { TransientError, UnauthorizedError } from '../contract/errors.ts';
 import type { Ports } from '../platform/ports.ts';
+import { retry } from '../platform/retry.ts';
 import { createSemaphore, type Semaphore, sharesOfPool } from '../platform/semaphore.ts';
 import { markRefused, readSealed, type SealedRow, storeRenewed } from '../store/credentials.ts';
 import type { Database, Queryable } from '../store/database.ts';
@@ -19,6 +20,8 @@ export interface RefreshContext {
   log: Logger;
   connectors: ReadonlyMap<string, Connector>;
   poolSize: number;
+  /** Aborts when the database is about to close. */
+  closing: AbortSignal;
 }
 
 export interface Refresher {
@@ -38,14 +41,15 @@ const transactionTimeoutMs = 60_000;
 const earlyPauseMs = 30_000;
 /** Cleared when full, which costs one extra try each. */
 const maxPaused = 10_000;
-/** About 50 s, enough for a failover: issued tokens that are not stored are lost. */
-const storeAttempts = 8;
+/** Over about 50 s, enough for a failover: issued tokens that are not stored are lost. */
+const storeAttempts = 9;
+const storePauseMs = (failures: number) => 100 * 2 ** failures;
 
 type Renewed = { opened: Opened } | { refused: string } | undefined;
 
 /** Single flight: in memory within a process, by row lock across processes. */
 export function createRefresher(context: RefreshContext): Refresher {
-  const { db, ports, vault, log, connectors, poolSize } = context;
+  const { db, ports, vault, log, connectors, poolSize, closing } = context;
   const limit = Math.min(maxParallel, sharesOfPool(poolSize).renewals);
   const processSlots = createSemaphore(limit);
   const providerSlots = new Map<string, Semaphore>();
@@ -131,13 +135,23 @@ export function createRefresher(context: RefreshContext): Refresher {
 
   /** The old refresh token may be invalid: the new one must not be lost. */
   async function retryStore(issued: IssuedTokens, cause: unknown): Promise<Renewed> {
-    for (let attempt = 1; attempt <= storeAttempts; attempt++) {
-      await ports.sleep(100 * 2 ** attempt, new AbortController().signal);
-      const stored = await db.transaction((tx) => store(tx, issued)).catch(() => undefined);
-      if (stored) return { opened: stored };
-    }
-    log.error({ credentialId: issued.row.id }, 'refreshed tokens could not be stored and are lost');
-    throw cause;
+    const attempt = async () => ({ opened: await db.transaction((tx) => store(tx, issued)) });
+    return retry(attempt, {
+      ports,
+      attempts: storeAttempts,
+      shouldRetry: () => true,
+      delayMs: storePauseMs,
+      signal: closing,
+    })
+      .catch((error: unknown) => {
+        // A shutdown ended the pause: the last chance.
+        if (closing.aborted) return attempt();
+        throw error;
+      })
+      .catch(() => {
+        log.error({ credentialId: issued.row.id }, 'refreshed tokens could not be stored and are lost');
+        throw cause;
+      });
   }
 
   return {

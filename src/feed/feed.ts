@@ -2,6 +2,7 @@ import type { Caller } from '../caller/caller.ts';
 import { pageLimit } from '../caller/keyset.ts';
 import { SynclineError } from '../contract/errors.ts';
 import type { Ports } from '../platform/ports.ts';
+import { never } from '../platform/retry.ts';
 import { advanceConsumer, findConsumer, takeConsumer } from '../store/consumers.ts';
 import type { Database } from '../store/database.ts';
 import { type FeedPlace, startOfFeed } from '../store/feed.ts';
@@ -207,8 +208,6 @@ const isBeginning = (after: string | undefined): after is 'beginning' | undefine
   after === undefined || after === 'beginning';
 
 const isExpired = (error: unknown) => error instanceof SynclineError && error.code === 'EXPIRED';
-
-const never = new AbortController().signal;
 
 export function consumerName(name: string): string {
   requireText('consumer', name, 100);

@@ -1,3 +1,4 @@
+import { startLoop } from '../platform/loop.ts';
 import type { Ports } from '../platform/ports.ts';
 import type { Queryable } from '../store/database.ts';
 import { lastPosition } from '../store/feed.ts';
@@ -19,32 +20,31 @@ export type FeedWatch = ReturnType<typeof createFeedWatch>;
 /** Only while a reader waits. */
 export function createFeedWatch({ db, ports }: { db: Queryable; ports: Ports }) {
   const waiting = new Set<Waited & { wake: (position: number) => void }>();
-  let polling = false;
+  let isPolling = false;
   let lastPolled = 0;
   let unchangedPolls = 0;
-  const never = new AbortController().signal;
 
-  async function poll(): Promise<void> {
-    polling = true;
-    while (waiting.size > 0) {
-      const position = await lastPosition(db).catch(() => undefined);
-      if (position !== undefined) {
-        unchangedPolls = position === lastPolled ? unchangedPolls + 1 : 0;
-        lastPolled = position;
-      }
-      // It may never appear (failed, or skipped after a crash).
-      const isRecheckDue = unchangedPolls === 1 || unchangedPolls % pollsPerWake === 0;
-      for (const reader of [...waiting]) {
-        // The next read reports the error.
-        if (position === undefined) reader.wake(reader.known);
-        // Also lower: after a restore the next read reports it.
-        else if (position !== reader.beyond && (position !== reader.known || isRecheckDue))
-          reader.wake(position);
-      }
-      if (waiting.size > 0) await ports.sleep(pollMs, never);
+  async function poll(): Promise<number> {
+    isPolling = waiting.size > 0;
+    if (!isPolling) return Number.POSITIVE_INFINITY;
+    const position = await lastPosition(db).catch(() => undefined);
+    if (position === undefined) {
+      // The readers' next reads report the error.
+      for (const reader of [...waiting]) reader.wake(reader.known);
+      return pollMs;
     }
-    polling = false;
+    unchangedPolls = position === lastPolled ? unchangedPolls + 1 : 0;
+    lastPolled = position;
+    // An assigned position may never appear (failed, or skipped after a crash).
+    const isRecheckDue = unchangedPolls === 1 || unchangedPolls % pollsPerWake === 0;
+    for (const reader of [...waiting]) {
+      // Also lower: after a restore the reader's next read reports it.
+      if (position !== reader.beyond && (position !== reader.known || isRecheckDue)) reader.wake(position);
+    }
+    return pollMs;
   }
+
+  const polls = startLoop({ ports, runOnce: poll, onFailure: () => {} });
 
   return {
     /**
@@ -61,7 +61,8 @@ export function createFeedWatch({ db, ports }: { db: Queryable; ports: Ports }) 
       };
       const reader = { beyond, known, wake };
       waiting.add(reader);
-      if (!polling) void poll();
+      // A poll in its pause serves new readers as well.
+      if (!isPolling) polls.wake();
       await ports.sleep(timeoutMs, wakeSignal);
       waiting.delete(reader);
       return last;

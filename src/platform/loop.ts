@@ -10,7 +10,7 @@ export interface Loop {
 
 export interface LoopOptions {
   ports: Ports;
-  /** Returns the delay before the next round, in ms. */
+  /** Returns the delay before the next round in ms; Infinity waits for `wake` without a timer. */
   runOnce: (signal: AbortSignal) => Promise<number>;
   onFailure: (error: unknown, retryMs: number) => void;
   /** False: the loop does not keep the process running. */
@@ -40,7 +40,9 @@ export function startLoop({ ports, runOnce, onFailure, ref = true }: LoopOptions
         },
       );
       if (!pause.signal.aborted && !stopping.signal.aborted && delayMs > 0)
-        await ports.sleep(delayMs, pause.signal, { ref });
+        await (delayMs === Number.POSITIVE_INFINITY
+          ? aborted(pause.signal)
+          : ports.sleep(delayMs, pause.signal, { ref }));
     }
   }
 
@@ -56,3 +58,6 @@ export function startLoop({ ports, runOnce, onFailure, ref = true }: LoopOptions
     },
   };
 }
+
+const aborted = (signal: AbortSignal) =>
+  new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));

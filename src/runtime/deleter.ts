@@ -1,4 +1,4 @@
-import { type Loop, startLoop } from '../platform/loop.ts';
+import { startLoop } from '../platform/loop.ts';
 import type { Ports } from '../platform/ports.ts';
 import type { Database } from '../store/database.ts';
 import { hasOpenDeletions } from '../store/deletions.ts';
@@ -13,39 +13,37 @@ export interface Deleter {
 
 const batchPauseMs = 20;
 /** Open deletions are locked elsewhere, or failed. */
-const retryMs = 1000;
+const lockedPauseMs = 1000;
 
 export function createDeleter(context: { db: Database; ports: Ports; telemetry: Telemetry }): Deleter {
   const { db, ports, telemetry } = context;
-  let loop: Loop | undefined;
-  let isStopped = false;
-  /** A deletion was requested during the current round. */
   let isRequested = false;
 
   async function runOnce(): Promise<number> {
+    if (!isRequested) return Number.POSITIVE_INFINITY;
+    // Before the queries, which may miss a request made meanwhile.
     isRequested = false;
-    if ((await deleteBatch(context)) !== 'none') return batchPauseMs;
-    if (await hasOpenDeletions(db)) return retryMs;
-    if (isRequested) return 0;
-    // The next request starts a new loop.
-    void loop?.stop();
-    loop = undefined;
-    return 0;
+    const isDeleting = (await deleteBatch(context)) !== 'none';
+    const isOpen = isDeleting || (await hasOpenDeletions(db));
+    if (!isOpen) return 0;
+    isRequested = true;
+    return isDeleting ? batchPauseMs : lockedPauseMs;
   }
+
+  const loop = startLoop({
+    ports,
+    runOnce,
+    onFailure: (error, retryMs) => {
+      isRequested = true;
+      telemetry.roundFailed('janitor', error, retryMs);
+    },
+  });
 
   return {
     start() {
       isRequested = true;
-      if (isStopped || loop) return loop?.wake();
-      loop = startLoop({
-        ports,
-        onFailure: (error, delayMs) => telemetry.roundFailed('janitor', error, delayMs),
-        runOnce,
-      });
+      loop.wake();
     },
-    async stop() {
-      isStopped = true;
-      await loop?.stop();
-    },
+    stop: loop.stop,
   };
 }

@@ -3,7 +3,7 @@ import pg from 'pg';
 import type { Config } from '../config/settings.ts';
 import { SynclineError } from '../contract/errors.ts';
 import type { Ports } from '../platform/ports.ts';
-import { retryDelayMs } from '../platform/retry.ts';
+import { never, retryDelayMs } from '../platform/retry.ts';
 import type { Queryable } from './database.ts';
 import { isConflict, isLockTimeout } from './database-errors.ts';
 import { beginText, openSession } from './session.ts';
@@ -48,6 +48,8 @@ const tableNames = (migrations: readonly Migration[]) => [
 
 export interface MigrateOptions {
   ports: Pick<Ports, 'sleep' | 'random'>;
+  /** An abort ends the retries. */
+  signal?: AbortSignal;
   /** Called after a lock timeout. */
   onBlocked: (message: string) => void;
   /** Later writers queue behind the waiting lock request for as long. */
@@ -67,7 +69,7 @@ const maxTries = 30;
  * back and retries.
  */
 export async function migrate(config: Config['database'], options: MigrateOptions): Promise<MigrationResult> {
-  const { ports, onBlocked, lockTimeoutMs = defaultLockTimeoutMs } = options;
+  const { ports, signal = never, onBlocked, lockTimeoutMs = defaultLockTimeoutMs } = options;
   const migrations = options.migrations ?? knownMigrations();
   for (let tries = 1; ; tries++) {
     const outcome = await tryMigrate(config, migrations, lockTimeoutMs);
@@ -75,15 +77,14 @@ export async function migrate(config: Config['database'], options: MigrateOption
     const holders = outcome.holders.join(', ') || 'a session that has since ended';
     const waited = `waited ${lockTimeoutMs / 1000} s for a lock held by ${holders}`;
     const blocked = `The migration of schema "${config.schema}" ${waited}.`;
-    if (tries === maxTries) {
+    if (tries === maxTries || signal.aborted) {
       throw new SynclineError('DATABASE_REFUSED', blocked, {
         hint:
-          `Nothing changed in ${maxTries} attempts. ` +
-          'End that transaction, then rerun `syncline migrate`.',
+          `Nothing changed in ${tries} attempts. ` + 'End that transaction, then rerun `syncline migrate`.',
       });
     }
     onBlocked(`${blocked} Retrying (${tries} of ${maxTries}).`);
-    await ports.sleep(retryDelayMs(tries, ports.random()), new AbortController().signal);
+    await ports.sleep(retryDelayMs(tries, ports.random()), signal);
   }
 }
 

@@ -48,6 +48,7 @@ export function handlesOn(
     vault: createVault(keys),
     connectors: new Map(connectors.map((connector) => [connector.provider, connector])),
     config: config.database,
+    closing: new AbortController().signal,
   });
   return (credentialId, signal = new AbortController().signal, tenantId = tenant) =>
     handles({ tenantId, connection: { credentialId } } as ClaimedJob, signal);

@@ -34,6 +34,26 @@ describe('loop', () => {
     expect(failures).toHaveLength(4);
   });
 
+  it('loop: after Infinity it waits for wake() without a timer', async () => {
+    const ports = testPorts();
+    let rounds = 0;
+    const loop = startLoop({
+      ports,
+      runOnce: async () => {
+        rounds++;
+        return Number.POSITIVE_INFINITY;
+      },
+      onFailure: expect.fail,
+    });
+    await new Promise(setImmediate);
+    expect(rounds).toBe(1);
+    loop.wake();
+    await new Promise(setImmediate);
+    expect(rounds).toBe(2);
+    await loop.stop();
+    expect(ports.sleeps).toEqual([]);
+  });
+
   it('loop: retry delays stay between 125 ms and 4 s', () => {
     for (const failures of [0, 1, 5, 10, 100, 10_000]) {
       expect(retryDelayMs(failures, 0.999)).toBeLessThanOrEqual(4000);

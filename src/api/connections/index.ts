@@ -70,6 +70,7 @@ export function createConnections({
   record,
   json,
   continueDeletions,
+  stopping,
 }: {
   db: Database;
   config: Config['scheduler'];
@@ -79,17 +80,11 @@ export function createConnections({
   record: Recorder;
   json: ReadJson;
   continueDeletions: () => void;
+  stopping: AbortSignal;
 }) {
-  const control = createControl({ db, config, ports, who, record, continueDeletions });
-  const bulkControl = createControl({
-    db,
-    config,
-    ports,
-    who,
-    record,
-    continueDeletions,
-    lockTimeoutMs: bulkLockTimeoutMs,
-  });
+  const shared = { db, config, ports, who, record, continueDeletions, stopping };
+  const control = createControl(shared);
+  const bulkControl = createControl({ ...shared, lockTimeoutMs: bulkLockTimeoutMs });
   return {
     ...control,
 

@@ -38,6 +38,7 @@ export function createControl({
   who,
   record,
   continueDeletions,
+  stopping,
   lockTimeoutMs,
 }: {
   db: Database;
@@ -47,6 +48,7 @@ export function createControl({
   record: Recorder;
   /** Continues open deletions in the background. */
   continueDeletions: () => void;
+  stopping: AbortSignal;
   /** Lock timeout of changes; default: that of all transactions. */
   lockTimeoutMs?: number;
 }) {
@@ -234,7 +236,9 @@ export function createControl({
    */
   async function deleteNow(id: string): Promise<void> {
     for (let batches = 0; batches < 4; batches++) {
-      const step = await retryLockTimeouts(ports, () => deleteBatch({ db, ports }, { connectionId: id }));
+      const step = await retryLockTimeouts({ ports, stopping }, () =>
+        deleteBatch({ db, ports }, { connectionId: id }),
+      );
       if (step !== 'more') return;
     }
   }
