@@ -26,8 +26,8 @@ export interface Settlement {
   job: ClaimedJob;
   verdict: Verdict;
   log?: LogLine[] | undefined;
-  /** Redacts the run's secrets. */
-  hide: (text: string) => string;
+  /** The verdict to store if Postgres rejects this one. */
+  ifRejected: (error: unknown) => Verdict;
 }
 
 export interface Committed {

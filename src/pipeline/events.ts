@@ -1,5 +1,8 @@
 import type { Config } from '../config/settings.ts';
 import type { InvalidField } from '../schedule/sync-metadata.ts';
+import type { ClaimedJob } from './claim.ts';
+import type { Verdict } from './judge.ts';
+import type { RunEnd } from './run.ts';
 
 export interface ScheduledConnection {
   id: string;
@@ -30,4 +33,8 @@ export interface SchedulerEvents {
   jobPlaced(job: PlacedJob, config: Config['scheduler']): void;
   invalidMetadata(connection: ScheduledConnection): void;
   tickFinished(result: TickFacts): void;
+}
+
+export interface RunEvents {
+  runEnded(job: ClaimedJob, end: RunEnd, verdict: Verdict, hide: (text: string) => string): void;
 }

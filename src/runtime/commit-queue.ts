@@ -1,20 +1,13 @@
-import { rateLimitOf } from '../config/rate-limits.ts';
-import { describeError, TransientError } from '../contract/errors.ts';
 import type { ExecutorContext } from '../pipeline/claim.ts';
 import { type Committed, commit, type Settlement } from '../pipeline/commit.ts';
-import { judge } from '../pipeline/judge.ts';
+import type { Stored } from '../pipeline/sync.ts';
 import { retryDelayMs } from '../platform/retry.ts';
 import { yieldToLoop } from '../platform/slices.ts';
 import { isLockTimeout, isRejection } from '../store/database-errors.ts';
-
 import type { Telemetry } from '../telemetry/index.ts';
 
 export interface CommitQueueOptions extends ExecutorContext {
   telemetry: Telemetry;
-  /** `signals`: new ones. */
-  onStored: (settlement: Settlement, signals: number) => void;
-  onLost: (settlement: Settlement) => void;
-  onFollowUps: () => void;
   /** False: the claim is lost, do not retry. */
   isHeld: (settlement: Settlement) => boolean;
   /** Aborts when retries must stop. */
@@ -22,8 +15,18 @@ export interface CommitQueueOptions extends ExecutorContext {
 }
 
 export interface CommitQueue {
-  add(settlement: Settlement): void;
+  /** Undefined: the claim was lost, or the process stopped before a commit succeeded. */
+  add(settlement: Settlement): Promise<Stored | undefined>;
   drained(): Promise<void>;
+}
+
+interface Entry {
+  settlement: Settlement;
+  resolve: (stored: Stored | undefined) => void;
+  /** Retried outside the writers: another transaction holds its connection. */
+  isIsolated: boolean;
+  /** Postgres rejected the result; the settlement is the failure. */
+  isReplaced: boolean;
 }
 
 /** Parallel transactions: one batch is assembled while Postgres writes the other. */
@@ -32,26 +35,23 @@ const maxWriters = 2;
 const maxBatchBytes = 16 * 1024 * 1024;
 const maxRejections = 3;
 
-/**
- * Batches commits: runs that end during a transaction go into the next one. A rejected batch is bisected
- * until the offending run is alone; only that run fails.
- */
+/** Batches commits: runs that end during a transaction go into the next one. */
 export function createCommitQueue(options: CommitQueueOptions): CommitQueue {
-  const { config, ports, telemetry, onStored, onLost, onFollowUps, isHeld, shutdownDeadline } = options;
-  const queue: Settlement[] = [];
+  const { config, ports, telemetry, isHeld, shutdownDeadline } = options;
+  const queue: Entry[] = [];
   let activeWriters = 0;
   let isolatedCount = 0;
+  let isScheduled = false;
+  const onDrained: (() => void)[] = [];
   const minBatchForSecondWriter = Math.ceil(Math.min(config.claimBatch, config.concurrency) / 2);
   const isDrained = () => activeWriters === 0 && isolatedCount === 0 && queue.length === 0;
-  let scheduled = false;
-  let onDrained: (() => void)[] = [];
 
   function schedule(): void {
-    if (scheduled) return;
-    scheduled = true;
+    if (isScheduled) return;
+    isScheduled = true;
     // Runs that end in the same event-loop turn share a transaction.
     void yieldToLoop().then(() => {
-      scheduled = false;
+      isScheduled = false;
       while (canStartWriter()) void commitNext();
     });
   }
@@ -73,91 +73,114 @@ export function createCommitQueue(options: CommitQueueOptions): CommitQueue {
     if (isDrained()) for (const resolve of onDrained.splice(0)) resolve();
   }
 
-  function nextBatch(): Settlement[] {
+  function nextBatch(): Entry[] {
     let bytes = 0;
     let count = 0;
-    for (const { verdict } of queue) {
-      for (const { payload } of verdict.signals) bytes += payload.length;
+    for (const { settlement } of queue) {
+      for (const { payload } of settlement.verdict.signals) bytes += payload.length;
       if (count > 0 && (bytes > maxBatchBytes || count === config.claimBatch)) break;
       count++;
     }
     return queue.splice(0, count);
   }
 
-  async function commitBatch(
-    batch: Settlement[],
-    { isReplaced = false, isIsolated = false } = {},
-  ): Promise<void> {
+  /** Retries until every entry is stored or lost. */
+  async function commitBatch(batch: Entry[]): Promise<void> {
+    let held = batch;
     for (let failures = 0; ; failures++) {
-      const held = batch.filter(isHeld);
-      for (const settlement of batch) if (!held.includes(settlement)) onLost(settlement);
+      held = withoutLost(held);
       if (held.length === 0) return;
       try {
-        return report(held, await commit(options, held));
+        return report(held, await commit(options, held.map(settlementOf)));
       } catch (error) {
-        // The other runs must not wait for the locked connection.
-        if (isLockTimeout(error) && held.length > 1) return bisect(held);
-        if (isLockTimeout(error) && !isIsolated) return retryAlone(held);
-        const isRejected = isRejection(error, failures >= maxRejections);
-        if (isRejected && held.length > 1) return bisect(held);
-        if (isRejected && !isReplaced)
-          return commitBatch(
-            held.map((settlement) => asFailure(settlement, error)),
-            { isReplaced: true, isIsolated },
-          );
-        if (shutdownDeadline.aborted) return held.forEach(onLost);
-        const retryMs = retryDelayMs(failures, ports.random());
-        telemetry.roundFailed('commit', error, retryMs);
-        await ports.sleep(retryMs, shutdownDeadline);
-        batch = held;
+        switch (remedyFor(error, held, failures)) {
+          case 'bisect':
+            return bisect(held);
+          case 'isolate':
+            return isolate(held);
+          case 'replace':
+            return commitBatch(held.map((entry) => asFailure(entry, error)));
+          case 'retry':
+            if (shutdownDeadline.aborted) return lose(held);
+            await pause(error, failures);
+        }
       }
     }
   }
 
-  async function bisect(batch: Settlement[]): Promise<void> {
+  function withoutLost(batch: Entry[]): Entry[] {
+    lose(batch.filter(({ settlement }) => !isHeld(settlement)));
+    return batch.filter(({ settlement }) => isHeld(settlement));
+  }
+
+  async function bisect(batch: Entry[]): Promise<void> {
     const half = Math.ceil(batch.length / 2);
     await Promise.all([commitBatch(batch.slice(0, half)), commitBatch(batch.slice(half))]);
   }
 
-  /** Retries outside the writers. The run keeps its executor slot, which bounds `isolatedCount`. */
-  function retryAlone(batch: Settlement[]): void {
+  /** Not awaited: the run keeps its executor slot, which bounds `isolatedCount`. */
+  function isolate(batch: Entry[]): void {
     isolatedCount++;
-    void commitBatch(batch, { isIsolated: true }).finally(() => {
+    void commitBatch(batch.map((entry) => ({ ...entry, isIsolated: true }))).finally(() => {
       isolatedCount--;
       notifyDrained();
     });
   }
 
-  function report(batch: Settlement[], { stored, followUps }: Committed): void {
-    for (const settlement of batch) {
-      const result = stored.get(settlement.job.id);
-      if (result) onStored(settlement, result.signals);
-      else onLost(settlement);
-    }
-    if (followUps > 0) onFollowUps();
-  }
-
-  /** Drops the run's log as well: it may be what Postgres rejected. */
-  function asFailure({ job, hide }: Settlement, error: unknown): Settlement {
-    const thrown = new TransientError(`Postgres rejected the result of the run: ${describeError(error)}`);
-    const policy = rateLimitOf(options.rateLimit, job.providerSlug);
-    const verdict = judge(
-      job,
-      { error: thrown },
-      { policy, nowMs: ports.now(), random: ports.random(), hide },
-    );
-    return { job, verdict, hide };
+  async function pause(error: unknown, failures: number): Promise<void> {
+    const retryMs = retryDelayMs(failures, ports.random());
+    telemetry.roundFailed('commit', error, retryMs);
+    await ports.sleep(retryMs, shutdownDeadline);
   }
 
   return {
-    add: (settlement) => {
-      queue.push(settlement);
-      schedule();
-    },
-    drained: () =>
+    add: (settlement) =>
       new Promise((resolve) => {
-        if (isDrained()) resolve();
-        else onDrained = [...onDrained, resolve];
+        queue.push({ settlement, resolve, isIsolated: false, isReplaced: false });
+        schedule();
       }),
+    drained: () => new Promise((resolve) => (isDrained() ? resolve() : void onDrained.push(resolve))),
   };
+}
+
+const settlementOf = ({ settlement }: Entry) => settlement;
+
+/**
+ * A batch that waits for a locked connection or contains a rejected result is bisected until that run is
+ * alone: the others must neither wait nor fail.
+ */
+function remedyFor(
+  error: unknown,
+  batch: Entry[],
+  failures: number,
+): 'bisect' | 'isolate' | 'replace' | 'retry' {
+  const [first] = batch;
+  const isAlone = batch.length === 1;
+  if (isLockTimeout(error)) {
+    if (!isAlone) return 'bisect';
+    if (!first?.isIsolated) return 'isolate';
+  }
+  if (isRejection(error, failures >= maxRejections)) {
+    if (!isAlone) return 'bisect';
+    if (!first?.isReplaced) return 'replace';
+  }
+  return 'retry';
+}
+
+/** Drops the run's log as well: it may be what Postgres rejected. */
+function asFailure(entry: Entry, error: unknown): Entry {
+  const { job, ifRejected } = entry.settlement;
+  return { ...entry, settlement: { job, verdict: ifRejected(error), ifRejected }, isReplaced: true };
+}
+
+function report(batch: Entry[], { stored, followUps }: Committed): void {
+  const hasFollowUps = followUps > 0;
+  for (const { settlement, resolve } of batch) {
+    const result = stored.get(settlement.job.id);
+    resolve(result && { verdict: settlement.verdict, signals: result.signals, hasFollowUps });
+  }
+}
+
+function lose(batch: Entry[]): void {
+  for (const { resolve } of batch) resolve(undefined);
 }

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
-import { type ExecutorContext, statementTimeoutMs } from '../pipeline/claim.ts';
-import { forgive, reap, returnJobs } from '../pipeline/reap.ts';
+import type { ExecutorContext } from '../pipeline/claim.ts';
+import { reap } from '../pipeline/reap.ts';
 import { startLoop } from '../platform/loop.ts';
 import {
   type Beat,
@@ -8,12 +8,12 @@ import {
   type ClaimKey,
   insertProcess,
   type LostRun,
-  missingProcesses,
   releaseProcess,
 } from '../store/processes.ts';
 import type { ReservedConnection } from '../store/reserved.ts';
-
 import type { Telemetry } from '../telemetry/index.ts';
+import { claimingId, hasPendingReturns, type LeaseEvent, noLease, reduceLease } from './lease-state.ts';
+import { startReaper } from './reaper.ts';
 
 export interface LeaseOptions extends ExecutorContext {
   telemetry: Telemetry;
@@ -30,7 +30,6 @@ export interface LeaseOptions extends ExecutorContext {
 export interface Lease {
   /** The id for claims; undefined while the last heartbeat failed or the lease has expired. */
   processId(): string | undefined;
-  /** Jobs of dead processes or uncertain claims may still have to be requeued. */
   hasPendingReturns(): boolean;
   holds(processId: string): boolean;
   /** The claim's outcome is unknown; its jobs are requeued if it committed. */
@@ -46,53 +45,25 @@ function heartbeatIntervalMs(leaseSeconds: number): number {
   return Math.min(5000, leaseSeconds * 200);
 }
 
-/** For jobs whose process row was deleted by hand. */
-const sweepMs = 60_000;
-/** Under an old snapshot the sweep scans many dead rows. */
-const maxSweepShare = 1 / 100;
-
-interface UncertainClaim {
-  untilMs: number;
-  isChecked: boolean;
-}
-
-/** An interrupted COMMIT may still succeed within this time. */
-const uncertainMs = 60_000;
-
 /**
  * EXE-9: one statement renews the lease and finds dead processes and lost claims. When the lease expires, the
- * runs count as lost: another process may have claimed their jobs. A lost lease is never renewed; the process
- * continues under a new id.
+ * runs count as lost: another process may have claimed their jobs. The process continues under a new id.
  */
 export function startLease(options: LeaseOptions): Lease {
   const { db, reserved, config, ports, telemetry, runs, onHeld, onRunLost, onLost } = options;
   const leaseMs = config.leaseSeconds * 1000;
-  let expired: string[] = [];
-  let nextSweepMs = Number.NEGATIVE_INFINITY;
-  let current:
-    | { id: string; heldUntilMs: number; isRenewed: boolean; uncertain: Map<string, UncertainClaim> }
-    | undefined;
-  /** Lost, not yet released. */
-  let previousId: string | undefined;
-  /** Lost leases that may have been counted as deaths. */
-  const survived = new Set<string>();
+  let state = noLease;
+  const apply = (event: LeaseEvent) => {
+    state = reduceLease(state, event);
+  };
 
   /** An in-flight heartbeat may have renewed the abandoned lease; expire it. */
   async function releasePrevious(): Promise<void> {
-    if (previousId === undefined) return;
-    await releaseProcess(reserved, await reserved.now(), previousId);
-    survived.add(previousId);
-    previousId = undefined;
+    const id = state.previousId;
+    if (id === undefined) return;
+    await releaseProcess(reserved, await reserved.now(), id);
+    apply({ type: 'released', id });
     reaper.wake();
-  }
-
-  /** EXE-9: after `releasePrevious` no process can count that death. */
-  async function forgiveDeaths(): Promise<void> {
-    for (const id of survived) {
-      // With a timeout: on a dead socket it would block the rest of the reaper.
-      await forgive(db, id, statementTimeoutMs(config));
-      survived.delete(id);
-    }
   }
 
   async function register(): Promise<void> {
@@ -104,7 +75,7 @@ export function startLease(options: LeaseOptions): Lease {
     const now = await reserved.now();
     const self = { id, host: hostname(), pid: process.pid, concurrency, providers };
     await insertProcess(reserved, now, leaseSeconds, { ...self, clockSkewSeconds: db.clock.skewSeconds() });
-    current = { id, heldUntilMs: sentMs + leaseMs, isRenewed: false, uncertain: new Map() };
+    apply({ type: 'registered', id, heldUntilMs: sentMs + leaseMs });
     watchdog.wake();
   }
 
@@ -120,115 +91,67 @@ export function startLease(options: LeaseOptions): Lease {
   }
 
   async function heartbeat(): Promise<number> {
-    if (!current) await register();
-    const mine = current;
-    if (!mine) return 0;
+    if (!state.current) await register();
+    const id = state.current?.id;
+    if (id === undefined) return 0;
     const sentMs = ports.monotonicMs();
-    const answer = await sendHeartbeat(mine.id);
-    // The watchdog abandoned the lease meanwhile.
-    if (current !== mine) return 0;
-    if (!answer.held) {
+    const { held, expired, lost } = await sendHeartbeat(id);
+    // The watchdog gave the lease up meanwhile.
+    if (state.current?.id !== id) return 0;
+    if (!held) {
       lose();
       return 0;
     }
-    const wasUncertain = !mine.isRenewed;
-    Object.assign(mine, { heldUntilMs: sentMs + leaseMs, isRenewed: true });
-    expired = answer.expired;
-    if (wasUncertain) onHeld();
-    for (const run of answer.lost) onRunLost(run);
-    if (expired.length > 0 || mine.uncertain.size > 0) reaper.wake();
+    const wasConfirmed = state.current.isConfirmed;
+    apply({ type: 'renewed', id, heldUntilMs: sentMs + leaseMs, expired });
+    if (!wasConfirmed) onHeld();
+    for (const run of lost) onRunLost(run);
+    if (expired.length > 0 || state.current.uncertain.size > 0) reaper.wake();
     return heartbeatIntervalMs(config.leaseSeconds);
   }
 
-  /** A separate loop on the pool, so that it never delays the heartbeat. */
-  async function reapExpired(): Promise<number> {
-    const found = expired;
-    for (const processId of found) {
-      const { count, poison } = await reap(options, processId, statementTimeoutMs(config));
-      if (count > 0) telemetry.processReaped(processId, count);
-      telemetry.jobsPoisoned(poison);
-    }
-    if (expired === found) expired = [];
-    if (found.length > 0) onHeld();
-    if (ports.monotonicMs() >= nextSweepMs) await sweep();
-    const mine = current;
-    for (const [claimId, claim] of mine?.uncertain ?? []) {
-      await returnJobs({ db }, { processId: mine?.id as string, claimId });
-      if (!claim.isChecked) onHeld();
-      claim.isChecked = true;
-      if (claim.untilMs < ports.monotonicMs()) mine?.uncertain.delete(claimId);
-    }
-    // Last: a locked connection must not delay reaping.
-    await forgiveDeaths();
-    return sweepMs;
-  }
-
-  async function sweep(): Promise<void> {
-    const startedMs = ports.monotonicMs();
-    try {
-      for (const processId of await missingProcesses(db.within(statementTimeoutMs(config))))
-        telemetry.processReaped(processId, await returnJobs({ db }, { processId }));
-    } finally {
-      const tookMs = ports.monotonicMs() - startedMs;
-      nextSweepMs = startedMs + Math.max(sweepMs, tookMs / maxSweepShare);
-    }
-  }
-
   function lose(): void {
-    previousId = current?.id;
-    current = undefined;
+    apply({ type: 'lost' });
     onLost();
     heartbeats.wake();
+  }
+
+  async function watch(): Promise<number> {
+    if (!state.current) return leaseMs;
+    const leftMs = state.current.heldUntilMs - ports.monotonicMs();
+    if (leftMs <= 0) lose();
+    return Math.max(leftMs, 0);
   }
 
   const heartbeats = startLoop({
     ports,
     runOnce: heartbeat,
     onFailure: (error, retryMs) => {
-      if (current) current.isRenewed = false;
+      apply({ type: 'heartbeatFailed' });
       telemetry.roundFailed('heartbeat', error, retryMs);
     },
   });
-
-  const reaper = startLoop({
-    ports,
-    runOnce: reapExpired,
-    onFailure: (error, retryMs) => telemetry.roundFailed('reaper', error, retryMs),
-  });
-
-  const watchdog = startLoop({
-    ports,
-    runOnce: async () => {
-      if (!current) return leaseMs;
-      const leftMs = current.heldUntilMs - ports.monotonicMs();
-      if (leftMs <= 0) lose();
-      return Math.max(leftMs, 0);
-    },
-    onFailure: () => {},
-  });
+  const reaper = startReaper({ ...options, lease: () => state, apply, onRequeued: onHeld });
+  const watchdog = startLoop({ ports, runOnce: watch, onFailure: () => {} });
 
   return {
-    processId: () =>
-      current?.isRenewed && ports.monotonicMs() < current.heldUntilMs ? current.id : undefined,
-    hasPendingReturns: () =>
-      current?.isRenewed !== true ||
-      expired.length > 0 ||
-      [...current.uncertain.values()].some(({ isChecked }) => !isChecked),
-    holds: (processId) => current?.id === processId,
+    processId: () => claimingId(state, ports.monotonicMs()),
+    hasPendingReturns: () => hasPendingReturns(state),
+    holds: (processId) => state.current?.id === processId,
     markUncertain: (claimId) => {
-      current?.uncertain.set(claimId, { untilMs: ports.monotonicMs() + uncertainMs, isChecked: false });
+      apply({ type: 'claimUncertain', claimId, nowMs: ports.monotonicMs() });
       heartbeats.wake();
     },
     wake: () => heartbeats.wake(),
     stop: async () => {
       await Promise.all([heartbeats.stop(), reaper.stop(), watchdog.stop()]);
-      const mine = current;
+      const mine = state.current;
       try {
         await releasePrevious();
         if (mine) await releaseProcess(reserved, await reserved.now(), mine.id);
         const reaped = mine && (await reap(options, mine.id));
-        if (mine) survived.add(mine.id);
-        await forgiveDeaths().catch((error: unknown) => telemetry.roundFailed('reaper', error, 0));
+        if (mine) apply({ type: 'released', id: mine.id });
+        await reaper.forgiveDeaths().catch((error: unknown) => telemetry.roundFailed('reaper', error, 0));
         return reaped?.count ?? 0;
       } finally {
         await reserved.close();

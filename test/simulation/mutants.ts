@@ -43,8 +43,8 @@ export const mutants: readonly Mutant[] = [
       noFence,
       {
         file: lease,
-        find: '    current = undefined;\n    onLost();',
-        replace: '    current = undefined;',
+        find: "    apply({ type: 'lost' });\n    onLost();",
+        replace: "    apply({ type: 'lost' });",
       },
     ],
   },
@@ -187,7 +187,9 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a claim whose response was lost is not requeued',
     seeds: [14],
-    edits: [{ file: 'src/runtime/executor.ts', find: '      lease.markUncertain(claimId);\n', replace: '' }],
+    edits: [
+      { file: 'src/runtime/claim-rounds.ts', find: '      lease.markUncertain(claimId);\n', replace: '' },
+    ],
   },
   {
     name: 'a stopping process keeps its lease and its jobs',

@@ -1,0 +1,72 @@
+import type { Logger } from 'pino';
+import { rateLimitOf } from '../config/rate-limits.ts';
+import type { Connector } from '../contract/connector.ts';
+import { describeError, TransientError } from '../contract/errors.ts';
+import type { LogLine } from '../store/attempts.ts';
+import type { SecretRedactor } from '../values/redact.ts';
+import type { ClaimedJob, ExecutorContext } from './claim.ts';
+import type { Settlement } from './commit.ts';
+import type { RunEvents } from './events.ts';
+import { judge, type Verdict } from './judge.ts';
+import { type RunEnd, run } from './run.ts';
+
+/** A claimed job in a slot of its executor (`runtime/slots.ts`). */
+export interface HeldRun {
+  readonly job: ClaimedJob;
+  readonly abortSignal: AbortSignal;
+  readonly log: { logger(): Logger; lines(): LogLine[] | undefined };
+  readonly secrecy: SecretRedactor;
+  /** False: the claim was lost. */
+  isHeld(): boolean;
+  /** `syncing` until the connector returns. */
+  state: 'syncing' | 'storing';
+}
+
+export interface Stored {
+  /** Of the run, or of its failure if Postgres rejected the result. */
+  verdict: Verdict;
+  /** New ones. */
+  signals: number;
+  /** The transaction queued further jobs. */
+  hasFollowUps: boolean;
+}
+
+export interface SyncJobContext extends Pick<ExecutorContext, 'rateLimit' | 'ports' | 'resources'> {
+  connectors: ReadonlyMap<string, Connector>;
+  telemetry: RunEvents;
+  /** `runtime/commit-queue.ts`. */
+  commits: { add(settlement: Settlement): Promise<Stored | undefined> };
+}
+
+/** A claimed job: run it, judge the end, commit. Undefined: the claim was lost, nothing is stored. */
+export async function syncJob(held: HeldRun, context: SyncJobContext): Promise<Stored | undefined> {
+  const { job, abortSignal, log, secrecy } = held;
+  const { connectors, resources, commits } = context;
+  const connector = connectors.get(job.providerSlug) as Connector;
+  const settlement = await run(job, connector, { abortSignal, log: log.logger, resources, secrecy })
+    .then((end) => settle(held, end, context))
+    // Unforeseen results and thrown values count as failures.
+    .catch((error: unknown) => settle(held, { error: unprocessable(error) }, context));
+  return settlement && commits.add(settlement);
+}
+
+function settle(held: HeldRun, end: RunEnd, context: SyncJobContext): Settlement | undefined {
+  if (!held.isHeld()) return undefined;
+  const { job, log, secrecy } = held;
+  const { ports, rateLimit, telemetry } = context;
+  const policy = rateLimitOf(rateLimit, job.providerSlug);
+  const verdictOn = (judged: RunEnd) =>
+    judge(job, judged, { policy, nowMs: ports.now(), random: ports.random(), hide: secrecy.hide });
+  const verdict = verdictOn(end);
+  telemetry.runEnded(job, end, verdict, secrecy.hide);
+  held.state = 'storing';
+  return { job, verdict, log: log.lines(), ifRejected: (error) => verdictOn({ error: rejected(error) }) };
+}
+
+const unprocessable = (error: unknown) =>
+  new TransientError(
+    `The connector's result could not be processed: ${error instanceof Error ? error.message : 'unreadable'}`,
+  );
+
+const rejected = (error: unknown) =>
+  new TransientError(`Postgres rejected the result of the run: ${describeError(error)}`);

@@ -1,0 +1,110 @@
+/**
+ * The lease of one process, as a reducer. `lease.ts` sends the statements and keeps the time.
+ *
+ *               registered                  renewed
+ *   no lease ───────────────▶ unconfirmed ───────────▶ confirmed ──┐ renewed
+ *      ▲                       │    ▲                   │  │   ▲   │
+ *      │                       │    └── heartbeatFailed ─┘  │   └───┘
+ *      └───────── lost ────────┴────────────────────────────┘
+ *
+ * `lost`: the server no longer has the lease, or `heldUntilMs` has passed. A lost lease is never renewed: its
+ * id becomes `previousId` until `released`, then stays in `survived` until its death is `forgiven`.
+ */
+export interface LeaseState {
+  readonly current: HeldLease | undefined;
+  /** Lost, not yet released. */
+  readonly previousId: string | undefined;
+  /** Released leases that may have been counted as deaths. */
+  readonly survived: readonly string[];
+  /** Dead processes found by the last heartbeat. */
+  readonly expired: readonly string[];
+}
+
+interface HeldLease {
+  readonly id: string;
+  readonly heldUntilMs: number;
+  /** The last heartbeat succeeded. */
+  readonly isConfirmed: boolean;
+  /** Claims of unknown outcome, by id. */
+  readonly uncertain: ReadonlyMap<string, UncertainClaim>;
+}
+
+interface UncertainClaim {
+  readonly untilMs: number;
+  readonly isChecked: boolean;
+}
+
+export type LeaseEvent =
+  | { type: 'registered'; id: string; heldUntilMs: number }
+  | { type: 'renewed'; id: string; heldUntilMs: number; expired: readonly string[] }
+  | { type: 'heartbeatFailed' }
+  | { type: 'lost' }
+  | { type: 'released'; id: string }
+  | { type: 'forgiven'; id: string }
+  | { type: 'reaped'; expired: readonly string[] }
+  | { type: 'claimUncertain'; claimId: string; nowMs: number }
+  | { type: 'claimChecked'; processId: string; claimId: string; nowMs: number };
+
+/** An interrupted COMMIT may still succeed within this time. */
+const uncertainMs = 60_000;
+
+export const noLease: LeaseState = { current: undefined, previousId: undefined, survived: [], expired: [] };
+
+export function reduceLease(state: LeaseState, event: LeaseEvent): LeaseState {
+  const { current } = state;
+  switch (event.type) {
+    case 'registered': {
+      const { id, heldUntilMs } = event;
+      return { ...state, current: { id, heldUntilMs, isConfirmed: false, uncertain: new Map() } };
+    }
+    case 'renewed':
+      // The watchdog gave the lease up while the heartbeat was in flight.
+      if (current?.id !== event.id) return state;
+      return {
+        ...state,
+        current: { ...current, heldUntilMs: event.heldUntilMs, isConfirmed: true },
+        expired: event.expired,
+      };
+    case 'heartbeatFailed':
+      return current ? { ...state, current: { ...current, isConfirmed: false } } : state;
+    case 'lost':
+      return { ...state, current: undefined, previousId: current?.id };
+    case 'released':
+      return {
+        ...state,
+        previousId: state.previousId === event.id ? undefined : state.previousId,
+        survived: [...state.survived, event.id],
+      };
+    case 'forgiven':
+      return { ...state, survived: state.survived.filter((id) => id !== event.id) };
+    case 'reaped':
+      // A heartbeat may have found others meanwhile.
+      return state.expired === event.expired ? { ...state, expired: [] } : state;
+    case 'claimUncertain':
+      return withClaim(state, event.claimId, { untilMs: event.nowMs + uncertainMs, isChecked: false });
+    case 'claimChecked': {
+      const claim = current?.uncertain.get(event.claimId);
+      if (!claim || current?.id !== event.processId) return state;
+      const isOver = claim.untilMs < event.nowMs;
+      return withClaim(state, event.claimId, isOver ? undefined : { ...claim, isChecked: true });
+    }
+  }
+}
+
+function withClaim(state: LeaseState, claimId: string, claim: UncertainClaim | undefined): LeaseState {
+  if (!state.current) return state;
+  const uncertain = new Map(state.current.uncertain);
+  if (claim) uncertain.set(claimId, claim);
+  else uncertain.delete(claimId);
+  return { ...state, current: { ...state.current, uncertain } };
+}
+
+/** The id for claims. */
+export const claimingId = ({ current }: LeaseState, nowMs: number): string | undefined =>
+  current?.isConfirmed && nowMs < current.heldUntilMs ? current.id : undefined;
+
+/** Jobs of dead processes or uncertain claims may still have to be requeued. */
+export const hasPendingReturns = ({ current, expired }: LeaseState): boolean =>
+  !current?.isConfirmed ||
+  expired.length > 0 ||
+  [...current.uncertain.values()].some(({ isChecked }) => !isChecked);

@@ -1,0 +1,87 @@
+import { type ExecutorContext, statementTimeoutMs } from '../pipeline/claim.ts';
+import { forgive, reap, returnJobs } from '../pipeline/reap.ts';
+import { type Loop, startLoop } from '../platform/loop.ts';
+import { missingProcesses } from '../store/processes.ts';
+import type { Telemetry } from '../telemetry/index.ts';
+import type { LeaseEvent, LeaseState } from './lease-state.ts';
+
+export interface ReaperOptions extends ExecutorContext {
+  telemetry: Telemetry;
+  lease: () => LeaseState;
+  apply: (event: LeaseEvent) => void;
+  /** Jobs were requeued: claim now. */
+  onRequeued: () => void;
+}
+
+export interface Reaper extends Loop {
+  /** EXE-9: once a lease is released, no process can count its death. */
+  forgiveDeaths(): Promise<void>;
+}
+
+/** For jobs whose process row was deleted by hand. */
+const sweepMs = 60_000;
+/** Under an old snapshot the sweep scans many dead rows. */
+const maxSweepShare = 1 / 100;
+
+/** EXE-9: requeues jobs of dead processes. A loop of its own, so that it never delays the heartbeat. */
+export function startReaper(options: ReaperOptions): Reaper {
+  const { db, config, ports, telemetry, lease, apply, onRequeued } = options;
+  const timeoutMs = statementTimeoutMs(config);
+  let nextSweepMs = Number.NEGATIVE_INFINITY;
+
+  async function runOnce(): Promise<number> {
+    await reapExpired();
+    if (ports.monotonicMs() >= nextSweepMs) await sweep();
+    await returnUncertain();
+    // Last: a locked connection must not delay reaping.
+    await forgiveDeaths();
+    return sweepMs;
+  }
+
+  async function reapExpired(): Promise<void> {
+    const { expired } = lease();
+    for (const processId of expired) {
+      const { count, poison } = await reap(options, processId, timeoutMs);
+      if (count > 0) telemetry.processReaped(processId, count);
+      telemetry.jobsPoisoned(poison);
+    }
+    apply({ type: 'reaped', expired });
+    if (expired.length > 0) onRequeued();
+  }
+
+  async function sweep(): Promise<void> {
+    const startedMs = ports.monotonicMs();
+    try {
+      for (const processId of await missingProcesses(db.within(timeoutMs)))
+        telemetry.processReaped(processId, await returnJobs({ db }, { processId }));
+    } finally {
+      const tookMs = ports.monotonicMs() - startedMs;
+      nextSweepMs = startedMs + Math.max(sweepMs, tookMs / maxSweepShare);
+    }
+  }
+
+  async function returnUncertain(): Promise<void> {
+    const { current } = lease();
+    if (!current) return;
+    for (const [claimId, { isChecked }] of current.uncertain) {
+      await returnJobs({ db }, { processId: current.id, claimId });
+      if (!isChecked) onRequeued();
+      apply({ type: 'claimChecked', processId: current.id, claimId, nowMs: ports.monotonicMs() });
+    }
+  }
+
+  async function forgiveDeaths(): Promise<void> {
+    for (const id of lease().survived) {
+      // With a timeout: on a dead socket it would block the rest of the reaper.
+      await forgive(db, id, timeoutMs);
+      apply({ type: 'forgiven', id });
+    }
+  }
+
+  const loop = startLoop({
+    ports,
+    runOnce,
+    onFailure: (error, retryMs) => telemetry.roundFailed('reaper', error, retryMs),
+  });
+  return { ...loop, forgiveDeaths };
+}

@@ -1,0 +1,117 @@
+import type { Connector } from '../contract/connector.ts';
+import { TransientError } from '../contract/errors.ts';
+import type { ClaimedJob } from '../pipeline/claim.ts';
+import { redactorFor } from '../pipeline/run.ts';
+import type { HeldRun, Stored } from '../pipeline/sync.ts';
+import type { Ports } from '../platform/ports.ts';
+import { createRunLog, type Telemetry } from '../telemetry/index.ts';
+
+export interface RunTotals {
+  succeeded: number;
+  requeued: number;
+  failed: number;
+  /** Runs that were cancelled, or lost their lease. */
+  lost: number;
+  signals: number;
+}
+
+export interface SlotRun extends HeldRun {
+  abort(reason: Error): void;
+  startedMs: number;
+}
+
+export interface SlotsOptions {
+  ports: Ports;
+  telemetry: Telemetry;
+  connectors: ReadonlyMap<string, Connector>;
+  onFreed: () => void;
+}
+
+const abortReasons = {
+  lost: 'its lease was lost',
+  cancelled: 'its job was cancelled',
+  shutdown: 'the process is shutting down',
+};
+
+export type Slots = ReturnType<typeof createSlots>;
+
+/** The runs that a process holds, in start order. */
+export function createSlots({ ports, telemetry, connectors, onFreed }: SlotsOptions) {
+  const runs = new Map<string, SlotRun>();
+  const totals: RunTotals = { succeeded: 0, requeued: 0, failed: 0, lost: 0, signals: 0 };
+  const onEmpty: (() => void)[] = [];
+
+  const isHeld = (run: SlotRun) => runs.get(run.job.id) === run;
+
+  function remove({ job }: SlotRun): void {
+    runs.delete(job.id);
+    telemetry.running(runs.size);
+    if (runs.size === 0) for (const resolve of onEmpty.splice(0)) resolve();
+  }
+
+  /** Aborts a run; its result is discarded. */
+  function forget(run: SlotRun, why: keyof typeof abortReasons): void {
+    if (!isHeld(run)) return;
+    remove(run);
+    totals.lost++;
+    run.abort(new TransientError(`The run was aborted: ${abortReasons[why]}.`));
+    telemetry.runLost(run.job, why);
+    onFreed();
+  }
+
+  return {
+    count: () => runs.size,
+    /** A copy: callers may change the slots while they iterate. */
+    all: () => [...runs.values()],
+    syncing: () => [...runs.values()].filter(({ state }) => state === 'syncing'),
+    ofJob: (jobId: string) => runs.get(jobId),
+    totals: (): RunTotals => ({ ...totals }),
+
+    start(job: ClaimedJob): SlotRun {
+      // An earlier run lost its claim, unnoticed so far.
+      const earlier = runs.get(job.id);
+      if (earlier) forget(earlier, 'lost');
+      const abortion = new AbortController();
+      const secrecy = redactorFor(job, connectors.get(job.providerSlug) as Connector);
+      const run: SlotRun = {
+        job,
+        abortSignal: abortion.signal,
+        abort: (reason) => abortion.abort(reason),
+        startedMs: ports.monotonicMs(),
+        log: createRunLog(() => telemetry.runLogger(job), { now: ports.now, hide: secrecy.hide }),
+        secrecy,
+        isHeld: () => isHeld(run),
+        state: 'syncing',
+      };
+      runs.set(job.id, run);
+      return run;
+    },
+
+    finish(run: SlotRun, { verdict, signals }: Stored): void {
+      // The run was forgotten while its commit succeeded.
+      if (!isHeld(run)) return;
+      const durationMs = Math.max(0, ports.monotonicMs() - run.startedMs);
+      remove(run);
+      totals[verdict.outcome]++;
+      totals.signals += signals;
+      telemetry.jobFinished(run.job, verdict, { durationMs, signals });
+      onFreed();
+    },
+
+    forget,
+
+    /** EXE-9. Returns the time until the next run is late: the first that is not, since they are in order. */
+    abortOverdue(maxRunSeconds: number): number {
+      const maxMs = maxRunSeconds * 1000;
+      for (const { abort, abortSignal, startedMs, state } of runs.values()) {
+        const leftMs = startedMs + maxMs - ports.monotonicMs();
+        if (leftMs > 0) return leftMs;
+        if (state === 'syncing' && !abortSignal.aborted)
+          abort(new TransientError(`The run took longer than ${maxRunSeconds} s and was aborted.`));
+      }
+      return maxMs;
+    },
+
+    emptied: () => new Promise<void>((resolve) => (runs.size === 0 ? resolve() : void onEmpty.push(resolve))),
+  };
+}
