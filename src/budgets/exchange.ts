@@ -1,8 +1,9 @@
 import type { Ports } from '../platform/ports.ts';
-import { availableIn, exchange } from '../schedule/bucket.ts';
+import { availableIn, type Exchange, exchange } from '../schedule/bucket.ts';
 import { ensureBudgets, lockBudgets, writeBudgets } from '../store/budgets.ts';
 import type { Database } from '../store/database.ts';
-import { type Holding, type Outgoing, onDatabaseClock } from './holding.ts';
+import type { Holding } from './holding.ts';
+import type { Outgoing } from './holding-state.ts';
 
 /** Short, because a run waits in its executor slot. */
 const timeoutMs = 5000;
@@ -65,4 +66,22 @@ export async function exchangeAll(
     for (const { holding, outgoing } of packed.values()) holding.unpack(outgoing, !isDecided);
     throw error;
   }
+}
+
+/** As of arrival (`nowMs`), so no end is too early. */
+export function onDatabaseClock({ sentAtMs, returns, observed, ...rest }: Outgoing, nowMs: number): Exchange {
+  const shiftMs = nowMs - sentAtMs;
+  const shifted = (ms: number | undefined) => (ms === undefined ? undefined : ms + shiftMs);
+  return {
+    ...rest,
+    returns: returns.map((report) => ({
+      ...report,
+      endsAtMs: report.endsAtMs + shiftMs,
+      firstAnsweredAtMs: shifted(report.firstAnsweredAtMs),
+    })),
+    observed: observed && {
+      ...observed,
+      resetsAtMs: shifted(observed.resetsAtMs),
+    },
+  };
 }

@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createHolding, type Holding, type Outgoing, onDatabaseClock } from '../../src/budgets/holding.ts';
+import { onDatabaseClock } from '../../src/budgets/exchange.ts';
+import { createHolding, type Holding } from '../../src/budgets/holding.ts';
+import type { Outgoing } from '../../src/budgets/holding-state.ts';
 import { systemPorts } from '../../src/platform/ports.ts';
 import { availableIn, type Bucket, exchange, newBucket } from '../../src/schedule/bucket.ts';
 

@@ -1,0 +1,152 @@
+import { type Exchange, graceMs, type Observation, type Return } from '../schedule/bucket.ts';
+import type { NewBudget } from '../store/budgets.ts';
+
+/**
+ * A process's share of one bucket. `reduce.ts` has the transitions, `holding.ts` keeps the state, and
+ * `exchange.ts` sends the reports.
+ *
+ *   bucket ──received──▶ unspent ──spent──▶ in flight ──settled──▶ answered ─┐
+ *                         │   ▲                │  │                          │
+ *                         │   └─settled, free──┘  └──after the window──▶ late ─┼─reported──▶ bucket
+ *                         └───expired, closed, learned────────────▶ unused ──┘
+ *
+ * Times are by the process's monotonic clock, unless stated otherwise.
+ */
+export interface HoldingState {
+  readonly budget: NewBudget;
+  /** The bucket's last answer. */
+  readonly bucket: (BucketState & { requestedAtMs: number }) | undefined;
+  /** At most one per window: the current one, the previous one, and older ones with requests in flight. */
+  readonly leases: readonly Lease[];
+  /** By time. */
+  readonly inFlight: readonly Spending[];
+  readonly lastSettled: Spending | undefined;
+  /** What the provider reported since the last exchange. */
+  readonly observation: Observation | undefined;
+  readonly isUrgent: boolean;
+  readonly demand: number;
+  readonly lastTakenMs: number;
+  readonly cachedUntilMs: number;
+  /** Lower bound of the database's clock less this process's. */
+  readonly clockOffsetMs: number;
+}
+
+/** Tokens leased in one window. */
+export interface Lease {
+  readonly windowNumber: number;
+  readonly unspent: number;
+  /** Counted from before the request, so never too late. */
+  readonly validUntilMs: number;
+  /** End of the window, counted the same way. */
+  readonly endsAtMs: number;
+  readonly firstAnsweredAtMs: number | undefined;
+  readonly answered: number;
+  readonly late: number;
+  readonly unused: number;
+}
+
+export interface Spending {
+  readonly windowNumber: number;
+  readonly weight: number;
+  /** Known spending of the bucket's window at that time. */
+  readonly spentBefore: number;
+  readonly takenAtMs: number;
+}
+
+export interface BucketState {
+  /** By the database's clock. */
+  readonly atMs: number;
+  readonly windowNumber: number;
+  readonly spent: number;
+  readonly most: number;
+  /** For all processes. */
+  readonly available: number;
+  readonly granted: number;
+  readonly resetsInMs: number;
+  readonly opensInMs: number;
+}
+
+/** A report to the bucket. Times are by the process's clock, except `resetsAtLeastMs` (a lower bound). */
+export interface Outgoing extends Exchange {
+  sentAtMs: number;
+}
+
+/** Unspent tokens are returned after this time without a request. */
+const idleMs = 1000;
+
+export const newHolding = (budget: NewBudget, nowMs: number): HoldingState => ({
+  budget,
+  bucket: undefined,
+  leases: [],
+  inFlight: [],
+  lastSettled: undefined,
+  observation: undefined,
+  isUrgent: false,
+  demand: 0,
+  lastTakenMs: nowMs,
+  cachedUntilMs: 0,
+  clockOffsetMs: Number.NEGATIVE_INFINITY,
+});
+
+export const leaseOf = ({ leases }: HoldingState, windowNumber: number | undefined): Lease | undefined =>
+  leases.find((lease) => lease.windowNumber === windowNumber);
+export const currentLease = (state: HoldingState) => leaseOf(state, state.bucket?.windowNumber);
+
+export const withLease = (state: HoldingState, changed: Lease): HoldingState => ({
+  ...state,
+  leases: state.leases.map((lease) => (lease.windowNumber === changed.windowNumber ? changed : lease)),
+});
+
+export const markUnused = (lease: Lease, count = lease.unspent): Lease => ({
+  ...lease,
+  unspent: lease.unspent - count,
+  unused: lease.unused + count,
+});
+
+/** By then the bucket is in its next window, which counts the late tokens. */
+const lateReportAtMs = ({ budget }: HoldingState, lease: Lease) =>
+  lease.endsAtMs + 2 * graceMs(budget.periodSeconds);
+export const reportableLate = (state: HoldingState, lease: Lease, nowMs: number) =>
+  nowMs >= lateReportAtMs(state, lease) ? lease.late : 0;
+export const hasReport = (state: HoldingState, lease: Lease, nowMs: number) =>
+  lease.answered > 0 || lease.unused > 0 || reportableLate(state, lease, nowMs) > 0;
+
+/** Of a closed holding. */
+export function reportOf(state: HoldingState, nowMs: number): Outgoing {
+  const { budget, observation, demand, clockOffsetMs } = state;
+  const returns = state.leases
+    .filter((lease) => hasReport(state, lease, nowMs))
+    .map((lease): Return => {
+      const { windowNumber, endsAtMs, firstAnsweredAtMs, answered, unused } = lease;
+      const late = reportableLate(state, lease, nowMs);
+      return { windowNumber, endsAtMs, firstAnsweredAtMs, answered, late, unused };
+    });
+  const minMs = observation?.resetsAtLeastMs;
+  const observed = observation && {
+    ...observation,
+    resetsAtLeastMs: minMs === undefined ? undefined : minMs + clockOffsetMs,
+  };
+  const { stated, periodSeconds } = budget;
+  return { stated, periodSeconds, returns, observed, demand, sentAtMs: nowMs };
+}
+
+/** According to the cached answer, holding and bucket together have less. */
+export const isShortOf = (state: HoldingState, weight: number, nowMs: number): boolean =>
+  state.bucket !== undefined &&
+  nowMs < state.cachedUntilMs &&
+  (currentLease(state)?.unspent ?? 0) + state.bucket.available < weight;
+
+/** Undefined: nothing to report. */
+export function nextReportInMs(state: HoldingState, nowMs: number): number | undefined {
+  if (state.isUrgent) return 0;
+  const idleInMs = Math.max(0, state.lastTakenMs + idleMs - nowMs);
+  let inMs = state.observation ? idleInMs : Number.POSITIVE_INFINITY;
+  for (const lease of state.leases) {
+    if (lease.unspent > 0 || lease.answered > 0 || lease.unused > 0) inMs = Math.min(inMs, idleInMs);
+    if (lease.late > 0) inMs = Math.min(inMs, Math.max(0, lateReportAtMs(state, lease) - nowMs));
+  }
+  return inMs === Number.POSITIVE_INFINITY ? undefined : inMs;
+}
+
+export const isIdle = ({ inFlight, demand, lastTakenMs }: HoldingState, nowMs: number): boolean =>
+  inFlight.length === 0 && demand === 0 && nowMs >= lastTakenMs + idleMs;
