@@ -8,6 +8,7 @@ export type {
   JobDetail,
   PreviewedRun,
   SchedulePreview,
+  Status,
   SynclineApi,
   TriggerResult,
 } from './api/index.ts';
@@ -41,8 +42,8 @@ export type { CheckResult, DoctorReport } from './doctor/index.ts';
 export type { FeedSignal, SignalsFilter, StoredSignal } from './feed/index.ts';
 export type { TickResult } from './pipeline/tick.ts';
 export { type Ports, systemPorts } from './platform/ports.ts';
-export type { Deletion, WorkTotals } from './runtime/index.ts';
+export type { Deletion, Role, WorkTotals } from './runtime/index.ts';
 export type { InvalidField } from './schedule/sync-metadata.ts';
 export type { ConnectionStatus } from './store/connections.ts';
 export type { MigrationResult } from './store/migrate.ts';
-export { createSyncline, type Role, type Status, type Syncline, type SynclineOptions } from './syncline.ts';
+export { createSyncline, type Syncline, type SynclineOptions } from './syncline.ts';

@@ -139,5 +139,7 @@ export {
   tenantJson,
   webhookJson,
 } from './json.ts';
+export { sharePool } from './pool-shares.ts';
 export type { Attention, Load, Overview, Series } from './stats.ts';
+export { createStatus, type Status } from './status.ts';
 export type { SystemInfo } from './system.ts';

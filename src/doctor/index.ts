@@ -1,3 +1,3 @@
 export { type CheckResult, type DoctorReport, examine } from './doctor.ts';
 export { withMissingGrants } from './grants.ts';
-export { describeRepair } from './repair.ts';
+export { repairFeedAtStart } from './repair.ts';

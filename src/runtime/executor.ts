@@ -12,7 +12,7 @@ import { createSlots, type RunTotals, type SlotRun } from './slots.ts';
 export interface ExecutorOptions extends ExecutorContext {
   telemetry: Telemetry;
   /** Opens the heartbeat's connection; `onWake` is called for each notification. */
-  openReserved: (onWake: (reason: WakeReason) => void) => ReservedConnection;
+  openReserved: (options: { timeoutMs: number; onWake: (reason: WakeReason) => void }) => ReservedConnection;
 }
 
 export interface WorkTotals extends RunTotals {
@@ -24,6 +24,9 @@ export interface Executor extends Loop {
   /** Resolves when nothing is due and nothing runs. */
   drained(): Promise<void>;
 }
+
+/** Two attempts must fit into a lease, but a slow server must not time out. */
+const heartbeatTimeoutMs = (leaseSeconds: number) => Math.min(10_000, Math.max(1000, leaseSeconds * 300));
 
 const ended = ({ succeeded, requeued, failed }: RunTotals) => succeeded + requeued + failed;
 
@@ -41,7 +44,10 @@ export function startExecutor(options: ExecutorOptions): Executor {
   });
   const syncing = { ...options, commits };
 
-  const reserved = options.openReserved((reason) => (reason === 'runs' ? lease.wake() : claimNow()));
+  const reserved = options.openReserved({
+    timeoutMs: heartbeatTimeoutMs(config.leaseSeconds),
+    onWake: (reason) => (reason === 'runs' ? lease.wake() : claimNow()),
+  });
   const lease = startLease({
     ...options,
     reserved,

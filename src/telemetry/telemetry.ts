@@ -43,6 +43,21 @@ export function createTelemetry(
   return {
     ...executorTelemetry(log, meter, explain),
 
+    connectionLost(error: Error): void {
+      log.debug(`an idle database connection was lost: ${describeError(error)}`);
+    },
+
+    /** Positive: the process's clock is ahead. */
+    clockSkewed(skewMs: number): void {
+      const direction = skewMs > 0 ? 'ahead of' : 'behind';
+      const seconds = Math.round(Math.abs(skewMs) / 1000);
+      log.warn(
+        { event: 'clock_skew', skew_seconds: Math.trunc(skewMs / 1000) },
+        `this machine's clock is ${seconds} s ${direction} the database's; ` +
+          "the database's clock decides what is due. Check NTP on both.",
+      );
+    },
+
     jobPlaced(job: PlacedJob, config: Config['scheduler']): void {
       const { tenantId, providerSlug } = job.connection;
       jobsScheduled.add(

@@ -1,0 +1,172 @@
+import type { Logger } from 'pino';
+import type { Config } from '../config/settings.ts';
+import { describeError, SynclineError } from '../contract/errors.ts';
+import type { SchedulerContext } from '../pipeline/enqueue.ts';
+import { type TickResult, tick } from '../pipeline/tick.ts';
+import type { Loop } from '../platform/loop.ts';
+import type { Ports } from '../platform/ports.ts';
+import { retry } from '../platform/retry.ts';
+import type { Database } from '../store/database.ts';
+import { isTransient } from '../store/database-errors.ts';
+import { checkSchema, type MigrationResult, migrate } from '../store/migrate.ts';
+import type { Telemetry } from '../telemetry/index.ts';
+import { requireOneOf } from '../values/arguments.ts';
+import { type ExecutorOptions, startExecutor, type WorkTotals } from './executor.ts';
+import { watchFailures } from './failure-watch.ts';
+import { startJanitor } from './janitor.ts';
+import { startScheduler } from './scheduler.ts';
+
+/** Any number of processes may run any role. */
+export const roles = ['scheduler', 'executor', 'janitor'] as const;
+export type Role = (typeof roles)[number];
+
+export interface Engine {
+  /** Migrates the database schema to this release. Safe to call from many processes in parallel. */
+  migrate(): Promise<MigrationResult>;
+  /** Waits for the database with backoff and checks its schema version. */
+  ready(options?: { attempts?: number }): Promise<void>;
+  /** Runs the roles (default: all) until `stop`. */
+  start(options?: { roles?: readonly Role[] }): Promise<void>;
+  /**
+   * Lets current work commit, waits for `serving` (a server's open responses), and closes all connections.
+   */
+  stop(options?: { serving?: Promise<unknown> | undefined }): Promise<void>;
+  /** Runs one complete scheduler tick, as of `at`. */
+  tick(options?: { at?: Date }): Promise<TickResult>;
+  /**
+   * Runs jobs until nothing is due and nothing runs. Rejects if no retry can help (a missing grant or table),
+   * and after two minutes without the database.
+   */
+  drain(options?: { signal?: AbortSignal }): Promise<WorkTotals>;
+}
+
+export interface EngineOptions {
+  db: Database;
+  config: Config;
+  ports: Ports;
+  telemetry: Telemetry;
+  log: Logger;
+  executor: ExecutorOptions;
+  scheduler: SchedulerContext & { telemetry: Telemetry };
+  explain: (error: unknown) => unknown;
+  /** Repairs what a start must not build on. */
+  repair: () => Promise<void>;
+  /** Adds the missing grants to an error. */
+  withMissingGrants: (error: unknown) => Promise<unknown>;
+  /** Aborted by `stop`. */
+  stopping: AbortController;
+  /** Closes everything else once all work has ended. */
+  close: () => Promise<void>;
+}
+
+/** About four seconds, enough for a database restart. */
+const defaultAttempts = 5;
+
+/** Starts, drains and stops the loops of one instance. */
+export function createEngine(options: EngineOptions): { control: Engine; isRunning(): boolean } {
+  const { db, config, ports, telemetry, log, executor, scheduler, explain, stopping } = options;
+  const loops: Loop[] = [];
+  let isStarted = false;
+  let stopped: Promise<void> | undefined;
+
+  const startRole: Record<Role, () => Loop> = {
+    scheduler: () => startScheduler(scheduler),
+    executor: () => startExecutor(executor),
+    janitor: () => startJanitor({ db, ports, telemetry, config: config.retention }),
+  };
+
+  /** Retries while the database is unreachable. */
+  const withRetries = <T>(work: () => Promise<T>, attempts = defaultAttempts): Promise<T> =>
+    retry(work, {
+      ports,
+      attempts,
+      shouldRetry: isTransient,
+      onRetry: (error, retryMs) =>
+        log.warn(`${describeError(explain(error))} Retrying in ${(retryMs / 1000).toFixed(1)} s.`),
+      signal: stopping.signal,
+    });
+
+  async function check(): Promise<void> {
+    await checkSchema(db, config.database.schema);
+    await db.now();
+  }
+
+  async function prepare(): Promise<void> {
+    await check();
+    await options.repair();
+  }
+
+  async function start(startedRoles: readonly Role[]): Promise<void> {
+    for (const role of startedRoles) requireOneOf('role', role, roles);
+    if (isStarted) throw new SynclineError('CONFLICT', 'This Syncline instance is already started.');
+    isStarted = true;
+    try {
+      await withRetries(prepare, Number.POSITIVE_INFINITY);
+    } catch (error) {
+      isStarted = false;
+      // stop() during the retries is not a failure.
+      if (!stopping.signal.aborted) throw error;
+    }
+    if (stopping.signal.aborted) return;
+    loops.push(...startedRoles.map((role) => startRole[role]()));
+    const { schema } = config.database;
+    log.info({ roles: startedRoles, schema }, `started: ${startedRoles.join(', ')}`);
+  }
+
+  async function drain(signal: AbortSignal | undefined): Promise<WorkTotals> {
+    if (stopping.signal.aborted)
+      throw new SynclineError('CONFLICT', 'This Syncline instance has been stopped.');
+    await withRetries(prepare);
+    const watch = watchFailures(telemetry, ports);
+    const worker = startExecutor({ ...executor, telemetry: watch.telemetry });
+    loops.push(worker);
+    const aborted = firstAbort(signal, stopping.signal);
+    const failed = await Promise.race([worker.drained(), aborted.promise, watch.hopeless]);
+    aborted.forget();
+    await worker.stop();
+    loops.splice(loops.indexOf(worker), 1);
+    if (failed) throw await options.withMissingGrants(explain(failed.error));
+    return worker.totals();
+  }
+
+  async function shutDown(serving: Promise<unknown> | undefined): Promise<void> {
+    stopping.abort();
+    if (isStarted)
+      log.info({ event: 'shutdown' }, 'shutting down: finishing current work, starting nothing new');
+    await Promise.all(loops.map((loop) => loop.stop()));
+    await serving?.catch(() => {});
+    await options.close();
+    if (isStarted) log.info({ event: 'stopped' }, 'stopped');
+  }
+
+  const control: Engine = {
+    migrate: () =>
+      withRetries(() =>
+        migrate(config.database, {
+          ports,
+          signal: stopping.signal,
+          onBlocked: (message) => log.warn(message),
+        }),
+      ),
+    ready: ({ attempts } = {}) => withRetries(check, attempts),
+    start: ({ roles: startedRoles = roles } = {}) => start(startedRoles),
+    stop: ({ serving } = {}) => {
+      stopped ??= shutDown(serving);
+      return stopped;
+    },
+    tick: ({ at } = {}) => tick(scheduler, at?.getTime(), stopping.signal),
+    drain: ({ signal } = {}) => drain(signal),
+  };
+  return { control, isRunning: () => loops.length > 0 };
+}
+
+function firstAbort(...signals: (AbortSignal | undefined)[]): { promise: Promise<void>; forget(): void } {
+  const listeners = new AbortController();
+  const promise = new Promise<void>((resolve) => {
+    for (const source of signals) {
+      if (source?.aborted) resolve();
+      source?.addEventListener('abort', () => resolve(), { once: true, signal: listeners.signal });
+    }
+  });
+  return { promise, forget: () => listeners.abort() };
+}
