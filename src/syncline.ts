@@ -4,7 +4,6 @@ import {
   createAccess,
   createStatus,
   createView,
-  explained,
   explainedAll,
   type Status,
   type SynclineApi,
@@ -82,7 +81,10 @@ export function createSyncline(options: SynclineOptions = {}): Syncline {
 export function compose({ config, log, ports: outside, providers, ...parts }: Parts): Syncline {
   const connectors = connectorsByProvider(parts.connectors);
   const { url, poolSize } = config.database;
-  if (url === undefined) throw noDatabase();
+  if (url === undefined)
+    throw new SynclineError('CONFIG_INVALID', 'No database is configured.', {
+      hint: 'Set SYNCLINE_DATABASE_URL to a URL such as postgres://user:password@host:5432/database.',
+    });
   const explain = (error: unknown) => explainDatabaseError(error, url);
   const telemetry = createTelemetry(log, config.metrics, explain, providers);
   const stopping = new AbortController();
@@ -138,6 +140,8 @@ export function compose({ config, log, ports: outside, providers, ...parts }: Pa
   };
   const viewFor = (who: Caller, json: ReadJson = parseStored): SynclineApi =>
     createView({ ...api, db: apiDb(who.tenantId ?? who.actor).scopedTo(who.tenantId), who, json });
+  const receive = createReceiver({ ...shared, ...deliveries });
+  const doctor = ({ fix = false }: { fix?: boolean } = {}) => examine({ ...shared, config, explain, fix });
   const consent = { ...shared, db: apiDb('authorizations') };
   return {
     config,
@@ -146,15 +150,7 @@ export function compose({ config, log, ports: outside, providers, ...parts }: Pa
     ...viewFor({ actor: 'api' }),
     as: viewFor,
     access: explainedAll(createAccess({ ...shared, db: apiDb('access') }), explain),
-    ...explainedAll({ receive: createReceiver({ ...shared, ...deliveries }) }, explain),
     authorizations: explainedAll({ ...createStart(consent), finish: createFinish(consent) }, explain),
-    doctor: ({ fix = false } = {}) => explained(examine({ ...shared, config, explain, fix }), explain),
-    ...explainedAll({ status: createStatus(probe, config) }, explain),
+    ...explainedAll({ receive, doctor, status: createStatus(probe, config) }, explain),
   };
-}
-
-function noDatabase(): SynclineError {
-  return new SynclineError('CONFIG_INVALID', 'No database is configured.', {
-    hint: 'Set SYNCLINE_DATABASE_URL to a URL such as postgres://user:password@host:5432/database.',
-  });
 }

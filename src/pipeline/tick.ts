@@ -23,7 +23,7 @@ const bisectLockTimeoutMs = 50;
 /** Parallel batches: one is planned while Postgres writes the other. More only use more database cores. */
 const parallelBatches = 2;
 
-/** Runs batches until nothing is due. `atMs` overrides the database's clock (DB-6). */
+/** Runs batches (due → plan → enqueue) until nothing is due. `atMs` overrides the database's clock (DB-6). */
 export async function tick(
   context: SchedulerContext,
   atMs: number | undefined,
