@@ -22,6 +22,8 @@ export default defineConfig({
     setupFiles: ['test/support/seed.ts', 'test/support/hooks.ts'],
     // Transformed files, by content: a second run starts a second earlier.
     experimental: { fsModuleCache: true },
+    // Loading the engine for each file takes as long as its tests.
+    isolate: false,
     // Generous, because a shared machine may be slow; no test waits for time to pass.
     testTimeout: 300_000,
     hookTimeout: 300_000,
@@ -44,14 +46,20 @@ export default defineConfig({
           include: isFullSize ? sized() : ['test/**/*.test.ts'],
           exclude: [...whole, ...unit],
           maxWorkers: 4,
-          // Loading the engine for each file takes as long as its tests.
-          isolate: false,
           sequence: { groupOrder: 1 },
         },
       },
       {
         extends: true,
-        test: { ...postgres, name: 'whole', include: whole, maxWorkers: 2, sequence: { groupOrder: 2 } },
+        // Isolated: the simulation replaces the network and the clock of its process.
+        test: {
+          ...postgres,
+          name: 'whole',
+          include: whole,
+          isolate: true,
+          maxWorkers: 2,
+          sequence: { groupOrder: 2 },
+        },
       },
     ],
   },

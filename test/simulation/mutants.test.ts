@@ -1,13 +1,13 @@
 import { describe, expect, inject, it } from 'vitest';
-import { isFullSize } from '../support/size.ts';
+import { sized } from '../support/size.ts';
 import { mutants } from './mutants.ts';
 import { searchMutants } from './mutation-search.ts';
 
 describe('simulation: mutants of the engine', () => {
   it('every mutant is detected by a simulation', { timeout: 1_800_000 }, async () => {
     expect(mutants.length).toBeGreaterThanOrEqual(20);
-    // At small size every eighth.
-    const chosen = mutants.filter((_, i) => isFullSize || i % 8 === 0);
+    // At small size every twelfth.
+    const chosen = mutants.filter((_, i) => i % sized(1, 12) === 0);
     const results = await searchMutants({
       serverUrl: inject('serverUrl'),
       mutants: chosen,
