@@ -37,6 +37,7 @@ export {
   TransientError,
   UnauthorizedError,
 } from './contract/errors.ts';
+export type { ConnectionStatus } from './contract/states.ts';
 export type { StoredCredential } from './credentials/index.ts';
 export type { CheckResult, DoctorReport } from './doctor/index.ts';
 export type { FeedSignal, SignalsFilter, StoredSignal } from './feed/index.ts';
@@ -44,6 +45,5 @@ export type { TickResult } from './pipeline/tick.ts';
 export { type Ports, systemPorts } from './platform/ports.ts';
 export type { Deletion, Role, WorkTotals } from './runtime/index.ts';
 export type { InvalidField } from './schedule/sync-metadata.ts';
-export type { ConnectionStatus } from './store/connections.ts';
 export type { MigrationResult } from './store/migrate.ts';
 export { createSyncline, type Syncline, type SynclineOptions } from './syncline.ts';

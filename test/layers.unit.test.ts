@@ -94,13 +94,30 @@ describe('layers', () => {
     // The connector kit never loads the engine.
     ['connector-kit', ['contract', 'values', 'platform']],
     ['connectors', ['contract', 'values', 'platform', 'connector-kit']],
-    ['dashboard', []],
+    ['dashboard', ['contract', 'api']],
     ['schedule', ['values']],
   ])('%s imports only %j', (layer, allowed) => {
     const others = crossing.filter(
       ({ file, to }) => layerOf(file) === layer && !allowed.includes(layerOf(to)),
     );
     expect(shown(others)).toEqual([]);
+  });
+
+  it('the dashboard loads only constants of other layers; of the API it imports types', () => {
+    const loaded = files
+      .filter((file) => layerOf(file) === 'dashboard')
+      .flatMap((file) => {
+        const values = readFileSync(join(src, file), 'utf8').matchAll(
+          /^(?:import|export) (?!type )[^;]*? from '(\.[^']+)'/gm,
+        );
+        return [...values].map(([, from = '']) => ({
+          file,
+          to: relative(src, resolve(src, dirname(file), from)),
+        }));
+      })
+      .filter(({ to }) => layerOf(to) !== 'dashboard');
+    expect(loaded.length).toBeGreaterThan(0);
+    expect(shown(loaded.filter(({ to }) => to !== 'contract/states.ts'))).toEqual([]);
   });
 
   it.each([

@@ -30,27 +30,12 @@ import {
 } from '../store/keys.ts';
 import { findTenant } from '../store/tenants.ts';
 import { notFound, requireText, requireUuid } from '../values/arguments.ts';
+import { type ApiKey, type ApiKeyDetail, keyFromRow, type NewApiKey } from './model.ts';
 
 export interface Identity extends Caller {
   /** Undefined for a one-time token. */
   keyId: string | undefined;
   keyName: string;
-}
-
-export interface ApiKey {
-  id: string;
-  name: string;
-  /** First characters, for recognition. */
-  prefix: string;
-  /** Undefined: an operator key. */
-  tenantId: string | undefined;
-  createdAt: Date;
-  createdBy: string;
-  /** Key that created it; undefined for the CLI and the library. */
-  parentId: string | undefined;
-  /** Accurate to five minutes. */
-  lastUsedAt: Date | undefined;
-  revokedAt: Date | undefined;
 }
 
 /** Refused attempts with a key or session. Without `hash` and `address`: an aggregate of several. */
@@ -171,7 +156,7 @@ export function createKeys({
 }) {
   return {
     /** For a tenant or the operator. A tenant's view creates only keys of that tenant. */
-    async create(input: { name: string; tenantId?: string | undefined }): Promise<ApiKey & { key: string }> {
+    async create(input: { name: string; tenantId?: string | undefined }): Promise<NewApiKey> {
       requireText('name', input.name, 100);
       const tenantId = input.tenantId ?? who.tenantId;
       if (tenantId !== undefined) requireUuid('tenantId', tenantId);
@@ -195,7 +180,7 @@ export function createKeys({
         const detail = { key: row.id, name: row.name, prefix: row.prefix };
         await record(tx, now, { tenantId: row.tenant_id, kind: 'key.created', detail });
       });
-      return { ...toKey({ ...row, last_used_at: null, revoked_at: null }), key };
+      return { ...keyFromRow({ ...row, last_used_at: null, revoked_at: null }), key };
     },
 
     /** Newest first, including revoked ones. */
@@ -205,16 +190,16 @@ export function createKeys({
       const rows = await listKeys(db, after, limit + 1);
       return mapPage(
         pageOf('keys', rows, ({ id }) => [id]),
-        toKey,
+        keyFromRow,
       );
     },
 
     /** A key with its number of valid descendants, counted up to 10,000. */
-    async get(id: string): Promise<ApiKey & { descendants: number }> {
+    async get(id: string): Promise<ApiKeyDetail> {
       requireUuid('key', id);
       const row = await findKey(db, id);
       if (!row) throw notFound(`key ${id}`);
-      return { ...toKey(row), descendants: (await findDescendants(db, id, maxRevoked)).length };
+      return { ...keyFromRow(row), descendants: (await findDescendants(db, id, maxRevoked)).length };
     },
 
     /**
@@ -254,15 +239,3 @@ export function createKeys({
 }
 
 const maxRevoked = 10_000;
-
-const toKey = (row: KeyRow): ApiKey => ({
-  id: row.id,
-  name: row.name,
-  prefix: row.prefix,
-  tenantId: row.tenant_id ?? undefined,
-  createdAt: row.created_at,
-  createdBy: row.created_by,
-  parentId: row.parent_id ?? undefined,
-  lastUsedAt: row.last_used_at ?? undefined,
-  revokedAt: row.revoked_at ?? undefined,
-});

@@ -1,28 +1,9 @@
 import { filteredPageById, mapPage, type Page, type PageRequest, pageLimit } from '../caller/keyset.ts';
 import type { Database } from '../store/database.ts';
-import {
-  type EventFilter,
-  type EventKind,
-  type EventWithDetail,
-  lastEventListed,
-  listEvents,
-} from '../store/events.ts';
+import { type EventFilter, lastEventListed, listEvents } from '../store/events.ts';
 import { requireText, requireUuid } from '../values/arguments.ts';
 import type { ReadJson } from '../values/stored-json.ts';
-
-export interface AuditEvent {
-  id: string;
-  at: Date;
-  kind: EventKind;
-  actor: string;
-  /** API key used, directly or through a session; undefined for the CLI and the library. */
-  keyId: string | undefined;
-  reason: string | undefined;
-  tenantId: string | undefined;
-  connectionId: string | undefined;
-  jobId: string | undefined;
-  detail: unknown;
-}
+import { type AuditEvent, auditEventFromRow } from './model.ts';
 
 export function createAudit({ db, json }: { db: Database; json: ReadJson }) {
   return {
@@ -43,20 +24,7 @@ export function createAudit({ db, json }: { db: Database; json: ReadJson }) {
         (before, bounds) => listEvents(db, filter, { before, ...bounds }),
         (before, scan) => lastEventListed(db, filter, { before, scan }),
       );
-      return mapPage(page, (row) => toEvent(row, json));
+      return mapPage(page, (row) => auditEventFromRow(row, json));
     },
   };
 }
-
-const toEvent = (row: EventWithDetail, json: ReadJson): AuditEvent => ({
-  id: row.id,
-  at: row.created_at,
-  kind: row.kind,
-  actor: row.actor,
-  keyId: row.key_id ?? undefined,
-  reason: row.reason ?? undefined,
-  tenantId: row.tenant_id ?? undefined,
-  connectionId: row.connection_id ?? undefined,
-  jobId: row.job_id ?? undefined,
-  detail: row.detail === null ? undefined : json(row.detail),
-});

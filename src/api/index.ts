@@ -100,46 +100,57 @@ async function* explainedEach<T>(items: AsyncGenerator<T>, explain: Explain): As
   }
 }
 
+export { budgetJson } from '../budgets/index.ts';
+export { credentialJson } from '../credentials/index.ts';
+export { consumerJson, feedSignalJson, signalJson } from '../feed/index.ts';
+export { deletionJson } from '../runtime/index.ts';
+export { newWebhookJson, webhookJson } from '../webhooks/index.ts';
 export {
   type Access,
-  type ApiKey,
   createAccess,
   hashOf,
   type Identity,
   publicPrefix,
   type Refused,
 } from './access.ts';
-export type { AuditEvent } from './audit.ts';
+export { bulkActions } from './connections/bulk.ts';
 export { requireConfig } from './connections/config.ts';
-export type { Explanation } from './connections/explain.ts';
-export type { PreviewedRun, SchedulePreview } from './connections/index.ts';
-export type { ConnectionEvent, TriggerResult } from './connections/lifecycle.ts';
-export type { Connection, ConnectionSync } from './connections/model.ts';
-export type { RepairedConnection, RepairRequest } from './connections/repair.ts';
-export type { Attempt, JobDetail } from './jobs/detail.ts';
-export type { Job } from './jobs/index.ts';
+export type { TriggerResult } from './connections/lifecycle.ts';
+export { type Connection, type ConnectionSync, connectionJson } from './connections/model.ts';
+export type { RepairRequest } from './connections/repair.ts';
 export {
-  auditEventJson,
-  budgetJson,
-  connectionJson,
-  consumerJson,
-  credentialJson,
+  bulkJson,
   cursorJson,
-  deletionJson,
-  eventJson,
+  type Explanation,
   explanationJson,
-  feedSignalJson,
-  iso,
-  jobDetailJson,
-  jobJson,
-  keyJson,
-  providerJson,
+  type PreviewedRun,
+  type RepairedConnection,
   repairJson,
-  signalJson,
+  type SchedulePreview,
+  scheduleJson,
+  triggeredJson,
+} from './connections/results.ts';
+export { type Attempt, type Job, type JobDetail, jobDetailJson, jobJson } from './jobs/model.ts';
+export {
+  type ApiKey,
+  type AuditEvent,
+  auditEventJson,
+  type ConnectionEvent,
+  connectionEventJson,
+  keyDetailJson,
+  keyJson,
+  meJson,
+  newKeyJson,
+  providerJson,
+  scopeOf,
   tenantJson,
-  webhookJson,
-} from './json.ts';
+} from './model.ts';
 export { sharePool } from './pool-shares.ts';
-export type { Attention, Load, Overview, Series } from './stats.ts';
+export {
+  attentionJson,
+  loadJson,
+  overviewJson,
+  seriesJson,
+  systemJson,
+} from './stats-model.ts';
 export { createStatus, type Status } from './status.ts';
-export type { SystemInfo } from './system.ts';

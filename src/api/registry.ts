@@ -11,23 +11,10 @@ import {
 } from '../caller/keyset.ts';
 import type { Ports } from '../platform/ports.ts';
 import type { Database } from '../store/database.ts';
-import { findProvider, listProviders, type ProviderRow, upsertProvider } from '../store/providers.ts';
-import { findTenant, insertTenant, listTenants, type TenantRow } from '../store/tenants.ts';
+import { findProvider, listProviders, upsertProvider } from '../store/providers.ts';
+import { findTenant, insertTenant, listTenants } from '../store/tenants.ts';
 import { notFound, providerNotFound, requireText, requireUuid } from '../values/arguments.ts';
-
-export interface Tenant {
-  id: string;
-  name: string | undefined;
-  createdAt: Date;
-}
-
-export interface Provider {
-  slug: string;
-  displayName: string | undefined;
-  authType: string | undefined;
-  createdAt: Date;
-  updatedAt: Date;
-}
+import { type Provider, providerFromRow, type Tenant, tenantFromRow } from './model.ts';
 
 interface Context {
   db: Database;
@@ -54,7 +41,7 @@ export function createTenants({ db, ports, who, record }: Context) {
       requireUuid('tenant', id);
       const row = await findTenant(db, id);
       if (!row) throw notFound(`tenant ${id}`);
-      return toTenant(row);
+      return tenantFromRow(row);
     },
 
     /** In order of creation; `search` matches the beginning of the name. */
@@ -69,7 +56,7 @@ export function createTenants({ db, ports, who, record }: Context) {
       const rows = await listTenants(db, { search, after, limit: limit + 1 });
       return mapPage(
         pageOf('tenants', rows, ({ id }) => [id]),
-        toTenant,
+        tenantFromRow,
       );
     },
   };
@@ -94,7 +81,7 @@ export function createProviders({ db, who, record }: Context) {
       });
       const row = await findProvider(db, slug);
       if (!row) throw providerNotFound(slug);
-      return toProvider(row);
+      return providerFromRow(row);
     },
 
     async list({ cursor, limit: requestedLimit }: PageRequest = {}): Promise<Page<Provider>> {
@@ -103,22 +90,8 @@ export function createProviders({ db, who, record }: Context) {
       const rows = await listProviders(db, after, limit + 1);
       return mapPage(
         pageOf('providers', rows, ({ slug }) => [slug]),
-        toProvider,
+        providerFromRow,
       );
     },
   };
 }
-
-const toTenant = (row: TenantRow): Tenant => ({
-  id: row.id,
-  name: row.name ?? undefined,
-  createdAt: row.created_at,
-});
-
-const toProvider = (row: ProviderRow): Provider => ({
-  slug: row.slug,
-  displayName: row.display_name ?? undefined,
-  authType: row.auth_type ?? undefined,
-  createdAt: row.created_at,
-  updatedAt: row.updated_at,
-});

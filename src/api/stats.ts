@@ -10,7 +10,6 @@ import { ageEdgesSeconds, lagEdgesMs, percentile } from '../store/rollup-buckets
 import { type Counts, sumRollups } from '../store/rollups.ts';
 import { lastTickAt } from '../store/schedulers.ts';
 import {
-  type ConnectionCounts,
   countConnections,
   countQueue,
   dueGroups,
@@ -18,62 +17,11 @@ import {
   lastErrors,
   maxCounted,
   overdueConnections,
-  type QueueCounts,
   refusedGroups,
   type TroubleRow,
 } from '../store/stats.ts';
 import { requireText, requireWhole } from '../values/arguments.ts';
-
-export interface Totals {
-  succeeded: number;
-  failed: number;
-  retried: number;
-  signals: number;
-}
-
-export interface Overview {
-  now: Date;
-  connections: ConnectionCounts;
-  /** Operators only. */
-  queue: QueueCounts | undefined;
-  lastTickAt: Date | undefined;
-  executors: { alive: number; slots: number } | undefined;
-  lastHour: Totals;
-}
-
-export interface SeriesPoint extends Totals {
-  at: Date;
-  lagP50Ms: number | undefined;
-  lagP95Ms: number | undefined;
-  freshnessP50Seconds: number | undefined;
-  freshnessP95Seconds: number | undefined;
-}
-
-export interface Series {
-  from: Date;
-  to: Date;
-  stepSeconds: number;
-  points: SeriesPoint[];
-}
-
-export interface Load {
-  minutes: { at: Date; runs: number }[];
-  /** Extrapolated from a sample. */
-  estimated: boolean;
-}
-
-export interface Attention {
-  cause: 'needs_auth' | 'failing' | 'overdue' | 'too_far_ahead' | 'unserved';
-  provider: string | undefined;
-  failure: string | undefined;
-  count: number;
-  atLeast: boolean;
-  since: Date | undefined;
-  /** Last error of one affected connection. */
-  message: string | undefined;
-  remedy: string;
-  filter: { health: 'needs_auth' | 'failing'; provider: string } | undefined;
-}
+import type { Attention, Load, Overview, Series, SeriesPoint, Totals } from './stats-model.ts';
 
 const minuteMs = 60_000;
 const minMinutes = 5;

@@ -4,43 +4,8 @@ import type { Database } from '../store/database.ts';
 import { appliedVersion } from '../store/migrate.ts';
 import { findProcesses } from '../store/processes.ts';
 import { findSchedulers } from '../store/schedulers.ts';
-import {
-  countQueue,
-  databaseBytes,
-  type QueueCounts,
-  runningByProcess,
-  type TableRow,
-  tableSizes,
-} from '../store/stats.ts';
-
-export interface ProcessInfo {
-  id: string;
-  host: string | undefined;
-  pid: number | undefined;
-  roles: ('executor' | 'scheduler')[];
-  concurrency: number | undefined;
-  providers: string[];
-  startedAt: Date;
-  expiresAt: Date | undefined;
-  tickedAt: Date | undefined;
-  /** Its clock minus the database's. */
-  clockSkewSeconds: number;
-  alive: boolean;
-  running: number;
-}
-
-export interface SystemInfo {
-  node: string;
-  schema: string;
-  schemaVersion: number;
-  processes: ProcessInfo[];
-  queue: QueueCounts;
-  tables: TableRow[];
-  databaseBytes: number;
-  retention: Config['retention'];
-  /** Effective values; secrets are masked. */
-  config: { path: string; value: string; about: string }[];
-}
+import { countQueue, databaseBytes, runningByProcess, tableSizes } from '../store/stats.ts';
+import { executorFromRow, type SystemInfo, schedulerFromRow, tableFromRow } from './stats-model.ts';
 
 export function createSystem({ db, who, config }: { db: Database; who: Caller; config: Config }) {
   return async (): Promise<SystemInfo> => {
@@ -48,38 +13,12 @@ export function createSystem({ db, who, config }: { db: Database; who: Caller; c
     return db.transaction(async (tx) => {
       const { now } = tx;
       const running = await runningByProcess(tx);
-      const executors = (await findProcesses(tx, now)).map(
-        (row): ProcessInfo => ({
-          id: row.id,
-          host: row.host ?? undefined,
-          pid: row.pid ?? undefined,
-          roles: ['executor'],
-          concurrency: row.concurrency,
-          providers: row.providers,
-          startedAt: row.started_at,
-          expiresAt: row.expires_at,
-          tickedAt: undefined,
-          alive: row.alive,
-          running: running.get(row.id) ?? 0,
-          clockSkewSeconds: row.clock_skew_seconds,
-        }),
+      const executors = (await findProcesses(tx, now)).map((row) =>
+        executorFromRow(row, running.get(row.id) ?? 0),
       );
-      const maxSilenceMs = 3 * config.scheduler.tickIntervalSeconds * 1000;
-      const schedulers = (await findSchedulers(tx)).map(
-        (row): ProcessInfo => ({
-          id: row.id,
-          host: row.host,
-          pid: row.pid,
-          roles: ['scheduler'],
-          concurrency: undefined,
-          providers: [],
-          startedAt: row.started_at,
-          expiresAt: undefined,
-          tickedAt: row.ticked_at,
-          alive: row.ticked_at.getTime() > now.getTime() - maxSilenceMs,
-          running: 0,
-          clockSkewSeconds: row.clock_skew_seconds,
-        }),
+      const aliveAfterMs = now.getTime() - 3 * config.scheduler.tickIntervalSeconds * 1000;
+      const schedulers = (await findSchedulers(tx)).map((row) =>
+        schedulerFromRow(row, row.ticked_at.getTime() > aliveAfterMs),
       );
       return {
         node: process.version,
@@ -87,7 +26,7 @@ export function createSystem({ db, who, config }: { db: Database; who: Caller; c
         schemaVersion: await appliedVersion(tx),
         processes: [...executors, ...schedulers],
         queue: await countQueue(tx, now),
-        tables: await tableSizes(tx),
+        tables: (await tableSizes(tx)).map(tableFromRow),
         databaseBytes: await databaseBytes(tx),
         retention: config.retention,
         config: effectiveConfig(config),

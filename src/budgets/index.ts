@@ -1,2 +1,3 @@
-export { type BudgetStatus, createBudgets } from './api.ts';
+export { createBudgets } from './api.ts';
 export { createBudgetKeeper } from './keeper.ts';
+export { type BudgetStatus, budgetJson } from './model.ts';

@@ -1,6 +1,9 @@
 import { invalidArgument } from '../contract/errors.ts';
 import type { Listed } from '../store/page-bytes.ts';
 import { requireWhole, show } from '../values/arguments.ts';
+import { uuidPattern } from '../values/uuid.ts';
+
+export { maxPageBytes } from '../values/limits.ts';
 
 /** A page of a list. `nextCursor` is undefined on the last page. */
 export interface Page<T> {
@@ -68,7 +71,7 @@ function parse(cursor: string): unknown[] {
   }
 }
 
-export const uuidPart = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
+export const uuidPart = uuidPattern;
 const instant =
   /^(\d{4,6})-(0[1-9]|1[0-2])-(\d\d) ([01]\d|2[0-3])(:[0-5]\d){2}(\.\d{1,6})?[+-](0\d|1[0-5])(:[0-5]\d){0,2}$/;
 /** As Postgres writes it; an impossible date would be a server error. */

@@ -42,7 +42,7 @@ Examples:
       const result = await withEngine(options, ({ connections }) =>
         connections.trigger(id, { type, ...input, ...auditNoteOf(options) }),
       );
-      const json = { connection_id: id, job_id: result.jobId, effect: result.effect.replaceAll(' ', '_') };
+      const json = { connection_id: id, job_id: result.jobId, effect: result.effect };
       printResult(options.json, json, () => [triggered(type, result)]);
     });
 }
@@ -71,7 +71,7 @@ function triggered(type: JobType, { jobId, effect }: TriggerResult): string {
   switch (effect) {
     case 'queued':
       return `Queued: ${type} job ${jobId} is due now.`;
-    case 'brought forward':
+    case 'brought_forward':
       return `Brought forward: ${type} job ${jobId} was already queued and is due now.`;
     case 'follows':
       return `Follow-up requested: ${type} job ${jobId} is running; another run starts when it ends.`;

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { ConnectionEvent } from '../api/index.ts';
-import { connectionJson, eventJson, explanationJson, jobJson } from '../api/index.ts';
+import { connectionEventJson, connectionJson, explanationJson, jobJson } from '../api/index.ts';
 import { connectionLines } from './connection-lines.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { jobTable } from './job-lines.ts';
@@ -26,7 +26,7 @@ export function addConnectionsShow(group: Command): void {
         connection: connectionJson(connection),
         why: explanationJson(why),
         jobs: jobs.map(jobJson),
-        events: events.map(eventJson),
+        events: events.map(connectionEventJson),
       };
       printResult(options.json, json, () => [
         why.sentence,

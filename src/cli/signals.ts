@@ -33,10 +33,8 @@ Examples:
       const { items: found } = await withEngine(options, ({ signals }) =>
         collect({ limit }, (page) => signals.list({ ...filterOf(options), ...page })),
       );
-      printResult(
-        options.json,
-        { signals: found.map((signal) => signalJson(signal, { payload: true })) },
-        () => (found.length === 0 ? ['No signals found.'] : signalTable(found, options.payload)),
+      printResult(options.json, { signals: found.map(signalJson) }, () =>
+        found.length === 0 ? ['No signals found.'] : signalTable(found, options.payload),
       );
     });
 
@@ -55,9 +53,7 @@ Examples:
         if (!options.json) note('Waiting for signals. Press Ctrl-C to stop.');
         const feed = signals.feed({ ...filterOf(options), after: 'latest', signal: shutdown });
         for await (const signal of feed)
-          printResult(options.json, signalJson(signal, { payload: true }), () =>
-            tailLine(signal, options.payload),
-          );
+          printResult(options.json, signalJson(signal), () => tailLine(signal, options.payload));
       });
     });
 }

@@ -5,9 +5,10 @@ import type { Clock } from './clock.ts';
 import type { CredentialHandle, OAuth2 } from './credential.ts';
 import { invalidArgument, SynclineError } from './errors.ts';
 import type { Wait } from './retry-after.ts';
+import type { JobType } from './states.ts';
 import type { Webhook } from './webhook.ts';
 
-export type JobType = 'incremental' | 'full' | 'webhook';
+export type { JobType } from './states.ts';
 
 export interface Signal {
   /** Such as `issue.opened`. */

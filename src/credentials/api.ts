@@ -17,28 +17,9 @@ import { violatedConstraint } from '../store/database-errors.ts';
 import { upsertProvider } from '../store/providers.ts';
 import { notFound, providerNotFound, requireText, requireUuid } from '../values/arguments.ts';
 import { type ChangeContext, detailOf, replace, transactAfterRefresh } from './change.ts';
+import { credentialFromRow, type StoredCredential } from './model.ts';
 import { type RotationProgress, rotateKeys } from './rotate.ts';
 import { checkedSecret, contextOf, expiryOf } from './secret.ts';
-
-/** A credential without its secret. */
-export interface StoredCredential {
-  id: string;
-  tenantId: string;
-  provider: string;
-  name: string | undefined;
-  kind: Secret['type'];
-  /** Incremented with every change. */
-  generation: number;
-  expiresAt: Date | undefined;
-  /** When and why the provider refused a refresh. */
-  refusedAt: Date | undefined;
-  refusedReason: string | undefined;
-  refreshedAt: Date | undefined;
-  createdAt: Date;
-  updatedAt: Date;
-  /** Counted up to 1000. */
-  connections: number;
-}
 
 export interface CredentialsContext extends ChangeContext {
   who: Caller;
@@ -52,7 +33,7 @@ export function createCredentialStore(context: CredentialsContext) {
     requireUuid('credential', id);
     const row = await findCredential(db, id);
     if (!row) throw notFound(`credential ${id}`);
-    return toStored(row);
+    return credentialFromRow(row);
   }
 
   return {
@@ -106,7 +87,7 @@ export function createCredentialStore(context: CredentialsContext) {
         (after, bounds) => listCredentials(db, filter, { after, ...bounds }),
         (after, scan) => lastCredentialListed(db, filter, { after, scan }),
       );
-      return mapPage(page, toStored);
+      return mapPage(page, credentialFromRow);
     },
 
     /** Connections in `needs_auth` become active again. */
@@ -150,19 +131,3 @@ function inUse({ id, connections }: CredentialRow): SynclineError {
     hint: 'Assign another credential to them, or delete them, first.',
   });
 }
-
-const toStored = (row: CredentialRow): StoredCredential => ({
-  id: row.id,
-  tenantId: row.tenant_id,
-  provider: row.provider_slug,
-  name: row.name ?? undefined,
-  kind: row.kind,
-  generation: row.generation,
-  expiresAt: row.expires_at ?? undefined,
-  refusedAt: row.refused_at ?? undefined,
-  refusedReason: row.refused_reason ?? undefined,
-  refreshedAt: row.refreshed_at ?? undefined,
-  createdAt: row.created_at,
-  updatedAt: row.updated_at,
-  connections: row.connections,
-});

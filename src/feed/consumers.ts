@@ -1,31 +1,15 @@
 import type { AuditNote, Recorder } from '../caller/audit.ts';
 import type { Caller } from '../caller/caller.ts';
 import { keyOf, mapPage, type Page, type PageRequest, pageLimit, pageOf } from '../caller/keyset.ts';
-import {
-  type ConsumerRow,
-  deleteConsumer,
-  findConsumer,
-  listConsumers,
-  moveConsumer,
-} from '../store/consumers.ts';
+import { deleteConsumer, findConsumer, listConsumers, moveConsumer } from '../store/consumers.ts';
 import type { Database } from '../store/database.ts';
 import { startOfFeed } from '../store/feed.ts';
-import { operatorId } from '../store/scope.ts';
 import { notFound } from '../values/arguments.ts';
 import { feedCursor, feedPlace } from './cursor.ts';
 import { consumerName } from './feed.ts';
+import { type Consumer, consumerFromRow } from './model.ts';
 import { placeAtStart } from './proof.ts';
 import type { FeedReader } from './reader.ts';
-
-export interface Consumer {
-  name: string;
-  /** Undefined: an operator's consumer. */
-  tenantId: string | undefined;
-  /** A feed cursor. */
-  after: string;
-  createdAt: Date;
-  movedAt: Date;
-}
 
 export function createConsumers({
   db,
@@ -43,7 +27,7 @@ export function createConsumers({
   async function existing(name: string): Promise<Consumer> {
     const row = await findConsumer(db, consumerName(name));
     if (!row) throw notFound(`consumer "${name}"`);
-    return toConsumer(row);
+    return consumerFromRow(row);
   }
 
   async function cursorAt(after: string): Promise<string> {
@@ -62,7 +46,7 @@ export function createConsumers({
       const rows = await listConsumers(db, after, limit + 1);
       return mapPage(
         pageOf('consumers', rows, ({ name }) => [name]),
-        toConsumer,
+        consumerFromRow,
       );
     },
 
@@ -96,11 +80,3 @@ export function createConsumers({
     },
   };
 }
-
-const toConsumer = (row: ConsumerRow): Consumer => ({
-  name: row.name,
-  tenantId: row.tenant_id === operatorId ? undefined : row.tenant_id,
-  after: row.after,
-  createdAt: row.created_at,
-  movedAt: row.moved_at,
-});

@@ -11,15 +11,11 @@ import { requireText, requireWhole } from '../values/arguments.ts';
 import { maxPageBytes } from '../values/limits.ts';
 import type { ReadJson } from '../values/stored-json.ts';
 import { feedCursor, feedPlace } from './cursor.ts';
+import { type FeedSignal, feedSignalFromItem } from './model.ts';
 import { placeAtStart } from './proof.ts';
-import type { FeedItem, FeedReader, Outlook } from './reader.ts';
-import { checkedFilter, type SignalsFilter, type StoredSignal, toSignal } from './signals.ts';
+import type { FeedReader, Outlook } from './reader.ts';
+import { checkedFilter, type SignalsFilter } from './signals.ts';
 import type { FeedWatch, Waited } from './watch.ts';
-
-export interface FeedSignal extends StoredSignal {
-  /** Continues after this signal. */
-  cursor: string;
-}
 
 export interface FeedOptions extends SignalsFilter {
   /**
@@ -135,7 +131,7 @@ export function createFeed({ db, ports, who, reader, watch, json }: FeedContext)
         const leftMs = endMs - ports.monotonicMs();
         if (found.items.length > 0 || leftMs <= 0 || signal?.aborted)
           return {
-            items: found.items.map((item) => toFeedSignal(item, json)),
+            items: found.items.map((item) => feedSignalFromItem(item, json)),
             nextCursor: feedCursor(place),
           };
         known = await pause(found.outlook, { beyond: place.position, known }, leftMs, signal);
@@ -160,7 +156,7 @@ export function createFeed({ db, ports, who, reader, watch, json }: FeedContext)
         const { items, place: next, outlook } = await advance(current, reading);
         if (items.length > 0 || outlook !== 'committing') fromBeginning = false;
         for (const item of items) {
-          yield toFeedSignal(item, json);
+          yield feedSignalFromItem(item, json);
           await taken?.save(item.place);
         }
         // Also after items that the filter excluded.
@@ -212,8 +208,4 @@ const isExpired = (error: unknown) => error instanceof SynclineError && error.co
 export function consumerName(name: string): string {
   requireText('consumer', name, 100);
   return name;
-}
-
-function toFeedSignal({ row, place }: FeedItem, json: ReadJson): FeedSignal {
-  return { ...toSignal(row, json), cursor: feedCursor(place) };
 }

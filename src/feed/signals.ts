@@ -24,23 +24,7 @@ import {
 } from '../store/signals.ts';
 import { notFound, requireUuid } from '../values/arguments.ts';
 import type { ReadJson } from '../values/stored-json.ts';
-
-export interface StoredSignal {
-  id: string;
-  tenantId: string;
-  provider: string;
-  connectionId: string;
-  /** The connection's external id. */
-  connectionName: string | undefined;
-  /** The job whose run stored it. */
-  jobId: string | undefined;
-  kind: string;
-  occurredAt: Date;
-  receivedAt: Date;
-  /** Undefined in lists without payloads. */
-  payload: unknown;
-  dedupeKey: string | undefined;
-}
+import { type StoredSignal, signalFromRow } from './model.ts';
 
 export interface SignalsFilter {
   tenantId?: string | undefined;
@@ -73,7 +57,7 @@ export function createSignals({ db, json }: { db: Database; json: ReadJson }) {
       const page: Page<SignalRow> = await (filter.connectionId === undefined
         ? byId()
         : byConnection(filter.connectionId));
-      return mapPage(page, (row) => toSignal(row, json));
+      return mapPage(page, (row) => signalFromRow(row, json));
 
       function byId(): Promise<Page<SignalRow>> {
         return filteredPageById(
@@ -110,24 +94,8 @@ export function createSignals({ db, json }: { db: Database; json: ReadJson }) {
       requireUuid('signal', id);
       const row = await findSignal(db, id);
       if (!row) throw notFound(`signal ${id}`);
-      return toSignal(row, json);
+      return signalFromRow(row, json);
     },
-  };
-}
-
-export function toSignal(row: SignalRow, json: ReadJson): StoredSignal {
-  return {
-    id: row.id,
-    tenantId: row.tenant_id,
-    provider: row.provider_slug,
-    connectionId: row.connection_id,
-    connectionName: row.connection_name ?? undefined,
-    jobId: row.job_id ?? undefined,
-    kind: row.kind,
-    occurredAt: row.occurred_at,
-    receivedAt: row.received_at,
-    payload: row.payload === undefined ? undefined : json(row.payload),
-    dedupeKey: row.dedupe_key ?? undefined,
   };
 }
 

@@ -85,7 +85,7 @@ export async function runLive(options: LiveOptions, start: { after: string; gap:
         await stream.send({
           event: 'signal',
           id: item.cursor,
-          data: feedSignalJson(item, { payload: true }),
+          data: feedSignalJson(item),
         });
         cursor = item.cursor;
       }

@@ -1,4 +1,6 @@
 import { z } from '@hono/zod-openapi';
+import { connectionHealths, connectionStatuses } from '../contract/states.ts';
+import { text, uuid } from '../values/model.ts';
 import { suggestion } from '../values/suggest.ts';
 
 /** Suggests the closest known field. */
@@ -12,16 +14,8 @@ export function strict<Shape extends z.core.$ZodShape>(shape: Shape) {
   });
 }
 
-const exampleId = '0198c1a2-5b7e-7d3c-8f00-4a1b2c3d4e5f';
-const uuidPattern = /^[\da-fA-F]{8}(-[\da-fA-F]{4}){3}-[\da-fA-F]{12}$/;
-
-export const id = () =>
-  z.string().regex(uuidPattern, 'must be a UUID').openapi({ format: 'uuid', example: exampleId });
-
-export const text = (maxLength: number) => {
-  const message = `must be text of 1 to ${maxLength} characters`;
-  return z.string().regex(/\S/, message).max(maxLength, message);
-};
+/** These take `.openapi()`: they are created after @hono/zod-openapi is loaded. */
+export { isoText as time, text, uuid as id } from '../values/model.ts';
 
 export const provider = () => text(200).openapi({ description: 'Provider slug.', example: 'github' });
 
@@ -60,23 +54,29 @@ export const pageQuery = {
   cursor: text(2000).openapi({ description: '`next_cursor` of the previous page.' }).optional(),
 };
 
-export const time = () => z.string().openapi({ format: 'date-time', example: '2025-01-01T12:00:00.000Z' });
+export const signalFilterQuery = {
+  connection_id: uuid().optional(),
+  provider: provider().optional(),
+  kind: text(200).optional(),
+  tenant_id: uuid().optional(),
+};
+
+/** Shared by the list query and bulk actions. */
+export const connectionFilter = {
+  tenant_id: uuid().optional(),
+  provider: provider().optional(),
+  status: z.enum(connectionStatuses).optional(),
+  health: z.enum(connectionHealths).optional(),
+  search: text(500).openapi({ description: 'An id, or a prefix of an external id.' }).optional(),
+};
+
+type Filter = z.output<z.ZodObject<typeof connectionFilter>>;
+
+export function filterOf({ tenant_id: tenantId, provider, status, health, search }: Filter) {
+  return omitUndefined({ tenantId, provider, status, health, search });
+}
 
 export const anyJson = (description: string) => z.unknown().openapi({ description });
-
-/** `.nullable()` would change the shared component. */
-export const orNull = <Schema extends z.ZodType>(schema: Schema) => z.union([schema, z.null()]);
-
-export const listOf = <Item extends z.ZodType>(name: string, item: Item) =>
-  z
-    .object({
-      items: z.array(item),
-      next_cursor: z.string().nullable().openapi({
-        description:
-          'Cursor of the next page; null on the last one. A page may be short or empty and have a next one.',
-      }),
-    })
-    .openapi(`${name}List`);
 
 export function listJson<Item, Json>(
   page: { items: readonly Item[]; nextCursor: string | undefined },

@@ -31,13 +31,13 @@ export function requirePriority(who: Caller, priority: number): void {
     );
 }
 
+/** `queued`: a new job. `brought_forward`: the queued job is due now. `follows`: a rerun is queued later. */
+export const triggerEffects = ['queued', 'brought_forward', 'follows'] as const;
+
 export interface TriggerResult {
   /** The queued job; with `follows`, the running job. */
   jobId: string;
-  /**
-   * `queued`: a new job. `brought forward`: the queued job is due now. `follows`: a rerun is queued later.
-   */
-  effect: 'queued' | 'brought forward' | 'follows';
+  effect: (typeof triggerEffects)[number];
 }
 
 export interface Trigger {
@@ -60,7 +60,7 @@ export async function syncNow(
   }
   if (pending) {
     await bringForward(tx, now, pending.id, priority);
-    return { jobId: pending.id, effect: 'brought forward' };
+    return { jobId: pending.id, effect: 'brought_forward' };
   }
   const jobId = newId();
   const { tenant_id: tenantId, provider_slug: providerSlug, id: connectionId } = row;

@@ -18,20 +18,7 @@ import {
 import { deleteSignals } from '../store/signals.ts';
 import { recheckRuns } from '../store/wake.ts';
 import { notFound, requireUuid } from '../values/arguments.ts';
-
-export interface Deletion {
-  connectionId: string;
-  tenantId: string;
-  state: 'deleting' | 'deleted';
-  deletedSignals: number;
-  /** Exact up to 100,000 at the time of the request, an estimate beyond; never less than `deletedSignals`. */
-  estimatedSignals: number;
-  /** Why the last batch failed; it is retried. Tenants get a fixed text instead of the database's error. */
-  error: string | undefined;
-  requestedAt: Date;
-  updatedAt: Date;
-  finishedAt: Date | undefined;
-}
+import { type Deletion, deletionFromRow } from './model.ts';
 
 /** Signals or jobs per transaction. Connections up to this size are deleted synchronously. */
 export const deletionBatch = 5000;
@@ -47,7 +34,7 @@ export async function deletionOf(db: Queryable, id: string, { tenantId }: Caller
   requireUuid('connection', id);
   const row = await findDeletion(db, id);
   if (!row) throw notFound(`deletion of connection ${id}`);
-  const deletion = toDeletion(row);
+  const deletion = deletionFromRow(row);
   // Postgres errors name tables and constraints; only operators see them.
   return tenantId === undefined || deletion.error === undefined
     ? deletion
@@ -105,15 +92,3 @@ async function finish(tx: Queryable, now: Date, deletion: DeletionRow, ports: Po
   }
   await finishDeletion(tx, now, connectionId);
 }
-
-const toDeletion = (row: DeletionRow): Deletion => ({
-  connectionId: row.connection_id,
-  tenantId: row.tenant_id,
-  state: row.finished_at ? 'deleted' : 'deleting',
-  deletedSignals: row.deleted_signals,
-  estimatedSignals: Math.max(row.estimated_signals, row.deleted_signals),
-  error: row.error ?? undefined,
-  requestedAt: row.requested_at,
-  updatedAt: row.updated_at,
-  finishedAt: row.finished_at ?? undefined,
-});

@@ -1,3 +1,4 @@
+import type { JobType } from '../contract/states.ts';
 import type { Queryable, Transaction } from './database.ts';
 import { sql, unnest } from './sql.ts';
 
@@ -7,7 +8,7 @@ export interface ReadyRow {
   tenant_id: string;
   provider_slug: string;
   connection_id: string;
-  job_type: 'incremental' | 'full' | 'webhook';
+  job_type: JobType;
   priority: number;
   attempts: number;
   scheduled_at: Date;

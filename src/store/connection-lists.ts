@@ -1,10 +1,8 @@
-import {
-  type ConnectionHealth,
-  type ConnectionRow,
-  type ConnectionStatus,
-  connectionColumns,
-} from './connections.ts';
+import type { ConnectionHealth, ConnectionStatus } from '../contract/states.ts';
+import { uuidPattern } from '../values/uuid.ts';
+import { type ConnectionRow, connectionColumns } from './connections.ts';
 import type { Queryable } from './database.ts';
+import type { JobRow } from './jobs.ts';
 import { type Listed, withinBytes } from './page-bytes.ts';
 import { sql } from './sql.ts';
 
@@ -32,7 +30,7 @@ const indexed = `(:tenantId::uuid IS NULL OR c.tenant_id = :tenantId)
 function filterValues({ tenantId, provider, status, health, search }: ConnectionFilter) {
   const isFailing = { ok: false, failing: true }[health as string];
   const healthStatus = isFailing === undefined ? health : 'active';
-  const isId = search !== undefined && /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(search);
+  const isId = search !== undefined && uuidPattern.test(search);
   return {
     tenantId,
     inactive: [status, healthStatus].find((value) => value !== undefined && value !== 'active'),
@@ -80,17 +78,17 @@ export async function lastListed(
   return row?.id;
 }
 
-interface RecentRun {
+export interface RecentRunRow {
   connection_id: string;
   id: string;
-  status: string;
+  status: JobRow['status'];
   ended_at: Date;
   started_at: Date | null;
   finished_at: Date | null;
   signal_count: number;
 }
 
-const recentRunsSql = sql<RecentRun>`
+const recentRunsSql = sql<RecentRunRow>`
   SELECT r.* FROM unnest(:ids::uuid[]) WITH ORDINALITY AS c (id, n) CROSS JOIN LATERAL (
     SELECT j.connection_id, j.id, j.status, coalesce(j.finished_at, j.updated_at) AS ended_at, j.started_at,
       j.finished_at, j.signal_count
@@ -99,6 +97,6 @@ const recentRunsSql = sql<RecentRun>`
     ORDER BY coalesce(j.finished_at, j.updated_at) DESC LIMIT :perConnection) r
   ORDER BY c.n, r.ended_at DESC`;
 
-export function recentRuns(db: Queryable, ids: string[], perConnection: number): Promise<RecentRun[]> {
+export function recentRuns(db: Queryable, ids: string[], perConnection: number): Promise<RecentRunRow[]> {
   return recentRunsSql.all(db, { ids, perConnection });
 }

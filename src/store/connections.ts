@@ -1,3 +1,4 @@
+import type { ConnectionStatus } from '../contract/states.ts';
 import { notFound, providerNotFound } from '../values/arguments.ts';
 import { maxNameLength } from '../values/limits.ts';
 import type { Queryable } from './database.ts';
@@ -100,8 +101,6 @@ const setWaitingSql = sql<object>`
 export async function setWaiting(tx: Queryable, ids: string[]): Promise<void> {
   await setWaitingSql.all(tx, { ids });
 }
-
-export type ConnectionStatus = 'active' | 'paused' | 'needs_auth' | 'disabled';
 
 export interface ConnectionRow {
   id: string;
@@ -295,8 +294,6 @@ export async function setConnectionStatus(
   const rows = await setConnectionStatusSql.all(tx, { now, ids, from, to });
   return new Set(rows.map((row) => row.id));
 }
-
-export type ConnectionHealth = 'ok' | 'failing' | Exclude<ConnectionStatus, 'active'>;
 
 const writeConfigSql = sql<object>`
   UPDATE :schema.connections SET config = :config, updated_at = :now WHERE id = :id`;

@@ -1,5 +1,6 @@
+import type { JobStatus } from '../contract/states.ts';
 import type { Queryable } from './database.ts';
-import { type JobStatus, type JobWithCursors, jobColumnsWithCursors } from './jobs.ts';
+import { type JobWithCursors, jobColumnsWithCursors } from './jobs.ts';
 import { type Listed, withinBytes } from './page-bytes.ts';
 import { sql } from './sql.ts';
 

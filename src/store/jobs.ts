@@ -1,3 +1,4 @@
+import type { JobStatus, JobType } from '../contract/states.ts';
 import { maxNameLength } from '../values/limits.ts';
 import type { Queryable } from './database.ts';
 import { sql, unnest } from './sql.ts';
@@ -101,15 +102,14 @@ export async function moveJob(tx: Queryable, now: Date, id: string, scheduledAt:
   await moveJobSql.all(tx, { id, scheduledAt, now });
 }
 
-export type JobStatus = 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled' | 'completed';
-
 export interface JobRow {
   id: string;
   tenant_id: string;
   provider_slug: string;
   connection_id: string;
-  job_type: 'incremental' | 'full' | 'webhook';
-  status: JobStatus;
+  job_type: JobType;
+  /** Rows may still hold the older status `completed`. */
+  status: JobStatus | 'completed';
   priority: number;
   attempts: number;
   scheduled_at: Date;

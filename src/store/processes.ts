@@ -1,3 +1,4 @@
+import type { JobType } from '../contract/states.ts';
 import { clockColumn } from './clock.ts';
 import type { Queryable, Transaction } from './database.ts';
 import { sql, unnest } from './sql.ts';
@@ -125,7 +126,7 @@ export interface LostJob {
   /** From the connection. */
   tenant_id: string;
   provider_slug: string;
-  job_type: 'incremental' | 'full' | 'webhook';
+  job_type: JobType;
   priority: number;
   attempts: number;
   rerun_priority: number | null;

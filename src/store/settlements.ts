@@ -1,3 +1,4 @@
+import type { JobType } from '../contract/states.ts';
 import type { Queryable } from './database.ts';
 import { sql, unnest } from './sql.ts';
 
@@ -138,7 +139,7 @@ export interface FollowUp {
   tenantId: string;
   providerSlug: string;
   connectionId: string;
-  type: 'incremental' | 'full' | 'webhook';
+  type: JobType;
   priority: number;
   /** JSON text; null: the connection's cursor. */
   cursor: string | null;

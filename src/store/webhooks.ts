@@ -1,4 +1,4 @@
-import type { ConnectionStatus } from './connections.ts';
+import type { ConnectionStatus } from '../contract/states.ts';
 import type { Queryable } from './database.ts';
 import { sql } from './sql.ts';
 

@@ -1,6 +1,7 @@
 import { describeError, invalidArgument, SynclineError } from '../contract/errors.ts';
 import { suggestion } from './suggest.ts';
 import { findUnstorable } from './unstorable.ts';
+import { uuidPattern } from './uuid.ts';
 
 /** Errors name the argument, its value and what is allowed. */
 
@@ -20,12 +21,8 @@ export function providerNotFound(slug: string): SynclineError {
 }
 
 export function requireUuid(name: string, value: unknown): void {
-  if (
-    typeof value !== 'string' ||
-    !/^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i.test(value)
-  ) {
+  if (typeof value !== 'string' || !uuidPattern.test(value))
     throw invalidArgument({ field: name, expected: 'a UUID', value: show(value) });
-  }
 }
 
 export function requireWhole(name: string, value: unknown, min: number, max: number): void {

@@ -1,2 +1,3 @@
+export { newWebhookJson, webhookJson } from './model.ts';
 export { createReceiver, type Receive } from './receive.ts';
-export { type ConnectionWebhook, createWebhooks } from './webhooks.ts';
+export { createWebhooks } from './webhooks.ts';

@@ -15,6 +15,7 @@ import type { Sealed } from '../store/sealed.ts';
 import { findRecipients, noteReceived, type RecipientRow } from '../store/webhooks.ts';
 import { secretTexts, withoutSecrets } from '../values/redact.ts';
 import { check } from '../values/standard-schema.ts';
+import { uuidPattern } from '../values/uuid.ts';
 import { createLockedBatches } from './locked-batches.ts';
 import { type Taken, takeAll } from './take.ts';
 import { webhookContext } from './webhooks.ts';
@@ -34,7 +35,6 @@ type Receipt = { verified: false } | { verified: true; reply?: unknown };
 
 export type Receive = (provider: string, connectionId: string, delivery: Delivery) => Promise<Receipt>;
 
-const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
 /** For malformed ids: they take the same time. */
 const noConnection = '00000000-0000-0000-0000-000000000000';
 const queryTimeoutMs = 5000;
@@ -91,7 +91,9 @@ export function createReceiver(context: ReceiverContext): Receive {
   };
 
   async function receive(provider: string, connectionId: string, delivery: Delivery): Promise<Receipt> {
-    const row = await recipients.add(uuid.test(connectionId) ? connectionId.toLowerCase() : noConnection);
+    const row = await recipients.add(
+      uuidPattern.test(connectionId) ? connectionId.toLowerCase() : noConnection,
+    );
     const connector = connectors.get(provider);
     const recipient = connector?.webhook && row?.provider_slug === provider ? row : undefined;
     const secret = secretOf(recipient, connector?.webhook);

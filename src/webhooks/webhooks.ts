@@ -7,21 +7,8 @@ import type { Vault } from '../credentials/index.ts';
 import type { LockedConnection } from '../store/connections.ts';
 import type { Database, Queryable } from '../store/database.ts';
 import { deleteWebhook, findWebhook, upsertWebhook } from '../store/webhooks.ts';
-
-export interface ConnectionWebhook {
-  connectionId: string;
-  /** Relative to the service's URL. */
-  path: string;
-  exists: boolean;
-  createdAt: Date | undefined;
-  /** With a valid signature, to within a minute. */
-  lastReceivedAt: Date | undefined;
-}
-
-export interface NewConnectionWebhook extends ConnectionWebhook {
-  /** Returned only here. */
-  secret: string;
-}
+import { invalid } from '../values/arguments.ts';
+import { type ConnectionWebhook, type NewConnectionWebhook, webhookFromRow } from './model.ts';
 
 /** A secret works only in its own row. */
 export const webhookContext = (owner: { tenantId: string; connectionId: string }) =>
@@ -74,14 +61,7 @@ export function createWebhooks({
   };
 
   async function read(on: Queryable, row: LockedConnection): Promise<ConnectionWebhook> {
-    const webhook = await findWebhook(on, row.id);
-    return {
-      connectionId: row.id,
-      path: `/v1/webhooks/${encodeURIComponent(row.provider_slug)}/${row.id}`,
-      exists: webhook !== undefined,
-      createdAt: webhook?.created_at,
-      lastReceivedAt: webhook?.last_received_at ?? undefined,
-    };
+    return webhookFromRow(row, await findWebhook(on, row.id));
   }
 }
 

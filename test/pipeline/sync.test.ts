@@ -424,7 +424,7 @@ describe('EXE-7: retryAfterSeconds of a page delays the next page', () => {
     await job(id);
     const { paged } = limited(600);
     const { engine } = await drain(paged, exact);
-    expect(await engine.connections.trigger(id)).toMatchObject({ effect: 'brought forward' });
+    expect(await engine.connections.trigger(id)).toMatchObject({ effect: 'brought_forward' });
     expect(await engine.drain()).toMatchObject({ claimed: 1, succeeded: 1 });
   });
 

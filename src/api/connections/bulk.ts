@@ -8,21 +8,14 @@ import { isLockTimeout } from '../../store/database-errors.ts';
 import { requireOneOf } from '../../values/arguments.ts';
 import type { createControl } from './lifecycle.ts';
 import { cursorAfter, listPage, requireFilter } from './list.ts';
+import type { BulkStep } from './results.ts';
 
-const bulkActions = ['pause', 'resume', 'trigger', 'cancel', 'remove'] as const;
+export const bulkActions = ['pause', 'resume', 'trigger', 'cancel', 'delete'] as const;
 type BulkAction = (typeof bulkActions)[number];
 
 export interface BulkRequest extends PageRequest, AuditNote {
   action: BulkAction;
   filter: ConnectionFilter;
-}
-
-export interface BulkStep {
-  matched: number;
-  changed: number;
-  failed: { id: string; message: string }[];
-  /** Cursor of the next step; undefined after the last match. */
-  nextCursor: string | undefined;
 }
 
 /** A step ends early after this time, below common HTTP timeouts. */
@@ -43,7 +36,7 @@ export function createBulk({
     resume: control.resume,
     trigger: control.trigger,
     cancel: control.cancel,
-    remove: control.remove,
+    delete: control.remove,
   };
 
   return {

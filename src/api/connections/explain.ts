@@ -1,26 +1,11 @@
 import { noCredential } from '../../contract/credential.ts';
+import type { ConnectionStatus } from '../../contract/states.ts';
 import { type Deletion, errorForTenants } from '../../runtime/index.ts';
-import type { ConnectionStatus } from '../../store/connections.ts';
 import type { EventRow } from '../../store/events.ts';
 import type { JobRow } from '../../store/jobs.ts';
 import type { ProcessRow } from '../../store/processes.ts';
 import { formatDuration } from '../../values/duration.ts';
-
-/** Why a connection is or is not syncing right now. */
-export interface Explanation {
-  state:
-    | 'paused'
-    | 'needs_auth'
-    | 'disabled'
-    | 'running'
-    | 'backing_off'
-    | 'waiting'
-    | 'unserved'
-    | 'scheduled'
-    | 'unplaced';
-  sentence: string;
-  nextRunAt: Date | undefined;
-}
+import type { Explanation } from './results.ts';
 
 export interface Facts {
   nowMs: number;

@@ -27,32 +27,11 @@ import { createBulk } from './bulk.ts';
 import { changeConfig, requireConfig } from './config.ts';
 import { createControl } from './lifecycle.ts';
 import { listPage, recentOf, requireFilter } from './list.ts';
-import { type Connection, readSync, toConnection } from './model.ts';
-
-export interface PastCursor {
-  jobId: string;
-  at: Date;
-  cursor: unknown;
-  /** Whether it is the connection's current cursor. */
-  current: boolean;
-}
+import { type Connection, connectionFromRow, readSync } from './model.ts';
+import { type PastCursor, pastCursorFromRow, type SchedulePreview } from './results.ts';
 
 export interface ListedConnections extends ConnectionFilter, PageRequest {
   recent?: boolean | undefined;
-}
-
-/** Time window in which a run is expected to start. */
-export interface PreviewedRun {
-  earliest: Date;
-  latest: Date;
-}
-
-export interface SchedulePreview {
-  connection: Connection;
-  /** Status of the job for the first run, if it is already placed. */
-  pending: 'queued' | 'running' | undefined;
-  /** Empty while the connection is not active. */
-  runs: PreviewedRun[];
 }
 
 /** Beyond this, jitter makes the windows meaningless. */
@@ -138,12 +117,12 @@ export function createConnections({
         });
         const subject = { tenantId: input.tenantId, connectionId: id };
         await record(tx, now, { ...subject, kind: 'connection.created' }, note);
-        return toConnection(await existingConnection(tx, id), config);
+        return connectionFromRow(await existingConnection(tx, id), config);
       });
     },
 
     async get(id: string): Promise<Connection> {
-      return toConnection(await existingConnection(db, id), config);
+      return connectionFromRow(await existingConnection(db, id), config);
     },
 
     /** Ordered by id, roughly the order of creation. */
@@ -154,7 +133,7 @@ export function createConnections({
       const page = await listPage(db, filter, cursor, limit);
       const runs = recent ? await recentOf(db, page.items) : undefined;
       return mapPage(page, (row) => ({
-        ...toConnection(row, config),
+        ...connectionFromRow(row, config),
         ...(runs && { recent: runs.get(row.id) ?? [] }),
       }));
     },
@@ -168,19 +147,14 @@ export function createConnections({
       const before = historyKey(cursor);
       await existingConnection(db, id);
       const rows = await listCursors(db, id, { before, limit: limit + 1 });
-      return mapPage(pageOf('history', rows, keyInHistory), (row) => ({
-        jobId: row.id,
-        at: row.at,
-        cursor: json(row.next_cursor),
-        current: row.current,
-      }));
+      return mapPage(pageOf('history', rows, keyInHistory), (row) => pastCursorFromRow(row, json));
     },
 
     ...createBulk({ db, ports, control: bulkControl }),
 
     /** Sets the credential; null removes it. A connection in `needs_auth` becomes active. */
     async setCredential(id: string, credentialId: string | null, note: AuditNote = {}): Promise<Connection> {
-      return toConnection(await changeCredential({ db, ports, record }, id, credentialId, note), config);
+      return connectionFromRow(await changeCredential({ db, ports, record }, id, credentialId, note), config);
     },
 
     /** Replaces the connector configuration, effective from the next run. */
@@ -189,7 +163,10 @@ export function createConnections({
       connectionConfig: Record<string, unknown>,
       note: AuditNote = {},
     ): Promise<Connection> {
-      return toConnection(await changeConfig({ db, record, connectors }, id, connectionConfig, note), config);
+      return connectionFromRow(
+        await changeConfig({ db, record, connectors }, id, connectionConfig, note),
+        config,
+      );
     },
 
     async setInterval(id: string, intervalSeconds: number, note: AuditNote = {}): Promise<Connection> {
@@ -209,7 +186,7 @@ export function createConnections({
 
     async preview(id: string, { runs = 5 }: { runs?: number } = {}): Promise<SchedulePreview> {
       requireWhole('runs', runs, 1, maxPreviewedRuns);
-      const connection = toConnection(await existingConnection(db, id), config);
+      const connection = connectionFromRow(await existingConnection(db, id), config);
       const pending = await findPendingJob(db, id);
       if (connection.status !== 'active') return { connection, pending: pending?.status, runs: [] };
       const windows = previewRuns(
@@ -262,7 +239,7 @@ export function createConnections({
       const detail = { from: readSync(row, config).intervalSeconds ?? null, to: intervalSeconds };
       const subject = { tenantId: row.tenant_id, connectionId: id };
       await record(tx, now, { ...subject, kind: 'connection.interval_changed', detail }, note);
-      return toConnection(await existingConnection(tx, id), config);
+      return connectionFromRow(await existingConnection(tx, id), config);
     });
   }
 }

@@ -2,8 +2,8 @@ import { type AuditNote, type Recorder, requireAuditNote } from '../../caller/au
 import type { Caller } from '../../caller/caller.ts';
 import { changeConnection, existingConnection } from '../../caller/connection-access.ts';
 import type { Config } from '../../config/settings.ts';
-import type { JobType } from '../../contract/connector.ts';
 import { invalidArgument, SynclineError } from '../../contract/errors.ts';
+import { type JobType, jobTypes } from '../../contract/states.ts';
 import { retryLockTimeouts } from '../../credentials/index.ts';
 import { requirePriority, syncNow, type TriggerResult, triggerPriority } from '../../pipeline/trigger.ts';
 import type { Ports } from '../../platform/ports.ts';
@@ -18,16 +18,17 @@ import {
 } from '../../store/connections.ts';
 import type { Database, Queryable } from '../../store/database.ts';
 import { estimateSignals, insertDeletion, markDeleting } from '../../store/deletions.ts';
-import { type EventKind, latestEvents } from '../../store/events.ts';
+import { latestEvents } from '../../store/events.ts';
 import { cancelJob, endedJobs, findStoredCursor, pendingJobs, requeueFromStart } from '../../store/jobs.ts';
 import { findProcesses } from '../../store/processes.ts';
 import { recheckRuns, wakeIfRunnable } from '../../store/wake.ts';
 import { requireOneOf, requireSmall, requireUuid, requireWhole } from '../../values/arguments.ts';
 import { maxResult } from '../../values/limits.ts';
-import { jobTypes } from '../jobs/index.ts';
-import { type Explanation, explain, explainDeletion } from './explain.ts';
-import { type Connection, toConnection } from './model.ts';
+import { type ConnectionEvent, connectionEventFromRow } from '../model.ts';
+import { explain, explainDeletion } from './explain.ts';
+import { type Connection, connectionFromRow } from './model.ts';
 import { recordedCursor } from './recorded-cursor.ts';
+import type { Explanation } from './results.ts';
 
 export type { TriggerResult } from '../../pipeline/trigger.ts';
 
@@ -218,15 +219,7 @@ export function createControl({
     async events(id: string, { limit = 20 }: { limit?: number } = {}): Promise<ConnectionEvent[]> {
       requireUuid('connection', id);
       requireWhole('limit', limit, 1, 1000);
-      const rows = await latestEvents(db, id, limit);
-      return rows.map(({ kind, actor, key_id, reason, job_id, created_at }) => ({
-        kind,
-        actor,
-        keyId: key_id ?? undefined,
-        reason: reason ?? undefined,
-        jobId: job_id ?? undefined,
-        at: created_at,
-      }));
+      return (await latestEvents(db, id, limit)).map(connectionEventFromRow);
     },
   };
 
@@ -255,7 +248,7 @@ export function createControl({
 
   /** Read before COMMIT: it shows this change, not a later one. */
   async function changed(tx: Queryable, id: string): Promise<Connection> {
-    return toConnection(await existingConnection(tx, id), config);
+    return connectionFromRow(await existingConnection(tx, id), config);
   }
 
   function change<T>(
@@ -267,15 +260,6 @@ export function createControl({
   ): Promise<T> {
     return changeConnection({ db }, id, work, options);
   }
-}
-
-export interface ConnectionEvent {
-  kind: EventKind;
-  actor: string;
-  keyId: string | undefined;
-  reason: string | undefined;
-  jobId: string | undefined;
-  at: Date;
 }
 
 /** Rejects values that Postgres cannot store, with a readable error. */

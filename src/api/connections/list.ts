@@ -1,4 +1,5 @@
 import { cursorTo, filteredPageById, keyOf, type Page, uuidPart } from '../../caller/keyset.ts';
+import { connectionHealths, connectionStatuses } from '../../contract/states.ts';
 import {
   type ConnectionFilter,
   lastListed,
@@ -8,10 +9,7 @@ import {
 import type { ConnectionRow } from '../../store/connections.ts';
 import type { Queryable } from '../../store/database.ts';
 import { requireOneOf, requireText, requireUuid } from '../../values/arguments.ts';
-import type { RecentRun } from './model.ts';
-
-const connectionStatuses = ['active', 'paused', 'needs_auth', 'disabled'] as const;
-const connectionHealths = ['ok', 'failing', 'paused', 'needs_auth', 'disabled'] as const;
+import { type RecentRun, recentRunFromRow } from './model.ts';
 
 const list = 'connections';
 
@@ -50,13 +48,8 @@ export async function recentOf(tx: Queryable, rows: ConnectionRow[]): Promise<Ma
   );
   const byConnection = new Map<string, RecentRun[]>();
   for (const run of runs) {
-    const durationMs =
-      run.started_at && run.finished_at
-        ? Math.max(0, run.finished_at.getTime() - run.started_at.getTime())
-        : undefined;
     const list = byConnection.get(run.connection_id) ?? [];
-    const status = run.status === 'completed' ? 'succeeded' : run.status;
-    list.push({ jobId: run.id, status, endedAt: run.ended_at, durationMs, signals: run.signal_count });
+    list.push(recentRunFromRow(run));
     byConnection.set(run.connection_id, list);
   }
   return byConnection;

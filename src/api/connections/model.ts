@@ -1,66 +1,106 @@
+import { z } from 'zod';
 import type { Config } from '../../config/settings.ts';
+import { connectionHealths, connectionStatuses, jobStatuses } from '../../contract/states.ts';
 import { baseInterval } from '../../schedule/interval.ts';
-import {
-  type InvalidField,
-  readSyncMetadata,
-  type SyncMetadata,
-  syncOf,
-} from '../../schedule/sync-metadata.ts';
-import type { ConnectionHealth, ConnectionRow, ConnectionStatus } from '../../store/connections.ts';
+import { readSyncMetadata, type SyncMetadata, syncOf } from '../../schedule/sync-metadata.ts';
+import type { RecentRunRow } from '../../store/connection-lists.ts';
+import type { ConnectionRow } from '../../store/connections.ts';
+import { jsonOf, maybe, providerText, uuid } from '../../values/model.ts';
+import { jsonWithoutSecrets } from '../../values/redact.ts';
+import { durationMs, statusOf } from '../jobs/model.ts';
 
+const sync = z.object({
+  intervalSeconds: maybe(z.int()).meta({ description: 'Configured interval; null: the default interval.' }),
+  baseIntervalSeconds: z.int().meta({ description: 'Effective interval.', example: 900 }),
+  nextRunAt: maybe(z.date()).meta({
+    description: 'When the scheduler queues the next job, from its metadata.',
+  }),
+  firstActivatedAt: maybe(z.date()),
+  lastJitterSeconds: maybe(z.number()),
+  cursor: z.unknown().meta({ description: 'Sync cursor of its connector; null before the first run.' }),
+  invalid: z
+    .array(z.object({ field: z.string(), value: z.string(), expected: z.string() }))
+    .meta({ description: 'Invalid metadata fields; they are ignored.' }),
+});
 /** Parsed `metadata.sync`. Invalid fields count as absent and are listed in `invalid`. */
-export interface ConnectionSync {
-  /** The connection's own interval; undefined: the default applies. */
-  intervalSeconds: number | undefined;
-  baseIntervalSeconds: number;
-  nextRunAt: Date | undefined;
-  firstActivatedAt: Date | undefined;
-  lastJitterSeconds: number | undefined;
-  cursor: unknown;
-  invalid: InvalidField[];
-}
+export interface ConnectionSync extends z.output<typeof sync> {}
 
-export interface Connection {
-  id: string;
-  tenantId: string;
-  provider: string;
-  externalId: string | undefined;
-  /** Other connections of the tenant may share it. */
-  credentialId: string | undefined;
-  status: ConnectionStatus;
-  /** Connector configuration; opaque to the engine. */
-  config: Record<string, unknown>;
-  createdAt: Date;
-  updatedAt: Date;
-  tenantName: string | undefined;
-  providerName: string | undefined;
-  health: ConnectionHealth;
-  /** Start of the current series of failed runs, and the kind of the last failure. */
-  failingSince: Date | undefined;
-  failure: string | undefined;
-  deletingSince: Date | undefined;
-  /** Expected start of the next run: of the pending job, else `next_run_at`. */
-  nextStartAt: Date | undefined;
-  /** End of its latest incremental job. */
-  lastEndedAt: Date | undefined;
-  sync: ConnectionSync;
-  /** Last runs, newest first; only in lists requested with `recent`. */
-  recent?: RecentRun[];
-}
+const recentRun = z.object({
+  jobId: uuid(),
+  status: z.enum(jobStatuses),
+  endedAt: z.date(),
+  durationMs: maybe(z.number()),
+  signals: z.int(),
+});
+export interface RecentRun extends z.output<typeof recentRun> {}
 
-export interface RecentRun {
-  jobId: string;
-  status: string;
-  endedAt: Date;
-  durationMs: number | undefined;
-  signals: number;
-}
+const connection = z.object({
+  id: uuid(),
+  tenantId: uuid(),
+  tenantName: maybe(z.string()).meta({ example: 'Northwind' }),
+  provider: providerText(),
+  providerName: maybe(z.string()).meta({ example: 'GitHub' }),
+  externalId: maybe(z.string()).meta({ description: "The provider's id of the account." }),
+  credentialId: maybe(uuid()).meta({
+    description: 'The credential that its runs use; other connections may share it.',
+  }),
+  status: z.enum(connectionStatuses),
+  health: z.enum(connectionHealths),
+  failingSince: maybe(z.date()).meta({ description: 'Start of the current series of failed runs.' }),
+  failure: maybe(z.string()).meta({
+    description:
+      'Kind of the latest failure: rate_limited, unauthorized, permanent, cursor_expired or transient.',
+    example: 'rate_limited',
+  }),
+  deletingSince: maybe(z.date()).meta({
+    description: 'When its deletion started. It is then `disabled` and cannot be changed.',
+  }),
+  nextStartAt: maybe(z.date()).meta({ description: 'Expected start of the next run.' }),
+  lastEndedAt: maybe(z.date()).meta({ description: 'End of its latest incremental job.' }),
+  sync,
+  config: z.record(z.string(), z.unknown()).meta({ description: 'Connector configuration.' }),
+  createdAt: z.date(),
+  updatedAt: z.date(),
+  recent: z
+    .array(recentRun)
+    .optional()
+    .meta({ description: 'Latest runs, newest first; only with `include=recent`.' }),
+});
+export interface Connection extends z.output<typeof connection> {}
+
+const { invalid: invalidMetadata, ...syncFields } = sync.shape;
+
+/** JSON has the fields of `sync` beside the others. */
+const fromSync = Object.fromEntries(
+  Object.keys(syncFields).map((key) => [key, (of: Connection) => of.sync[key as keyof ConnectionSync]]),
+) as { [Key in keyof typeof syncFields]: (of: Connection) => ConnectionSync[Key] };
+
+export const connectionJson = jsonOf(
+  connection,
+  connection
+    .omit({ sync: true })
+    .extend({ ...syncFields, invalidMetadata })
+    .meta({ id: 'Connection' }),
+  {
+    ...fromSync,
+    invalidMetadata: (of) => of.sync.invalid,
+    config: ({ config }) => JSON.parse(jsonWithoutSecrets(config)) as Record<string, unknown>,
+  },
+);
+
+export const recentRunFromRow = (row: RecentRunRow): RecentRun => ({
+  jobId: row.id,
+  status: statusOf(row),
+  endedAt: row.ended_at,
+  durationMs: durationMs(row.started_at, row.finished_at),
+  signals: row.signal_count,
+});
 
 export function readSync(row: Pick<ConnectionRow, 'metadata'>, config: Config['scheduler']): SyncMetadata {
   return readSyncMetadata(syncOf(row.metadata), config);
 }
 
-export function toConnection(row: ConnectionRow, config: Config['scheduler']): Connection {
+export function connectionFromRow(row: ConnectionRow, config: Config['scheduler']): Connection {
   const sync = readSync(row, config);
   return {
     id: row.id,

@@ -24,26 +24,10 @@ import { patchSyncs } from '../../store/connections.ts';
 import type { Database, Queryable } from '../../store/database.ts';
 import { wakeExecutors } from '../../store/wake.ts';
 import { cursorAfter, idAfter } from './list.ts';
+import type { RepairedConnection, RepairStep } from './results.ts';
 
 export interface RepairRequest extends PageRequest, AuditNote {
   dryRun?: boolean | undefined;
-}
-
-export interface RepairedConnection {
-  id: string;
-  tenantId: string;
-  provider: string;
-  /** Undefined if `next_run_at` is within its limit. */
-  nextRunAt: { from: Date; to: Date } | undefined;
-  jobIds: string[];
-}
-
-export interface RepairStep {
-  items: RepairedConnection[];
-  /** Connections locked by other transactions; a later call repairs them. */
-  skipped: number;
-  /** Cursor of the next step; undefined after the last connection. */
-  nextCursor: string | undefined;
 }
 
 /** Bounds the lock waits of a step. */

@@ -1,27 +1,16 @@
-import type { AttemptRow, LogLine } from '../../store/attempts.ts';
+import type { Caller } from '../../caller/caller.ts';
+import type { AttemptRow } from '../../store/attempts.ts';
 import { formatDuration } from '../../values/duration.ts';
-import type { Job, JobFailure } from './index.ts';
-
-export interface Attempt {
-  number: number;
-  outcome: 'succeeded' | 'failed' | 'retried' | 'lost' | 'cancelled' | 'running';
-  startedAt: Date;
-  endedAt: Date | undefined;
-  retryAfter: Date | undefined;
-  error: JobFailure | undefined;
-  /** The connector's first 100 log lines. */
-  log: LogLine[];
-}
-
-/** A job with a summary and its stored runs: the newest, up to about 8 MB of errors and logs. */
-export interface JobDetail extends Job {
-  verdict: string;
-  runs: Attempt[];
-}
+import { attemptFromRow, type Job, type JobDetail } from './model.ts';
 
 /** The recorded runs, plus the last one, which only the job row describes. */
-export function detailOf(job: Job, claimId: string | null, recorded: AttemptRow[], nowMs: number): JobDetail {
-  const runs = recorded.map(toAttempt);
+export function detailOf(
+  job: Job,
+  claimId: string | null,
+  recorded: AttemptRow[],
+  { who, nowMs }: { who: Caller; nowMs: number },
+): JobDetail {
+  const runs = recorded.map((row) => attemptFromRow(row, who));
   // A job cancelled in the queue has no claim any more; match its last run by start time.
   const isLastRecorded = recorded.some(
     (row) => row.claim_id === claimId || row.started_at.getTime() === job.startedAt?.getTime(),
@@ -29,7 +18,7 @@ export function detailOf(job: Job, claimId: string | null, recorded: AttemptRow[
   if (job.startedAt && job.status !== 'queued' && !isLastRecorded)
     runs.push({
       number: (runs.at(-1)?.number ?? 0) + 1,
-      outcome: job.status === 'completed' ? 'succeeded' : job.status,
+      outcome: job.status,
       startedAt: job.startedAt,
       endedAt: job.finishedAt,
       retryAfter: undefined,
@@ -39,24 +28,11 @@ export function detailOf(job: Job, claimId: string | null, recorded: AttemptRow[
   return { ...job, verdict: verdict(job, runs.at(-1)?.number ?? 0, nowMs), runs };
 }
 
-function toAttempt(row: AttemptRow): Attempt {
-  return {
-    number: row.number,
-    outcome: row.outcome,
-    startedAt: row.started_at,
-    endedAt: row.ended_at,
-    retryAfter: row.retry_after ?? undefined,
-    error: (row.error as JobFailure | null | undefined) ?? undefined,
-    log: row.log ?? [],
-  };
-}
-
 function verdict(job: Job, runs: number, nowMs: number): string {
   const { status, startedAt, finishedAt, signals, error, scheduledAt, retryAfter } = job;
   const tries = runs > 1 ? ` on try ${runs}` : '';
   switch (status) {
     case 'succeeded':
-    case 'completed':
       return (
         `Succeeded${tries}${took(startedAt, finishedAt)}: ${signals} new ` +
         `${signals === 1 ? 'signal' : 'signals'}.`

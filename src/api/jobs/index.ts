@@ -13,8 +13,8 @@ import {
   uuidPart,
 } from '../../caller/keyset.ts';
 import { firstIdAt } from '../../caller/time-ids.ts';
-import type { JobType } from '../../contract/connector.ts';
 import { SynclineError } from '../../contract/errors.ts';
+import { type JobStatus, type JobType, jobStatuses, jobTypes } from '../../contract/states.ts';
 import { maxPriorityOf } from '../../pipeline/trigger.ts';
 import type { Ports } from '../../platform/ports.ts';
 import { findAttempts } from '../../store/attempts.ts';
@@ -26,7 +26,6 @@ import {
   cancelJob,
   findJob,
   type JobRow,
-  type JobStatus,
   type JobWithCursors,
   pendingJobs,
 } from '../../store/jobs.ts';
@@ -34,45 +33,9 @@ import type { Listed } from '../../store/page-bytes.ts';
 import { insertFollowUps } from '../../store/settlements.ts';
 import { recheckRuns, wakeIfRunnable } from '../../store/wake.ts';
 import { notFound, requireOneOf, requireUuid } from '../../values/arguments.ts';
-import { isObject } from '../../values/is-object.ts';
 import type { ReadJson } from '../../values/stored-json.ts';
-import { detailOf, type JobDetail } from './detail.ts';
-
-export interface Job {
-  id: string;
-  tenantId: string;
-  provider: string;
-  connectionId: string;
-  /** The connection's `external_id`. */
-  connectionName: string | undefined;
-  type: JobType;
-  status: JobStatus;
-  priority: number;
-  /** Failures so far. */
-  attempts: number;
-  scheduledAt: Date;
-  /** Not claimed before this time. */
-  retryAfter: Date | undefined;
-  startedAt: Date | undefined;
-  finishedAt: Date | undefined;
-  cursor: unknown;
-  nextCursor: unknown;
-  /** Number of new signals stored. */
-  signals: number;
-  error: JobFailure | undefined;
-  /** Queued, but its connection is not active or runs another job. */
-  blocked: boolean;
-  createdAt: Date;
-}
-
-export interface JobFailure {
-  kind: string;
-  name: string;
-  message: string;
-  at: string;
-  /** Parked for lack of budget; not a failure. */
-  parked?: boolean;
-}
+import { detailOf } from './detail.ts';
+import { type Job, type JobDetail, jobFromRow } from './model.ts';
 
 export interface ListedJobs extends PageRequest {
   connectionId?: string | undefined;
@@ -84,9 +47,6 @@ export interface ListedJobs extends PageRequest {
   since?: Date | undefined;
   until?: Date | undefined;
 }
-
-const jobStatuses = ['queued', 'running', 'succeeded', 'failed', 'cancelled'] as const;
-export const jobTypes = ['incremental', 'full', 'webhook'] as const;
 
 export function createJobs({
   db,
@@ -101,8 +61,7 @@ export function createJobs({
   record: Recorder;
   json: ReadJson;
 }) {
-  const failureOf = (error: unknown) => readableFailure(error, who);
-  const toJob = (row: JobWithCursors): Job => ({ ...jobOf(row, json), error: failureOf(row.error) });
+  const toJob = (row: JobWithCursors) => jobFromRow(row, { json, who });
   return {
     /** Newest first: by creation, or for one connection by last change. */
     async list(request: ListedJobs = {}): Promise<Page<Job>> {
@@ -147,9 +106,7 @@ export function createJobs({
 
     async get(id: string): Promise<JobDetail> {
       const row = await existing(id);
-      const attempts = await findAttempts(db, id);
-      const runs = attempts.map((attempt) => ({ ...attempt, error: failureOf(attempt.error) }));
-      return detailOf(toJob(row), row.claim_id, runs, ports.now());
+      return detailOf(toJob(row), row.claim_id, await findAttempts(db, id), { who, nowMs: ports.now() });
     },
 
     /**
@@ -245,38 +202,3 @@ const subjectOf = (job: JobRow) => ({
   connectionId: job.connection_id,
   jobId: job.id,
 });
-
-/** EXE-9: `deaths` lists the hosts and pids of dead processes; shown to operators only. */
-function readableFailure(error: unknown, { tenantId }: Caller): JobFailure | undefined {
-  if (!isObject(error) || !Array.isArray(error['deaths'])) return (error as JobFailure | null) ?? undefined;
-  const { deaths, ...rest } = error;
-  const failure = rest as unknown as JobFailure;
-  if (tenantId !== undefined) return failure;
-  const where = (deaths as { host?: unknown; pid?: unknown }[]).map(
-    (death) => `${death?.pid} on ${death?.host}`,
-  );
-  return { ...failure, message: `${failure.message} Processes: ${where.join(', ')}.` };
-}
-
-function jobOf(row: JobWithCursors, json: ReadJson): Omit<Job, 'error'> {
-  return {
-    id: row.id,
-    tenantId: row.tenant_id,
-    provider: row.provider_slug,
-    connectionId: row.connection_id,
-    connectionName: row.connection_name ?? undefined,
-    type: row.job_type,
-    status: row.status,
-    priority: row.priority,
-    attempts: row.attempts,
-    scheduledAt: row.scheduled_at,
-    retryAfter: row.retry_after ?? undefined,
-    startedAt: row.started_at ?? undefined,
-    finishedAt: row.finished_at ?? undefined,
-    cursor: row.cursor === null ? undefined : (json(row.cursor) ?? undefined),
-    nextCursor: row.next_cursor === null ? undefined : (json(row.next_cursor) ?? undefined),
-    signals: row.signal_count,
-    blocked: row.blocked,
-    createdAt: row.created_at,
-  };
-}

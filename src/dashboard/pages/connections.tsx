@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { connectionHealths } from '../../contract/states.ts';
 import { seconds } from '../format.ts';
 import { useList } from '../list.ts';
 import { Badge } from '../parts/badge.tsx';
@@ -13,7 +14,7 @@ import type { Column } from '../parts/table.tsx';
 import { Ago, Countdown } from '../parts/time.tsx';
 import { query, setQuery } from '../router.ts';
 import { isOperator } from '../session.ts';
-import { type BulkAction, type Connection, healths } from '../types.ts';
+import type { BulkAction, Connection } from '../types.ts';
 
 const filterNames = ['search', 'tenant_id', 'provider', 'health'] as const;
 
@@ -78,7 +79,7 @@ export function ConnectionsPage() {
         <TextFilter name="search" label="Search" placeholder="ID or name prefix  ( / )" search />
         {isOperator() && <TenantFilter />}
         <ProviderFilter />
-        <WordsFilter name="health" label="Health" values={healths} />
+        <WordsFilter name="health" label="Health" values={connectionHealths} />
         {filtered && (
           <button type="button" class="button" onClick={clearFilters}>
             Clear

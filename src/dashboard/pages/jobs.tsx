@@ -1,3 +1,4 @@
+import { jobStatuses, jobTypes } from '../../contract/states.ts';
 import { useList } from '../list.ts';
 import { ProviderFilter, TextFilter, WordsFilter } from '../parts/filters.tsx';
 import { jobColumns } from '../parts/job-columns.tsx';
@@ -6,7 +7,7 @@ import { ConnectionLink } from '../parts/names.tsx';
 import { Page } from '../parts/page.tsx';
 import type { Column } from '../parts/table.tsx';
 import { query } from '../router.ts';
-import { type Job, jobStatuses, jobTypes } from '../types.ts';
+import type { Job } from '../types.ts';
 
 const columns: Column<Job>[] = [
   ...jobColumns.slice(0, 2),

@@ -1,4 +1,5 @@
 import { useMemo, useState } from 'preact/hooks';
+import { type ConnectionHealth, connectionHealths } from '../../contract/states.ts';
 import { get } from '../api.ts';
 import { now } from '../clock.ts';
 import { count, number, plural, timeOf, words } from '../format.ts';
@@ -12,7 +13,7 @@ import { LoadedView } from '../parts/states.tsx';
 import { Ago } from '../parts/time.tsx';
 import { useLatest, useQuery } from '../query.ts';
 import { withQuery } from '../router.ts';
-import { type AttentionItem, healths, type Load, type Series, type Stats } from '../types.ts';
+import type { AttentionItem, Load, Series, Stats } from '../types.ts';
 
 const ranges = [
   { value: 60, name: '1 h' },
@@ -82,7 +83,7 @@ function HealthStrip({ stats }: { stats: Stats }) {
     <>
       <section class="strip" aria-label="Connection health">
         <Tile name="Connections" to="connections" value={count(connections.total)} />
-        {healths.map((health) => (
+        {connectionHealths.map((health) => (
           <Tile
             key={health}
             name={words(health)}
@@ -136,7 +137,7 @@ interface TileProps {
   value: preact.ComponentChildren;
   note?: string;
   to?: string;
-  icon?: (typeof healths)[number];
+  icon?: ConnectionHealth;
   tone?: 'bad' | undefined;
   /** Shown less prominently. */
   quiet?: boolean;

@@ -12,7 +12,6 @@ import { notify } from './toast.tsx';
 const styles: Record<AttentionItem['cause'], { icon: IconName; tone: string }> = {
   needs_auth: { icon: 'needs_auth', tone: 'warn' },
   failing: { icon: 'failing', tone: 'bad' },
-  paused: { icon: 'paused', tone: 'calm' },
   overdue: { icon: 'queued', tone: 'warn' },
   too_far_ahead: { icon: 'queued', tone: 'bad' },
   unserved: { icon: 'lost', tone: 'bad' },

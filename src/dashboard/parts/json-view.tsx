@@ -1,9 +1,8 @@
 import { useMemo, useState } from 'preact/hooks';
 import { plural } from '../format.ts';
-import type { Json } from '../types.ts';
 import { CopyButton } from './copy-button.tsx';
 
-export function JsonView({ value, label }: { value: Json | undefined; label: string }) {
+export function JsonView({ value, label }: { value: unknown; label: string }) {
   return (
     <div class="json">
       <CopyButton text={JSON.stringify(value ?? null, null, 2)} label={`Copy ${label}`} />
@@ -12,7 +11,7 @@ export function JsonView({ value, label }: { value: Json | undefined; label: str
   );
 }
 
-export function JsonLine({ value }: { value: Json | undefined }) {
+export function JsonLine({ value }: { value: unknown }) {
   // Live lists re-render often.
   const text = useMemo(() => JSON.stringify(value ?? null), [value]);
   return (
@@ -30,7 +29,7 @@ interface EntryProps {
   depth: number;
 }
 
-function Value({ value, ...entry }: EntryProps & { value: Json }) {
+function Value({ value, ...entry }: EntryProps & { value: unknown }) {
   if (typeof value === 'object' && value !== null && Object.keys(value).length > 0)
     return <Branch value={value} {...entry} />;
   return (
@@ -50,7 +49,7 @@ function Name({ name }: { name: string | undefined }) {
   );
 }
 
-function Branch({ value, name, depth }: EntryProps & { value: Json[] | { [key: string]: Json } }) {
+function Branch({ value, name, depth }: EntryProps & { value: object }) {
   const [shown, setShown] = useState(entriesPerPage);
   const entries = Object.entries(value);
   const isList = Array.isArray(value);

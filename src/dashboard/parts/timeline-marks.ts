@@ -1,5 +1,6 @@
+import type { JobStatus } from '../../contract/states.ts';
 import { timeOf, words } from '../format.ts';
-import type { Attempt, Job, JobDetail, JobStatus, Schedule } from '../types.ts';
+import type { Attempt, Job, JobDetail, Schedule } from '../types.ts';
 
 export interface Mark {
   key: string;

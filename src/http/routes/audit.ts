@@ -1,23 +1,9 @@
-import { createRoute, z } from '@hono/zod-openapi';
+import { createRoute } from '@hono/zod-openapi';
 import { auditEventJson } from '../../api/index.ts';
 import type { App } from '../context.ts';
-import { id, listJson, listOf, omitUndefined, pageQuery, strict, text, time } from '../parts.ts';
+import { listOf } from '../model-schema.ts';
+import { id, listJson, omitUndefined, pageQuery, strict, text } from '../parts.ts';
 import { answer, problems, signedIn } from '../responses.ts';
-
-const eventSchema = z
-  .object({
-    id: id(),
-    at: time(),
-    kind: z.string().openapi({ example: 'connection.paused' }),
-    actor: z.string().openapi({ description: 'Who made the change.', example: 'key:deploy' }),
-    key_id: id().nullable().openapi({ description: 'The API key used, directly or through a session.' }),
-    reason: z.string().nullable(),
-    tenant_id: id().nullable(),
-    connection_id: id().nullable(),
-    job_id: id().nullable(),
-    detail: z.record(z.string(), z.unknown()).nullable(),
-  })
-  .openapi('Event');
 
 export function auditRoutes(app: App): void {
   app.openapi(
@@ -38,7 +24,7 @@ export function auditRoutes(app: App): void {
           ...pageQuery,
         }),
       },
-      responses: { 200: answer('A page of events.', listOf('Event', eventSchema)), ...problems() },
+      responses: { 200: answer('A page of events.', listOf(auditEventJson)), ...problems() },
     }),
     async (c) => {
       const {

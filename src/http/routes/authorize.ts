@@ -1,7 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
-import { iso } from '../../api/index.ts';
 import type { Config } from '../../config/settings.ts';
 import { SynclineError } from '../../contract/errors.ts';
 import type { ConsentResult } from '../../credentials/index.ts';
@@ -72,7 +71,7 @@ export function authorizeRoute(app: App, config: Config['server']): void {
         .get('view')
         .credentials.authorize({ connectionId, redirectUri, ...omitUndefined({ returnTo }) });
       const authorizationUrl = `${own}${consentPath}?link=${link}`;
-      return c.json({ authorization_url: authorizationUrl, expires_at: iso(expiresAt) }, 200);
+      return c.json({ authorization_url: authorizationUrl, expires_at: expiresAt.toISOString() }, 200);
     },
   );
 }

@@ -1,31 +1,14 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { connectionJson, repairJson } from '../../api/index.ts';
-import { connectionFilter, connectionSchema, filterOf } from '../connection-schema.ts';
+import { bulkActions, bulkJson, connectionJson, repairJson, triggeredJson } from '../../api/index.ts';
+import { jobTypes } from '../../contract/states.ts';
 import type { App } from '../context.ts';
-import { anyJson, id, omitUndefined, reason, strict, text, time } from '../parts.ts';
+import { schemaOf } from '../model-schema.ts';
+import { anyJson, connectionFilter, filterOf, id, omitUndefined, reason, strict, text } from '../parts.ts';
 import { answer, body, bodyProblems, signedIn } from '../responses.ts';
 
 const tags = ['Connections'];
 const security = signedIn;
 const params = z.object({ id: id() });
-const repairSchema = z
-  .object({
-    items: z.array(
-      z.object({
-        connection_id: id(),
-        tenant_id: id(),
-        provider: z.string(),
-        next_run_at: z
-          .object({ from: time(), to: time() })
-          .nullable()
-          .openapi({ description: 'Null if unchanged.' }),
-        job_ids: z.array(id()).openapi({ description: 'Queued jobs that were rescheduled.' }),
-      }),
-    ),
-    skipped: z.int().openapi({ description: 'Connections locked by another transaction; call again.' }),
-    next_cursor: z.string().nullable(),
-  })
-  .openapi('RepairStep');
 const reasonBody = () => body(strict({ reason: reason().optional() }), { required: false });
 
 /** Every action is audited. */
@@ -45,7 +28,7 @@ export function connectionControlRoutes(app: App): void {
             : 'Makes the connection active from any status; its queued jobs become due now.',
         request: { params, body: reasonBody() },
         responses: {
-          200: answer('The updated connection.', connectionSchema),
+          200: answer('The updated connection.', schemaOf(connectionJson)),
           ...bodyProblems(404, 409),
         },
       }),
@@ -72,7 +55,7 @@ export function connectionControlRoutes(app: App): void {
         params,
         body: body(
           strict({
-            type: z.enum(['incremental', 'full', 'webhook']).optional(),
+            type: z.enum(jobTypes).optional(),
             priority: z
               .int()
               .min(-32_768)
@@ -87,21 +70,15 @@ export function connectionControlRoutes(app: App): void {
         ),
       },
       responses: {
-        200: answer(
-          'The job, and the effect of the call.',
-          z
-            .object({ job_id: id(), effect: z.enum(['queued', 'brought_forward', 'follows']) })
-            .openapi('Triggered'),
-        ),
+        200: answer('The job, and the effect of the call.', schemaOf(triggeredJson)),
         ...bodyProblems(404, 409),
       },
     }),
     async (c) => {
-      const { jobId, effect } = await c
+      const result = await c
         .get('view')
         .connections.trigger(c.req.valid('param').id, omitUndefined(c.req.valid('json')));
-      const effectJson = effect === 'brought forward' ? ('brought_forward' as const) : effect;
-      return c.json({ job_id: jobId, effect: effectJson }, 200);
+      return c.json(triggeredJson(result), 200);
     },
   );
 
@@ -150,7 +127,10 @@ export function connectionControlRoutes(app: App): void {
             .openapi('Rewind'),
         ),
       },
-      responses: { 200: answer('The updated connection.', connectionSchema), ...bodyProblems(404, 409) },
+      responses: {
+        200: answer('The updated connection.', schemaOf(connectionJson)),
+        ...bodyProblems(404, 409),
+      },
     }),
     async (c) => {
       const { id } = c.req.valid('param');
@@ -185,7 +165,7 @@ export function connectionControlRoutes(app: App): void {
           { required: false },
         ),
       },
-      responses: { 200: answer('The result of this step.', repairSchema), ...bodyProblems() },
+      responses: { 200: answer('The result of this step.', schemaOf(repairJson)), ...bodyProblems() },
     }),
     async (c) => {
       const { dry_run: dryRun, ...rest } = c.req.valid('json');
@@ -211,7 +191,7 @@ export function connectionControlRoutes(app: App): void {
       request: {
         body: body(
           strict({
-            action: z.enum(['pause', 'resume', 'trigger', 'cancel', 'delete']),
+            action: z.enum(bulkActions),
             filter: strict(connectionFilter),
             reason: reason().optional(),
             limit: z.int().min(1).max(100).optional(),
@@ -220,32 +200,16 @@ export function connectionControlRoutes(app: App): void {
         ),
       },
       responses: {
-        200: answer(
-          'The result of this step.',
-          z
-            .object({
-              matched: z.int(),
-              changed: z.int(),
-              failed: z.array(z.object({ id: id(), detail: z.string() })),
-              next_cursor: z.string().nullable(),
-            })
-            .openapi('BulkResult'),
-        ),
+        200: answer('The result of this step.', schemaOf(bulkJson)),
         ...bodyProblems(),
       },
     }),
     async (c) => {
-      const { action, filter, ...rest } = c.req.valid('json');
-      const result = await c.get('view').connections.bulk({
-        action: action === 'delete' ? 'remove' : action,
-        filter: filterOf(filter),
-        ...omitUndefined(rest),
-      });
-      const failed = result.failed.map(({ id, message }) => ({ id, detail: message }));
-      return c.json(
-        { matched: result.matched, changed: result.changed, failed, next_cursor: result.nextCursor ?? null },
-        200,
-      );
+      const { filter, ...rest } = c.req.valid('json');
+      const step = await c
+        .get('view')
+        .connections.bulk({ filter: filterOf(filter), ...omitUndefined(rest), action: rest.action });
+      return c.json(bulkJson(step), 200);
     },
   );
 }

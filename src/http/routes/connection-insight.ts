@@ -1,18 +1,8 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { cursorJson, iso } from '../../api/index.ts';
-import { isoTime } from '../../values/time-text.ts';
+import { cursorJson, explanationJson, scheduleJson } from '../../api/index.ts';
 import type { App } from '../context.ts';
-import {
-  anyJson,
-  id,
-  intInQuery,
-  listJson,
-  listOf,
-  omitUndefined,
-  pageQuery,
-  strict,
-  time,
-} from '../parts.ts';
+import { listOf, schemaOf } from '../model-schema.ts';
+import { id, intInQuery, listJson, omitUndefined, pageQuery, strict } from '../parts.ts';
 import { answer, problems, signedIn } from '../responses.ts';
 
 const tags = ['Connections'];
@@ -31,33 +21,12 @@ export function connectionInsightRoutes(app: App): void {
       description: 'Why it is or is not syncing, and its next run.',
       request: { params },
       responses: {
-        200: answer(
-          'The explanation.',
-          z
-            .object({
-              state: z.enum([
-                'paused',
-                'needs_auth',
-                'disabled',
-                'running',
-                'backing_off',
-                'waiting',
-                'unserved',
-                'scheduled',
-                'unplaced',
-              ]),
-              sentence: z.string(),
-              next_run_at: time().nullable(),
-            })
-            .openapi('Explanation'),
-        ),
+        200: answer('The explanation.', schemaOf(explanationJson)),
         ...problems(404),
       },
     }),
-    async (c) => {
-      const { state, sentence, nextRunAt } = await c.get('view').connections.explain(c.req.valid('param').id);
-      return c.json({ state, sentence, next_run_at: isoTime(nextRunAt) }, 200);
-    },
+    async (c) =>
+      c.json(explanationJson(await c.get('view').connections.explain(c.req.valid('param').id)), 200),
   );
 
   app.openapi(
@@ -71,24 +40,15 @@ export function connectionInsightRoutes(app: App): void {
       description: 'Expected start windows of the next runs.',
       request: { params, query: strict({ runs: intInQuery(1, 100, { default: 5 }).optional() }) },
       responses: {
-        200: answer(
-          'The next runs; empty unless the connection is active.',
-          z
-            .object({
-              pending: z.enum(['queued', 'running']).nullable(),
-              runs: z.array(z.object({ earliest: time(), latest: time() })),
-            })
-            .openapi('Schedule'),
-        ),
+        200: answer('The next runs; empty unless the connection is active.', schemaOf(scheduleJson)),
         ...problems(404),
       },
     }),
     async (c) => {
-      const { pending, runs } = await c
+      const preview = await c
         .get('view')
         .connections.preview(c.req.valid('param').id, omitUndefined(c.req.valid('query')));
-      const windows = runs.map(({ earliest, latest }) => ({ earliest: iso(earliest), latest: iso(latest) }));
-      return c.json({ pending: pending ?? null, runs: windows }, 200);
+      return c.json(scheduleJson(preview), 200);
     },
   );
 
@@ -103,20 +63,7 @@ export function connectionInsightRoutes(app: App): void {
       description: 'Cursors to rewind to, newest first.',
       request: { params, query: strict(pageQuery) },
       responses: {
-        200: answer(
-          'A page of cursors.',
-          listOf(
-            'StoredCursor',
-            z
-              .object({
-                job_id: id(),
-                at: time(),
-                cursor: anyJson('The cursor returned by the connector.'),
-                current: z.boolean(),
-              })
-              .openapi('StoredCursor'),
-          ),
-        ),
+        200: answer('A page of cursors.', listOf(cursorJson)),
         ...problems(404),
       },
     }),

@@ -1,36 +1,20 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { connectionJson, deletionJson } from '../../api/index.ts';
-import { connectionFilter, connectionSchema, filterOf } from '../connection-schema.ts';
 import type { App } from '../context.ts';
+import { listOf, schemaOf } from '../model-schema.ts';
 import {
+  connectionFilter,
+  filterOf,
   id,
   listJson,
-  listOf,
   omitUndefined,
   pageQuery,
   provider,
   reason,
   strict,
   text,
-  time,
 } from '../parts.ts';
 import { answer, body, bodyProblems, nothing, problems, signedIn } from '../responses.ts';
-
-const deletionSchema = z
-  .object({
-    connection_id: id(),
-    tenant_id: id(),
-    state: z.enum(['deleting', 'deleted']),
-    deleted_signals: z.int(),
-    estimated_signals: z.int().openapi({ description: 'Exact up to 100,000, estimated above.' }),
-    error: z.string().nullable().openapi({
-      description: 'Error of the last batch, which is retried. Only operators see database messages.',
-    }),
-    requested_at: time(),
-    updated_at: time(),
-    finished_at: time().nullable(),
-  })
-  .openapi('Deletion');
 
 const tags = ['Connections'];
 const security = signedIn;
@@ -59,7 +43,7 @@ export function connectionRoutes(app: App): void {
         }),
       },
       responses: {
-        200: answer('A page of connections.', listOf('Connection', connectionSchema)),
+        200: answer('A page of connections.', listOf(connectionJson)),
         ...problems(),
       },
     }),
@@ -102,7 +86,7 @@ export function connectionRoutes(app: App): void {
           }),
         ),
       },
-      responses: { 201: answer('The new connection.', connectionSchema), ...bodyProblems(404, 409) },
+      responses: { 201: answer('The new connection.', schemaOf(connectionJson)), ...bodyProblems(404, 409) },
     }),
     async (c) => {
       const { tenant_id, provider, external_id, credential_id, interval_seconds, config, metadata } =
@@ -129,7 +113,7 @@ export function connectionRoutes(app: App): void {
       summary: 'Show a connection',
       description: 'One connection, by its id.',
       request: { params },
-      responses: { 200: answer('The connection.', connectionSchema), ...problems(404) },
+      responses: { 200: answer('The connection.', schemaOf(connectionJson)), ...problems(404) },
     }),
     async (c) => c.json(connectionJson(await c.get('view').connections.get(c.req.valid('param').id)), 200),
   );
@@ -162,7 +146,10 @@ export function connectionRoutes(app: App): void {
             .openapi('ConnectionChange'),
         ),
       },
-      responses: { 200: answer('The updated connection.', connectionSchema), ...bodyProblems(404, 409) },
+      responses: {
+        200: answer('The updated connection.', schemaOf(connectionJson)),
+        ...bodyProblems(404, 409),
+      },
     }),
     async (c) => {
       const { id } = c.req.valid('param');
@@ -196,7 +183,7 @@ export function connectionRoutes(app: App): void {
         'the background.',
       request: { params, body: body(strict({ reason: reason().optional() }), { required: false }) },
       responses: {
-        202: answer('Deletion started; `Location` shows its progress.', deletionSchema),
+        202: answer('Deletion started; `Location` shows its progress.', schemaOf(deletionJson)),
         204: nothing('Deleted.'),
         ...bodyProblems(404, 409),
       },
@@ -220,7 +207,7 @@ export function connectionRoutes(app: App): void {
       summary: 'Show the progress of a deletion',
       description: 'Available until seven days after the deletion.',
       request: { params },
-      responses: { 200: answer('The progress.', deletionSchema), ...problems(404) },
+      responses: { 200: answer('The progress.', schemaOf(deletionJson)), ...problems(404) },
     }),
     async (c) => c.json(deletionJson(await c.get('view').connections.deletion(c.req.valid('param').id)), 200),
   );

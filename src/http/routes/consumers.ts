@@ -1,24 +1,13 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { consumerJson } from '../../api/index.ts';
 import type { App } from '../context.ts';
-import { id, listJson, listOf, omitUndefined, pageQuery, strict, text, time } from '../parts.ts';
+import { listOf, schemaOf } from '../model-schema.ts';
+import { listJson, omitUndefined, pageQuery, strict, text } from '../parts.ts';
 import { answer, body, bodyProblems, nothing, problems, signedIn } from '../responses.ts';
-
-const name = () => text(100).openapi({ example: 'search-index' });
-
-const consumerSchema = z
-  .object({
-    name: name(),
-    tenant_id: id().nullable(),
-    after: z.string().nullable().openapi({ description: 'Feed position; null at the beginning.' }),
-    moved_at: time().nullable(),
-    created_at: time(),
-  })
-  .openapi('Consumer');
 
 const tags = ['Consumers'];
 const security = signedIn;
-const params = z.object({ name: name() });
+const params = z.object({ name: text(100).openapi({ example: 'search-index' }) });
 
 export function consumerRoutes(app: App): void {
   app.openapi(
@@ -31,7 +20,7 @@ export function consumerRoutes(app: App): void {
       summary: 'List consumers',
       description: 'Feed readers and their positions.',
       request: { query: strict(pageQuery) },
-      responses: { 200: answer('A page of consumers.', listOf('Consumer', consumerSchema)), ...problems() },
+      responses: { 200: answer('A page of consumers.', listOf(consumerJson)), ...problems() },
     }),
     async (c) =>
       c.json(
@@ -50,7 +39,7 @@ export function consumerRoutes(app: App): void {
       summary: 'Show a consumer',
       description: 'Its position in the feed.',
       request: { params },
-      responses: { 200: answer('The consumer.', consumerSchema), ...problems(404) },
+      responses: { 200: answer('The consumer.', schemaOf(consumerJson)), ...problems(404) },
     }),
     async (c) => c.json(consumerJson(await c.get('view').consumers.get(c.req.valid('param').name)), 200),
   );
@@ -75,7 +64,7 @@ export function consumerRoutes(app: App): void {
           }),
         ),
       },
-      responses: { 200: answer('The updated consumer.', consumerSchema), ...bodyProblems(410) },
+      responses: { 200: answer('The updated consumer.', schemaOf(consumerJson)), ...bodyProblems(410) },
     }),
     async (c) => {
       const moved = await c.get('view').consumers.move(c.req.valid('param').name, c.req.valid('json').after);

@@ -2,43 +2,13 @@ import { createRoute, z } from '@hono/zod-openapi';
 import { credentialJson } from '../../api/index.ts';
 import type { Secret } from '../../contract/credential.ts';
 import type { App } from '../context.ts';
-import {
-  id,
-  listJson,
-  listOf,
-  omitUndefined,
-  pageQuery,
-  provider,
-  reason,
-  strict,
-  text,
-  time,
-} from '../parts.ts';
+import { listOf, schemaOf } from '../model-schema.ts';
+import { id, listJson, omitUndefined, pageQuery, provider, reason, strict, text } from '../parts.ts';
 import { answer, body, bodyProblems, nothing, problems, signedIn } from '../responses.ts';
 
 const tags = ['Credentials'];
 const security = signedIn;
 const params = z.object({ id: id() });
-
-const credentialSchema = z
-  .object({
-    id: id(),
-    tenant_id: id(),
-    provider: z.string().openapi({ example: 'github' }),
-    name: z.string().nullable(),
-    kind: z.enum(['api_key', 'basic', 'oauth2', 'custom']),
-    generation: z.int().openapi({ description: 'Number of changes of the secret.' }),
-    expires_at: time().nullable().openapi({ description: 'Expiry of the access token.' }),
-    refused_at: time().nullable().openapi({ description: 'Since when the provider refuses to refresh it.' }),
-    refused_reason: z.string().nullable(),
-    refreshed_at: time().nullable(),
-    connections: z
-      .int()
-      .openapi({ description: 'Number of connections that use it; 1000 means 1000 or more.' }),
-    created_at: time(),
-    updated_at: time(),
-  })
-  .openapi('Credential');
 
 const secretText = () => text(32_768);
 
@@ -94,7 +64,7 @@ export function credentialRoutes(app: App): void {
         query: strict({ tenant_id: id().optional(), provider: provider().optional(), ...pageQuery }),
       },
       responses: {
-        200: answer('A page of credentials.', listOf('Credential', credentialSchema)),
+        200: answer('A page of credentials.', listOf(credentialJson)),
         ...problems(),
       },
     }),
@@ -125,7 +95,7 @@ export function credentialRoutes(app: App): void {
           }),
         ),
       },
-      responses: { 201: answer('The new credential.', credentialSchema), ...bodyProblems(404, 409) },
+      responses: { 201: answer('The new credential.', schemaOf(credentialJson)), ...bodyProblems(404, 409) },
     }),
     async (c) => {
       const { tenant_id: tenantId, provider, name, secret, reason } = c.req.valid('json');
@@ -145,7 +115,7 @@ export function credentialRoutes(app: App): void {
       summary: 'Show a credential',
       description: 'Without its secret.',
       request: { params },
-      responses: { 200: answer('The credential.', credentialSchema), ...problems(404) },
+      responses: { 200: answer('The credential.', schemaOf(credentialJson)), ...problems(404) },
     }),
     async (c) => c.json(credentialJson(await c.get('view').credentials.get(c.req.valid('param').id)), 200),
   );
@@ -160,7 +130,10 @@ export function credentialRoutes(app: App): void {
       summary: 'Replace the secret of a credential',
       description: 'Activates its connections in `needs_auth`.',
       request: { params, body: body(strict({ secret: secretSchema(), reason: reason().optional() })) },
-      responses: { 200: answer('The updated credential.', credentialSchema), ...bodyProblems(404, 409) },
+      responses: {
+        200: answer('The updated credential.', schemaOf(credentialJson)),
+        ...bodyProblems(404, 409),
+      },
     }),
     async (c) => {
       const { secret, reason } = c.req.valid('json');

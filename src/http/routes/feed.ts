@@ -2,10 +2,10 @@ import { createRoute, z } from '@hono/zod-openapi';
 import { feedSignalJson } from '../../api/index.ts';
 import type { App } from '../context.ts';
 import { abortOnDisconnect } from '../disconnect.ts';
+import { schemaOf } from '../model-schema.ts';
 import { flagInQuery, id, intInQuery, omitUndefined, pageQuery, provider, strict, text } from '../parts.ts';
 import type { Slots } from '../request-limit.ts';
 import { answer, problems, signedIn } from '../responses.ts';
-import { fedSignalSchema } from '../signal-schema.ts';
 
 /** Long polls hold a slot of `streams`. */
 export function feedRoutes(app: App, streams: Slots, signal: AbortSignal | undefined): void {
@@ -44,7 +44,7 @@ export function feedRoutes(app: App, streams: Slots, signal: AbortSignal | undef
           'The next signals.',
           z
             .object({
-              items: z.array(fedSignalSchema),
+              items: z.array(schemaOf(feedSignalJson)),
               next_cursor: z.string().openapi({ description: 'Cursor to continue from; never null.' }),
             })
             .openapi('Feed'),
@@ -73,7 +73,7 @@ export function feedRoutes(app: App, streams: Slots, signal: AbortSignal | undef
             return batch;
           },
         );
-        const items = page.items.map((item) => feedSignalJson(item, { payload }));
+        const items = page.items.map(feedSignalJson);
         return c.json({ items, next_cursor: page.nextCursor }, 200);
       } finally {
         disconnect.release();

@@ -1,24 +1,10 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { keyJson } from '../../api/index.ts';
+import { keyDetailJson, keyJson, newKeyJson } from '../../api/index.ts';
 import type { App } from '../context.ts';
 import type { Credentials } from '../key-cache.ts';
-import { id, listJson, listOf, omitUndefined, pageQuery, strict, text, time } from '../parts.ts';
+import { listOf, schemaOf } from '../model-schema.ts';
+import { id, listJson, omitUndefined, pageQuery, strict, text } from '../parts.ts';
 import { answer, body, bodyProblems, nothing, problems, signedIn } from '../responses.ts';
-
-const keySchema = z
-  .object({
-    id: id(),
-    name: z.string().openapi({ example: 'deploy' }),
-    prefix: z.string().openapi({ description: 'First characters of the key.', example: 'syn_ab12' }),
-    scope: z.enum(['operator', 'tenant']),
-    tenant_id: id().nullable(),
-    created_at: time(),
-    created_by: z.string(),
-    parent_id: id().nullable().openapi({ description: 'The key that created it.' }),
-    last_used_at: time().nullable(),
-    revoked_at: time().nullable(),
-  })
-  .openapi('Key');
 
 const tags = ['Keys'];
 const security = signedIn;
@@ -34,7 +20,7 @@ export function keyRoutes(app: App, credentials: Credentials): void {
       summary: 'List API keys',
       description: 'With prefixes, not the keys themselves.',
       request: { query: strict(pageQuery) },
-      responses: { 200: answer('A page of keys.', listOf('Key', keySchema)), ...problems() },
+      responses: { 200: answer('A page of keys.', listOf(keyJson)), ...problems() },
     }),
     async (c) =>
       c.json(listJson(await c.get('view').keys.list(omitUndefined(c.req.valid('query'))), keyJson), 200),
@@ -63,12 +49,7 @@ export function keyRoutes(app: App, credentials: Credentials): void {
         ),
       },
       responses: {
-        201: answer(
-          'The new key.',
-          keySchema
-            .extend({ key: z.string().openapi({ description: 'The key itself, returned only once.' }) })
-            .openapi('NewKey'),
-        ),
+        201: answer('The new key.', schemaOf(newKeyJson)),
         ...bodyProblems(404, 409),
       },
     }),
@@ -77,7 +58,7 @@ export function keyRoutes(app: App, credentials: Credentials): void {
       // A tenant's keys belong to that tenant.
       const tenantId = tenant_id ?? c.get('caller').who.tenantId;
       const created = await c.get('view').keys.create({ name, ...omitUndefined({ tenantId }) });
-      return c.json({ ...keyJson(created), key: created.key }, 201);
+      return c.json(newKeyJson(created), 201);
     },
   );
 
@@ -92,22 +73,13 @@ export function keyRoutes(app: App, credentials: Credentials): void {
       description: 'With its prefix, not the key itself.',
       request: { params: z.object({ id: id() }) },
       responses: {
-        200: answer(
-          'The key.',
-          keySchema
-            .extend({
-              descendants: z.int().openapi({
-                description: 'Number of valid keys created with it, directly or indirectly; at most 10,000.',
-              }),
-            })
-            .openapi('KeyDetail'),
-        ),
+        200: answer('The key.', schemaOf(keyDetailJson)),
         ...problems(404),
       },
     }),
     async (c) => {
       const key = await c.get('view').keys.get(c.req.valid('param').id);
-      return c.json({ ...keyJson(key), descendants: key.descendants }, 200);
+      return c.json(keyDetailJson(key), 200);
     },
   );
 

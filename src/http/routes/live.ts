@@ -5,11 +5,10 @@ import type { App, LiveTimes } from '../context.ts';
 import { abortOnDisconnect } from '../disconnect.ts';
 import { openEventStream } from '../event-stream.ts';
 import { runLive, startingPoint } from '../live.ts';
-import { omitUndefined, strict, text } from '../parts.ts';
+import { omitUndefined, signalFilterQuery, strict, text } from '../parts.ts';
 import { createPulses } from '../pulse.ts';
 import type { Slots } from '../request-limit.ts';
 import { problems, signedIn } from '../responses.ts';
-import { signalFilterQuery } from '../signal-schema.ts';
 
 export interface LiveParts {
   ports: Ports;

@@ -2,18 +2,9 @@ import { createRoute, z } from '@hono/zod-openapi';
 import { providerJson } from '../../api/index.ts';
 import { operatorOnly } from '../auth.ts';
 import type { App } from '../context.ts';
-import { listJson, listOf, omitUndefined, pageQuery, provider, strict, text, time } from '../parts.ts';
+import { listOf, schemaOf } from '../model-schema.ts';
+import { listJson, omitUndefined, pageQuery, provider, strict, text } from '../parts.ts';
 import { answer, body, bodyProblems, problems, signedIn } from '../responses.ts';
-
-const providerSchema = z
-  .object({
-    slug: provider(),
-    display_name: z.string().nullable().openapi({ example: 'GitHub' }),
-    auth_type: z.string().nullable().openapi({ example: 'oauth2' }),
-    created_at: time(),
-    updated_at: time(),
-  })
-  .openapi('Provider');
 
 const tags = ['Providers'];
 const security = signedIn;
@@ -29,7 +20,7 @@ export function providerRoutes(app: App): void {
       summary: 'List providers',
       description: 'Registered external systems.',
       request: { query: strict(pageQuery) },
-      responses: { 200: answer('A page of providers.', listOf('Provider', providerSchema)), ...problems() },
+      responses: { 200: answer('A page of providers.', listOf(providerJson)), ...problems() },
     }),
     async (c) =>
       c.json(
@@ -58,7 +49,7 @@ export function providerRoutes(app: App): void {
           { required: false },
         ),
       },
-      responses: { 200: answer('The updated provider.', providerSchema), ...bodyProblems() },
+      responses: { 200: answer('The updated provider.', schemaOf(providerJson)), ...bodyProblems() },
     }),
     async (c) => {
       const { display_name: displayName, auth_type: authType } = c.req.valid('json');

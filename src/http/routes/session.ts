@@ -1,37 +1,22 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import type { Context, MiddlewareHandler } from 'hono';
 import { getCookie } from 'hono/cookie';
-import type { Access, SynclineApi } from '../../api/index.ts';
+import { type Access, meJson, type SynclineApi, scopeOf } from '../../api/index.ts';
 import type { Syncline } from '../../syncline.ts';
 import { requireOwnOrigin, unauthenticated } from '../auth.ts';
 import type { App, HttpEnv } from '../context.ts';
 import type { Credentials } from '../key-cache.ts';
-import { id, strict } from '../parts.ts';
+import { schemaOf } from '../model-schema.ts';
+import { strict } from '../parts.ts';
 import { answer, body, bodyProblems, nothing, problems, signedIn } from '../responses.ts';
 import { deleteSessionCookie, sessionCookie, setSessionCookie } from '../session-cookie.ts';
 
-const meSchema = z
-  .object({
-    scope: z.enum(['operator', 'tenant']),
-    tenant_id: id().nullable(),
-    tenant_name: z.string().nullable(),
-    actor: z.string().openapi({ description: 'Name in the audit log.' }),
-    version: z.string().openapi({ description: 'Version of the service.' }),
-  })
-  .openapi('Me');
-
 const tags = ['Session'];
 
-async function meJson(view: SynclineApi, version: string) {
+async function me(view: SynclineApi, version: string) {
   const { tenantId, actor } = view.who;
   const tenant = tenantId === undefined ? undefined : await view.tenants.get(tenantId);
-  return {
-    scope: tenantId === undefined ? ('operator' as const) : ('tenant' as const),
-    tenant_id: tenantId ?? null,
-    tenant_name: tenant?.name ?? null,
-    actor,
-    version,
-  };
+  return meJson({ scope: scopeOf(view.who), tenantId, tenantName: tenant?.name, actor, version });
 }
 
 export interface LoginParts {
@@ -56,14 +41,14 @@ export function loginRoute(app: App, { syncline, credentials, version, middlewar
       request: {
         body: body(strict({ key: z.string().trim().min(1).max(500).openapi({ example: 'syn_…' }) })),
       },
-      responses: { 200: answer('The caller.', meSchema), ...bodyProblems() },
+      responses: { 200: answer('The caller.', schemaOf(meJson)), ...bodyProblems() },
     }),
     async (c) => {
       requireOwnOrigin(c);
       const identity = await credentials.identify('key', c.req.valid('json').key, c.get('address'));
       if (!identity) throw unauthenticated('The API key is unknown or was revoked.');
       setSessionCookie(c, await syncline.access.openSession(identity, { address: c.get('address') }));
-      return c.json(await meJson(syncline.as(identity), version), 200);
+      return c.json(await me(syncline.as(identity), version), 200);
     },
   );
 }
@@ -96,9 +81,9 @@ export function sessionRoutes(app: App, access: Access, credentials: Credentials
       summary: 'Show the caller',
       description: 'Scope, tenant and audit name of the key or session.',
       request: { query: strict({}) },
-      responses: { 200: answer('The caller.', meSchema), ...problems() },
+      responses: { 200: answer('The caller.', schemaOf(meJson)), ...problems() },
     }),
-    async (c) => c.json(await meJson(c.get('view'), version), 200),
+    async (c) => c.json(await me(c.get('view'), version), 200),
   );
 }
 

@@ -1,18 +1,18 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { signalJson } from '../../api/index.ts';
 import type { App } from '../context.ts';
+import { listOf, schemaOf } from '../model-schema.ts';
 import {
   flagInQuery,
   id,
   listJson,
-  listOf,
   omitUndefined,
   pageQuery,
+  signalFilterQuery,
   strict,
   timeInQuery,
 } from '../parts.ts';
 import { answer, problems, signedIn } from '../responses.ts';
-import { signalFilterQuery, signalSchema } from '../signal-schema.ts';
 
 const tags = ['Signals'];
 const security = signedIn;
@@ -37,16 +37,13 @@ export function signalRoutes(app: App): void {
           ...pageQuery,
         }),
       },
-      responses: { 200: answer('A page of signals.', listOf('Signal', signalSchema)), ...problems() },
+      responses: { 200: answer('A page of signals.', listOf(signalJson)), ...problems() },
     }),
     async (c) => {
       const { connection_id, tenant_id, job_id, payload = false, ...rest } = c.req.valid('query');
       const ids = { connectionId: connection_id, tenantId: tenant_id, jobId: job_id };
       const page = await c.get('view').signals.list({ ...omitUndefined({ ...rest, ...ids }), payload });
-      return c.json(
-        listJson(page, (signal) => signalJson(signal, { payload })),
-        200,
-      );
+      return c.json(listJson(page, signalJson), 200);
     },
   );
 
@@ -60,11 +57,11 @@ export function signalRoutes(app: App): void {
       summary: 'Show a signal',
       description: 'With its payload.',
       request: { params: z.object({ id: id() }) },
-      responses: { 200: answer('The signal.', signalSchema), ...problems(404) },
+      responses: { 200: answer('The signal.', schemaOf(signalJson)), ...problems(404) },
     }),
     async (c) => {
       const signal = await c.get('view').signals.get(c.req.valid('param').id);
-      return c.json(signalJson(signal, { payload: true }), 200);
+      return c.json(signalJson(signal), 200);
     },
   );
 }

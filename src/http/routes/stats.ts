@@ -1,9 +1,9 @@
 import { createRoute } from '@hono/zod-openapi';
+import { attentionJson, loadJson, overviewJson, seriesJson } from '../../api/index.ts';
 import type { App } from '../context.ts';
+import { schemaOf } from '../model-schema.ts';
 import { intInQuery, omitUndefined, provider, strict } from '../parts.ts';
 import { answer, problems, signedIn } from '../responses.ts';
-import { attentionJson, loadJson, overviewJson, seriesJson } from '../stats-json.ts';
-import { attentionSchema, loadSchema, overviewSchema, seriesSchema } from '../stats-schema.ts';
 
 const tags = ['Statistics'];
 const security = signedIn;
@@ -19,7 +19,7 @@ export function statsRoutes(app: App): void {
       summary: 'Overview',
       description: 'Connections by health, the queue, and the last hour.',
       request: { query: strict({}) },
-      responses: { 200: answer('The overview.', overviewSchema), ...problems() },
+      responses: { 200: answer('The overview.', schemaOf(overviewJson)), ...problems() },
     }),
     async (c) => c.json(overviewJson(await c.get('view').stats.overview()), 200),
   );
@@ -39,7 +39,7 @@ export function statsRoutes(app: App): void {
           provider: provider().optional(),
         }),
       },
-      responses: { 200: answer('The series.', seriesSchema), ...problems() },
+      responses: { 200: answer('The series.', schemaOf(seriesJson)), ...problems() },
     }),
     async (c) =>
       c.json(seriesJson(await c.get('view').stats.series(omitUndefined(c.req.valid('query')))), 200),
@@ -55,7 +55,7 @@ export function statsRoutes(app: App): void {
       summary: 'Upcoming load',
       description: 'Scheduled runs per minute for the next 60 minutes.',
       request: { query: strict({}) },
-      responses: { 200: answer('Runs by minute.', loadSchema), ...problems() },
+      responses: { 200: answer('Runs by minute.', schemaOf(loadJson)), ...problems() },
     }),
     async (c) => c.json(loadJson(await c.get('view').stats.load()), 200),
   );
@@ -71,10 +71,10 @@ export function statsRoutes(app: App): void {
       description: 'Grouped by cause, each with a remedy.',
       request: { query: strict({}) },
       responses: {
-        200: answer('The problems; empty if there are none.', attentionSchema),
+        200: answer('The problems; empty if there are none.', schemaOf(attentionJson)),
         ...problems(),
       },
     }),
-    async (c) => c.json({ items: (await c.get('view').stats.attention()).map(attentionJson) }, 200),
+    async (c) => c.json(attentionJson({ items: await c.get('view').stats.attention() }), 200),
   );
 }

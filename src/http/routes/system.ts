@@ -1,54 +1,10 @@
-import { createRoute, z } from '@hono/zod-openapi';
+import { createRoute } from '@hono/zod-openapi';
+import { systemJson } from '../../api/index.ts';
 import { operatorOnly } from '../auth.ts';
 import type { App } from '../context.ts';
-import { id, strict, time } from '../parts.ts';
+import { schemaOf } from '../model-schema.ts';
+import { strict } from '../parts.ts';
 import { answer, problems, signedIn } from '../responses.ts';
-import { systemJson } from '../stats-json.ts';
-import { queueSchema } from '../stats-schema.ts';
-
-const systemSchema = z
-  .object({
-    version: z.string(),
-    node: z.string(),
-    schema: z.string(),
-    schema_version: z.int(),
-    processes: z.array(
-      z.object({
-        id: id(),
-        host: z.string().nullable(),
-        pid: z.int().nullable(),
-        roles: z.array(z.string()),
-        concurrency: z.int().nullable(),
-        providers: z.array(z.string()),
-        started_at: time().nullable(),
-        expires_at: time().nullable(),
-        alive: z.boolean(),
-        running: z.int(),
-        clock_skew_seconds: z.int().openapi({
-          description: 'Clock difference to the database; positive: ahead.',
-        }),
-      }),
-    ),
-    queue: queueSchema,
-    tables: z.array(
-      z.object({
-        name: z.string(),
-        bytes: z.number(),
-        rows_estimate: z.number(),
-        dead_rows_estimate: z.number(),
-        last_vacuum_at: time().nullable(),
-      }),
-    ),
-    database_bytes: z.number(),
-    retention: z.object({
-      ended_jobs_days: z.int(),
-      events_days: z.int(),
-      signals_days: z.int(),
-      stats_days: z.int(),
-    }),
-    config: z.array(z.object({ path: z.string(), value: z.string(), about: z.string() })),
-  })
-  .openapi('System');
 
 export function systemRoutes(app: App, version: string): void {
   app.openapi(
@@ -62,8 +18,8 @@ export function systemRoutes(app: App, version: string): void {
       summary: 'Show the system',
       description: 'Operators only. Processes, tables, retention and effective configuration.',
       request: { query: strict({}) },
-      responses: { 200: answer('The system.', systemSchema), ...problems() },
+      responses: { 200: answer('The system.', schemaOf(systemJson)), ...problems() },
     }),
-    async (c) => c.json(systemJson(await c.get('view').system(), version), 200),
+    async (c) => c.json(systemJson({ version, ...(await c.get('view').system()) }), 200),
   );
 }

@@ -2,16 +2,9 @@ import { createRoute, z } from '@hono/zod-openapi';
 import { tenantJson } from '../../api/index.ts';
 import { operatorOnly } from '../auth.ts';
 import type { App } from '../context.ts';
-import { id, listJson, listOf, omitUndefined, pageQuery, strict, text, time } from '../parts.ts';
+import { listOf, schemaOf } from '../model-schema.ts';
+import { id, listJson, omitUndefined, pageQuery, strict, text } from '../parts.ts';
 import { answer, body, bodyProblems, problems, signedIn } from '../responses.ts';
-
-const tenantSchema = z
-  .object({
-    id: id(),
-    name: z.string().nullable().openapi({ example: 'Northwind' }),
-    created_at: time(),
-  })
-  .openapi('Tenant');
 
 const tags = ['Tenants'];
 const security = signedIn;
@@ -32,7 +25,7 @@ export function tenantRoutes(app: App): void {
           ...pageQuery,
         }),
       },
-      responses: { 200: answer('A page of tenants.', listOf('Tenant', tenantSchema)), ...problems() },
+      responses: { 200: answer('A page of tenants.', listOf(tenantJson)), ...problems() },
     }),
     async (c) =>
       c.json(
@@ -52,7 +45,7 @@ export function tenantRoutes(app: App): void {
       summary: 'Create a tenant',
       description: 'Operators only.',
       request: { body: body(strict({ name: text(200).openapi({ example: 'Northwind' }) })) },
-      responses: { 201: answer('The new tenant.', tenantSchema), ...bodyProblems() },
+      responses: { 201: answer('The new tenant.', schemaOf(tenantJson)), ...bodyProblems() },
     }),
     async (c) => c.json(tenantJson(await c.get('view').tenants.create(c.req.valid('json'))), 201),
   );
@@ -67,7 +60,7 @@ export function tenantRoutes(app: App): void {
       summary: 'Show a tenant',
       description: 'Returns one tenant.',
       request: { params: z.object({ id: id() }) },
-      responses: { 200: answer('The tenant.', tenantSchema), ...problems(404) },
+      responses: { 200: answer('The tenant.', schemaOf(tenantJson)), ...problems(404) },
     }),
     async (c) => c.json(tenantJson(await c.get('view').tenants.get(c.req.valid('param').id)), 200),
   );

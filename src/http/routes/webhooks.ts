@@ -1,11 +1,12 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { webhookJson } from '../../api/index.ts';
+import { newWebhookJson, webhookJson } from '../../api/index.ts';
 import { SynclineError } from '../../contract/errors.ts';
 import type { Syncline } from '../../syncline.ts';
 import { readBytes } from '../body.ts';
 import { createBodyBudget } from '../body-budget.ts';
 import type { App, Limits } from '../context.ts';
-import { anyJson, id, omitUndefined, strict, time } from '../parts.ts';
+import { schemaOf } from '../model-schema.ts';
+import { anyJson, id, omitUndefined, strict } from '../parts.ts';
 import { Problem } from '../problem.ts';
 import { createSlots } from '../request-limit.ts';
 import { answer, body, bodyProblems, nothing, problems, signedIn } from '../responses.ts';
@@ -90,16 +91,6 @@ function notVerified(): Problem {
   });
 }
 
-const webhookSchema = z
-  .object({
-    connection_id: id(),
-    path: z.string().openapi({ description: 'Path of the webhook, to append to the URL of the service.' }),
-    exists: z.boolean().openapi({ description: 'Whether the connection has its own secret.' }),
-    created_at: time().nullable(),
-    last_received_at: time().nullable().openapi({ description: 'Accurate to one minute.' }),
-  })
-  .openapi('Webhook');
-
 const params = z.object({ id: id() });
 const security = signedIn;
 
@@ -114,7 +105,7 @@ export function webhookRoutes(app: App): void {
       summary: 'Show the webhook of a connection',
       description: 'Its path and the time of the last delivery, without the secret.',
       request: { params },
-      responses: { 200: answer('The webhook.', webhookSchema), ...problems(404) },
+      responses: { 200: answer('The webhook.', schemaOf(webhookJson)), ...problems(404) },
     }),
     async (c) => {
       const webhook = await c.get('view').webhooks.get(c.req.valid('param').id);
@@ -151,17 +142,14 @@ export function webhookRoutes(app: App): void {
         ),
       },
       responses: {
-        200: answer(
-          'The webhook, with its secret.',
-          webhookSchema.extend({ secret: z.string() }).openapi('NewWebhook'),
-        ),
+        200: answer('The webhook, with its secret.', schemaOf(newWebhookJson)),
         ...bodyProblems(404, 409),
       },
     }),
     async (c) => {
       const { id } = c.req.valid('param');
       const webhook = await c.get('view').webhooks.create(id, omitUndefined(c.req.valid('json')));
-      return c.json({ ...withBasePath(c.get('base'), webhookJson(webhook)), secret: webhook.secret }, 200);
+      return c.json(withBasePath(c.get('base'), newWebhookJson(webhook)), 200);
     },
   );
 

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { BulkRequest, BulkStep } from '../../../src/api/connections/bulk.ts';
+import type { BulkRequest } from '../../../src/api/connections/bulk.ts';
+import type { BulkStep } from '../../../src/api/connections/results.ts';
 import { type Ports, type Syncline, systemPorts } from '../../../src/index.ts';
 import { tenant, useDatabase } from '../../support/database.ts';
 
@@ -119,7 +120,7 @@ describe('connections.bulk', () => {
   it('bulk: removes all matching connections, in steps', async () => {
     for (let i = 0; i < 5; i++) await connect();
     const done = await steps(database.engine(), {
-      action: 'remove',
+      action: 'delete',
       filter: { provider: 'github' },
       limit: 2,
     });
@@ -145,7 +146,7 @@ describe('connections.bulk', () => {
   it('bulk: rejects an unknown action or filter and changes nothing', async () => {
     await connect();
     const { connections } = database.engine();
-    const action = 'destroy' as 'remove';
+    const action = 'destroy' as 'delete';
     await expect(connections.bulk({ action, filter: {} })).rejects.toThrow(
       /action must be one of.*, got "destroy"/,
     );

@@ -74,7 +74,7 @@ describe('connections.trigger', () => {
     for (const priority of [3, 1])
       expect(await engine.connections.trigger(id, { priority })).toEqual({
         jobId: waiting,
-        effect: 'brought forward',
+        effect: 'brought_forward',
       });
     expect(await pending(id)).toEqual([
       { job_type: 'incremental', status: 'queued', priority: 3, due: true, retry_after: null, cursor: 7 },

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { RepairedConnection } from '../../../src/api/connections/repair.ts';
+import type { RepairedConnection } from '../../../src/api/connections/results.ts';
 import { defineConnector, type Syncline, type SynclineOptions } from '../../../src/index.ts';
 import { finding, findingsIn } from '../../doctor/findings.ts';
 import { startService } from '../../http/service.ts';

@@ -1,0 +1,117 @@
+import { z } from 'zod';
+import { triggerEffects } from '../../pipeline/trigger.ts';
+import type { StoredCursor } from '../../store/job-lists.ts';
+import { jsonOf, maybe, uuid } from '../../values/model.ts';
+import type { ReadJson } from '../../values/stored-json.ts';
+import type { Connection } from './model.ts';
+
+/** What the use cases of a connection return. */
+
+const explanation = z
+  .object({
+    state: z.enum([
+      'paused',
+      'needs_auth',
+      'disabled',
+      'running',
+      'backing_off',
+      'waiting',
+      'unserved',
+      'scheduled',
+      'unplaced',
+    ]),
+    sentence: z.string(),
+    nextRunAt: maybe(z.date()),
+  })
+  .meta({ id: 'Explanation' });
+/** Why a connection is or is not syncing right now. */
+export interface Explanation extends z.output<typeof explanation> {}
+
+export const explanationJson = jsonOf(explanation);
+
+const previewedRun = z.object({ earliest: z.date(), latest: z.date() });
+/** Time window in which a run is expected to start. */
+export interface PreviewedRun extends z.output<typeof previewedRun> {}
+
+const schedule = z
+  .object({
+    pending: maybe(z.enum(['queued', 'running'])).meta({
+      description: 'Status of the job for the first run, if it is already placed.',
+    }),
+    runs: z.array(previewedRun).meta({ description: 'Empty while the connection is not active.' }),
+  })
+  .meta({ id: 'Schedule' });
+export interface SchedulePreview extends z.output<typeof schedule> {
+  connection: Connection;
+}
+
+export const scheduleJson = jsonOf(schedule);
+
+const pastCursor = z
+  .object({
+    jobId: uuid(),
+    at: z.date(),
+    cursor: z.unknown().meta({ description: 'The cursor returned by the connector.' }),
+    current: z.boolean().meta({ description: "Whether it is the connection's current cursor." }),
+  })
+  .meta({ id: 'StoredCursor' });
+export interface PastCursor extends z.output<typeof pastCursor> {}
+
+export const cursorJson = jsonOf(pastCursor);
+
+export const pastCursorFromRow = (row: StoredCursor, json: ReadJson): PastCursor => ({
+  jobId: row.id,
+  at: row.at,
+  cursor: json(row.next_cursor),
+  current: row.current,
+});
+
+const triggered = z.object({ jobId: uuid(), effect: z.enum(triggerEffects) }).meta({ id: 'Triggered' });
+
+export const triggeredJson = jsonOf(triggered);
+
+const bulkStep = z.object({
+  matched: z.int(),
+  changed: z.int(),
+  failed: z.array(z.object({ id: uuid(), message: z.string() })),
+  nextCursor: maybe(z.string()).meta({
+    description: 'Cursor of the next step; null after the last match.',
+  }),
+});
+export interface BulkStep extends z.output<typeof bulkStep> {}
+
+export const bulkJson = jsonOf(
+  bulkStep,
+  bulkStep
+    .extend({ failed: z.array(z.object({ id: uuid(), detail: z.string() })) })
+    .meta({ id: 'BulkResult' }),
+  { failed: ({ failed }) => failed.map(({ id, message }) => ({ id, detail: message })) },
+);
+
+const repaired = z.object({
+  id: uuid(),
+  tenantId: uuid(),
+  provider: z.string(),
+  nextRunAt: maybe(z.object({ from: z.date(), to: z.date() })).meta({ description: 'Null if unchanged.' }),
+  jobIds: z.array(uuid()).meta({ description: 'Queued jobs that were rescheduled.' }),
+});
+export interface RepairedConnection extends z.output<typeof repaired> {}
+
+const repairStep = z.object({
+  items: z.array(repaired),
+  skipped: z.int().meta({ description: 'Connections locked by another transaction; call again.' }),
+  nextCursor: maybe(z.string()).meta({
+    description: 'Cursor of the next step; null after the last connection.',
+  }),
+});
+export interface RepairStep extends z.output<typeof repairStep> {}
+
+const { id: connectionId, ...repairedFields } = repaired.shape;
+
+export const repairJson = jsonOf(
+  repairStep,
+  repairStep
+    .extend({ items: z.array(z.object({ connectionId, ...repairedFields })) })
+    .meta({ id: 'RepairStep' }),
+  { items: ({ items }) => items.map((item) => ({ ...item, connectionId: item.id })) },
+);

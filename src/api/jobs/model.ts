@@ -1,0 +1,178 @@
+import { z } from 'zod';
+import type { Caller } from '../../caller/caller.ts';
+import { type JobStatus, jobStatuses, jobTypes } from '../../contract/states.ts';
+import type { AttemptRow } from '../../store/attempts.ts';
+import type { JobRow, JobWithCursors } from '../../store/jobs.ts';
+import { isObject } from '../../values/is-object.ts';
+import { isoText, jsonOf, maybe, providerText, uuid } from '../../values/model.ts';
+import type { ReadJson } from '../../values/stored-json.ts';
+
+const jobError = z
+  .object({
+    kind: z.string().meta({ example: 'rate_limited' }),
+    name: z.string().meta({ example: 'RateLimitedError' }),
+    message: z.string(),
+    at: z.string(),
+    hint: z.string().optional(),
+  })
+  .meta({ id: 'JobError' });
+
+const jobFailure = jobError.omit({ hint: true }).extend({
+  /** Parked for lack of budget; not a failure. */
+  parked: z.boolean().optional(),
+});
+export interface JobFailure extends z.output<typeof jobFailure> {}
+
+const job = z.object({
+  id: uuid(),
+  tenantId: uuid(),
+  provider: providerText(),
+  connectionId: uuid(),
+  connectionName: maybe(z.string()).meta({ description: 'The external id of the connection.' }),
+  type: z.enum(jobTypes),
+  status: z.enum(jobStatuses),
+  priority: z.int(),
+  attempts: z.int().meta({ description: 'Number of earlier failures.' }),
+  scheduledAt: z.date(),
+  retryAfter: maybe(z.date()).meta({ description: 'Not claimed before this time.' }),
+  startedAt: maybe(z.date()),
+  finishedAt: maybe(z.date()),
+  signals: z.int().meta({ description: 'Number of stored signals.' }),
+  cursor: z.unknown().meta({ description: 'Cursor of this job; null: the cursor of the connection.' }),
+  nextCursor: z.unknown().meta({ description: 'Cursor stored by this job.' }),
+  error: maybe(jobFailure),
+  blocked: z.boolean().meta({
+    description: 'Queued, but the connection is not active or is running another job.',
+  }),
+  createdAt: z.date(),
+});
+export interface Job extends z.output<typeof job> {}
+
+const attempt = z.object({
+  number: z.int(),
+  outcome: z.enum(['succeeded', 'failed', 'retried', 'lost', 'cancelled', 'running']),
+  startedAt: z.date(),
+  endedAt: maybe(z.date()),
+  error: maybe(jobFailure),
+  retryAfter: maybe(z.date()),
+  log: z
+    .array(
+      z.object({
+        at: isoText(),
+        level: z.string().meta({ example: 'info' }),
+        message: z.string(),
+        fields: z.record(z.string(), z.unknown()),
+      }),
+    )
+    .meta({ description: "The connector's first 100 log lines." }),
+});
+export interface Attempt extends z.output<typeof attempt> {}
+
+const jobDetail = job.extend({
+  verdict: z.string().meta({ description: 'Outcome in one sentence.' }),
+  runs: z.array(attempt),
+});
+
+/** A job with a summary and its stored runs: the newest, up to about 8 MB of errors and logs. */
+export interface JobDetail extends z.output<typeof jobDetail> {}
+
+const computed = { durationMs: maybe(z.number()), error: maybe(jobError) };
+const shownJob = job.extend(computed).meta({ id: 'Job' });
+const shownAttempt = attempt.extend(computed).meta({ id: 'Attempt' });
+const shownDetail = shownJob
+  .extend({ verdict: jobDetail.shape.verdict, attemptsLog: z.array(shownAttempt) })
+  .meta({ id: 'JobDetail', base: shownJob });
+
+const error = (failed: { error: JobFailure | undefined }) => errorOf(failed.error);
+
+const duration = ({ startedAt, finishedAt }: Job) => durationMs(startedAt, finishedAt);
+
+export const jobJson = jsonOf(job, shownJob, { error, durationMs: duration });
+
+export const jobDetailJson = jsonOf(jobDetail, shownDetail, {
+  error,
+  durationMs: duration,
+  attemptsLog: ({ runs }) =>
+    runs.map((run) => ({
+      ...run,
+      error: error(run),
+      durationMs: durationMs(run.startedAt, run.endedAt),
+    })),
+});
+
+const hints: Record<string, string> = {
+  rate_limited: 'No action needed: retried when the provider allows it.',
+  unauthorized: 'Ask the customer to connect again, then resume the connection.',
+  permanent: 'Retrying will not help: fix the cause, then trigger the connection.',
+  cursor_expired: 'No action needed: a full sync follows automatically.',
+  transient: 'Retried automatically with backoff.',
+  process_died: 'Find out why these processes died: memory limits, native crashes, calls of process.exit().',
+};
+
+/** Other writers may have stored any JSON as the error. */
+function errorOf(failure: JobFailure | undefined): z.output<typeof jobError> | undefined {
+  if (failure === undefined) return undefined;
+  const text = (value: unknown, fallback: string) => (typeof value === 'string' ? value : fallback);
+  const kind = text(failure.kind, 'unknown');
+  return {
+    kind,
+    name: text(failure.name, 'Error'),
+    message: text(failure.message, JSON.stringify(failure).slice(0, 2000)),
+    at: text(failure.at, ''),
+    hint: Object.hasOwn(hints, kind) ? hints[kind] : undefined,
+  };
+}
+
+export function jobFromRow(row: JobWithCursors, { json, who }: { json: ReadJson; who: Caller }): Job {
+  return {
+    id: row.id,
+    tenantId: row.tenant_id,
+    provider: row.provider_slug,
+    connectionId: row.connection_id,
+    connectionName: row.connection_name ?? undefined,
+    type: row.job_type,
+    status: statusOf(row),
+    priority: row.priority,
+    attempts: row.attempts,
+    scheduledAt: row.scheduled_at,
+    retryAfter: row.retry_after ?? undefined,
+    startedAt: row.started_at ?? undefined,
+    finishedAt: row.finished_at ?? undefined,
+    cursor: row.cursor === null ? undefined : (json(row.cursor) ?? undefined),
+    nextCursor: row.next_cursor === null ? undefined : (json(row.next_cursor) ?? undefined),
+    signals: row.signal_count,
+    error: failureOf(row.error, who),
+    blocked: row.blocked,
+    createdAt: row.created_at,
+  };
+}
+
+export function attemptFromRow(row: AttemptRow, who: Caller): Attempt {
+  return {
+    number: row.number,
+    outcome: row.outcome,
+    startedAt: row.started_at,
+    endedAt: row.ended_at,
+    retryAfter: row.retry_after ?? undefined,
+    error: failureOf(row.error, who),
+    log: row.log ?? [],
+  };
+}
+
+export const statusOf = ({ status }: Pick<JobRow, 'status'>): JobStatus =>
+  status === 'completed' ? 'succeeded' : status;
+
+export const durationMs = (from: Date | null | undefined, to: Date | null | undefined) =>
+  from && to ? Math.max(0, to.getTime() - from.getTime()) : undefined;
+
+/** EXE-9: `deaths` lists the hosts and pids of dead processes; shown to operators only. */
+function failureOf(error: unknown, { tenantId }: Caller): JobFailure | undefined {
+  if (!isObject(error) || !Array.isArray(error['deaths'])) return (error as JobFailure | null) ?? undefined;
+  const { deaths, ...rest } = error;
+  const failure = rest as unknown as JobFailure;
+  if (tenantId !== undefined) return failure;
+  const where = (deaths as { host?: unknown; pid?: unknown }[]).map(
+    (death) => `${death?.pid} on ${death?.host}`,
+  );
+  return { ...failure, message: `${failure.message} Processes: ${where.join(', ')}.` };
+}

@@ -1,0 +1,150 @@
+import { z } from 'zod';
+import type { EventKind, EventRow, EventWithDetail } from '../store/events.ts';
+import type { KeyRow } from '../store/keys.ts';
+import type { ProviderRow } from '../store/providers.ts';
+import type { TenantRow } from '../store/tenants.ts';
+import { jsonOf, maybe, providerSlug, textOf, uuid } from '../values/model.ts';
+import type { ReadJson } from '../values/stored-json.ts';
+
+const tenant = z
+  .object({
+    id: uuid(),
+    name: maybe(z.string()).meta({ example: 'Northwind' }),
+    createdAt: z.date(),
+  })
+  .meta({ id: 'Tenant' });
+export interface Tenant extends z.output<typeof tenant> {}
+
+export const tenantJson = jsonOf(tenant);
+
+export const tenantFromRow = (row: TenantRow): Tenant => ({
+  id: row.id,
+  name: row.name ?? undefined,
+  createdAt: row.created_at,
+});
+
+const provider = z
+  .object({
+    slug: providerSlug(),
+    displayName: maybe(z.string()).meta({ example: 'GitHub' }),
+    authType: maybe(z.string()).meta({ example: 'oauth2' }),
+    createdAt: z.date(),
+    updatedAt: z.date(),
+  })
+  .meta({ id: 'Provider' });
+export interface Provider extends z.output<typeof provider> {}
+
+export const providerJson = jsonOf(provider);
+
+export const providerFromRow = (row: ProviderRow): Provider => ({
+  slug: row.slug,
+  displayName: row.display_name ?? undefined,
+  authType: row.auth_type ?? undefined,
+  createdAt: row.created_at,
+  updatedAt: row.updated_at,
+});
+
+const apiKey = z.object({
+  id: uuid(),
+  name: z.string().meta({ example: 'deploy' }),
+  prefix: z.string().meta({ description: 'First characters of the key.', example: 'syn_ab12' }),
+  tenantId: maybe(uuid()),
+  createdAt: z.date(),
+  createdBy: z.string(),
+  parentId: maybe(uuid()).meta({ description: 'The key that created it.' }),
+  lastUsedAt: maybe(z.date()).meta({ description: 'Accurate to five minutes.' }),
+  revokedAt: maybe(z.date()),
+});
+export interface ApiKey extends z.output<typeof apiKey> {}
+
+const newApiKey = apiKey.extend({
+  key: z.string().meta({ description: 'The key itself, returned only once.' }),
+});
+export interface NewApiKey extends z.output<typeof newApiKey> {}
+
+const apiKeyDetail = apiKey.extend({
+  descendants: z.int().meta({
+    description: 'Number of valid keys created with it, directly or indirectly; at most 10,000.',
+  }),
+});
+export interface ApiKeyDetail extends z.output<typeof apiKeyDetail> {}
+
+const scopes = z.enum(['operator', 'tenant']);
+export const scopeOf = ({ tenantId }: { tenantId?: string | undefined }): z.output<typeof scopes> =>
+  tenantId === undefined ? 'operator' : 'tenant';
+
+const shownKey = apiKey.extend({ scope: scopes }).meta({ id: 'Key' });
+const shownNewKey = newApiKey.extend({ scope: scopes }).meta({ id: 'NewKey', base: shownKey });
+const shownKeyDetail = apiKeyDetail.extend({ scope: scopes }).meta({ id: 'KeyDetail', base: shownKey });
+
+export const keyJson = jsonOf(apiKey, shownKey, { scope: scopeOf });
+export const newKeyJson = jsonOf(newApiKey, shownNewKey, { scope: scopeOf });
+export const keyDetailJson = jsonOf(apiKeyDetail, shownKeyDetail, { scope: scopeOf });
+
+export const keyFromRow = (row: KeyRow): ApiKey => ({
+  id: row.id,
+  name: row.name,
+  prefix: row.prefix,
+  tenantId: row.tenant_id ?? undefined,
+  createdAt: row.created_at,
+  createdBy: row.created_by,
+  parentId: row.parent_id ?? undefined,
+  lastUsedAt: row.last_used_at ?? undefined,
+  revokedAt: row.revoked_at ?? undefined,
+});
+
+const auditEvent = z
+  .object({
+    id: uuid(),
+    at: z.date(),
+    kind: textOf<EventKind>().meta({ example: 'connection.paused' }),
+    actor: z.string().meta({ description: 'Who made the change.', example: 'key:deploy' }),
+    keyId: maybe(uuid()).meta({
+      description: 'The API key used, directly or through a session.',
+    }),
+    reason: maybe(z.string()),
+    tenantId: maybe(uuid()),
+    connectionId: maybe(uuid()),
+    jobId: maybe(uuid()),
+    detail: maybe(z.record(z.string(), z.unknown())),
+  })
+  .meta({ id: 'Event' });
+export interface AuditEvent extends z.output<typeof auditEvent> {}
+
+export const auditEventJson = jsonOf(auditEvent);
+
+/** An audit event in the history of one connection. */
+const connectionEvent = auditEvent.omit({ id: true, tenantId: true, connectionId: true, detail: true });
+export interface ConnectionEvent extends z.output<typeof connectionEvent> {}
+
+export const connectionEventJson = jsonOf(connectionEvent);
+
+export const connectionEventFromRow = (row: EventRow): ConnectionEvent => ({
+  at: row.created_at,
+  kind: row.kind,
+  actor: row.actor,
+  keyId: row.key_id ?? undefined,
+  reason: row.reason ?? undefined,
+  jobId: row.job_id ?? undefined,
+});
+
+export const auditEventFromRow = (row: EventWithDetail, json: ReadJson): AuditEvent => ({
+  ...connectionEventFromRow(row),
+  id: row.id,
+  tenantId: row.tenant_id ?? undefined,
+  connectionId: row.connection_id ?? undefined,
+  detail: row.detail === null ? undefined : (json(row.detail) as Record<string, unknown>),
+});
+
+/** The caller, for the dashboard. */
+export const meJson = jsonOf(
+  z
+    .object({
+      scope: scopes,
+      tenantId: maybe(uuid()),
+      tenantName: maybe(z.string()),
+      actor: z.string().meta({ description: 'Name in the audit log.' }),
+      version: z.string().meta({ description: 'Version of the service.' }),
+    })
+    .meta({ id: 'Me' }),
+);

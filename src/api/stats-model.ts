@@ -1,0 +1,171 @@
+import { z } from 'zod';
+import type { ProcessRow } from '../store/processes.ts';
+import type { SchedulerRow } from '../store/schedulers.ts';
+import type { TableRow } from '../store/stats.ts';
+import { jsonOf, maybe, uuid } from '../values/model.ts';
+
+const count = z
+  .object({
+    count: z.int(),
+    atLeast: z.boolean().meta({ description: 'True if counting stopped at `count` and there are more.' }),
+  })
+  .meta({ id: 'Count' });
+
+const queue = z
+  .object({ due: count, backing_off: count, blocked: count, running: count })
+  .meta({ id: 'Queue' });
+
+const totals = z.object({ succeeded: z.int(), failed: z.int(), retried: z.int(), signals: z.int() });
+export interface Totals extends z.output<typeof totals> {}
+
+const overview = z
+  .object({
+    now: z.date(),
+    connections: z.object({
+      total: count,
+      ok: count,
+      failing: count,
+      needs_auth: count,
+      paused: count,
+      disabled: count,
+    }),
+    queue: maybe(queue).meta({ description: 'Null for tenant keys.' }),
+    lastTickAt: maybe(z.date()),
+    executors: maybe(z.object({ alive: z.int(), slots: z.int() })),
+    lastHour: totals,
+  })
+  .meta({ id: 'Overview' });
+export interface Overview extends z.output<typeof overview> {}
+
+export const overviewJson = jsonOf(overview);
+
+const seriesPoint = totals.extend({
+  at: z.date(),
+  lagP50Ms: maybe(z.number()),
+  lagP95Ms: maybe(z.number()),
+  freshnessP50Seconds: maybe(z.number()),
+  freshnessP95Seconds: maybe(z.number()),
+});
+export interface SeriesPoint extends z.output<typeof seriesPoint> {}
+
+const series = z
+  .object({ from: z.date(), to: z.date(), stepSeconds: z.int(), points: z.array(seriesPoint) })
+  .meta({ id: 'Series' });
+export interface Series extends z.output<typeof series> {}
+
+export const seriesJson = jsonOf(series);
+
+const load = z
+  .object({
+    minutes: z.array(z.object({ at: z.date(), runs: z.number() })),
+    estimated: z.boolean().meta({ description: 'Extrapolated from a sample.' }),
+  })
+  .meta({ id: 'Load' });
+export interface Load extends z.output<typeof load> {}
+
+export const loadJson = jsonOf(load);
+
+const attention = z
+  .object({
+    cause: z.enum(['needs_auth', 'failing', 'overdue', 'too_far_ahead', 'unserved']),
+    provider: maybe(z.string()),
+    failure: maybe(z.string()),
+    count: z.int(),
+    atLeast: z.boolean(),
+    since: maybe(z.date()),
+    message: maybe(z.string()).meta({ description: 'Last error of one affected connection.' }),
+    remedy: z.string(),
+    filter: maybe(z.object({ health: z.enum(['needs_auth', 'failing']), provider: z.string() })).meta({
+      description: 'Filter for `GET /v1/connections` that lists the affected connections.',
+    }),
+  })
+  .meta({ id: 'AttentionItem' });
+export interface Attention extends z.output<typeof attention> {}
+
+export const attentionJson = jsonOf(z.object({ items: z.array(attention) }).meta({ id: 'Attention' }));
+
+const process = z.object({
+  id: uuid(),
+  host: maybe(z.string()),
+  pid: maybe(z.int()),
+  roles: z.array(z.enum(['executor', 'scheduler'])),
+  concurrency: maybe(z.int()),
+  providers: z.array(z.string()),
+  startedAt: z.date(),
+  expiresAt: maybe(z.date()),
+  tickedAt: maybe(z.date()).meta({ description: 'Last tick of a scheduler.' }),
+  alive: z.boolean(),
+  running: z.int(),
+  clockSkewSeconds: z.int().meta({ description: 'Clock difference to the database; positive: ahead.' }),
+});
+export interface ProcessInfo extends z.output<typeof process> {}
+
+export const executorFromRow = (row: ProcessRow, running: number): ProcessInfo => ({
+  id: row.id,
+  host: row.host ?? undefined,
+  pid: row.pid ?? undefined,
+  roles: ['executor'],
+  concurrency: row.concurrency,
+  providers: row.providers,
+  startedAt: row.started_at,
+  expiresAt: row.expires_at,
+  tickedAt: undefined,
+  alive: row.alive,
+  running,
+  clockSkewSeconds: row.clock_skew_seconds,
+});
+
+export const schedulerFromRow = (row: SchedulerRow, alive: boolean): ProcessInfo => ({
+  id: row.id,
+  host: row.host,
+  pid: row.pid,
+  roles: ['scheduler'],
+  concurrency: undefined,
+  providers: [],
+  startedAt: row.started_at,
+  expiresAt: undefined,
+  tickedAt: row.ticked_at,
+  alive,
+  running: 0,
+  clockSkewSeconds: row.clock_skew_seconds,
+});
+
+const table = z.object({
+  name: z.string(),
+  bytes: z.number(),
+  rowsEstimate: z.number(),
+  deadRowsEstimate: z.number(),
+  lastVacuumAt: maybe(z.date()),
+});
+export interface TableInfo extends z.output<typeof table> {}
+
+export const tableFromRow = (row: TableRow): TableInfo => ({
+  name: row.name,
+  bytes: row.bytes,
+  rowsEstimate: row.rows_estimate,
+  deadRowsEstimate: row.dead_rows_estimate,
+  lastVacuumAt: row.last_vacuum_at ?? undefined,
+});
+
+const system = z.object({
+  node: z.string(),
+  schema: z.string(),
+  schemaVersion: z.int(),
+  processes: z.array(process),
+  queue,
+  tables: z.array(table),
+  databaseBytes: z.number(),
+  retention: z.object({
+    endedJobsDays: z.int(),
+    eventsDays: z.int(),
+    signalsDays: z.int(),
+    statsDays: z.int(),
+  }),
+  config: z
+    .array(z.object({ path: z.string(), value: z.string(), about: z.string() }))
+    .meta({ description: 'Effective values; secrets are masked.' }),
+});
+export interface SystemInfo extends z.output<typeof system> {}
+
+/** The HTTP service adds its version. */
+export const systemJson = jsonOf(system.extend({ version: z.string() }).meta({ id: 'System' }));

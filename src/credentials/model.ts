@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import type { CredentialRow } from '../store/credentials.ts';
+import { jsonOf, maybe, providerText, uuid } from '../values/model.ts';
+import { secretTypes } from './secret.ts';
+
+const credential = z
+  .object({
+    id: uuid(),
+    tenantId: uuid(),
+    provider: providerText(),
+    name: maybe(z.string()),
+    kind: z.enum(secretTypes),
+    generation: z.int().meta({ description: 'Number of changes of the secret.' }),
+    expiresAt: maybe(z.date()).meta({ description: 'Expiry of the access token.' }),
+    refusedAt: maybe(z.date()).meta({ description: 'Since when the provider refuses to refresh it.' }),
+    refusedReason: maybe(z.string()),
+    refreshedAt: maybe(z.date()),
+    connections: z.int().meta({ description: 'Number of connections that use it; 1000 means 1000 or more.' }),
+    createdAt: z.date(),
+    updatedAt: z.date(),
+  })
+  .meta({ id: 'Credential' });
+/** A credential without its secret. */
+export interface StoredCredential extends z.output<typeof credential> {}
+
+export const credentialJson = jsonOf(credential);
+
+export const credentialFromRow = (row: CredentialRow): StoredCredential => ({
+  id: row.id,
+  tenantId: row.tenant_id,
+  provider: row.provider_slug,
+  name: row.name ?? undefined,
+  kind: row.kind,
+  generation: row.generation,
+  expiresAt: row.expires_at ?? undefined,
+  refusedAt: row.refused_at ?? undefined,
+  refusedReason: row.refused_reason ?? undefined,
+  refreshedAt: row.refreshed_at ?? undefined,
+  createdAt: row.created_at,
+  updatedAt: row.updated_at,
+  connections: row.connections,
+});
