@@ -76,7 +76,7 @@ export function createView(context: ViewContext) {
 
 type Explain = ViewContext['explain'];
 
-export const explained = <T>(work: Promise<T>, explain: Explain): Promise<T> =>
+const explained = <T>(work: Promise<T>, explain: Explain): Promise<T> =>
   work.catch((error: unknown) => {
     throw explain(error);
   });

@@ -3,8 +3,6 @@ import type { Listed } from '../store/page-bytes.ts';
 import { requireWhole, show } from '../values/arguments.ts';
 import { uuidPattern } from '../values/uuid.ts';
 
-export { maxPageBytes } from '../values/limits.ts';
-
 /** A page of a list. `nextCursor` is undefined on the last page. */
 export interface Page<T> {
   /** May be short or empty before the last page: rows read and bytes (about 8 MB) are bounded. */

@@ -1,4 +1,4 @@
-import { jsonParts } from './json-parts.ts';
+import { jsonParts } from '../values/stored-json.ts';
 
 /** One client's server-sent events, with a bounded buffer. */
 export interface EventStream {

@@ -2,8 +2,8 @@ import type { Context } from 'hono';
 import { createMiddleware } from 'hono/factory';
 import type { Ports } from '../platform/ports.ts';
 import { startTimer } from '../platform/timer.ts';
+import { jsonParts } from '../values/stored-json.ts';
 import type { HttpEnv } from './context.ts';
-import { jsonParts } from './json-parts.ts';
 import type { Reservation, ResponseMemory } from './response-memory.ts';
 
 /** Smaller ones are sent in one chunk. */

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { maxDepth } from './limits.ts';
 import { cutDeeper, exceedsDepthText } from './nesting.ts';
 
@@ -17,6 +18,30 @@ export class JsonText {
 
   constructor(text: string) {
     this.text = exceedsDepthText(text, maxLevels) ? JSON.stringify(parseStored(text)) : text;
+  }
+
+  toJSON(): string {
+    if (!writing) throw new Error('JsonText can only be written by jsonParts.');
+    writing.texts.push(this.text);
+    return writing.mark;
+  }
+}
+
+/** The running call of `jsonParts`, which is synchronous. */
+let writing: { mark: string; texts: string[] } | undefined;
+
+/** Serializes into parts to concatenate; stored JSON is neither parsed nor copied. */
+export function jsonParts(value: unknown): string[] {
+  const mark = randomUUID();
+  const texts: string[] = [];
+  writing = { mark, texts };
+  try {
+    // Without a replacer, which JSON.stringify would call for every value.
+    const frame = JSON.stringify(value);
+    if (texts.length === 0) return [frame];
+    return frame.split(`"${mark}"`).flatMap((part, i) => [part, texts[i] ?? '']);
+  } finally {
+    writing = undefined;
   }
 }
 

@@ -7,7 +7,6 @@ import type { Vault } from '../credentials/index.ts';
 import type { LockedConnection } from '../store/connections.ts';
 import type { Database, Queryable } from '../store/database.ts';
 import { deleteWebhook, findWebhook, upsertWebhook } from '../store/webhooks.ts';
-import { invalid } from '../values/arguments.ts';
 import { type ConnectionWebhook, type NewConnectionWebhook, webhookFromRow } from './model.ts';
 
 /** A secret works only in its own row. */

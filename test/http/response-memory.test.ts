@@ -1,10 +1,9 @@
 import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { jsonParts } from '../../src/http/json-parts.ts';
 import { createResponseMemory } from '../../src/http/response-memory.ts';
 import { systemPorts } from '../../src/platform/ports.ts';
 import { maxPageBytes } from '../../src/values/limits.ts';
-import { JsonText } from '../../src/values/stored-json.ts';
+import { JsonText, jsonParts } from '../../src/values/stored-json.ts';
 import { tenant, useDatabase } from '../support/database.ts';
 import { until } from '../support/until.ts';
 import { startService } from './service.ts';
