@@ -39,4 +39,4 @@ export async function retry<T>(work: () => Promise<T>, options: RetryOptions): P
 }
 
 /** For pauses of milliseconds that a shutdown waits for. */
-export const never = new AbortController().signal;
+export const never: AbortSignal = new AbortController().signal;

@@ -85,8 +85,8 @@ describe('syncline credentials', () => {
       [[...add, '--from-env', 'NOT_SET'], undefined, /--from-env must be .*, got "NOT_SET"/],
       [[...add, '--kind', 'basic'], 'hush', /user:password/],
       [[...add, '--kind', 'custom'], 'hush', /must be a JSON object/],
-      [[...add, '--kind', 'oauth2'], '{"token":"hush"}', /secret.accessToken is missing/],
-      [[...add, '--kind', 'magic'], 'hush', /--kind is "magic"/],
+      [[...add, '--kind', 'oauth2'], '{"token":"hush"}', /secret.accessToken must be text, got nothing/],
+      [[...add, '--kind', 'magic'], 'hush', /--kind must be .*, got "magic"/],
     ] as [string[], string | undefined, RegExp][]) {
       const failed = await withKeys(args, {}, input);
       expectFailure(failed, reason);
@@ -136,7 +136,7 @@ describe('syncline credentials', () => {
       );
     expectFailure(
       await withKeys(['connections', 'credential', connection, 'mine']),
-      /\[credential\] is "mine"/,
+      /\[credential\] must be a UUID, got "mine"/,
     );
   });
 

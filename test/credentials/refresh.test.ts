@@ -465,7 +465,7 @@ describe('credentials: connectors that refresh tokens themselves', () => {
     await handle.save({ token: 2 });
     expect(await handle.get()).toEqual({ id, generation: 2, type: 'custom', fields: { token: 2 } });
     expect(await startHandles()(id).renew(before)).toMatchObject({ fields: { token: 2 } });
-    await expect(handle.save([] as never)).rejects.toThrow('secret.fields is not right');
+    await expect(handle.save([] as never)).rejects.toThrow('secret.fields must be an object');
     const oauth = await store(3600);
     await expect(startHandles()(oauth).save({})).rejects.toThrow('this one is of kind oauth2');
   });

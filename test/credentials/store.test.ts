@@ -95,7 +95,7 @@ describe('credentials: storage', () => {
     await expect(create({ type: 'oauth2', accessToken: 'a', expiresAt: 'soon' })).rejects.toThrow(
       'secret.expiresAt',
     );
-    await expect(create({ type: 'custom', fields: [] })).rejects.toThrow('secret.fields is not right');
+    await expect(create({ type: 'custom', fields: [] })).rejects.toThrow('secret.fields must be an object');
     await expect(create({ type: 'api_key', key: 'x'.repeat(70_000) })).rejects.toThrow('at most 65536 bytes');
     await expect(create(apiKey, { tenantId: unknownId })).rejects.toThrow(`There is no tenant ${unknownId}.`);
     await expect(create(apiKey, { provider: 'unheard' })).rejects.toThrow('There is no provider "unheard".');
@@ -171,7 +171,7 @@ describe('credentials: use by connections', () => {
       'of the same tenant as the connection',
     );
     await expect(connections.setCredential(id, slack.id)).rejects.toThrow(
-      'for "github", and is one for "slack"',
+      /for "github", got .*, which is one for "slack"/,
     );
     await expect(connections.setCredential(id, unknownId)).rejects.toMatchObject({ code: 'NOT_FOUND' });
     await expect(

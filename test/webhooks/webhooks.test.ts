@@ -151,7 +151,10 @@ describe('webhooks: a connection gets a secret that is shown once', () => {
     expect(stdout).not.toContain(ownSecret);
     expect((await deliver(service, created.path, '{}', asGithub(ownSecret, '{}'))).status).toBe(202);
     const missing = await cli.run('connections', 'webhook', id, '--secret-from-env', 'NO_SUCH_SECRET');
-    expect([missing.code, missing.stderr]).toEqual([1, expect.stringContaining('NO_SUCH_SECRET is not set')]);
+    expect([missing.code, missing.stderr]).toEqual([
+      1,
+      expect.stringContaining('that is set, got "NO_SUCH_SECRET"'),
+    ]);
     expect(await cli.json('connections', 'webhook', id, '--remove')).toEqual({
       connection_id: id,
       exists: false,
