@@ -6,7 +6,7 @@ import { jsonWithoutSecrets } from '../values/redact.ts';
 /** The range of Date. */
 const maxDateMs = 8.64e15;
 
-export interface RunLog {
+interface RunLog {
   logger(): Logger;
   /** Undefined: nothing was logged. */
   lines(): LogLine[] | undefined;
