@@ -3,14 +3,24 @@ import type { EventKind, EventRow, EventWithDetail } from '../store/events.ts';
 import type { KeyRow } from '../store/keys.ts';
 import type { ProviderRow } from '../store/providers.ts';
 import type { TenantRow } from '../store/tenants.ts';
-import { jsonOf, maybe, providerSlug, textOf, uuid } from '../values/model.ts';
+import {
+  jsonOf,
+  maybe,
+  maybeText,
+  maybeTime,
+  maybeUuid,
+  providerSlug,
+  textOf,
+  time,
+  uuid,
+} from '../values/model.ts';
 import type { ReadJson } from '../values/stored-json.ts';
 
 const tenant = z
   .object({
-    id: uuid(),
-    name: maybe(z.string()).meta({ example: 'Northwind' }),
-    createdAt: z.date(),
+    id: uuid,
+    name: maybeText.meta({ example: 'Northwind' }),
+    createdAt: time,
   })
   .meta({ id: 'Tenant' });
 export interface Tenant extends z.output<typeof tenant> {}
@@ -25,11 +35,11 @@ export const tenantFromRow = (row: TenantRow): Tenant => ({
 
 const provider = z
   .object({
-    slug: providerSlug(),
-    displayName: maybe(z.string()).meta({ example: 'GitHub' }),
-    authType: maybe(z.string()).meta({ example: 'oauth2' }),
-    createdAt: z.date(),
-    updatedAt: z.date(),
+    slug: providerSlug,
+    displayName: maybeText.meta({ example: 'GitHub' }),
+    authType: maybeText.meta({ example: 'oauth2' }),
+    createdAt: time,
+    updatedAt: time,
   })
   .meta({ id: 'Provider' });
 export interface Provider extends z.output<typeof provider> {}
@@ -45,15 +55,15 @@ export const providerFromRow = (row: ProviderRow): Provider => ({
 });
 
 const apiKey = z.object({
-  id: uuid(),
+  id: uuid,
   name: z.string().meta({ example: 'deploy' }),
   prefix: z.string().meta({ description: 'First characters of the key.', example: 'syn_ab12' }),
-  tenantId: maybe(uuid()),
-  createdAt: z.date(),
+  tenantId: maybeUuid,
+  createdAt: time,
   createdBy: z.string(),
-  parentId: maybe(uuid()).meta({ description: 'The key that created it.' }),
-  lastUsedAt: maybe(z.date()).meta({ description: 'Accurate to five minutes.' }),
-  revokedAt: maybe(z.date()),
+  parentId: maybeUuid.meta({ description: 'The key that created it.' }),
+  lastUsedAt: maybeTime.meta({ description: 'Accurate to five minutes.' }),
+  revokedAt: maybeTime,
 });
 export interface ApiKey extends z.output<typeof apiKey> {}
 
@@ -95,17 +105,17 @@ export const keyFromRow = (row: KeyRow): ApiKey => ({
 
 const auditEvent = z
   .object({
-    id: uuid(),
-    at: z.date(),
+    id: uuid,
+    at: time,
     kind: textOf<EventKind>().meta({ example: 'connection.paused' }),
     actor: z.string().meta({ description: 'Who made the change.', example: 'key:deploy' }),
-    keyId: maybe(uuid()).meta({
+    keyId: maybeUuid.meta({
       description: 'The API key used, directly or through a session.',
     }),
-    reason: maybe(z.string()),
-    tenantId: maybe(uuid()),
-    connectionId: maybe(uuid()),
-    jobId: maybe(uuid()),
+    reason: maybeText,
+    tenantId: maybeUuid,
+    connectionId: maybeUuid,
+    jobId: maybeUuid,
     detail: maybe(z.record(z.string(), z.unknown())),
   })
   .meta({ id: 'Event' });
@@ -141,8 +151,8 @@ export const meJson = jsonOf(
   z
     .object({
       scope: scopes,
-      tenantId: maybe(uuid()),
-      tenantName: maybe(z.string()),
+      tenantId: maybeUuid,
+      tenantName: maybeText,
       actor: z.string().meta({ description: 'Name in the audit log.' }),
       version: z.string().meta({ description: 'Version of the service.' }),
     })

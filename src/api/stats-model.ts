@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { ProcessRow } from '../store/processes.ts';
 import type { SchedulerRow } from '../store/schedulers.ts';
 import type { TableRow } from '../store/stats.ts';
-import { jsonOf, maybe, uuid } from '../values/model.ts';
+import { jsonOf, maybe, maybeText, maybeTime, time, uuid } from '../values/model.ts';
 
 const count = z
   .object({
@@ -20,7 +20,7 @@ export interface Totals extends z.output<typeof totals> {}
 
 const overview = z
   .object({
-    now: z.date(),
+    now: time,
     connections: z.object({
       total: count,
       ok: count,
@@ -30,7 +30,7 @@ const overview = z
       disabled: count,
     }),
     queue: maybe(queue).meta({ description: 'Null for tenant keys.' }),
-    lastTickAt: maybe(z.date()),
+    lastTickAt: maybeTime,
     executors: maybe(z.object({ alive: z.int(), slots: z.int() })),
     lastHour: totals,
   })
@@ -40,7 +40,7 @@ export interface Overview extends z.output<typeof overview> {}
 export const overviewJson = jsonOf(overview);
 
 const seriesPoint = totals.extend({
-  at: z.date(),
+  at: time,
   lagP50Ms: maybe(z.number()),
   lagP95Ms: maybe(z.number()),
   freshnessP50Seconds: maybe(z.number()),
@@ -49,7 +49,7 @@ const seriesPoint = totals.extend({
 export interface SeriesPoint extends z.output<typeof seriesPoint> {}
 
 const series = z
-  .object({ from: z.date(), to: z.date(), stepSeconds: z.int(), points: z.array(seriesPoint) })
+  .object({ from: time, to: time, stepSeconds: z.int(), points: z.array(seriesPoint) })
   .meta({ id: 'Series' });
 export interface Series extends z.output<typeof series> {}
 
@@ -57,7 +57,7 @@ export const seriesJson = jsonOf(series);
 
 const load = z
   .object({
-    minutes: z.array(z.object({ at: z.date(), runs: z.number() })),
+    minutes: z.array(z.object({ at: time, runs: z.number() })),
     estimated: z.boolean().meta({ description: 'Extrapolated from a sample.' }),
   })
   .meta({ id: 'Load' });
@@ -68,12 +68,12 @@ export const loadJson = jsonOf(load);
 const attention = z
   .object({
     cause: z.enum(['needs_auth', 'failing', 'overdue', 'too_far_ahead', 'unserved']),
-    provider: maybe(z.string()),
-    failure: maybe(z.string()),
+    provider: maybeText,
+    failure: maybeText,
     count: z.int(),
     atLeast: z.boolean(),
-    since: maybe(z.date()),
-    message: maybe(z.string()).meta({ description: 'Last error of one affected connection.' }),
+    since: maybeTime,
+    message: maybeText.meta({ description: 'Last error of one affected connection.' }),
     remedy: z.string(),
     filter: maybe(z.object({ health: z.enum(['needs_auth', 'failing']), provider: z.string() })).meta({
       description: 'Filter for `GET /v1/connections` that lists the affected connections.',
@@ -85,15 +85,15 @@ export interface Attention extends z.output<typeof attention> {}
 export const attentionJson = jsonOf(z.object({ items: z.array(attention) }).meta({ id: 'Attention' }));
 
 const process = z.object({
-  id: uuid(),
-  host: maybe(z.string()),
+  id: uuid,
+  host: maybeText,
   pid: maybe(z.int()),
   roles: z.array(z.enum(['executor', 'scheduler'])),
   concurrency: maybe(z.int()),
   providers: z.array(z.string()),
-  startedAt: z.date(),
-  expiresAt: maybe(z.date()),
-  tickedAt: maybe(z.date()).meta({ description: 'Last tick of a scheduler.' }),
+  startedAt: time,
+  expiresAt: maybeTime,
+  tickedAt: maybeTime.meta({ description: 'Last tick of a scheduler.' }),
   alive: z.boolean(),
   running: z.int(),
   clockSkewSeconds: z.int().meta({ description: 'Clock difference to the database; positive: ahead.' }),
@@ -135,7 +135,7 @@ const table = z.object({
   bytes: z.number(),
   rowsEstimate: z.number(),
   deadRowsEstimate: z.number(),
-  lastVacuumAt: maybe(z.date()),
+  lastVacuumAt: maybeTime,
 });
 export interface TableInfo extends z.output<typeof table> {}
 

@@ -1,23 +1,23 @@
 import { z } from 'zod';
 import { availableIn, isOver } from '../schedule/bucket.ts';
 import type { ListedBudget } from '../store/budgets.ts';
-import { jsonOf, maybe, providerSlug, uuid } from '../values/model.ts';
+import { jsonOf, maybeTime, maybeUuid, providerSlug } from '../values/model.ts';
 
 const budget = z
   .object({
     key: z.string().meta({ example: 'github/core/0198c1a2-5b7e-7d3c-8f00-4a1b2c3d4e5f' }),
-    provider: providerSlug(),
+    provider: providerSlug,
     name: z.string().meta({ description: 'The limited resource.', example: 'core' }),
-    tenantId: maybe(uuid()).meta({ description: 'Null if shared by all tenants.' }),
-    credentialId: maybe(uuid()),
+    tenantId: maybeUuid.meta({ description: 'Null if shared by all tenants.' }),
+    credentialId: maybeUuid,
     limit: z.int().meta({ description: 'Requests per period.', example: 5000 }),
     periodSeconds: z.int().meta({ example: 3600 }),
     left: z.int().meta({ description: 'Requests neither spent nor leased.', example: 4200 }),
     leased: z.int().meta({ description: 'Requests leased to processes, as last reported.', example: 100 }),
-    resetsAt: maybe(z.date()).meta({
+    resetsAt: maybeTime.meta({
       description: 'When the budget is full again; null if it is full.',
     }),
-    learnedAt: maybe(z.date()).meta({
+    learnedAt: maybeTime.meta({
       description: 'When the provider last reported the remaining requests; null if never.',
     }),
   })

@@ -1,23 +1,23 @@
 import { z } from 'zod';
 import type { CredentialRow } from '../store/credentials.ts';
-import { jsonOf, maybe, providerText, uuid } from '../values/model.ts';
+import { jsonOf, maybeText, maybeTime, providerText, time, uuid } from '../values/model.ts';
 import { secretTypes } from './secret.ts';
 
 const credential = z
   .object({
-    id: uuid(),
-    tenantId: uuid(),
-    provider: providerText(),
-    name: maybe(z.string()),
+    id: uuid,
+    tenantId: uuid,
+    provider: providerText,
+    name: maybeText,
     kind: z.enum(secretTypes),
     generation: z.int().meta({ description: 'Number of changes of the secret.' }),
-    expiresAt: maybe(z.date()).meta({ description: 'Expiry of the access token.' }),
-    refusedAt: maybe(z.date()).meta({ description: 'Since when the provider refuses to refresh it.' }),
-    refusedReason: maybe(z.string()),
-    refreshedAt: maybe(z.date()),
+    expiresAt: maybeTime.meta({ description: 'Expiry of the access token.' }),
+    refusedAt: maybeTime.meta({ description: 'Since when the provider refuses to refresh it.' }),
+    refusedReason: maybeText,
+    refreshedAt: maybeTime,
     connections: z.int().meta({ description: 'Number of connections that use it; 1000 means 1000 or more.' }),
-    createdAt: z.date(),
-    updatedAt: z.date(),
+    createdAt: time,
+    updatedAt: time,
   })
   .meta({ id: 'Credential' });
 /** A credential without its secret. */

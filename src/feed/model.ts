@@ -2,23 +2,23 @@ import { z } from 'zod';
 import type { ConsumerRow } from '../store/consumers.ts';
 import { operatorId } from '../store/scope.ts';
 import type { SignalRow } from '../store/signals.ts';
-import { jsonOf, maybe, providerText, text, uuid } from '../values/model.ts';
+import { jsonOf, maybeText, maybeUuid, providerText, text, time, uuid } from '../values/model.ts';
 import type { ReadJson } from '../values/stored-json.ts';
 import { feedCursor } from './cursor.ts';
 import type { FeedItem } from './reader.ts';
 
 const signal = z
   .object({
-    id: uuid(),
-    tenantId: uuid(),
-    provider: providerText(),
-    connectionId: uuid(),
-    connectionName: maybe(z.string()).meta({ description: 'The external id of the connection.' }),
-    jobId: maybe(uuid()).meta({ description: 'The job that stored the signal.' }),
+    id: uuid,
+    tenantId: uuid,
+    provider: providerText,
+    connectionId: uuid,
+    connectionName: maybeText.meta({ description: 'The external id of the connection.' }),
+    jobId: maybeUuid.meta({ description: 'The job that stored the signal.' }),
     kind: z.string().meta({ example: 'issue.opened' }),
-    occurredAt: z.date(),
-    receivedAt: z.date(),
-    dedupeKey: maybe(z.string()),
+    occurredAt: time,
+    receivedAt: time,
+    dedupeKey: maybeText,
     payload: z.unknown().optional().meta({
       description: 'The payload returned by the connector; absent from lists without payloads.',
     }),
@@ -59,10 +59,10 @@ export const feedSignalFromItem = ({ row, place }: FeedItem, json: ReadJson): Fe
 const consumer = z
   .object({
     name: text(100).meta({ example: 'search-index' }),
-    tenantId: maybe(uuid()),
+    tenantId: maybeUuid,
     after: z.string().meta({ description: 'Feed position.' }),
-    movedAt: z.date(),
-    createdAt: z.date(),
+    movedAt: time,
+    createdAt: time,
   })
   .meta({ id: 'Consumer' });
 export interface Consumer extends z.output<typeof consumer> {}

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import { connectionHealths, connectionStatuses } from '../contract/states.ts';
-import { text, uuid } from '../values/model.ts';
+import { isoText, text, uuid } from '../values/model.ts';
 import { suggestion } from '../values/suggest.ts';
 
 /** Suggests the closest known field. */
@@ -14,8 +14,11 @@ export function strict<Shape extends z.core.$ZodShape>(shape: Shape) {
   });
 }
 
-/** These take `.openapi()`: they are created after @hono/zod-openapi is loaded. */
-export { isoText as time, text, uuid as id } from '../values/model.ts';
+export { text } from '../values/model.ts';
+
+/** Clones, because only schemas created after @hono/zod-openapi is loaded have `.openapi()`. */
+export const id = () => uuid.clone();
+export const time = () => isoText.clone();
 
 export const provider = () => text(200).openapi({ description: 'Provider slug.', example: 'github' });
 
@@ -55,15 +58,15 @@ export const pageQuery = {
 };
 
 export const signalFilterQuery = {
-  connection_id: uuid().optional(),
+  connection_id: id().optional(),
   provider: provider().optional(),
   kind: text(200).optional(),
-  tenant_id: uuid().optional(),
+  tenant_id: id().optional(),
 };
 
 /** Shared by the list query and bulk actions. */
 export const connectionFilter = {
-  tenant_id: uuid().optional(),
+  tenant_id: id().optional(),
   provider: provider().optional(),
   status: z.enum(connectionStatuses).optional(),
   health: z.enum(connectionHealths).optional(),

@@ -1,20 +1,20 @@
 import { z } from 'zod';
 import type { DeletionRow } from '../store/deletions.ts';
-import { jsonOf, maybe, uuid } from '../values/model.ts';
+import { jsonOf, maybeText, maybeTime, time, uuid } from '../values/model.ts';
 
 const deletion = z
   .object({
-    connectionId: uuid(),
-    tenantId: uuid(),
+    connectionId: uuid,
+    tenantId: uuid,
     state: z.enum(['deleting', 'deleted']),
     deletedSignals: z.int(),
     estimatedSignals: z.int().meta({ description: 'Exact up to 100,000, estimated above.' }),
-    error: maybe(z.string()).meta({
+    error: maybeText.meta({
       description: 'Error of the last batch, which is retried. Only operators see database messages.',
     }),
-    requestedAt: z.date(),
-    updatedAt: z.date(),
-    finishedAt: maybe(z.date()),
+    requestedAt: time,
+    updatedAt: time,
+    finishedAt: maybeTime,
   })
   .meta({ id: 'Deletion' });
 export interface Deletion extends z.output<typeof deletion> {}

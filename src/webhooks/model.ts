@@ -1,15 +1,15 @@
 import { z } from 'zod';
 import type { LockedConnection } from '../store/connections.ts';
 import type { WebhookRow } from '../store/webhooks.ts';
-import { jsonOf, maybe, uuid } from '../values/model.ts';
+import { jsonOf, maybeTime, uuid } from '../values/model.ts';
 
 const webhook = z
   .object({
-    connectionId: uuid(),
+    connectionId: uuid,
     path: z.string().meta({ description: 'Path of the webhook, to append to the URL of the service.' }),
     exists: z.boolean().meta({ description: 'Whether the connection has its own secret.' }),
-    createdAt: maybe(z.date()),
-    lastReceivedAt: maybe(z.date()).meta({
+    createdAt: maybeTime,
+    lastReceivedAt: maybeTime.meta({
       description: 'Last delivery with a valid signature. Accurate to one minute.',
     }),
   })

@@ -5,17 +5,26 @@ import { baseInterval } from '../../schedule/interval.ts';
 import { readSyncMetadata, type SyncMetadata, syncOf } from '../../schedule/sync-metadata.ts';
 import type { RecentRunRow } from '../../store/connection-lists.ts';
 import type { ConnectionRow } from '../../store/connections.ts';
-import { jsonOf, maybe, providerText, uuid } from '../../values/model.ts';
+import {
+  jsonOf,
+  maybe,
+  maybeText,
+  maybeTime,
+  maybeUuid,
+  providerText,
+  time,
+  uuid,
+} from '../../values/model.ts';
 import { jsonWithoutSecrets } from '../../values/redact.ts';
 import { durationMs, statusOf } from '../jobs/model.ts';
 
 const sync = z.object({
   intervalSeconds: maybe(z.int()).meta({ description: 'Configured interval; null: the default interval.' }),
   baseIntervalSeconds: z.int().meta({ description: 'Effective interval.', example: 900 }),
-  nextRunAt: maybe(z.date()).meta({
+  nextRunAt: maybeTime.meta({
     description: 'When the scheduler queues the next job, from its metadata.',
   }),
-  firstActivatedAt: maybe(z.date()),
+  firstActivatedAt: maybeTime,
   lastJitterSeconds: maybe(z.number()),
   cursor: z.unknown().meta({ description: 'Sync cursor of its connector; null before the first run.' }),
   invalid: z
@@ -26,41 +35,41 @@ const sync = z.object({
 export interface ConnectionSync extends z.output<typeof sync> {}
 
 const recentRun = z.object({
-  jobId: uuid(),
+  jobId: uuid,
   status: z.enum(jobStatuses),
-  endedAt: z.date(),
+  endedAt: time,
   durationMs: maybe(z.number()),
   signals: z.int(),
 });
 export interface RecentRun extends z.output<typeof recentRun> {}
 
 const connection = z.object({
-  id: uuid(),
-  tenantId: uuid(),
-  tenantName: maybe(z.string()).meta({ example: 'Northwind' }),
-  provider: providerText(),
-  providerName: maybe(z.string()).meta({ example: 'GitHub' }),
-  externalId: maybe(z.string()).meta({ description: "The provider's id of the account." }),
-  credentialId: maybe(uuid()).meta({
+  id: uuid,
+  tenantId: uuid,
+  tenantName: maybeText.meta({ example: 'Northwind' }),
+  provider: providerText,
+  providerName: maybeText.meta({ example: 'GitHub' }),
+  externalId: maybeText.meta({ description: "The provider's id of the account." }),
+  credentialId: maybeUuid.meta({
     description: 'The credential that its runs use; other connections may share it.',
   }),
   status: z.enum(connectionStatuses),
   health: z.enum(connectionHealths),
-  failingSince: maybe(z.date()).meta({ description: 'Start of the current series of failed runs.' }),
-  failure: maybe(z.string()).meta({
+  failingSince: maybeTime.meta({ description: 'Start of the current series of failed runs.' }),
+  failure: maybeText.meta({
     description:
       'Kind of the latest failure: rate_limited, unauthorized, permanent, cursor_expired or transient.',
     example: 'rate_limited',
   }),
-  deletingSince: maybe(z.date()).meta({
+  deletingSince: maybeTime.meta({
     description: 'When its deletion started. It is then `disabled` and cannot be changed.',
   }),
-  nextStartAt: maybe(z.date()).meta({ description: 'Expected start of the next run.' }),
-  lastEndedAt: maybe(z.date()).meta({ description: 'End of its latest incremental job.' }),
+  nextStartAt: maybeTime.meta({ description: 'Expected start of the next run.' }),
+  lastEndedAt: maybeTime.meta({ description: 'End of its latest incremental job.' }),
   sync,
   config: z.record(z.string(), z.unknown()).meta({ description: 'Connector configuration.' }),
-  createdAt: z.date(),
-  updatedAt: z.date(),
+  createdAt: time,
+  updatedAt: time,
   recent: z
     .array(recentRun)
     .optional()

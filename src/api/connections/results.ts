@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { triggerEffects } from '../../pipeline/trigger.ts';
 import type { StoredCursor } from '../../store/job-lists.ts';
-import { jsonOf, maybe, uuid } from '../../values/model.ts';
+import { jsonOf, maybe, maybeText, maybeTime, time, uuid } from '../../values/model.ts';
 import type { ReadJson } from '../../values/stored-json.ts';
 import type { Connection } from './model.ts';
 
@@ -21,7 +21,7 @@ const explanation = z
       'unplaced',
     ]),
     sentence: z.string(),
-    nextRunAt: maybe(z.date()),
+    nextRunAt: maybeTime,
   })
   .meta({ id: 'Explanation' });
 /** Why a connection is or is not syncing right now. */
@@ -29,7 +29,7 @@ export interface Explanation extends z.output<typeof explanation> {}
 
 export const explanationJson = jsonOf(explanation);
 
-const previewedRun = z.object({ earliest: z.date(), latest: z.date() });
+const previewedRun = z.object({ earliest: time, latest: time });
 /** Time window in which a run is expected to start. */
 export interface PreviewedRun extends z.output<typeof previewedRun> {}
 
@@ -49,8 +49,8 @@ export const scheduleJson = jsonOf(schedule);
 
 const pastCursor = z
   .object({
-    jobId: uuid(),
-    at: z.date(),
+    jobId: uuid,
+    at: time,
     cursor: z.unknown().meta({ description: 'The cursor returned by the connector.' }),
     current: z.boolean().meta({ description: "Whether it is the connection's current cursor." }),
   })
@@ -66,15 +66,15 @@ export const pastCursorFromRow = (row: StoredCursor, json: ReadJson): PastCursor
   current: row.current,
 });
 
-const triggered = z.object({ jobId: uuid(), effect: z.enum(triggerEffects) }).meta({ id: 'Triggered' });
+const triggered = z.object({ jobId: uuid, effect: z.enum(triggerEffects) }).meta({ id: 'Triggered' });
 
 export const triggeredJson = jsonOf(triggered);
 
 const bulkStep = z.object({
   matched: z.int(),
   changed: z.int(),
-  failed: z.array(z.object({ id: uuid(), message: z.string() })),
-  nextCursor: maybe(z.string()).meta({
+  failed: z.array(z.object({ id: uuid, message: z.string() })),
+  nextCursor: maybeText.meta({
     description: 'Cursor of the next step; null after the last match.',
   }),
 });
@@ -82,25 +82,23 @@ export interface BulkStep extends z.output<typeof bulkStep> {}
 
 export const bulkJson = jsonOf(
   bulkStep,
-  bulkStep
-    .extend({ failed: z.array(z.object({ id: uuid(), detail: z.string() })) })
-    .meta({ id: 'BulkResult' }),
+  bulkStep.extend({ failed: z.array(z.object({ id: uuid, detail: z.string() })) }).meta({ id: 'BulkResult' }),
   { failed: ({ failed }) => failed.map(({ id, message }) => ({ id, detail: message })) },
 );
 
 const repaired = z.object({
-  id: uuid(),
-  tenantId: uuid(),
+  id: uuid,
+  tenantId: uuid,
   provider: z.string(),
-  nextRunAt: maybe(z.object({ from: z.date(), to: z.date() })).meta({ description: 'Null if unchanged.' }),
-  jobIds: z.array(uuid()).meta({ description: 'Queued jobs that were rescheduled.' }),
+  nextRunAt: maybe(z.object({ from: time, to: time })).meta({ description: 'Null if unchanged.' }),
+  jobIds: z.array(uuid).meta({ description: 'Queued jobs that were rescheduled.' }),
 });
 export interface RepairedConnection extends z.output<typeof repaired> {}
 
 const repairStep = z.object({
   items: z.array(repaired),
   skipped: z.int().meta({ description: 'Connections locked by another transaction; call again.' }),
-  nextCursor: maybe(z.string()).meta({
+  nextCursor: maybeText.meta({
     description: 'Cursor of the next step; null after the last connection.',
   }),
 });

@@ -4,7 +4,16 @@ import { type JobStatus, jobStatuses, jobTypes } from '../../contract/states.ts'
 import type { AttemptRow } from '../../store/attempts.ts';
 import type { JobRow, JobWithCursors } from '../../store/jobs.ts';
 import { isObject } from '../../values/is-object.ts';
-import { isoText, jsonOf, maybe, providerText, uuid } from '../../values/model.ts';
+import {
+  isoText,
+  jsonOf,
+  maybe,
+  maybeText,
+  maybeTime,
+  providerText,
+  time,
+  uuid,
+} from '../../values/model.ts';
 import type { ReadJson } from '../../values/stored-json.ts';
 
 const jobError = z
@@ -24,19 +33,19 @@ const jobFailure = jobError.omit({ hint: true }).extend({
 export interface JobFailure extends z.output<typeof jobFailure> {}
 
 const job = z.object({
-  id: uuid(),
-  tenantId: uuid(),
-  provider: providerText(),
-  connectionId: uuid(),
-  connectionName: maybe(z.string()).meta({ description: 'The external id of the connection.' }),
+  id: uuid,
+  tenantId: uuid,
+  provider: providerText,
+  connectionId: uuid,
+  connectionName: maybeText.meta({ description: 'The external id of the connection.' }),
   type: z.enum(jobTypes),
   status: z.enum(jobStatuses),
   priority: z.int(),
   attempts: z.int().meta({ description: 'Number of earlier failures.' }),
-  scheduledAt: z.date(),
-  retryAfter: maybe(z.date()).meta({ description: 'Not claimed before this time.' }),
-  startedAt: maybe(z.date()),
-  finishedAt: maybe(z.date()),
+  scheduledAt: time,
+  retryAfter: maybeTime.meta({ description: 'Not claimed before this time.' }),
+  startedAt: maybeTime,
+  finishedAt: maybeTime,
   signals: z.int().meta({ description: 'Number of stored signals.' }),
   cursor: z.unknown().meta({ description: 'Cursor of this job; null: the cursor of the connection.' }),
   nextCursor: z.unknown().meta({ description: 'Cursor stored by this job.' }),
@@ -44,21 +53,21 @@ const job = z.object({
   blocked: z.boolean().meta({
     description: 'Queued, but the connection is not active or is running another job.',
   }),
-  createdAt: z.date(),
+  createdAt: time,
 });
 export interface Job extends z.output<typeof job> {}
 
 const attempt = z.object({
   number: z.int(),
   outcome: z.enum(['succeeded', 'failed', 'retried', 'lost', 'cancelled', 'running']),
-  startedAt: z.date(),
-  endedAt: maybe(z.date()),
+  startedAt: time,
+  endedAt: maybeTime,
   error: maybe(jobFailure),
-  retryAfter: maybe(z.date()),
+  retryAfter: maybeTime,
   log: z
     .array(
       z.object({
-        at: isoText(),
+        at: isoText,
         level: z.string().meta({ example: 'info' }),
         message: z.string(),
         fields: z.record(z.string(), z.unknown()),
