@@ -23,7 +23,7 @@ export function sql<Row extends object>(
   strings: TemplateStringsArray,
   ...parts: (string | number)[]
 ): Statement<Row> {
-  const { template, parameters } = numbered(String.raw({ raw: strings }, ...parts));
+  const { template, parameters } = numbered(String.raw({ raw: strings }, ...parts).trim());
   const texts = new WeakMap<Names['tables'], string>();
   const text = (names: Names) => {
     let known = texts.get(names.tables);
