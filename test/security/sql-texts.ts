@@ -68,13 +68,14 @@ export function insertionsIn(file: string, text: string, isSql = (_: string) => 
   return found;
 }
 
-/** Constants of this file, and those that it imports from other files of the store. */
+/** Constants of this file, of other files of the store that it imports, and of the limits. */
 function knownConstants(program: Node): Set<string> {
   const imported = (program['body'] as Node[])
     .filter((node) => node.type === 'ImportDeclaration')
     .flatMap((node) => {
-      const file = String((node['source'] as Node)['value']).replace(/^\.\.?\//, 'store/');
-      if (!file.startsWith('store/') || !existsSync(join(src, file))) return [];
+      const from = String((node['source'] as Node)['value']);
+      const file = from === '../values/limits.ts' ? 'values/limits.ts' : from.replace(/^\.\.?\//, 'store/');
+      if (!existsSync(join(src, file))) return [];
       const exported = topLevelConstants(parsed(file, sourceOf(file)));
       return (node['specifiers'] as Node[])
         .map((specifier) => (specifier['local'] as { name: string }).name)

@@ -77,9 +77,10 @@ describe('input never becomes SQL', () => {
       "const all = ['a', 'b']; const f = () => `§{all.map((one) => `§{one}::text`).join()}`;",
       [],
     ],
+    ['a constant of the store', "import { operatorId } from './scope.ts'; sql`§{operatorId}`;", []],
     [
-      'a constant of the store',
-      "import { maxNameLength } from './page-bytes.ts'; sql`§{maxNameLength}`;",
+      'a bound of outside data',
+      "import { maxNameLength } from '../values/limits.ts'; sql`§{maxNameLength}`;",
       [],
     ],
     ['a list of columns', "sql`§{unnest('n', { id: 'uuid' })}`;", []],
