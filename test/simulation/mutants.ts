@@ -38,7 +38,7 @@ export const mutants: readonly Mutant[] = [
   { name: 'no fence: a result is stored without checking the claim', seeds: [17], edits: [noFence] },
   {
     name: 'no fence, and a process that lost its lease does not abort its runs',
-    seeds: [12],
+    seeds: [20],
     edits: [
       noFence,
       {
@@ -186,14 +186,14 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a claim whose response was lost is not requeued',
-    seeds: [14],
+    seeds: [77],
     edits: [
       { file: 'src/runtime/claim-rounds.ts', find: '      lease.markUncertain(claimId);\n', replace: '' },
     ],
   },
   {
     name: 'a stopping process keeps its lease and its jobs',
-    seeds: [12],
+    seeds: [31],
     edits: [
       {
         file: lease,
