@@ -157,7 +157,7 @@ export function createStats({
     const before = new Date(tx.now.getTime() - 3 * config.tickIntervalSeconds * 1000);
     const { count, atLeast, since } = await overdueConnections(tx, before);
     if (count === 0) return [];
-    const remedy = 'No scheduler has placed their runs: check that one is running (`syncline start`).';
+    const remedy = 'No scheduler has queued their runs: check that one is running (`syncline start`).';
     const unknown = { provider: undefined, failure: undefined, message: undefined, filter: undefined };
     return [{ cause: 'overdue', count, atLeast, since: since ?? undefined, remedy, ...unknown }];
   }
@@ -179,9 +179,9 @@ export function createStats({
         since: undefined,
         message: aheadMessage(connections, jobs),
         remedy:
-          'Their times are further ahead than their schedule allows, so they do not run: a process with ' +
-          'a wrong clock wrote them, or the interval was longer then. Repair moves them back (`syncline ' +
-          'schedule repair`).',
+          'Their times are further ahead than their schedule allows, so they do not run: the database clock was ' +
+          'wrong, another program wrote them, or the interval was longer then. Repair reschedules them ' +
+          '(`syncline schedule repair`).',
         filter: undefined,
       },
     ];

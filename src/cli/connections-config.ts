@@ -20,7 +20,7 @@ export function addConnectionsConfig(group: Command): void {
     .addHelpText(
       'after',
       `
-The connector, if it is in the configuration file, validates it. The cursor does not change.
+If the connector is in the configuration file, it validates the new value. The cursor does not change.
 
 Examples:
   $ syncline connections config 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42 \\

@@ -16,7 +16,7 @@ export function addConnectionsControl(group: Command): void {
 
   const trigger = group
     .command('trigger')
-    .description('sync a connection now; if it is running, once more after that run')
+    .description('sync a connection now; if a run is in progress, queue another one after it')
     .argument('<id>', 'connection ID')
     .option('--type <type>', 'job type: incremental, full or webhook', 'incremental')
     .option(

@@ -13,7 +13,7 @@ interface CredentialOptions extends CommonOptions, AuditNote {
 export function addConnectionsCredential(group: Command): void {
   const command = group
     .command('credential')
-    .description('assign a credential to a connection; one in needs_auth becomes active')
+    .description('assign a credential to a connection; a connection in needs_auth becomes active')
     .argument('<id>', 'connection ID')
     .argument('[credential]', 'credential ID, from `credentials list`')
     .option('--remove', 'remove the credential from the connection; it stays stored');

@@ -14,7 +14,9 @@ const progressIntervalMs = 2000;
 export function addConnectionsDelete(group: Command): void {
   const command = group
     .command('delete')
-    .description('delete a connection, its jobs, its signals and a credential that only it uses')
+    .description(
+      'delete a connection, its jobs and signals, and its credential if no other connection uses it',
+    )
     .argument('<id>', 'connection ID')
     .option('--no-wait', 'return immediately; running processes finish a large deletion');
   withAuditNote(command)

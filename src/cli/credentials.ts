@@ -43,7 +43,7 @@ command line, which other users can see. Formats by kind:
   custom   a JSON object`;
 
 export function addCredentials(program: Command): void {
-  const group = program.command('credentials').description('store provider credentials, encrypted');
+  const group = program.command('credentials').description('manage encrypted provider credentials');
   addKeygen(group);
   addAdd(group);
   addListAndShow(group);

@@ -19,7 +19,7 @@ export function addDoctor(program: Command): void {
   program
     .command('doctor')
     .description('check the database and all processes, and suggest fixes; read-only without --fix')
-    .option('--fix', 'first repair a feed sequence that is behind')
+    .option('--fix', 'repair a feed sequence that is behind, then run the checks')
     .addHelpText(
       'after',
       `

@@ -22,13 +22,13 @@ export function addScheduleRepair(group: Command): void {
     .addHelpText(
       'after',
       `
-A process with a wrong clock can set next_run_at, scheduled_at or retry_after months ahead; nothing runs until
-then. \`syncline doctor\` reports this. Times within the limits of interval, jitter and backoff do not change.
+A wrong database clock or another program can set next_run_at, scheduled_at or retry_after months ahead; nothing
+runs until then. \`syncline doctor\` reports this. Times within the limits of interval, jitter and backoff do not change.
 The limits depend on the scheduler and rate limit settings: use the settings of the running processes.
 
 Examples:
   $ syncline schedule repair --dry-run
-  $ syncline schedule repair --reason "host 7 had a wrong clock"
+  $ syncline schedule repair --reason "the database clock was wrong"
   $ syncline schedule repair --tenant 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42 --json`,
     )
     .action(async (options: RepairOptions) => {

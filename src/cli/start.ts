@@ -6,7 +6,9 @@ import { type ServiceRole, serve, serviceRoles } from './service.ts';
 export function addStart(program: Command): void {
   program
     .command('start')
-    .description('run the scheduler, executor, API and dashboard until interrupted (Ctrl-C, SIGTERM)')
+    .description(
+      'run the scheduler, executor, janitor, API and dashboard until interrupted (Ctrl-C, SIGTERM)',
+    )
     .option('--roles <list>', `comma-separated roles to run: ${serviceRoles.join(', ')} (default: all)`)
     .addHelpText(
       'after',

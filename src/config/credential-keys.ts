@@ -6,8 +6,8 @@ export interface CredentialKey {
 
 /** Completes the sentence "it must be …". */
 export const keyForm =
-  'a list of keys, each an id, a colon and 32 bytes in base64, no id twice, in the environment separated ' +
-  'by commas; `syncline credentials keygen` makes one';
+  'a list of keys with unique ids, each an id, a colon and 32 bytes in base64, in the environment separated ' +
+  'by commas; `syncline credentials keygen` generates one';
 
 const keyPattern = /^([A-Za-z\d_-]{1,32}):([A-Za-z\d+/_-]{43}=?)$/;
 

@@ -28,7 +28,7 @@ export type SynclineErrorCode =
   | 'SCHEMA_MISSING'
   /** The schema is older than this release: run `syncline migrate`. */
   | 'SCHEMA_OUTDATED'
-  /** The schema is newer than this release: upgrade it. */
+  /** The schema is newer than this release: upgrade the package. */
   | 'SCHEMA_NEWER'
   /** The schema belongs to another application. */
   | 'SCHEMA_FOREIGN'

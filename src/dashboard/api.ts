@@ -92,5 +92,5 @@ async function problemOf(response: Response): Promise<Problem> {
 export function toProblem(thrown: unknown): Problem {
   if (thrown instanceof ApiError) return thrown.problem;
   const detail = thrown instanceof Error ? thrown.message : String(thrown);
-  return { title: 'Error in this page', status: 0, detail, code: 'PAGE' };
+  return { title: 'Error on this page', status: 0, detail, code: 'PAGE' };
 }

@@ -13,7 +13,7 @@ export function skewed(owner: string, seconds: number): Finding {
     `${owner}: the clock is ${formatDuration(Math.abs(seconds) * 1000)} ${direction} the database's. ` +
       "Schedules, leases and retention follow the database's clock; log times and connectors follow the " +
       "machine's.",
-    'Synchronise both clocks (NTP, chrony).',
+    'Synchronize both clocks (NTP, chrony).',
   );
 }
 

@@ -7,7 +7,7 @@ import { formatDuration } from '../values/duration.ts';
 import { type Check, type CheckContext, error, type Finding, formatCount, warning } from './check.ts';
 
 const needsAuth: Check = {
-  name: 'connections that need their user',
+  name: 'connections that need authorization',
   group: 'data',
   run: async ({ tx }) => ({
     findings: (await refusedGroups(tx)).map(({ provider_slug, failure, connections }) =>
@@ -25,13 +25,13 @@ const needsAuth: Check = {
 };
 
 const failing: Check = {
-  name: 'connections that fail',
+  name: 'failing connections',
   group: 'data',
   run: async ({ tx, now }) => ({
     findings: (await failingGroups(tx)).map(({ provider_slug, failure, connections, since, example }) =>
       warning(
         `${formatCount(connections, 'connection', 'connections', Number.POSITIVE_INFINITY)} of ` +
-          `"${provider_slug}" ${connections === 1 ? 'has' : 'have'} failed ` +
+          `"${provider_slug}" ${connections === 1 ? 'has' : 'have'} been failing ` +
           `(${failure ?? 'for unknown reasons'}) for up to ${formatDuration(now.getTime() - since.getTime())}.`,
         `syncline connections why ${example}`,
       ),
@@ -40,7 +40,7 @@ const failing: Check = {
 };
 
 const suspects: Check = {
-  name: 'connections whose processes die',
+  name: 'connections that crash processes',
   group: 'data',
   run: async ({ tx }) => ({
     findings: (await findSuspects(tx)).map(({ provider_slug, connections, example }) =>
@@ -60,7 +60,7 @@ const suspects: Check = {
 const maxOpened = 200;
 
 const credentials: Check = {
-  name: 'credentials open',
+  name: 'credential decryption',
   group: 'data',
   run: async ({ tx, vault }) => {
     const opened = new Map<SealedTable, number>();
@@ -99,15 +99,15 @@ function unopened(vault: Vault, table: SealedTable, rows: SealedEntry[]): Findin
   return [
     ...[...unknown].map(([keyId, count]) =>
       error(
-        `${count} of the last ${rows.length} rows of ${table} are encrypted with key "${keyId}", which ` +
-          'is not configured here: runs that need them fail.',
+        `Key "${keyId}" is not configured here but encrypts ${count} of the last ${rows.length} rows of ` +
+          `${table}: runs that need them fail.`,
         'Add that key to SYNCLINE_CREDENTIALS_KEYS of every process.',
       ),
     ),
     ...(damaged.length > 0
       ? [
           error(
-            `${damaged.length} of the last ${rows.length} rows of ${table} do not open with their key ` +
+            `${damaged.length} of the last ${rows.length} rows of ${table} cannot be decrypted with their key ` +
               `("${[...new Set(damaged)].join('", "')}"): they were modified or moved outside Syncline, or ` +
               'the id belonged to another key.',
             'Restore the right key, or replace the credentials: `syncline credentials list`.',
@@ -121,7 +121,7 @@ function unopened(vault: Vault, table: SealedTable, rows: SealedEntry[]): Findin
 const dayMs = 24 * 3600 * 1000;
 
 const retention: Check = {
-  name: 'what is old is deleted',
+  name: 'retention',
   group: 'data',
   run: async (context) => ({ findings: await keptTooLong(context) }),
 };

@@ -54,7 +54,7 @@ export async function examine(context: DoctorContext): Promise<DoctorReport> {
     results.push(
       hasSchema || check.anySchema
         ? await runCheck(context, check)
-        : notRun(check, 'the schema is not of this release'),
+        : notRun(check, 'the schema version does not match this release'),
     );
   }
   const outcomes = new Set(results.map(({ outcome }) => outcome));

@@ -21,13 +21,13 @@ const scheduler: Check = {
     const at = await lastTickAt(tx);
     const remedy = 'Start one: `syncline start --roles scheduler`.';
     if (!at)
-      return { findings: [error('No scheduler has ticked in the last hour: no jobs are placed.', remedy)] };
+      return { findings: [error('No scheduler has run in the last hour: no jobs are queued.', remedy)] };
     const ago = formatDuration(now.getTime() - at.getTime());
     const isSilent = at < before(now, silenceSeconds(context));
     return {
       detail: `ticked ${ago} ago`,
       findings: isSilent
-        ? [error(`The last tick of a scheduler was ${ago} ago: no jobs are placed.`, remedy)]
+        ? [error(`The last scheduler tick was ${ago} ago: no jobs are queued.`, remedy)]
         : [],
     };
   },
@@ -42,7 +42,7 @@ const overdue: Check = {
     if (count === 0) return { findings: [] };
     const oldest = since ? `, the oldest for ${formatDuration(now.getTime() - since.getTime())}` : '';
     const many =
-      `${atLeast ? 'More than ' : ''}${count} active connections are due and have no ` +
+      `${atLeast ? 'More than ' : ''}${count} active ${count === 1 ? 'connection is' : 'connections are'} due without a ` +
       `job${oldest}: no scheduler is running, it cannot keep up, or another transaction holds their rows.`;
     return {
       findings: [
@@ -93,7 +93,7 @@ const unserved: Check = {
 };
 
 const behind: Check = {
-  name: 'executors keep up',
+  name: 'executor capacity',
   group: 'fleet',
   run: async ({ tx, now }) => {
     const alive = (await findProcesses(tx, now)).filter((process) => process.alive);
@@ -123,7 +123,7 @@ const orphans: Check = {
     if (lost.length === 0) return { findings: [] };
     const message =
       `${formatCount(lost.length, 'job is', 'jobs are')} marked as running by dead ` +
-      `processes and were not requeued: ${formatList(lost.map(({ id }) => id))}.`;
+      `processes and not requeued: ${formatList(lost.map(({ id }) => id))}.`;
     return {
       findings: [
         error(
@@ -140,7 +140,7 @@ const orphans: Check = {
 const foreignRunSeconds = 24 * 3600;
 
 const foreignRuns: Check = {
-  name: 'jobs of other writers',
+  name: 'jobs of external workers',
   group: 'fleet',
   run: async ({ tx, now }) => {
     const abandoned = await findForeignRuns(tx, before(now, foreignRunSeconds));
@@ -153,7 +153,7 @@ const foreignRuns: Check = {
           `${formatCount(ids.length, 'job is', 'jobs are')} marked as running by a worker that Syncline ` +
             'does not manage, unchanged for up to ' +
             `${formatDuration(now.getTime() - first.since.getTime())}: ${formatList(ids)}. No other job of ` +
-            'these connections runs until they end.',
+            'these connections runs until these jobs end.',
           `If that worker is gone: syncline jobs cancel ${first.id}`,
         ),
       ],

@@ -58,7 +58,7 @@ const indexes: Check = {
           isUnique(definition)
             ? `Index ${name} on ${table_name} is missing: uniqueness is not enforced, and writes that ` +
                 'rely on it (ON CONFLICT) fail.'
-            : `Index ${name} on ${table_name} is missing: its queries scan the whole table.`,
+            : `Index ${name} on ${table_name} is missing: queries that use it scan the whole table.`,
           createConcurrently(definition),
         ),
       broken: ({ table_name, name, definition }) =>
@@ -145,7 +145,7 @@ const privileges: Check = {
   anySchema: true,
   run: async ({ tx }) => ({
     findings: (await missingPrivileges(tx)).map(({ missing, grantee }) =>
-      error(`User ${grantee} of this connection lacks ${missing}.`, `GRANT ${missing} TO ${grantee};`),
+      error(`Database role ${grantee} lacks the privilege ${missing}.`, `GRANT ${missing} TO ${grantee};`),
     ),
   }),
 };

@@ -61,15 +61,15 @@ function durabilityFindings({ fsync, full_page_writes, synchronous_commit }: Ser
 }
 
 const writable: Check = {
-  name: 'server takes writes',
+  name: 'server accepts writes',
   group: 'server',
   anySchema: true,
   run: async ({ tx }) => ({
     findings: (await readServer(tx)).read_only
       ? [
           error(
-            'The server is a replica or read-only (default_transaction_read_only): no job can be placed, ' +
-              'run or stored.',
+            'The server is a replica or read-only (default_transaction_read_only): no job can be ' +
+              'queued or run.',
             'Point SYNCLINE_DATABASE_URL to the primary.',
           ),
         ]
@@ -87,7 +87,7 @@ const clock: Check = {
 };
 
 const room: Check = {
-  name: 'room for connections',
+  name: 'free database connections',
   group: 'server',
   anySchema: true,
   run: async ({ tx, config }) => {
@@ -101,8 +101,8 @@ const room: Check = {
       findings: isTight
         ? [
             warning(
-              `${Math.max(0, free)} connections are free, and one more process may take ${poolSize + 1}: ` +
-                'the server would reject it.',
+              `Free connections: ${Math.max(0, free)}. One more process can open up to ${poolSize + 1}; the server ` +
+                'would reject some of them.',
               'Raise max_connections, lower SYNCLINE_DATABASE_POOL_SIZE, or run fewer processes.',
             ),
           ]
@@ -126,7 +126,7 @@ const notifications: Check = {
       if (await canListen(database, notifyTimeoutMs)) return { findings: [] };
       return {
         findings: [
-          warning(`${name} leads to a pooler that does not deliver notifications: ${polls}.`, remedy),
+          warning(`${name} points to a pooler that does not deliver notifications: ${polls}.`, remedy),
         ],
       };
     } catch (thrown) {
@@ -148,7 +148,7 @@ const holders: Check = {
   run: async ({ tx, now }) => {
     const rows = await findHolders(tx, new Date(now.getTime() - oldMs));
     const why =
-      'until it ends, vacuum removes no dead rows, claims and ticks slow down, and feed readers may wait.';
+      'until it ends, vacuum cannot remove newer dead rows, claims and ticks slow down, and feed readers may wait.';
     return {
       findings: rows.map(({ kind, name, owner, since }) => {
         const age = since ? ` for ${formatDuration(now.getTime() - since.getTime())}` : '';
@@ -163,7 +163,7 @@ const holders: Check = {
             `COMMIT PREPARED '${name}'; or ROLLBACK PREPARED '${name}';`,
           );
         return warning(
-          `Replication slot "${name}" (${owner}) is inactive and holds back vacuum: ${why}`,
+          `Replication slot "${name}" (${owner}) is inactive: until it is used or dropped, vacuum cannot remove newer dead rows.`,
           `SELECT pg_drop_replication_slot('${name}');`,
         );
       }),
@@ -207,7 +207,7 @@ const vacuum: Check = {
       if (frozen_age > maxFrozenAge)
         findings.push(
           error(
-            `${name} was last frozen ${Math.round(frozen_age)} transactions ago; at 2,000,000,000 the ` +
+            `The oldest transaction ID in ${name} is ${Math.round(frozen_age)} transactions old; near 2,000,000,000 the ` +
               'server stops accepting writes.',
             `VACUUM (FREEZE) ${name};`,
           ),

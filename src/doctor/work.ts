@@ -17,7 +17,7 @@ import { type Check, error, formatCount, formatList, warning } from './check.ts'
 const guards = ['idx_sync_jobs_running', 'idx_sync_jobs_connection_type_status'];
 
 const singleFlight: Check = {
-  name: 'one job at a time',
+  name: 'duplicate jobs',
   group: 'work',
   run: async ({ tx }) => {
     const isUnique = (definition: string) => definition.startsWith('CREATE UNIQUE');
@@ -36,7 +36,7 @@ const singleFlight: Check = {
             ? `Connection ${connection_id} runs two jobs in parallel: signals may be stored twice, and ` +
                 'one cursor overwrites the other.'
             : `Connection ${connection_id} has two ${what} jobs queued or running.`,
-          `syncline connections cancel ${connection_id}; then create ` +
+          `syncline jobs list --connection ${connection_id}; syncline jobs cancel <id>; then create ` +
             `${lost?.name ?? 'the unique indexes'} again`,
         ),
       ),
@@ -66,7 +66,7 @@ const blocked: Check = {
 };
 
 const owners: Check = {
-  name: 'owners of jobs',
+  name: 'job ownership',
   group: 'work',
   run: async ({ tx }) => {
     const ids = await findForeignJobs(tx);
@@ -101,8 +101,8 @@ const waiting: Check = {
           ? []
           : [
               error(
-                `${formatCount(ids.length, 'connection waits', 'connections wait', Number.POSITIVE_INFINITY)} ` +
-                  `for a job that does not exist, so no scheduler places them: ` +
+                `${formatCount(ids.length, 'connection is', 'connections are', Number.POSITIVE_INFINITY)} ` +
+                  `waiting for a job that does not exist and will not be scheduled: ` +
                   `${formatList(ids, Number.POSITIVE_INFINITY)}.`,
                 `UPDATE connections SET waits_for_job = false WHERE id IN (${ids
                   .slice(0, 100)
@@ -131,10 +131,10 @@ const metadata: Check = {
           : [
               warning(
                 `${formatCount(invalid.length, 'connection has', 'connections have', Number.POSITIVE_INFINITY)} ` +
-                  `fields in metadata.sync that count as absent: ` +
+                  `invalid fields in metadata.sync, which are ignored: ` +
                   `${formatList(invalid, Number.POSITIVE_INFINITY)}.`,
-                'The next placement corrects them. Find the program that writes them: `syncline ' +
-                  'connections show <id>`.',
+                'The next scheduled run corrects them. Fix the program that writes them; `syncline connections ' +
+                  'show <id>` shows the values.',
               ),
             ],
     };
@@ -157,7 +157,8 @@ const tooFarAhead: Check = {
     const limits = aheadLimitsOf(config);
     const connections = await connectionsAhead(tx, now, limits);
     const jobs = await jobsAhead(tx, now, limits);
-    const why = 'a process with a wrong clock wrote them, or they were placed with a longer interval';
+    const why =
+      'the database clock was wrong, another program wrote them, or they were queued with a longer interval';
     return {
       findings: [
         ...(connections.count > 0
@@ -165,7 +166,7 @@ const tooFarAhead: Check = {
               error(
                 `${countAhead(connections, 'active connection has', 'active connections have')} a ` +
                   `next_run_at further ahead than their interval and jitter allow, ${until(connections)}: ` +
-                  `${why}. No scheduler places them.`,
+                  `${why}. They are not scheduled.`,
                 'syncline schedule repair --dry-run; syncline schedule repair',
               ),
             ]

@@ -1,6 +1,19 @@
-import { countOverdue } from '../store/connections.ts';
+import type { Config } from '../config/settings.ts';
+import type { Ports } from '../platform/ports.ts';
+import { countOverdue, type DuePosition } from '../store/connections.ts';
+import type { Database } from '../store/database.ts';
 import { isLockTimeout } from '../store/database-errors.ts';
-import { type Batch, enqueueBatch, type SchedulerContext } from './enqueue.ts';
+import { takeDue } from './due.ts';
+import { enqueue } from './enqueue.ts';
+import type { SchedulerEvents } from './events.ts';
+import { plan } from './plan.ts';
+
+export interface SchedulerContext {
+  db: Database;
+  config: Config['scheduler'];
+  ports: Ports;
+  telemetry: SchedulerEvents;
+}
 
 export interface TickResult {
   scheduled: number;
@@ -10,6 +23,26 @@ export interface TickResult {
   /** SCH-10: connections overdue and not yet placed when the tick began. */
   backlog: number;
   durationMs: number;
+}
+
+interface BatchResult {
+  /** Set after a full batch. */
+  continueAfter: DuePosition | undefined;
+  placed: number;
+  /** Of those placed. */
+  overdue: number;
+  skippedPending: number;
+  invalidMetadata: number;
+}
+
+interface Batch {
+  /** Overrides the database's clock. */
+  atMs: number | undefined;
+  /** Undefined: from the first due connection. */
+  after: DuePosition | undefined;
+  limit: number;
+  /** Applies to uncommitted job inserts for one of these connections. */
+  lockTimeoutMs: number;
 }
 
 /** Where a worker continues. */
@@ -23,7 +56,47 @@ const bisectLockTimeoutMs = 50;
 /** Parallel batches: one is planned while Postgres writes the other. More only use more database cores. */
 const parallelBatches = 2;
 
-/** Runs batches (due → plan → enqueue) until nothing is due. `atMs` overrides the database's clock (DB-6). */
+/** SCH-1: one batch in one transaction: due → plan → enqueue. */
+async function placeBatch(context: SchedulerContext, batch: Batch): Promise<BatchResult> {
+  const { db, config, ports, telemetry } = context;
+  const { atMs, limit, lockTimeoutMs } = batch;
+  let last: DuePosition | undefined;
+  const { placed, blocked } = await db
+    .transaction(
+      async (tx) => {
+        const nowMs = atMs ?? tx.now.getTime();
+        const taken = await takeDue(tx, {
+          ...batch,
+          nowMs,
+          tickIntervalSeconds: config.tickIntervalSeconds,
+          bounds: config,
+        });
+        last = taken.due.length === limit ? taken.last : undefined;
+        const planned = taken.due.map((connection) => plan(connection, config, ports, nowMs));
+        return enqueue(tx, planned, config, nowMs);
+      },
+      { lockTimeoutMs, triggers: 'off' },
+    )
+    .catch((error: unknown) => {
+      // An uncommitted insert of its job counts as pending.
+      if (limit === 1 && isLockTimeout(error)) return { placed: [], blocked: [undefined] };
+      throw error;
+    });
+
+  // Emit after COMMIT; a rolled-back batch placed no jobs.
+  for (const job of placed) telemetry.jobPlaced(job, config);
+  const invalid = placed.filter((job) => job.connection.sync.invalid.length > 0);
+  for (const job of invalid) telemetry.invalidMetadata(job.connection);
+  return {
+    continueAfter: last,
+    placed: placed.length,
+    overdue: placed.filter((job) => job.connection.isOverdue).length,
+    skippedPending: blocked.length,
+    invalidMetadata: invalid.length,
+  };
+}
+
+/** Runs batches until nothing is due. `atMs` overrides the database's clock (DB-6). */
 export async function tick(
   context: SchedulerContext,
   atMs: number | undefined,
@@ -36,7 +109,7 @@ export async function tick(
   async function nextBatch(position: Position): Promise<Position | undefined> {
     const { limit, lockTimeoutMs } = position;
     try {
-      const batch = await enqueueBatch(context, { atMs, ...position });
+      const batch = await placeBatch(context, { atMs, ...position });
       total.scheduled += batch.placed;
       total.skippedPending += batch.skippedPending;
       total.invalidMetadata += batch.invalidMetadata;

@@ -1,8 +1,7 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config/settings.ts';
 import { describeError, SynclineError } from '../contract/errors.ts';
-import type { SchedulerContext } from '../pipeline/enqueue.ts';
-import { type TickResult, tick } from '../pipeline/tick.ts';
+import { type SchedulerContext, type TickResult, tick } from '../pipeline/tick.ts';
 import type { Loop } from '../platform/loop.ts';
 import type { Ports } from '../platform/ports.ts';
 import { retry } from '../platform/retry.ts';

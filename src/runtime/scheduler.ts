@@ -1,6 +1,5 @@
 import { hostname } from 'node:os';
-import type { SchedulerContext } from '../pipeline/enqueue.ts';
-import { tick } from '../pipeline/tick.ts';
+import { type SchedulerContext, tick } from '../pipeline/tick.ts';
 import { type Loop, startLoop } from '../platform/loop.ts';
 import { deleteScheduler, recordTick } from '../store/schedulers.ts';
 import type { Telemetry } from '../telemetry/index.ts';

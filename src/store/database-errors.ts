@@ -65,7 +65,7 @@ export function explainDatabaseError(error: unknown, url: string | undefined): u
     return refusedError(
       `${where} refused the login of user "${userOf(url)}".`,
       error,
-      'Check user and password in SYNCLINE_DATABASE_URL.',
+      'Check the user and password in SYNCLINE_DATABASE_URL.',
     );
   }
   if (error instanceof pg.DatabaseError) {
@@ -78,7 +78,7 @@ export function explainDatabaseError(error: unknown, url: string | undefined): u
     }
     if (error.code === '42501') {
       return refusedError(
-        `${where} refused: ${error.message}.`,
+        `${where} denied access: ${error.message}.`,
         error,
         `Grant the privilege to user "${userOf(url)}", or connect as another user.`,
       );
@@ -86,13 +86,13 @@ export function explainDatabaseError(error: unknown, url: string | undefined): u
   }
   if (isUnreachable(error)) {
     return new SynclineError('DATABASE_UNREACHABLE', `${where} cannot be reached (${reasonOf(error)}).`, {
-      hint: 'Is it running, and is SYNCLINE_DATABASE_URL correct?',
+      hint: 'Check that the server is running and that SYNCLINE_DATABASE_URL is correct.',
       cause: error,
     });
   }
   if (isTransient(error)) {
     return refusedError(
-      `${where} temporarily refused: ${error.message}.`,
+      `${where} temporarily rejected the statement: ${error.message}.`,
       error,
       'Retry. If this persists, check for a full disk, a read-only server or a long-held lock.',
     );

@@ -24,10 +24,10 @@ export function createTelemetry(
   const tracer = (providers.tracerProvider ?? trace).getTracer('syncline');
   const meter = (providers.meterProvider ?? metrics).getMeter('syncline');
   const jobsScheduled = meter.createCounter('sync_scheduler_jobs_scheduled_total', {
-    description: 'Incremental jobs placed by the scheduler',
+    description: 'Incremental jobs queued by the scheduler',
   });
   const jitterSeconds = meter.createHistogram('sync_scheduler_jitter_seconds', {
-    description: 'Jitter added to the slot of a placed job',
+    description: 'Jitter added to the slot of a queued job',
     advice: { explicitBucketBoundaries: [0, 5, 15, 30, 60, 120, 180, 300, 600, 1800, 3600, 7200, 21_600] },
   });
   const tickDuration = meter.createHistogram('sync_scheduler_tick_duration_ms', {
@@ -37,7 +37,7 @@ export function createTelemetry(
     },
   });
   const backlog = meter.createGauge('sync_scheduler_backlog_gauge', {
-    description: 'Connections overdue and not yet placed, at the start of the latest tick',
+    description: 'Connections overdue and not yet queued, at the start of the latest tick',
   });
 
   return {

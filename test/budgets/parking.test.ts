@@ -106,10 +106,10 @@ describe('budgets: a run without tokens parks its job', () => {
     expect(why).toMatchObject({
       state: 'backing_off',
       sentence:
-        'Waiting: The budget github/core of the app is used up until 12:10:00Z. Next try in 11 min (2025-01-01T12:10:32.000Z).',
+        'Waiting: The budget github/core of the app is used up until 12:10:00Z. Next attempt in 11 min (2025-01-01T12:10:32.000Z).',
     });
     expect((await engine.jobs.get(waiting?.id ?? ''))?.verdict).toBe(
-      'Waiting: The budget github/core of the app is used up until 12:10:00Z. Next try in 11 min.',
+      'Waiting: The budget github/core of the app is used up until 12:10:00Z. Next attempt in 11 min.',
     );
   });
 

@@ -260,7 +260,7 @@ describe('errors are printed in one line', () => {
     const result = await runCli(['tick'], { cwd: emptyFolder, env: { SYNCLINE_DATABASE_URL: url.href } });
     expectFailure(
       result,
-      /refused the login of user ".*"\. Check user and password in SYNCLINE_DATABASE_URL/,
+      /refused the login of user ".*"\. Check the user and password in SYNCLINE_DATABASE_URL/,
     );
     expect(result.stderr).not.toContain('s3cret');
   });

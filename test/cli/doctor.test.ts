@@ -99,9 +99,9 @@ describe('syncline doctor on a healthy fleet', () => {
 
   it('warns if another process would exceed max_connections', async () => {
     const large = createSyncline({ database: { url: server.url, poolSize: 40 }, logger: silent });
-    const found = findingsIn(await large.doctor().finally(() => large.stop()), 'room for connections');
+    const found = findingsIn(await large.doctor().finally(() => large.stop()), 'free database connections');
     expect(found).toEqual([
-      finding('warning', /^\d+ connections are free, and one more process may take 41/, /max_connections/),
+      finding('warning', /^Free connections: \d+\. One more process can open up to 41/, /max_connections/),
     ]);
   });
 
@@ -144,7 +144,7 @@ describe('syncline doctor on a healthy fleet', () => {
       '-c default_transaction_read_only=off',
     );
     await onServer('SELECT pg_reload_conf()', '-c default_transaction_read_only=off');
-    expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringContaining('✗ server takes writes') });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringContaining('✗ server accepts writes') });
   });
 
   it('exits with 2 if the database is unreachable, without printing the password', async () => {
@@ -164,6 +164,6 @@ describe('syncline doctor on a healthy fleet', () => {
     expect(stdout).toContain(
       'error: The database has no Syncline schema "nowhere" yet.\n      → Run `syncline migrate` first.',
     );
-    expect(stdout).toContain('? indexes (could not run: the schema is not of this release)');
+    expect(stdout).toContain('? indexes (could not run: the schema version does not match this release)');
   });
 });

@@ -229,7 +229,7 @@ describe('the doctor on a database with problems', () => {
       const { code, stdout, stderr } = await runCli(['doctor'], { env: { SYNCLINE_DATABASE_URL: url.href } });
       expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
       expect(stdout).toContain(
-        `error: User ${role} of this connection lacks INSERT, SELECT ON syncline.signals.\n      → GRANT INSERT, SELECT ON syncline.signals TO ${role};`,
+        `error: Database role ${role} lacks the privilege INSERT, SELECT ON syncline.signals.\n      → GRANT INSERT, SELECT ON syncline.signals TO ${role};`,
       );
       expect(stdout).toContain('? feed (could not run: ');
       expect(stdout).not.toContain('hidden-word');
@@ -241,7 +241,7 @@ describe('the doctor on a database with problems', () => {
 
   it('doctor: reports a missing scheduler and a missing executor', async () => {
     expect(await findingsOf('scheduler')).toEqual([
-      finding('error', /^No scheduler has ticked/, /--roles scheduler/),
+      finding('error', /^No scheduler has run/, /--roles scheduler/),
     ]);
     expect(await findingsOf('executors')).toEqual([
       finding('error', /^No executor has a lease/, /--roles executor/),
@@ -250,7 +250,7 @@ describe('the doctor on a database with problems', () => {
       randomUUID(),
     ]);
     expect(await findingsOf('scheduler')).toEqual([
-      finding('error', /^The last tick of a scheduler was 10 min ago/, /--roles scheduler/),
+      finding('error', /^The last scheduler tick was 10 min ago/, /--roles scheduler/),
     ]);
     await sql('DELETE FROM schedulers');
   });
@@ -258,7 +258,7 @@ describe('the doctor on a database with problems', () => {
   it('doctor: reports due connections without a job', async () => {
     await database.connect({ metadata: { sync: { next_run_at: '2025-01-01T00:00:00Z' } } });
     expect(await findingsOf('overdue connections', { aheadMs: hour })).toEqual([
-      finding('error', /^1 active connections are due and have no job/, /syncline tick/),
+      finding('error', /^1 active connection is due without a job/, /syncline tick/),
     ]);
     expect(await findingsOf('overdue connections')).toEqual([]);
   });
@@ -273,7 +273,7 @@ describe('the doctor on a database with problems', () => {
       [randomUUID()],
     );
     expect(await findingsOf('providers without an executor')).toEqual([]);
-    expect(await findingsOf('executors keep up')).toEqual([
+    expect(await findingsOf('executor capacity')).toEqual([
       finding('warning', /^A job of "github" has been due for /, /SYNCLINE_EXECUTOR_CONCURRENCY/),
     ]);
   });
@@ -290,8 +290,8 @@ describe('the doctor on a database with problems', () => {
   it('EXE-9: doctor reports a job of another writer that runs for more than a day', async () => {
     const connection = await database.connect();
     const id = await database.job(connection, { status: 'running', started_at: new Date().toISOString() });
-    expect(await findingsOf('jobs of other writers', { aheadMs: 23 * hour })).toEqual([]);
-    expect(await findingsOf('jobs of other writers', { aheadMs: 73 * hour })).toEqual([
+    expect(await findingsOf('jobs of external workers', { aheadMs: 23 * hour })).toEqual([]);
+    expect(await findingsOf('jobs of external workers', { aheadMs: 73 * hour })).toEqual([
       finding(
         'warning',
         new RegExp(
@@ -304,22 +304,24 @@ describe('the doctor on a database with problems', () => {
     const env = { SYNCLINE_DATABASE_URL: database.url };
     const { code, stdout } = await runCli(['jobs', 'cancel', id], { env });
     expect({ code, stdout }).toEqual({ code: 0, stdout: `Job ${id} is cancelled.\n` });
-    expect(await findingsOf('jobs of other writers', { aheadMs: 73 * hour })).toEqual([]);
+    expect(await findingsOf('jobs of external workers', { aheadMs: 73 * hour })).toEqual([]);
     const engine = database.engine();
     expect((await engine.tick({ at: new Date(Date.now() + hour) })).scheduled).toBe(1);
   });
 
   it('EXE-3: doctor reports two running jobs of a connection without the unique index', async () => {
-    expect(await findingsOf('one job at a time')).toEqual([]);
+    expect(await findingsOf('duplicate jobs')).toEqual([]);
     const connection = await database.connect();
     await sql('DROP INDEX idx_sync_jobs_running');
     for (const job_type of ['full', 'incremental'])
       await database.job(connection, { job_type, status: 'running' });
-    expect(await findingsOf('one job at a time')).toEqual([
+    expect(await findingsOf('duplicate jobs')).toEqual([
       finding(
         'error',
         /runs two jobs in parallel/,
-        new RegExp(`syncline connections cancel ${connection}; .*idx_sync_jobs_running`),
+        new RegExp(
+          `syncline jobs list --connection ${connection}; syncline jobs cancel <id>; .*idx_sync_jobs_running`,
+        ),
       ),
     ]);
     await database.empty();
@@ -335,7 +337,7 @@ describe('the doctor on a database with problems', () => {
     expect(waiting).toEqual(
       finding(
         'error',
-        /^1 connection waits for a job that does not exist/,
+        /^1 connection is waiting for a job that does not exist/,
         /^UPDATE connections SET waits_for_job = false/,
       ),
     );
@@ -365,7 +367,7 @@ describe('the doctor on a database with problems', () => {
       findings: [
         finding(
           'error',
-          /^\d+ connections wait for a job that does not exist.* and \d+ more\.$/,
+          /^\d+ connections are waiting for a job that does not exist.* and \d+ more\.$/,
           /^UPDATE connections/,
         ),
       ],
@@ -379,7 +381,7 @@ describe('the doctor on a database with problems', () => {
     expect(found).toEqual([
       finding(
         'warning',
-        /^2 connections have fields .*\(interval_seconds, next_run_at\)/,
+        /^2 connections have invalid fields .*\(interval_seconds, next_run_at\)/,
         /connections show/,
       ),
     ]);
@@ -427,7 +429,7 @@ describe('the doctor on a database with problems', () => {
 
   it('doctor: counts connections that need authorization and connections that fail', async () => {
     await database.connect({ status: 'needs_auth' });
-    expect(await findingsOf('connections that need their user')).toEqual([
+    expect(await findingsOf('connections that need authorization')).toEqual([
       finding(
         'warning',
         /^1 connection of "github" waits for authorization: no cred/,
@@ -435,7 +437,7 @@ describe('the doctor on a database with problems', () => {
       ),
     ]);
     await sql('UPDATE connections SET last_incremental_ended_at = now()');
-    expect(await findingsOf('connections that need their user')).toEqual([
+    expect(await findingsOf('connections that need authorization')).toEqual([
       finding('warning', /^1 connection of "github" cannot sync/, /--status needs_auth$/),
     ]);
     const failing = await database.connect();
@@ -443,10 +445,10 @@ describe('the doctor on a database with problems', () => {
       `UPDATE connections SET failing_since = now() - interval '1 hour', failure = 'transient' WHERE id = $1`,
       [failing],
     );
-    expect(await findingsOf('connections that fail')).toEqual([
+    expect(await findingsOf('failing connections')).toEqual([
       finding(
         'warning',
-        /^1 connection of "github" has failed \(transient\) for up to 60 min/,
+        /^1 connection of "github" has been failing \(transient\) for up to 60 min/,
         new RegExp(`why ${failing}$`),
       ),
     ]);
@@ -459,22 +461,22 @@ describe('the doctor on a database with problems', () => {
       provider: 'github',
       secret: { type: 'api_key', key: 'a-very-secret-word' },
     });
-    expect(await findingsOf('credentials open')).toEqual([]);
+    expect(await findingsOf('credential decryption')).toEqual([]);
     const other = `other:${randomBytes(32).toString('base64')}`;
-    const unknown = await findingsOf('credentials open', { keys: [other] });
+    const unknown = await findingsOf('credential decryption', { keys: [other] });
     expect(unknown).toEqual([
       finding(
         'error',
-        /^1 of the last 1 rows of credentials are encrypted with key "main"/,
+        /^Key "main" is not configured here but encrypts 1 of the last 1 rows of credentials/,
         /SYNCLINE_CREDENTIALS_KEYS/,
       ),
     ]);
     await sql(`UPDATE credentials SET sealed = sealed || '\\x00', refused_at = now() WHERE id = $1`, [id]);
-    const corrupted = await findingsOf('credentials open');
+    const corrupted = await findingsOf('credential decryption');
     expect(corrupted).toEqual([
       finding(
         'error',
-        /^1 of the last 1 rows of credentials do not open with their key \("main"\)/,
+        /^1 of the last 1 rows of credentials cannot be decrypted with their key \("main"\)/,
         /replace the credentials/,
       ),
       finding('warning', /^1 credential was refused/, /credentials list/),
@@ -486,7 +488,7 @@ describe('the doctor on a database with problems', () => {
 
   it('SCH-8: doctor reports ended jobs older than their retention', async () => {
     await database.ended(await database.connect(), '2025-01-01T00:00:00Z');
-    expect(await findingsOf('what is old is deleted')).toEqual([
+    expect(await findingsOf('retention')).toEqual([
       finding(
         'warning',
         /^Ended jobs are kept for 7 days, and the oldest is \d+ days old/,

@@ -194,7 +194,7 @@ test.each([
     expect(text).not.toContain('not now');
     await expect(syncline.tenants.create({ name: 'later' })).rejects.toMatchObject({
       code: 'DATABASE_REFUSED',
-      message: expect.stringContaining('temporarily refused: not now'),
+      message: expect.stringContaining('temporarily rejected the statement: not now'),
       hint: expect.stringContaining('Retry'),
     });
     expect((await call(`/v1/tenants/${id}`)).status).toBe(200);

@@ -119,7 +119,7 @@ describe('EXE-13: a job row whose tenant or provider differs from its connection
     await job(await connect());
     const { engine } = recordingEngine(['github']);
     const { checks } = await engine.doctor();
-    const check = checks.find(({ name }) => name === 'owners of jobs');
+    const check = checks.find(({ name }) => name === 'job ownership');
     expect(check?.findings).toEqual([
       expect.objectContaining({ severity: 'warning', message: expect.stringContaining(id) }),
     ]);

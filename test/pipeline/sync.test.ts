@@ -374,7 +374,7 @@ describe('EXE-7: retryAfterSeconds of a page delays the next page', () => {
     });
     expect(await engine.connections.get(id)).toMatchObject({ status: 'active', failure: undefined });
     expect((await engine.connections.explain(id)).sentence).toMatch(
-      /^Waiting before continuing\. Next try in 60 s/,
+      /^Waiting before continuing\. Next attempt in 60 s/,
     );
     ports.advance(59_000);
     expect(await engine.drain()).toMatchObject({ claimed: 0 });

@@ -118,7 +118,7 @@ describe('EXE-9: a job whose process dies repeatedly', () => {
     expect(JSON.stringify(tenants)).not.toContain('web-1');
     expect(tenants.error?.message).toContain('died 5 times in a row');
     const { checks } = await engine.doctor();
-    expect(checks.find(({ name }) => name === 'connections whose processes die')?.findings).toHaveLength(1);
+    expect(checks.find(({ name }) => name === 'connections that crash processes')?.findings).toHaveLength(1);
   });
 
   it('EXE-9: the next job of the connection fails after one more death', async () => {

@@ -368,7 +368,7 @@ export const mutants: readonly Mutant[] = [
     edits: [
       ownClock,
       {
-        file: 'src/pipeline/enqueue.ts',
+        file: 'src/pipeline/tick.ts',
         find: 'const nowMs = atMs ?? tx.now.getTime();',
         replace: 'const nowMs = atMs ?? ports.now();',
       },

@@ -43,7 +43,7 @@ export function explainDeletion({ deletedSignals, estimatedSignals, error }: Del
 function failureOf(error: string | undefined): string {
   if (error === undefined) return '';
   if (error === errorForTenants) return ` ${error}`;
-  return ` The last batch failed and is retried: ${sentenceEnd(error)}`;
+  return ` The last batch failed and will be retried: ${sentenceEnd(error)}`;
 }
 
 function inactive(facts: Facts): Explanation {
@@ -97,7 +97,7 @@ function hadNoCredential({ hasCredential, lastEnded }: Facts, event: EventRow | 
 
 function underWay({ nowMs, processes }: Facts, job: JobRow): Explanation {
   const process = processes.find(({ id }) => id === job.process_id);
-  const since = job.started_at ? ` for ${formatDuration(nowMs - job.started_at.getTime())}` : '';
+  const since = job.started_at ? `, started ${formatDuration(nowMs - job.started_at.getTime())} ago` : '';
   const where =
     job.process_id === null
       ? ', on a worker that Syncline does not manage'
@@ -121,7 +121,7 @@ function inLine(facts: Facts, job: JobRow): Explanation {
     if (job.retry_after && job.retry_after.getTime() > nowMs)
       return {
         state: 'backing_off',
-        sentence: `Waiting${whatFor(job)}${reason(job)} Next try ${inTime(nextRunAt, nowMs)}.`,
+        sentence: `Waiting${whatFor(job)}${reason(job)} Next attempt ${inTime(nextRunAt, nowMs)}.`,
         nextRunAt,
       };
     return {
@@ -143,8 +143,7 @@ function inLine(facts: Facts, job: JobRow): Explanation {
   if (!alive.some(({ providers }) => providers.includes(provider)))
     return {
       state: 'unserved',
-      sentence:
-        `${due}, but none of the ${alive.length} running executors has a connector for ` + `"${provider}".`,
+      sentence: `${due}, but no running executor has a connector for "${provider}".`,
       nextRunAt,
     };
   return {
@@ -176,7 +175,11 @@ function lastRun({ lastEnded, lastEndedAt, nowMs }: Facts): string {
   const at = lastEnded?.finished_at ?? lastEndedAt;
   if (!at) return 'No runs yet.';
   const verdict =
-    lastEnded?.status === 'failed' ? `failed${shortError(lastEnded)}` : (lastEnded?.status ?? 'ended');
+    lastEnded?.status === 'failed'
+      ? `failed${shortError(lastEnded)}`
+      : lastEnded?.status === 'cancelled'
+        ? 'was cancelled'
+        : (lastEnded?.status ?? 'ended');
   return `Last run ${verdict} ${formatDuration(nowMs - at.getTime())} ago.`;
 }
 

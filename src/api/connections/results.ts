@@ -36,7 +36,7 @@ export interface PreviewedRun extends z.output<typeof previewedRun> {}
 const schedule = z
   .object({
     pending: maybe(z.enum(['queued', 'running'])).meta({
-      description: 'Status of the job for the first run, if it is already placed.',
+      description: 'Status of the job for the first run, if it is already queued.',
     }),
     runs: z.array(previewedRun).meta({ description: 'Empty while the connection is not active.' }),
   })

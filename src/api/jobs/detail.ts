@@ -53,10 +53,10 @@ function verdict(job: Job, runs: number, nowMs: number): string {
       const when = startMs > nowMs ? `in ${formatDuration(startMs - nowMs)}` : 'as soon as a slot is free';
       if (job.blocked) return 'Blocked: its connection is not active or runs another job.';
       if (error?.parked === true || error?.kind === 'process_died')
-        return `Waiting: ${sentence(error.message)} Next try ${when}.`;
+        return `Waiting: ${sentence(error.message)} Next attempt ${when}.`;
       return error && job.attempts > 0
         ? `Failed ${job.attempts === 1 ? 'once' : `${job.attempts} times`}; last error: ` +
-            `${sentence(error.message)} Next try ${when}.`
+            `${sentence(error.message)} Next attempt ${when}.`
         : `Queued; runs ${when}.`;
     }
   }

@@ -52,6 +52,7 @@ export const database = {
     min: 2,
     max: 200,
     unit: 'connections',
-    about: 'Too low: roles wait for each other. Too high: a fleet exhausts the server (max_connections).',
+    about:
+      'Database connections per process. Too low: roles wait for each other. Too high: the processes together exceed max_connections.',
   }),
 };

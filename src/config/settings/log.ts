@@ -5,6 +5,6 @@ export const log = {
     env: 'SYNCLINE_LOG_LEVEL',
     default: 'info',
     of: ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
-    about: 'Minimum log level. debug logs every placed job.',
+    about: 'Minimum log level. debug logs every queued job.',
   }),
 };

@@ -16,6 +16,7 @@ export const metrics = {
   tenantLabel: flag({
     env: 'SYNCLINE_METRICS_TENANT_LABEL',
     default: true,
-    about: 'Whether counters carry tenant_id. Turn off with many tenants: each adds time series.',
+    about:
+      'Whether counters have a tenant_id label. Turn it off if you have many tenants: each adds time series.',
   }),
 };

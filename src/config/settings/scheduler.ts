@@ -46,7 +46,7 @@ export const scheduler = {
     max: 10_000,
     unit: 'connections',
     about:
-      'Connections placed per transaction. Too low: a commit per connection. Too high: long locks and ' +
+      'Connections scheduled per transaction. Too low: a commit per connection. Too high: long locks and ' +
       'more memory.',
   }),
 };

@@ -115,7 +115,7 @@ export const server = {
     max: 60_000,
     unit: 'milliseconds',
     about:
-      'Event loop delay, in five samples in a row, above which requests get 503, so that syncing in the ' +
+      'Event loop delay, in five consecutive samples, above which requests get 503, so that syncing in the ' +
       'same process continues. Probes and deliveries are exempt. Too low: requests are rejected in short ' +
       'bursts. Too high: runs start late under load.',
   }),

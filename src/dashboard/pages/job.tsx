@@ -24,7 +24,7 @@ export function JobPage({ id }: { id: string }) {
       text:
         action === 'cancel'
           ? 'A run in progress is aborted. Stored signals are kept.'
-          : 'The job is queued again and runs as soon as possible.',
+          : 'The job runs as soon as possible. A job that has ended is queued as a new job.',
       fields: [reasonField],
       confirm: action === 'cancel' ? 'Cancel job' : 'Retry',
       danger: action === 'cancel',
@@ -93,7 +93,7 @@ function JobView({ job }: { job: JobDetail }) {
       <Panel title="Attempts" note={plural(job.attempts_log.length, 'attempt')}>
         {job.attempts_log.length === 0 && (
           <>
-            <Empty>No attempts yet, or they were deleted by retention.</Empty>
+            <Empty>No attempts yet, or they were deleted after the retention period.</Empty>
             {job.error && <ErrorView error={job.error} />}
           </>
         )}
@@ -120,7 +120,7 @@ function JobSignals({ job }: { job: Job }) {
             {items.length > 0 ? (
               <SignalRows signals={items} hideConnection />
             ) : (
-              <Empty>The signals were deleted by retention.</Empty>
+              <Empty>The signals were deleted after the retention period.</Empty>
             )}
             {next_cursor && (
               <p class="list-foot soft">Showing the newest {plural(items.length, 'signal')}.</p>

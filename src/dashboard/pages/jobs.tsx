@@ -42,7 +42,7 @@ export function JobsPage() {
         noun="job"
         columns={columns}
         keyOf={({ id }) => id}
-        empty="No matching jobs. Old finished jobs are deleted."
+        empty="No matching jobs. Ended jobs are deleted after the retention period."
       />
     </Page>
   );

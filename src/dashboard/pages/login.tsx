@@ -43,7 +43,9 @@ export function LoginPage() {
             onInput={(event) => setKey(event.currentTarget.value)}
           />
           <span id={`${id}-message`} class={problem ? 'field-error' : 'soft'} role="status">
-            {problem ? problemText(problem) : 'Operator keys see all tenants, tenant keys only their own.'}
+            {problem
+              ? problemText(problem)
+              : 'An operator key gives access to all tenants, a tenant key to one.'}
           </span>
         </div>
         <button type="submit" class="button primary" disabled={busy || key.trim() === ''}>

@@ -124,7 +124,7 @@ function HealthStrip({ stats }: { stats: Stats }) {
         )}
         <Tile
           name="Last hour"
-          value={`${number(hour.succeeded)} runs`}
+          value={`${number(hour.succeeded)} succeeded`}
           note={`${number(hour.failed)} failed · ${number(hour.retried)} retried · ${number(hour.signals)} signals`}
         />
       </section>

@@ -130,7 +130,7 @@ function SystemView({ system }: { system: SystemInfo }) {
           <Facts
             facts={Object.entries(retention).map(([name, days]) => ({
               name: words(name.replace(/_days$/, '')),
-              value: days ? `${number(days)} days` : 'keep forever',
+              value: days ? `${number(days)} days` : 'kept forever',
             }))}
           />
         </Panel>

@@ -18,7 +18,7 @@ const styles: Record<AttentionItem['cause'], { icon: IconName; tone: string }> =
 };
 
 export function Attention({ items }: { items: AttentionItem[] }) {
-  if (items.length === 0) return <Empty>No problems. All connections sync as scheduled.</Empty>;
+  if (items.length === 0) return <Empty>No problems found.</Empty>;
   return (
     <ul class="attention">
       {items.map((item) => (
@@ -106,7 +106,9 @@ interface RepairResult {
 
 function resultText({ connections, jobs, skipped }: RepairResult): string {
   const text = `Rescheduled ${plural(connections, 'connection')} and ${plural(jobs, 'job')}.`;
-  return skipped > 0 ? `${text} Skipped ${number(skipped)} locked connections; repair again.` : text;
+  return skipped > 0
+    ? `${text} Skipped ${plural(skipped, 'locked connection')}; run the repair again.`
+    : text;
 }
 
 /** Without a filter for the connections, the queue. */

@@ -53,7 +53,7 @@ export function Header({ me }: { me: Me }) {
         </nav>
         <div class="top-right">
           <LiveState />
-          <span class="who" title={`Signed in as ${me.actor}; version ${me.version}`}>
+          <span class="who" title={`Logged in as ${me.actor}; version ${me.version}`}>
             {me.scope === 'tenant' ? (me.tenant_name ?? 'tenant') : 'operator'}
           </span>
           <ThemeButton />

@@ -315,7 +315,7 @@ describe('connections.explain', () => {
     });
     expect(await stateOf(backingOff, stoppedEngine())).toEqual([
       'backing_off',
-      expect.stringMatching(/^Waiting after 3 failures: HTTP 503\. Next try in 10 min/),
+      expect.stringMatching(/^Waiting after 3 failures: HTTP 503\. Next attempt in 10 min/),
     ]);
 
     const later = await connect();
@@ -330,7 +330,7 @@ describe('connections.explain', () => {
     await job(foreign, { status: 'running', started_at: new Date(nowMs - 5000) });
     expect(await stateOf(foreign, stoppedEngine())).toEqual([
       'running',
-      expect.stringMatching(/ for 5 s, on a worker that Syncline does not manage/),
+      expect.stringMatching(/, started 5 s ago, on a worker that Syncline does not manage/),
     ]);
 
     const fresh = await connect();
@@ -351,7 +351,7 @@ describe('connections.explain', () => {
     await job(id);
     expect(await stateOf(id)).toEqual([
       'unserved',
-      expect.stringMatching(/none of the 1 running executors has a connector for "github"/),
+      expect.stringMatching(/no running executor has a connector for "github"/),
     ]);
     const { engine, untilStarted, release } = blockingEngine();
     const drained = engine.drain();

@@ -178,7 +178,7 @@ describe('the runs of a job', () => {
     const { jobs } = database.engine({ ports: testPorts() });
     const waiting = await job(await connect(), { attempts: 1, error });
     expect((await jobs.get(waiting)).verdict).toBe(
-      'Failed once; last error: HTTP 503. Next try as soon as a slot is free.',
+      'Failed once; last error: HTTP 503. Next attempt as soon as a slot is free.',
     );
   });
 
@@ -191,7 +191,7 @@ describe('the runs of a job', () => {
     expect(await verdict({}, 'paused')).toBe('Blocked: its connection is not active or runs another job.');
     const error = JSON.stringify({ message: 'HTTP 503.' });
     expect(await verdict({ attempts: 2, error, retry_after: '2025-01-01T12:05:00Z' })).toBe(
-      'Failed 2 times; last error: HTTP 503. Next try in 5 min.',
+      'Failed 2 times; last error: HTTP 503. Next attempt in 5 min.',
     );
   });
 
