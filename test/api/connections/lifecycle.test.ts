@@ -359,7 +359,7 @@ describe('connections.explain', () => {
     expect(await stateOf(id)).toEqual([
       'running',
       expect.stringMatching(
-        new RegExp(`Running now: incremental sync for \\d+ s, on .* \\(process ${process.pid}\\)`),
+        new RegExp(`Running now: incremental sync, started \\d+ s ago, on .* \\(process ${process.pid}\\)`),
       ),
     ]);
     release();
