@@ -93,7 +93,7 @@ export async function filteredPage<Row extends Listed>(
   lastScanned: () => Promise<Key | undefined>,
 ): Promise<Page<Row>> {
   const last = items.at(-1);
-  const key = last?.followed ? keyOfRow(last) : await lastScanned();
+  const key = last?.has_more ? keyOfRow(last) : await lastScanned();
   return { items, nextCursor: key && cursorTo(list, key) };
 }
 
@@ -130,5 +130,5 @@ export function pageOf<Row extends Listed>(
   keyOfRow: (row: Row) => Key,
 ): Page<Row> {
   const last = items.at(-1);
-  return { items, nextCursor: last?.followed ? cursorTo(list, keyOfRow(last)) : undefined };
+  return { items, nextCursor: last?.has_more ? cursorTo(list, keyOfRow(last)) : undefined };
 }

@@ -99,7 +99,7 @@ export function createFeedReader() {
       const proven = (at: FeedPlace): FeedPlace => ({ ...at, proof: proofs.get(at.position) });
       const items = rows.map((row) => ({ row, place: proven(placeBehind(row)) }));
       const lastItem = items.at(-1);
-      if (lastItem?.row.followed) return { items, next: lastItem.place, outlook: 'more' };
+      if (lastItem?.row.has_more) return { items, next: lastItem.place, outlook: 'more' };
       return { items, next: proven({ position: last.position }), outlook };
     },
   };

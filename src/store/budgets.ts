@@ -161,7 +161,7 @@ const budgetsPage = withinBytes(
   { columns: ['key', 'name'], order: 'p.key', above: ':limit' },
 );
 const listBudgetsSql = sql<BudgetRow>`
-  SELECT ${counts}, tenant_id, provider_slug, credential_id, name, followed FROM ${budgetsPage} b
+  SELECT ${counts}, tenant_id, provider_slug, credential_id, name, has_more FROM ${budgetsPage} b
   ORDER BY key`;
 
 /** Keys begin with the provider, so every filter is an index range. */
@@ -185,7 +185,7 @@ export async function listBudgets(
     credentialId: row.credential_id ?? undefined,
     name: row.name,
     bucket: toBucket(row),
-    followed: row.followed,
+    has_more: row.has_more,
   }));
 }
 

@@ -54,7 +54,7 @@ const connectionsPage = withinBytes(
   { columns: ['metadata', 'config', 'external_id', 'failure'], order: 'p.id', above: ':limit' },
 );
 const listConnectionsSql = sql<ConnectionRow & Listed>`
-  SELECT ${connectionColumns}, c.followed FROM ${connectionsPage} c ORDER BY c.id`;
+  SELECT ${connectionColumns}, c.has_more FROM ${connectionsPage} c ORDER BY c.id`;
 
 /** Reads at most `scan` rows. */
 export function listConnections(

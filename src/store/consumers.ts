@@ -25,7 +25,7 @@ const consumersPage = withinBytes(
   { columns: ['name', 'after'], order: 'p.name', above: ':limit' },
 );
 const listConsumersSql = sql<ConsumerRow & Listed>`
-  SELECT ${columns}, followed FROM ${consumersPage} c ORDER BY name`;
+  SELECT ${columns}, has_more FROM ${consumersPage} c ORDER BY name`;
 
 export function listConsumers(
   db: Queryable,

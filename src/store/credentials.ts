@@ -72,7 +72,7 @@ const credentialsPage = withinBytes(
   { columns: ['name', 'refused_reason'], order: 'p.id', above: ':limit' },
 );
 const listCredentialsSql = sql<CredentialRow & Listed>`
-  SELECT ${columns}, c.followed FROM ${credentialsPage} c ORDER BY c.id`;
+  SELECT ${columns}, c.has_more FROM ${credentialsPage} c ORDER BY c.id`;
 
 /** Reads at most `scan` rows. */
 export function listCredentials(

@@ -124,7 +124,7 @@ const eventsPage = withinBytes(
   { columns: ['detail', 'actor', 'reason'], order: 'p.id DESC', above: ':limit' },
 );
 const listEventsSql = sql<EventWithDetail & Listed>`
-  SELECT ${eventColumns}, detail::text AS detail, followed FROM ${eventsPage} e ORDER BY id DESC`;
+  SELECT ${eventColumns}, detail::text AS detail, has_more FROM ${eventsPage} e ORDER BY id DESC`;
 
 /** Newest first; reads at most `scan` rows. */
 export function listEvents(

@@ -187,10 +187,10 @@ const batchesPage = `
 const pageCut = { order: 'p.n, p.tenant_id, p.id', above: ':limit', maxBytes: ':maxBytes' } as const;
 
 const signalsOfBatchesSql = sql<FeedRow>`
-  SELECT ${signalColumns}, s.position, s.next_position, s.followed
+  SELECT ${signalColumns}, s.position, s.next_position, s.has_more
   FROM ${withinBytes(batchesPage, { ...pageCut, columns: largeColumns })} s ORDER BY s.n, s.tenant_id, s.id`;
 const signalsOfBatchesWithPayloadSql = sql<FeedRow>`
-  SELECT ${signalColumnsWithPayload}, s.position, s.next_position, s.followed
+  SELECT ${signalColumnsWithPayload}, s.position, s.next_position, s.has_more
   FROM ${withinBytes(batchesPage, { ...pageCut, columns: largeColumnsWithPayload })} s
   ORDER BY s.n, s.tenant_id, s.id`;
 

@@ -36,7 +36,7 @@ const jobsPage = withinBytes(
   { columns: largeColumns, order: 'p.id DESC', above: ':limit' },
 );
 const listJobsSql = sql<ListedJob>`
-  SELECT ${jobColumnsWithCursors}, j.followed FROM ${jobsPage} j ORDER BY j.id DESC`;
+  SELECT ${jobColumnsWithCursors}, j.has_more FROM ${jobsPage} j ORDER BY j.id DESC`;
 
 /** Newest first; reads at most `scan` rows. */
 export function listJobs(
@@ -94,7 +94,7 @@ const historyPage = withinBytes(
   { columns: largeColumns, order: orderOfPage, above: ':limit' },
 );
 const listHistorySql = sql<ListedJob & HistoryKey>`
-  SELECT ${jobColumnsWithCursors}, coalesce(j.finished_at, j.updated_at)::text AS ended, j.followed
+  SELECT ${jobColumnsWithCursors}, coalesce(j.finished_at, j.updated_at)::text AS ended, j.has_more
   FROM ${historyPage} j
   ORDER BY coalesce(j.finished_at, j.updated_at) DESC, j.id DESC`;
 
@@ -135,7 +135,7 @@ const cursorsPage = withinBytes(
 );
 const listCursorsSql = sql<StoredCursor>`
   SELECT j.id, coalesce(j.finished_at, j.updated_at)::text AS ended,
-    coalesce(j.finished_at, j.updated_at) AS at, j.next_cursor::text AS next_cursor, j.followed,
+    coalesce(j.finished_at, j.updated_at) AS at, j.next_cursor::text AS next_cursor, j.has_more,
     j.next_cursor IS NOT DISTINCT FROM (
       SELECT c.metadata #> '{sync,cursor}' FROM :scope.connections c WHERE c.id = j.connection_id) AS current
   FROM ${cursorsPage} j

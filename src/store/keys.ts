@@ -44,7 +44,7 @@ const keysPage = withinBytes(
    WHERE (:after::uuid IS NULL OR id < :after) ORDER BY id DESC LIMIT :limit`,
   { columns: ['name', 'prefix', 'created_by'], order: 'p.id DESC', above: ':limit' },
 );
-const listKeysSql = sql<KeyRow & Listed>`SELECT ${columns}, followed FROM ${keysPage} k ORDER BY id DESC`;
+const listKeysSql = sql<KeyRow & Listed>`SELECT ${columns}, has_more FROM ${keysPage} k ORDER BY id DESC`;
 
 export function listKeys(
   db: Queryable,

@@ -2,7 +2,7 @@ import { maxPageBytes } from '../values/limits.ts';
 
 export interface Listed {
   /** More rows follow, on this page or the next. */
-  followed: boolean;
+  has_more: boolean;
 }
 
 export interface PageCut {
@@ -25,7 +25,7 @@ export function withinBytes(page: string, { columns, order, above, maxBytes }: P
   const stored = columns.map((column) => `coalesce(pg_column_size(p.${column}), 0)`).join(' + ') || '0';
   const text = columns.map((column) => `coalesce(octet_length(p.${column}::text), 0)`).join(' + ') || '0';
   return `(SELECT * FROM (
-    SELECT p.*, row_number() OVER page AS page_row, lead(true) OVER page IS NOT NULL AS followed,
+    SELECT p.*, row_number() OVER page AS page_row, lead(true) OVER page IS NOT NULL AS has_more,
       sum(CASE WHEN p.stored_before <= ${byteLimit} THEN ${text} ELSE 0 END) OVER page AS page_bytes
     FROM (
       SELECT p.*, coalesce(sum(${stored}) OVER (

@@ -50,7 +50,7 @@ const providersPage = withinBytes(
   { columns: ['slug', 'display_name', 'auth_type'], order: 'p.slug', above: ':limit' },
 );
 const listProvidersSql = sql<ProviderRow & Listed>`
-  SELECT ${providerColumns}, followed FROM ${providersPage} p ORDER BY slug`;
+  SELECT ${providerColumns}, has_more FROM ${providersPage} p ORDER BY slug`;
 
 /** Shared by all tenants, so unscoped. */
 export function listProviders(

@@ -116,10 +116,10 @@ const signalsPage = `
 const signalsCut = { order: 'p.id DESC', above: ':limit' } as const;
 
 const listSignalsSql = sql<SignalRow & Listed>`
-  SELECT ${signalColumns}, s.followed
+  SELECT ${signalColumns}, s.has_more
   FROM ${withinBytes(signalsPage, { ...signalsCut, columns: largeColumns })} s ORDER BY s.id DESC`;
 const listSignalsWithPayloadSql = sql<SignalRow & Listed>`
-  SELECT ${signalColumnsWithPayload}, s.followed
+  SELECT ${signalColumnsWithPayload}, s.has_more
   FROM ${withinBytes(signalsPage, { ...signalsCut, columns: largeColumnsWithPayload })} s ORDER BY s.id DESC`;
 
 /** Newest first; reads at most `scan` rows. */
@@ -166,11 +166,11 @@ const receivedPage = `
 const receivedCut = { order: 'p.received_at DESC, p.id DESC', above: ':limit' } as const;
 
 const listReceivedSql = sql<SignalRow & ReceivedKey & Listed>`
-  SELECT ${signalColumns}, s.received_at::text AS received, s.followed
+  SELECT ${signalColumns}, s.received_at::text AS received, s.has_more
   FROM ${withinBytes(receivedPage, { ...receivedCut, columns: largeColumns })} s
   ORDER BY s.received_at DESC, s.id DESC`;
 const listReceivedWithPayloadSql = sql<SignalRow & ReceivedKey & Listed>`
-  SELECT ${signalColumnsWithPayload}, s.received_at::text AS received, s.followed
+  SELECT ${signalColumnsWithPayload}, s.received_at::text AS received, s.has_more
   FROM ${withinBytes(receivedPage, { ...receivedCut, columns: largeColumnsWithPayload })} s
   ORDER BY s.received_at DESC, s.id DESC`;
 

@@ -29,7 +29,7 @@ const tenantsPage = withinBytes(
   { columns: ['name'], order: 'p.id', above: ':limit' },
 );
 const listTenantsSql = sql<TenantRow & Listed>`
-  SELECT id, name, created_at, followed FROM ${tenantsPage} t ORDER BY id`;
+  SELECT id, name, created_at, has_more FROM ${tenantsPage} t ORDER BY id`;
 
 /** `search` is a case-insensitive name prefix. */
 export function listTenants(
