@@ -3,7 +3,6 @@ import { sql, unnest } from './sql.ts';
 
 const maxCounted = 10_000;
 
-/** See schedule/ahead.ts. */
 export interface AheadLimits {
   defaultIntervalSeconds: number;
   minIntervalSeconds: number;
@@ -20,7 +19,7 @@ const limits = `l AS MATERIALIZED (
     :nextRunIntervals::numeric AS run_intervals, :jobIntervals::numeric AS job_intervals,
     :pauseSeconds::numeric AS pause_seconds, :slackSeconds::numeric AS slack_seconds)`;
 
-/** SCH-3. `own` is the metadata value, which may be any JSON. */
+/** SCH-3. `own` may be any JSON. */
 const base = `CASE jsonb_typeof(own) WHEN 'number' THEN
     CASE WHEN own::numeric BETWEEN l.min_seconds AND l.max_seconds AND trunc(own::numeric) = own::numeric
       THEN own::numeric ELSE l.default_seconds END
@@ -28,7 +27,7 @@ const base = `CASE jsonb_typeof(own) WHEN 'number' THEN
 const runLimit = `l.now + ((${base}) * l.run_intervals + l.slack_seconds)::float8 * interval '1 second'`;
 const slotLimit = `l.now + ((${base}) * l.job_intervals + l.slack_seconds)::float8 * interval '1 second'`;
 const pauseLimit = `l.now + (l.pause_seconds + l.slack_seconds)::float8 * interval '1 second'`;
-/** Limits for the minimum interval; nearer times need no check of the connection's interval. */
+/** For the minimum interval; nearer times need no further check. */
 const minRunLimit = `(SELECT l.now
   + (l.min_seconds * l.run_intervals + l.slack_seconds)::float8 * interval '1 second' FROM l)`;
 const minSlotLimit = `(SELECT l.now
@@ -38,10 +37,9 @@ const isJobAhead = `(j.retry_after > ${pauseLimit} OR j.scheduled_at > CASE
   WHEN j.job_type = 'incremental' AND j.retry_after IS NULL THEN ${slotLimit}
   ELSE greatest(${slotLimit}, ${pauseLimit}) END)`;
 
-/** Times too far ahead: a capped count, the latest, and example ids. */
 export interface Ahead {
   count: number;
-  /** Counting stopped at the cap. */
+  /** Reached the cap. */
   atLeast: boolean;
   until: Date | null;
   examples: string[];
@@ -72,13 +70,13 @@ const connectionsAheadSql = sql<AheadRow>`
     to_json((array_agg(id::text ORDER BY due_at DESC, id DESC))[1:${maxExamples}]) AS examples
   FROM farthest CROSS JOIN l WHERE due_at > ${runLimit}`;
 
-/** Scans the due index backwards, at most `maxCounted` entries, so the cost is bounded. */
+/** Scans the due index backwards; `maxCounted` bounds the cost. */
 export async function connectionsAhead(db: Queryable, now: Date, aheadLimits: AheadLimits): Promise<Ahead> {
   const row = await connectionsAheadSql.first(db, { now, ...aheadLimits });
   return toAhead(row);
 }
 
-/** Exactly the predicates of idx_sync_jobs_ready and idx_sync_jobs_retry. */
+/** The predicates of idx_sync_jobs_ready and idx_sync_jobs_retry. */
 const ready = `status = 'queued' AND NOT blocked AND retry_after IS NULL`;
 const backingOff = `status = 'queued' AND NOT blocked AND retry_after IS NOT NULL`;
 
@@ -122,15 +120,14 @@ const jobsAheadSql = sql<AheadRow>`
   FROM ahead`;
 
 /**
- * Scans each (provider, priority) of the claim indexes backwards, at most `maxCounted` entries. Blocked jobs
- * are in neither index and count once unblocked.
+ * Scans each (provider, priority) of the claim indexes backwards, up to `maxCounted`. Blocked jobs are
+ * in neither index.
  */
 export async function jobsAhead(db: Queryable, now: Date, aheadLimits: AheadLimits): Promise<Ahead> {
   const row = await jobsAheadSql.first(db, { now, ...aheadLimits });
   return toAhead(row);
 }
 
-/** A page of active connections with their times too far ahead. */
 const judgedPage = `${limits}, page AS MATERIALIZED (
     SELECT c.id, c.status, c.due_at, c.metadata #> '{sync,interval_seconds}' AS own FROM :scope.connections c
     WHERE :after::uuid IS NULL OR c.id > :after ORDER BY c.id LIMIT :scan
@@ -159,7 +156,7 @@ const tenantAheadSql = sql<TenantAheadRow>`
     to_json((array_agg(jobs[1]) FILTER (WHERE jobs <> '{}'))[1:${maxExamples}]) AS job_ids
   FROM judged`;
 
-/** Over the tenant's first `maxCounted` connections: no index orders them by time. */
+/** Only the tenant's first `maxCounted` connections: no index orders them by time. */
 export async function tenantAhead(
   db: Queryable,
   now: Date,
@@ -225,7 +222,7 @@ export interface MovableJob {
   attempts: number;
   scheduled_ms: number;
   retry_ms: number | null;
-  /** Unchanged since a scheduler placed it. */
+  /** Unchanged since its placement. */
   is_placed: boolean;
 }
 

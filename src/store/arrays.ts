@@ -1,6 +1,6 @@
 /**
- * Formats a Postgres array literal; the driver's own formatter takes a fifth of the time of a placement.
- * Arrays with other element types are left to the driver.
+ * The driver's own formatter takes a fifth of the time of a placement. It still formats other element
+ * types.
  */
 export function arrayText(values: readonly unknown[]): string | readonly unknown[] {
   let text = '{';
@@ -25,7 +25,7 @@ const special = /["\\]/g;
 
 const quoted = (text: string) => (plain.test(text) ? text : `"${text.replace(special, '\\$&')}"`);
 
-/** Other years need more than four digits, or are BC. */
+/** Other years have more digits, or are BC. */
 function instantText(at: Date): string | undefined {
   const year = at.getUTCFullYear();
   return year >= 1 && year <= 9999 ? `"${at.toISOString()}"` : undefined;

@@ -60,7 +60,7 @@ const recordLostSql = sql<object>`
   WHERE id = ANY (:jobIds::uuid[]) AND claim_id IS NOT NULL
   ON CONFLICT (job_id, claim_id) DO NOTHING`;
 
-/** Call before the jobs are requeued. `error` is JSON text. */
+/** Call before requeuing. `error` is JSON text. */
 export async function recordLost(
   tx: Queryable,
   now: Date,
@@ -92,7 +92,7 @@ const findAttemptsSql = sql<AttemptRow>`
   SELECT number, claim_id, outcome, started_at, ended_at, retry_after, error, log
   FROM ${attemptsPage} a ORDER BY number`;
 
-/** Oldest first. If errors and logs exceed a page, the oldest are omitted. */
+/** Oldest first. Errors and logs beyond a page are omitted, oldest first. */
 export function findAttempts(db: Queryable, jobId: string): Promise<AttemptRow[]> {
   return findAttemptsSql.all(db, { jobId, limit: 2 * maxAttempts + 1 });
 }

@@ -2,7 +2,6 @@ import type { Queryable } from './database.ts';
 import type { Sealed } from './sealed.ts';
 import { sql } from './sql.ts';
 
-/** A pending OAuth authorization. */
 export interface AuthorizationRow {
   /** Hash of the link. */
   state: Buffer;
@@ -34,7 +33,7 @@ const insertAuthorizationSql = sql<object>`
   INSERT INTO :schema.authorizations (state, connection_id, tenant_id, key_id, sealed, created_at, expires_at)
   VALUES (:link, :connectionId, :tenantId, :keyId, :sealed, :now, :expiresAt)`;
 
-/** Keeps the latest `max` per connection; the caller holds the connection lock. */
+/** Keeps the latest `max`; the caller holds the connection lock. */
 export async function insertAuthorization(
   tx: Queryable,
   now: Date,
@@ -81,7 +80,7 @@ const takeAuthorizationSql = sql<AuthorizationRow>`
   DELETE FROM :schema.authorizations WHERE provider_state = :providerState AND browser = :browser
   RETURNING ${columns}`;
 
-/** DELETE … RETURNING: exactly one caller gets it, and only from the browser that started. */
+/** DELETE … RETURNING: one caller gets it, from the browser that started. */
 export function takeAuthorization(
   db: Queryable,
   providerState: Buffer,
@@ -93,7 +92,7 @@ export function takeAuthorization(
 const isAuthorizationStartedSql = sql<object>`
   SELECT FROM :schema.authorizations WHERE provider_state = :providerState AND expires_at > :now`;
 
-/** Whether this state is pending, in any browser. */
+/** In any browser. */
 export async function isAuthorizationStarted(
   db: Queryable,
   now: Date,

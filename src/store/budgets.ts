@@ -40,8 +40,8 @@ const ensureBudgetsSql = sql<object>`
   ON CONFLICT (key) DO NOTHING`;
 
 /**
- * A separate statement before any row lock: an insert waits for a concurrent insert of the same key, and must
- * hold no lock that the other needs.
+ * Before any row lock: an insert waits for a concurrent insert of the same key, which may need that
+ * lock.
  */
 export async function ensureBudgets(db: Queryable, time: Date | null, budgets: NewBudget[]): Promise<void> {
   const withEnds = budgets.map((budget) => {
@@ -73,7 +73,6 @@ const counts = `key, most, stated, period_seconds, window_number, spent, drift, 
 export interface LockedBudget {
   key: string;
   bucket: Bucket;
-  /** The database clock. */
   nowMs: number;
 }
 
@@ -164,7 +163,7 @@ const listBudgetsSql = sql<BudgetRow>`
   SELECT ${counts}, tenant_id, provider_slug, credential_id, name, has_more FROM ${budgetsPage} b
   ORDER BY key`;
 
-/** Keys begin with the provider, so every filter is an index range. */
+/** Keys begin with the provider: each filter is an index range. */
 export async function listBudgets(
   db: Queryable,
   { provider, credentialId }: BudgetFilter,
@@ -195,7 +194,6 @@ const deleteBudgetsSql = sql<object>`
     FOR UPDATE SKIP LOCKED))
   RETURNING 1`;
 
-/** Budgets whose last window ended before `cutoff`. */
 export async function deleteBudgets(db: Queryable, cutoff: Date, limit: number): Promise<number> {
   const rows = await deleteBudgetsSql.all(db, { cutoff, limit });
   return rows.length;

@@ -2,7 +2,7 @@ import type { JobType } from '../contract/states.ts';
 import type { Queryable, Transaction } from './database.ts';
 import { sql, unnest } from './sql.ts';
 
-/** Job and connection are locked until the transaction ends. */
+/** Locked, with its connection. */
 export interface ReadyRow {
   id: string;
   tenant_id: string;
@@ -19,27 +19,26 @@ export interface ReadyRow {
   external_id: string | null;
   credential_id: string | null;
   was_parked: boolean;
-  /** Other pending jobs of the connection. */
   has_siblings: boolean;
   config: unknown;
   metadata: unknown;
   last_incremental_ended_at: Date | null;
-  /** The connection's; see schedule/losses.ts. */
+  /** See schedule/losses.ts. */
   losses: unknown;
 }
 
-/** Claim position of one provider and priority. */
+/** One provider and priority. */
 export interface Lane {
   slug: string;
   priority: number;
-  /** Scan from this `scheduled_at`, as timestamptz text. */
+  /** A `scheduled_at`, as timestamptz text. */
   from: string;
 }
 
 /**
- * Skip scan: each (provider, priority) with its first job's time, without reading future jobs. Dead index
- * entries pinned by an old snapshot precede the first live one; the scan walks them once. The conditions are
- * exactly the predicate of idx_sync_jobs_ready.
+ * Skip scan: each (provider, priority) with its first job's time, without reading future jobs. Dead
+ * index entries pinned by an old snapshot are walked once. The conditions are the predicate of
+ * idx_sync_jobs_ready.
  */
 const scannedLanes = `
   lane AS (
@@ -96,16 +95,16 @@ export interface ReadyRequest {
   now: Date;
   providers: readonly string[];
   limit: number;
-  /** Scan `limit` jobs per lane: other transactions hold the first ones. */
+  /** Scan `limit` jobs per lane: other transactions hold the first. */
   thorough?: boolean;
-  /** Resume here instead of scanning for lanes. */
+  /** Skips the scan for lanes. */
   lanes?: readonly Lane[] | undefined;
 }
 
 /**
- * EXE-1, EXE-2: locks jobs and connections with SKIP LOCKED. Counts each lane's share first, so at most
- * `limit` rows are locked (`thorough`: `limit` per lane). The next statement checks EXE-3, with a snapshot
- * taken after the locks.
+ * EXE-1, EXE-2. SKIP LOCKED; counts each lane's share first, so at most `limit` rows are locked
+ * (`thorough`: `limit` per lane). EXE-3 is checked by the next statement, whose snapshot is taken after
+ * the locks.
  */
 export function lockReady(
   tx: Queryable,
@@ -134,8 +133,8 @@ const markRunningSql = sql<{ id: string }>`
   RETURNING j.id`;
 
 /**
- * EXE-3: skips jobs whose connection already runs one. The caller holds the connection locks that every claim
- * takes; the unique index is the backstop. Claims nothing if the lease has expired.
+ * EXE-3: skips connections that already run a job; their locks are held, and the unique index is the
+ * backstop. Claims nothing under an expired lease.
  */
 export async function markRunning(
   tx: Transaction,
@@ -148,7 +147,7 @@ export async function markRunning(
 
 const blockStuckSql = sql<object>`SELECT :schema.block_arrivals(:ids::uuid[], :connectionIds::uuid[])`;
 
-/** Blocks jobs of busy or inactive connections, so later claims skip them. Triggers unblock them. */
+/** For busy or inactive connections: later claims skip these jobs. Triggers unblock them. */
 export async function blockStuck(
   tx: Queryable,
   jobs: Pick<ReadyRow, 'id' | 'connection_id'>[],
@@ -184,7 +183,7 @@ const findForeignSql = sql<Pick<ReadyRow, 'id' | 'connection_id' | 'tenant_id' |
            AND c.provider_slug = j.provider_slug) IS NULL
   LIMIT 1000`;
 
-/** EXE-13: claimable jobs whose tenant or provider is not their connection's. */
+/** EXE-13: see `is_foreign`. */
 export function findForeign(
   db: Queryable,
   providers: readonly string[],
@@ -197,7 +196,7 @@ const correctOwnersSql = sql<object>`
   FROM :schema.connections c
   WHERE j.id = ANY (:jobIds::uuid[]) AND c.id = ANY (ARRAY[j.connection_id])`;
 
-/** EXE-13: copies tenant and provider from the connection. */
+/** EXE-13. */
 export async function correctOwners(tx: Queryable, now: Date, jobIds: string[]): Promise<void> {
   await correctOwnersSql.all(tx, { now, jobIds });
 }
@@ -214,7 +213,7 @@ const endBackoffsSql = sql<object>`
     LIMIT :limit))
   RETURNING 1`;
 
-/** Clears elapsed `retry_after`, so those jobs compete by priority and scheduled_at; returns the count. */
+/** Clears elapsed `retry_after`: those jobs compete by priority and scheduled_at again. */
 export async function endBackoffs(
   tx: Queryable,
   { now, providers, limit }: { now: Date; providers: readonly string[]; limit: number },
@@ -233,7 +232,6 @@ const nextDueAtSql = sql<{ at: Date | null }>`
        ORDER BY provider_slug, retry_after LIMIT 1))
      FROM unnest(:providers::text[]) AS p (slug))) AS at`;
 
-/** undefined if nothing is queued. */
 export async function nextDueAt(db: Queryable, providers: readonly string[]): Promise<Date | undefined> {
   const row = await nextDueAtSql.first(db, { providers });
   return row?.at ?? undefined;
@@ -259,7 +257,7 @@ const otherProvidersWaitingSql = sql<{ slug: string }>`
         AND j.provider_slug = waiting.slug AND j.priority = 0 AND j.scheduled_at <= :dueBefore))
   LIMIT 100`;
 
-/** Skip scan. With `dueBefore`, only providers with a job of priority 0 due by then. */
+/** Skip scan. With `dueBefore`: only providers with a priority 0 job due by then. */
 export async function otherProvidersWaiting(
   db: Queryable,
   providers: readonly string[],

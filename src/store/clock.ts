@@ -2,23 +2,22 @@ import type { Ports } from '../platform/ports.ts';
 
 /** DB-6: the database clock, extrapolated between readings. */
 export interface DatabaseClock {
-  /** Last reading plus elapsed monotonic time. */
   nowMs(): number;
   isFresh(): boolean;
-  /** Runs a query that reads the clock; a virtual clock in `ports` overrides the result. */
+  /** A virtual clock in `ports` overrides the result of `query`. */
   reading(query: () => Promise<number>): Promise<Date>;
   /** Positive: the process clock is ahead. */
   skewSeconds(): number;
 }
 
-/** Bounds how long a step of the database clock goes unnoticed. */
+/** Bounds how long a step of the database clock stays unnoticed. */
 const maxReadingAgeMs = 60_000;
-/** NTP keeps clocks within milliseconds; 30 s means a broken clock. */
+/** NTP keeps clocks within milliseconds. */
 export const maxSkewMs = 30_000;
 const maxInt32 = 2 ** 31 - 1;
 const skewLogIntervalMs = 600_000;
 
-/** Numeric, so independent of DateStyle; qualified, so independent of search_path. */
+/** Independent of DateStyle (numeric) and search_path (qualified). */
 export const clockColumn = `pg_catalog.floor(
   pg_catalog.date_part('epoch', pg_catalog.clock_timestamp()) OPERATOR(pg_catalog.*) 1000) AS now_ms`;
 
@@ -28,7 +27,7 @@ export interface ClockRow {
 
 export type AroundSend = (send: () => Promise<ClockRow[]>) => Promise<ClockRow[]>;
 
-/** The statement selects `clockColumn`; `run` sends it through `aroundSend`. */
+/** The statement selects `clockColumn`. */
 export async function readClock(
   clock: DatabaseClock,
   run: (aroundSend: AroundSend) => Promise<unknown>,
@@ -54,7 +53,7 @@ export function createDatabaseClock(
   let lastLoggedMs = Number.NEGATIVE_INFINITY;
 
   function recordSkew(timeMs: number, before: number, after: number): void {
-    // The database read its clock between `before` and `after`: only the excess is skew.
+    // The database read its clock between the two: only the excess is skew.
     skewMs = Math.round(before > timeMs ? before - timeMs : Math.min(0, after - timeMs));
     if (Math.abs(skewMs) <= maxSkewMs) {
       lastLoggedMs = Number.NEGATIVE_INFINITY;
@@ -68,7 +67,7 @@ export function createDatabaseClock(
     nowMs: () => {
       const virtual = ports.databaseTime();
       if (virtual) return virtual.getTime();
-      // Before the first reading, made by `ready` and `start`.
+      // Before the first reading by `ready` or `start`.
       return last ? Math.floor(last.timeMs + ports.monotonicMs() - last.monotonicMs) : ports.now();
     },
     isFresh: () =>

@@ -2,13 +2,13 @@ import type { Ports } from '../platform/ports.ts';
 import { never, retry } from '../platform/retry.ts';
 import { isConflict } from './database-errors.ts';
 
-/** More conflicts in a row have another cause. */
+/** More in a row have another cause. */
 const maxTries = 6;
 const pauseMs = (failures: number, random: number) => 5 * 2 ** failures * (0.5 + random / 2);
 
 /**
- * Retries after serialization failure or deadlock, which roll back completely. Pauses double from 10 ms, with
- * 50 % jitter so that the transactions do not collide again.
+ * After a serialization failure or deadlock (both roll back). Jitter keeps the transactions from
+ * colliding again.
  */
 export function retryConflicts<T>(
   ports: Pick<Ports, 'sleep' | 'random'>,

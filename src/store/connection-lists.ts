@@ -20,7 +20,6 @@ interface Walk {
   limit: number;
 }
 
-/** Index conditions. */
 const indexed = `(:tenantId::uuid IS NULL OR c.tenant_id = :tenantId)
   AND (:inactive::text IS NULL OR c.status = :inactive AND c.status <> 'active')
   AND (NOT :onlyFailing::boolean OR c.failing_since IS NOT NULL)
@@ -56,7 +55,6 @@ const connectionsPage = withinBytes(
 const listConnectionsSql = sql<ConnectionRow & Listed>`
   SELECT ${connectionColumns}, c.has_more FROM ${connectionsPage} c ORDER BY c.id`;
 
-/** Reads at most `scan` rows. */
 export function listConnections(
   db: Queryable,
   filter: ConnectionFilter,
@@ -68,7 +66,6 @@ export function listConnections(
 const lastListedSql = sql<{ id: string }>`
   SELECT c.id FROM :scope.connections c WHERE ${indexed} ORDER BY c.id OFFSET :offset LIMIT 1`;
 
-/** The last row scanned; undefined at the end. */
 export async function lastListed(
   db: Queryable,
   filter: ConnectionFilter,

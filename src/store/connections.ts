@@ -5,7 +5,7 @@ import type { Queryable } from './database.ts';
 import { violatedConstraint } from './database-errors.ts';
 import { sql, unnest } from './sql.ts';
 
-/** Locked until the transaction ends. Sync fields are JSON text, truncated. */
+/** Locked. Sync fields are JSON text, truncated. */
 export interface DueRow {
   id: string;
   due_at: string;
@@ -44,7 +44,7 @@ const lockDueSql = sql<DueRow>`
   FOR NO KEY UPDATE SKIP LOCKED`;
 
 /**
- * SCH-1, SCH-2. NO KEY UPDATE, so that job inserts (foreign key) do not wait; other schedulers skip locked
+ * SCH-1, SCH-2. NO KEY UPDATE does not block job inserts (foreign key); other schedulers skip locked
  * rows.
  */
 export function lockDue(
@@ -68,7 +68,7 @@ const countOverdueSql = sql<{ overdue: number }>`
       WHERE j.connection_id = c.id AND j.job_type = 'incremental' AND j.status IN ('queued', 'running')
       LIMIT 1) IS NULL`;
 
-/** SCH-10: overdue connections without a pending job. */
+/** SCH-10: without a pending job. */
 export async function countOverdue(db: Queryable, now: Date): Promise<number> {
   const row = await countOverdueSql.first(db, { now });
   return row?.overdue ?? 0;
@@ -76,7 +76,7 @@ export async function countOverdue(db: Queryable, now: Date): Promise<number> {
 
 export interface SyncPatch {
   connectionId: string;
-  /** Keys of metadata.sync to set, as JSON text. */
+  /** JSON text of metadata.sync keys. */
   patch: string;
   waitsForJob: boolean;
 }
@@ -89,7 +89,7 @@ const patchSyncsSql = sql<object>`
   FROM ${unnest('p', { connectionId: 'uuid', patch: 'jsonb', waitsForJob: 'boolean' })}
   WHERE c.id = ANY (ARRAY[p.connection_id])`;
 
-/** Clamps a future `last_incremental_ended_at`, which otherwise only moves forward. */
+/** Clamps a future `last_incremental_ended_at`, which never moves back. */
 export async function patchSyncs(tx: Queryable, now: Date, patches: SyncPatch[]): Promise<void> {
   await patchSyncsSql.all(tx, { now, p: patches });
 }
@@ -97,7 +97,7 @@ export async function patchSyncs(tx: Queryable, now: Date, patches: SyncPatch[])
 const setWaitingSql = sql<object>`
   UPDATE :schema.connections SET waits_for_job = true WHERE id = ANY (:ids::uuid[])`;
 
-/** Removes connections from the due index until their pending job ends. */
+/** Out of the due index until their pending job ends. */
 export async function setWaiting(tx: Queryable, ids: string[]): Promise<void> {
   await setWaitingSql.all(tx, { ids });
 }
@@ -119,7 +119,7 @@ export interface ConnectionRow {
   deleting_since: Date | null;
   tenant_name: string | null;
   provider_name: string | null;
-  /** Earliest start of its pending jobs. */
+  /** Earliest start of pending jobs. */
   pending_at: Date | null;
 }
 
@@ -171,7 +171,7 @@ export async function lockActive(
   const active = rows.filter(({ status }) => status === 'active');
   return {
     active: new Map(active.map((row) => [row.id, row])),
-    // With `wait`, a missing row was deleted.
+    // With `wait`, missing rows were deleted.
     locked: new Set(locking === 'skip' ? rows.map(({ id }) => id) : ids),
   };
 }
@@ -268,7 +268,7 @@ const activateConnectionsSql = sql<object>`
         ELSE metadata END
   WHERE id = ANY (:ids::uuid[])`;
 
-/** Sets `first_activated_at` only if missing or unparsable. */
+/** Sets `first_activated_at` if missing or unparsable. */
 export async function activateConnections(
   db: Queryable,
   now: Date,
@@ -283,7 +283,7 @@ const setConnectionStatusSql = sql<{ id: string }>`
   WHERE id = ANY (:ids::uuid[]) AND status = :from
   RETURNING id`;
 
-/** Returns the connections that were in `from`. */
+/** Returns those that were in `from`. */
 export async function setConnectionStatus(
   tx: Queryable,
   now: Date,

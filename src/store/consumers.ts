@@ -56,14 +56,14 @@ export async function moveConsumer(
   await moveConsumerSql.all(tx, { owner: tenantId ?? operatorId, name, after, now });
 }
 
-/** xmax is 0 for an inserted row, and set by the lock on an existing one. */
+/** xmax is 0 only for an inserted row. */
 const takeConsumerSql = sql<{ after: string; is_new: boolean }>`
   INSERT INTO :schema.consumers AS c (tenant_id, name, after, reader, created_at, moved_at)
   VALUES (:owner, :name, :after, :reader, :now, :now)
   ON CONFLICT (tenant_id, name) DO UPDATE SET reader = excluded.reader
   RETURNING c.after, c.xmax = 0 AS is_new`;
 
-/** Replaces the reader; a new consumer starts at `after`. */
+/** A new consumer starts at `after`. */
 export async function takeConsumer(
   db: Queryable,
   now: Date,
@@ -79,7 +79,7 @@ const advanceConsumerSql = sql<object>`
   UPDATE :schema.consumers SET after = :after, moved_at = :now
   WHERE tenant_id = :owner AND name = :name AND reader = :reader RETURNING 1`;
 
-/** false if another reader has taken over. */
+/** false after another reader took over. */
 export async function advanceConsumer(
   db: Queryable,
   now: Date,

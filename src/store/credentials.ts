@@ -74,7 +74,6 @@ const credentialsPage = withinBytes(
 const listCredentialsSql = sql<CredentialRow & Listed>`
   SELECT ${columns}, c.has_more FROM ${credentialsPage} c ORDER BY c.id`;
 
-/** Reads at most `scan` rows. */
 export function listCredentials(
   db: Queryable,
   { tenantId, provider }: CredentialFilter,
@@ -86,7 +85,6 @@ export function listCredentials(
 const lastCredentialListedSql = sql<{ id: string }>`
   SELECT c.id FROM :scope.credentials c WHERE ${indexed} ORDER BY c.id OFFSET :offset LIMIT 1`;
 
-/** The last row scanned; undefined at the end. */
 export async function lastCredentialListed(
   db: Queryable,
   { tenantId }: CredentialFilter,
@@ -162,7 +160,7 @@ const readSealedSql = {
   'FOR NO KEY UPDATE SKIP LOCKED': sql<SealedRow>`${sealedById} FOR NO KEY UPDATE SKIP LOCKED`,
 };
 
-/** A foreign key already ties connection and credential to one tenant; checked again here. */
+/** A foreign key already ties both to one tenant; checked again here. */
 export function readSealed(
   db: Queryable,
   { tenantId, id }: { tenantId: string; id: string },
@@ -197,7 +195,7 @@ const markRefusedSql = sql<object>`
   UPDATE :schema.credentials SET refused_at = :now, refused_reason = :reason, updated_at = :now
   WHERE id = :id`;
 
-/** No refresh until the credential is replaced. */
+/** No refresh until replaced. */
 export async function markRefused(tx: Queryable, now: Date, id: string, reason: string): Promise<void> {
   await markRefusedSql.all(tx, { id, now, reason });
 }
@@ -228,7 +226,7 @@ const lockRefusedConnectionsSql = sql<WaitingConnection>`
     AND (status = 'needs_auth' OR (id = :connectionId::uuid AND status = 'active'))
   ORDER BY id LIMIT :limit FOR NO KEY UPDATE`;
 
-/** The credential's `needs_auth` connections, and `connectionId` if active. Lock order: by id. */
+/** The credential's `needs_auth` connections, and `connectionId` if active, locked by id. */
 export function lockRefusedConnections(
   tx: Queryable,
   credentialId: string,

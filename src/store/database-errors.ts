@@ -4,10 +4,10 @@ import { SynclineError } from '../contract/errors.ts';
 
 /** SQLSTATEs: no connection available. */
 const unreachable = /^(08|53300|57P0[1-5])/;
-/** SQLSTATEs worth a retry: also full disk, read-only server, serialization failure, deadlock, timeouts. */
+/** Also full disk, read-only server, serialization failure, deadlock, timeouts. */
 const transient = /^(08|53|57P0[1-5]|57014|40001|40P01|55P03|25006)/;
 
-/** Whether a retry can help. An error not sent by Postgres comes from the connection, or is a bug. */
+/** Whether a retry can help. Errors not sent by Postgres come from the connection, or are bugs. */
 export function isTransient(error: unknown): boolean {
   if (error instanceof SynclineError)
     return error.code === 'DATABASE_UNREACHABLE' || error.code === 'OVERLOADED';
@@ -15,7 +15,7 @@ export function isTransient(error: unknown): boolean {
   return error instanceof Error && !isMissingPassword(error) && isConnectionError(error);
 }
 
-/** SQLSTATEs that need an operator: login, database, schema, privileges, tables, columns, functions. */
+/** Need an operator: login, database, schema, privileges, tables, columns, functions. */
 const permanent = /^(28|3D|3F|42)/;
 
 export function isPermanent(error: unknown): boolean {
@@ -23,12 +23,12 @@ export function isPermanent(error: unknown): boolean {
   return error instanceof Error && isMissingPassword(error);
 }
 
-/** The connection failed; other statements will fail too. */
+/** Other statements will fail too. */
 export function isUnreachable(error: unknown): boolean {
   return error instanceof pg.DatabaseError ? unreachable.test(error.code ?? '') : isTransient(error);
 }
 
-/** Serialization failure or deadlock: rolled back, safe to retry. */
+/** Rolled back, safe to retry. */
 export function isConflict(error: unknown): boolean {
   return error instanceof pg.DatabaseError && (error.code === '40001' || error.code === '40P01');
 }
@@ -37,14 +37,14 @@ export function isLockTimeout(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '55P03';
 }
 
-/** SQLSTATEs of the data: values, constraints, program limits, errors raised by triggers. */
+/** Values, constraints, program limits, errors raised by triggers. */
 const dataErrors = /^(0A|21|22|23|54|P0)/;
-/** SQLSTATEs of the server, login, pooler or another transaction, whatever the statement. */
+/** Server, login, pooler or another transaction, whatever the statement. */
 const serverErrors = /^(0[38]|25|28|3D|40|42501|53[134]|55P03|57P|58|F0|HV|XX)/;
 
 /**
- * Whether Postgres rejects the data: by SQLSTATE, or because the error persists across retries. Also values
- * that the driver cannot serialize.
+ * Whether Postgres rejects the data: by SQLSTATE, or because the error persists across retries; or the
+ * driver cannot serialize it.
  */
 export function isRejection(error: unknown, isRepeated: boolean): boolean {
   if (error instanceof TypeError || error instanceof RangeError) return isRepeated;
@@ -104,14 +104,14 @@ function refusedError(message: string, cause: Error, hint: string): SynclineErro
   return new SynclineError('DATABASE_REFUSED', message, { hint, cause });
 }
 
-/** pg's own errors ("Connection terminated", "timeout expired") are plain Errors without a code. */
+/** pg's own ("Connection terminated", "timeout expired") have no code. */
 function isConnectionError(error: Error): boolean {
   return (
     (error as NodeJS.ErrnoException).code !== undefined || Object.getPrototypeOf(error) === Error.prototype
   );
 }
 
-/** pg throws this without a code if a password is required and none is set. */
+/** pg throws this without a code if a required password is not set. */
 function isMissingPassword(error: Error): boolean {
   return error.message.startsWith('SASL');
 }

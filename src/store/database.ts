@@ -12,7 +12,7 @@ import { sql } from './sql.ts';
 import { types } from './types.ts';
 
 export interface Queryable {
-  /** Quoted. Unscoped: reads on behalf of a caller use `tables`. */
+  /** Quoted. Unscoped: callers' reads use `tables`. */
   readonly schema: string;
   readonly tables: Tables;
   query<Row extends object>(text: string, values?: unknown[]): Promise<Row[]>;
@@ -27,21 +27,21 @@ interface TransactionOptions {
   lockTimeoutMs?: number;
   /** Enforced by server and client. */
   timeoutMs?: number;
-  /** `off`: the work itself does what the sync_jobs triggers would do. */
+  /** `off`: the work does what the sync_jobs triggers would do. */
   triggers?: 'on' | 'off';
-  /** false: `synchronous_commit = off`; a server crash may lose the commit. */
+  /** false: a server crash may lose the commit (`synchronous_commit = off`). */
   durable?: boolean;
   readOnly?: boolean;
 }
 
 export interface Database extends Queryable {
-  /** A scoped database cannot switch to another tenant. */
+  /** Cannot switch to another tenant. */
   scopedTo(tenantId: string | undefined): Database;
   within(timeoutMs: number): Queryable;
   /** Retries `work` on serialization failure or deadlock. */
   transaction<T>(work: (tx: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T>;
   readonly clock: DatabaseClock;
-  /** DB-6: queries only if the last reading is stale. */
+  /** DB-6: queries only if the reading is stale. */
   now(): Promise<Date>;
   close(): Promise<void>;
 }
@@ -50,7 +50,7 @@ type Run = <Row extends object>(
   text: string,
   values: unknown[] | undefined,
   timeoutMs: number,
-  /** Wraps the actual send, which `ports.query` may delay. */
+  /** Around the actual send, which `ports.query` may delay. */
   aroundSend?: (send: () => Promise<Row[]>) => Promise<Row[]>,
 ) => Promise<Row[]>;
 
@@ -66,7 +66,7 @@ interface OpenOptions {
   onSkew: (skewMs: number) => void;
 }
 
-/** Statements do bounded work; a longer one waits for a lock or a dead socket. */
+/** Work is bounded; a longer statement waits for a lock or a dead socket. */
 const queryTimeoutMs = 60_000;
 const connectTimeoutMs = 10_000;
 
@@ -78,7 +78,7 @@ const defaultOptions: Required<TransactionOptions> = {
   readOnly: false,
 };
 
-/** Set once per session; a transaction sets only what differs. */
+/** Once per session; a transaction sets only what differs. */
 const sessionSettings = settingsOf(defaultOptions);
 
 export function openDatabase(
@@ -90,7 +90,7 @@ export function openDatabase(
   let pool = openPool(config, onConnectionLost);
   const onReplaced = new Set<() => void>();
 
-  /** After a timeout or socket error, drop all idle connections instead of timing out on each. */
+  /** After a timeout or socket error: otherwise each idle connection would time out in turn. */
   function replacePool(suspect: pg.Pool): void {
     if (pool !== suspect || suspect.ending) return;
     pool = openPool(config, onConnectionLost);
@@ -98,7 +98,7 @@ export function openDatabase(
     for (const notify of onReplaced) notify();
   }
 
-  /** Waiters of a replaced pool switch to the new one. */
+  /** Waiters of a replaced pool switch over. */
   async function takeClient(): Promise<{ client: pg.PoolClient; from: pg.Pool }> {
     const first = pool;
     const connecting = first.connect();
@@ -124,7 +124,7 @@ export function openDatabase(
 
   /** Every statement passes through here. */
   async function withClient<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
-    // A connect timeout of a busy pool does not replace it.
+    // A connect timeout of a busy pool replaces nothing.
     const { client, from } = await takeClient();
     let broken: Error | undefined;
     const run: Run = <Row extends object>(
@@ -138,7 +138,7 @@ export function openDatabase(
       return ports
         .query(text, () => aroundSend(send))
         .catch((error: unknown) => {
-          // Not sent by Postgres: the connection state is unknown.
+          // Not from Postgres: the connection state is unknown.
           if (!(error instanceof pg.DatabaseError)) {
             broken = error instanceof Error ? error : new Error(String(error));
             replacePool(from);
@@ -206,22 +206,22 @@ function openPool(config: Config['database'], onConnectionLost: (error: Error) =
     query_timeout: queryTimeoutMs,
     keepAlive: true,
     onConnect: (client) => {
-      // A checked-out client also emits `error`; its query already rejects. Attach on connect: the server may
-      // close the socket right after authentication.
+      // A checked-out client also emits `error`; its query already rejects. Attached on connect: the
+      // server may close the socket right after authentication.
       client.on('error', () => {});
       return openSession(client, sessionSettings, connectTimeoutMs);
     },
   });
-  // Unhandled, the `error` of an idle connection would end the process.
+  // Unhandled, it would end the process.
   pool.on('error', onConnectionLost);
   return pool;
 }
 
-/** Timeouts on the server, too: a frozen or partitioned process must not keep its locks. */
+/** Server timeouts too: a frozen or partitioned process must not keep its locks. */
 function settingsOf({ lockTimeoutMs, timeoutMs, triggers, durable }: Required<TransactionOptions>) {
   return {
     ...pinnedPlans,
-    // Otherwise the server's setting, which may include replicas.
+    // Otherwise the server's setting, possibly with replicas.
     ...(!durable && { synchronous_commit: 'off' }),
     'syncline.triggers': triggers,
     lock_timeout: lockTimeoutMs,
@@ -270,7 +270,7 @@ function rowsOf<Row extends object>(result: pg.QueryResult<Row> | pg.QueryResult
   return Array.isArray(result) ? (result.at(-1)?.rows ?? []) : result.rows;
 }
 
-/** The server's timeout fires first, so the connection stays usable. */
+/** The server times out first, so the connection stays usable. */
 const serverLeadMs = 500;
 
 /** @types/pg declares `query_timeout` only per client. */

@@ -125,7 +125,7 @@ export async function markDeleting(tx: Queryable, now: Date, id: string): Promis
   await markDeletingSql.all(tx, { id, now });
 }
 
-/** Exact up to here, then the planner's estimate. */
+/** Beyond it, the planner's estimate. */
 const maxCounted = 100_000;
 
 const planSignalsSql = sql<{ 'QUERY PLAN': [{ Plan: { 'Plan Rows': number } }] }>`

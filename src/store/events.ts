@@ -29,7 +29,6 @@ export type EventKind =
   | `webhook.${'created' | 'deleted'}`
   | `consumer.${'moved' | 'deleted'}`;
 
-/** An audit log entry. */
 export interface NewEvent {
   id: string;
   tenantId: string | null;
@@ -113,7 +112,6 @@ export interface EventFilter {
   kind?: string | undefined;
 }
 
-/** Index conditions. */
 const indexed = `(:tenantId::uuid IS NULL OR e.tenant_id = :tenantId)
   AND (:connectionId::uuid IS NULL OR e.connection_id = :connectionId)
   AND (:before::uuid IS NULL OR e.id < :before) AND (:keyId::uuid IS NULL OR e.key_id = :keyId)`;
@@ -126,7 +124,7 @@ const eventsPage = withinBytes(
 const listEventsSql = sql<EventWithDetail & Listed>`
   SELECT ${eventColumns}, detail::text AS detail, has_more FROM ${eventsPage} e ORDER BY id DESC`;
 
-/** Newest first; reads at most `scan` rows. */
+/** Newest first. */
 export function listEvents(
   db: Queryable,
   { tenantId, connectionId, keyId, kind }: EventFilter,
@@ -138,7 +136,6 @@ export function listEvents(
 const lastEventListedSql = sql<{ id: string }>`
   SELECT e.id FROM :scope.events e WHERE ${indexed} ORDER BY e.id DESC OFFSET :offset LIMIT 1`;
 
-/** The last row scanned; undefined at the end. */
 export async function lastEventListed(
   db: Queryable,
   { tenantId, connectionId, keyId }: EventFilter,

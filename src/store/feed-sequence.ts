@@ -16,7 +16,7 @@ const feedSequenceSql = sql<FeedSequence>`
      FROM :schema.feed_position)::float8 AS "lastAssigned"
   FROM :schema.feed_start s`;
 
-/** Sequences ignore snapshots, so this one is behind only after a restore or copy without it. */
+/** Sequences ignore snapshots: it is behind only after a restore or copy without it. */
 export async function feedSequence(db: Queryable): Promise<FeedSequence> {
   const row = await feedSequenceSql.first(db);
   if (!row) throw new Error('feed_start has no row');
@@ -28,7 +28,7 @@ export const isBehind = ({ highest, lastAssigned }: FeedSequence) => lastAssigne
 const repairFeedSql = sql<{ repaired: boolean }>`SELECT :schema.repair_feed() AS repaired`;
 
 /**
- * Increments the feed epoch. Returns the previous state; undefined if no repair was needed or another process
+ * Increments the feed epoch; returns the previous state. undefined: no repair needed, or another process
  * did it.
  */
 export async function repairFeed(db: Queryable): Promise<FeedSequence | undefined> {

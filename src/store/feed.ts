@@ -12,7 +12,7 @@ import {
 } from './signals.ts';
 import { sql, unnest } from './sql.ts';
 
-/** The signals of one transaction, in commit order. */
+/** One transaction's signals, in commit order. */
 export interface Batch {
   position: number;
   batch: string;
@@ -23,15 +23,15 @@ export interface FeedSnapshot {
   batches: Batch[];
   /** Snapshot xmin: transactions below it have ended, and are visible if committed. */
   allEndedBelow: bigint;
-  /** Next transaction id: transactions that have begun are below it. */
+  /** Next transaction id: begun transactions are below it. */
   begunBelow: bigint;
   start: FeedStart;
-  /** The last batch at or before the reader's position, if after the start. */
+  /** The last batch up to the reader's position, if after the start. */
   reached: Batch | undefined;
   lastAssigned: number;
 }
 
-/** Deleted up to `position`; `batch` is the one there, if known. `epoch` counts sequence repairs. */
+/** Deleted up to `position`, where `batch` was, if known. `epoch` counts sequence repairs. */
 export interface FeedStart {
   position: number;
   batch: string | null;
@@ -67,8 +67,8 @@ const readFeedSnapshotSql = sql<{
   ORDER BY f.position`;
 
 /**
- * One statement, so batches and bounds come from one snapshot. Its xmax is one past the last *ended*
- * transaction; adding `age(xmax)` gives the next transaction id.
+ * One statement, one snapshot. xmax is one past the last *ended* transaction; plus `age(xmax)` it is the
+ * next transaction id.
  */
 export async function readFeedSnapshot(
   db: Queryable,
@@ -91,7 +91,7 @@ const positionFromEndSql = sql<{ position: number }>`
   SELECT position::float8 FROM :schema.feed WHERE position IS NOT NULL
   ORDER BY position DESC OFFSET :offset LIMIT 1`;
 
-/** undefined if there are fewer visible batches. */
+/** undefined: fewer batches. */
 export async function positionFromEnd(db: Queryable, count: number): Promise<number | undefined> {
   const row = await positionFromEndSql.first(db, { offset: count - 1 });
   return row?.position;
@@ -100,7 +100,7 @@ export async function positionFromEnd(db: Queryable, count: number): Promise<num
 const lastPositionSql = sql<{ position: number }>`
   SELECT CASE WHEN is_called THEN last_value ELSE 0 END::float8 AS position FROM :schema.feed_position`;
 
-/** The last assigned position; its transaction may not have committed yet. */
+/** The last one assigned, perhaps not committed yet. */
 export async function lastPosition(db: Queryable): Promise<number> {
   const row = await lastPositionSql.first(db);
   return row?.position ?? 0;
@@ -116,7 +116,7 @@ export async function startOfFeed(db: Queryable): Promise<FeedStart> {
 
 export interface FeedRow extends SignalRow, Listed {
   position: number;
-  /** Position of the next signal, also beyond the page. */
+  /** Also beyond the page. */
   next_position: number | null;
 }
 
@@ -125,7 +125,7 @@ export interface WithinBatch {
   id: string;
 }
 
-/** After everything up to `position`, or within the batch there. */
+/** After `position`, or within the batch there. */
 export interface FeedPlace {
   position: number;
   within?: WithinBatch | undefined;
@@ -136,14 +136,11 @@ export interface FeedPlace {
 /** Detects cursors from before a restore. */
 export interface FeedProof {
   epoch: number;
-  /** Short hash of the batch; empty if unknown, as at position 0. */
+  /** Short hash; empty if unknown, as at position 0. */
   mark: string;
 }
 
-/**
- * Start keys per batch: `within` for the first. Index keys, because an optional condition would scan the
- * batch up to the start.
- */
+/** `within` for the first batch. Index keys: an optional condition would scan the batch up to the start. */
 export function withStarts(batches: Batch[], within: WithinBatch | undefined) {
   return batches.map((batch, i) => {
     const { tenantId, id } = (i === 0 && within) || batchBeginning;
@@ -167,7 +164,7 @@ export interface FeedPage {
 
 /**
  * ORDER BY and comparison start with the batch, so only the index on (batch, tenant_id, id) fits: with
- * statistics of one batch or an empty table, the planner read all signals of a tenant per batch.
+ * statistics of an almost empty table, the planner read all signals of a tenant per batch.
  */
 const batchesPage = `
   SELECT q.*, lead(q.position) OVER (ORDER BY q.n, q.tenant_id, q.id) AS next_position FROM (

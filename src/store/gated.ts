@@ -2,7 +2,7 @@ import type { Database, Queryable } from './database.ts';
 
 type Enter = <T>(work: () => Promise<T>) => Promise<T>;
 
-/** Every statement and transaction passes a semaphore, so callers cannot exhaust the pool. */
+/** A semaphore, so that callers cannot exhaust the pool. */
 export function gated(db: Database, enter: Enter): Database {
   const queryable = (inner: Queryable): Queryable => ({
     ...inner,

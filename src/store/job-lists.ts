@@ -14,17 +14,15 @@ export interface JobFilter {
   status?: JobStatus | undefined;
   provider?: string | undefined;
   type?: string | undefined;
-  /** Id range [from, until); ids are ordered by time. */
+  /** Id range [from, until), ordered by time. */
   from?: string | undefined;
   until?: string | undefined;
 }
 
-/** Index conditions. */
 const indexed = `(:tenantId::uuid IS NULL OR j.tenant_id = :tenantId)
   AND (NOT :onlyFailed::boolean OR j.status = 'failed') AND (:from::uuid IS NULL OR j.id >= :from)
   AND (:until::uuid IS NULL OR j.id < :until) AND (:before::uuid IS NULL OR j.id < :before)`;
 
-/** Row filters. */
 const filtered = `
   (:status::text IS NULL OR j.status = :status OR :status = 'succeeded' AND j.status = 'completed')
   AND (:provider::text IS NULL OR j.provider_slug = :provider)
@@ -38,7 +36,7 @@ const jobsPage = withinBytes(
 const listJobsSql = sql<ListedJob>`
   SELECT ${jobColumnsWithCursors}, j.has_more FROM ${jobsPage} j ORDER BY j.id DESC`;
 
-/** Newest first; reads at most `scan` rows. */
+/** Newest first. */
 export function listJobs(
   db: Queryable,
   { tenantId, status, provider, type, from, until }: JobFilter,
@@ -62,7 +60,6 @@ export function listJobs(
 const lastJobListedSql = sql<{ id: string }>`
   SELECT j.id FROM :scope.sync_jobs j WHERE ${indexed} ORDER BY j.id DESC OFFSET :offset LIMIT 1`;
 
-/** The last row scanned; undefined at the end. */
 export async function lastJobListed(
   db: Queryable,
   { tenantId, status, from, until }: JobFilter,

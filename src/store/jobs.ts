@@ -35,9 +35,9 @@ const insertIncrementalJobsSql = sql<{ connection_id: string }>`
   RETURNING connection_id`;
 
 /**
- * SCH-7. Checks before ON CONFLICT, because the unique index would wait for a transaction that ends the
- * pending job, which may wait for a connection locked here. A subquery per row: NOT EXISTS becomes a join
- * over all pending jobs. The connections are locked and active, so only a running job can block the new one.
+ * SCH-7. Checks before ON CONFLICT: the unique index would wait for a transaction that ends the pending
+ * job and may wait for a connection locked here. A subquery per row, as NOT EXISTS becomes a join over
+ * all pending jobs. The connections are locked and active, so only a running job can block the new one.
  */
 export async function insertIncrementalJobs(tx: Queryable, now: Date, jobs: NewJob[]): Promise<Set<string>> {
   const rows = await insertIncrementalJobsSql.all(tx, { now, n: jobs });
@@ -58,8 +58,8 @@ const deleteEndedJobsSql = sql<{ deleted: number; last: string | null }>`
   SELECT count(*)::int AS deleted, max(ended_at)::text AS last FROM gone`;
 
 /**
- * Pass `last` as the next `from` (timestamptz text): deleted entries stay in the index while an old snapshot
- * is open, and every batch would walk them.
+ * Pass `last` as the next `from` (timestamptz text): while an old snapshot is open, every batch would
+ * walk the deleted index entries.
  */
 export async function deleteEndedJobs(
   db: Queryable,
@@ -108,7 +108,7 @@ export interface JobRow {
   provider_slug: string;
   connection_id: string;
   job_type: JobType;
-  /** Rows may still hold the older status `completed`. */
+  /** `completed` is an older status. */
   status: JobStatus | 'completed';
   priority: number;
   attempts: number;
@@ -194,7 +194,7 @@ const requeueFromStartSql = sql<object>`
       priority = greatest(priority, rerun_priority), rerun_priority = NULL
   WHERE id = ANY (:ids::uuid[])`;
 
-/** Requeues without cursor and claim; a run in progress fails its claim check at commit. */
+/** Without cursor and claim; a run in progress fails its claim check at commit. */
 export async function requeueFromStart(tx: Queryable, now: Date, ids: string[]): Promise<void> {
   await requeueFromStartSql.all(tx, { now, ids });
 }
@@ -205,7 +205,7 @@ const cancelJobSql = sql<object>`
       rerun_priority = NULL
   WHERE id = :id`;
 
-/** Clears the claim, so a run in progress cannot commit. */
+/** Without a claim, a run in progress cannot commit. */
 export async function cancelJob(tx: Queryable, now: Date, id: string): Promise<void> {
   await cancelJobSql.all(tx, { id, now });
 }
@@ -232,7 +232,7 @@ const bringAllForwardSql = sql<{ connection_id: string }>`
     AND status IN ('queued', 'running')
   RETURNING connection_id`;
 
-/** Queued jobs become due now, running ones rerun. Returns the connections that had one. */
+/** Queued jobs become due, running ones rerun. Returns the connections with one. */
 export async function bringAllForward(
   tx: Queryable,
   now: Date,
@@ -259,8 +259,8 @@ const markHintedSql = sql<{ connection_id: string }>`
   RETURNING connection_id`;
 
 /**
- * A run from the connection's cursor follows, also after a walk in progress. Queued jobs become due now
- * unless they back off. Returns the connections that had one.
+ * A run from the connection's cursor follows, also after the current walk. Queued jobs become due unless
+ * in backoff. Returns the connections with one.
  */
 export async function markHinted(
   tx: Queryable,
@@ -278,7 +278,7 @@ const hintedConnectionsSql = sql<{ connection_id: string }>`
     AND status IN ('queued', 'running') AND hinted
     AND (status = 'running' OR scheduled_at <= :now OR retry_after > :now)`;
 
-/** An earlier hint already guarantees a run that starts after `now`. */
+/** An earlier hint already guarantees a later run. */
 export async function hintedConnections(
   db: Queryable,
   connectionIds: readonly string[],
@@ -310,7 +310,7 @@ const insertReceivedJobsSql = sql<object>`
     signals: 'int',
   })}`;
 
-/** Inserted as succeeded: triggers and indexes of pending jobs ignore them. */
+/** As succeeded: triggers and indexes of pending jobs ignore them. */
 export async function insertReceivedJobs(
   tx: Queryable,
   now: Date,
@@ -323,7 +323,7 @@ export async function insertReceivedJobs(
 const requestRerunSql = sql<object>`
   UPDATE :schema.sync_jobs SET rerun_priority = greatest(rerun_priority, :priority::smallint) WHERE id = :id`;
 
-/** Repeated requests only raise the priority. */
+/** Repeats only raise the priority. */
 export async function requestRerun(tx: Queryable, id: string, priority: number): Promise<void> {
   await requestRerunSql.all(tx, { id, priority });
 }

@@ -70,7 +70,7 @@ export function findKey(
 const holdValidKeySql = sql<object>`
   SELECT FROM :schema.api_keys WHERE id = :id AND revoked_at IS NULL FOR SHARE`;
 
-/** Locks the key against revocation until the transaction ends. */
+/** Locked against revocation until the transaction ends. */
 export async function holdValidKey(tx: Queryable, id: string): Promise<boolean> {
   const rows = await holdValidKeySql.all(tx, { id });
   return rows.length > 0;
@@ -83,7 +83,7 @@ const findDescendantsSql = sql<{ id: string }>`
     SELECT k.id, k.revoked_at FROM below b JOIN :scope.api_keys k ON k.parent_id = b.id)
   SELECT id FROM below WHERE revoked_at IS NULL LIMIT :limit`;
 
-/** Transitive, also below revoked keys. */
+/** Also below revoked keys. */
 export async function findDescendants(db: Queryable, id: string, limit: number): Promise<string[]> {
   const rows = await findDescendantsSql.all(db, { id, limit });
   return rows.map((row) => row.id);
@@ -95,7 +95,7 @@ const revokeKeysSql = sql<KeyRow>`
   UPDATE :schema.api_keys SET revoked_at = :now WHERE id = ANY (:ids::uuid[]) AND revoked_at IS NULL
   RETURNING ${columns}`;
 
-/** Returns the keys that were valid. */
+/** Returns those that were valid. */
 export async function revokeKeys(tx: Queryable, now: Date, ids: string[]): Promise<KeyRow[]> {
   const rows = await revokeKeysSql.all(tx, { ids, now });
   await deleteSessionsOfKeysSql.all(tx, { ids });
@@ -131,7 +131,7 @@ const useKeySql = sql<KeyRow>`
 export async function useKey(db: Queryable, now: Date, hash: Buffer): Promise<KeyRow | undefined> {
   const row = await useKeySql.first(db, { hash });
   if (row && (row.last_used_at?.getTime() ?? 0) < now.getTime() - lastUsedGranularitySeconds * 1000)
-    // SKIP LOCKED: authentication must not wait for locks.
+    // SKIP LOCKED: authentication never waits for locks.
     await noteUseSql.all(db, { id: row.id, now });
   return row;
 }

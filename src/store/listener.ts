@@ -5,7 +5,7 @@ import { type WakeReason, wakeChannel } from './wake.ts';
 
 type OnWake = (reason: WakeReason) => void;
 
-/** Not on a shared session: the LISTEN would leak and deliver nothing. */
+/** On a shared session, LISTEN would leak and deliver nothing. */
 export async function listenOn(client: pg.Client, schema: string, onWake: OnWake): Promise<boolean> {
   if (isShared(client)) return false;
   client.on('notification', ({ payload }) => onWake(payload as WakeReason));
@@ -34,7 +34,7 @@ export function openListener(
     fresh.on('end', () => drop(fresh));
     if (isClosed || !(await listenOn(fresh, config.schema, onWake))) return drop(fresh);
     client = fresh;
-    // Notifications sent before LISTEN are lost.
+    // Earlier notifications are lost.
     onWake('jobs');
     onWake('runs');
   }

@@ -23,7 +23,7 @@ export interface MigrationResult {
   version: number;
 }
 
-/** Oldest first. The first creates the schema of the oldest release that can be upgraded. */
+/** The first creates the schema of the oldest release that can be upgraded. */
 export function knownMigrations(): Migration[] {
   const folder = new URL('./migrations/', import.meta.url);
   return readdirSync(folder)
@@ -52,9 +52,9 @@ export interface MigrateOptions {
   signal?: AbortSignal;
   /** Called after a lock timeout. */
   onBlocked: (message: string) => void;
-  /** Later writers queue behind the waiting lock request for as long. */
+  /** Later writers queue behind the waiting lock request. */
   lockTimeoutMs?: number;
-  /** Default: those of this release. Tests add one of a future release. */
+  /** Default: this release's. Tests add a future one. */
   migrations?: readonly Migration[];
 }
 
@@ -64,9 +64,9 @@ const defaultLockTimeoutMs = 5000;
 const maxTries = 30;
 
 /**
- * One transaction under an advisory transaction lock, so concurrent calls are safe, also through a
- * transaction pooler. A pending table lock blocks later writers, so after `lockTimeoutMs` the migration rolls
- * back and retries.
+ * One transaction under an advisory transaction lock: safe for concurrent calls and transaction poolers.
+ * A pending table lock blocks later writers, so the migration rolls back after `lockTimeoutMs` and
+ * retries.
  */
 export async function migrate(config: Config['database'], options: MigrateOptions): Promise<MigrationResult> {
   const { ports, signal = never, onBlocked, lockTimeoutMs = defaultLockTimeoutMs } = options;
@@ -88,7 +88,7 @@ export async function migrate(config: Config['database'], options: MigrateOption
   }
 }
 
-/** Returns the lock holders after a lock timeout. */
+/** Returns the lock holders after a timeout. */
 async function tryMigrate(
   config: Config['database'],
   migrations: readonly Migration[],
@@ -106,7 +106,7 @@ async function tryMigrate(
     const unlimited = { lock_timeout: 0, statement_timeout: 0, idle_in_transaction_session_timeout: 0 };
     await openSession(client, unlimited, connectTimeoutMs);
     await client.query(beginText(client, false, unlimited));
-    // No lock timeout: only migrations queue behind this lock.
+    // No lock timeout: only migrations wait here.
     await client.query('SELECT pg_advisory_xact_lock(hashtext($1), hashtext($2))', [
       'syncline migrate',
       config.schema,
@@ -162,7 +162,7 @@ async function applyPending(
 
 async function enterSchema(client: pg.Client, schema: string): Promise<void> {
   const quoted = pg.escapeIdentifier(schema);
-  // CREATE SCHEMA IF NOT EXISTS requires the CREATE privilege even if the schema exists.
+  // CREATE SCHEMA IF NOT EXISTS needs the CREATE privilege even for an existing schema.
   const { rows } = await client.query('SELECT FROM pg_namespace WHERE nspname = $1', [schema]);
   if (rows.length === 0) await client.query(`CREATE SCHEMA ${quoted}`);
   await client.query(`SET LOCAL search_path TO ${quoted}, pg_temp`);
@@ -186,7 +186,7 @@ async function currentVersion(client: pg.Client): Promise<number> {
   return rows[0]?.version ?? 0;
 }
 
-/** Throws unless the schema is at this release's version. */
+/** Throws unless at this release's version. */
 export async function checkSchema(db: Queryable, schema: string): Promise<number> {
   const migrations = knownMigrations();
   if (!(await requireSuitable(db.query, schema, tableNames(migrations)))) {

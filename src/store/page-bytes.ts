@@ -1,24 +1,23 @@
 import { maxPageBytes } from '../values/limits.ts';
 
 export interface Listed {
-  /** More rows follow, on this page or the next. */
+  /** On this page or the next. */
   has_more: boolean;
 }
 
 export interface PageCut {
-  /** Of unbounded size: JSON, and text from other writers. */
+  /** Of unbounded size: JSON, and other writers' text. */
   columns: readonly string[];
   /** Over alias `p`. */
   order: string;
-  /** Row limit plus one, also the subquery's LIMIT. */
+  /** Row limit plus one, the subquery's LIMIT. */
   above: `:${string}`;
-  /** Smaller byte limit. */
   maxBytes?: `:${string}`;
 }
 
 /**
- * Limits a subquery by rows and bytes. Compressed size does not bound text size, so rows are detoasted to be
- * measured, up to the first 8 MB of stored size.
+ * Limits a subquery by rows and bytes. Compressed size does not bound text size, so up to 8 MB of stored
+ * rows are detoasted and measured.
  */
 export function withinBytes(page: string, { columns, order, above, maxBytes }: PageCut): string {
   const byteLimit = maxBytes ?? String(maxPageBytes);

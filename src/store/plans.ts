@@ -1,9 +1,9 @@
 /**
- * With statistics from before a large catch-up, the planner scanned a million connections to count none, and
- * merge-joined a batch with the primary key of all jobs.
+ * With statistics from before a large catch-up, the planner scanned a million connections to count none,
+ * and merge-joined a batch with the primary key of all jobs.
  *
- * Statements join with `c.id = ANY (ARRAY[w.id])`, an index lookup per row. Plain equality lets the planner
- * start with a full scan of the index, as it did with statistics of an empty table.
+ * Joins use `c.id = ANY (ARRAY[w.id])`, an index lookup per row: with plain equality and statistics of
+ * an empty table, the planner scanned the whole index.
  */
 export const pinnedPlans = {
   enable_seqscan: 'off',

@@ -40,10 +40,10 @@ export async function insertProcess(
 export interface Beat {
   /** The lease was valid and is renewed. */
   held: boolean;
-  /** Other processes, for the caller to reap. */
+  /** For the caller to reap. */
   expired: string[];
   now_ms: number;
-  /** Runs whose claim is no longer valid. */
+  /** Their claim is no longer valid. */
   lost: LostRun[];
 }
 
@@ -77,7 +77,7 @@ const beatSql = sql<Beat>`
       FROM run), '[]') AS lost,
     ${clockColumn}`;
 
-/** EXE-9: lease renewal, expired processes and own claims in one statement. */
+/** EXE-9: renewal, expired processes and own claims in one statement. */
 export async function beat(
   db: Queryable,
   now: Date,
@@ -98,7 +98,7 @@ export async function beat(
 const releaseProcessSql = sql<object>`
   UPDATE :schema.processes SET expires_at = least(expires_at, :now), released = true WHERE id = :id`;
 
-/** Jobs are requeued now. EXE-9: a released lease does not count as a crash. */
+/** EXE-9: requeues jobs now; a released lease is no crash. */
 export async function releaseProcess(db: Queryable, now: Date, id: string): Promise<void> {
   await releaseProcessSql.all(db, { now, id });
 }
@@ -114,7 +114,7 @@ const lockExpiredSql = sql<ExpiredProcess>`
   SELECT host, pid, expires_at, released FROM :schema.processes
   WHERE id = :id AND expires_at <= :now FOR UPDATE SKIP LOCKED`;
 
-/** Until COMMIT no heartbeat renews the lease and no other process reaps it. */
+/** Until COMMIT no heartbeat renews it and no other process reaps it. */
 export function lockExpired(tx: Transaction, id: string): Promise<ExpiredProcess | undefined> {
   return lockExpiredSql.first(tx, { now: tx.now, id });
 }
@@ -143,7 +143,7 @@ const lockLostSql = sql<LostJob>`
   LIMIT :limit
   FOR NO KEY UPDATE OF c, j SKIP LOCKED`;
 
-/** SKIP LOCKED never waits, so lock order does not matter. */
+/** SKIP LOCKED never waits: lock order does not matter. */
 export function lockLost(
   tx: Queryable,
   owner: { processId: string; claimId?: string },
@@ -155,7 +155,7 @@ export function lockLost(
 export interface Requeued {
   jobId: string;
   retryAfter: Date | null;
-  /** JSON text; null keeps the stored one. */
+  /** JSON text; null keeps it. */
   error: string | null;
 }
 
@@ -183,7 +183,7 @@ const writeLossesSql = sql<object>`
   UPDATE :schema.connections c SET losses = w.losses
   FROM ${unnest('w', { connectionId: 'uuid', losses: 'jsonb' })} WHERE c.id = ANY (ARRAY[w.connection_id])`;
 
-/** EXE-9: records a crash on the connections whose jobs the process ran. */
+/** EXE-9: a crash, on the connections whose jobs the process ran. */
 export async function writeLosses(tx: Queryable, writes: LossesWrite[]): Promise<void> {
   if (writes.length === 0) return;
   await writeLossesSql.all(tx, { w: writes });
@@ -197,7 +197,7 @@ const forgiveProcessSql = sql<object>`
     WHERE l.loss ->> 'process' IS DISTINCT FROM :id)
   WHERE c.losses IS NOT NULL AND c.losses @> jsonb_build_array(jsonb_build_object('process', :id::text))`;
 
-/** EXE-9: removes the crash of a process that turned out to be alive. */
+/** EXE-9: the process turned out to be alive. */
 export async function forgiveProcess(tx: Queryable, id: string): Promise<void> {
   await forgiveProcessSql.all(tx, { id });
 }
@@ -208,7 +208,7 @@ const missingProcessesSql = sql<{ id: string }>`
     AND NOT EXISTS (SELECT FROM :schema.processes p WHERE p.id = j.process_id)
   LIMIT 100`;
 
-/** Processes of running jobs whose row was deleted externally. */
+/** Their rows were deleted externally. */
 export async function missingProcesses(db: Queryable): Promise<string[]> {
   const rows = await missingProcessesSql.all(db);
   return rows.map((row) => row.id);
@@ -243,7 +243,7 @@ const findProcessesSql = sql<ProcessRow>`
     expires_at > :now AS alive
   FROM :scope.processes p ORDER BY started_at LIMIT 1000`;
 
-/** Includes expired ones not reaped yet. */
+/** Includes expired ones. */
 export function findProcesses(db: Queryable, now: Date): Promise<ProcessRow[]> {
   return findProcessesSql.all(db, { now });
 }

@@ -13,7 +13,7 @@ const upsertProviderSql = sql<object>`
   WHERE coalesce(excluded.display_name, p.display_name) IS DISTINCT FROM p.display_name
     OR coalesce(excluded.auth_type, p.auth_type) IS DISTINCT FROM p.auth_type`;
 
-/** null fields keep their stored value. */
+/** null keeps a stored value. */
 export async function upsertProvider(
   db: Queryable,
   now: Date,
@@ -52,7 +52,7 @@ const providersPage = withinBytes(
 const listProvidersSql = sql<ProviderRow & Listed>`
   SELECT ${providerColumns}, has_more FROM ${providersPage} p ORDER BY slug`;
 
-/** Shared by all tenants, so unscoped. */
+/** Unscoped: shared by all tenants. */
 export function listProviders(
   db: Queryable,
   after: string | undefined,

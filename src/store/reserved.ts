@@ -4,7 +4,7 @@ import { openSingle, type SingleConnection, type SingleOptions } from './single.
 import type { WakeReason } from './wake.ts';
 
 export interface ReservedConnection extends SingleConnection {
-  /** If not, executors rely on polling. */
+  /** Otherwise executors poll. */
   isListening(): boolean;
 }
 
@@ -13,8 +13,8 @@ export interface ReservedOptions extends Omit<SingleOptions, 'name' | 'onConnect
 }
 
 /**
- * Outside the pool, so that the heartbeat never waits for a busy pool. Also listens for wake-ups, unless
- * `database.notifyUrl` is set or a transaction pooler prevents it.
+ * Outside the pool, so the heartbeat never waits. Also listens for wake-ups, unless `database.notifyUrl`
+ * is set or a transaction pooler prevents it.
  */
 export function openReserved({ onWake, ...options }: ReservedOptions): ReservedConnection {
   const { config, timeoutMs } = options;

@@ -1,9 +1,8 @@
-/** Upper bounds; one more bucket holds larger values. */
+/** Upper bounds; a last bucket holds larger values. */
 export type Edges = readonly number[];
 
-/** Start lag. */
 export const lagEdgesMs: Edges = [50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000, 300_000];
-/** Age of a connection's data at its next sync. */
+/** Age of data at the next sync. */
 export const ageEdgesSeconds: Edges = [60, 90, 120, 300, 600, 900, 1200, 1800, 3600, 14_400, 86_400];
 
 export function bucketOf(value: number, edges: Edges): number {
@@ -11,7 +10,7 @@ export function bucketOf(value: number, edges: Edges): number {
   return i === -1 ? edges.length : i;
 }
 
-/** Interpolates within a bucket; above the last edge it returns that edge. */
+/** Interpolated; at most the last edge. */
 export function percentile(counts: readonly number[], edges: Edges, share: number): number | undefined {
   const total = counts.reduce((sum, count) => sum + count, 0);
   if (total === 0) return undefined;

@@ -41,7 +41,7 @@ const toRow = ({ lag, age, ...row }: RollupWrite) => ({
   ...Object.fromEntries(age.map((count, i) => [ageColumns[i], count])),
 });
 
-/** Rows are sorted: one lock order, no deadlocks. */
+/** Sorted rows: one lock order, no deadlocks. */
 export async function addRollups(
   tx: Queryable,
   minute: Date,
@@ -96,7 +96,7 @@ const mergeRollupsSql = sql<{ merged: number }>`
   )
   SELECT count(*)::int AS merged FROM fine`;
 
-/** Merges minutes into hours, oldest first; returns the number of rows merged. */
+/** Oldest first. */
 export async function mergeRollups(tx: Queryable, cutoff: Date, limit: number): Promise<number> {
   const row = await mergeRollupsSql.first(tx, { cutoff, limit });
   return row?.merged ?? 0;

@@ -13,7 +13,7 @@ export interface SchedulerRow {
   clock_skew_seconds: number;
 }
 
-/** The maximum tick interval is five minutes. */
+/** Ticks are at most five minutes apart. */
 const staleAfterSeconds = 3600;
 
 const recordTickSql = sql<object>`

@@ -1,8 +1,8 @@
 import { requireUuid } from '../values/arguments.ts';
 
 /**
- * Relations for FROM, with an alias; statements name them `:scope.sync_jobs`. The only place where tenant
- * isolation enters SQL. Tables without a tenant column (attempts, feed) are read only via rows found here.
+ * Relations for FROM, named `:scope.sync_jobs` in statements: the only place where tenant isolation
+ * enters SQL. Tables without a tenant column (attempts, feed) are read via rows found here.
  */
 export interface Tables {
   tenants: string;
@@ -16,18 +16,18 @@ export interface Tables {
   deletions: string;
   /** The tenant's, or the operator's. */
   consumers: string;
-  /** The tenant's, or the totals of all tenants. */
+  /** The tenant's, or all tenants' totals. */
   rollups: string;
-  /** The tenant's; shared budgets are the operator's. */
+  /** Shared budgets are the operator's. */
   budgets: string;
-  /** Host and pid for the operator only. */
+  /** Host and pid: operator only. */
   processes: string;
 }
 
 /** tenant_id of the operator's rows. */
 export const operatorId = '00000000-0000-0000-0000-000000000000';
 
-/** EXE-13: not jobs whose connection belongs to another tenant. */
+/** EXE-13: without jobs of another tenant's connection. */
 const jobsOf = (schema: string, id: string) =>
   `(SELECT * FROM ${schema}.sync_jobs o WHERE o.tenant_id = '${id}'
     AND (SELECT c.tenant_id FROM ${schema}.connections c WHERE c.id = o.connection_id) = '${id}')`;

@@ -45,14 +45,12 @@ const sealedStatements = (
 const toUuid = (text: string) => `${text}::uuid`;
 const toBytes = (text: string) => `decode(${text}, 'hex')`;
 
-/** Tables with encrypted rows. */
 const statementsOf = {
   credentials: sealedStatements('credentials', 'id', 'id::text', toUuid),
   authorizations: sealedStatements('authorizations', 'state', `encode(state, 'hex')`, toBytes),
   webhooks: sealedStatements('webhooks', 'connection_id', 'connection_id::text', toUuid),
 };
 
-/** Rows encrypted under another key. */
 export function lockSealed(
   tx: Queryable,
   table: SealedTable,

@@ -1,27 +1,27 @@
 import type pg from 'pg';
 
 /**
- * DB-5: settings of a database or role that would change what a statement means, returns or waits for. Left
- * to the operator: `synchronous_commit` (reported by doctor), `role`, `row_security`, tablespaces, memory,
- * costs, logging.
+ * DB-5: settings that change what a statement means, returns or waits for. Left to the operator:
+ * `synchronous_commit` (reported by doctor), `role`, `row_security`, tablespaces, memory, costs,
+ * logging.
  */
 const sessionSettings = {
   client_encoding: 'UTF8',
-  // The driver parses one format, and misreads zones with historical sub-minute offsets.
+  // The driver parses one format, and misreads historical sub-minute offsets.
   DateStyle: 'ISO, YMD',
   TimeZone: 'UTC',
   IntervalStyle: 'postgres',
   bytea_output: 'hex',
   // Fewer digits would round feed positions.
   extra_float_digits: 1,
-  // Parsing of statements and array parameters.
+  // Parsing of statements and arrays.
   standard_conforming_strings: 'on',
   array_nulls: 'on',
   transform_null_equals: 'off',
   quote_all_identifiers: 'off',
-  // Another schema could shadow built-ins. Table names are always qualified.
+  // Another schema could shadow built-ins; table names are qualified.
   search_path: 'pg_catalog, pg_temp',
-  // Locking assumes that a statement which waited for a row sees the committed version.
+  // A statement that waited for a row must see its committed version.
   default_transaction_isolation: 'read committed',
   default_transaction_deferrable: 'off',
   exit_on_error: 'off',
@@ -32,34 +32,34 @@ const sessionSettings = {
   enable_indexscan: 'on',
   enable_indexonlyscan: 'on',
   enable_nestloop: 'on',
-  // Syncline's own: whether triggers fire, and the feed batch of the transaction.
+  // Syncline's own: whether triggers fire, and the feed batch.
   'syncline.triggers': 'on',
   'syncline.batch': '',
 };
 
 type Settings = Record<string, string | number>;
 
-/** Qualified: the role's search_path could contain another `set_config`. */
+/** Qualified: search_path could contain another `set_config`. */
 function setConfigs(settings: Settings, isLocal: boolean): string[] {
   return Object.entries(settings).map(
     ([name, value]) => `pg_catalog.set_config('${name}', '${value}', ${isLocal})`,
   );
 }
 
-/** Since Postgres 17; earlier versions reject the name. */
+/** Since Postgres 17. */
 const transactionTimeout = (isLocal: boolean) =>
   `CASE WHEN pg_catalog.current_setting('server_version_num')::pg_catalog.int4 OPERATOR(pg_catalog.>=) 170000
      THEN pg_catalog.set_config('transaction_timeout', '0', ${isLocal}) END`;
 
 interface SessionKind {
-  /** Other clients may use it between transactions (transaction pooler). */
+  /** By other clients between transactions (transaction pooler). */
   isShared: boolean;
   /**
-   * The role or database sets read-only. If the server (maintenance, disk almost full) or the URL does, the
-   * engine stays read-only and reports it.
+   * Only if role or database sets read-only. If the server (maintenance, disk almost full) or the URL
+   * does, the engine stays read-only and reports it.
    */
   overridesReadOnly: boolean;
-  /** Set for the session; empty if shared. */
+  /** Empty if shared. */
   settings: Settings;
 }
 
@@ -67,12 +67,12 @@ const sessionKinds = new WeakMap<pg.ClientBase, SessionKind>();
 const kindOf = (client: pg.ClientBase): SessionKind =>
   sessionKinds.get(client) ?? { isShared: true, overridesReadOnly: false, settings: {} };
 
-/** A shared session must keep no state: statements apply their settings in a transaction. */
+/** A shared session keeps no state: statements set it in a transaction. */
 export const isShared = (client: pg.ClientBase): boolean => kindOf(client).isShared;
 
 /**
- * Applies the settings unless the session is shared: a pooler assigns its own backend keys, so the client's
- * process id differs from pg_backend_pid().
+ * Not on a shared session: a pooler assigns its own backend keys, so the client's process id differs
+ * from pg_backend_pid().
  */
 export async function openSession(client: pg.ClientBase, extra: Settings, timeoutMs: number): Promise<void> {
   const settings = { ...sessionSettings, ...extra };
@@ -95,7 +95,7 @@ export async function openSession(client: pg.ClientBase, extra: Settings, timeou
   if (kind) sessionKinds.set(client, { ...kind, settings: kind.isShared ? {} : settings });
 }
 
-/** BEGIN with its settings; returns one row with `columns`. */
+/** Returns one row with `columns`. */
 export function beginText(
   client: pg.ClientBase,
   isReadOnly: boolean,

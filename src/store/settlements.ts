@@ -6,19 +6,19 @@ const lockConnectionsSql = sql<object>`
   SELECT count(*) FROM (
     SELECT FROM :schema.connections WHERE id = ANY (:ids::uuid[]) ORDER BY id FOR NO KEY UPDATE) locked`;
 
-/** Lock order: connections by id, then jobs. Prevents deadlocks, and the jobs' state stays as read. */
+/** Lock order: connections by id, then jobs, against deadlocks; the jobs' state stays as read. */
 export async function lockConnections(tx: Queryable, ids: string[]): Promise<void> {
   await lockConnectionsSql.all(tx, { ids });
 }
 
-/** A claimed job, re-read under lock. */
+/** Re-read under lock. */
 export interface RunRow {
   id: string;
   claim_id: string | null;
   status: string;
   rerun_priority: number | null;
   hinted: boolean;
-  /** Other jobs of the connection wait for it. */
+  /** Other jobs wait for it. */
   blocks_others: boolean;
 }
 
@@ -30,14 +30,14 @@ const lockRunsSql = sql<RunRow>`
   FROM :schema.sync_jobs j WHERE j.id = ANY (:jobIds::uuid[])
   FOR NO KEY UPDATE OF j`;
 
-/** By id only: with a status condition the planner may scan the small index of running jobs per row. */
+/** By id only: for a status condition the planner may scan the index of running jobs per row. */
 export function lockRuns(tx: Queryable, jobIds: string[]): Promise<RunRow[]> {
   return lockRunsSql.all(tx, { jobIds });
 }
 
 export interface ConnectionWrite {
   connectionId: string;
-  /** JSON text; null keeps the stored cursor. */
+  /** JSON text; null keeps it. */
   cursor: string | null;
   ended: boolean;
   /** Failure kind; null on success. */
@@ -64,7 +64,7 @@ const writeConnectionsSql = sql<object>`
     AND (w.ended OR w.cursor IS NOT NULL OR w.failure IS NOT NULL OR c.failing_since IS NOT NULL
       OR c.losses IS NOT NULL)`;
 
-/** Includes what the triggers would write: one row version instead of two. */
+/** Includes the triggers' writes: one row version instead of two. */
 export async function writeConnections(tx: Queryable, now: Date, writes: ConnectionWrite[]): Promise<void> {
   if (writes.length === 0) return;
   await writeConnectionsSql.all(tx, { now, w: writes });
@@ -88,9 +88,9 @@ const refuseConnectionsSql = sql<{ id: string }>`
   RETURNING c.id`;
 
 /**
- * Returns the connections now in `needs_auth`. Skips those whose credential a user replaced during the run:
- * the provider refused the old one, and the user would not return. Token refreshes and credentials saved by
- * runs are no replacement.
+ * Returns those now in `needs_auth`. Not if a user replaced the credential during the run: the provider
+ * refused the old one, and the user would not return. Token refreshes and credentials saved by runs are
+ * no replacement.
  */
 export async function refuseConnections(tx: Queryable, now: Date, runs: RefusedRun[]): Promise<Set<string>> {
   const rows = await refuseConnectionsSql.all(tx, { now, r: runs });
@@ -128,7 +128,7 @@ const settleJobsSql = sql<object>`
   })}
   WHERE j.id = ANY (ARRAY[e.job_id])`;
 
-/** Keeps `claim_id`, so a retried commit recognises its own result. */
+/** Keeps `claim_id`: a retried commit recognises its result. */
 export async function settleJobs(tx: Queryable, now: Date, ends: JobEnd[]): Promise<void> {
   if (ends.length === 0) return;
   await settleJobsSql.all(tx, { now, e: ends });
@@ -144,11 +144,11 @@ export interface FollowUp {
   /** JSON text; null: the connection's cursor. */
   cursor: string | null;
   retryAfter: Date | null;
-  /** Default: now. Start lag counts from here, as `retry_after` is cleared. */
+  /** Default: now. Start lag counts from here. */
   scheduledAt?: Date | undefined;
-  /** Keep the later `retry_after` of a queued job. */
+  /** Keep a queued job's later `retry_after`. */
   keepsPause?: boolean | undefined;
-  /** Another run must follow the walk. */
+  /** Another run follows the walk. */
   hinted?: boolean | undefined;
 }
 
@@ -179,7 +179,7 @@ const insertFollowUpsSql = sql<object>`
       hinted = j.hinted OR excluded.hinted`;
 
 /**
- * EXE-6: a queued job of the same type takes over the cursor and becomes due. EXE-7: with `keepsPause`, the
+ * EXE-6: a queued job of the type takes over the cursor and becomes due. EXE-7: with `keepsPause`, the
  * later `retry_after` wins.
  */
 export async function insertFollowUps(tx: Queryable, now: Date, jobs: FollowUp[]): Promise<void> {

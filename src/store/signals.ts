@@ -39,7 +39,7 @@ const insertSignalsSql = sql<{ job_id: string; stored: number }>`
   )
   SELECT job_id, count(*)::int AS stored FROM stored GROUP BY job_id`;
 
-/** One feed batch. Returns the number of new signals per job; ON CONFLICT drops duplicates. */
+/** One feed batch. Returns new signals per job, without duplicates. */
 export async function insertSignals(
   tx: Queryable,
   now: Date,
@@ -92,12 +92,11 @@ export interface SignalFilter {
   provider?: string | undefined;
   kind?: string | undefined;
   jobId?: string | undefined;
-  /** Id range [from, until); ids are ordered by time. */
+  /** Id range [from, until), ordered by time. */
   from?: string | undefined;
   until?: string | undefined;
 }
 
-/** Index conditions. */
 const indexed = `(:tenantId::uuid IS NULL OR s.tenant_id = :tenantId)
   AND (:from::uuid IS NULL OR s.id >= :from)
   AND (:until::uuid IS NULL OR s.id < :until) AND (:before::uuid IS NULL OR s.id < :before)`;
@@ -122,7 +121,7 @@ const listSignalsWithPayloadSql = sql<SignalRow & Listed>`
   SELECT ${signalColumnsWithPayload}, s.has_more
   FROM ${withinBytes(signalsPage, { ...signalsCut, columns: largeColumnsWithPayload })} s ORDER BY s.id DESC`;
 
-/** Newest first; reads at most `scan` rows. */
+/** Newest first. */
 export function listSignals(
   db: Queryable,
   { tenantId, from, until, provider, kind, jobId }: SignalFilter,
@@ -135,7 +134,6 @@ export function listSignals(
 const lastSignalListedSql = sql<{ id: string }>`
   SELECT s.id FROM :scope.signals s WHERE ${indexed} ORDER BY s.id DESC OFFSET :offset LIMIT 1`;
 
-/** The last row scanned; undefined at the end. */
 export async function lastSignalListed(
   db: Queryable,
   { tenantId, from, until }: SignalFilter,
@@ -174,7 +172,7 @@ const listReceivedWithPayloadSql = sql<SignalRow & ReceivedKey & Listed>`
   FROM ${withinBytes(receivedPage, { ...receivedCut, columns: largeColumnsWithPayload })} s
   ORDER BY s.received_at DESC, s.id DESC`;
 
-/** Newest first; reads at most `scan` rows. */
+/** Newest first. */
 export function listReceived(
   db: Queryable,
   connectionId: string,
@@ -200,7 +198,6 @@ const lastReceivedListedSql = sql<ReceivedKey>`
   SELECT s.id, s.received_at::text AS received FROM :scope.signals s
   WHERE ${receivedBefore} ORDER BY s.received_at DESC, s.id DESC OFFSET :offset LIMIT 1`;
 
-/** The last row scanned; undefined at the end. */
 export function lastReceivedListed(
   db: Queryable,
   connectionId: string,

@@ -21,15 +21,15 @@ export interface SingleOptions {
   clock: DatabaseClock;
   /** application_name in pg_stat_activity. */
   name: string;
-  /** For connecting and each statement; on timeout the socket is dropped. */
+  /** Per connect and statement; a timeout drops the socket. */
   timeoutMs: number;
   /** Before the first statement. */
   onConnect?: (client: pg.Client) => Promise<void>;
 }
 
 /**
- * For statements that must not wait for a busy pool. Connects on the first statement, and again after a
- * socket error or timeout.
+ * For statements that must not wait for a busy pool. Connects on first use, and again after a socket
+ * error or timeout.
  */
 export function openSingle({
   config,

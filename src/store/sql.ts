@@ -4,21 +4,20 @@ type Names = Pick<Queryable, 'schema' | 'tables'>;
 type Values = Record<string, unknown>;
 
 /**
- * A statement with named parameters. `:schema.sync_jobs` is the table, `:scope.sync_jobs` the rows of it that
- * the caller may see (scope.ts), `:limit` a parameter. To paste one into psql: `\set schema syncline`,
- * `\set scope syncline`.
+ * `:schema.sync_jobs` is the table, `:scope.sync_jobs` the rows of it that the caller may see
+ * (scope.ts), `:limit` a parameter. In psql: `\set schema syncline`, `\set scope syncline`.
  */
 export interface Statement<Row extends object> {
-  /** As sent; the same for every call of a caller. */
+  /** As sent. */
   text(names: Names): string;
   all(db: Queryable, values?: Values): Promise<Row[]>;
   first(db: Queryable, values?: Values): Promise<Row | undefined>;
 }
 
-/** Every statement of the store, once its module is loaded; a test prepares each. */
+/** All, once their modules are loaded; a test prepares each. */
 export const statements: Statement<object>[] = [];
 
-/** At the top level of a module, with constants only: the text is built once per schema and scope. */
+/** At module level, with constants only: the text is built once per schema and scope. */
 export function sql<Row extends object>(
   strings: TemplateStringsArray,
   ...parts: (string | number)[]
@@ -44,7 +43,7 @@ export function sql<Row extends object>(
   return statement;
 }
 
-/** A list of rows as a relation: one array per column of type `types`; `tenantId` becomes `tenant_id`. */
+/** Rows as a relation, one array per column; `tenantId` becomes `tenant_id`. */
 export function unnest(alias: string, types: Record<string, string>, ordinality?: string): string {
   const arrays = Object.entries(types).map(([key, type]) => `:${alias}.${key}::${type}[]`);
   const columns = Object.keys(types).map((key) => key.replaceAll(/[A-Z]/g, (c) => `_${c.toLowerCase()}`));
@@ -53,7 +52,6 @@ export function unnest(alias: string, types: Record<string, string>, ordinality?
   return `unnest(${arrays.join(', ')}) ${numbering}AS ${alias} (${columns.join(', ')})`;
 }
 
-/** A value, or a column of a list of rows. */
 interface Parameter {
   name: string;
   column: string | undefined;
@@ -62,7 +60,7 @@ interface Parameter {
 const reference = /(?<![:\w]):([a-zA-Z]\w*)(?:\.(\w+))?/g;
 const isRelation = (name: string) => name === 'schema' || name === 'scope';
 
-/** Replaces parameters by `$1`, `$2`, … in the order of their first use. */
+/** `$1`, `$2`, … in order of first use. */
 function numbered(source: string): { template: string; parameters: Parameter[] } {
   const parameters = new Map<string, Parameter>();
   const template = source.replaceAll(reference, (whole, name: string, column: string | undefined) => {

@@ -1,10 +1,9 @@
 import type { Queryable } from './database.ts';
 import { type Statement, sql } from './sql.ts';
 
-/** Caps the cost of a count. */
 export const maxCounted = 10_000;
 
-/** `atLeast`: the count reached the cap. */
+/** `atLeast`: reached the cap. */
 export interface Count {
   count: number;
   atLeast: boolean;
@@ -44,7 +43,7 @@ const countFailingSql = sql<{ rows: number }>`
     SELECT 1 FROM :scope.connections c WHERE failing_since IS NOT NULL AND status = 'active'
     LIMIT ${maxCounted + 1}) counted`;
 
-/** Exact up to the cap; beyond it, unhealthy ones are counted by partial indexes. */
+/** Beyond the cap, partial indexes count the unhealthy ones. */
 export async function countConnections(db: Queryable): Promise<ConnectionCounts> {
   const rows = await countConnectionsSql.all(db);
   const found = new Map(rows.map((row) => [row.health, row.connections]));
@@ -141,7 +140,7 @@ const overdueConnectionsSql = sql<{ connections: number; since: Date | null }>`
         WHERE status = 'active' AND NOT waits_for_job AND due_at <= :before AND updated_at <= :before
         LIMIT ${maxCounted + 1}) overdue`;
 
-/** Recently created or resumed connections do not count. */
+/** Without recently created or resumed ones. */
 export async function overdueConnections(
   db: Queryable,
   before: Date,
@@ -161,7 +160,7 @@ export async function lastErrors(db: Queryable, connectionIds: string[]): Promis
   return new Map(rows.map((row) => [row.id, row.message]));
 }
 
-/** With more connections, a sample is counted. */
+/** Beyond it, a sample is counted. */
 const sampleSize = 20_000;
 
 export interface DueGroup {
@@ -183,7 +182,7 @@ const sampledDueGroupsSql = sql<DueGroup>`
   FROM :schema.connections c TABLESAMPLE SYSTEM (:percent)
   WHERE status = 'active' AND due_at < :to GROUP BY 1, 2`;
 
-/** By due minute and interval; `share` is the sampled fraction. */
+/** `share` is the sampled fraction. */
 export async function dueGroups(
   db: Queryable,
   { from, to, isWhole }: { from: Date; to: Date; isWhole: boolean },

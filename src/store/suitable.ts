@@ -5,15 +5,15 @@ type Query = <Row extends object>(text: string, values?: unknown[]) => Promise<R
 interface DatabaseTraits {
   encoding: string;
   replication_role: string;
-  /** `schema_migrations` has the expected columns. */
+  /** `schema_migrations` has our columns. */
   is_ours: boolean;
-  /** Existing tables with names that Syncline uses. */
+  /** Tables with names that Syncline uses. */
   taken: string[];
 }
 
 /**
- * DB-5: throws if the database is unusable; returns whether the tables are Syncline's. Another program's
- * `schema_migrations` does not make them so.
+ * DB-5: throws if unusable; returns whether the tables are Syncline's, which another program's
+ * `schema_migrations` does not prove.
  */
 export async function requireSuitable(
   query: Query,

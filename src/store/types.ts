@@ -7,8 +7,8 @@ const latestMs = 8.64e15;
 const infinities: Readonly<Record<string, number>> = { '-infinity': -latestMs, infinity: latestMs };
 
 /**
- * Other writers may store timestamps outside the range of Date, and JSON nested too deep to traverse.
- * Timestamps are clamped so that they compare; the driver would return numbers or invalid Dates.
+ * Other writers may store timestamps outside the range of Date (the driver returns numbers or invalid
+ * Dates; clamped, they compare), and JSON nested too deep to traverse.
  */
 export const types: pg.CustomTypesConfig = {
   getTypeParser: (oid, format) => {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Queryable } from './database.ts';
 import { sql } from './sql.ts';
 
-/** Must match the SQL function wake_executors. */
+/** Must match SQL function wake_executors. */
 export function wakeChannel(schema: string): string {
   return `syncline_${createHash('md5').update(schema).digest('hex')}`;
 }
@@ -11,7 +11,7 @@ export type WakeReason = 'jobs' | 'runs';
 
 const wakeExecutorsSql = sql<object>`SELECT :schema.wake_executors('jobs')`;
 
-/** Delivers one notification per transaction, on COMMIT. */
+/** Once per transaction, on COMMIT. */
 export async function wakeExecutors(tx: Queryable): Promise<void> {
   await wakeExecutorsSql.all(tx);
 }
@@ -23,14 +23,13 @@ const wakeIfRunnableSql = sql<object>`
     WHERE connection_id = :connectionId AND status = 'queued' AND NOT blocked
       AND scheduled_at <= :now AND (retry_after IS NULL OR retry_after <= :now))`;
 
-/** Wakes executors only if a job of the connection can be claimed now. */
 export async function wakeIfRunnable(tx: Queryable, now: Date, connectionId: string): Promise<void> {
   await wakeIfRunnableSql.all(tx, { connectionId, now });
 }
 
 const recheckRunsSql = sql<object>`SELECT :schema.wake_executors('runs')`;
 
-/** Executors recheck their claims: a running job was taken from its process. */
+/** A running job was taken from its process. */
 export async function recheckRuns(tx: Queryable): Promise<void> {
   await recheckRunsSql.all(tx);
 }

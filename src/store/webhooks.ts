@@ -29,7 +29,7 @@ const upsertWebhookSql = sql<object>`
   ON CONFLICT (connection_id) DO UPDATE
   SET key_id = excluded.key_id, sealed = excluded.sealed, created_at = excluded.created_at`;
 
-/** Replaces the secret of an existing webhook. */
+/** Replaces an existing secret. */
 export async function upsertWebhook(tx: Queryable, now: Date, webhook: NewWebhook): Promise<void> {
   await upsertWebhookSql.all(tx, {
     connectionId: webhook.connectionId,
@@ -48,7 +48,7 @@ export async function deleteWebhook(tx: Queryable, connectionId: string): Promis
   return rows.length > 0;
 }
 
-/** The secret is null unless the connection has its own. */
+/** null unless the connection has its own secret. */
 export interface RecipientRow {
   id: string;
   tenant_id: string;
@@ -65,7 +65,7 @@ const findRecipientsSql = sql<RecipientRow>`
   FROM :schema.connections c LEFT JOIN :schema.webhooks w ON w.connection_id = c.id
   WHERE c.id = ANY (:connectionIds::uuid[]) AND c.deleting_since IS NULL`;
 
-/** Unscoped: deliveries are authenticated by signature. */
+/** Unscoped: the signature authenticates deliveries. */
 export function findRecipients(db: Queryable, connectionIds: readonly string[]): Promise<RecipientRow[]> {
   return findRecipientsSql.all(db, { connectionIds });
 }
@@ -78,7 +78,7 @@ const noteReceivedSql = sql<object>`
       AND (last_received_at IS NULL OR last_received_at < :olderThan)
     ORDER BY connection_id FOR NO KEY UPDATE SKIP LOCKED))`;
 
-/** Only rows not updated since `olderThan`; skips locked ones. */
+/** Not updated since `olderThan`; skips locked rows. */
 export async function noteReceived(
   db: Queryable,
   now: Date,

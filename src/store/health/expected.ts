@@ -8,14 +8,14 @@ const statements = expectedStatements
   .map((statement) => statement.trim().replaceAll(/\s+/g, ' '))
   .filter((statement) => statement !== '');
 
-/** The parts named by `pattern`. Its groups are the table, the name, and the definition if not all of it. */
+/** Groups of `pattern`: table, name, and the definition if not the whole match. */
 const partsIn = (pattern: RegExp): Part[] =>
   statements.flatMap((statement) => {
     const { table_name = '', name = '', definition = statement } = pattern.exec(statement)?.groups ?? {};
     return name === '' ? [] : [{ table_name, name, definition }];
   });
 
-/** The migrated schema, as Postgres prints it. Definitions serve to recreate missing parts. */
+/** The migrated schema, as Postgres prints it; definitions recreate missing parts. */
 export const expectedShape: {
   indexes: readonly Part[];
   triggers: readonly Part[];

@@ -35,12 +35,12 @@ export async function readServer(tx: Queryable): Promise<ServerRow> {
   return row as ServerRow;
 }
 
-/** Blocks vacuum, and keeps the feed from skipping positions of aborted transactions. */
+/** Blocks vacuum, and keeps the feed waiting for positions of aborted transactions. */
 export interface HolderRow {
   kind: 'session' | 'prepared' | 'slot';
   /** Pid, prepared transaction id or slot name. */
   name: string;
-  /** application_name or role; never query text. */
+  /** application_name or role, never query text. */
   owner: string;
   since: Date | null;
 }
@@ -60,7 +60,7 @@ const findHoldersSql = sql<HolderRow>`
   (SELECT 'slot', slot_name::text, slot_type, NULL FROM pg_replication_slots
    WHERE NOT active AND (xmin IS NOT NULL OR catalog_xmin IS NOT NULL) LIMIT ${maxShown})`;
 
-/** Transactions from before `before`, and inactive slots. */
+/** Transactions older than `before`, and inactive slots. */
 export function findHolders(tx: Queryable, before: Date): Promise<HolderRow[]> {
   return findHoldersSql.all(tx, { before });
 }
@@ -70,7 +70,7 @@ export interface TableCareRow {
   autovacuum_off: boolean;
   live: number;
   dead: number;
-  /** At 2 billion the server stops accepting writes. */
+  /** At 2 billion the server rejects writes. */
   frozen_age: number;
 }
 

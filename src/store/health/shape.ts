@@ -6,7 +6,7 @@ export interface PartRow {
   name: string;
   /** Invalid index, disabled trigger or unvalidated constraint. */
   broken: boolean;
-  /** Without schema name: comparable, and executable under any search_path. */
+  /** Without schema name, so comparable and executable anywhere. */
   definition: string;
 }
 
@@ -39,7 +39,7 @@ const findConstraintsSql = sql<PartRow>`
   WHERE t.relnamespace = to_regnamespace(:schemaName) AND k.contype IN ('p', 'u', 'f', 'c')
   ORDER BY 1, 2 LIMIT 1000`;
 
-/** Without NOT NULL, a constraint only since Postgres 18. */
+/** Without NOT NULL, a constraint since Postgres 18. */
 export function findConstraints(tx: Queryable): Promise<PartRow[]> {
   return findConstraintsSql.all(tx, { schemaName: tx.schema });
 }
@@ -73,7 +73,7 @@ const missingPrivilegesSql = sql<{ missing: string; grantee: string }>`
     WHERE f.pronamespace = to_regnamespace(:schemaName) AND NOT has_function_privilege(f.oid, 'EXECUTE')
   ) lacking LIMIT 100`;
 
-/** Privileges that the current user lacks, as GRANT targets. */
+/** As GRANT targets. */
 export function missingPrivileges(tx: Queryable): Promise<{ missing: string; grantee: string }[]> {
   return missingPrivilegesSql.all(tx, { schemaName: tx.schema });
 }

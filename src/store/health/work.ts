@@ -25,7 +25,7 @@ const findForeignRunsSql = sql<{ id: string; since: Date }>`
   WHERE greatest(updated_at, started_at) < :before
   ORDER BY since LIMIT ${maxFound + 1}`;
 
-/** Run by other workers, unchanged since `before`. */
+/** Of other workers, unchanged since `before`. */
 export async function findForeignRuns(tx: Queryable, before: Date): Promise<{ id: string; since: Date }[]> {
   return findForeignRunsSql.all(tx, { before });
 }
@@ -40,7 +40,7 @@ const findDuplicatePendingSql = sql<{ connection_id: string; what: string }>`
   SELECT connection_id, job_type FROM pending GROUP BY connection_id, job_type HAVING count(*) > 1
   LIMIT ${maxFound + 1}`;
 
-/** EXE-3, DB-1: impossible while the unique indexes are valid. */
+/** EXE-3, DB-1: impossible with valid unique indexes. */
 export function findDuplicatePending(tx: Queryable): Promise<{ connection_id: string; what: string }[]> {
   return findDuplicatePendingSql.all(tx);
 }
@@ -65,7 +65,7 @@ const findSuspectsSql = sql<{ provider_slug: string; connections: number; exampl
     LIMIT 10000) suspect
   GROUP BY 1 ORDER BY 2 DESC LIMIT 50`;
 
-/** EXE-9: connections whose processes crashed repeatedly. */
+/** EXE-9: repeated crashes. */
 export function findSuspects(
   tx: Queryable,
 ): Promise<{ provider_slug: string; connections: number; example: string }[]> {
@@ -81,13 +81,13 @@ const findForeignJobsSql = sql<{ id: string }>`
            AND c.provider_slug = j.provider_slug) IS NULL
   LIMIT ${maxFound + 1}`;
 
-/** EXE-13: pending jobs whose tenant or provider is not their connection's. */
+/** EXE-13: tenant or provider differs from the connection's. */
 export async function findForeignJobs(tx: Queryable): Promise<string[]> {
   const rows = await findForeignJobsSql.all(tx);
   return rows.map((row) => row.id);
 }
 
-/** With more connections, only a sample is read. */
+/** Beyond it, only a sample is read. */
 const sampleSize = 20_000;
 
 export interface SampledConnection {
@@ -96,7 +96,7 @@ export interface SampledConnection {
   waits_in_vain: boolean;
   metadata_type: string | null;
   sync_type: string | null;
-  /** The scheduler's fields; overlong values are truncated. */
+  /** The scheduler's fields, truncated. */
   fields: Record<string, unknown> | null;
 }
 
@@ -113,7 +113,7 @@ const sampleConnectionsSql = sql<SampledConnection>`
         AND j.status IN ('queued', 'running') LIMIT 1) IS NULL AS waits_in_vain
   FROM :schema.connections c TABLESAMPLE SYSTEM (:percent) LIMIT ${2 * sampleSize}`;
 
-/** No index covers these checks; `isWhole` if all were read. */
+/** No index covers these checks. */
 export async function sampleConnections(
   tx: Queryable,
 ): Promise<{ connections: SampledConnection[]; isWhole: boolean }> {
@@ -129,7 +129,7 @@ const maxWaitsSql = sql<{ slug: string; since: Date }>`
       AND priority = 0 AND scheduled_at < :before
     ORDER BY provider_slug, priority, scheduled_at LIMIT 1) j`;
 
-/** Due time of the oldest claimable job per provider. */
+/** The oldest claimable job per provider. */
 export async function maxWaits(
   tx: Queryable,
   providers: readonly string[],
@@ -160,7 +160,7 @@ const findUnplacedSignalsSql = sql<{ looked: number; unplaced: number }>`
     SELECT (SELECT f.position FROM :schema.feed f WHERE f.batch = s.batch) AS position
     FROM (SELECT batch FROM :schema.signals ORDER BY id DESC LIMIT 1000) s) newest`;
 
-/** No consumer can read signals whose batch has no position. */
+/** No consumer can read a batch without position. */
 export async function findUnplacedSignals(tx: Queryable): Promise<{ looked: number; unplaced: number }> {
   const row = await findUnplacedSignalsSql.first(tx);
   return row ?? { looked: 0, unplaced: 0 };
@@ -171,7 +171,7 @@ const countRefusedSql = sql<{ refused: number }>`
   FROM (SELECT refused_at FROM :schema.credentials ORDER BY id DESC LIMIT 10000) c
   WHERE refused_at IS NOT NULL`;
 
-/** Among the newest: credentials whose refresh the provider refused. */
+/** Refused refreshes, among the newest credentials. */
 export async function countRefused(tx: Queryable): Promise<number> {
   const row = await countRefusedSql.first(tx);
   return row?.refused ?? 0;

@@ -1,13 +1,11 @@
--- The schema of Syncline: its tables, and for each column, index, function and trigger why it exists.
--- `syncline migrate` runs this file with search_path set to the configured schema, so no name is qualified.
--- Later releases add files with higher numbers; this one does not change after a release.
+-- `syncline migrate` runs this file with search_path set to the configured schema, so names are
+-- unqualified. Later releases add files with higher numbers; a released file does not change.
 
 ---------------------------------------------------------------------------------------------------------
 -- Functions that columns use
 ---------------------------------------------------------------------------------------------------------
 
--- Default of ids: a UUID of version 7, like the ids the engine makes, so that ids sort by time for every
--- writer.
+-- UUID version 7, like the engine's: ids of every writer sort by time.
 CREATE FUNCTION time_ordered_id() RETURNS uuid LANGUAGE sql VOLATILE PARALLEL SAFE AS $$
   SELECT encode(set_bit(set_bit(overlay(
     uuid_send(gen_random_uuid())
@@ -15,10 +13,10 @@ CREATE FUNCTION time_ordered_id() RETURNS uuid LANGUAGE sql VOLATILE PARALLEL SA
   ), 52, 1), 53, 1), 'hex')::uuid
 $$;
 
--- Parses metadata.sync.next_run_at, which any client may have written, and never raises: an ISO-8601
--- instant with an offset, or null. The offset makes the cast independent of session settings, hence
--- IMMUTABLE. The shape is compared digit by digit because a regular expression takes 8 µs per write, and
--- this 2 µs; the cast rejects days that a month does not have.
+-- metadata.sync.next_run_at, which any client may have written: an ISO-8601 instant with offset, or
+-- null; never raises. The offset makes it independent of session settings, hence IMMUTABLE. Compared
+-- digit by digit in 2 µs; a regular expression takes 8 µs per write. The cast rejects days that a month
+-- does not have.
 CREATE FUNCTION parse_instant(value text) RETURNS timestamptz
 LANGUAGE plpgsql IMMUTABLE STRICT AS $$
 DECLARE
@@ -43,8 +41,7 @@ EXCEPTION WHEN data_exception THEN
   RETURN NULL;
 END $$;
 
--- The only way metadata.sync is written: sets the keys of the patch and keeps every other key. If metadata
--- or metadata.sync is not an object, the patch starts a new one.
+-- The only way metadata.sync is written; keeps all other keys. Non-objects are replaced.
 CREATE FUNCTION patch_sync(metadata jsonb, patch jsonb) RETURNS jsonb
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT CASE
@@ -56,8 +53,8 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   END
 $$;
 
--- The feed batch of the current transaction, created on first use. The body is parsed here, so the caller's
--- search_path does not matter.
+-- Created on first use in the transaction. The body is parsed here, so the caller's search_path does not
+-- matter.
 CREATE FUNCTION signal_batch() RETURNS uuid LANGUAGE sql VOLATILE
 BEGIN ATOMIC
   SELECT coalesce(
@@ -69,16 +66,14 @@ END;
 -- Tenants, providers, credentials, connections
 ---------------------------------------------------------------------------------------------------------
 
--- Customers of the operator.
 CREATE TABLE tenants (
   id uuid PRIMARY KEY DEFAULT time_ordered_id(),
   name text,
   created_at timestamptz NOT NULL DEFAULT now()
 );
--- Search by the start of the name.
+-- Search by prefix.
 CREATE INDEX idx_tenants_name ON tenants (lower(name) text_pattern_ops);
 
--- Outside systems that connections sync from.
 CREATE TABLE providers (
   slug text PRIMARY KEY,
   display_name text,
@@ -87,28 +82,27 @@ CREATE TABLE providers (
   updated_at timestamptz NOT NULL DEFAULT now()
 );
 
--- Encrypted access to a provider's API. Several connections of a tenant may share one.
+-- Encrypted. Connections of a tenant may share one.
 CREATE TABLE credentials (
   id uuid PRIMARY KEY,
   tenant_id uuid NOT NULL REFERENCES tenants (id) ON DELETE CASCADE,
   provider_slug text NOT NULL REFERENCES providers (slug),
   name text,
   kind text NOT NULL CHECK (kind IN ('api_key', 'basic', 'oauth2', 'custom')),
-  -- AES-256-GCM: the configured key, and nonce, ciphertext and tag together. Table, tenant and id are
-  -- authenticated with it.
+  -- AES-256-GCM: nonce, ciphertext and tag. Table, tenant and id are authenticated with it.
   key_id text NOT NULL,
   sealed bytea NOT NULL,
-  -- Incremented by every change; a refresh compares it with the version it read.
+  -- Changes with every write; a refresh compares it with what it read.
   generation integer NOT NULL DEFAULT 1,
   -- Of the access token.
   expires_at timestamptz,
-  -- The provider rejected the refresh; no process retries until the credential is replaced.
+  -- The provider rejected the refresh: no retry until the credential is replaced.
   refused_at timestamptz,
   refused_reason text,
   refreshed_at timestamptz,
   created_at timestamptz NOT NULL,
   updated_at timestamptz NOT NULL,
-  -- Target of the foreign key of connections.
+  -- For the foreign key of connections.
   UNIQUE (tenant_id, id)
 );
 
@@ -119,121 +113,118 @@ CREATE TABLE connections (
   provider_slug text NOT NULL REFERENCES providers (slug),
   external_id text,
   status text NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'paused', 'needs_auth', 'disabled')),
-  -- metadata.sync is the scheduler's contract: interval, next run, cursor. Other keys belong to the user.
+  -- metadata.sync is the scheduler's: interval, next run, cursor. Other keys are the user's.
   metadata jsonb DEFAULT '{}',
   created_at timestamptz NOT NULL DEFAULT now(),
   updated_at timestamptz NOT NULL DEFAULT now(),
-  -- End of the latest incremental job. Stored here, so that deleting jobs does not lose it.
+  -- Of the latest incremental job; deleting jobs must not lose it.
   last_incremental_ended_at timestamptz,
-  -- Due, but its incremental job must end first. Set by the scheduler, cleared by the triggers on sync_jobs;
-  -- keeps such connections out of idx_connections_due, or every tick would read all of them.
+  -- Due, but its incremental job must end first. Kept out of idx_connections_due, or every tick would
+  -- read all of them. The triggers on sync_jobs clear it.
   waits_for_job boolean NOT NULL DEFAULT false,
-  -- metadata.sync.next_run_at in a form that Postgres can index; absent or invalid means due now.
+  -- metadata.sync.next_run_at, indexable; absent or invalid means due now.
   due_at timestamptz NOT NULL GENERATED ALWAYS AS (
     coalesce(parse_instant(metadata #>> '{sync,next_run_at}'), '-infinity')
   ) STORED,
-  -- Connector configuration, passed on unchanged.
+  -- Passed to the connector unchanged.
   config jsonb NOT NULL DEFAULT '{}',
-  -- Since when every run has failed, and the kind of the last failure; null while runs succeed.
+  -- Null while runs succeed.
   failing_since timestamptz,
   failure text,
   credential_id uuid,
-  -- EXE-9: processes that died while they ran a job of this connection, at most five, the latest last; null
-  -- after a run that ended. Stored here, so that the next job does not start at zero.
+  -- EXE-9: processes that died while running a job, at most five, the latest last; null after a run that
+  -- ended. Stored here, so that the next job does not start at zero.
   losses jsonb,
-  -- The connection is being deleted: its status is `disabled`, and no operation accepts it.
+  -- Its status is `disabled`, and no operation accepts it.
   deleting_since timestamptz,
-  -- With the tenant, so that a connection cannot use another tenant's credential.
+  -- A connection cannot use another tenant's credential.
   CONSTRAINT connections_credential FOREIGN KEY (tenant_id, credential_id)
     REFERENCES credentials (tenant_id, id)
--- Free space in each page keeps writes of unindexed columns, such as a new cursor, HOT.
+-- Free space keeps writes of unindexed columns, such as the cursor, HOT.
 ) WITH (fillfactor = 85);
 
--- The scheduler's. With the id, so that a tick continues after the last connection it took instead of
--- passing the same dead entries again.
+-- With the id, a tick continues after the last connection taken instead of passing the same dead entries
+-- again.
 CREATE INDEX idx_connections_due ON connections (due_at, id) WHERE status = 'active' AND NOT waits_for_job;
--- Lists. A page reads a bounded number of rows, so only filters that would find almost nothing in it have an
--- index. Every placement writes each index of connections, every run each index of sync_jobs three times.
+-- Only for filters that find almost nothing in a page's bounded number of rows: every placement writes
+-- each index of connections, every run each index of sync_jobs three times.
 CREATE INDEX idx_connections_tenant ON connections (tenant_id, id);
 CREATE INDEX idx_connections_external ON connections (external_id text_pattern_ops)
   WHERE external_id IS NOT NULL;
 CREATE INDEX idx_connections_inactive ON connections (status, id) WHERE status <> 'active';
 CREATE INDEX idx_connections_failing ON connections (id) WHERE failing_since IS NOT NULL;
--- The connections of a credential.
 CREATE INDEX idx_connections_credential ON connections (credential_id) WHERE credential_id IS NOT NULL;
--- Almost always empty. A write that does not change losses stays HOT.
+-- Almost always empty; writes that keep losses stay HOT.
 CREATE INDEX idx_connections_losses ON connections (id) WHERE losses IS NOT NULL;
 
 ---------------------------------------------------------------------------------------------------------
 -- Jobs
 ---------------------------------------------------------------------------------------------------------
 
--- One run, or the wait for it. Only connection_id is a foreign key: tenant and provider are copied from the
--- connection, and checking them for every job and signal would cost more than the insert.
+-- One run, or the wait for it. tenant_id and provider_slug are no foreign keys: checking them per job
+-- and signal would cost more than the insert.
 CREATE TABLE sync_jobs (
   id uuid PRIMARY KEY DEFAULT time_ordered_id(),
   tenant_id uuid NOT NULL,
   provider_slug text NOT NULL,
   connection_id uuid NOT NULL REFERENCES connections (id) ON DELETE CASCADE,
   job_type text NOT NULL CHECK (job_type IN ('incremental', 'full', 'webhook')),
-  -- 'completed' is an older word for 'succeeded': read, never written.
+  -- 'completed': older word for 'succeeded', never written.
   status text NOT NULL DEFAULT 'queued'
     CHECK (status IN ('queued', 'running', 'succeeded', 'failed', 'cancelled', 'completed')),
   priority smallint NOT NULL DEFAULT 0,
   -- Earlier failures.
   attempts integer NOT NULL DEFAULT 0,
   scheduled_at timestamptz NOT NULL DEFAULT now(),
-  -- In backoff until then.
+  -- In backoff.
   retry_after timestamptz,
   started_at timestamptz,
   finished_at timestamptz,
-  -- Where the run begins; null: at the connection's cursor.
+  -- Null: the connection's cursor.
   cursor jsonb,
   error jsonb,
   created_at timestamptz NOT NULL DEFAULT now(),
   updated_at timestamptz NOT NULL DEFAULT now(),
-  -- The process that runs it; null unless running, and while a worker outside Syncline runs it.
+  -- Null unless running, and for workers outside Syncline.
   process_id uuid,
-  -- The fence: a run writes only while this is its own claim.
+  -- The fence: a run writes only under its own claim.
   claim_id uuid,
-  -- Triggered again while running: the priority of the job that follows.
+  -- Triggered again while running: priority of the next job.
   rerun_priority smallint,
-  -- The connection is not active, or runs another job. Keeps the job out of the indexes that claims read, or
-  -- every claim would read all of them.
+  -- The connection is inactive or runs another job. Kept out of the claim indexes, or every claim would
+  -- read all of them.
   blocked boolean NOT NULL DEFAULT false,
-  -- Result of the run: new signals and the stored cursor. The jobs of a connection are its cursor history.
+  -- The jobs of a connection are its cursor history.
   signal_count integer NOT NULL DEFAULT 0,
   next_cursor jsonb,
-  -- A provider sent a hint that the current walk may miss: one more run follows its last page. Cleared when a
-  -- job without a cursor of its own is claimed, because that run starts after the hint.
+  -- A provider's hint that the current walk may miss: one more run follows. Cleared when a job without
+  -- its own cursor is claimed, which starts after the hint.
   hinted boolean NOT NULL DEFAULT false
 );
 
 -- DB-1: one pending job per connection and type.
 CREATE UNIQUE INDEX idx_sync_jobs_connection_type_status ON sync_jobs (connection_id, job_type)
   WHERE status IN ('queued','running');
--- EXE-3: single flight, enforced for every writer.
+-- EXE-3: single flight, for every writer.
 CREATE UNIQUE INDEX idx_sync_jobs_running ON sync_jobs (connection_id) WHERE status = 'running';
--- Claims read ready jobs in claim order. Jobs in backoff are in the second index; when retry_after has
--- passed, it is set to null and the job moves to the first.
+-- In claim order. Jobs in backoff are in the second index; after retry_after, which becomes null, they
+-- move to the first.
 CREATE INDEX idx_sync_jobs_ready ON sync_jobs (provider_slug, priority, scheduled_at)
   WHERE status = 'queued' AND NOT blocked AND retry_after IS NULL;
 CREATE INDEX idx_sync_jobs_retry ON sync_jobs (provider_slug, retry_after)
   WHERE status = 'queued' AND NOT blocked AND retry_after IS NOT NULL;
--- Read whenever a job of the connection ends. Almost always empty.
+-- Read when a job ends. Almost always empty.
 CREATE INDEX idx_sync_jobs_blocked ON sync_jobs (connection_id) WHERE status = 'queued' AND blocked;
--- A connection's jobs, newest last. Not partial: deleting a connection finds all of its jobs here.
+-- Not partial: deleting a connection finds all jobs here.
 CREATE INDEX idx_sync_jobs_history ON sync_jobs (connection_id, coalesce(finished_at, updated_at));
 -- The janitor's.
 CREATE INDEX idx_sync_jobs_ended ON sync_jobs (coalesce(finished_at, updated_at))
   WHERE status IN ('succeeded', 'failed', 'cancelled', 'completed');
--- Lists of a tenant, and of failed jobs.
 CREATE INDEX idx_sync_jobs_tenant ON sync_jobs (tenant_id, id);
 CREATE INDEX idx_sync_jobs_failed ON sync_jobs (id) WHERE status = 'failed';
 CREATE INDEX idx_sync_jobs_failed_tenant ON sync_jobs (tenant_id, id) WHERE status = 'failed';
 
--- Runs that the job's row does not describe: earlier ones, and those whose connector logged. A run that
--- succeeds at once without a log has no row, so it costs nothing.
+-- Earlier runs, and those whose connector logged. Other successful runs cost no row.
 CREATE TABLE attempts (
   job_id uuid NOT NULL,
   claim_id uuid NOT NULL,
@@ -250,7 +241,6 @@ CREATE TABLE attempts (
 -- Signals and their feed
 ---------------------------------------------------------------------------------------------------------
 
--- Normalised events that runs and deliveries store.
 CREATE TABLE signals (
   id uuid PRIMARY KEY DEFAULT time_ordered_id(),
   tenant_id uuid NOT NULL,
@@ -262,22 +252,18 @@ CREATE TABLE signals (
   payload jsonb NOT NULL,
   dedupe_key text,
   created_at timestamptz NOT NULL DEFAULT now(),
-  -- The job whose run stored it.
   job_id uuid,
-  -- The transaction that stored it: its row in feed.
+  -- Its transaction, a row in feed.
   batch uuid NOT NULL DEFAULT signal_batch()
 );
--- EXE-5: a signal with a known dedupe key is absorbed.
+-- EXE-5: absorbs known dedupe keys.
 CREATE UNIQUE INDEX idx_signals_dedupe ON signals (connection_id, dedupe_key) WHERE dedupe_key IS NOT NULL;
--- Lists of a connection and of a tenant.
 CREATE INDEX idx_signals_connection ON signals (connection_id, received_at);
 CREATE INDEX idx_signals_tenant ON signals (tenant_id, id);
--- Readers of the feed.
 CREATE INDEX idx_signals_batch ON signals (batch, tenant_id, id);
 
--- The feed: batches of signals in commit order. A deferred trigger draws the position while the transaction
--- commits, so a later commit has a higher position. The transaction of a missing position is either
--- committing now or rolled back.
+-- Batches of signals in commit order: a deferred trigger draws the position during commit. A missing
+-- position is committing now or rolled back.
 CREATE SEQUENCE feed_position;
 CREATE TABLE feed (
   batch uuid PRIMARY KEY,
@@ -285,26 +271,26 @@ CREATE TABLE feed (
   created_at timestamptz NOT NULL DEFAULT now()
 );
 CREATE UNIQUE INDEX idx_feed_position ON feed (position) WHERE position IS NOT NULL;
--- The first position is a batch without signals.
+-- A batch without signals.
 INSERT INTO feed (batch, position)
 VALUES ('00000000-0000-0000-0000-000000000000', nextval('feed_position'));
 
--- One row: up to where the feed has been deleted, with its signals.
+-- One row: up to where the feed is deleted.
 CREATE TABLE feed_start (
   position bigint NOT NULL,
-  -- The batch at that position, kept after its row is deleted: cursors that point there are compared with it.
+  -- At that position, kept after its row: cursors that point there are compared with it.
   batch uuid,
-  -- Counts repairs of the sequence.
+  -- Counts sequence repairs.
   epoch integer NOT NULL DEFAULT 1
 );
 INSERT INTO feed_start (position) VALUES (0);
 
--- Positions of named readers. The all-zero tenant is the operator.
+-- Named readers. The all-zero tenant is the operator.
 CREATE TABLE consumers (
   tenant_id uuid NOT NULL,
   name text NOT NULL,
   after text NOT NULL,
-  -- The current reader. A newer one takes over; the older one's next call fails with CONFLICT.
+  -- A newer reader takes over; the older one's next call fails with CONFLICT.
   reader uuid,
   created_at timestamptz NOT NULL,
   moved_at timestamptz NOT NULL,
@@ -315,23 +301,23 @@ CREATE TABLE consumers (
 -- Processes and statistics
 ---------------------------------------------------------------------------------------------------------
 
--- Executors and their leases, renewed by heartbeats. Jobs of an expired one are requeued.
+-- Leases of executors, renewed by heartbeats. Jobs of an expired one are requeued.
 CREATE TABLE processes (
   id uuid PRIMARY KEY,
   host text NOT NULL,
   pid integer NOT NULL,
   concurrency integer NOT NULL,
-  -- Providers that it has connectors for.
+  -- Those it has connectors for.
   providers text[] NOT NULL,
   started_at timestamptz NOT NULL,
   expires_at timestamptz NOT NULL,
-  -- Positive: its clock was ahead of the database's at the last heartbeat.
+  -- Positive: ahead of the database at the last heartbeat.
   clock_skew_seconds integer NOT NULL DEFAULT 0,
-  -- The process itself gave the lease up (it stops, or continues under another id), so it has not died.
+  -- Given up by the process (it stops, or has a new id): no crash.
   released boolean NOT NULL DEFAULT false
 );
 
--- Schedulers and their last ticks. They need no lease.
+-- Schedulers need no lease.
 CREATE TABLE schedulers (
   id uuid PRIMARY KEY,
   host text NOT NULL,
@@ -343,10 +329,9 @@ CREATE TABLE schedulers (
   clock_skew_seconds integer NOT NULL DEFAULT 0
 );
 
--- Runs and signals per minute, tenant and provider; rows of the all-zero tenant are totals. Written by the
--- transaction that stores the runs. Each transaction picks a random `slot`, so that concurrent ones do not
--- wait for a row; readers add the slots up. Histograms: lag_0 … how late runs started, age_0 … how old a
--- connection's data was when a run renewed it.
+-- Per minute, tenant and provider; the all-zero tenant has the totals. Written with the runs, to a
+-- random `slot`, so that concurrent transactions do not wait for a row; readers add them up. Histograms:
+-- lag_0 … how late runs started, age_0 … how old data was when renewed.
 CREATE TABLE rollups (
   tenant_id uuid NOT NULL,
   minute timestamptz NOT NULL,
@@ -360,9 +345,9 @@ CREATE TABLE rollups (
   age_4 integer NOT NULL, age_5 integer NOT NULL, age_6 integer NOT NULL, age_7 integer NOT NULL,
   age_8 integer NOT NULL, age_9 integer NOT NULL, age_10 integer NOT NULL, age_11 integer NOT NULL,
   PRIMARY KEY (tenant_id, minute, provider_slug, slot)
--- A row is updated many times within its minute; free space keeps that HOT.
+-- Updated many times within the minute; free space keeps that HOT.
 ) WITH (fillfactor = 50);
--- After a day the janitor merges minutes into hours, with slot -1.
+-- The janitor merges minutes into hours after a day, with slot -1.
 CREATE INDEX idx_rollups_hours ON rollups (minute) WHERE slot < 0;
 CREATE INDEX idx_rollups_fine ON rollups (minute) WHERE slot >= 0;
 
@@ -370,7 +355,7 @@ CREATE INDEX idx_rollups_fine ON rollups (minute) WHERE slot >= 0;
 -- Callers: keys, sessions, the audit log, deletions
 ---------------------------------------------------------------------------------------------------------
 
--- Keys are random, so a plain hash cannot be reversed or guessed. Without a tenant: the operator's.
+-- Keys are random, so a plain hash suffices. Without a tenant: the operator's.
 CREATE TABLE api_keys (
   id uuid PRIMARY KEY,
   tenant_id uuid REFERENCES tenants (id) ON DELETE CASCADE,
@@ -381,16 +366,16 @@ CREATE TABLE api_keys (
   created_by text NOT NULL,
   last_used_at timestamptz,
   revoked_at timestamptz,
-  -- The key that created it: a leaked key is revoked together with its descendants.
+  -- A leaked key is revoked together with its descendants.
   parent_id uuid REFERENCES api_keys (id) ON DELETE SET NULL
 );
 CREATE INDEX idx_api_keys_tenant ON api_keys (tenant_id, id);
 CREATE INDEX idx_api_keys_parent ON api_keys (parent_id) WHERE parent_id IS NOT NULL;
--- Events name keys, so a name identifies one valid key of the operator or of a tenant.
+-- Events name keys, so valid keys of one owner have distinct names.
 CREATE UNIQUE INDEX idx_api_keys_name ON api_keys (tenant_id, name) NULLS NOT DISTINCT
   WHERE revoked_at IS NULL;
 
--- Logins of the dashboard. Without a key: by the one-time token that a process prints.
+-- Of the dashboard. Without a key: by a process's one-time token.
 CREATE TABLE sessions (
   hash bytea PRIMARY KEY,
   key_id uuid REFERENCES api_keys (id) ON DELETE CASCADE,
@@ -401,8 +386,7 @@ CREATE TABLE sessions (
 CREATE INDEX idx_sessions_expires ON sessions (expires_at);
 CREATE INDEX idx_sessions_key ON sessions (key_id) WHERE key_id IS NOT NULL;
 
--- The audit log: what callers and the engine did, and why. Rows outlive what they name, so there are no
--- foreign keys.
+-- The audit log. Rows outlive what they name: no foreign keys.
 CREATE TABLE events (
   id uuid PRIMARY KEY,
   tenant_id uuid,
@@ -413,7 +397,6 @@ CREATE TABLE events (
   reason text,
   created_at timestamptz NOT NULL,
   detail jsonb,
-  -- The API key that acted.
   key_id uuid
 );
 CREATE INDEX idx_events_connection ON events (connection_id, id);
@@ -422,8 +405,8 @@ CREATE INDEX idx_events_key ON events (key_id, id) WHERE key_id IS NOT NULL;
 -- The janitor's.
 CREATE INDEX idx_events_created ON events (created_at);
 
--- Deletions of connections run in the background; these are their progress and requester. A finished one
--- stays for a week, so that the requester sees the end. No foreign key: the row outlives its connection.
+-- Deletions of connections, in the background. Kept for a week after the end, for the requester. No
+-- foreign key: the row outlives its connection.
 CREATE TABLE deletions (
   connection_id uuid PRIMARY KEY,
   tenant_id uuid NOT NULL,
@@ -434,13 +417,13 @@ CREATE TABLE deletions (
   reason text,
   estimated_signals bigint NOT NULL,
   deleted_signals bigint NOT NULL DEFAULT 0,
-  -- Of the last batch, if it failed; it is retried after 5 s.
+  -- Of the last batch; retried after 5 s.
   error text,
   requested_at timestamptz NOT NULL,
   updated_at timestamptz NOT NULL,
   finished_at timestamptz
 );
--- Longest wait first, so that a large deletion does not hold up the others.
+-- Longest wait first: a large one must not hold up others.
 CREATE INDEX idx_deletions_open ON deletions (updated_at) WHERE finished_at IS NULL;
 CREATE INDEX idx_deletions_finished ON deletions (finished_at) WHERE finished_at IS NOT NULL;
 
@@ -448,9 +431,9 @@ CREATE INDEX idx_deletions_finished ON deletions (finished_at) WHERE finished_at
 -- Providers' side: consent, rate limits, webhooks
 ---------------------------------------------------------------------------------------------------------
 
--- OAuth consents under way. `state` is the hash of the link to the consent page. Continuing from there binds
--- the row to that browser: it stores the hash of the state that the provider returns, and of a secret that
--- only that browser has.
+-- OAuth consents under way. `state` is the hash of the link to the consent page. Continuing there binds
+-- the row to the browser: it stores the hashes of the provider's state and of a secret that only this
+-- browser has.
 CREATE TABLE authorizations (
   state bytea PRIMARY KEY,
   connection_id uuid NOT NULL REFERENCES connections (id) ON DELETE CASCADE,
@@ -465,44 +448,43 @@ CREATE TABLE authorizations (
 CREATE INDEX idx_authorizations_expires ON authorizations (expires_at);
 CREATE INDEX idx_authorizations_connection ON authorizations (connection_id);
 
--- Rate limits shared by all processes: a bucket that is refilled when its window ends. Processes take tokens
--- in blocks. Available: most - spent - drift - leased - carried.
+-- Rate limits shared by all processes, which take tokens in blocks; refilled per window.
+-- Available: most - spent - drift - leased - carried.
 CREATE TABLE budgets (
   key text COLLATE "C" PRIMARY KEY,
   -- Null: shared by all tenants.
   tenant_id uuid,
   provider_slug text NOT NULL,
-  -- No foreign keys: a row may outlive its credential by a week, and a violation would fail a transaction
-  -- that changes many others.
+  -- No foreign keys: a row may outlive its credential by a week, and a violation would fail a
+  -- transaction with many other changes.
   credential_id uuid,
   name text NOT NULL,
   most integer NOT NULL CHECK (most > 0),
-  -- The limit that the connector declares; the provider's own statement takes precedence.
+  -- Declared by the connector; the provider's own statement takes precedence.
   stated integer NOT NULL,
   period_seconds integer NOT NULL CHECK (period_seconds > 0),
-  -- Counts windows, so that tokens returned late are recognised as of an earlier one.
+  -- Identifies the window of tokens that are returned late.
   window_number bigint NOT NULL DEFAULT 1,
-  -- Answered requests of this window that processes reported.
+  -- Requests reported by processes.
   spent integer NOT NULL DEFAULT 0,
-  -- How much more the provider counts: requests of other clients, and unreported ones.
+  -- What the provider counts beyond it: other clients, unreported requests.
   drift integer NOT NULL DEFAULT 0,
-  -- Leased to processes and not yet reported.
+  -- Taken by processes, not yet reported.
   leased integer NOT NULL DEFAULT 0,
-  -- The same, of the previous window: requests under way at its end may count in this one.
+  -- The same of the previous window: its last requests may count in this one.
   carried integer NOT NULL DEFAULT 0,
   opened_at timestamptz NOT NULL,
-  -- Tokens may be spent until resets_at; the next window may begin at opens_at.
+  -- Tokens are valid until resets_at; the next window may begin at opens_at.
   resets_at timestamptz NOT NULL,
   opens_at timestamptz NOT NULL,
-  -- When the provider last stated what remains.
   learned_at timestamptz
 ) WITH (fillfactor = 50);
 CREATE INDEX idx_budgets_tenant ON budgets (tenant_id, key);
 CREATE INDEX idx_budgets_credential ON budgets (credential_id, key);
--- Changes once per window, so that all other updates stay HOT.
+-- Changes once per window: other updates stay HOT.
 CREATE INDEX idx_budgets_resets ON budgets (resets_at);
 
--- The secret with which a provider signs deliveries to a connection's webhook.
+-- Secrets with which providers sign deliveries.
 CREATE TABLE webhooks (
   connection_id uuid PRIMARY KEY REFERENCES connections (id) ON DELETE CASCADE,
   tenant_id uuid NOT NULL,
@@ -515,14 +497,13 @@ CREATE TABLE webhooks (
 ---------------------------------------------------------------------------------------------------------
 -- Triggers on sync_jobs: what the end of a job means for its connection
 --
--- They apply to every writer. Claims, commits and placements of the engine do the same in the statements
--- that they send anyway, and set `syncline.triggers` to off for their transaction: of 130 µs per run, the
--- triggers took 25 to find nothing left to do.
+-- They apply to every writer. The engine's claims, commits and placements do the same in their own
+-- statements and turn `syncline.triggers` off: of 130 µs per run, the triggers took 25 to find nothing.
 ---------------------------------------------------------------------------------------------------------
 
--- Per statement, so a batch of jobs costs one update. The connections are locked first: a scheduler that
--- sets waits_for_job concurrently has either committed and is corrected here, or reads the ended job later.
--- Arrays instead of joins keep the plan the same for one job and for a million.
+-- Per statement: one update per batch. Locks the connections first: a concurrent scheduler that sets
+-- waits_for_job has committed and is corrected here, or reads the ended job later. Arrays instead of
+-- joins keep one plan for one job and a million.
 CREATE FUNCTION release_connections(ids uuid[], ended_at timestamptz[]) RETURNS void
 LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
@@ -551,7 +532,7 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- A connection without its pending job may be scheduled; an ended job is its last run.
+-- An ended job is the last run; without a pending job a connection may be scheduled.
 CREATE FUNCTION after_sync_jobs_update() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
   PERFORM release_connections(array_agg(connection_id), array_agg(ended_at))
@@ -573,7 +554,6 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- A deleted pending job no longer holds its connection back.
 CREATE FUNCTION after_sync_jobs_delete() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
   PERFORM release_connections(array_agg(connection_id), array_agg(NULL::timestamptz))
@@ -601,7 +581,7 @@ CREATE TRIGGER after_delete AFTER DELETE ON sync_jobs
 CREATE TRIGGER after_truncate AFTER TRUNCATE ON sync_jobs
   FOR EACH STATEMENT EXECUTE FUNCTION after_sync_jobs_truncate();
 
--- Attempts are deleted with their jobs. A foreign key would forbid TRUNCATE of sync_jobs.
+-- A foreign key would forbid TRUNCATE of sync_jobs.
 CREATE FUNCTION forget_attempts() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
   IF TG_OP = 'TRUNCATE' THEN
@@ -619,22 +599,22 @@ CREATE TRIGGER forget_after_truncate AFTER TRUNCATE ON sync_jobs
 ---------------------------------------------------------------------------------------------------------
 -- Triggers on sync_jobs and connections: sync_jobs.blocked
 --
--- blocked = "its connection is not active, or runs another job". A transaction that sets it, or starts or
--- ends a job, holds the row lock of the connection, so no job stays blocked by one that has ended. A job
--- queued during a concurrent claim may be unblocked for a moment; the claim that reads it blocks it.
+-- blocked = "its connection is not active, or runs another job". Transactions that set it, or start or end
+-- a job, hold the connection's row lock, so no job stays blocked by one that has ended. A job queued during a
+-- concurrent claim may be unblocked for a moment; the claim that reads it blocks it.
 --
--- LIMIT 3 in the lookups: a connection has at most one queued job of each type. Without a limit the planner
--- may join with all waiting jobs.
+-- LIMIT 3 in the lookups: a connection has at most one queued job of each type. Without it the planner may
+-- join with all waiting jobs.
 ---------------------------------------------------------------------------------------------------------
 
--- Wakes executors: 'jobs' may be claimed, or 'runs' were taken away. A schema name may be as long as a
--- channel name, hence the hash.
+-- 'jobs' may be claimed, or 'runs' were taken away. Hashed: a schema name may be as long as a channel
+-- name.
 CREATE FUNCTION wake_executors(reason text) RETURNS void LANGUAGE sql SET search_path FROM CURRENT AS $$
   SELECT pg_notify('syncline_' || md5(current_schema()), reason)
 $$;
 
--- Queued jobs beside one that now runs. A sibling locked by another claim is left to that claim: waiting for
--- it would be a deadlock.
+-- Queued jobs beside a running one. A sibling locked by another claim is left to it: waiting would
+-- deadlock.
 CREATE FUNCTION block_siblings(connection_ids uuid[]) RETURNS void
 LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 DECLARE
@@ -648,7 +628,7 @@ BEGIN
   END IF;
 END $$;
 
--- Jobs queued for a connection that seemed busy or inactive; decided again once the connection is locked.
+-- For connections that seemed busy or inactive; decided again under their lock.
 CREATE FUNCTION block_arrivals(job_ids uuid[], connection_ids uuid[]) RETURNS void
 LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
@@ -660,7 +640,7 @@ BEGIN
         WHERE r.connection_id = j.connection_id AND r.status = 'running' LIMIT 1) IS NOT NULL);
 END $$;
 
--- Connections whose running job ended, or that are active again: their other jobs may run.
+-- After a running job ended, or the connection is active again.
 CREATE FUNCTION unblock_siblings(connection_ids uuid[]) RETURNS void
 LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 DECLARE
@@ -680,7 +660,6 @@ BEGIN
   END IF;
 END $$;
 
--- After an insert or update: running jobs block others, queued jobs may have to wait.
 CREATE FUNCTION block_sync_jobs() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
   PERFORM block_siblings(array_agg(connection_id)) FROM new_jobs WHERE status = 'running' HAVING count(*) > 0;
@@ -702,7 +681,6 @@ CREATE TRIGGER block_after_update AFTER UPDATE ON sync_jobs
   WHEN (current_setting('syncline.triggers', true) IS DISTINCT FROM 'off')
   EXECUTE FUNCTION block_sync_jobs();
 
--- A running job ended, was requeued or deleted.
 CREATE FUNCTION unblock_after_update() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
   PERFORM unblock_siblings(array_agg(connection_id)) FROM (
@@ -728,7 +706,7 @@ CREATE TRIGGER unblock_after_update AFTER UPDATE ON sync_jobs
 CREATE TRIGGER unblock_after_delete AFTER DELETE ON sync_jobs
   REFERENCING OLD TABLE AS old_jobs FOR EACH STATEMENT EXECUTE FUNCTION unblock_after_delete();
 
--- Per row, but only if the status changes: a write of metadata does not fire it.
+-- Only if the status changes: writes of metadata do not fire it.
 CREATE FUNCTION after_connection_status() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
   IF NEW.status = 'active' THEN
@@ -746,7 +724,6 @@ CREATE TRIGGER after_status AFTER UPDATE OF status ON connections
 -- Triggers of the feed
 ---------------------------------------------------------------------------------------------------------
 
--- Adds the batch of each stored signal.
 CREATE FUNCTION enter_feed() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
   INSERT INTO feed (batch) SELECT DISTINCT batch FROM new_signals ON CONFLICT (batch) DO NOTHING;
@@ -755,9 +732,9 @@ END $$;
 CREATE TRIGGER enter_feed AFTER INSERT ON signals
   REFERENCING NEW TABLE AS new_signals FOR EACH STATEMENT EXECUTE FUNCTION enter_feed();
 
--- Moves the sequence to the highest stored position if it is behind (a restore, or a copy by logical
--- replication, which does not carry sequences); returns whether it was. SECURITY DEFINER: setval needs a
--- privilege that the role of the processes does not have.
+-- Moves the sequence up if it is behind the highest position (after a restore, or logical replication,
+-- which omits sequences); returns whether it was. SECURITY DEFINER: processes lack the privilege for
+-- setval.
 CREATE FUNCTION repair_feed() RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER
   SET search_path FROM CURRENT SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
@@ -787,9 +764,8 @@ BEGIN
   RETURN true;
 END $$;
 
--- Reads the highest position before it draws the new one: every position that this snapshot sees was drawn
--- earlier, so a new one that is not higher proves that the sequence went back. Concurrent commits cannot
--- look like that.
+-- Reads the highest position before it draws: every visible position was drawn earlier, so a new one
+-- that is not higher proves that the sequence went back. Concurrent commits cannot look like that.
 CREATE FUNCTION give_position() RETURNS trigger LANGUAGE plpgsql
   SET search_path FROM CURRENT SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
@@ -812,7 +788,6 @@ END $$;
 CREATE CONSTRAINT TRIGGER give_position AFTER INSERT ON feed
   DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NEW.position IS NULL) EXECUTE FUNCTION give_position();
 
--- Keeps the batch at the start of the feed, for every writer.
 CREATE FUNCTION prove_feed_start() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
   NEW.batch := (SELECT f.batch FROM feed f WHERE f.position = NEW.position);
