@@ -12,9 +12,9 @@ import {
 
 /** Per hour and user, across tokens; headers report the rest. */
 const core: Budget = { name: 'core', per: 'credential', limit: 5000, perSeconds: 3600 };
-/** Secondary limit; a read costs one point. Headers do not report it. */
+/** Secondary limit: a read costs one point; not in headers. */
 const points: Budget = { name: 'points', per: 'credential', limit: 900, perSeconds: 60 };
-/** Unauthenticated requests share one limit per IP address. */
+/** Unauthenticated requests: one limit per IP address. */
 const anonymous: Budget = { name: 'core', per: 'app', limit: 60, perSeconds: 3600 };
 
 export function createApi(context: SyncContext, baseUrl: string): Http {

@@ -12,7 +12,7 @@ import { commitShape, comparisonShape } from './shapes.ts';
 import { commitSignal } from './signals.ts';
 
 /**
- * Compares branch heads: merges add commits with old dates. Both heads are fixed, so pages do not shift.
+ * Compares branch heads, as merges add commits with old dates. Fixed heads keep pages from shifting.
  * `watermark`: head of the last complete walk.
  */
 export async function readCommits(

@@ -53,7 +53,6 @@ export const configSchema = z.strictObject(
       .default([...resources]),
     /** Default: everything. */
     since: since.optional(),
-    /** Default: the default branch. */
     branch: z
       .string()
       .regex(branchName, {

@@ -11,17 +11,17 @@ import { githubWebhook } from './webhook.ts';
 export interface GithubOptions {
   /** For GitHub Enterprise Server: `https://github.example.com/api/v3`. */
   baseUrl?: string | undefined;
-  /** OAuth app, instead of tokens. */
+  /** Instead of tokens. */
   oauth2?:
     | {
         clientId: string;
         clientSecret: string;
         scopes?: readonly string[] | undefined;
-        /** Allow connections without a credential. Default: true. */
+        /** Allow connections without a credential (default). */
         optional?: boolean | undefined;
       }
     | undefined;
-  /** Webhook secret, shared by all connections. */
+  /** Shared by all connections. */
   webhookSecret?: string | undefined;
   /** Default: `github`. */
   provider?: string | undefined;
@@ -36,7 +36,7 @@ const readers = {
   releases: readReleases,
 } satisfies Record<Resource, unknown>;
 
-/** Issues, pull requests, comments, commits and releases of selected repositories. */
+/** Issues, pull requests, comments, commits and releases of repositories. */
 export function github({
   baseUrl = 'https://api.github.com',
   oauth2,
@@ -71,7 +71,7 @@ function streamsOf({ repositories, resources }: Config) {
   return streams;
 }
 
-/** They are on the site, not on the API host. */
+/** On the site, not on the API host. */
 function addressesOf(baseUrl: string) {
   const api = new URL(baseUrl);
   const site = api.hostname === 'api.github.com' ? 'https://github.com' : api.origin;

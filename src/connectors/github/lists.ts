@@ -13,7 +13,7 @@ import { type StreamCursor, settledTime } from './cursor.ts';
 import { issueCommentShape, issueShape, reviewCommentShape } from './shapes.ts';
 import { issueCommentSignal, issueSignal, reviewCommentSignal } from './signals.ts';
 
-/** A list sorted by change time that supports `since`. */
+/** Sorted by change time, with `since`. */
 interface List<Item extends { updated_at: string }> {
   path: string;
   query: Record<string, string>;
@@ -81,7 +81,7 @@ async function readList<Item extends { updated_at: string }>(
   if (hasMore) return { signals, nextCursor: next, hasMore };
 
   const since = next.since && latest(settledSince(next.since, !isStart, answer.headers), config.since);
-  // A 304 helps only if the next request is identical and this page was the whole list.
+  // A 304 helps only for an identical request whose page is the whole list.
   const isSameRequest = isStart && since === cursor.since;
   return { signals, nextCursor: { since, validators: isSameRequest ? validators.toCursor() : undefined } };
 }
@@ -89,8 +89,8 @@ async function readList<Item extends { updated_at: string }>(
 const latest = (time: string, other = time) => (Date.parse(other) > Date.parse(time) ? other : time);
 
 /**
- * If the list ended within one second's pages, start at the next second once this one is settled; otherwise
- * every sync rereads them.
+ * If the list ended within one second's pages, start at the next second once settled; otherwise every
+ * sync rereads them.
  */
 function settledSince(last: string, isWithinPages: boolean, headers: Headers): string {
   const since = settledTime(last, headers);

@@ -14,8 +14,8 @@ import { pullRequestSignal } from './signals.ts';
 const firstPage = 'state=all&sort=updated&direction=desc&per_page=100';
 
 /**
- * This list has no `since`: reads from the newest change down to the watermark. Changes during the walk move
- * to the top; the next walk finds them.
+ * No `since`: reads from the newest change to the watermark. Changes during the walk move to the top;
+ * the next walk finds them.
  */
 export async function readPullRequests(
   http: Http,

@@ -14,8 +14,8 @@ import { releaseSignal } from './signals.ts';
 const perPage = 100;
 
 /**
- * Requests every page, conditionally: releases have no change time and are sorted by commit. A release that
- * moves between pages changes their ETags. `watermark` is the newest publication time.
+ * Requests every page, conditionally: releases have no change time and are sorted by commit. Moving one
+ * changes the ETags of its pages. `watermark`: newest publication time.
  */
 export async function readReleases(
   http: Http,
@@ -40,7 +40,7 @@ export async function readReleases(
     newest,
     nextPage: isLast ? undefined : String(page + 1),
   });
-  // A page may appear behind a full one without changing its ETag.
+  // A page may appear behind a full one, whose ETag stays.
   const canKeepValidators = !isLast || releases.length < perPage;
   const sinceMs = Date.parse(since ?? '0000-01-01T00:00:00Z');
   return {

@@ -67,7 +67,7 @@ export const reviewCommentShape = z.object({
   original_commit_id: z.string().nullish(),
 });
 
-/** Clients supply commit dates; an invalid one must not block the branch. */
+/** Clients supply commit dates: an invalid one must not block the branch. */
 const signature = z.object({ name: z.string().nullish(), date: time.nullish().catch(null) }).nullish();
 
 export const commitShape = z.object({

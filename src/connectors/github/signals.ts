@@ -2,8 +2,8 @@ import { type Signal, versionKey } from '../../connector-kit/index.ts';
 import type { Commit, Issue, IssueComment, PullRequest, Release, ReviewComment } from './shapes.ts';
 
 /**
- * For polling and webhooks, so a version has one payload and one key. Lists show state, not events: a kind
- * other than `updated` needs a timestamp as proof.
+ * For polling and webhooks: one payload and key per version. Lists show state, not events, so kinds
+ * other than `updated` need a timestamp as proof.
  */
 
 export function issueSignal(repository: string, issue: Issue): Signal {
@@ -98,8 +98,8 @@ const commentKind = (item: string, { created_at, updated_at }: IssueComment | Re
   `${item}.${created_at === updated_at ? 'created' : 'updated'}`;
 
 /**
- * No version in the key: commits are immutable. The repository is: forks share commits. No email addresses
- * (personal data).
+ * Commits are immutable: no version in the key. The repository is in it, as forks share commits. No
+ * email addresses (personal data).
  */
 export function commitSignal(repository: string, item: Commit): Signal {
   const { author, committer, message } = item.commit;
@@ -123,7 +123,7 @@ export function commitSignal(repository: string, item: Commit): Signal {
   };
 }
 
-/** No change time: a release is new if published after the watermark. */
+/** No change time: new if published after the watermark. */
 export function releaseSignal(repository: string, release: Release, knownUntil?: string): Signal {
   const { published_at } = release;
   return version('release', releaseKind(release, knownUntil), published_at ?? release.created_at, {

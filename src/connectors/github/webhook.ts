@@ -90,7 +90,7 @@ function react(delivery: Delivery, connection: { config: unknown }): Reaction {
   const body = parsedBody(delivery);
   const { data: envelope } = bodyShape.safeParse(body);
   const { data: config } = configSchema.safeParse(connection.config);
-  // Unknown payload or invalid config: the sync reports it.
+  // Invalid payload or config: the sync reports it.
   if (!envelope || !config) return {};
   if (!envelope.repository) return {};
   const fullName = envelope.repository.full_name.toLowerCase();

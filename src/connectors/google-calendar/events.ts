@@ -21,7 +21,7 @@ export const pageSchema = z.object({
 /** Google updates new events itself after creation. */
 const creationWindowMs = 2000;
 
-/** The calendar is part of the key: invitees' copies have the same id. */
+/** With the calendar: invitees' copies have the same id. */
 export function signalOf(calendar: string, event: Event, seenAt: Date): Signal {
   const { id, etag, updated } = event;
   return {
@@ -41,7 +41,7 @@ function kindOf({ status, created, updated }: Event): string {
   return isNew ? 'event.created' : 'event.updated';
 }
 
-/** Imported events may have times such as 0000-12-29, which Postgres rejects. */
+/** Imported events may have times that Postgres rejects (0000-12-29). */
 function instantOf(text: string | undefined): Date | undefined {
   const date = new Date(text ?? Number.NaN);
   return date.getUTCFullYear() >= 1970 ? date : undefined;

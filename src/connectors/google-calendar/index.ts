@@ -46,14 +46,15 @@ const calendarCursor = z.object({
 type CalendarCursor = z.output<typeof calendarCursor>;
 
 /**
- * A 403 does not tell which is exhausted; the last (user) is assumed, so one user does not block the others.
+ * A 403 does not name the exhausted one. The last (user) is assumed, so one user does not block the
+ * others.
  */
 const budgets = [
   { budget: { name: 'requests per project', per: 'app', limit: 10_000, perSeconds: 60 } },
   { budget: { name: 'requests per user', per: 'credential', limit: 600, perSeconds: 60 } },
 ] as const;
 
-/** Bounds restarts after expired page tokens. */
+/** After expired page tokens. */
 const maxRestarts = 3;
 
 /** Created, changed and cancelled events of Google calendars. */
@@ -79,7 +80,7 @@ export function googleCalendar(options: GoogleCalendarOptions = {}): Connector {
   });
 }
 
-/** A refresh token needs offline access and, to be reliable, `prompt=consent`. */
+/** Refresh tokens need offline access and, to be reliable, `prompt=consent`. */
 function googleOAuth(app: Partial<OAuth2> & Pick<OAuth2, 'clientId'>): OAuth2 {
   return {
     authorizationUrl: 'https://accounts.google.com/o/oauth2/v2/auth',
@@ -102,7 +103,7 @@ async function readPage(
   const cursor: CalendarCursor = stored?.singleEvents === singleEvents ? stored : { singleEvents };
   const { syncToken, walk, restarts } = cursor;
   const { status, data } = await http.get(`calendars/${encodeURIComponent(calendar)}/events`, {
-    // Must be identical for all pages of a walk and all walks of a token.
+    // The same for all pages and walks of a token.
     query: { singleEvents, maxResults: walk?.pageSize ?? pageSize, syncToken, pageToken: walk?.pageToken },
     schema: pageSchema,
     accept: walk ? [400] : [],

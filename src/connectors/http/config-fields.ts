@@ -9,7 +9,7 @@ type Field = Exclude<ConfigFieldDescription, string>;
 export const fieldOf = (field: ConfigFieldDescription): Field =>
   typeof field === 'string' ? { type: field } : field;
 
-/** Drops undeclared fields, so templates cannot read them. */
+/** Drops undeclared fields: templates cannot read them. */
 export function configSchemaOf({ config = {} }: HttpDescription) {
   const fields = Object.entries(config).map(
     ([name, field]) => [name, schemaOf(name, fieldOf(field))] as const,

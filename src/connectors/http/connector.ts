@@ -58,7 +58,7 @@ function stepOf(description: HttpDescription, context: Context, env: NodeJS.Proc
     network: description.network ?? (isTenantUrl ? 'public' : 'any'),
     refusal: refusalsOf(errors, context.clock.now),
   });
-  /** With at least one page read in this run. */
+  /** With a page read in this run. */
   const startedStreams = new Set<string>();
 
   return async (name: string, stored: StreamCursor | undefined): Promise<SyncResult<StreamCursor>> => {
@@ -88,7 +88,7 @@ function stepOf(description: HttpDescription, context: Context, env: NodeJS.Proc
       const result = await readPage(walkedStream, state, fetcher.fetchPage, nowMs);
       return { ...result, nextCursor: fetcher.withTags(result.nextCursor ?? state, result.hasMore === true) };
     } catch (error) {
-      // The page token may have expired: restart from the watermark, at most once an hour, or a page that
+      // The page token may have expired: restart from the watermark, at most hourly, or a page that
       // always fails would loop.
       const kind = connectorErrorKind(error);
       const isStale = canExpire(state.walk?.page) && (kind === 'permanent' || kind === 'cursor_expired');
@@ -122,7 +122,7 @@ function createPageFetcher(
 ) {
   const { request, cursor, pagination = { type: 'none' } } = description;
   const method = request.method ?? 'GET';
-  // First page only: a 304 must mean that the whole list is unchanged.
+  // First page only: a 304 must mean an unchanged list.
   const validators = state.walk || method !== 'GET' ? undefined : createValidators(state.tags);
 
   async function fetchPage(
@@ -165,8 +165,8 @@ function createPageFetcher(
   }
 
   /**
-   * Keeps the first page's validators only if it proves the list unchanged: it is the only page, or the list
-   * is newest first.
+   * The first page's validators prove the list unchanged only if it is the only page, or the list is
+   * newest first.
    */
   function withTags(next: StreamCursor, hasMore: boolean): StreamCursor {
     if (!validators) return next;

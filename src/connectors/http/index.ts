@@ -11,7 +11,7 @@ export interface HttpConnectorOptions {
   env?: NodeJS.ProcessEnv | undefined;
 }
 
-/** Creates a connector from a description. Throws one error that lists all problems. */
+/** Creates a connector from a description. The error lists all problems. */
 export function http(
   description: HttpDescription,
   { env = process.env }: HttpConnectorOptions = {},
@@ -19,7 +19,7 @@ export function http(
   return connectorOf(readDescription(description, { env }), env);
 }
 
-/** As `http`, from YAML text or a `.yaml` file; errors name lines. */
+/** From YAML text or a `.yaml` file; errors name lines. */
 export function httpFromYaml(
   textOrPath: string,
   { env = process.env }: HttpConnectorOptions = {},

@@ -11,7 +11,7 @@ const minSecret = 8;
 /** Fields with secret-like names that hold no secrets. */
 const places = /^(?:(?:auth|budgets|config|errors)\.|streams\.\w+\.(?:pagination|cursor|signal|records)\b)/;
 
-/** A description is committed with the code and quoted in errors. */
+/** Descriptions are committed with the code and quoted in errors. */
 export function literalSecrets(description: unknown): Problem[] {
   return textsIn(description).flatMap(({ at, text }): Problem[] => {
     const path = at.map(String).join('.');

@@ -22,14 +22,14 @@ export interface Answer {
   body: unknown;
   records: readonly unknown[];
   url: string;
-  /** No body, so paths into it cannot be resolved. */
+  /** Paths into the body cannot be resolved. */
   isBlank?: boolean;
 }
 
 export const canExpire = (pointer: Pointer | undefined) =>
   pointer !== undefined && ('url' in pointer || 'token' in pointer);
 
-/** Without a pointer, the first page. */
+/** Without a pointer: first page. */
 export function requestForPage(
   request: RequestParts,
   pagination: PaginationDescription,
@@ -75,7 +75,7 @@ function withValueAt(json: unknown, [step, ...rest]: readonly string[], value: u
 
 export interface NextPageOptions {
   pointer: Pointer | undefined;
-  /** Longest page so far; a shorter one is the last. Providers may return fewer than requested. */
+  /** A shorter page is the last. Providers may cap the page size. */
   longest: number;
   origin: string;
   /** Holds the credential; removed from stored URLs. */
@@ -117,7 +117,7 @@ export function nextPage(
   }
 }
 
-/** Same origin only: a response must not redirect credentials. */
+/** Same origin: a response must not redirect credentials. */
 function urlPointer(
   next: unknown,
   answer: Answer,
@@ -154,7 +154,6 @@ function tokenPointer(
   return { token };
 }
 
-/** Undefined if neither hasMore nor isLast is described. */
 function moreFlag(
   { hasMore, isLast }: { hasMore?: string | undefined; isLast?: string | undefined },
   { body }: Answer,
@@ -162,7 +161,7 @@ function moreFlag(
   if (isLast !== undefined && isTrue(valueAt(body, pathOf(isLast)))) return false;
   if (hasMore === undefined) return isLast === undefined ? undefined : true;
   const more = valueAt(body, pathOf(hasMore));
-  // Read as false, a missing flag would end every walk after one page.
+  // As false, a missing flag would end every walk after one page.
   if (more === undefined)
     throw new PermanentError(`The response has no ${hasMore}, which tells whether there are more pages.`);
   return isTrue(more);

@@ -22,7 +22,7 @@ export function parsePath(text: string): { path: Path } | { problem: string } {
   return { path: steps };
 }
 
-/** Already validated with the description. */
+/** Already validated. */
 export function pathOf(text: string): Path {
   const parsed = parsePath(text);
   return 'path' in parsed ? parsed.path : [];

@@ -45,7 +45,7 @@ export function problemsOf(
   });
 }
 
-/** The union branch the value was meant for: the one that matched its type. */
+/** The union branch that matched the value's type. */
 const isIntendedBranch = (issues: readonly Issue[]) =>
   issues.some(({ path }) => path.length > 0) || issues.some(({ code }) => code === 'unrecognized_keys');
 

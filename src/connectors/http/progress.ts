@@ -6,8 +6,8 @@ import { namesIn, parseTemplate, textsIn } from './templates.ts';
 import { compare, formatPosition, isTime, later, type Position, parsePosition, toPosition } from './times.ts';
 
 /**
- * Whether each page is a new query from the last position. Safe for ascending lists, where changes move to
- * the end; not with a lookback, which every page would reread.
+ * Each page is a new query from the last position. Safe for ascending lists, where changes move to the
+ * end; not with a lookback, which every page would reread.
  */
 export function isQueriedPerPage({ request, cursor, pagination }: StreamDescription): boolean {
   if (cursor?.order !== 'ascending' || cursor.lookbackSeconds || (pagination?.type ?? 'none') === 'none')
@@ -37,7 +37,7 @@ export function positionsOf(
   return records.flatMap((record, i) => toPosition(cursor, valueAt(record, path), placeOf(name, i)) ?? []);
 }
 
-/** A walk of an unsorted list would end early and lose records. */
+/** In an unsorted list, a walk would end early and lose records. */
 export function requireOrder(
   name: string,
   { order, path, format }: CursorDescription,
@@ -58,7 +58,7 @@ export function requireOrder(
   );
 }
 
-/** Where a walk of a descending list stops. */
+/** Where a descending walk stops. */
 export function limitOf(
   { watermark }: StreamCursor,
   cursor: CursorDescription | undefined,
@@ -71,7 +71,7 @@ export function limitOf(
 export const isBefore = (position: Position | undefined, limit: Position | undefined) =>
   position !== undefined && limit !== undefined && compare(position, limit) < 0;
 
-/** Unless ascending, from the first page: a later one could hide changes on pages already read. */
+/** From the first page, unless ascending: a later one could hide changes on pages already read. */
 export function reachedBy(
   walk: Walk,
   cursor: CursorDescription | undefined,
@@ -84,9 +84,7 @@ export function reachedBy(
   return later(walk.reached, newest());
 }
 
-/**
- * Never backwards, and never into the future: a record with a future date would hide all others until then.
- */
+/** Never backwards or into the future: a future date would hide all other records until then. */
 export function finishWalk(
   state: StreamCursor,
   walk: Walk,

@@ -13,7 +13,6 @@ export interface ReadOptions {
   lineOf?: LineOf | undefined;
 }
 
-/** Throws one error that lists all problems. */
 export function readDescription(
   input: unknown,
   { env = process.env, lineOf }: ReadOptions = {},
@@ -21,12 +20,12 @@ export function readDescription(
   const problems = sizeProblems(input);
   if (problems.length > 0) throw descriptionError(problems, nameOf(input), lineOf);
   const secrets = literalSecrets(input);
-  // Only the values of a JSON body have no rule of their own.
+  // Only JSON body values have no rule of their own.
   const parsed = descriptionSchema.safeParse(input, { error: () => 'JSON' });
   const found = parsed.success
     ? contradictionsIn(parsed.data, env)
     : [...problemsOf(parsed.error.issues, input), ...otherProblems(input, parsed.error.issues, env)];
-  // Other problems of the field would print the secret.
+  // Other problems would print the secret.
   const isSecret = ({ path }: Problem) =>
     secrets.some((secret) => secret.path.join('\0') === path.join('\0'));
   const all = [...secrets, ...found.filter((problem) => !isSecret(problem))];
@@ -34,7 +33,7 @@ export function readDescription(
   return parsed.data;
 }
 
-/** Of the valid parts, so that one error lists all. */
+/** Of the valid parts: one error lists all. */
 function otherProblems(
   input: unknown,
   issues: readonly { path: PropertyKey[] }[],

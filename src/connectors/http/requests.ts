@@ -13,7 +13,7 @@ export interface RequestParts {
   json: unknown;
 }
 
-/** `nowMs` is the start of the walk, so that all pages send the same query. */
+/** `nowMs`: start of the walk, so all pages send the same query. */
 export function resolverOf(
   config: ConfigValues,
   externalId: string | undefined,
@@ -51,7 +51,7 @@ export function requestPartsOf({ request }: StreamDescription, resolve: Resolve)
   };
 }
 
-/** Per segment: a value cannot change the path or add a query. */
+/** Per segment: values cannot change the path or add a query. */
 function pathText(path: string, resolve: Resolve): string {
   return path
     .split('/')

@@ -26,7 +26,7 @@ export function testOf(condition: Omit<ConditionDescription, 'path'> & { path: s
   };
 }
 
-/** A rule declares the response an empty page. Permanent: not retried. */
+/** A rule declares the response an empty page; no retry. */
 export class EmptyPage extends PermanentError {}
 
 const defaultWaitSeconds = 60;

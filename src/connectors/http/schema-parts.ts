@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Each has the text of its error (`error`) and of its reference row (`describe`). */
+/** With the text of the error (`error`) and of the reference row (`describe`). */
 
 /** Bounds parsing and error size. */
 export const maxLengths = { text: 2000, list: 100 };

@@ -16,7 +16,7 @@ const walk = z.object({
   /** Absent for the first. */
   page: pointerSchema.optional(),
   longest: z.number().optional(),
-  /** Reread because numbered pages shift; absent for the first. */
+  /** Reread, as numbered pages shift. */
   before: pointerSchema.optional(),
   /** Consecutive empty pages, and pages with identical records. */
   empty: z.number().optional(),
@@ -26,14 +26,14 @@ const walk = z.object({
 });
 
 const streamCursor = z.object({
-  /** Hash of the query; another query discards the cursor. */
+  /** A hash; another query discards the cursor. */
   of: z.string(),
   /** Of the last complete walk. */
   watermark: position.optional(),
   walk: walk.optional(),
   /** After its page token expired. */
   restartedAt: z.string().optional(),
-  /** Longest page of all walks. Only where each page is a new query: ending a walk early loses nothing. */
+  /** Of all walks. Only where each page is a new query: ending early loses nothing. */
   longest: z.number().optional(),
   tags: validatorsCursor.optional(),
 });

@@ -39,7 +39,7 @@ export type FetchPage = (
   from: Position | undefined,
 ) => Promise<Answer | undefined>;
 
-/** Inserts and deletes shift numbered pages, also with the number in a URL. */
+/** Inserts and deletes shift numbered pages, also in a URL. */
 function isPositional(pointer: Pointer | undefined): boolean {
   if (pointer === undefined || 'token' in pointer) return false;
   return !('url' in pointer) || /[?&](?:page|p|offset|start|start_?at|skip)=\d+(?:&|$)/i.test(pointer.url);
@@ -55,7 +55,7 @@ export async function readPage(
   const walk: Walk = state.walk ?? startWalk(state, cursor, nowMs);
   const answer = await fetchPage(walk, walk.page, walk.from);
   if (!answer) return { signals: [], nextCursor: state };
-  // Records that shifted up in between are on the previous page.
+  // Records that shifted up meanwhile are on the previous page.
   const reread = isPositional(walk.page) ? await fetchPage(walk, walk.before, walk.from) : undefined;
 
   const positions = cursor ? positionsOf(stream.name, cursor, answer.records) : [];
@@ -69,7 +69,6 @@ function startWalk({ watermark }: StreamCursor, cursor: CursorDescription | unde
   return { startedAt: new Date(nowMs).toISOString(), ...(from !== undefined && { from }) };
 }
 
-/** Without records older than the stop position. */
 async function signalsOf(
   { name, description: { cursor }, toSignal }: WalkedStream,
   state: StreamCursor,

@@ -9,7 +9,7 @@ const lookupAll: Lookup = (host) => systemLookup(host, { all: true, verbatim: tr
 
 const maxAddresses = 4;
 
-/** The caller connects to these addresses without resolving again (DNS rebinding). */
+/** The caller connects without resolving again (DNS rebinding). */
 export async function addressesOf(
   host: string,
   network: 'public' | 'any',

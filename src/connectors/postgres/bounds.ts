@@ -4,9 +4,9 @@ import type pg from 'pg';
 import { PermanentError } from '../../connector-kit/index.ts';
 import { maxAnswerBytes } from './statements.ts';
 
-/** Per statement. Pages are cut at a quarter of it: only a misbehaving server reaches it. */
+/** Per statement. Pages are cut at a quarter of it; only a misbehaving server exceeds it. */
 const maxBytes = 4 * maxAnswerBytes;
-/** A message can be 5 bytes; the driver allocates an object for each. */
+/** The driver allocates an object per message, which may be 5 bytes. */
 const maxMessages = 50_000;
 
 interface Wire extends EventEmitter {

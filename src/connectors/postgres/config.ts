@@ -13,11 +13,11 @@ export const configSchema = z
     database: z.string().min(1).max(63),
     /** Default: the user of the credential. */
     user: z.string().min(1).optional(),
-    /** `verify` checks the certificate and host name; `no-verify` only encrypts. */
+    /** `no-verify` encrypts without checking certificate and host name. */
     ssl: z.enum(['verify', 'no-verify', 'off']).default('verify'),
     /** CA certificate in PEM, if not publicly trusted. */
     ca: z.string().max(100_000).optional(),
-    /** `schema.table`, or `table` in `public`; an object for names with a dot. */
+    /** `table` is in `public`; an object for names with a dot. */
     table: z.union([z.string().min(1).max(127), z.strictObject({ schema: name.default('public'), name })]),
     cursorColumn: name,
     keyColumns: z.array(name).min(1).max(16),

@@ -28,7 +28,6 @@ export function errorOf(error: unknown, index?: string): unknown {
       );
     case '3D000':
       return new PermanentError(`${message}. Correct config.database.`, options);
-    // The position does not fit the column type.
     case '22P02':
     case '22007':
     case '22008':
@@ -52,7 +51,7 @@ export const isUnreachable = (error: unknown) =>
   /^(ECONN|EHOST|ENET|ETIMEDOUT|EPIPE)/.test(String((error as NodeJS.ErrnoException).code)) ||
   isTimeout(error);
 
-/** The driver's own errors are plain Errors that differ only in their text. */
+/** The driver's own errors differ only in their text. */
 const isTimeout = (error: unknown) => /timeout/i.test(String((error as Error).message));
 const lacksTls = (error: unknown) => String((error as Error).message).includes('does not support SSL');
 

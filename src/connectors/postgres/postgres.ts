@@ -31,20 +31,20 @@ export interface PostgresOptions {
   name?: string | undefined;
   /** `public` (default) rejects private networks and localhost. */
   network?: 'public' | 'any' | undefined;
-  /** Statement timeout. Default: 30 s. */
+  /** Default: 30 s. */
   statementTimeoutSeconds?: number | undefined;
   lookup?: Lookup | undefined;
 }
 
 const defaultLookback = { seconds: 300, rows: 1000 };
-/** Without new rows; then the run yields its slot. */
+/** Without new rows, the run yields its slot. */
 const maxStatements = 20;
 const maxCountedNulls = 1000;
 
 type TableContext = SyncContext<TableCursor, TableConfig>;
 type Walk = NonNullable<TableCursor['walk']>;
 
-/** Reads a Postgres table in the order of a growing column. */
+/** Reads a table in the order of a growing column. */
 export function postgres(options: PostgresOptions = {}): Connector {
   const { provider = 'postgres', name = 'Postgres', network = 'public' } = options;
   const statementTimeoutMs = (options.statementTimeoutSeconds ?? 30) * 1000;

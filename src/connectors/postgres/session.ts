@@ -116,7 +116,7 @@ async function connectTo(
       query_timeout: statementTimeoutMs + connectTimeoutMs,
     });
     const bounds = boundAnswers(client);
-    // The query rejects with the same error; without a listener the process crashes.
+    // The query rejects too; without a listener the process crashes.
     client.on('error', () => {});
     try {
       await client.connect();
@@ -135,14 +135,14 @@ async function connectTo(
     : connectorError;
 }
 
-/** Verify the host name, although the client connects to an address. */
+/** Verify the host name: the client connects to an address. */
 function tlsOf({ ssl, ca, host }: TableConfig): pg.ClientConfig['ssl'] {
   if (ssl === 'off') return false;
   const name = isIP(host) === 0 ? { servername: host } : {};
   return { host, ...name, rejectUnauthorized: ssl === 'verify', ...(ca !== undefined && { ca }) };
 }
 
-/** Sends Terminate, then destroys the socket: a lost network never confirms. */
+/** A lost network never confirms Terminate, so the socket is destroyed. */
 async function closeClient(client: pg.Client, clock: Clock): Promise<void> {
   const over = new AbortController();
   const ended = client.end().then(
@@ -154,7 +154,7 @@ async function closeClient(client: pg.Client, clock: Clock): Promise<void> {
   (client as unknown as { connection: { stream: Socket } }).connection.stream.destroy();
 }
 
-/** Sends CancelRequest: the server notices a closed socket only when it next writes. */
+/** The server notices a closed socket only at its next write. */
 function cancelQuery(client: pg.Client, host: string, port: number, clock: Clock): void {
   const { processID, secretKey } = client as unknown as {
     processID: number | null;

@@ -6,7 +6,7 @@ export const quoted = (name: string) => pg.escapeIdentifier(name);
 
 /** Larger rows are not transferred. */
 export const maxRowBytes = maxResult.payloadBytes;
-/** Per response; a page of the engine may have four times as much. */
+/** Per response; an engine page may have four times as much. */
 export const maxAnswerBytes = 8 * 1024 * 1024;
 
 /** Text keeps microseconds. */
@@ -27,7 +27,7 @@ export interface Statement {
 }
 
 /**
- * Transaction horizon and highest visible cursor value, without future times. xmax does not bound running
+ * Transaction horizon and highest visible value, without future times. xmax does not bound running
  * writers; the next xid is xmax plus its `age`.
  */
 export function readSnapshot(table: Table, isTime: boolean): Statement {

@@ -34,7 +34,7 @@ export const cursorSchema = z.object({
 export type TableCursor = z.output<typeof cursorSchema>;
 export type WalkSnapshot = z.output<typeof snapshotSchema>;
 
-/** Bounds the cursor; fewer entries reread more rows. */
+/** Fewer entries reread more rows. */
 const maxWalks = 16;
 
 /** Before the lookback; null: first row. */
@@ -44,8 +44,8 @@ export interface Start {
 }
 
 /**
- * Rows invisible to the last walk belong to transactions running at its start. These began to write after an
- * earlier walk with `next` <= that xmin: reread from its highest value, only rows of such transactions.
+ * Rows invisible to the last walk belong to transactions running at its start. These first wrote after
+ * an earlier walk with `next` <= that xmin: reread from its highest value, only their rows.
  */
 export function startOf(cursor: TableCursor, now: WalkSnapshot, hasXmin: boolean): Start {
   const last = cursor.walks.at(-1);

@@ -36,7 +36,7 @@ const rfc822 =
 const iso8601 =
   /^(\d{4})-(\d{2})(?:-(\d{2})(?:[t\s]+(\d{2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)?\s*([a-z]+|[+-]\d{2}:?\d{2})?)?)?$/i;
 
-/** Undefined if invalid; without a zone, UTC. Date.parse depends on the machine's time zone. */
+/** Without a zone, UTC: Date.parse would use the machine's. */
 export function parseDate(text: string | undefined): Date | undefined {
   const trimmed = text?.trim().slice(0, 100) ?? '';
   const rfc822Match = rfc822.exec(trimmed);

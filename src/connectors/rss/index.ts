@@ -20,16 +20,16 @@ import { maxItems } from './item.ts';
 import { newsOf } from './signals.ts';
 
 export interface RssOptions {
-  /** `any` allows private networks. Only if tenants cannot choose the URLs. */
+  /** `any` allows private networks: not if tenants choose the URLs. */
   network?: 'public' | 'any' | undefined;
-  /** Maximum feed size. Default 8 MB, at most 16 MB. */
+  /** Default: 8 MB, at most 16 MB. */
   maxBytes?: number | undefined;
-  /** Provider slug. Default: `rss`. */
+  /** Default: `rss`. */
   provider?: string | undefined;
 }
 
 const megabyte = 1024 * 1024;
-/** With these limits the largest cursor fits. */
+/** The largest cursor fits. */
 const [maxFeeds, maxUrl, maxKnown] = [50, 1000, 4000];
 
 const address = z
@@ -56,7 +56,7 @@ const accepted =
   'application/rss+xml, application/atom+xml, application/feed+json, ' +
   'application/xml;q=0.9, text/xml;q=0.9, */*;q=0.5';
 
-/** Items of RSS, Atom and JSON feeds. */
+/** RSS, Atom and JSON feeds. */
 export function rss({
   network = 'public',
   maxBytes = 8 * megabyte,
@@ -90,7 +90,7 @@ export function rss({
       maxBytes,
       refusal: (answer) => refusal(answer) ?? (urls.length > 1 ? persistentRateLimit(answer) : undefined),
       headers: { accept: accepted },
-      // With feeds on several origins, the credential is sent to none.
+      // With feeds on several origins, no credential is sent.
       ...(new Set(urls.map((feedUrl) => new URL(feedUrl).origin)).size === 1 && {
         authorize: optional(bearer()),
       }),
@@ -114,7 +114,7 @@ export function rss({
 /** Then the feed is skipped. */
 const maxRateLimitFailures = 3;
 
-/** A rate limit delays the whole job; a permanent one would block the other feeds. */
+/** A rate limit delays the whole job: a permanent one would block the other feeds. */
 function persistentRateLimit({ status, request, attempts }: ReceivedAnswer): Error | undefined {
   if (status !== 429 || attempts < maxRateLimitFailures) return undefined;
   return new PermanentError(`${request} returned 429 for the ${attempts + 1}th time.`);

@@ -2,7 +2,7 @@ import { contentHash } from '../../connector-kit/index.ts';
 import { parseDate } from './dates.ts';
 
 export interface Item {
-  /** guid or id, else the URL, else a content hash. */
+  /** guid or id, else URL or content hash. */
   id: string;
   title: string | null;
   url: string | null;

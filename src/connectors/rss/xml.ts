@@ -40,8 +40,8 @@ interface Open {
 }
 
 /**
- * Tolerates undeclared entities, stray ampersands and unclosed tags. Ignores declared entities and external
- * references (XXE).
+ * Tolerates undeclared entities, stray ampersands and unclosed tags; ignores declared entities and
+ * external references (XXE).
  */
 export function parseXml(text: string): Element | undefined {
   const open: Open[] = [];

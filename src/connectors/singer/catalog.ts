@@ -1,7 +1,7 @@
 import { PermanentError } from '../../connector-kit/index.ts';
 import { isObject } from '../../values/is-object.ts';
 
-/** A stream by name or id, with catalog metadata. */
+/** By name or id. */
 export type StreamChoice =
   | string
   | {

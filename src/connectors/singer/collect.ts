@@ -17,9 +17,9 @@ export interface PageLimits {
 export interface Collector {
   /** Throws PermanentError if the line is no message. */
   take(line: string): void;
-  /** The page is complete; the tap can be stopped. */
+  /** The tap can be stopped. */
   isFull(): boolean;
-  /** After the tap was stopped or failed; undefined without a new STATE. */
+  /** After a stop or failure; undefined without a new STATE. */
   upToState(failed: boolean): SyncResult<TapCursor> | undefined;
   /** After success: also the records behind the last STATE. */
   everything(): SyncResult<TapCursor>;
@@ -29,7 +29,7 @@ interface Checkpoint {
   state: unknown;
   hash: string;
   signals: number;
-  /** Neither the start of this run nor the end of an earlier page. */
+  /** Neither the run's start nor an earlier page's end. */
   isNew: boolean;
 }
 
@@ -51,7 +51,7 @@ export function createCollector(
   let [lineNumber, records, bytes] = [0, 0, 0];
   let checkpoint: Checkpoint | undefined;
   let isFull = false;
-  // A tap that cannot resume would stop at the same place forever: read it to the end.
+  // A tap that cannot resume would always stop here: read it to the end.
   let startsOver = false;
 
   function takeSchema(message: SchemaMessage): void {
@@ -71,7 +71,7 @@ export function createCollector(
     if (signal) signals.push(signal);
   }
 
-  /** At the end of an earlier page. At its own start a tap may stay for one page: bookmarks are inclusive. */
+  /** At an earlier page's end. At its start a tap may stay for one page: bookmarks are inclusive. */
   const hasReturnedTo = (hash: string) =>
     ends.includes(hash) && records >= (hash === startHash ? limits.pageRecords : 1);
 

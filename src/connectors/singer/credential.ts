@@ -61,7 +61,7 @@ async function acceptedChanges(
   return changed.filter(([name]) => !isDeepStrictEqual(value[name], allowed?.[name]));
 }
 
-/** All together, since they may depend on each other; else one by one. */
+/** All together, as they may depend on each other; else one by one. */
 async function selectChanges(changed: Entry[], credential: RunCredential): Promise<Entry[]> {
   const together = await acceptedChanges(changed, credential);
   if (together) return together;

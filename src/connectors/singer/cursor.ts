@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 export const cursorSchema = z.object({
-  /** Of a STATE message; passed back to the tap. */
+  /** Passed back to the tap. */
   state: z.unknown().optional(),
   /** Detects taps that start over. */
   walk: z

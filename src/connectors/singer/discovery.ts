@@ -12,7 +12,7 @@ interface CatalogOptions {
   streams?: readonly StreamChoice[] | undefined;
 }
 
-/** Configured, or discovered with the selected streams; undefined for none. */
+/** undefined: neither catalog nor streams are configured. */
 export async function catalogFor(
   { command, catalog, streams }: CatalogOptions,
   catalogCache: CatalogCache,

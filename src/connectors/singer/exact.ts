@@ -2,7 +2,7 @@
 const stringOrLongInteger = /"(?:[^"\\]|\\.)*"|-?\d{16,}(?![\d.eE])/g;
 const mayHoldLongInteger = /\d{16}/;
 
-/** Integers beyond 2^53 reach `convert` as digits, so that keys stay distinct. */
+/** Integers beyond 2^53 reach `convert` as digits: keys stay distinct. */
 export function parseExactly(json: string, convert: (digits: string) => unknown): unknown {
   if (!mayHoldLongInteger.test(json)) return JSON.parse(json);
   const converted = json.replaceAll(stringOrLongInteger, (token) =>

@@ -9,15 +9,14 @@ export interface TapRunOptions extends TapOptions {
   log: Logger;
   redact: (text: string) => string;
   maxLineBytes: number;
-  /** Pattern in the stderr tail that means rejected credentials. */
   unauthorized?: RegExp | undefined;
 }
 
 export type TapRunEnd = { outcome: 'finished' | 'stopped' } | { outcome: 'failed'; error: Error };
 
 /**
- * Passes the tap's output to `take` until it returns false or the tap exits. Always terminates the process
- * group. Throws only the abort reason.
+ * Reads until `take` returns false or the tap exits. Always terminates the process group. Throws only
+ * the abort reason.
  */
 export async function runTap(options: TapRunOptions, take: (line: string) => boolean): Promise<TapRunEnd> {
   const { abortSignal, redact, log } = options;
@@ -35,7 +34,7 @@ export async function runTap(options: TapRunOptions, take: (line: string) => boo
     abortSignal.throwIfAborted();
     if (end.code !== 0) {
       await tap.stop();
-      // A last line without a newline is complete only when the stream closes.
+      // Without a newline, a last line is complete when the stream closes.
       await stderrLog.ended;
       return { outcome: 'failed', error: failureOf(end, stderrLog.tail(), options.unauthorized) };
     }
@@ -58,14 +57,14 @@ function unreadable(error: unknown, redact: (text: string) => string): Error {
   return error instanceof PermanentError ? new PermanentError(redact(error.message)) : (error as Error);
 }
 
-/** Reads until the end or until `read` returns false. An unread pipe blocks the tap (backpressure). */
+/** An unread pipe blocks the tap (backpressure). */
 async function readUntilStopped(
   stdout: AsyncIterable<Buffer>,
   read: (chunk: Buffer) => boolean,
 ): Promise<boolean> {
   const chunks = stdout[Symbol.asyncIterator]();
   for (;;) {
-    // A destroyed stream counts as ended; the cause is reported elsewhere.
+    // A destroyed stream counts as ended; its cause is reported elsewhere.
     const next = await chunks.next().catch(() => ({ done: true, value: undefined }));
     if (next.done || next.value === undefined) return false;
     if (!read(next.value)) return true;

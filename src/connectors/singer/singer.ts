@@ -40,8 +40,8 @@ export interface SingerOptions {
   /** Passed to every tap of this connector. Overrides `connection.config` and credentials. */
   config?: Readonly<Record<string, unknown>> | undefined;
   /**
-   * Validates `connection.config`, which tenants set; the tap gets its output. Strip or reject unknown keys,
-   * as `z.object` does: config may name files and hosts. Without it `connection.config` must be empty.
+   * Validates `connection.config`, which tenants set; the tap gets its output. Strip or reject unknown
+   * keys, as `z.object` does: config may name files and hosts. Default: no config is allowed.
    */
   configSchema?: StandardSchemaV1 | undefined;
   /** The same for the fields of a custom credential. Default: all are passed. */
@@ -51,19 +51,19 @@ export interface SingerOptions {
   env?: Record<string, string> | undefined;
   /** Default: the temporary folder of the run. */
   cwd?: string | undefined;
-  /** Pattern in the stderr tail that means rejected credentials: the connection becomes `needs_auth`. */
+  /** Matches the stderr tail after rejected credentials: the connection becomes `needs_auth`. */
   unauthorized?: RegExp | undefined;
   /** A page ends at the first STATE after this many records (default 1,000) … */
   pageRecords?: number | undefined;
   /** … or bytes of output (default 8 MB). */
   pageBytes?: number | undefined;
-  /** Maximum line length. Default: 8 MB. */
+  /** Default: 8 MB. */
   maxLineBytes?: number | undefined;
-  /** Time between SIGTERM and SIGKILL. Default: 5 s. */
+  /** Between SIGTERM and SIGKILL. Default: 5 s. */
   graceSeconds?: number | undefined;
 }
 
-/** Run limits of the engine. Lines are slightly longer than what is stored of them. */
+/** Limits of the engine. Lines are slightly longer than their stored form. */
 const maxPage = { maxRecords: maxResult.signals, maxBytes: maxResult.pageBytes };
 
 const noConfig = z.record(z.string(), z.unknown()).superRefine((config, { addIssue }) => {
@@ -153,7 +153,7 @@ async function readPage(
   });
   if (end.outcome === 'finished') return collector.everything();
   const failed = end.outcome === 'failed';
-  // A tap that fails again with a little progress must still back off.
+  // Failing again after little progress must still back off.
   const failsAgain = failed && cursor?.walk?.failed === true && job.attempts === 0;
   const page = failsAgain ? undefined : collector.upToState(failed);
   if (!page) throw failed ? end.error : new PermanentError('The tap was stopped without a STATE.');

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import type { Logger } from 'pino';
 import { createLineSplitter } from './lines.ts';
 
-/** Per run. The rest is read and dropped: the tap must not block. */
+/** Per run. The rest is dropped, but read: the tap must not block. */
 const maxLines = 1000;
 const lastLines = 5;
 const maxTail = 800;
@@ -54,7 +54,7 @@ function createLongLineSplitter(): (chunk: Buffer) => string[] {
   };
 }
 
-/** Python loggers put the level first, Meltano's in the middle. */
+/** Python loggers put the level first, Meltano later. */
 function levelOf(line: string): 'debug' | 'info' | 'warn' | 'error' {
   const level = /\b(CRITICAL|FATAL|ERROR|WARNING|WARN|DEBUG)\b/.exec(line.slice(0, 100))?.[1];
   if (level === undefined) return 'info';

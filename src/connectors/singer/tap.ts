@@ -10,7 +10,7 @@ export interface TapOptions {
   env: Record<string, string>;
   /** Removed if this process dies before the tap. */
   folder: string;
-  /** Time between SIGTERM and SIGKILL. */
+  /** Between SIGTERM and SIGKILL. */
   graceMs: number;
   clock: Pick<Clock, 'sleep'>;
 }
@@ -24,7 +24,6 @@ export interface Tap {
   stdout: Readable;
   stderr: Readable;
   ended: Promise<TapEnd>;
-  /** Terminates the process group and waits for it. */
   stop(): Promise<void>;
 }
 
@@ -49,7 +48,7 @@ export function startTap(options: TapOptions): Tap {
   });
 
   /**
-   * Kills the process group, which closes the pipes. Processes that left the group may keep them open: waits
+   * Kills the process group, which closes the pipes. Processes that left it may keep them open: waits
    * only while data arrives or is unread.
    */
   async function cleanUp(): Promise<void> {
@@ -88,8 +87,8 @@ export function startTap(options: TapOptions): Tap {
 }
 
 /**
- * Watchdog: its stdin closes when this process dies, even by SIGKILL; it then kills the tap and deletes its
- * secrets. Started before the tap, so that no fork separates the start of a tap from its protection.
+ * Watchdog: its stdin closes when this process dies, even by SIGKILL; it then kills the tap and deletes
+ * its secrets. Started first, so that no tap runs unprotected.
  */
 function startGuard(folder: string): ChildProcess {
   const script = 'read -r group; read -r _; [ -n "$group" ] && kill -9 -"$group"; rm -rf "$1"';
@@ -98,13 +97,13 @@ function startGuard(folder: string): ChildProcess {
     env: { PATH: process.env['PATH'] },
     stdio: ['pipe', 'ignore', 'ignore'],
   });
-  // Without /bin/sh, a tap outlives a killed engine until it writes to its closed stdout.
+  // Without /bin/sh, a tap outlives a killed engine until it writes to closed stdout.
   guard.once('error', () => {});
   guard.stdin?.once('error', () => {});
   return guard;
 }
 
-/** Bytes read from the pipes; NaN, which never equals itself, while stdout has unread data. */
+/** NaN, which never equals itself, while stdout has unread data. */
 const bytesOf = ({ stdout, stderr }: ChildProcess) =>
   stdout?.readableLength
     ? Number.NaN

@@ -45,11 +45,11 @@ export interface ChannelChoice {
   lookbackSeconds: number;
 }
 
-/** Slack assigns timestamps on many machines: a message may appear after a newer one. */
+/** Many machines assign timestamps: a message may appear after a newer one. */
 const lateSeconds = 60;
 /** 200 channels must fit; omitted threads are reread once. */
 const maxRecent = 10;
-/** Bounds restarts after expired page cursors. */
+/** After expired page cursors. */
 const maxRestarts = 3;
 
 type Result = SyncResult<ChannelCursor>;
@@ -75,7 +75,7 @@ export async function readChannel(
     const page = await reader.history({ oldest: earlier(watermark, lookbackSeconds), cursor: walk?.page });
     const times = page.messages.map(({ ts }) => ts);
     const busy = threads ? page.messages.filter(isBusy) : [];
-    // First page only: its threads may get replies while later pages are read.
+    // First page only: threads may get replies while later pages are read.
     const startedAt = walk ? walk.startedAt : latestOf([...times, ...page.messages.map(latestReplyOf)]);
     const states = Object.fromEntries(busy.map((parent) => [parent.ts, stateOf(parent)]));
     return continueWith(page.messages, {
@@ -98,7 +98,7 @@ export async function readChannel(
     const { threadPage, threads: remaining, ...rest } = current;
     const span = { oldest: earlier(repliesUntil, lookbackSeconds), cursor: threadPage };
     const page = await reader.replies(thread, span).catch((error: unknown) => {
-      // Skip deleted threads. Other errors block the channel: these replies would not be requested again.
+      // Skip deleted threads. Other errors block the channel: these replies would not be read again.
       if (!(error instanceof ThreadGone)) throw error;
       log.warn(`Thread ${thread} of ${channel} no longer exists: ${describeError(error)}`);
     });
@@ -115,7 +115,7 @@ export async function readChannel(
     return { signals, nextCursor: { ...cursor, walk: next }, hasMore: true };
   }
 
-  /** The watermark advances only here; not backwards, even if the newest message was deleted. */
+  /** The watermark moves only here; never back, even if the newest message was deleted. */
   function finishedCursor({ newest, startedAt, recent }: Walk): ChannelCursor {
     const until = threads ? latestOf([repliesUntil, startedAt]) : repliesUntil;
     return idleCursor(latestOf([watermark, newest]), until, recent);

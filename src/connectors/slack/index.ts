@@ -22,7 +22,7 @@ export interface SlackOptions {
   oauth2?: (Partial<OAuth2> & Pick<OAuth2, 'clientId'>) | undefined;
   /** "Signing Secret" in the app's basic information. */
   signingSecret?: string | undefined;
-  /** Whether a delivered message triggers a sync, too, which finds undelivered ones. */
+  /** Also sync after a delivered message, to find undelivered ones. */
   hints?: boolean | undefined;
   /** Per method and credential. Default 50 (tier 3); 1 for apps outside the Slack Marketplace. */
   requestsPerMinute?: number | undefined;

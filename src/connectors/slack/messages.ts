@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type Signal, versionKey } from '../../connector-kit/index.ts';
 import { dateOf, timestamp } from './timestamps.ts';
 
-/** Invalid fields except `ts` count as absent: one odd message must not block a channel. */
+/** Invalid fields except `ts` count as absent: one message must not block a channel. */
 export const messageSchema = z.looseObject({
   ts: timestamp,
   subtype: z.string().optional().catch(undefined),
@@ -24,8 +24,8 @@ export type Page = z.output<typeof pageSchema>;
 export const nextCursorOf = ({ response_metadata }: Page) => response_metadata?.next_cursor || undefined;
 
 /**
- * Only text and edit time: reactions, replies and previews change a message too, and polled and delivered
- * ones differ.
+ * Only text and edit time: reactions, replies and previews change messages too, and delivered ones
+ * differ from polled ones.
  */
 export function signalOf(channel: string, message: Message): Signal {
   const { ts, edited, text, subtype } = message;
