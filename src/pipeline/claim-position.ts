@@ -10,20 +10,19 @@ export interface ClaimScan {
 }
 
 export interface ClaimPosition {
-  /** Undefined: a full scan. */
   resumeFrom(nowMs: number): readonly Lane[] | undefined;
   record(scan: ClaimScan, nowMs: number): void;
 }
 
-/** A scan slower than this has read many dead index entries. */
+/** A slower scan has read many dead index entries. */
 const slowMs = 50;
 const slowMsPerJob = 0.5;
 const maxFullScanShare = 1 / 20;
 
 /**
- * A long-lived snapshot pins the dead index entries of claimed jobs, and every claim would read them again.
- * After a slow scan, start at the first live position per lane (provider, priority) until the next full scan,
- * 20 × its duration later. Jobs before that position, or in new lanes, wait for it.
+ * A long-lived snapshot pins the dead index entries of claimed jobs, which every claim would read again.
+ * After a slow scan, start at each lane's first live position until the next full scan, 20 × its
+ * duration later. Jobs before it, or in new lanes, wait for that scan.
  */
 export function createClaimPosition(): ClaimPosition {
   let lanes: readonly Lane[] | undefined;
@@ -58,6 +57,6 @@ function advance(lanes: readonly Lane[], first: readonly Lane[]): Lane[] {
   return lanes.map((lane) => found.get(keyOf(lane)) ?? lane);
 }
 
-/** `toISOString` cannot express other years in the format Postgres reads. */
+/** `toISOString` writes other years in a format Postgres cannot read. */
 const lowerBound = (at: Date) =>
   at.getUTCFullYear() > 0 && at.getUTCFullYear() < 10_000 ? at.toISOString() : '-infinity';

@@ -41,9 +41,9 @@ export interface ClaimedJob {
   attempts: number;
   scheduledAt: Date;
   startedAt: Date;
-  /** Of the connection's latest incremental job. */
+  /** Of the latest incremental job. */
   lastEndedAt: Date | undefined;
-  /** It waited for a budget; its due time is not stored. */
+  /** For a budget; its due time is not stored. */
   wasParked: boolean;
   /** EXE-9. */
   isSuspect: boolean;
@@ -59,7 +59,7 @@ export interface ClaimedJob {
 /** Per transaction; bounds its duration. */
 const maxBackoffsEnded = 1000;
 
-/** EXE-13: as it was before the correction. */
+/** EXE-13: before the correction. */
 export type ForeignJob = Pick<ClaimedJob, 'id' | 'connectionId' | 'tenantId' | 'providerSlug'>;
 
 export interface Claim {
@@ -67,7 +67,7 @@ export interface Claim {
   foreign: ForeignJob[];
   /** More jobs may be ready. */
   full: boolean;
-  /** Jobs were moved for a later claim: an empty claim is not contention. */
+  /** Jobs were moved to a later claim: an empty one is not contention. */
   progressed: boolean;
 }
 
@@ -75,7 +75,7 @@ export interface ClaimRequest {
   processId: string;
   claimId: string;
   limit: number;
-  /** Scan each lane up to `limit`: the first jobs are locked. */
+  /** Up to `limit` per lane: the first jobs are locked. */
   scanAll: boolean;
   position: ClaimPosition;
   /** A `retry_after` may have passed. */
@@ -84,7 +84,7 @@ export interface ClaimRequest {
   takesSuspect: boolean;
 }
 
-/** The claim waits only for uncommitted unique index entries. */
+/** Claims wait only for uncommitted unique index entries. */
 const claimLockTimeoutMs = 1000;
 
 /** EXE-1 to EXE-3. */
@@ -98,7 +98,7 @@ export async function claim(
     return await db.transaction(
       async (tx) => {
         const { now } = tx;
-        // EXE-2: the order is known only after all ended backoffs are queued.
+        // EXE-2: the order is known once all ended backoffs are queued.
         if (
           endsBackoffs &&
           (await endBackoffs(tx, { now, providers, limit: maxBackoffsEnded })) === maxBackoffsEnded
@@ -136,12 +136,12 @@ export async function claim(
         timeoutMs: statementTimeoutMs(context.config),
         lockTimeoutMs: claimLockTimeoutMs,
         triggers: 'off',
-        // If a server crash loses the claim, the fence rejects the run's commit.
+        // If a server crash loses the claim, the fence rejects the commit.
         durable: false,
       },
     );
   } catch (error) {
-    // Another client started a job without locking its connection; retry.
+    // Another client started a job without locking its connection.
     if (isConflict(error) || violatedConstraint(error) === 'idx_sync_jobs_running') return nothing;
     throw error;
   }
@@ -150,12 +150,12 @@ export async function claim(
 /** `full`, so that the caller claims again. */
 const nothing: Claim = { jobs: [], foreign: [], full: true, progressed: false };
 
-/** EXE-9: one suspect at a time limits the jobs lost when the process dies. */
+/** EXE-9: one suspect at a time limits the jobs lost with the process. */
 function surplusSuspects(rows: ReadyRow[], takesSuspect: boolean): Set<ReadyRow> {
   return new Set(rows.filter((row) => isSuspect(row.losses)).slice(takesSuspect ? 1 : 0));
 }
 
-/** Deferred suspects leave the head of their lane and return one by one. */
+/** Suspects leave the head of their lane and return one by one. */
 const deferStepMs = 2000;
 const maxDeferMs = 60_000;
 
@@ -168,7 +168,7 @@ function deferrals(rows: ReadyRow[], now: Date) {
 
 type ForeignRow = Pick<ReadyRow, 'id' | 'connection_id' | 'tenant_id' | 'provider_slug'>;
 
-/** EXE-13: a later claim finds them in the right lane. */
+/** EXE-13: later claims find them in the right lane. */
 async function returnToOwners(tx: Queryable, now: Date, foreign: ForeignRow[]): Promise<void> {
   if (foreign.length === 0) return;
   await correctOwners(
@@ -179,10 +179,7 @@ async function returnToOwners(tx: Queryable, now: Date, foreign: ForeignRow[]): 
   await wakeExecutors(tx);
 }
 
-/**
- * EXE-13: corrects jobs of providers without a connector here, which possibly no claim finds. Returns the
- * originals.
- */
+/** EXE-13: for providers without a connector here, which possibly no claim finds. Returns the originals. */
 export async function rescueForeign(
   db: Queryable,
   now: Date,
@@ -201,7 +198,7 @@ const foreignJob = (row: ForeignRow): ForeignJob => ({
   providerSlug: row.provider_slug,
 });
 
-/** Well below the lease, but long enough for a busy database. */
+/** Well below the lease, but enough for a busy database. */
 export function statementTimeoutMs({ leaseSeconds }: Config['executor']): number {
   return Math.min(15_000, Math.max(5000, leaseSeconds * 500));
 }
@@ -210,7 +207,7 @@ function byOrder(a: ReadyRow, b: ReadyRow): number {
   return b.priority - a.priority || a.scheduled_at.getTime() - b.scheduled_at.getTime();
 }
 
-/** EXE-3. Marking the first as running blocks the others. */
+/** EXE-3. The first, once running, blocks the others. */
 function onePerConnection(rows: ReadyRow[]): ReadyRow[] {
   const seen = new Set<string>();
   return rows.filter((row) => !seen.has(row.connection_id) && seen.add(row.connection_id));

@@ -19,14 +19,14 @@ import type { CheckedSignal } from './result.ts';
 import { measure } from './statistics.ts';
 import { hintPriority } from './trigger.ts';
 
-/** On timeout the commit queue retries the run alone. */
+/** The commit queue then retries the run alone. */
 const commitLockTimeoutMs = 1000;
 
 export interface Settlement {
   job: ClaimedJob;
   verdict: Verdict;
   log?: LogLine[] | undefined;
-  /** The verdict to store if Postgres rejects this one. */
+  /** Stored if Postgres rejects the verdict. */
   ifRejected: (error: unknown) => Verdict;
 }
 
@@ -36,7 +36,7 @@ export interface Committed {
   followUps: number;
 }
 
-/** EXE-5: one transaction. Runs that lost their claim write nothing and are missing in `stored`. */
+/** EXE-5: one transaction. Runs that lost their claim write nothing and are not in `stored`. */
 export async function commit(context: ExecutorContext, settlements: Settlement[]): Promise<Committed> {
   const { db, ports, config } = context;
   return db.transaction(
@@ -69,7 +69,7 @@ export async function commit(context: ExecutorContext, settlements: Settlement[]
 /** By job. */
 type RunRows = ReadonlyMap<string, RunRow>;
 
-/** The fence: no other transaction can change a locked claim. */
+/** The fence: a locked claim cannot change. */
 async function lockRunsOf(tx: Queryable, settlements: Settlement[]): Promise<RunRows> {
   await lockConnections(
     tx,
@@ -92,7 +92,7 @@ interface JobEnds {
   followUps: FollowUp[];
 }
 
-/** Triggers maintain `blocked`. They stay off for jobs that end without a blocked sibling. */
+/** Triggers maintain `blocked`; off for jobs that end without a blocked sibling. */
 async function endJobs(
   tx: Queryable,
   now: Date,
@@ -116,7 +116,7 @@ function connectionWrite({ job, verdict }: Settlement) {
 }
 
 const statusOf = { succeeded: 'succeeded', failed: 'failed', requeued: 'queued' } as const;
-/** The range of the `int` column. */
+/** The `int` column's range. */
 const maxAttempts = 2 ** 31 - 1;
 
 function jobEnd({ job, verdict }: Settlement, signals: number) {
@@ -135,11 +135,11 @@ function jobEnd({ job, verdict }: Settlement, signals: number) {
 const isParked = ({ error }: Verdict) => error?.parked === true;
 const errorText = ({ error }: Verdict) => (error ? JSON.stringify(error) : null);
 
-/** Spreads concurrent transactions over several rows per rollup. */
+/** Spreads concurrent transactions over several rows. */
 const rollupSlots = 8;
 const startOfMinute = (at: Date) => new Date(Math.floor(at.getTime() / 60_000) * 60_000);
 
-/** Call last in a transaction: its row locks block concurrent commits. */
+/** Last in a transaction: its row locks block other commits. */
 export async function addStatistics(
   tx: Queryable,
   now: Date,
@@ -151,7 +151,7 @@ export async function addStatistics(
 
 const maxKeptFailures = 100;
 
-/** Records retried failures and connector logs. Parked runs are skipped: parking can repeat indefinitely. */
+/** Retried failures and connector logs, but not parked runs: parking can repeat indefinitely. */
 async function recordAttempts(tx: Queryable, now: Date, settlements: Settlement[]): Promise<void> {
   const recorded = settlements
     .filter(({ verdict }) => !isParked(verdict))
@@ -216,7 +216,7 @@ export async function storeSignals(
   return counts;
 }
 
-/** EXE-6 and the requested rerun; one job if both have the same type. */
+/** EXE-6 and the requested rerun; one job if of the same type. */
 function followUpsOf(
   { job, verdict }: Settlement,
   held: RunRow | undefined,
@@ -233,7 +233,7 @@ function followUpsOf(
     const isRerun = rerun !== undefined && followUp.type === job.type;
     const priority = isRerun ? Math.max(job.priority, rerun) : job.priority;
     jobs.push({ id: newId(), ...common, ...followUp, priority, hinted });
-    // The hint moves to the next page: this walk may have passed the changed record.
+    // The next page keeps the hint: this walk may have passed the changed record.
     if (isRerun) return jobs;
   }
   if (rerun !== undefined)

@@ -63,7 +63,7 @@ function readRow(row: DueRow, bounds: IntervalBounds): SyncMetadata {
   return shape ? { ...sync, invalid: [shape, ...sync.invalid] } : sync;
 }
 
-/** Truncated JSON is returned as text and fails validation. */
+/** Truncated JSON stays text and fails validation. */
 function fromJson(text: string | null): unknown {
   if (text === null) return undefined;
   try {

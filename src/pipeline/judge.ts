@@ -9,18 +9,17 @@ import type { ClaimedJob } from './claim.ts';
 import type { CheckedSignal, Page } from './result.ts';
 import { effectiveCursor, type RunEnd } from './run.ts';
 
-/** What the commit writes for a run. */
+/** What the commit writes. */
 export interface Verdict {
   outcome: 'succeeded' | 'requeued' | 'failed';
   signals: CheckedSignal[];
-  /** JSON text; null keeps the current one. */
+  /** JSON text; null keeps it. */
   cursor: string | null;
   followUp?: Pick<FollowUp, 'cursor' | Pause> & { type: 'incremental' | 'full' };
   error?: JobError;
   retryAfter: Date | null;
-  /** The connection becomes `needs_auth`. */
   needsAuth: boolean;
-  /** Logged for the connector's author. */
+  /** For the connector's author. */
   warning?: string;
 }
 
@@ -32,7 +31,7 @@ interface JobError {
   name: string;
   message: string;
   at: string;
-  /** The job waits for a budget; not a failure. */
+  /** Waits for a budget; not a failure. */
   parked?: true;
 }
 
@@ -63,7 +62,7 @@ function judgePage(job: ClaimedJob, page: Page, circumstances: Circumstances): V
   };
 }
 
-/** EXE-7: the provider's pause before the next page; a longer existing one wins. */
+/** EXE-7: the provider's pause before the next page, or a longer existing one. */
 function pauseAfter(
   { retryAfterSeconds }: Page,
   { policy, nowMs, random }: Circumstances,
@@ -74,7 +73,7 @@ function pauseAfter(
   return { retryAfter: until, scheduledAt: until, keepsPause: true };
 }
 
-/** EXE-6: detects a walk that would never end. */
+/** EXE-6: a walk that would never end. */
 function endlessWalk(job: ClaimedJob, { signals, nextCursor }: Page): string | undefined {
   if (nextCursor === undefined) return 'hasMore without nextCursor: the walk ends here';
   const isUnchanged = isDeepStrictEqual(JSON.parse(nextCursor), effectiveCursor(job));
@@ -108,7 +107,7 @@ function judgeError(job: ClaimedJob, thrown: unknown, circumstances: Circumstanc
         followUp: {
           type: 'full',
           cursor: null,
-          // Mid-walk: back off, because the next full sync may expire again.
+          // Mid-walk: back off, as the next full sync may expire again.
           retryAfter: job.cursor === undefined ? null : retryAfter,
           keepsPause: true,
         },
@@ -159,7 +158,7 @@ function describe(thrown: unknown, nowMs: number, hide: Circumstances['hide']): 
 }
 
 function named(thrown: unknown, hide: Circumstances['hide']): Pick<JobError, 'name' | 'message'> {
-  // Redact before truncating: a truncated secret would not be recognised.
+  // Before truncating: a truncated secret would not be recognised.
   const storable = (text: unknown, length: number) =>
     truncate(hide(String(text).slice(0, 10 * maxErrorLength)), length);
   if (thrown instanceof Error) {
@@ -170,6 +169,6 @@ function named(thrown: unknown, hide: Circumstances['hide']): Pick<JobError, 'na
   return { name: 'Error', message: storable(`The connector threw ${shown}.`, maxErrorLength) };
 }
 
-/** UTF-8 encoding replaces a lone surrogate left by slice(). */
+/** UTF-8 encoding replaces a lone surrogate from slice(). */
 const truncate = (text: string, length: number) =>
   Buffer.from(text.slice(0, length)).toString().replaceAll('\0', '\uFFFD');

@@ -12,7 +12,7 @@ import { type PoisonJob, requeueLost, settleDead } from './lost.ts';
 
 type Context = Pick<ExecutorContext, 'db' | 'ports' | 'rateLimit'>;
 
-/** Jobs per transaction; bounds its duration. */
+/** Bounds the transaction's duration. */
 const batchSize = 1000;
 
 export interface Reaped {
@@ -21,7 +21,7 @@ export interface Reaped {
   poison: PoisonJob[];
 }
 
-/** EXE-9: requeues the jobs of an expired process. */
+/** EXE-9. */
 export async function reap(context: Context, processId: string, timeoutMs?: number): Promise<Reaped> {
   const { db } = context;
   const reaped: Reaped = { count: 0, poison: [] };
@@ -58,7 +58,7 @@ async function requeueBatch(
   return { count: lost.length, poison };
 }
 
-/** Requeues the jobs of an unacknowledged claim, or of a process without a row. */
+/** For an unacknowledged claim, or a process without a row. */
 export function returnJobs(
   { db }: Pick<Context, 'db'>,
   claimKey: { processId: string; claimId?: string },
@@ -72,7 +72,7 @@ export function returnJobs(
   });
 }
 
-/** EXE-9: removes a counted death of a live process. */
+/** EXE-9: a live process was counted as dead. */
 export async function forgive(db: Database, processId: string, timeoutMs: number): Promise<void> {
   await db.transaction((tx) => forgiveProcess(tx, processId), { timeoutMs });
 }

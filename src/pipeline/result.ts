@@ -109,7 +109,7 @@ function addSignal(page: Page, signal: unknown, at: string): void {
     throw tooLarge('signals', `${page.bytes} bytes`, `${maxResult.pageBytes}`, smallerPages);
 }
 
-/** EXE-11: NUL and lone surrogates become U+FFFD; an oversize payload becomes `$oversize` with its size. */
+/** EXE-11: NUL and lone surrogates become U+FFFD, an oversize payload `$oversize` with its size. */
 function cleanJson(payload: unknown, at: string): { text: string; cleaned: boolean } {
   const text = toJson(payload, at);
   const bytes = text.length > maxResult.payloadBytes / 3 ? Buffer.byteLength(text) : text.length;
@@ -119,7 +119,7 @@ function cleanJson(payload: unknown, at: string): { text: string; cleaned: boole
   return { text: JSON.stringify(cleanValue(JSON.parse(text))), cleaned: true };
 }
 
-/** Detects escapes that `jsonb` rejects. False positives (an escaped backslash) are harmless. */
+/** Escapes that `jsonb` rejects; false positives (an escaped backslash) are harmless. */
 const isRejected = (json: string) => /\\u(?:0000|d[89a-f])/.test(json);
 
 function cleanValue(value: unknown): unknown {
@@ -147,7 +147,7 @@ function isIsoInstant(value: unknown): value is string {
 }
 
 function toInstant(value: unknown, at: string): string {
-  // `instanceof` also accepts objects that merely have Date's prototype.
+  // `instanceof` also accepts objects with Date's prototype.
   const date = types.isDate(value) || isIsoInstant(value) ? new Date(value) : undefined;
   const year = date?.getUTCFullYear();
   if (!date || !year || year < 1 || year > 9999)

@@ -16,7 +16,7 @@ export type RunEnd = { page: Page } | { error: unknown };
 
 export interface RunOptions {
   abortSignal: AbortSignal;
-  /** Called on first use: few connectors log. */
+  /** On first use: few connectors log. */
   log: () => Logger;
   resources: RunResources;
   secrecy: SecretRedactor;
@@ -30,7 +30,7 @@ export function redactorFor({ connection }: ClaimedJob, { oauth2, webhook }: Con
   ]);
 }
 
-/** EXE-8: calls the connector and never rejects. Resolves on abort, even if the connector hangs. */
+/** EXE-8: never rejects. Resolves on abort, even if the connector hangs. */
 export async function run(job: ClaimedJob, connector: Connector, options: RunOptions): Promise<RunEnd> {
   const { abortSignal } = options;
   let stopWaiting = () => {};
@@ -90,7 +90,7 @@ async function sync(job: ClaimedJob, connector: Connector, options: RunOptions):
   return checkResult(await connector.sync(context), connector);
 }
 
-/** Redacts secrets that pass through the handle. */
+/** Collects secrets for redaction. */
 function trackSecrets(handle: CredentialHandle, secrecy: SecretRedactor): CredentialHandle {
   const tracked = async (pending: Promise<Credential>) => {
     const credential = await pending;
@@ -130,7 +130,7 @@ export function effectiveCursor({ cursor, type, connection }: ClaimedJob): unkno
   return syncOf(connection.metadata)['cursor'] ?? undefined;
 }
 
-/** Permanent: a retry would read the same stored value. */
+/** Permanent: a retry reads the same value. */
 async function validate(
   schema: Connector['cursorSchema'],
   value: unknown,

@@ -71,7 +71,7 @@ function count(histogram: number[], value: number | undefined, edges: Edges): vo
   histogram[bucket] = (histogram[bucket] ?? 0) + 1;
 }
 
-/** First attempts only: the due time of a retry is not stored. */
+/** First attempts only: retries store no due time. */
 function startLagMs({
   attempts,
   wasParked,
@@ -84,7 +84,7 @@ function startLagMs({
     : undefined;
 }
 
-/** First pages only: later pages of a walk would record near-zero ages. */
+/** First pages only: later pages would record near-zero ages. */
 function ageSeconds({ type, cursor, lastEndedAt }: ClaimedJob, now: Date): number | undefined {
   if (type !== 'incremental' || cursor !== undefined || lastEndedAt === undefined) return undefined;
   return Math.max(0, now.getTime() - lastEndedAt.getTime()) / 1000;

@@ -10,24 +10,21 @@ import type { RunEvents } from './events.ts';
 import { judge, type Verdict } from './judge.ts';
 import { type RunEnd, run } from './run.ts';
 
-/** A claimed job in a slot of its executor (`runtime/slots.ts`). */
+/** In a slot of its executor (`runtime/slots.ts`). */
 export interface HeldRun {
   readonly job: ClaimedJob;
   readonly abortSignal: AbortSignal;
   readonly log: { logger(): Logger; lines(): LogLine[] | undefined };
   readonly secrecy: SecretRedactor;
-  /** False: the claim was lost. */
   isHeld(): boolean;
   /** `syncing` until the connector returns. */
   state: 'syncing' | 'storing';
 }
 
 export interface Stored {
-  /** Of the run, or of its failure if Postgres rejected the result. */
+  /** Of the failure, if Postgres rejected the result. */
   verdict: Verdict;
-  /** New ones. */
   signals: number;
-  /** The transaction queued further jobs. */
   hasFollowUps: boolean;
 }
 
@@ -38,14 +35,14 @@ export interface SyncJobContext extends Pick<ExecutorContext, 'rateLimit' | 'por
   commits: { add(settlement: Settlement): Promise<Stored | undefined> };
 }
 
-/** A claimed job: run it, judge the end, commit. Undefined: the claim was lost, nothing is stored. */
+/** Run, judge, commit. Undefined: the claim was lost, nothing is stored. */
 export async function syncJob(held: HeldRun, context: SyncJobContext): Promise<Stored | undefined> {
   const { job, abortSignal, log, secrecy } = held;
   const { connectors, resources, commits } = context;
   const connector = connectors.get(job.providerSlug) as Connector;
   const settlement = await run(job, connector, { abortSignal, log: log.logger, resources, secrecy })
     .then((end) => settle(held, end, context))
-    // Unforeseen results and thrown values count as failures.
+    // Unforeseen results count as failures.
     .catch((error: unknown) => settle(held, { error: unprocessable(error) }, context));
   return settlement && commits.add(settlement);
 }

@@ -7,13 +7,13 @@ import { bringAllForward, bringForward, markHinted, pendingJobs, requestRerun } 
 import { insertFollowUps } from '../store/settlements.ts';
 import { requireWhole } from '../values/arguments.ts';
 
-/** Same as scheduled jobs: many hints of one provider must not delay other connections. */
+/** As scheduled jobs: many hints of one provider must not delay other connections. */
 export const hintPriority = 0;
 
-/** Default priority of a manual trigger: ahead of scheduled jobs (0). */
+/** Of a manual trigger: ahead of scheduled jobs (0). */
 export const triggerPriority = 10;
 
-/** Tenants cannot outrank manual triggers of other tenants. */
+/** Tenants cannot outrank other tenants' manual triggers. */
 export const maxPriorityOf = ({ tenantId }: Caller) => (tenantId === undefined ? 32_767 : triggerPriority);
 
 export function requirePriority(who: Caller, priority: number): void {
@@ -31,7 +31,7 @@ export function requirePriority(who: Caller, priority: number): void {
     );
 }
 
-/** `queued`: a new job. `brought_forward`: the queued job is due now. `follows`: a rerun is queued later. */
+/** `queued`: a new job. `brought_forward`: its queued job is due now. `follows`: a later rerun. */
 export const triggerEffects = ['queued', 'brought_forward', 'follows'] as const;
 
 export interface TriggerResult {
@@ -46,7 +46,7 @@ export interface Trigger {
   newId: () => string;
 }
 
-/** The connection is locked by the caller. */
+/** The caller holds the connection lock. */
 export async function syncNow(
   tx: Queryable,
   row: LockedConnection,
@@ -69,7 +69,7 @@ export async function syncNow(
   return { jobId, effect: 'queued' };
 }
 
-/** `syncNow` for many connections, with a fixed number of statements. */
+/** With a fixed number of statements. */
 export async function syncAllNow(
   tx: Queryable,
   rows: readonly Owner[],
@@ -82,7 +82,7 @@ export async function syncAllNow(
 }
 
 /**
- * The rerun starts after the current walk, which may miss the change. Jobs that back off keep their pause:
+ * The rerun starts after the current walk, which may miss the change. Jobs in backoff keep their pause:
  * hints must not override a rate limit.
  */
 export async function hintAll(
