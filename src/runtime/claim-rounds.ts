@@ -22,11 +22,10 @@ export interface ClaimRoundsOptions extends ExecutorContext {
 export interface ClaimRounds {
   /** Returns the pause until the next round. An idle round is one query. */
   runOnce(): Promise<number>;
-  /** Jobs in total. */
   claimed(): number;
   /** A job may be ready. */
   expectWork(): void;
-  /** A backoff may end before the time of the last query. */
+  /** A backoff may end earlier than the last query knew. */
   expectBackoff(): void;
   /** Resolves when nothing is due and nothing runs. */
   drained(): Promise<void>;
@@ -34,11 +33,10 @@ export interface ClaimRounds {
 
 /** Doubles per round with only locked jobs. */
 const contendedPauseMs = 20;
-/** Poll interval without LISTEN/NOTIFY, as behind a transaction pooler. */
+/** Without LISTEN/NOTIFY, as behind a transaction pooler. */
 const unnotifiedPollMs = 500;
 const reportIntervalMs = 60_000;
 
-/** Fills free slots with ready jobs. */
 export function createClaimRounds(options: ClaimRoundsOptions): ClaimRounds {
   const { db, config, ports, telemetry, connectors, slots, lease, isListening, start } = options;
   const providers = [...connectors.keys()];
@@ -49,7 +47,7 @@ export function createClaimRounds(options: ClaimRoundsOptions): ClaimRounds {
   let mayHaveWork = true;
   let contendedRounds = 0;
   let reportedMs = Number.NEGATIVE_INFINITY;
-  /** As of the last query: no job is due, no backoff ends. */
+  /** As of the last query. */
   let nothingDueUntilMs = Number.NEGATIVE_INFINITY;
 
   async function runOnce(): Promise<number> {
@@ -57,7 +55,7 @@ export function createClaimRounds(options: ClaimRoundsOptions): ClaimRounds {
     const free = Math.min(config.concurrency - slots.count(), config.claimBatch);
     if (processId === undefined || free <= 0) return config.pollIntervalMs;
     await reportMissingConnectors();
-    // Read before the query, which misses later requeues.
+    // Before the query, which misses later requeues.
     const isDrained = slots.count() === 0 && !lease.hasPendingReturns();
     if (providers.length === 0) return idle(isDrained, Number.POSITIVE_INFINITY);
     const waitMs = mayHaveWork ? 0 : await nextDueInMs();
@@ -94,11 +92,11 @@ export function createClaimRounds(options: ClaimRoundsOptions): ClaimRounds {
       throw error;
     });
     mayHaveWork = full;
-    // Deferred jobs may be due before the time of the last query.
+    // Deferred jobs may be due earlier.
     if (progressed) nothingDueUntilMs = Number.NEGATIVE_INFINITY;
     telemetry.ownersCorrected(foreign);
     claimed += jobs.length;
-    // If the lease was lost meanwhile, the reaper requeues these jobs.
+    // If the lease was lost, the reaper requeues these jobs.
     if (lease.holds(processId)) for (const job of jobs) start(job);
     telemetry.jobsClaimed(jobs);
     telemetry.running(slots.count());

@@ -8,14 +8,14 @@ import type { Telemetry } from '../telemetry/index.ts';
 
 export interface CommitQueueOptions extends ExecutorContext {
   telemetry: Telemetry;
-  /** False: the claim is lost, do not retry. */
+  /** False: do not retry. */
   isHeld: (settlement: Settlement) => boolean;
   /** Aborts when retries must stop. */
   shutdownDeadline: AbortSignal;
 }
 
 export interface CommitQueue {
-  /** Undefined: the claim was lost, or the process stopped before a commit succeeded. */
+  /** Undefined: the claim was lost, or the process stopped before a commit. */
   add(settlement: Settlement): Promise<Stored | undefined>;
   drained(): Promise<void>;
 }
@@ -23,19 +23,19 @@ export interface CommitQueue {
 interface Entry {
   settlement: Settlement;
   resolve: (stored: Stored | undefined) => void;
-  /** Retried outside the writers: another transaction holds its connection. */
+  /** Retried alone: another transaction holds its connection. */
   isIsolated: boolean;
-  /** Postgres rejected the result; the settlement is the failure. */
+  /** Postgres rejected the result; this is the failure. */
   isReplaced: boolean;
 }
 
-/** Parallel transactions: one batch is assembled while Postgres writes the other. */
+/** One batch is assembled while Postgres writes the other. */
 const maxWriters = 2;
 /** Bounds memory: the driver copies pages into the statement. */
 const maxBatchBytes = 16 * 1024 * 1024;
 const maxRejections = 3;
 
-/** Batches commits: runs that end during a transaction go into the next one. */
+/** Runs that end during a transaction go into the next one. */
 export function createCommitQueue(options: CommitQueueOptions): CommitQueue {
   const { config, ports, telemetry, isHeld, shutdownDeadline } = options;
   const queue: Entry[] = [];
@@ -49,7 +49,7 @@ export function createCommitQueue(options: CommitQueueOptions): CommitQueue {
   function schedule(): void {
     if (isScheduled) return;
     isScheduled = true;
-    // Runs that end in the same event-loop turn share a transaction.
+    // Runs that end in one event-loop turn share a transaction.
     void yieldToLoop().then(() => {
       isScheduled = false;
       while (canStartWriter()) void commitNext();
@@ -84,7 +84,7 @@ export function createCommitQueue(options: CommitQueueOptions): CommitQueue {
     return queue.splice(0, count);
   }
 
-  /** Retries until every entry is stored or lost. */
+  /** Until every entry is stored or lost. */
   async function commitBatch(batch: Entry[]): Promise<void> {
     let held = batch;
     for (let failures = 0; ; failures++) {
@@ -118,7 +118,7 @@ export function createCommitQueue(options: CommitQueueOptions): CommitQueue {
     await Promise.all([commitBatch(batch.slice(0, half)), commitBatch(batch.slice(half))]);
   }
 
-  /** Not awaited: the run keeps its executor slot, which bounds `isolatedCount`. */
+  /** Not awaited: the run keeps its slot, which bounds `isolatedCount`. */
   function isolate(batch: Entry[]): void {
     isolatedCount++;
     void commitBatch(batch.map((entry) => ({ ...entry, isIsolated: true }))).finally(() => {
@@ -146,8 +146,8 @@ export function createCommitQueue(options: CommitQueueOptions): CommitQueue {
 const settlementOf = ({ settlement }: Entry) => settlement;
 
 /**
- * A batch that waits for a locked connection or contains a rejected result is bisected until that run is
- * alone: the others must neither wait nor fail.
+ * A batch with a locked connection or a rejected result is bisected until that run is alone: the others
+ * must neither wait nor fail.
  */
 function remedyFor(
   error: unknown,
@@ -167,7 +167,7 @@ function remedyFor(
   return 'retry';
 }
 
-/** Drops the run's log as well: it may be what Postgres rejected. */
+/** Without the run's log, which Postgres may have rejected. */
 function asFailure(entry: Entry, error: unknown): Entry {
   const { job, ifRejected } = entry.settlement;
   return { ...entry, settlement: { job, verdict: ifRejected(error), ifRejected }, isReplaced: true };

@@ -21,7 +21,7 @@ export function createDeleter(context: { db: Database; ports: Ports; telemetry: 
 
   async function runOnce(): Promise<number> {
     if (!isRequested) return Number.POSITIVE_INFINITY;
-    // Before the queries, which may miss a request made meanwhile.
+    // Before the queries, which may miss later requests.
     isRequested = false;
     const isDeleting = (await deleteBatch(context)) !== 'none';
     const isOpen = isDeleting || (await hasOpenDeletions(db));

@@ -20,21 +20,19 @@ export const roles = ['scheduler', 'executor', 'janitor'] as const;
 export type Role = (typeof roles)[number];
 
 export interface Engine {
-  /** Migrates the database schema to this release. Safe to call from many processes in parallel. */
+  /** Migrates the schema to this release. Safe to call from many processes. */
   migrate(): Promise<MigrationResult>;
   /** Waits for the database with backoff and checks its schema version. */
   ready(options?: { attempts?: number }): Promise<void>;
   /** Runs the roles (default: all) until `stop`. */
   start(options?: { roles?: readonly Role[] }): Promise<void>;
-  /**
-   * Lets current work commit, waits for `serving` (a server's open responses), and closes all connections.
-   */
+  /** Lets current work commit, waits for `serving` (a server's open responses), and closes connections. */
   stop(options?: { serving?: Promise<unknown> | undefined }): Promise<void>;
-  /** Runs one complete scheduler tick, as of `at`. */
+  /** One complete scheduler tick, as of `at`. */
   tick(options?: { at?: Date }): Promise<TickResult>;
   /**
-   * Runs jobs until nothing is due and nothing runs. Rejects if no retry can help (a missing grant or table),
-   * and after two minutes without the database.
+   * Runs jobs until nothing is due or running. Rejects if no retry can help (a missing grant or table),
+   * or after two minutes without the database.
    */
   drain(options?: { signal?: AbortSignal }): Promise<WorkTotals>;
 }
@@ -50,18 +48,16 @@ export interface EngineOptions {
   explain: (error: unknown) => unknown;
   /** Repairs what a start must not build on. */
   repair: () => Promise<void>;
-  /** Adds the missing grants to an error. */
   withMissingGrants: (error: unknown) => Promise<unknown>;
   /** Aborted by `stop`. */
   stopping: AbortController;
-  /** Closes everything else once all work has ended. */
+  /** Called once all work has ended. */
   close: () => Promise<void>;
 }
 
 /** About four seconds, enough for a database restart. */
 const defaultAttempts = 5;
 
-/** Starts, drains and stops the loops of one instance. */
 export function createEngine(options: EngineOptions): { control: Engine; isRunning(): boolean } {
   const { db, config, ports, telemetry, log, executor, scheduler, explain, stopping } = options;
   const loops: Loop[] = [];

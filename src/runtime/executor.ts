@@ -11,7 +11,7 @@ import { createSlots, type RunTotals, type SlotRun } from './slots.ts';
 
 export interface ExecutorOptions extends ExecutorContext {
   telemetry: Telemetry;
-  /** Opens the heartbeat's connection; `onWake` is called for each notification. */
+  /** For the heartbeat; `onWake` is called for each notification. */
   openReserved: (options: { timeoutMs: number; onWake: (reason: WakeReason) => void }) => ReservedConnection;
 }
 
@@ -21,16 +21,14 @@ export interface WorkTotals extends RunTotals {
 
 export interface Executor extends Loop {
   totals(): WorkTotals;
-  /** Resolves when nothing is due and nothing runs. */
   drained(): Promise<void>;
 }
 
-/** Two attempts must fit into a lease, but a slow server must not time out. */
+/** Two attempts fit into a lease; a slow server must not time out. */
 const heartbeatTimeoutMs = (leaseSeconds: number) => Math.min(10_000, Math.max(1000, leaseSeconds * 300));
 
 const ended = ({ succeeded, requeued, failed }: RunTotals) => succeeded + requeued + failed;
 
-/** Claims jobs and runs them in its slots. Any number of executors may run in parallel. */
 export function startExecutor(options: ExecutorOptions): Executor {
   const { config, ports, telemetry } = options;
   const shutdownDeadline = new AbortController();
@@ -101,7 +99,7 @@ export function startExecutor(options: ExecutorOptions): Executor {
     const graceTimer = new AbortController();
     await Promise.race([ports.sleep(config.shutdownGraceSeconds * 1000, graceTimer.signal), slots.emptied()]);
     graceTimer.abort();
-    // Ended runs get one commit attempt; unfinished runs are requeued.
+    // Ended runs get one commit attempt, others are requeued.
     for (const run of slots.syncing()) slots.forget(run, 'shutdown');
     shutdownDeadline.abort();
     await Promise.all([commits.drained(), runTimeouts.stop()]);

@@ -3,12 +3,12 @@ import { isPermanent } from '../store/database-errors.ts';
 import type { Telemetry } from '../telemetry/index.ts';
 
 const maxOutageMs = 120_000;
-/** After a longer gap between failures a new outage starts. */
+/** After a longer gap, a new outage starts. */
 const outageGapMs = 45_000;
 
 /**
- * A drain has to end: `hopeless` resolves with an error that no retry fixes (a missing grant, table or
- * login), or after an outage of `maxOutageMs`.
+ * Ends a drain: `hopeless` resolves with an error that no retry fixes (a missing grant, table or login),
+ * or after an outage of `maxOutageMs`.
  */
 export function watchFailures(
   telemetry: Telemetry,

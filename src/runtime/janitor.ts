@@ -22,20 +22,20 @@ export interface JanitorContext {
   telemetry: Telemetry;
 }
 
-/** Bounds lock time and vacuum delay per delete; keeps up with ten thousand syncs a second. */
+/** Bounds lock time and vacuum delay; keeps up with ten thousand syncs a second. */
 const batchSize = 2000;
 const batchPauseMs = 50;
-/** The per-minute chart shows 24 h; older rollups are merged. */
+/** The per-minute chart shows 24 h. */
 const minuteRollupsMs = 26 * 3600 * 1000;
 const mergeBatchSize = 5000;
 /** Longer than any provider's window. */
 const budgetsDays = 7;
 const deletionsDays = 7;
 const idlePauseMs = 60_000;
-/** Rescans from the start: rows may have been locked or written late. */
+/** Rescans from the start: rows may be locked or written late. */
 const fullScanIntervalMs = 3600 * 1000;
 
-/** Deletes rows past their retention. SCH-8: `last` is stored with the connection. */
+/** SCH-8: `last` is stored with the connection. */
 export function startJanitor(context: JanitorContext): Loop {
   const { ports, telemetry } = context;
   const progress: Progress = { ...start, sinceMs: ports.monotonicMs() };
@@ -55,8 +55,8 @@ interface Progress {
 const start = { endedAt: '-infinity', feed: { position: 0 } };
 
 /**
- * Deletes one batch of each kind and returns whether there may be more. A failing kind (a foreign key of
- * another application) does not stop the others; its error is thrown last.
+ * One batch of each kind; returns whether there may be more. A failing kind (a foreign key of another
+ * application) does not stop the others; its error is thrown last.
  */
 async function prune({ db, config, ports, telemetry }: JanitorContext, progress: Progress): Promise<boolean> {
   const cutoff = (now: Date, days: number) => new Date(now.getTime() - days * 24 * 3600 * 1000);

@@ -14,9 +14,9 @@ export interface LeaseState {
   readonly current: HeldLease | undefined;
   /** Lost, not yet released. */
   readonly previousId: string | undefined;
-  /** Released leases that may have been counted as deaths. */
+  /** Released, perhaps counted as deaths. */
   readonly survived: readonly string[];
-  /** Dead processes found by the last heartbeat. */
+  /** Found by the last heartbeat. */
   readonly expired: readonly string[];
 }
 
@@ -58,7 +58,7 @@ export function reduceLease(state: LeaseState, event: LeaseEvent): LeaseState {
       return { ...state, current: { id, heldUntilMs, isConfirmed: false, uncertain: new Map() } };
     }
     case 'renewed':
-      // The watchdog gave the lease up while the heartbeat was in flight.
+      // The watchdog gave the lease up during the heartbeat.
       if (current?.id !== event.id) return state;
       return {
         ...state,
@@ -103,7 +103,7 @@ function withClaim(state: LeaseState, claimId: string, claim: UncertainClaim | u
 export const claimingId = ({ current }: LeaseState, nowMs: number): string | undefined =>
   current?.isConfirmed && nowMs < current.heldUntilMs ? current.id : undefined;
 
-/** Jobs of dead processes or uncertain claims may still have to be requeued. */
+/** Jobs of dead processes or uncertain claims may need requeuing. */
 export const hasPendingReturns = ({ current, expired }: LeaseState): boolean =>
   !current?.isConfirmed ||
   expired.length > 0 ||

@@ -17,37 +17,35 @@ import { startReaper } from './reaper.ts';
 
 export interface LeaseOptions extends ExecutorContext {
   telemetry: Telemetry;
-  /** Dedicated to the lease, so a busy pool cannot delay a heartbeat. */
+  /** Dedicated: a busy pool cannot delay a heartbeat. */
   reserved: ReservedConnection;
   runs: () => ClaimKey[];
-  /** The lease is held, or jobs were requeued: claim now. */
+  /** Lease held, or jobs requeued: claim now. */
   onHeld: () => void;
-  /** The run lost its claim; its job is in `status`. */
+  /** Its job is in `status`. */
   onRunLost: (run: LostRun) => void;
   onLost: () => void;
 }
 
 export interface Lease {
-  /** The id for claims; undefined while the last heartbeat failed or the lease has expired. */
+  /** For claims; undefined while the last heartbeat failed or the lease has expired. */
   processId(): string | undefined;
   hasPendingReturns(): boolean;
   holds(processId: string): boolean;
-  /** The claim's outcome is unknown; its jobs are requeued if it committed. */
+  /** Its jobs are requeued if it committed. */
   markUncertain(claimId: string): void;
-  /** Sends a heartbeat now. */
   wake(): void;
   /** Returns the number of requeued jobs. */
   stop(): Promise<number>;
 }
 
-/** At most a fifth of the lease. */
 function heartbeatIntervalMs(leaseSeconds: number): number {
   return Math.min(5000, leaseSeconds * 200);
 }
 
 /**
- * EXE-9: one statement renews the lease and finds dead processes and lost claims. When the lease expires, the
- * runs count as lost: another process may have claimed their jobs. The process continues under a new id.
+ * EXE-9: one statement renews the lease and finds dead processes and lost claims. An expired lease loses
+ * its runs, as other processes may have claimed their jobs; the process continues under a new id.
  */
 export function startLease(options: LeaseOptions): Lease {
   const { db, reserved, config, ports, telemetry, runs, onHeld, onRunLost, onLost } = options;
@@ -57,7 +55,7 @@ export function startLease(options: LeaseOptions): Lease {
     state = reduceLease(state, event);
   };
 
-  /** An in-flight heartbeat may have renewed the abandoned lease; expire it. */
+  /** An in-flight heartbeat may have renewed the lost lease. */
   async function releasePrevious(): Promise<void> {
     const id = state.previousId;
     if (id === undefined) return;
@@ -79,7 +77,7 @@ export function startLease(options: LeaseOptions): Lease {
     watchdog.wake();
   }
 
-  /** Uses the clock of the previous heartbeat: an older time only shortens the lease. */
+  /** By the previous heartbeat's clock: an older time only shortens the lease. */
   async function sendHeartbeat(id: string): Promise<Beat> {
     const self = { id, clockSkewSeconds: db.clock.skewSeconds() };
     let answer: Beat | undefined;

@@ -16,8 +16,8 @@ interface Pruned {
 }
 
 /**
- * A large batch takes several rounds: the start of the feed moves past it first, so no reader sees a partial
- * batch; its row is deleted last.
+ * Large batches take several rounds: the feed's start moves past them first, so no reader sees a partial
+ * batch; the row is deleted last.
  */
 export async function pruneSignals(
   tx: Queryable,
@@ -34,7 +34,7 @@ export async function pruneSignals(
   await moveStartOfFeed(tx, cut?.position ?? last.position);
   const deleted = await deleteSignals(tx, signals);
   const isMore = cut !== undefined || batches.length === limit;
-  // Others are locked: keep their batches for a later round.
+  // Others are locked: their batches stay for a later round.
   if (deleted < signals.length) return { deleted, isMore: isMore && deleted > 0, next: place };
 
   const done = cut ? batches.filter(({ position }) => position < cut.position) : batches;

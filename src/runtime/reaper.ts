@@ -14,7 +14,7 @@ export interface ReaperOptions extends ExecutorContext {
 }
 
 export interface Reaper extends Loop {
-  /** EXE-9: once a lease is released, no process can count its death. */
+  /** EXE-9: a released lease can no longer count as a death. */
   forgiveDeaths(): Promise<void>;
 }
 
@@ -23,7 +23,7 @@ const sweepMs = 60_000;
 /** Under an old snapshot the sweep scans many dead rows. */
 const maxSweepShare = 1 / 100;
 
-/** EXE-9: requeues jobs of dead processes. A loop of its own, so that it never delays the heartbeat. */
+/** EXE-9. Its own loop, so that it never delays the heartbeat. */
 export function startReaper(options: ReaperOptions): Reaper {
   const { db, config, ports, telemetry, lease, apply, onRequeued } = options;
   const timeoutMs = statementTimeoutMs(config);

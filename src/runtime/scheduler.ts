@@ -8,7 +8,6 @@ interface SchedulerOptions extends SchedulerContext {
   telemetry: Telemetry;
 }
 
-/** Any number of schedulers may run in parallel. */
 export function startScheduler(context: SchedulerOptions): Loop {
   const { db, ports, config, telemetry } = context;
   const self = { id: ports.newId(), host: hostname(), pid: process.pid };

@@ -10,7 +10,7 @@ export interface RunTotals {
   succeeded: number;
   requeued: number;
   failed: number;
-  /** Runs that were cancelled, or lost their lease. */
+  /** Cancelled, or lost their lease. */
   lost: number;
   signals: number;
 }
@@ -35,7 +35,7 @@ const abortReasons = {
 
 export type Slots = ReturnType<typeof createSlots>;
 
-/** The runs that a process holds, in start order. */
+/** In start order. */
 export function createSlots({ ports, telemetry, connectors, onFreed }: SlotsOptions) {
   const runs = new Map<string, SlotRun>();
   const totals: RunTotals = { succeeded: 0, requeued: 0, failed: 0, lost: 0, signals: 0 };
@@ -61,14 +61,14 @@ export function createSlots({ ports, telemetry, connectors, onFreed }: SlotsOpti
 
   return {
     count: () => runs.size,
-    /** A copy: callers may change the slots while they iterate. */
+    /** A copy: callers may change the slots meanwhile. */
     all: () => [...runs.values()],
     syncing: () => [...runs.values()].filter(({ state }) => state === 'syncing'),
     ofJob: (jobId: string) => runs.get(jobId),
     totals: (): RunTotals => ({ ...totals }),
 
     start(job: ClaimedJob): SlotRun {
-      // An earlier run lost its claim, unnoticed so far.
+      // An earlier run lost its claim unnoticed.
       const earlier = runs.get(job.id);
       if (earlier) forget(earlier, 'lost');
       const abortion = new AbortController();
@@ -88,7 +88,7 @@ export function createSlots({ ports, telemetry, connectors, onFreed }: SlotsOpti
     },
 
     finish(run: SlotRun, { verdict, signals }: Stored): void {
-      // The run was forgotten while its commit succeeded.
+      // Forgotten while its commit succeeded.
       if (!isHeld(run)) return;
       const durationMs = Math.max(0, ports.monotonicMs() - run.startedMs);
       remove(run);
@@ -100,7 +100,7 @@ export function createSlots({ ports, telemetry, connectors, onFreed }: SlotsOpti
 
     forget,
 
-    /** EXE-9. Returns the time until the next run is late: the first that is not, since they are in order. */
+    /** EXE-9. Returns the time until the next run is late; runs are in order. */
     abortOverdue(maxRunSeconds: number): number {
       const maxMs = maxRunSeconds * 1000;
       for (const { abort, abortSignal, startedMs, state } of runs.values()) {
