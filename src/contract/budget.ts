@@ -27,9 +27,9 @@ export interface Taken {
   settle(outcome?: { free?: boolean }): void;
 }
 
-/** Budgets of a run, shared by all executors. Most calls are in memory. */
+/** Budgets shared by all executors. Most calls are in memory. */
 export interface Budgets {
-  /** Takes from all budgets or none. Throws RateLimitedError, which parks the job, if one is exhausted. */
+  /** Takes all or none. Throws RateLimitedError, which parks the job, if one is exhausted. */
   take(uses: readonly BudgetUse[]): Promise<Taken>;
   learn(budget: Budget, news: BudgetNews): void;
 }

@@ -1,11 +1,9 @@
-/** Time as the engine sees it. Tests replace it. */
+/** The engine's time. Tests replace it. */
 export interface Clock {
-  /** Milliseconds since 1970. Inside the engine this is the database's clock (DB-6). */
+  /** Milliseconds since 1970; in the engine, by the database's clock (DB-6). */
   now(): number;
   /** Monotonic clock, for durations. */
   monotonicMs(): number;
-  /**
-   * Resolves after `ms` or on abort; never rejects. With `ref: false` it does not keep the process running.
-   */
+  /** Resolves after `ms` or on abort; never rejects. `ref: false` does not keep the process running. */
   sleep(ms: number, signal: AbortSignal, options?: { ref?: boolean }): Promise<void>;
 }

@@ -20,14 +20,14 @@ export interface Signal {
   dedupeKey?: string | undefined;
 }
 
-/** Result of one `sync` call: a page of signals and the next cursor. */
+/** A page of signals and the next cursor. */
 export interface SyncResult<Cursor = unknown> {
   signals: readonly Signal[];
-  /** Stored with the signals; if absent, the old cursor stays. */
+  /** Stored with the signals; absent: the old one stays. */
   nextCursor?: Cursor | null | undefined;
-  /** More to fetch now: a job with `nextCursor` follows immediately. */
+  /** More to fetch: a job with `nextCursor` follows immediately. */
   hasMore?: boolean | undefined;
-  /** With `hasMore`: delay of the follow-up job, at most a week. */
+  /** With `hasMore`: delay of that job, at most a week. */
   retryAfterSeconds?: Wait;
 }
 
@@ -40,7 +40,7 @@ export interface SyncContext<Cursor = unknown, Config = unknown> {
     config: Config;
     metadata: Record<string, unknown>;
   };
-  /** Of the last run; undefined on the first run and for a full sync. */
+  /** Undefined on the first run and for a full sync. */
   cursor: Cursor | undefined;
   job: {
     id: string;
@@ -48,7 +48,7 @@ export interface SyncContext<Cursor = unknown, Config = unknown> {
     attempts: number;
     scheduledAt: Date;
   };
-  /** Aborts on timeout, cancellation or loss of the lease. Pass it to `fetch`. */
+  /** Aborts on timeout, cancellation or lost lease. Pass it to `fetch`. */
   abortSignal: AbortSignal;
   /** Lines carry job, connection and provider. */
   log: Logger;
@@ -56,13 +56,13 @@ export interface SyncContext<Cursor = unknown, Config = unknown> {
   credentials: CredentialHandle;
   /** Shared by all executors. */
   budgets: Budgets;
-  /** Same API as the global `fetch`. Tests can record, replay and fail its requests. */
+  /** Like the global `fetch`. Tests can record, replay and fail requests. */
   fetch: typeof fetch;
-  /** Read the time and wait through it, so that tests control both. */
+  /** Use it for time and waiting, so that tests control both. */
   clock: Clock;
 }
 
-/** Definition of a connector. The schemas are Standard Schemas, such as zod schemas. */
+/** The schemas are Standard Schemas, such as zod's. */
 export interface ConnectorDefinition<
   CursorSchema extends StandardSchemaV1 = StandardSchemaV1<unknown>,
   ConfigSchema extends StandardSchemaV1 = StandardSchemaV1<unknown>,
@@ -70,7 +70,7 @@ export interface ConnectorDefinition<
   /** As in `connections.provider_slug`. */
   provider: string;
   name: string;
-  /** Checked before the cursor is used and before it is stored. */
+  /** Checks the cursor before use and before storing. */
   cursorSchema?: CursorSchema;
   /** Validates and types `connection.config`. */
   configSchema?: ConfigSchema;
@@ -84,7 +84,6 @@ export interface ConnectorDefinition<
   ): Promise<SyncResult<StandardSchemaV1.InferInput<CursorSchema>>>;
 }
 
-/** A connector as the engine runs it. */
 export interface Connector {
   readonly provider: string;
   readonly name: string;
@@ -100,7 +99,7 @@ export function defineConnector<
   CursorSchema extends StandardSchemaV1 = StandardSchemaV1<unknown>,
   ConfigSchema extends StandardSchemaV1 = StandardSchemaV1<unknown>,
 >(definition: ConnectorDefinition<CursorSchema, ConfigSchema>): Connector {
-  // The engine validates cursor and config before each call.
+  // The engine validates both before each call.
   return definition as unknown as Connector;
 }
 

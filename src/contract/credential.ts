@@ -24,7 +24,7 @@ export interface CredentialHandle {
   readonly id: string | undefined;
   /** Refreshes an expiring OAuth 2 token. Throws UnauthorizedError without a usable credential. */
   get(): Promise<Credential>;
-  /** After the provider rejected `refused`: returns a newer one or throws UnauthorizedError. */
+  /** After the provider rejected `refused`: a newer one, or throws UnauthorizedError. */
   renew(refused: Credential): Promise<Credential>;
   /** Replaces the fields of a `custom` credential, for connectors that refresh tokens themselves. */
   save(fields: Record<string, unknown>): Promise<void>;
@@ -41,7 +41,7 @@ export interface OAuth2 {
   authorizationParameters?: Readonly<Record<string, string>> | undefined;
   /** Where client id and secret go; default: body. */
   clientAuthentication?: 'body' | 'basic' | undefined;
-  /** Run connections without a credential, instead of waiting for one. */
+  /** Run connections without a credential, instead of waiting. */
   optional?: boolean | undefined;
 }
 

@@ -2,9 +2,9 @@ import type { Wait } from './retry-after.ts';
 
 /** Match on `code`: messages may change. */
 export type SynclineErrorCode =
-  /** An argument is invalid: `field`, `expected` and, unless it is a secret, `value` say which and why. */
+  /** `field`, `expected` and, unless a secret, `value` describe the invalid argument. */
   | 'INVALID_ARGUMENT'
-  /** The configuration of this process, a connector or a description is invalid. */
+  /** The configuration, a connector or a description is invalid. */
   | 'CONFIG_INVALID'
   /** The object does not exist, or is not visible to the caller. */
   | 'NOT_FOUND'
@@ -16,13 +16,13 @@ export type SynclineErrorCode =
   | 'FORBIDDEN'
   /** The feed cursor or consent link is no longer valid. */
   | 'EXPIRED'
-  /** A queue is full, or no connection of the pool is free. Retry later. */
+  /** A queue or the connection pool is full. Retry later. */
   | 'OVERLOADED'
   /** The database cannot be reached. Retry later. */
   | 'DATABASE_UNREACHABLE'
   /** The database refuses: login, privilege, read-only server, full disk, lock. */
   | 'DATABASE_REFUSED'
-  /** The version or a setting of the server is not supported. */
+  /** The server's version or a setting is not supported. */
   | 'DATABASE_UNSUITABLE'
   /** The database has no Syncline schema. */
   | 'SCHEMA_MISSING'
@@ -43,12 +43,12 @@ interface ErrorDetails {
   cause?: unknown;
 }
 
-/** Error with a stable code, a message and a hint on how to fix it. */
+/** Error with a stable code and a hint for the fix. */
 export class SynclineError extends Error {
   readonly code: SynclineErrorCode;
   /** The invalid argument or option. */
   readonly field: string | undefined;
-  /** Its value or a description of it, as in the message; never a secret. */
+  /** As in the message; never a secret. */
   readonly value: string | undefined;
   /** What is allowed: completes "must be …". */
   readonly expected: string | undefined;
@@ -88,12 +88,12 @@ export function invalidArgument(
   return new SynclineError(code, refusalMessage(details), details);
 }
 
-/** The only place that words the refusal of a value. */
+/** The only wording for the refusal of a value. */
 export function refusalMessage({ field, expected, value }: Refusal): string {
   return `${field} must be ${expected}${value === undefined ? '' : `, got ${value}`}.`;
 }
 
-/** One line with message and hint. Never throws. */
+/** With the hint. Never throws. */
 export function describeError(error: unknown): string {
   try {
     return described(error);
@@ -109,7 +109,7 @@ function described(error: unknown): string {
   return `${message}${hint}`.replaceAll(/\s*\n\s*/g, ' ');
 }
 
-/** On several addresses, ECONNREFUSED is an AggregateError without a message. */
+/** For several addresses, ECONNREFUSED is an AggregateError without message. */
 function codeOf(error: Error): string | undefined {
   return (error as NodeJS.ErrnoException).code;
 }
@@ -137,7 +137,7 @@ abstract class ConnectorError extends Error {
   }
 }
 
-/** Rate limited by the provider: the job is requeued for at least the delay, without holding a slot. */
+/** Rate limited: the job is requeued for at least the delay, without holding a slot. */
 export class RateLimitedError extends ConnectorError {
   /** Seconds, or a Retry-After header. */
   readonly retryAfterSeconds: Wait;
@@ -164,14 +164,14 @@ export class UnauthorizedError extends ConnectorError {
   }
 }
 
-/** Not retryable: the job fails, and the next one runs on schedule. */
+/** Not retryable: the job fails; the next runs on schedule. */
 export class PermanentError extends ConnectorError {
   constructor(message: string, options?: ErrorOptions) {
     super('permanent', message, options);
   }
 }
 
-/** The provider no longer accepts the cursor: the job fails and a full sync is queued. */
+/** The provider rejects the cursor: the job fails and a full sync is queued. */
 export class CursorExpiredError extends ConnectorError {
   constructor(message = 'The provider no longer accepts the cursor.', options?: ErrorOptions) {
     super('cursor_expired', message, options);

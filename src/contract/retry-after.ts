@@ -1,8 +1,8 @@
-/** Larger numbers are epochs: both thresholds are in September 2001. */
+/** Larger numbers are epochs: both thresholds mean September 2001. */
 const firstEpochSeconds = 1_000_000_000;
 const firstEpochMs = 1_000_000_000_000;
 
-/** From now. Accepts seconds, epochs in seconds or milliseconds, ISO-8601 and HTTP dates. */
+/** Accepts seconds, epochs in seconds or milliseconds, ISO-8601 and HTTP dates. */
 export function secondsUntil(value: string | null, nowMs: number): number | undefined {
   const text = value?.trim() ?? '';
   if (text === '') return undefined;
@@ -17,7 +17,7 @@ export function secondsUntil(value: string | null, nowMs: number): number | unde
   return number;
 }
 
-/** A delay: seconds, or the text of a Retry-After header. */
+/** Seconds, or the text of a Retry-After header. */
 export type Wait = number | string | null | undefined;
 
 /** EXE-7: undefined if absent or unparsable. */

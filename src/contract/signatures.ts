@@ -11,7 +11,7 @@ export interface HmacOptions {
   encoding?: 'hex' | 'base64' | 'base64url' | undefined;
   /** Such as `sha256=`. */
   prefix?: string | undefined;
-  /** Time of sending, in seconds since 1970. Signed only if `signed` includes it. */
+  /** Seconds since 1970. Signed only if `signed` includes it. */
   timestampHeader?: string | undefined;
   /** Between timestamp and now; default: 300. */
   toleranceSeconds?: number | undefined;
@@ -22,7 +22,7 @@ export interface HmacOptions {
 /** For sender queues; limits replay. */
 const defaultToleranceSeconds = 300;
 
-/** Verifies an HMAC of the body, the scheme of most providers. */
+/** Verifies an HMAC of the body, as most providers send. */
 export function hmacSignature(options: HmacOptions): Verify {
   const { algorithm = 'sha256', encoding = 'hex', prefix = '', timestampHeader, signed } = options;
   const toleranceMs = (options.toleranceSeconds ?? defaultToleranceSeconds) * 1000;

@@ -12,9 +12,9 @@ export interface Delivery {
 export interface Reaction {
   /** Queue a sync of the connection. Default: true. */
   sync?: boolean | undefined;
-  /** Stored immediately. Use the dedupe keys of polling, so that signals are stored once. */
+  /** Stored immediately. Use the dedupe keys of polling to store them once. */
   signals?: readonly Signal[] | undefined;
-  /** Response body, for providers that verify the endpoint with a challenge. */
+  /** Response body, for providers that send a challenge. */
   reply?: unknown;
 }
 
