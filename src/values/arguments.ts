@@ -3,9 +3,7 @@ import { suggestion } from './suggest.ts';
 import { findUnstorable } from './unstorable.ts';
 import { uuidPattern } from './uuid.ts';
 
-/** Errors name the argument, its value and what is allowed. */
-
-/** For errors that are not about the value of one argument: see `invalidArgument`. */
+/** For errors not about one argument's value; see `invalidArgument`. */
 export function invalid(message: string, hint?: string): SynclineError {
   return new SynclineError('INVALID_ARGUMENT', message, hint === undefined ? {} : { hint });
 }

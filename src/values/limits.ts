@@ -1,57 +1,53 @@
-/** Bounds of data from outside. Those of HTTP requests are in `http/context.ts`. */
+/** For data from outside; those of HTTP requests are in `http/context.ts`. */
 
-/** Nesting depth of JSON. Thousands of levels overflow the stack of recursive readers. */
+/** Nesting of JSON. Thousands of levels overflow the stack of recursive readers. */
 export const maxDepth = {
-  /** Arguments of the API and request bodies. */
+  /** API arguments and request bodies. */
   argument: 100,
-  /** Payloads and cursors of connectors. */
+  /** Connectors' payloads and cursors. */
   result: 500,
-  /** Stored JSON, which other writers may have nested deeper. */
+  /** Other writers may have nested deeper. */
   stored: 1000,
 };
 
-/** One page of a connector; a process holds up to `executor.concurrency` pages. */
+/** One page; a process holds up to `executor.concurrency` of them. */
 export const maxResult = {
   signals: 100_000,
-  /** All payloads of a page, as JSON. */
+  /** All payloads, as JSON. */
   pageBytes: 32 * 1024 * 1024,
-  /** One payload, as JSON; a larger one is replaced by `$oversize`. */
+  /** As JSON; a larger one becomes `$oversize`. */
   payloadBytes: 1024 * 1024,
   cursorBytes: 256 * 1024,
   kindLength: 200,
-  /** Near the limit of an index entry; a longer key is replaced by its hash. */
+  /** Near the limit of an index entry; longer keys are hashed. */
   dedupeKeyBytes: 1000,
 };
 
-/** A response of a provider. */
 export const maxResponse = {
   bytes: 32 * 1024 * 1024,
-  /** How much of an error response is read. */
   errorBytes: 64 * 1024,
   /** Checked before parsing: millions of small values take seconds and gigabytes. */
   jsonValues: 2_000_000,
 };
 
-/** Token responses take a few kilobytes. */
 export const maxTokenResponseBytes = 128 * 1024;
 
-/** `config` and `metadata` of a connection, each as JSON: list pages hold them in memory. */
+/** `config` and `metadata`, each as JSON: list pages hold them in memory. */
 export const maxConfigBytes = 64 * 1024;
 
-/** JWTs and private keys take a few kilobytes. */
 export const maxSecretBytes = 64 * 1024;
 
-/** A page of a list or of the feed. A larger row gets a page of its own. */
+/** Of lists and the feed. A larger row gets its own page. */
 export const maxPageBytes = 8 * 1024 * 1024;
 
-/** Names from other tables are truncated, as `maxPageBytes` does not count them. */
+/** Names from other tables are truncated: `maxPageBytes` does not count them. */
 export const maxNameLength = 500;
 
-/** A cursor in an audit event. The job row has the complete cursor. */
+/** In audit events; the job has the complete cursor. */
 export const maxEventCursorBytes = 2048;
 
-/** Error messages stored with jobs; some are whole HTML pages. */
+/** Stored with jobs; some are whole HTML pages. */
 export const maxErrorLength = 2000;
 
-/** The log stored with a run. The process's log has all lines. */
+/** Stored with a run; the process's log has all lines. */
 export const maxRunLog = { lines: 100, messageLength: 1000, fieldsLength: 2000 };

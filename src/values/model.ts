@@ -2,17 +2,17 @@ import { z } from 'zod';
 import { uuidPattern } from './uuid.ts';
 
 /**
- * A model is one zod schema per entity. It describes the library's value (camelCase, Date, undefined);
- * `jsonOf` derives the JSON of the API and the CLI (snake_case, ISO-8601, null), for values and for types.
+ * One zod schema per entity describes the library's value (camelCase, Date, undefined); `jsonOf` derives
+ * the JSON of API and CLI (snake_case, ISO-8601, null), values and types.
  */
 
-// Constants where possible: a schema takes about 20 µs to build, and every command loads the models.
+// Constants: a schema takes about 20 µs to build, and every command loads the models.
 export const uuid = z
   .string()
   .regex(uuidPattern, 'must be a UUID')
   .meta({ format: 'uuid', example: '0198c1a2-5b7e-7d3c-8f00-4a1b2c3d4e5f' });
 
-/** 1 to `maxLength` characters, not all of them white space. */
+/** 1 to `maxLength` characters, not only white space. */
 export const text = (maxLength: number) => {
   const message = `must be text of 1 to ${maxLength} characters`;
   return z.string().regex(/\S/, message).max(maxLength, message);
@@ -21,17 +21,17 @@ export const text = (maxLength: number) => {
 export const providerSlug = text(200).meta({ description: 'Provider slug.', example: 'github' });
 export const providerText = z.string().meta({ example: 'github' });
 
-/** Text that is one of a union, which the OpenAPI document does not list. */
+/** One of a union that the OpenAPI document does not list. */
 export const textOf = <T extends string>() => z.string() as unknown as z.ZodType<T>;
 
 export const time = z.date();
 
-/** A time that is text in the library as well. */
+/** Text in the library as well. */
 export const isoText = z.string().meta({ format: 'date-time', example: '2025-01-01T12:00:00.000Z' });
 
 const absent = z.undefined();
 
-/** Undefined in the library, null in JSON. A field that is `.optional()` is missing from both instead. */
+/** Undefined in the library, null in JSON. An `.optional()` field is missing from both. */
 export const maybe = <T>(schema: z.ZodType<T>) =>
   z.union([schema, absent]) as unknown as z.ZodType<T | undefined>;
 
@@ -43,7 +43,6 @@ type SnakeCase<Key> = Key extends `${infer First}${infer Rest}`
   ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${SnakeCase<Rest>}`
   : Key;
 
-/** The JSON of a library value. */
 export type Json<T> = unknown extends T
   ? T
   : T extends undefined
@@ -66,7 +65,7 @@ export interface ToJson<Value, Shown> {
   readonly schema: z.ZodType<Shown>;
 }
 
-/** How JSON gets the fields that the value does not have, or has as another type; others may be replaced. */
+/** How JSON gets fields that the value lacks or has as another type; others may be replaced. */
 type Computed<Value, Shown> = {
   [Key in keyof Shown as Key extends keyof Value ? (Value[Key] extends Shown[Key] ? never : Key) : Key]: (
     value: Value,
@@ -74,7 +73,7 @@ type Computed<Value, Shown> = {
 } & { [Key in keyof Shown]?: (value: Value) => Shown[Key] };
 
 export function jsonOf<Model extends z.ZodObject>(model: Model): ToJson<z.output<Model>, z.output<Model>>;
-/** Where JSON differs from the library: `shown` describes it, and `computed` gets the fields that differ. */
+/** `shown` describes JSON that differs from the library, and `computed` gets those fields. */
 export function jsonOf<Model extends z.ZodObject, Shown extends z.ZodObject>(
   model: Model,
   shown: Shown,
@@ -101,10 +100,10 @@ export function maybeOf(schema: z.core.$ZodType): z.ZodType | undefined {
   return absent instanceof z.ZodUndefined ? inner : undefined;
 }
 
-/** Empty for a time that a Date cannot represent. */
+/** Empty if a Date cannot represent it. */
 const iso = (at: Date) => (Number.isNaN(at.getTime()) ? '' : at.toISOString());
 
-/** Undefined: the value is its JSON. The schema is walked once; responses are not parsed. */
+/** Undefined: no conversion. The schema is walked once; responses are not parsed. */
 function converterOf(schema: z.core.$ZodType): Convert | undefined {
   const inner = maybeOf(schema);
   if (inner) return converterOf(inner);
@@ -127,7 +126,7 @@ function objectConverter({ shape }: z.ZodObject, computed: Getters = {}): Conver
     convert: converterOf(field),
   }));
   const required = fields.filter(({ isOptional }) => !isOptional);
-  // A clone of an object that JSON.parse made is several times faster than adding its keys in a loop.
+  // Cloning an object from JSON.parse is several times faster than adding its keys in a loop.
   const nulls = JSON.parse(
     JSON.stringify(Object.fromEntries(required.map(({ name }) => [name, null]))),
   ) as Record<string, unknown>;

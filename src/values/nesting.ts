@@ -1,5 +1,3 @@
-/** Nesting depth of JSON; the limits are in `limits.ts`. */
-
 const [quote, backslash, openList, closeList, openObject, closeObject] = [34, 92, 91, 93, 123, 125];
 
 export function exceedsDepthText(json: string, levels: number): boolean {

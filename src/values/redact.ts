@@ -1,27 +1,28 @@
 import type { Credential } from '../contract/credential.ts';
 
-/** The only definition of secret names and of the placeholder. */
+/** The only definition of secret names and the placeholder. */
 
-/** Replaces secrets wherever they would be shown, logged or recorded. */
 export const hidden = '[hidden]';
 
 const secretKey = '(?:api|private|access|auth|signing|encryption|subscription|shared|master)[_-]?key';
 const secretName = new RegExp(`token|secret|passw|authorization|cookie|credential|${secretKey}`, 'i');
 
-/** Whether a field of this name holds a secret, in any JSON: config, log fields, payloads. */
+/** Of fields in any JSON: config, log fields, payloads. */
 export const isSecretName = (name: string) => secretName.test(name);
 
 const secretParameter = /key(?!word)|^(?:x[_-])?(?:auth|signature|sig|session(?:[_-]?id)?)$/i;
 
 /**
- * The same for headers, query and form parameters, environment variables and API arguments. More names are
- * secrets there: in JSON, `key` and `sort_key` are ordinary fields.
+ * Of headers, query and form parameters, environment variables and API arguments. More names are secret
+ * there: in JSON, `key` and `sort_key` are ordinary fields.
  */
 export const isSecretParameter = (name: string) => isSecretName(name) || secretParameter.test(name);
 
 const pageToken = /(?:page|sync|delta|skip|next|prev\w*|continuation)[_-]?token/i;
 
-/** Page and sync tokens have secret names but are positions; recordings need them to tell requests apart. */
+/**
+ * Page and sync tokens have secret names but are positions; recordings need them to tell requests apart.
+ */
 export const isPageToken = (name: string) => pageToken.test(name);
 
 export function jsonWithoutSecrets(value: unknown): string {
@@ -32,7 +33,7 @@ export function jsonWithoutSecrets(value: unknown): string {
   );
 }
 
-/** The caller wrote back the placeholder it had read. */
+/** The caller wrote back the placeholder. */
 export function hiddenField(value: unknown): string | undefined {
   let found: string | undefined;
   JSON.stringify(value, (key, inner: unknown) => {
@@ -42,7 +43,7 @@ export function hiddenField(value: unknown): string | undefined {
   return found;
 }
 
-/** In fields with secret names, also nested; with `isSecret`, all. */
+/** In fields with secret names, also nested; `isSecret`: all. */
 export function secretTexts(value: unknown, isSecret = false): string[] {
   if (typeof value === 'string') return isSecret ? [value] : [];
   if (typeof value !== 'object' || value === null) return [];
@@ -97,7 +98,7 @@ const named = `[\\w.-]{0,40}(?:${secretName.source})[\\w.-]{0,40}`;
 const inJson = new RegExp(`("${named}"\\s*:\\s*")(?:[^"\\\\]|\\\\.)+`, 'gi');
 const inForm = new RegExp(`(?<![\\w.-])(${named}=)[^\\s&"'<>]+`, 'gi');
 
-/** Redacts unknown secrets by field name: `"access_token": "…"`, `access_token=…`. */
+/** Unknown secrets, by field name: `"access_token": "…"`, `access_token=…`. */
 export const redactNamed = (text: string) =>
   text.replaceAll(inJson, `$1${hidden}`).replaceAll(inForm, `$1${hidden}`);
 
@@ -108,18 +109,18 @@ const inLog = new RegExp(
 );
 
 /**
- * The same in lines that other programs log: `token: …`, `Authorization: Bearer …`. Too broad for messages of
- * providers, such as `invalid token: expired`.
+ * For lines of other programs: `token: …`, `Authorization: Bearer …`. Too broad for providers' messages,
+ * such as `invalid token: expired`.
  */
 export const redactNamedInLog = (line: string) => line.replaceAll(inLog, `$1${hidden}`);
 
-/** Redacts the secrets a run has seen from its errors and logs. */
+/** Of the secrets a run has seen. */
 export interface SecretRedactor {
   add(secrets: readonly string[]): void;
   hide(text: string): string;
 }
 
-/** `known` is evaluated on output: most runs log nothing. */
+/** `known` is evaluated late: most runs log nothing. */
 export function createSecretRedactor(known: () => readonly (string | undefined)[]): SecretRedactor {
   const seen = new Set<string>();
   return {

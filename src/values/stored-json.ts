@@ -12,7 +12,7 @@ export function parseStored(text: string): unknown {
 
 const tooDeep = `(nested deeper than ${maxLevels} levels)`;
 
-/** Goes into a response unparsed. Only `jsonParts` can write it. */
+/** Goes into a response unparsed, by `jsonParts` only. */
 export class JsonText {
   readonly text: string;
 
@@ -27,16 +27,16 @@ export class JsonText {
   }
 }
 
-/** The running call of `jsonParts`, which is synchronous. */
+/** The running call of synchronous `jsonParts`. */
 let writing: { mark: string; texts: string[] } | undefined;
 
-/** Serializes into parts to concatenate; stored JSON is neither parsed nor copied. */
+/** Parts to concatenate: stored JSON is neither parsed nor copied. */
 export function jsonParts(value: unknown): string[] {
   const mark = randomUUID();
   const texts: string[] = [];
   writing = { mark, texts };
   try {
-    // Without a replacer, which JSON.stringify would call for every value.
+    // No replacer: JSON.stringify would call it for every value.
     const frame = JSON.stringify(value);
     if (texts.length === 0) return [frame];
     return frame.split(`"${mark}"`).flatMap((part, i) => [part, texts[i] ?? '']);

@@ -1,6 +1,6 @@
 import { distance } from 'fastest-levenshtein';
 
-/** A typo, another case style, or a prefix (without the unit). */
+/** A typo, another case style, or a missing unit. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
   const normalize = (text: string) => text.toLowerCase().replaceAll(/[_-]/g, '');
   const normalized = normalize(name);
@@ -15,7 +15,6 @@ export function nearest(name: string, known: readonly string[]): string | undefi
   return best?.candidate;
 }
 
-/** The closest name, or all. */
 export function suggestion(name: string, known: readonly string[]): string {
   const closest = nearest(name, known);
   return closest ? `Did you mean ${closest}?` : `Known: ${known.join(', ')}.`;

@@ -2,7 +2,6 @@ const lineBreaks = /[\t\n\v\f\r\u0085\u2028\u2029]+/g;
 /** With ESC and bidirectional marks. */
 const controls = /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
 
-/** One line without terminal control characters. */
 export function stripControl(text: string): string {
   return escapeControls(text.replaceAll(lineBreaks, ' '));
 }

@@ -1,6 +1,6 @@
 import { maxDepth } from './limits.ts';
 
-/** Finds values that Postgres cannot store as text or JSON. */
+/** Values that Postgres cannot store as text or JSON. */
 
 export interface Unstorable {
   /** Such as `config.name` or `cursor[3]`. */
