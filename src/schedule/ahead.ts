@@ -7,7 +7,7 @@ export interface ScheduleBounds extends IntervalBounds, JitterBounds {
   tickIntervalSeconds: number;
 }
 
-/** Later times come from a wrong clock or a longer interval. */
+/** Later times come from a wrong clock or longer interval. */
 export interface AheadLimits {
   defaultIntervalSeconds: number;
   minIntervalSeconds: number;
@@ -22,8 +22,8 @@ export interface AheadLimits {
 }
 
 /**
- * SCH-5: after a run that ended just now, `next_run_at` is two intervals ahead. Jitter covers small clock
- * differences.
+ * SCH-5: after a run that ended just now, `next_run_at` is two intervals ahead; jitter covers small
+ * clock differences.
  */
 export function aheadLimits(bounds: ScheduleBounds, policies: readonly BackoffPolicy[]): AheadLimits {
   return {
@@ -80,7 +80,7 @@ export function correctedTimes({
   // The wrong clock may have written it.
   const lastEndedMs = input.lastEndedMs === undefined ? undefined : Math.min(input.lastEndedMs, nowMs);
   const moved = reschedule({ ...input, lastEndedMs });
-  // SCH-6: a connection that has never run is due now.
+  // SCH-6: a first run is due now.
   const bootstrapMs = pending === 'none' ? nowMs : nowMs + (baseSeconds + jitterSeconds) * 1000;
   return {
     nextRunAtMs: isAhead ? (moved.nextRunAtMs ?? bootstrapMs) : undefined,

@@ -30,7 +30,6 @@ export function parkedSeconds(hintSeconds: number | undefined): number {
   return Math.max(1, clampHint(hintSeconds));
 }
 
-/** Upper bound of the functions above. */
 export function maxPauseSeconds({ maxSeconds, jitterFactor }: BackoffPolicy): number {
   return Math.max(maxSeconds, maxHintSeconds) * (1 + jitterFactor);
 }

@@ -24,7 +24,7 @@ export interface Return {
   firstAnsweredAtMs: number | undefined;
   /** Response before the window's end. */
   answered: number;
-  /** After the end: the provider may have counted them in the next window. */
+  /** The provider may count them in the next window. */
   late: number;
   /** Not spent, or not counted by the provider. */
   unused: number;
@@ -36,7 +36,7 @@ export interface Observation {
   limit: number | undefined;
   /** Highest reported count. */
   used: number | undefined;
-  /** Lowest excess of it over the known spending. */
+  /** Lowest excess over the known spending. */
   beyond: number | undefined;
   /** Too late by the response's latency. */
   resetsAtMs: number | undefined;
@@ -54,11 +54,11 @@ export interface Exchange {
 
 /** Providers and the `Date` header use whole seconds. */
 export const graceMs = (periodSeconds: number) => Math.min(2000, periodSeconds * 100);
-/** Closer ends are of the same window: windows end a period apart. */
+/** Closer ends are the same window: windows are a period apart. */
 export const sameWindowMs = (periodSeconds: number) => periodSeconds * 500;
 /** Unspent tokens are returned. */
 export const blockMs = 30_000;
-/** A request has been counted by then, and a silent process is dead. */
+/** By then a request is counted, and a silent process is dead. */
 const carriedMs = 2 * blockMs;
 /** A wrong header must not close a budget for years. */
 const maxWindowMs = 7 * 24 * 3600 * 1000;
@@ -79,7 +79,7 @@ const endingAt = (resetsAtMs: number, periodSeconds: number) => ({
   opensAtMs: resetsAtMs + graceMs(periodSeconds),
 });
 
-/** None between two windows: the provider could count them in either. */
+/** None between windows: the provider could count them in either. */
 export function availableIn(bucket: Bucket, nowMs: number): number {
   const { most, spent, drift, leased, carried } = bucket;
   if (nowMs >= bucket.resetsAtMs) return 0;
@@ -97,7 +97,7 @@ export function exchange(
 ): { bucket: Bucket; granted: number } {
   let bucket = onThisClock(restated(before, stated, periodSeconds), nowMs);
   if (isOver(bucket, nowMs)) bucket = nextWindow(bucket, nowMs);
-  // Without a report by now, a process is dead.
+  // Without a report by now, the process is dead.
   if (nowMs >= bucket.openedAtMs + carriedMs) bucket = { ...bucket, carried: 0 };
   for (const report of returns) bucket = applyReturn(bucket, report);
   if (observed) bucket = applyObservation(bucket, observed, nowMs);
@@ -113,7 +113,8 @@ function restated(bucket: Bucket, stated: number, periodSeconds: number): Bucket
 }
 
 /**
- * Opened in the future, by another clock. Shift it to now, or an exhausted budget stays closed until then.
+ * Opened in the future, by another clock: shifted to now, or an exhausted budget stays closed until
+ * then.
  */
 function onThisClock(bucket: Bucket, nowMs: number): Bucket {
   const aheadMs = bucket.openedAtMs - nowMs;
@@ -147,7 +148,7 @@ function applyReturn(bucket: Bucket, report: Return): Bucket {
       opensAtMs: opensAfter(bucket, report.firstAnsweredAtMs),
     };
   if (windowNumber !== bucket.windowNumber - 1) return bucket;
-  // The window ended earlier than known: `answered` tokens may have been late.
+  // The window ended earlier than known: `answered` tokens may be late.
   const counted = endsAtMs > bucket.openedAtMs ? late + answered : late;
   return { ...bucket, carried: Math.max(0, bucket.carried - all), spent: bucket.spent + counted };
 }
@@ -168,7 +169,7 @@ function applyObservation(bucket: Bucket, reported: Observation, nowMs: number):
   if (toMs <= nowMs) return bucket;
   const laterMs = toMs - bucket.resetsAtMs;
   const isOtherWindow = Math.abs(laterMs) > sameWindowMs(bucket.periodSeconds);
-  // A much earlier end is of the previous window.
+  // A much earlier end: the previous window.
   if (isOtherWindow && laterMs < 0 && !isFirst) return bucket;
   const isNew = isFirst || isOtherWindow;
   return {
@@ -182,8 +183,8 @@ function applyObservation(bucket: Bucket, reported: Observation, nowMs: number):
 }
 
 /**
- * An observation of the previous window applies only if the provider's window certainly continued into this
- * one. Then all it counted, and all carried over, counts here.
+ * An earlier observation applies only if the provider's window certainly continued into this one. Then
+ * all it counted, and all carried over, counts here.
  */
 function asOfThisWindow(bucket: Bucket, reported: Observation, isFirst: boolean): Observation | undefined {
   if (reported.windowNumber === bucket.windowNumber) return reported;
@@ -194,8 +195,8 @@ function asOfThisWindow(bucket: Bucket, reported: Observation, isFirst: boolean)
 }
 
 /**
- * Other clients' usage: at most `beyond`, at least `used` less all our tokens that may have been counted. A
- * new window starts at the upper bound.
+ * Other clients' usage: at most `beyond`, at least `used` less all our tokens that may be counted. A new
+ * window starts at the upper bound.
  */
 function driftOf(bucket: Bucket, { used, beyond }: Observation, isNew: boolean): number {
   if (used === undefined || beyond === undefined) return bucket.drift;
@@ -207,7 +208,7 @@ function driftOf(bucket: Bucket, { used, beyond }: Observation, isNew: boolean):
 /** Few statements, and few tokens lost with a process. */
 const blocksPerBucket = 50;
 const maxBlockTokens = 100;
-/** Blocks shrink with the tokens left: none are held idle. */
+/** Shrinks with the tokens left: none are held idle. */
 const availableShare = 4;
 
 function blockSize(bucket: Bucket, demand: number, nowMs: number): number {

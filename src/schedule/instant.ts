@@ -1,8 +1,8 @@
-/** As `parse_instant` in the database: ISO-8601 with an offset, years 0001 to 9999. */
+/** As `parse_instant` in SQL: ISO-8601 with offset, years 0001 to 9999. */
 const isoInstant =
   /^(\d{4})-(\d\d)-(\d\d)T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:Z|[+-](?:0\d|1[0-5]):[0-5]\d)$/;
 
-/** Undefined if invalid; never throws. */
+/** Never throws. */
 export function parseInstant(value: unknown): number | undefined {
   const match = typeof value === 'string' ? isoInstant.exec(value) : null;
   if (!match) return undefined;

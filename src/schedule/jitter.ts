@@ -10,7 +10,7 @@ export interface JitterRange {
   maxSeconds: number;
 }
 
-/** SCH-4. Without a whole second in the range, the one below: never above the maximum. */
+/** SCH-4. If no whole second fits, the one below: never above the maximum. */
 export function jitterRange(baseSeconds: number, { jitterPctMin, jitterPctMax }: JitterBounds): JitterRange {
   const maxSeconds = Math.floor(exactProduct(jitterPctMax, baseSeconds));
   const minSeconds = Math.min(Math.ceil(exactProduct(jitterPctMin, baseSeconds)), maxSeconds);

@@ -8,7 +8,7 @@ export interface Loss {
   pid: number;
 }
 
-/** A dying process takes all its jobs along: one loss says nothing about a job. */
+/** A dying process loses all its jobs: one loss proves nothing. */
 const suspectAfter = 2;
 /** Losses in a row; also the number kept. */
 const failedAfter = 5;

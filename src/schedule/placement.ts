@@ -24,12 +24,12 @@ export function place(input: PlacementInput): Placement {
   return lastEndedMs === undefined ? placeFirst(input) : placeNext({ ...input, lastEndedMs });
 }
 
-/** Postgres allows `infinity` and years that ISO-8601 does not. */
+/** Postgres has `infinity` and years beyond ISO-8601. */
 export function isFiniteInstant(ms: number): boolean {
   return Math.abs(ms) < Date.UTC(9999, 11, 31);
 }
 
-/** SCH-6: the first run is due immediately. */
+/** SCH-6: due immediately. */
 function placeFirst(input: PlacementInput): Placement {
   const { baseSeconds, jitterSeconds, nowMs } = input;
   return {

@@ -21,7 +21,7 @@ export interface Rescheduled {
 /** After an interval change. */
 export function reschedule(input: RescheduleInput): Rescheduled {
   const { pending, lastEndedMs, baseSeconds, nowMs } = input;
-  // The run ends now at the earliest.
+  // It ends now at the earliest.
   if (pending === 'under way') return { nextRunAtMs: nowMs + baseSeconds * 1000, job: undefined };
   if (lastEndedMs === undefined) return { nextRunAtMs: undefined, job: undefined };
   if (pending === 'none') return { nextRunAtMs: nextSlot(lastEndedMs, baseSeconds, nowMs), job: undefined };

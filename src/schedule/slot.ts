@@ -1,5 +1,5 @@
 /**
- * SCH-5: the latest multiple of the interval after `lastEndedMs` up to `nowMs`, at least one. Independent of
+ * SCH-5: the latest multiple of the interval after `lastEndedMs` up to `nowMs`, at least one, whatever
  * the downtime.
  */
 export function nextSlot(lastEndedMs: number, baseSeconds: number, nowMs: number): number {

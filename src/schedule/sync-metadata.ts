@@ -2,7 +2,7 @@ import { isObject } from '../values/is-object.ts';
 import { parseInstant } from './instant.ts';
 import { type IntervalBounds, isAllowedInterval, minIntervalSeconds } from './interval.ts';
 
-/** Other writers may have set these keys. */
+/** Any writer may have set these. */
 export interface RawSync {
   interval_seconds?: unknown;
   next_run_at?: unknown;
@@ -44,7 +44,7 @@ export function readSyncMetadata(sync: RawSync, bounds: IntervalBounds): SyncMet
     expected: string,
   ): T | undefined => {
     const value = sync[field];
-    // Many writers use JSON null for "not set".
+    // Many writers use null for "not set".
     if (value === undefined || value === null) return undefined;
     const parsed = parse(value);
     if (parsed === undefined) invalid.push(invalidField(field, value, expected));
