@@ -5,7 +5,7 @@ import type { Database } from '../store/database.ts';
 import type { Holding } from './holding.ts';
 import type { Outgoing } from './holding-state.ts';
 
-/** Short, because a run waits in its executor slot. */
+/** Short: a run waits in its slot. */
 const timeoutMs = 5000;
 const lockTimeoutMs = 2000;
 
@@ -59,16 +59,16 @@ export async function exchangeAll(
       );
       packed.delete(key);
     }
-    // The janitor deleted these unused rows; the next exchange recreates them.
+    // The janitor deleted unused rows; the next exchange recreates them.
     for (const { holding } of packed.values()) holding.forget();
   } catch (error) {
-    // Before COMMIT was sent nothing was stored; afterwards the outcome is unknown.
+    // Before COMMIT was sent nothing is stored; afterwards the outcome is unknown.
     for (const { holding, outgoing } of packed.values()) holding.unpack(outgoing, !isDecided);
     throw error;
   }
 }
 
-/** As of arrival (`nowMs`), so no end is too early. */
+/** As of arrival (`nowMs`): no end is too early. */
 export function onDatabaseClock({ sentAtMs, returns, observed, ...rest }: Outgoing, nowMs: number): Exchange {
   const shiftMs = nowMs - sentAtMs;
   const shifted = (ms: number | undefined) => (ms === undefined ? undefined : ms + shiftMs);

@@ -16,12 +16,12 @@ export interface HoldingState {
   readonly budget: NewBudget;
   /** The bucket's last answer. */
   readonly bucket: (BucketState & { requestedAtMs: number }) | undefined;
-  /** At most one per window: the current one, the previous one, and older ones with requests in flight. */
+  /** At most one per window: current, previous, and older ones with requests in flight. */
   readonly leases: readonly Lease[];
   /** By time. */
   readonly inFlight: readonly Spending[];
   readonly lastSettled: Spending | undefined;
-  /** What the provider reported since the last exchange. */
+  /** Reported by the provider since the last exchange. */
   readonly observation: Observation | undefined;
   readonly isUrgent: boolean;
   readonly demand: number;
@@ -37,7 +37,7 @@ export interface Lease {
   readonly unspent: number;
   /** Counted from before the request, so never too late. */
   readonly validUntilMs: number;
-  /** End of the window, counted the same way. */
+  /** Counted the same way. */
   readonly endsAtMs: number;
   readonly firstAnsweredAtMs: number | undefined;
   readonly answered: number;
@@ -48,7 +48,7 @@ export interface Lease {
 export interface Spending {
   readonly windowNumber: number;
   readonly weight: number;
-  /** Known spending of the bucket's window at that time. */
+  /** Known spending of the window at that time. */
   readonly spentBefore: number;
   readonly takenAtMs: number;
 }
@@ -66,7 +66,7 @@ export interface BucketState {
   readonly opensInMs: number;
 }
 
-/** A report to the bucket. Times are by the process's clock, except `resetsAtLeastMs` (a lower bound). */
+/** Times by the process's clock, except `resetsAtLeastMs` (a lower bound). */
 export interface Outgoing extends Exchange {
   sentAtMs: number;
 }
@@ -103,7 +103,7 @@ export const markUnused = (lease: Lease, count = lease.unspent): Lease => ({
   unused: lease.unused + count,
 });
 
-/** By then the bucket is in its next window, which counts the late tokens. */
+/** By then the next window counts the late tokens. */
 const lateReportAtMs = ({ budget }: HoldingState, lease: Lease) =>
   lease.endsAtMs + 2 * graceMs(budget.periodSeconds);
 export const reportableLate = (state: HoldingState, lease: Lease, nowMs: number) =>
@@ -130,7 +130,7 @@ export function reportOf(state: HoldingState, nowMs: number): Outgoing {
   return { stated, periodSeconds, returns, observed, demand, sentAtMs: nowMs };
 }
 
-/** According to the cached answer, holding and bucket together have less. */
+/** According to the cached answer, holding and bucket have less. */
 export const isShortOf = (state: HoldingState, weight: number, nowMs: number): boolean =>
   state.bucket !== undefined &&
   nowMs < state.cachedUntilMs &&

@@ -16,7 +16,6 @@ import { type HoldingEvent, reduceHolding } from './reduce.ts';
 
 export type Holding = ReturnType<typeof createHolding>;
 
-/** Keeps the state of one holding. */
 export function createHolding(budget: NewBudget, ports: Pick<Ports, 'monotonicMs'>) {
   const nowMs = () => ports.monotonicMs();
   let state = newHolding(budget, nowMs());
@@ -42,7 +41,7 @@ export function createHolding(budget: NewBudget, ports: Pick<Ports, 'monotonicMs
     },
     settle: (spending: Spending, isFree: boolean) => apply({ type: 'settled', spending, isFree }),
     learn: (news: BudgetNews) => apply({ type: 'learned', news }),
-    /** The report to send. `returnsTokens`: also the unspent tokens. */
+    /** `returnsTokens`: also the unspent tokens. */
     pack(returnsTokens: boolean): Outgoing {
       const atMs = nowMs();
       apply({ type: 'closed', returnsTokens }, atMs);

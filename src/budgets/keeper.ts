@@ -22,7 +22,7 @@ export interface KeeperOptions {
   explain: (error: unknown) => unknown;
 }
 
-/** Buckets locked by one transaction; bounds lock time. */
+/** Bounds lock time. */
 const maxPerTransaction = 200;
 /** About 1 kB each; beyond this, idle ones are dropped. */
 const maxHoldings = 10_000;
@@ -33,7 +33,7 @@ interface Share {
 }
 
 /**
- * Leases tokens in blocks and spends them from memory. One transaction at a time serves all buckets; an idle
+ * Leases tokens in blocks, spent from memory. One transaction at a time serves all buckets; an idle
  * process sends nothing.
  */
 export function createBudgetKeeper({ db, ports, telemetry, explain }: KeeperOptions): BudgetKeeper {
@@ -151,7 +151,7 @@ export function createBudgetKeeper({ db, ports, telemetry, explain }: KeeperOpti
     reports.wake();
   }
 
-  /** Parallel exchanges would only wait for each other's row locks. */
+  /** In parallel, exchanges would wait for each other's row locks. */
   function serialise(work: () => Promise<void>): Promise<void> {
     const round = lastExchange.then(work);
     lastExchange = round.catch(() => {});
@@ -169,7 +169,7 @@ export function createBudgetKeeper({ db, ports, telemetry, explain }: KeeperOpti
     await reports.stop();
     const left = [...holdings.values()].filter((holding) => holding.nextReportInMs() !== undefined);
     const returns = left.map((holding) => ({ holding, returnsTokens: true }));
-    // Tokens that cannot be returned are unavailable only until the window ends.
+    // Tokens not returned are unavailable only until the window ends.
     await serialise(() => exchangeInChunks(returns)).catch(() => {});
   }
 

@@ -22,7 +22,7 @@ const budget = z
     }),
   })
   .meta({ id: 'Budget' });
-/** Remaining rate limit of a provider, for the whole fleet. */
+/** A provider's remaining rate limit, for all processes. */
 export interface BudgetStatus extends z.output<typeof budget> {}
 
 export const budgetJson = jsonOf(budget);

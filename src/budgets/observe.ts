@@ -2,14 +2,14 @@ import type { BudgetNews } from '../contract/budget.ts';
 import { graceMs, type Observation, sameWindowMs } from '../schedule/bucket.ts';
 import { currentLease, type HoldingState, markUnused, type Spending, withLease } from './holding-state.ts';
 
-/** What the provider's response says about its rate limit. */
+/** Rate limit state from a provider's response. */
 interface Reported {
   limit: number | undefined;
   remaining: number | undefined;
   resetsAtMs: number | undefined;
 }
 
-/** Keeps it for the next report, and applies it to the tokens at once. */
+/** Kept for the next report, and applied to the tokens now. */
 export function observe(state: HoldingState, news: BudgetNews, nowMs: number): HoldingState {
   const request = oldestRequest(state);
   if (!request || !state.bucket) return state;
@@ -23,7 +23,7 @@ export function observe(state: HoldingState, news: BudgetNews, nowMs: number): H
   return observation.windowNumber === state.bucket.windowNumber ? applyLocally(observed, reported) : observed;
 }
 
-/** The provider has counted all spending before this request. */
+/** The provider has counted all earlier spending. */
 function oldestRequest({ inFlight: [first], lastSettled }: HoldingState): Spending | undefined {
   if (!first || !lastSettled) return first ?? lastSettled;
   return first.takenAtMs < lastSettled.takenAtMs ? first : lastSettled;

@@ -10,7 +10,7 @@ const maxNameLength = 200;
 /** Postgres rejects or changes these; one such key would fail its whole transaction. */
 const unstorable = /[\0\p{Surrogate}]/u;
 
-/** The budget's row, shared by all runs whose requests the provider counts together. */
+/** Shared by all runs whose requests the provider counts together. */
 export function budgetOf(job: ClaimedJob, budget: Budget): NewBudget {
   const { name, per, limit, perSeconds } = budget;
   if (typeof name !== 'string' || name.trim() === '' || name.length > maxNameLength || unstorable.test(name))

@@ -17,7 +17,7 @@ import {
 import { observe } from './observe.ts';
 
 export type HoldingEvent =
-  /** A new release of the connector may change the limit. */
+  /** A new connector release may change the limit. */
   | { type: 'restated'; budget: NewBudget }
   | { type: 'demanded'; weight: number }
   /** Time has passed: unspent tokens may be no longer valid. */
@@ -39,7 +39,7 @@ export type HoldingEvent =
 const cacheMs = 5000;
 /** Avoids polling a bucket that is about to open. */
 const minCacheMs = 100;
-/** A request not settled within this time never will be: its run has ended. */
+/** A request not settled by then never will be: its run has ended. */
 const unsettledMs = 15 * 60_000;
 
 export function reduceHolding(state: HoldingState, event: HoldingEvent, nowMs: number): HoldingState {
@@ -127,7 +127,7 @@ function clearReported(state: HoldingState, nowMs: number): HoldingState {
   return { ...state, leases, observation: undefined, demand: 0, isUrgent: false };
 }
 
-/** If the report may have been stored, only late tokens are restored, so none are freed twice. */
+/** If the report may be stored, only late tokens are restored: none are freed twice. */
 function restore(state: HoldingState, { returns }: Outgoing, isCertain: boolean): HoldingState {
   const leases = state.leases.map((lease) => {
     const report = returns.find(({ windowNumber }) => windowNumber === lease.windowNumber);

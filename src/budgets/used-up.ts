@@ -10,7 +10,7 @@ export function usedUp({ budget, resetsInMs }: Holding, opensInMs: number, ports
   const spreadMs = ports.random() * Math.min(maxSpreadMs, budget.periodSeconds * 1000 * spreadShare);
   const leftMs = resetsInMs();
   const until = new Date(Math.ceil((ports.now() + leftMs) / 1000) * 1000).toISOString().slice(11, 19);
-  // Between two windows no tokens are leased: requests in flight may count in either.
+  // Between windows no tokens are leased: requests in flight may count in either.
   const state = leftMs > 0 ? `is used up until ${until}Z` : 'is about to reset';
   const whose = budget.tenantId === undefined ? 'the app' : 'this credential';
   return new RateLimitedError({
