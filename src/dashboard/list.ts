@@ -32,7 +32,7 @@ interface Options {
   pageSize?: number;
 }
 
-/** Refreshes update the first page in place. */
+/** Refreshes the first page in place. */
 export function useList<Item>(
   path: string,
   filter: Query,

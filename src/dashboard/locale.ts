@@ -1,4 +1,4 @@
-/** Some browsers report a language that Intl rejects. Must run before the chart library. */
+/** Some browsers report a language that Intl rejects; runs before the chart library. */
 try {
   new Intl.NumberFormat(navigator.language);
 } catch {

@@ -17,7 +17,6 @@ addEventListener('popstate', () => {
   currentLocation.value = readLocation();
 });
 
-/** Below the mount path. */
 export function hrefOf(to: string): string {
   const url = new URL(to || '.', document.baseURI);
   return url.pathname + url.search;

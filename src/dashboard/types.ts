@@ -22,7 +22,7 @@ import type {
   tenantJson,
 } from '../api/index.ts';
 
-/** Responses of the API: the types come from its models. Times are ISO 8601 in UTC. */
+/** Types come from the API's models. Times are ISO 8601 in UTC. */
 
 export interface Page<Item> {
   items: Item[];
@@ -42,7 +42,7 @@ export interface Problem {
 export type Me = ReturnType<typeof meJson>;
 export type Tenant = ReturnType<typeof tenantJson>;
 export type Provider = ReturnType<typeof providerJson>;
-/** `key` only in the response to its creation. */
+/** `key` only after its creation. */
 export type ApiKey = ReturnType<typeof keyJson> & { key?: string };
 export type AuditEvent = ReturnType<typeof auditEventJson>;
 
@@ -51,7 +51,7 @@ export type RecentRun = NonNullable<Connection['recent']>[number];
 export type Explanation = ReturnType<typeof explanationJson>;
 export type Schedule = ReturnType<typeof scheduleJson>;
 export type StoredCursor = ReturnType<typeof cursorJson>;
-/** Deletion is not offered for many at once. */
+/** Deletion has no bulk action. */
 export type BulkAction = Exclude<(typeof bulkActions)[number], 'delete'>;
 export type BulkStep = ReturnType<typeof bulkJson>;
 export type RepairStep = ReturnType<typeof repairJson>;

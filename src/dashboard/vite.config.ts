@@ -1,6 +1,6 @@
 import { defineConfig } from 'vite';
 
-/** From the repository root: vite build --config src/dashboard/vite.config.ts */
+/** From the root: vite build --config src/dashboard/vite.config.ts */
 export default defineConfig({
   root: 'src/dashboard',
   // The server sets its mount path in <base>.

@@ -98,7 +98,6 @@ function withSharedParameters(operation: Operation, shared: Parameter[] | undefi
   return shared ? { ...operation, parameters: [...shared, ...(operation.parameters ?? [])] } : operation;
 }
 
-/** Within the document; other parts stay unchanged. */
 export function resolveRef<Part extends { $ref?: string }>(api: OpenApi, part: Part): Part {
   if (!part.$ref?.startsWith('#/')) return part;
   let found: unknown = api;

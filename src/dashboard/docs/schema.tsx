@@ -4,7 +4,7 @@ import { Prose } from './prose.tsx';
 interface Props {
   api: OpenApi;
   schema: Schema;
-  /** On the path here; repeated ones are not expanded. */
+  /** On this path; repeated ones are not expanded. */
   seen?: string[];
 }
 

@@ -31,7 +31,7 @@ export function JobPage({ id }: { id: string }) {
       run: async ({ reason }) => {
         const changed = await send<Job>('POST', `${path}/${action}`, reason ? { reason } : {});
         notify(action === 'cancel' ? 'Cancelled.' : 'Queued again.');
-        // A finished job is retried as a new job.
+        // A finished job is retried as another.
         if (changed.id !== id) navigate(`jobs/${changed.id}`);
       },
     });

@@ -99,7 +99,7 @@ function CreatedKey({ name, value }: { name: string; value: string }) {
 }
 
 async function askToRevoke({ id, name }: ApiKey): Promise<void> {
-  // Without the count, the key can be revoked alone.
+  // Without the count, revoke the key alone.
   const descendants = await get<{ descendants: number }>(`v1/keys/${id}`).then(
     (key) => key.descendants,
     () => 0,

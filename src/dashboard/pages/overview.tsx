@@ -139,7 +139,6 @@ interface TileProps {
   to?: string;
   icon?: ConnectionHealth;
   tone?: 'bad' | undefined;
-  /** Shown less prominently. */
   quiet?: boolean;
 }
 

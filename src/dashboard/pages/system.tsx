@@ -35,7 +35,7 @@ const processColumns: Column<ProcessInfo>[] = [
   { name: 'Lease ends', numeric: true, cell: ({ expires_at }) => <Ago at={expires_at} /> },
 ];
 
-/** The same limit as the server's warning. */
+/** As in the server's warning. */
 const maxSkewSeconds = 30;
 
 const signedDuration = (skew: number) =>

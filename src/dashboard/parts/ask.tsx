@@ -24,7 +24,7 @@ interface Question {
   fields?: Field[];
   confirm: string;
   danger?: boolean;
-  /** The dialog closes when it resolves, or shows the error. */
+  /** Then the dialog closes, or shows the error. */
   run: (values: Record<string, string>) => Promise<void>;
 }
 

@@ -83,7 +83,7 @@ function askRepair(): void {
 
 const stepSize = 100;
 
-/** Repeats bounded steps until none is left. */
+/** In bounded steps. */
 async function repair(reason: string | undefined): Promise<RepairResult> {
   const total = { connections: 0, jobs: 0, skipped: 0 };
   let cursor: string | null = null;
@@ -111,7 +111,7 @@ function resultText({ connections, jobs, skipped }: RepairResult): string {
     : text;
 }
 
-/** Without a filter for the connections, the queue. */
+/** Without a filter, the queue. */
 function linkTarget({ cause, filter, provider }: AttentionItem): string | undefined {
   if (filter) return withQuery('connections', filter);
   return cause === 'overdue' || cause === 'unserved'

@@ -33,7 +33,7 @@ const verbs: Record<BulkAction, string> = {
   cancel: 'Cancel runs',
 };
 
-/** Repeats bounded steps until done or stopped. */
+/** In bounded steps, until done or stopped. */
 export function BulkDialog({ action, filter, expected, onClose }: Props) {
   const reasonId = useId();
   const reason = useRef<HTMLInputElement>(null);

@@ -25,7 +25,6 @@ interface Props {
 
 const height = 160;
 
-/** New data updates the plot in place. */
 export function Chart(props: Props) {
   const { label, times, lines, kind, exact } = props;
   const container = useRef<HTMLDivElement>(null);
@@ -142,7 +141,7 @@ function optionsFor(
   };
 }
 
-/** Bars extend to the right of their time. */
+/** Bars extend right of their time. */
 function stepOf(times: ArrayLike<number>): number {
   return (times[1] ?? 0) - (times[0] ?? 0);
 }
@@ -167,7 +166,7 @@ function lineStyle(line: Line, element: HTMLElement): uPlot.Series {
   };
 }
 
-/** Without neighbours there is no line: draw dots. */
+/** Without neighbours, no line: draw dots. */
 function isolatedPoints(plot: uPlot, series: number): number[] {
   const values = plot.data[series] ?? [];
   const hasValue = (index: number) => typeof values[index] === 'number';

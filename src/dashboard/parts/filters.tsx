@@ -5,7 +5,7 @@ import { useQuery } from '../query.ts';
 import { query, setQuery } from '../router.ts';
 import type { Page, Provider, Tenant } from '../types.ts';
 
-/** In the URL query: lists can be shared. */
+/** In the URL: lists can be shared. */
 
 const debounceMs = 250;
 

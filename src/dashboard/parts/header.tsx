@@ -22,7 +22,6 @@ const pages = [
 export function Header({ me }: { me: Me }) {
   const [open, setOpen] = useState(false);
   const currentPath = path.value;
-  // Close the menu after navigation.
   useEffect(() => setOpen(false), [currentPath]);
   return (
     <header class="top">

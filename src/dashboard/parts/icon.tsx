@@ -1,4 +1,4 @@
-/** SVG paths on a 16 × 16 grid. */
+/** On a 16 × 16 grid. */
 const shapes = {
   ok: 'M8 2a6 6 0 1 0 0 12A6 6 0 0 0 8 2Zm2.7 4.6L7.4 10 5.3 7.9',
   failing: 'M8 2.2 14.4 13.4H1.6ZM8 6.2v3.4M8 11.4v.2',

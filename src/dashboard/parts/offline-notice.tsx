@@ -3,7 +3,7 @@ import { clockTime } from '../format.ts';
 import { lastPulse, liveState } from '../live.ts';
 import { Icon } from './icon.tsx';
 
-/** The server sends a pulse every two seconds. */
+/** Pulses come every two seconds. */
 const pulseTimeoutMs = 8000;
 
 export function OfflineNotice() {

@@ -18,7 +18,7 @@ interface Props<Row> {
   keyOf: (row: Row) => string;
 }
 
-/** A list of cards on narrow screens. */
+/** Cards on narrow screens. */
 export function Table<Row>({ caption, columns, rows, keyOf }: Props<Row>) {
   return (
     <div class="table-room">

@@ -17,7 +17,7 @@ const height = 96;
 const lane = { top: 20, height: 40 };
 const middle = lane.top + lane.height / 2;
 
-/** The table of runs is the text equivalent. */
+/** The table of runs is its text equivalent. */
 export function Timeline({ jobs, details, schedule, backMs }: Props) {
   const [container, width] = useWidth();
   const [hovered, setHovered] = useState<Mark>();
