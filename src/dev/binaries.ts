@@ -33,14 +33,14 @@ export function unprivilegedAccount(): Account | undefined {
   return { uid: Number(found[2]), gid: Number(found[3]) };
 }
 
-/** As the account: a parent folder may be closed to it. */
+/** A parent folder may be closed to the account. */
 export function accountMay(account: Account | undefined, test: '-x' | '-w', path: string): boolean {
   return (
     spawnSync('/bin/sh', ['-c', 'test "$1" "$2"', 'sh', test, path], { ...account, cwd: '/' }).status === 0
   );
 }
 
-/** Copied if the account cannot execute them in place. */
+/** Copied if not executable in place. */
 export function locateBinaries(account: Account | undefined): Binaries {
   const native = nativeFolder();
   const inPlace = pathsIn(native);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { SynclineError } from '../contract/errors.ts';
 import { accountMay, unprivilegedAccount } from './binaries.ts';
 
-/** `.syncline/`, or a folder under /var/tmp if the account that runs Postgres for root cannot write there. */
+/** `.syncline/`, or under /var/tmp if the account that runs Postgres for root cannot write there. */
 export function embeddedDataFolder(workingFolder: string): string {
   const account = unprivilegedAccount();
   const [defaultFolder, fallbackFolder] = possibleDataFolders(workingFolder);

@@ -74,7 +74,7 @@ function demoAccount(
   return { tenant, provider, externalId, config, holder: handles[tenant], intervalSeconds: 60 };
 }
 
-/** By first due time. Every sixth is due immediately. */
+/** By first due time; every sixth is due immediately. */
 export const demoAccounts: DemoAccount[] = [
   repository('Northwind', 'website'),
   channel('Umbra Labs', 'support'),

@@ -7,7 +7,7 @@ export interface DemoDatabase {
   client: pg.Client;
 }
 
-/** For rows that the engine's API cannot create. */
+/** For rows the engine's API cannot create. */
 export async function withDemoDatabase<T>(
   { config }: Syncline,
   work: (database: DemoDatabase) => Promise<T>,

@@ -16,7 +16,7 @@ const insertBatchSize = 500;
 /** Deletes cascade to jobs and signals. */
 const deleteBatchSize = 100;
 
-/** And the marker: a user's connection may be named `load-…`. */
+/** A user's connection may also be named `load-…`. */
 const loadConnections = `external_id LIKE 'load-%' AND metadata @> '{"demo": "load"}'`;
 
 /** First due times are spread over the interval. */
@@ -80,7 +80,7 @@ function rowOf(first: number, i: number, tenantIds: string[], options: LoadOptio
     next_run_at: new Date(dueMs).toISOString(),
   };
   return {
-    // Coprime counts: every tenant gets every provider.
+    // Coprime counts: every tenant gets all providers.
     tenantId: tenantIds[tenant] as string,
     provider: provider.slug,
     holder: `load-${first + i - (i % insertBatchSize)}-${tenant}`,
@@ -125,7 +125,7 @@ export async function removeLoad(syncline: Syncline, onProgress: (done: number) 
   });
 }
 
-/** Lock order as in the engine: connections by id. */
+/** The engine's lock order: connections by id. */
 async function removeBatch({ client, schema }: DemoDatabase): Promise<number> {
   await client.query('BEGIN');
   try {

@@ -50,7 +50,7 @@ export function isOutdated(syncline: Syncline): Promise<boolean> {
   });
 }
 
-/** Over a minute: a sync every few seconds. 9 s early, because jitter is added. */
+/** A sync every few seconds; 9 s early, because jitter is added. */
 const firstDueSeconds = (i: number) => (60 * i) / demoAccounts.length - 9;
 
 async function connect(

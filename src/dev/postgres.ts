@@ -21,7 +21,7 @@ export interface EmbeddedOptions {
   keep: boolean;
   port?: number;
   ports: Pick<Ports, 'sleep'>;
-  /** Settings as for `postgres -c`. */
+  /** As for `postgres -c`. */
   settings?: Record<string, string>;
 }
 
@@ -152,7 +152,7 @@ function launch(
 ): Server {
   const all = { listen_addresses: '127.0.0.1', unix_socket_directories: '', timezone: 'UTC', ...settings };
   const flags = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-  // Detached: Ctrl-C signals the process group, and Postgres must stop last.
+  // Detached: Ctrl-C signals the group, and Postgres must stop last.
   const child = spawn(postgres, ['-D', data, '-p', String(port), ...flags], {
     ...account,
     cwd: '/',
@@ -170,7 +170,7 @@ function launch(
   return { process: child, log: () => log.trim() };
 }
 
-/** Waits until this process exits, even by SIGKILL, then stops Postgres and cleans up. */
+/** Stops Postgres and cleans up after this process exits, even by SIGKILL. */
 function stopWithParent(server: ChildProcess, temporaryFolders: string[]): ChildProcess {
   const script =
     'read -r _; pid=$1; shift; kill -INT "$pid"; ' +

@@ -12,7 +12,7 @@ import { warehouse } from './provider/warehouse.ts';
 import { latencyMs, type Trouble, troubleAt } from './provider/weather.ts';
 
 export interface ProviderServer {
-  /** Each provider's API is at `<url>/<slug>`. */
+  /** APIs are at `<url>/<slug>`. */
   url: string;
   stop(): Promise<void>;
 }
@@ -22,8 +22,8 @@ const apis = new Map<string, ProviderApi>(
 );
 
 /**
- * Plays the demo providers on loopback: pages, tokens, rate limits, failures, latency. Responses depend only
- * on account and time; the only state is the request count of the hour.
+ * Demo providers on loopback: pages, tokens, rate limits, failures, latency. Responses depend only on
+ * account and time; the only state is the request count of the hour.
  */
 export async function startProviderServer(ports: Pick<Ports, 'now' | 'sleep'>): Promise<ProviderServer> {
   const startedMs = ports.now();

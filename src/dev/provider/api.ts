@@ -30,7 +30,6 @@ export type Refusal =
 export interface ProviderApi {
   /** Also the first path segment. */
   slug: string;
-  /** Undefined for an unknown path. */
   accountOf(pathname: string, query: URLSearchParams): string | undefined;
   list(request: ApiRequest): ApiResponse;
   refuse(refusal: Refusal): ApiResponse;
@@ -41,7 +40,6 @@ export function pageSize(query: URLSearchParams, name: string, defaultSize: numb
   return Number.isInteger(size) && size >= 1 ? Math.min(size, maxSize) : defaultSize;
 }
 
-/** Encodes integers as an opaque token. */
 export function sealNumbers(...numbers: number[]): string {
   return Buffer.from(numbers.join('.')).toString('base64url');
 }

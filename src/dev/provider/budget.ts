@@ -13,7 +13,6 @@ export function createBudgets() {
   const used = new Map<string, number>();
   let countedWindow = 0;
   return {
-    /** Undefined if the quota is used up. */
     take(holder: string, nowMs: number): Budget | undefined {
       const window = Math.floor(nowMs / windowMs);
       if (window !== countedWindow) used.clear();

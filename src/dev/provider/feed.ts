@@ -20,7 +20,7 @@ export interface Feed {
 }
 
 const backlogMs = 30 * 60_000;
-/** The second page of a first sync must still be available. */
+/** A first sync's second page must still be available. */
 const keptMs = 60 * 60_000;
 
 export function feedOf(provider: string, account: string): Feed {

@@ -13,7 +13,7 @@ import { messages, people } from './words.ts';
 
 const slug = 'slack';
 
-/** Newest first back to `oldest` (see `inclusive`), errors with status 200. */
+/** Newest first to `oldest` (see `inclusive`), errors with status 200. */
 export const slack: ProviderApi = {
   slug,
   accountOf: (pathname, query) =>
@@ -49,7 +49,7 @@ function list({ account, query, nowMs }: ApiRequest): ApiResponse {
 }
 
 function message(item: Item) {
-  // The history lists only replies also sent to the channel.
+  // History lists only replies also sent to the channel.
   const isReply = item.chance('reply') % 4 === 0;
   const thread_ts = `${item.atMs / 1000 - 60 - (item.chance('thread') % 600)}.000100`;
   return {

@@ -11,7 +11,6 @@ export function tokenOf(provider: string, holder: string): string {
   return `demo-${holder}-${signature}`;
 }
 
-/** Undefined if invalid or revoked. */
 export function holderOf(
   provider: string,
   authorization: string | undefined,

@@ -9,10 +9,10 @@ export interface Trouble {
 const spellMs = 15_000;
 /** With 24 accounts, about one failure and one rate limit per minute. */
 const defaultRarity = 20;
-/** Thousands of accounts would flood the log. */
+/** Thousands would flood the log. */
 const loadRarity = 300;
 
-/** Failures are per account, rate limits per holder. Deterministic: tests can repeat them. */
+/** Failures per account, rate limits per holder. Deterministic, for tests. */
 export function troubleAt(
   provider: string,
   { holder, account }: { holder: string; account: string },
@@ -37,7 +37,7 @@ export function latencyMs(provider: string, account: string, nowMs: number): num
 
 const eraMs = 8 * 60_000;
 
-/** Sync tokens issued earlier are invalid. About every fourth era has a reset. */
+/** Earlier sync tokens are invalid. About every fourth era has a reset. */
 export function tokensValidSince(provider: string, account: string, nowMs: number): number {
   const resetIn = (era: number) => era * eraMs + (hash(provider, account, era, 'reset at') % eraMs);
   for (let era = Math.floor(nowMs / eraMs), checked = 0; checked < 8; era--, checked++) {
