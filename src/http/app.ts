@@ -96,7 +96,7 @@ export function createApp(options: AppOptions): App {
 
   loginRoute(app, { syncline, credentials, version, middleware: [withBody, inSlot] });
   if (localLogin) localLoginRoute(app, { access, credentials, localLogin });
-  // /v1/connections/{id} matches too; and before authentication: account owners have no key.
+  // /v1/connections/{id} matches too. Before authentication: account owners have no key.
   app.use(consentPath, withForm, inSlot);
   app.use(callbackPath, inSlot);
   consentRoutes(app, syncline);

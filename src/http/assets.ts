@@ -51,7 +51,7 @@ export function dashboardRoutes(app: App, folder: string): void {
   }
 }
 
-/** Only listed files: no path traversal. An empty list is not cached: a build may follow. */
+/** Only listed files: no path traversal. Empty lists are not cached: a build may follow. */
 function fileList(folder: string): () => Promise<ReadonlySet<string>> {
   let known: ReadonlySet<string> = new Set();
   return async () => {

@@ -80,14 +80,14 @@ export function requireCaller({ viewOf, credentials, authenticate }: AuthOptions
   }
 }
 
-/** The engine checks too, but after validation. */
+/** The engine also checks, after validation. */
 export const operatorOnly = createMiddleware<HttpEnv>(async (c, next) => {
   if (c.get('caller').who.tenantId !== undefined)
     throw new Problem('FORBIDDEN', 'This requires an operator key; the caller has a tenant key.');
   await next();
 });
 
-/** CSRF: only pages of this origin can set a custom header. */
+/** CSRF: only this origin's pages can set a custom header. */
 function requireIntent(c: Context<HttpEnv>): void {
   if (c.req.method === 'GET' || c.req.method === 'HEAD') return;
   if (c.req.header('x-syncline-request') !== '1')

@@ -1,11 +1,10 @@
 import { Problem } from './problem.ts';
 
-/** Counts received bytes. */
 export interface BodyBudget {
   open(): { take(bytes: number): void; release(): void };
 }
 
-/** Bodies above this share half of the budget: slow senders cannot block typical deliveries (a few KB). */
+/** Larger bodies share half of the budget: slow senders cannot block typical deliveries (a few KB). */
 const largeBytes = 256 * 1024;
 const sizeIfLarge = (bytes: number) => (bytes > largeBytes ? bytes : 0);
 

@@ -17,7 +17,7 @@ export interface BodyLimits {
   ports: Pick<Ports, 'sleep'>;
 }
 
-/** Rejects text that Postgres rejects. An empty body counts as `{}`: validation names the missing fields. */
+/** Rejects text that Postgres rejects. An empty body is `{}`: validation names the missing fields. */
 export function readBody(limits: BodyLimits, { budget, slots }: { budget: BodyBudget; slots: Slots }) {
   return createMiddleware<HttpEnv>(async (c, next) => {
     if (c.req.method === 'GET' || c.req.method === 'HEAD') return next();
@@ -70,7 +70,7 @@ export async function readBytes(
   return bytes;
 }
 
-/** Throws 408 after `maxMs`. Cancelling the stream would close the socket before the response. */
+/** 408 after `maxMs`. Cancelling the stream would close the socket before the response. */
 async function* chunksUntil(
   body: ReadableStream<Uint8Array> | null,
   maxMs: number,

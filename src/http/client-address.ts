@@ -4,12 +4,12 @@ import type { Config } from '../config/settings.ts';
 import { proxyList } from '../config/trusted-proxies.ts';
 import type { HttpEnv } from './context.ts';
 
-/** Undefined if the runtime does not expose the socket. */
+/** Undefined if the runtime hides the socket. */
 export type ClientAddress = (c: Context<HttpEnv>) => string | undefined;
 
 const maxHops = 20;
 
-/** The last untrusted address of the header; clients control the earlier ones. */
+/** The header's last untrusted address; clients control the earlier ones. */
 export function createClientAddress({
   trustedProxies,
   forwardedHeader,

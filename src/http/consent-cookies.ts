@@ -29,12 +29,11 @@ export function isFormToken(token: string, visitor: string, link: string): boole
   return actual.length === expected.length && timingSafeEqual(actual, expected);
 }
 
-/** Bind an authorization to a browser. */
 export function consentCookies(c: Context<HttpEnv>, config: Config['server']) {
   // A proxy may have rewritten the path.
   const own = new URL(ownUrl(c, config));
   const isEncrypted = own.protocol === 'https:';
-  // Sibling subdomains cannot set __Host- cookies, which require the path /.
+  // Sibling subdomains cannot set __Host- cookies; these require path /.
   const prefixed = (name: string) => (isEncrypted ? `__Host-${name}` : name);
   const visitorCookie = prefixed(visitorName);
   const boundCookie = (state: string) => prefixed(boundName(state));

@@ -16,7 +16,6 @@ export interface AppOptions {
   version: string;
   /** For /metrics. */
   metrics?: (() => Promise<string> | string) | undefined;
-  /** The built dashboard. */
   dashboard?: string | undefined;
   localLogin?: LocalLogin | undefined;
   /** Undefined: any. */
@@ -50,7 +49,7 @@ export interface Limits {
   deliveriesPerAddress: number;
   /** Above this, requests get 503. */
   loopDelayMs: number;
-  /** Delay of 429 and 503 responses for these limits. */
+  /** Delay of their 429 and 503 responses. */
   refusalMs: number;
   /** Timeout for a whole body. */
   bodyMs: number;
@@ -85,7 +84,7 @@ export const defaultLimits = {
   bodiesBytes: 64 * 1024 * 1024,
   // GitHub's limit.
   deliveryBytes: 25 * 1024 * 1024,
-  // Two maximum deliveries: assembling a body holds it twice.
+  // Two maximum deliveries: assembling holds a body twice.
   deliveriesBytes: 100 * 1024 * 1024,
   urlLength: 8192,
   queryParameters: 50,
@@ -127,7 +126,7 @@ export interface HttpEnv {
     /** For the limits of unauthenticated requests. */
     address: string;
     hasSlot: boolean;
-    /** The engine, restricted to what the caller may access. */
+    /** Restricted to what the caller may access. */
     view: SynclineApi;
     reservation: Reservation;
   };

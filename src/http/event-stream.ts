@@ -1,11 +1,11 @@
 import { jsonParts } from '../values/stored-json.ts';
 
-/** One client's server-sent events, with a bounded buffer. */
+/** Server-sent events with a bounded buffer. */
 export interface EventStream {
   readonly body: ReadableStream<Uint8Array>;
   /** Waits for buffer space. */
   send(event: ServerEvent): Promise<void>;
-  /** False if the buffer is full: the event is dropped. */
+  /** False: the buffer is full, the event dropped. */
   trySend(event: ServerEvent): boolean;
   /** A comment, against idle timeouts of proxies. */
   heartbeat(): boolean;

@@ -58,7 +58,7 @@ const delivery = /^\/v1\/webhooks\/[^/]+\/[^/]+$/;
 
 const isDelivery = (c: Context<HttpEnv>) => c.req.method === 'POST' && delivery.test(c.get('path'));
 
-/** The engine shares the event loop. Deliveries are exempt: cheap, and many providers do not retry. */
+/** The engine shares the event loop. Deliveries are exempt: cheap, and often not retried. */
 export function shedLoad(loopDelayMs: () => number, maxDelayMs: number) {
   return createMiddleware<HttpEnv>(async (c, next) => {
     if (loopDelayMs() > maxDelayMs && !isDelivery(c))

@@ -12,9 +12,9 @@ export interface HandlerOptions {
   /** Default: true. */
   dashboard?: boolean;
   /**
-   * Authenticates requests with your application's session; they have no body. Undefined: Syncline's own keys
-   * and sessions apply. Without `tenantId` the caller is an operator (all tenants). Requests other than GET
-   * need the header `x-syncline-request: 1`, which the dashboard sends.
+   * Authenticates requests with your application's session; they have no body. Undefined: Syncline's own
+   * keys and sessions apply. Without `tenantId` the caller is an operator (all tenants). Requests other
+   * than GET need the header `x-syncline-request: 1`, which the dashboard sends.
    */
   authenticate?: Authenticate;
   /** Abort it when your server stops. */

@@ -7,7 +7,7 @@ import { Problem } from './problem.ts';
 
 /** Saves a query per request. */
 export interface Credentials {
-  /** Undefined: unknown, revoked or expired. Throws 429 after too many failures of the address. */
+  /** Undefined: unknown, revoked or expired. 429 after too many failures of the address. */
   identify(kind: SecretKind, secret: string, address: string): Promise<Identity | undefined>;
   /** Called after a revocation. */
   invalidate(): void;
@@ -33,7 +33,7 @@ const tooManyLookups = () =>
 
 export function createCredentials(access: Access, monotonicMs: () => number): Credentials {
   const throttle = createLoginThrottle(monotonicMs);
-  /** By digest, so that no secret stays in memory. Expired entries stay: they prove that a key was valid. */
+  /** By digest: no secret stays in memory. Expired entries prove that a key was valid. */
   const known = new LRUCache<string, { identity: Identity; freshUntilMs: number }>({ max: maxEntries });
   /** When the negative answer expires. */
   const wrong = new LRUCache<string, number>({ max: maxEntries });
@@ -44,14 +44,14 @@ export function createCredentials(access: Access, monotonicMs: () => number): Cr
   };
 
   const lookups = new Map<string, Promise<Identity | undefined>>();
-  /** Incremented by `invalidate`: an older lookup may have read the row before the revocation committed. */
+  /** An older lookup may have read the row before the revocation committed. */
   let generation = 0;
   const unverified = createSemaphore(maxUnverifiedLookups, {
     maxWaiting: maxUnverifiedWaiting,
     refusal: tooManyLookups,
   });
 
-  /** Concurrent requests with the same secret share one lookup. */
+  /** Concurrent requests with one secret share a lookup. */
   function lookUp(digest: string, work: () => Promise<Identity | undefined>): Promise<Identity | undefined> {
     const pending = lookups.get(digest);
     if (pending) return pending;
@@ -89,7 +89,7 @@ export function createCredentials(access: Access, monotonicMs: () => number): Cr
       const entry = known.get(digest);
       if (entry && entry.freshUntilMs > monotonicMs()) return entry.identity;
       if ((wrong.get(digest) ?? 0) > monotonicMs()) return undefined;
-      // A known key bypasses queue and throttle: its address may be a shared proxy.
+      // Known keys bypass queue and throttle: the address may be a shared proxy.
       if (entry) return lookUp(digest, () => find(kind, secret, digest));
       requireNotThrottled(address);
       return lookUp(digest, () =>

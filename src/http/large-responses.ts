@@ -13,7 +13,7 @@ const sendMs = 60_000;
 /** Never large; the feed reserves memory after its long poll. */
 const exempt = /^\/v1\/(?:live|me|signals\/feed|stats|system)(?:\/|$)/;
 
-/** Serializes responses with `jsonParts` and bounds the memory of large ones. */
+/** Serializes with `jsonParts`, and bounds the memory of large responses. */
 export function boundResponses(memory: ResponseMemory, ports: Pick<Ports, 'sleep'>) {
   return createMiddleware<HttpEnv>(async (c, next) => {
     const reservation = memory.open(c.get('caller').id);
@@ -60,7 +60,7 @@ function streamOf(
     else controller?.error(new Error(`The response was not read within ${sendMs / 1000} s.`));
   };
   const cancelTimeout = startTimer(ports, sendMs, giveUp, { ref: false });
-  // The last chunk stays in memory until the socket has sent it.
+  // The last chunk stays in memory until sent.
   if (outgoing) outgoing.once('close', end);
   else c.req.raw.signal.addEventListener('abort', end, { once: true });
   if (outgoing?.closed || c.req.raw.signal.aborted) end();

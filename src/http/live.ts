@@ -38,7 +38,7 @@ export interface LiveOptions {
   log: Logger;
 }
 
-/** Before the stream opens: an invalid cursor gets a problem document. */
+/** Before the stream: an invalid cursor gets a problem document. */
 export async function startingPoint(
   { view, filter }: Pick<LiveOptions, 'view' | 'filter'>,
   { lastEventId, after }: { lastEventId: string | undefined; after: string },
@@ -108,13 +108,13 @@ function keepAlive(
   let missedHeartbeats = 0;
   const pulse = async (stopping: AbortSignal) => {
     const data = await pulses.get(view);
-    // The id advances without matches too, so a reconnecting client does not rescan the feed.
+    // The id always advances, so a reconnecting client does not rescan the feed.
     if (!stopping.aborted) stream.trySend({ event: 'pulse', id: lastId(), data });
     return times.pulseMs;
   };
   const heartbeat = async () => {
     missedHeartbeats = stream.heartbeat() ? 0 : missedHeartbeats + 1;
-    // If the check fails, the next heartbeat repeats it.
+    // After a failure, the next heartbeat checks again.
     const isAllowed = await caller.isStillAllowed().catch(() => true);
     if (missedHeartbeats >= 2 || !isAllowed) end();
     return times.heartbeatMs;

@@ -1,6 +1,6 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 
-/** One-time token instead of an API key, for the user who started the service. */
+/** A one-time token for the user who started the service. */
 export interface LocalLogin {
   readonly token: string;
   /** True once, for the right token. */

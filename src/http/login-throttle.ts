@@ -1,6 +1,5 @@
 import { LRUCache } from 'lru-cache';
 
-/** Limits wrong credentials per address. */
 export interface LoginThrottle {
   /** 0 if not throttled. */
   waitSeconds(address: string): number;
@@ -9,7 +8,7 @@ export interface LoginThrottle {
 
 const maxFailures = 20;
 const windowMs = 60_000;
-/** Bounds memory; the address that failed longest ago is evicted. */
+/** The address that failed longest ago is evicted. */
 const maxAddresses = 10_000;
 
 export function createLoginThrottle(monotonicMs: () => number): LoginThrottle {

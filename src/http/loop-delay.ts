@@ -2,10 +2,10 @@ import { startLoop } from '../platform/loop.ts';
 import type { Ports } from '../platform/ports.ts';
 
 const sampleMs = 20;
-/** Their minimum counts: one long task is no overload. */
+/** The minimum counts: one long task is no overload. */
 const sampleCount = 5;
 
-/** Sustained event loop delay. Sampling starts with the first call and ends when `signal` aborts. */
+/** Sustained delay, sampled from the first call until `signal` aborts. */
 export function createLoopDelay(ports: Ports, signal: AbortSignal): () => number {
   let recent: number[] | undefined;
   return () => {

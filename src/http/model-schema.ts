@@ -4,11 +4,11 @@ import { time } from './parts.ts';
 
 const derived = new WeakMap<z.core.$ZodType, z.ZodType>();
 
-/** The schema of a model's JSON, for the OpenAPI document. */
+/** Of a model's JSON, for OpenAPI. */
 export const schemaOf = <Shown>(model: Pick<ToJson<never, Shown>, 'schema'>) =>
   derive(model.schema) as z.ZodType<Json<Shown>, Json<Shown>>;
 
-/** A named schema must stay one instance to be one component. */
+/** To be one component, a named schema must stay one instance. */
 function derive(schema: z.core.$ZodType): z.ZodType {
   const known = derived.get(schema);
   if (known) return known;
@@ -19,7 +19,7 @@ function derive(schema: z.core.$ZodType): z.ZodType {
   return named;
 }
 
-/** Only the added fields: the document refers to the base. */
+/** Only added fields: the document refers to the base. */
 function extension(schema: z.ZodObject, base: z.ZodObject): z.ZodType {
   const isAdded = (key: string) => !Object.hasOwn(base.shape, key);
   return (derive(base) as z.ZodObject).extend(shapeOf(schema, isAdded));
@@ -41,7 +41,7 @@ function withoutMeta(schema: z.ZodType): z.ZodType {
   if (schema instanceof z.ZodDate) return time();
   if (schema instanceof z.ZodArray) return z.array(derive(schema.element));
   if (schema instanceof z.ZodObject) return z.object(shapeOf(schema));
-  // Built before @hono/zod-openapi was loaded, so without `openapi()`; the clone has it.
+  // Built before @hono/zod-openapi was loaded: only the clone has `openapi()`.
   return schema.clone();
 }
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** The relative paths work from both src and dist. */
+/** Works from both src and dist. */
 
 export const dashboardFolder = fileURLToPath(new URL('../../dist/dashboard', import.meta.url));
 

@@ -16,7 +16,7 @@ export function strict<Shape extends z.core.$ZodShape>(shape: Shape) {
 
 export { text } from '../values/model.ts';
 
-/** Clones, because only schemas created after @hono/zod-openapi is loaded have `.openapi()`. */
+/** Clones: only schemas created after @hono/zod-openapi is loaded have `.openapi()`. */
 export const id = () => uuid.clone();
 export const time = () => isoText.clone();
 

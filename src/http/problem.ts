@@ -113,7 +113,7 @@ const engineCodes: Partial<Record<SynclineErrorCode, ProblemCode>> = {
   EXPIRED: 'EXPIRED',
 };
 
-/** 503 without the message, which may name hosts and users; it is logged. */
+/** The message may name hosts and users: it is only logged. */
 const outages: readonly SynclineErrorCode[] = [
   'DATABASE_UNREACHABLE',
   'DATABASE_REFUSED',
@@ -124,7 +124,7 @@ const outages: readonly SynclineErrorCode[] = [
   'SCHEMA_FOREIGN',
 ];
 
-/** Unexpected errors are logged; the response has only their id. */
+/** Unexpected errors are logged; the response has their id. */
 export function toProblem(error: unknown, log: Logger): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof HTTPException) return frameworkProblem(error);
@@ -149,7 +149,7 @@ function unavailable(detail: string, error: SynclineError, log: Logger): Problem
   });
 }
 
-/** The engine's camelCase argument is a snake_case field of the request. */
+/** A camelCase argument is a snake_case field. */
 function engineProblem(code: ProblemCode, error: SynclineError): Problem {
   const { message, hint, field: argument, expected, value } = error;
   if (argument === undefined || expected === undefined) return new Problem(code, message, { hint });
@@ -160,7 +160,7 @@ function engineProblem(code: ProblemCode, error: SynclineError): Problem {
   });
 }
 
-/** Only 415 and 400 (malformed JSON). */
+/** 415, or 400 (malformed JSON). */
 function frameworkProblem({ status }: HTTPException): Problem {
   if (status === 415)
     return new Problem('INVALID_ARGUMENT', 'The body must be JSON.', {

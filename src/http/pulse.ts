@@ -11,7 +11,7 @@ export interface Pulses {
   get(view: SynclineApi): Promise<Pulse>;
 }
 
-/** Caches one pulse per scope, shared by all its streams. */
+/** One per scope, shared by its streams. */
 export function createPulses(freshMs: number, monotonicMs: () => number): Pulses {
   const latest = new Map<string, { atMs: number; isPending: boolean; pulse: Promise<Pulse> }>();
   return {
@@ -19,7 +19,7 @@ export function createPulses(freshMs: number, monotonicMs: () => number): Pulses
       const scope = view.who.tenantId ?? '';
       const nowMs = monotonicMs();
       const cached = latest.get(scope);
-      // A slow query is shared too: a slow database gets one at a time.
+      // Slow queries are shared too: a slow database gets one at a time.
       if (cached && (cached.isPending || nowMs - cached.atMs < freshMs)) return cached.pulse;
       for (const [other, { atMs }] of latest) if (nowMs - atMs > 10 * freshMs) latest.delete(other);
       const entry = { atMs: nowMs, isPending: true, pulse: queryPulse(view) };

@@ -6,15 +6,15 @@ import type { Problem } from './problem.ts';
 const maxWaiting = 1000;
 
 /**
- * Delays 429 and 503 for limits: clients that retry immediately would keep the event loop busy. `signal` ends
- * the delays.
+ * Delays 429 and 503: clients that retry immediately would keep the event loop busy. `signal` ends the
+ * delays.
  */
 export function createRefusalPause(
   pauseMs: number,
   ports: Pick<Ports, 'sleep'>,
   signal: AbortSignal,
 ): (problem: Problem) => Promise<void> {
-  // A signal of its own: Node warns about more than ten listeners.
+  // Node warns about more than ten listeners per signal.
   const ending = AbortSignal.any([signal]);
   setMaxListeners(maxWaiting, ending);
   let waiting = 0;

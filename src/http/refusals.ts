@@ -7,8 +7,8 @@ import type { Credentials } from './key-cache.ts';
 import { Problem } from './problem.ts';
 
 /**
- * Audit of refused keys and sessions, without secrets: one event per minute, address and key prefix, which
- * counts the further attempts.
+ * Audit of refused keys and sessions, without secrets: one event per minute, address and key prefix,
+ * with a count.
  */
 export interface Refusals {
   record(kind: Refused['kind'], secret: string, address: string): void;
@@ -19,9 +19,7 @@ export interface Refusals {
 const windowMs = 60_000;
 /** Per minute; then one event per kind counts. */
 const maxEvents = 60;
-/**
- * Per address and minute; further keys are counted without prefix, so one address cannot use up `maxEvents`.
- */
+/** Per address and minute. Others are counted without prefix, so one address cannot use up `maxEvents`. */
 const maxPrefixes = 5;
 const maxCloseMs = 2000;
 
@@ -33,7 +31,7 @@ export interface RefusalOptions {
 }
 
 export function createRefusals({ write, onFailure, signal, ports }: RefusalOptions): Refusals {
-  /** Attempts since the last event, by kind, address and prefix. */
+  /** Since the last event. */
   const counted = new Map<string, Refused>();
   let windowEndsMs = Number.NEGATIVE_INFINITY;
   let cancelWindow: (() => void) | undefined;

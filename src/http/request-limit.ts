@@ -7,7 +7,7 @@ export interface Slots {
 
 export interface SlotsOptions {
   total: number;
-  /** Default: the free slots. One holder gets half of all, two a third each; a new one finds a slot. */
+  /** Default: the free slots. One holder gets half, two a third each; a new one finds a slot. */
   perHolder?: number;
   /** Plural noun for error messages. */
   resource: string;

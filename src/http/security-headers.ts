@@ -9,8 +9,8 @@ export const securityHeaders = {
 };
 
 /**
- * No `form-action`: browsers apply it to all redirects that follow. No `no-referrer`: the form would send
- * `Origin: null`.
+ * No `form-action`: browsers apply it to later redirects. No `no-referrer`: the form would send `Origin:
+ * null`.
  */
 export const consentHeaders = {
   'content-security-policy':

@@ -16,8 +16,8 @@ export interface HttpServer {
 }
 
 /**
- * `requestTimeout` is above the app's body timeout (30 s), `keepAliveTimeout` above the 60 s of load
- * balancers: if the server closes first, a request in flight is lost.
+ * `requestTimeout` exceeds the body timeout (30 s), `keepAliveTimeout` the 60 s of load balancers: if
+ * the server closes first, a request in flight is lost.
  */
 const timeouts = {
   headersTimeout: 10_000,

@@ -6,11 +6,10 @@ import { keepText } from '../values/stored-json.ts';
 
 const maxViews = 1000;
 
-/** Caches the views of recent callers. */
 export function createViews(syncline: Pick<Syncline, 'as'>): (who: Caller) => SynclineApi {
   const views = new LRUCache<string, SynclineApi>({ max: maxViews });
   return ({ tenantId, actor, keyId }) => {
-    // `satisfies`: the key has all fields, or callers could share a view.
+    // `satisfies`: with a field missing, callers could share a view.
     const who = { tenantId, actor, keyId } satisfies Record<keyof Caller, unknown>;
     // Undefined (operator) is not null.
     const key = JSON.stringify(Object.values(who).map((value) => (value === undefined ? [] : [value])));
