@@ -42,7 +42,8 @@ const overdue: Check = {
     if (count === 0) return { findings: [] };
     const oldest = since ? `, the oldest for ${formatDuration(now.getTime() - since.getTime())}` : '';
     const many =
-      `${atLeast ? 'More than ' : ''}${count} active ${count === 1 ? 'connection is' : 'connections are'} due without a ` +
+      `${atLeast ? 'More than ' : ''}${count} active ` +
+      `${count === 1 ? 'connection is' : 'connections are'} due without a ` +
       `job${oldest}: no scheduler is running, it cannot keep up, or another transaction holds their rows.`;
     return {
       findings: [

@@ -163,7 +163,8 @@ const holders: Check = {
             `COMMIT PREPARED '${name}'; or ROLLBACK PREPARED '${name}';`,
           );
         return warning(
-          `Replication slot "${name}" (${owner}) is inactive: until it is used or dropped, vacuum cannot remove newer dead rows.`,
+          `Replication slot "${name}" (${owner}) is inactive: until it is used or dropped, ` +
+            'vacuum cannot remove newer dead rows.',
           `SELECT pg_drop_replication_slot('${name}');`,
         );
       }),
@@ -207,7 +208,8 @@ const vacuum: Check = {
       if (frozen_age > maxFrozenAge)
         findings.push(
           error(
-            `The oldest transaction ID in ${name} is ${Math.round(frozen_age)} transactions old; near 2,000,000,000 the ` +
+            `The oldest transaction ID in ${name} is ${Math.round(frozen_age)} transactions old; ` +
+              'near 2,000,000,000 the ' +
               'server stops accepting writes.',
             `VACUUM (FREEZE) ${name};`,
           ),

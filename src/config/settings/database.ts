@@ -53,6 +53,7 @@ export const database = {
     max: 200,
     unit: 'connections',
     about:
-      'Database connections per process. Too low: roles wait for each other. Too high: the processes together exceed max_connections.',
+      'Database connections per process. Too low: roles wait for each other. Too high: the processes ' +
+      'together exceed max_connections.',
   }),
 };

@@ -138,7 +138,9 @@ function askCancel({ connection, path }: Props): void {
 function askDelete({ connection, path }: Props): void {
   ask({
     title: `Delete ${connectionName(connection)}?`,
-    text: 'Permanently deletes the connection, its jobs, signals, cursor and webhook, and its credential if no other connection uses it.',
+    text:
+      'Permanently deletes the connection, its jobs, signals, cursor and webhook, and its credential if no other ' +
+      'connection uses it.',
     fields: [reasonField],
     confirm: 'Delete permanently',
     danger: true,
