@@ -2,12 +2,12 @@ import type { Logger } from 'pino';
 import {
   type Access,
   createAccess,
+  createApi,
   createStatus,
-  createView,
-  explainedAll,
   type Status,
   type SynclineApi,
   sharePool,
+  withDatabaseErrors,
 } from './api/index.ts';
 import { createBudgetKeeper } from './budgets/index.ts';
 import type { Caller } from './caller/caller.ts';
@@ -48,7 +48,7 @@ export interface Syncline extends SynclineApi, Engine {
    * The API limited to the caller's tenant, audited under its actor. `json` converts stored JSON text;
    * default: JSON.parse.
    */
-  as(who: Caller, json?: ReadJson): SynclineApi;
+  as(caller: Caller, json?: ReadJson): SynclineApi;
   /** Authenticates API keys and sessions. */
   readonly access: Access;
   /** Processes a webhook delivery, for custom servers. */
@@ -138,19 +138,19 @@ export function compose({ config, log, ports: outside, providers, ...parts }: Pa
     ...{ ...shared, config, explain, stopping: stopping.signal, continueDeletions: deleter.start },
     ...{ reader: createFeedReader(), watch: createFeedWatch({ db: apiDb('feed'), ports }) },
   };
-  const viewFor = (who: Caller, json: ReadJson = parseStored): SynclineApi =>
-    createView({ ...api, db: apiDb(who.tenantId ?? who.actor).scopedTo(who.tenantId), who, json });
+  const viewFor = (caller: Caller, json: ReadJson = parseStored): SynclineApi =>
+    createApi({ ...api, db: apiDb(caller.tenantId ?? caller.actor).scopedTo(caller.tenantId), caller, json });
   const receive = createReceiver({ ...shared, ...deliveries });
   const doctor = ({ fix = false }: { fix?: boolean } = {}) => examine({ ...shared, config, explain, fix });
   const consent = { ...shared, db: apiDb('authorizations') };
   return {
     config,
     ports,
-    ...explainedAll({ ...engine.control }, explain),
+    ...withDatabaseErrors({ ...engine.control }, explain),
     ...viewFor({ actor: 'api' }),
     as: viewFor,
-    access: explainedAll(createAccess({ ...shared, db: apiDb('access') }), explain),
-    authorizations: explainedAll({ ...createStart(consent), finish: createFinish(consent) }, explain),
-    ...explainedAll({ receive, doctor, status: createStatus(probe, config) }, explain),
+    access: withDatabaseErrors(createAccess({ ...shared, db: apiDb('access') }), explain),
+    authorizations: withDatabaseErrors({ ...createStart(consent), finish: createFinish(consent) }, explain),
+    ...withDatabaseErrors({ receive, doctor, status: createStatus(probe, config) }, explain),
   };
 }

@@ -109,9 +109,9 @@ export function createAccess({ db, ports }: { db: Database; ports: Ports }) {
       await db.transaction(async (tx) => {
         const row = await deleteSession(tx, hashOf(token));
         if (!row) return;
-        const who = { actor: row.actor, keyId: row.key_id ?? undefined };
+        const caller = { actor: row.actor, keyId: row.key_id ?? undefined };
         const event = { tenantId: row.tenant_id, kind: 'session.closed' as const };
-        await recorder(ports, who)(tx, tx.now, event);
+        await recorder(ports, caller)(tx, tx.now, event);
       });
     },
 
@@ -125,9 +125,9 @@ export function createAccess({ db, ports }: { db: Database; ports: Ports }) {
           ...(kind === 'key' && { prefix: known?.prefix ?? prefix ?? null }),
           ...(known && { key: known.id, name: known.name, revoked: known.revoked_at !== null }),
         };
-        const who = { actor: 'unauthenticated', keyId: known?.id };
+        const caller = { actor: 'unauthenticated', keyId: known?.id };
         const event = { tenantId: known?.tenant_id ?? null, kind: `${kind}.refused` as const, detail };
-        await recorder(ports, who)(tx, tx.now, event);
+        await recorder(ports, caller)(tx, tx.now, event);
       });
     },
   };
@@ -146,19 +146,19 @@ function identityOf(row: KeyRow): Identity {
 export function createKeys({
   db,
   ports,
-  who,
+  caller,
   record,
 }: {
   db: Database;
   ports: Ports;
-  who: Caller;
+  caller: Caller;
   record: Recorder;
 }) {
   return {
     /** For a tenant or the operator. A tenant's view creates only keys of that tenant. */
     async create(input: { name: string; tenantId?: string | undefined }): Promise<NewApiKey> {
       requireText('name', input.name, 100);
-      const tenantId = input.tenantId ?? who.tenantId;
+      const tenantId = input.tenantId ?? caller.tenantId;
       if (tenantId !== undefined) requireUuid('tenantId', tenantId);
       const key = `${keyStart}${newSecret()}`;
       const now = await db.now();
@@ -168,14 +168,14 @@ export function createKeys({
         name: input.name,
         prefix: key.slice(0, shownLength),
         created_at: now,
-        created_by: who.actor,
-        parent_id: who.keyId ?? null,
+        created_by: caller.actor,
+        parent_id: caller.keyId ?? null,
       };
       await db.transaction(async (tx) => {
         if (tenantId !== undefined && !(await findTenant(tx, tenantId))) throw notFound(`tenant ${tenantId}`);
         // Lock the parent until commit, so that revoking its descendants finds the new key.
-        if (who.keyId !== undefined && !(await holdValidKey(tx, who.keyId)))
-          throw new SynclineError('FORBIDDEN', `Key ${who.keyId} of this request is no longer valid.`);
+        if (caller.keyId !== undefined && !(await holdValidKey(tx, caller.keyId)))
+          throw new SynclineError('FORBIDDEN', `Key ${caller.keyId} of this request is no longer valid.`);
         await insertKey(tx, { ...row, hash: hashOf(key) });
         const detail = { key: row.id, name: row.name, prefix: row.prefix };
         await record(tx, now, { tenantId: row.tenant_id, kind: 'key.created', detail });

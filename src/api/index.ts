@@ -15,15 +15,16 @@ import { createKeys } from './access.ts';
 import { createAudit } from './audit.ts';
 import { createConnections } from './connections/index.ts';
 import { createRepair } from './connections/repair.ts';
+import { withDatabaseErrors, withDatabaseErrorsEach } from './database-errors.ts';
 import { createJobs } from './jobs/index.ts';
 import { createProviders, createTenants } from './registry.ts';
 import { createStats } from './stats.ts';
 import { createSystem } from './system.ts';
 
-export interface ViewContext {
+export interface ApiContext {
   db: Database;
   ports: Ports;
-  who: Caller;
+  caller: Caller;
   config: Config;
   connectors: ReadonlyMap<string, Connector>;
   vault: Vault;
@@ -39,65 +40,39 @@ export interface ViewContext {
   explain: (error: unknown) => unknown;
 }
 
-export type SynclineApi = ReturnType<typeof createView>;
+export type SynclineApi = ReturnType<typeof createApi>;
 
 /** The API of one caller: a tenant or the operator. */
-export function createView(context: ViewContext) {
-  const { db, ports, who, config, explain } = context;
-  const record = recorder(ports, who);
+export function createApi(context: ApiContext) {
+  const { db, ports, caller, config, explain } = context;
+  const record = recorder(ports, caller);
   const shared = { ...context, record };
   const feed = createFeed(context);
   return {
-    who,
-    tenants: explainedAll(createTenants(shared), explain),
-    providers: explainedAll(createProviders(shared), explain),
-    connections: explainedAll(
+    caller,
+    tenants: withDatabaseErrors(createTenants(shared), explain),
+    providers: withDatabaseErrors(createProviders(shared), explain),
+    connections: withDatabaseErrors(
       { ...createConnections({ ...shared, config: config.scheduler }), ...createRepair(shared) },
       explain,
     ),
-    credentials: explainedAll(
+    credentials: withDatabaseErrors(
       { ...createCredentialStore(shared), authorize: createAuthorize({ ...context, config: config.server }) },
       explain,
     ),
-    jobs: explainedAll(createJobs(shared), explain),
+    jobs: withDatabaseErrors(createJobs(shared), explain),
     signals: {
-      ...explainedAll({ ...createSignals(context), read: feed.read }, explain),
-      feed: (...args: Parameters<typeof feed.feed>) => explainedEach(feed.feed(...args), explain),
+      ...withDatabaseErrors({ ...createSignals(context), read: feed.read }, explain),
+      feed: (...args: Parameters<typeof feed.feed>) => withDatabaseErrorsEach(feed.feed(...args), explain),
     },
-    consumers: explainedAll(createConsumers(shared), explain),
-    stats: explainedAll(createStats({ db, who, config }), explain),
-    budgets: explainedAll(createBudgets(shared), explain),
-    audit: explainedAll(createAudit(shared), explain),
-    keys: explainedAll(createKeys(shared), explain),
-    webhooks: explainedAll(createWebhooks(shared), explain),
-    ...explainedAll({ system: createSystem({ db, who, config }) }, explain),
+    consumers: withDatabaseErrors(createConsumers(shared), explain),
+    stats: withDatabaseErrors(createStats({ db, caller, config }), explain),
+    budgets: withDatabaseErrors(createBudgets(shared), explain),
+    audit: withDatabaseErrors(createAudit(shared), explain),
+    keys: withDatabaseErrors(createKeys(shared), explain),
+    webhooks: withDatabaseErrors(createWebhooks(shared), explain),
+    ...withDatabaseErrors({ system: createSystem({ db, caller, config }) }, explain),
   };
-}
-
-type Explain = ViewContext['explain'];
-
-const explained = <T>(work: Promise<T>, explain: Explain): Promise<T> =>
-  work.catch((error: unknown) => {
-    throw explain(error);
-  });
-
-export function explainedAll<Api extends Record<string, (...args: never[]) => Promise<unknown>>>(
-  api: Api,
-  explain: Explain,
-): Api {
-  const methods = Object.entries(api).map(([name, method]) => [
-    name,
-    (...args: never[]) => explained(method(...args), explain),
-  ]);
-  return Object.fromEntries(methods) as Api;
-}
-
-async function* explainedEach<T>(items: AsyncGenerator<T>, explain: Explain): AsyncGenerator<T> {
-  try {
-    yield* items;
-  } catch (error) {
-    throw explain(error);
-  }
 }
 
 export { budgetJson } from '../budgets/index.ts';
@@ -130,6 +105,7 @@ export {
   scheduleJson,
   triggeredJson,
 } from './connections/results.ts';
+export { withDatabaseErrors } from './database-errors.ts';
 export { type Attempt, type Job, type JobDetail, jobDetailJson, jobJson } from './jobs/model.ts';
 export {
   type ApiKey,

@@ -19,14 +19,14 @@ import { type Provider, providerFromRow, type Tenant, tenantFromRow } from './mo
 interface Context {
   db: Database;
   ports: Ports;
-  who: Caller;
+  caller: Caller;
   record: Recorder;
 }
 
-export function createTenants({ db, ports, who, record }: Context) {
+export function createTenants({ db, ports, caller, record }: Context) {
   return {
     async create({ name }: { name: string }): Promise<Tenant> {
-      requireOperator(who, 'create tenants');
+      requireOperator(caller, 'create tenants');
       requireText('name', name, 200);
       const id = ports.newId();
       const now = await db.now();
@@ -62,14 +62,14 @@ export function createTenants({ db, ports, who, record }: Context) {
   };
 }
 
-export function createProviders({ db, who, record }: Context) {
+export function createProviders({ db, caller, record }: Context) {
   return {
     async register(provider: {
       slug: string;
       displayName?: string | null | undefined;
       authType?: string | null | undefined;
     }): Promise<Provider> {
-      requireOperator(who, 'register providers');
+      requireOperator(caller, 'register providers');
       const { slug, displayName = null, authType = null } = provider;
       requireText('slug', slug, 200);
       if (displayName !== null) requireText('displayName', displayName, 200);

@@ -49,14 +49,14 @@ const remedies: Record<string, string> = {
 
 export function createStats({
   db,
-  who,
+  caller,
   config: { scheduler: config, rateLimit },
 }: {
   db: Database;
-  who: Caller;
+  caller: Caller;
   config: Pick<Config, 'scheduler' | 'rateLimit'>;
 }) {
-  const isOperator = who.tenantId === undefined;
+  const isOperator = caller.tenantId === undefined;
   const limits = aheadLimitsOf({ scheduler: config, rateLimit });
   const defaultJitter = (config.jitterPctMin + config.jitterPctMax) / 2;
 

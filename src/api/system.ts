@@ -7,9 +7,9 @@ import { findSchedulers } from '../store/schedulers.ts';
 import { countQueue, databaseBytes, runningByProcess, tableSizes } from '../store/stats.ts';
 import { executorFromRow, type SystemInfo, schedulerFromRow, tableFromRow } from './stats-model.ts';
 
-export function createSystem({ db, who, config }: { db: Database; who: Caller; config: Config }) {
+export function createSystem({ db, caller, config }: { db: Database; caller: Caller; config: Config }) {
   return async (): Promise<SystemInfo> => {
-    requireOperator(who, 'see the system');
+    requireOperator(caller, 'see the system');
     return db.transaction(async (tx) => {
       const { now } = tx;
       const running = await runningByProcess(tx);

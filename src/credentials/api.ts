@@ -22,12 +22,12 @@ import { type RotationProgress, rotateKeys } from './rotate.ts';
 import { checkedSecret, contextOf, expiryOf } from './secret.ts';
 
 export interface CredentialsContext extends ChangeContext {
-  who: Caller;
+  caller: Caller;
   connectors: ReadonlyMap<string, Connector>;
 }
 
 export function createCredentialStore(context: CredentialsContext) {
-  const { db, ports, vault, record, who, connectors } = context;
+  const { db, ports, vault, record, caller, connectors } = context;
 
   async function get(id: string): Promise<StoredCredential> {
     requireUuid('credential', id);
@@ -114,7 +114,7 @@ export function createCredentialStore(context: CredentialsContext) {
     },
 
     async rotate(onProgress: (progress: RotationProgress) => void = () => {}): Promise<RotationProgress> {
-      requireOperator(who, 'rotate keys');
+      requireOperator(caller, 'rotate keys');
       return rotateKeys({ db, vault }, onProgress);
     },
   };

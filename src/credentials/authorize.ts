@@ -33,7 +33,7 @@ export interface AuthorizeContext {
   db: Database;
   ports: Ports;
   vault: Vault;
-  who: Caller;
+  caller: Caller;
   config: Config['server'];
   connectors: ReadonlyMap<string, Connector>;
 }
@@ -53,8 +53,8 @@ export const consentContext = (tenantId: string, link: Buffer) =>
 export const isKeyValid = async (tx: Queryable, { keyId }: ConsentState): Promise<boolean> =>
   keyId === undefined || (await holdValidKey(tx, keyId));
 
-export function createAuthorize({ db, ports, vault, who, config, connectors }: AuthorizeContext) {
-  const record = recorder(ports, who);
+export function createAuthorize({ db, ports, vault, caller, config, connectors }: AuthorizeContext) {
+  const record = recorder(ports, caller);
   return async (request: {
     connectionId: string;
     redirectUri: string;
@@ -70,7 +70,7 @@ export function createAuthorize({ db, ports, vault, who, config, connectors }: A
       const { tenant_id: tenantId, provider_slug: provider } = row;
       oauth2Of(connectors, provider);
       const expiresAt = new Date(now.getTime() + authorizationTtlMs);
-      const consent: ConsentState = { redirectUri, returnTo, actor: who.actor, keyId: who.keyId };
+      const consent: ConsentState = { redirectUri, returnTo, actor: caller.actor, keyId: caller.keyId };
       const sealed = vault.seal(consentContext(tenantId, hash), consent);
       const authorization = { link: hash, connectionId, tenantId, expiresAt, ...sealed };
       await insertAuthorization(tx, now, authorization, maxPerConnection);

@@ -35,7 +35,7 @@ export interface ConsentResult {
   error: string | undefined;
 }
 
-export type FinishContext = Omit<AuthorizeContext, 'who' | 'config'> & {
+export type FinishContext = Omit<AuthorizeContext, 'caller' | 'config'> & {
   log: Logger;
   /** Aborts when the database is about to close: issued tokens must be stored. */
   closing: AbortSignal;

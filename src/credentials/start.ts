@@ -35,7 +35,7 @@ export interface Started {
   expiresAt: Date;
 }
 
-export type StartContext = Omit<AuthorizeContext, 'who' | 'config'>;
+export type StartContext = Omit<AuthorizeContext, 'caller' | 'config'>;
 
 /** Shorter ones could be guessed. */
 const [minProof, maxProof] = [32, 1000];

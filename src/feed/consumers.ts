@@ -13,16 +13,16 @@ import type { FeedReader } from './reader.ts';
 
 export function createConsumers({
   db,
-  who,
+  caller,
   reader,
   record,
 }: {
   db: Database;
-  who: Caller;
+  caller: Caller;
   reader: FeedReader;
   record: Recorder;
 }) {
-  const key = (name: string) => ({ tenantId: who.tenantId, name: consumerName(name) });
+  const key = (name: string) => ({ tenantId: caller.tenantId, name: consumerName(name) });
 
   async function existing(name: string): Promise<Consumer> {
     const row = await findConsumer(db, consumerName(name));
@@ -63,7 +63,7 @@ export function createConsumers({
           await record(
             tx,
             now,
-            { tenantId: who.tenantId ?? null, kind: 'consumer.moved', detail: { consumer: name, after } },
+            { tenantId: caller.tenantId ?? null, kind: 'consumer.moved', detail: { consumer: name, after } },
             auditNote,
           );
       });
@@ -74,7 +74,7 @@ export function createConsumers({
       await db.transaction(async (tx) => {
         if (!(await deleteConsumer(tx, key(name)))) throw notFound(`consumer "${name}"`);
         const detail = { consumer: name };
-        const tenantId = who.tenantId ?? null;
+        const tenantId = caller.tenantId ?? null;
         await record(tx, await db.now(), { tenantId, kind: 'consumer.deleted', detail }, auditNote);
       });
     },

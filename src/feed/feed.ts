@@ -54,13 +54,13 @@ const idlePollMs = 10_000;
 export interface FeedContext {
   db: Database;
   ports: Ports;
-  who: Caller;
+  caller: Caller;
   reader: FeedReader;
   watch: FeedWatch;
   json: ReadJson;
 }
 
-export function createFeed({ db, ports, who, reader, watch, json }: FeedContext) {
+export function createFeed({ db, ports, caller, reader, watch, json }: FeedContext) {
   async function placeAfter(after: string | undefined): Promise<FeedPlace> {
     if (after === 'latest') return reader.latest(db);
     return isBeginning(after) ? startPlace() : feedPlace(after);
@@ -169,7 +169,7 @@ export function createFeed({ db, ports, who, reader, watch, json }: FeedContext)
 
       async function takeOver(name: string, start: FeedPlace) {
         const id = ports.newId();
-        const key = { tenantId: tenantId ?? who.tenantId, name };
+        const key = { tenantId: tenantId ?? caller.tenantId, name };
         const now = () => new Date(ports.now());
         return {
           ...(await takeConsumer(db, now(), key, id, feedCursor(start))),

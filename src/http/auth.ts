@@ -9,7 +9,7 @@ import { Problem } from './problem.ts';
 import { sessionCookie } from './session-cookie.ts';
 
 export interface AuthOptions {
-  viewOf: (who: Caller) => SynclineApi;
+  viewOf: (caller: Caller) => SynclineApi;
   credentials: Credentials;
   authenticate?: Authenticate | undefined;
 }
@@ -19,7 +19,7 @@ export function requireCaller({ viewOf, credentials, authenticate }: AuthOptions
   return createMiddleware<HttpEnv>(async (c, next) => {
     const caller = await findCaller(c);
     c.set('caller', caller);
-    c.set('view', viewOf(caller.who));
+    c.set('view', viewOf(caller));
     await next();
   });
 
@@ -53,12 +53,12 @@ export function requireCaller({ viewOf, credentials, authenticate }: AuthOptions
   ): Promise<RequestCaller | undefined> {
     const address = c.get('address');
     const identify = () => credentials.identify(kind, secret, address);
-    const who = await identify();
+    const caller = await identify();
     return (
-      who && {
-        who,
+      caller && {
+        ...caller,
         // A tenant can create any number of keys: they share its limits.
-        id: who.tenantId ?? who.keyId ?? who.actor,
+        id: caller.tenantId ?? caller.keyId ?? caller.actor,
         isStillAllowed: async () => (await identify()) !== undefined,
       }
     );
@@ -69,20 +69,23 @@ export function requireCaller({ viewOf, credentials, authenticate }: AuthOptions
     if (!authenticate) return undefined;
     const { method, headers } = c.req.raw;
     const identify = async () => authenticate(new Request(c.req.url, { method, headers }));
-    const who = await identify();
-    return (
-      who && {
-        who,
-        id: `${who.tenantId ?? ''} ${who.actor}`,
-        isStillAllowed: async () => sameScope(who, await identify()),
-      }
-    );
+    const caller = await identify();
+    if (!caller) return undefined;
+    // Field by field: a spread would lose a `tenantId` that is a getter.
+    const { tenantId, actor, keyId } = caller;
+    return {
+      tenantId,
+      actor,
+      keyId,
+      id: `${tenantId ?? ''} ${actor}`,
+      isStillAllowed: async () => sameScope(tenantId, await identify()),
+    };
   }
 }
 
 /** The engine also checks, after validation. */
 export const operatorOnly = createMiddleware<HttpEnv>(async (c, next) => {
-  if (c.get('caller').who.tenantId !== undefined)
+  if (c.get('caller').tenantId !== undefined)
     throw new Problem('FORBIDDEN', 'This requires an operator key; the caller has a tenant key.');
   await next();
 });
@@ -112,6 +115,6 @@ export function unauthenticated(detail: string): Problem {
   });
 }
 
-function sameScope(before: Caller, now: Caller | undefined): boolean {
-  return now !== undefined && now.tenantId === before.tenantId;
+function sameScope(tenantId: string | undefined, now: Caller | undefined): boolean {
+  return now !== undefined && now.tenantId === tenantId;
 }

@@ -109,8 +109,7 @@ export interface LiveTimes {
   heartbeatMs: number;
 }
 
-export interface RequestCaller {
-  who: Caller;
+export interface RequestCaller extends Caller {
   /** Identifies the caller for limits. */
   id: string;
   isStillAllowed(): Promise<boolean>;

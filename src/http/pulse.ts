@@ -16,7 +16,7 @@ export function createPulses(freshMs: number, monotonicMs: () => number): Pulses
   const latest = new Map<string, { atMs: number; isPending: boolean; pulse: Promise<Pulse> }>();
   return {
     get(view) {
-      const scope = view.who.tenantId ?? '';
+      const scope = view.caller.tenantId ?? '';
       const nowMs = monotonicMs();
       const cached = latest.get(scope);
       // Slow queries are shared too: a slow database gets one at a time.

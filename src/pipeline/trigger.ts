@@ -16,9 +16,9 @@ export const triggerPriority = 10;
 /** Tenants cannot outrank other tenants' manual triggers. */
 export const maxPriorityOf = ({ tenantId }: Caller) => (tenantId === undefined ? 32_767 : triggerPriority);
 
-export function requirePriority(who: Caller, priority: number): void {
+export function requirePriority(caller: Caller, priority: number): void {
   requireWhole('priority', priority, -32_768, 32_767);
-  const max = maxPriorityOf(who);
+  const max = maxPriorityOf(caller);
   if (priority > max)
     throw invalidArgument(
       {

@@ -122,8 +122,8 @@ test('live: all streams share one query per pulse', async () => {
   const service = await start({ live: { pulseMs: 100, heartbeatMs: 50 } });
   let queries = 0;
   const { as } = service.syncline;
-  service.syncline.as = (who) => {
-    const view = as(who);
+  service.syncline.as = (caller) => {
+    const view = as(caller);
     const { overview } = view.stats;
     view.stats.overview = () => {
       queries++;
@@ -165,8 +165,8 @@ test('live: closing the server immediately ends streams and long polls', async (
   const service = await start();
   let polls = 0;
   const { as } = service.syncline;
-  service.syncline.as = (who) => {
-    const view = as(who);
+  service.syncline.as = (caller) => {
+    const view = as(caller);
     const { read } = view.signals;
     view.signals.read = (request) => {
       if (request?.waitMs === 30_000) polls++;

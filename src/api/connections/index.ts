@@ -45,7 +45,7 @@ export function createConnections({
   config,
   ports,
   connectors,
-  who,
+  caller,
   record,
   json,
   continueDeletions,
@@ -55,13 +55,13 @@ export function createConnections({
   config: Config['scheduler'];
   ports: Ports;
   connectors: ReadonlyMap<string, Connector>;
-  who: Caller;
+  caller: Caller;
   record: Recorder;
   json: ReadJson;
   continueDeletions: () => void;
   stopping: AbortSignal;
 }) {
-  const shared = { db, config, ports, who, record, continueDeletions, stopping };
+  const shared = { db, config, ports, caller, record, continueDeletions, stopping };
   const control = createControl(shared);
   const bulkControl = createControl({ ...shared, lockTimeoutMs: bulkLockTimeoutMs });
   return {

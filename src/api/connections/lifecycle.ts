@@ -36,7 +36,7 @@ export function createControl({
   db,
   config,
   ports,
-  who,
+  caller,
   record,
   continueDeletions,
   stopping,
@@ -45,7 +45,7 @@ export function createControl({
   db: Database;
   config: Config['scheduler'];
   ports: Ports;
-  who: Caller;
+  caller: Caller;
   record: Recorder;
   /** Continues open deletions in the background. */
   continueDeletions: () => void;
@@ -64,7 +64,7 @@ export function createControl({
     ): Promise<TriggerResult> {
       const { type = 'incremental', priority = triggerPriority, ...note } = options;
       requireOneOf('type', type, jobTypes);
-      requirePriority(who, priority);
+      requirePriority(caller, priority);
       return change(id, async (tx, row, now) => {
         if (row.status !== 'active')
           throw new SynclineError('CONFLICT', `Connection ${id} is ${row.status} and cannot run.`, {
@@ -166,7 +166,7 @@ export function createControl({
      * an open deletion.
      */
     async remove(id: string, note: AuditNote = {}): Promise<Deletion> {
-      requireAuditNote({ actor: who.actor, ...note });
+      requireAuditNote({ actor: caller.actor, ...note });
       const mark = async (tx: Queryable, row: LockedConnection, now: Date) => {
         if (row.deleting_since) return;
         const jobs = await pendingJobs(tx, id, 'FOR UPDATE');
@@ -175,8 +175,8 @@ export function createControl({
         await markDeleting(tx, now, id);
         const estimated = await estimateSignals(tx, id);
         const { tenant_id, provider_slug, external_id } = row;
-        const { actor = who.actor, reason = null } = note;
-        const requester = { actor, reason, key_id: who.keyId ?? null };
+        const { actor = caller.actor, reason = null } = note;
+        const requester = { actor, reason, key_id: caller.keyId ?? null };
         const deleted = { connection_id: id, tenant_id, provider_slug, external_id };
         await insertDeletion(tx, now, { ...deleted, ...requester, estimated_signals: estimated });
         if (estimated <= deletionBatch) return;
@@ -187,18 +187,18 @@ export function createControl({
         alsoDeleting: true,
         ...(lockTimeoutMs !== undefined && { lockTimeoutMs }),
       });
-      if ((await deletionOf(db, id, who)).estimatedSignals <= deletionBatch) await deleteNow(id);
-      const deletion = await deletionOf(db, id, who);
+      if ((await deletionOf(db, id, caller)).estimatedSignals <= deletionBatch) await deleteNow(id);
+      const deletion = await deletionOf(db, id, caller);
       if (deletion.state === 'deleting') continueDeletions();
       return deletion;
     },
 
     /** Progress of its deletion, kept for a week after the end. */
-    deletion: (id: string): Promise<Deletion> => deletionOf(db, id, who),
+    deletion: (id: string): Promise<Deletion> => deletionOf(db, id, caller),
 
     async explain(id: string): Promise<Explanation> {
       const row = await existingConnection(db, id);
-      if (row.deleting_since) return explainDeletion(await deletionOf(db, id, who));
+      if (row.deleting_since) return explainDeletion(await deletionOf(db, id, caller));
       const sync = readSyncMetadata(syncOf(row.metadata), config);
       const [lastEnded] = await endedJobs(db, id, 1);
       return explain({

@@ -8,9 +8,9 @@ export function detailOf(
   job: Job,
   claimId: string | null,
   recorded: AttemptRow[],
-  { who, nowMs }: { who: Caller; nowMs: number },
+  { caller, nowMs }: { caller: Caller; nowMs: number },
 ): JobDetail {
-  const runs = recorded.map((row) => attemptFromRow(row, who));
+  const runs = recorded.map((row) => attemptFromRow(row, caller));
   // A job cancelled in the queue has no claim any more; match its last run by start time.
   const isLastRecorded = recorded.some(
     (row) => row.claim_id === claimId || row.started_at.getTime() === job.startedAt?.getTime(),

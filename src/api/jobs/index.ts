@@ -51,17 +51,17 @@ export interface ListedJobs extends PageRequest {
 export function createJobs({
   db,
   ports,
-  who,
+  caller,
   record,
   json,
 }: {
   db: Database;
   ports: Ports;
-  who: Caller;
+  caller: Caller;
   record: Recorder;
   json: ReadJson;
 }) {
-  const toJob = (row: JobWithCursors) => jobFromRow(row, { json, who });
+  const toJob = (row: JobWithCursors) => jobFromRow(row, { json, caller });
   return {
     /** Newest first: by creation, or for one connection by last change. */
     async list(request: ListedJobs = {}): Promise<Page<Job>> {
@@ -106,7 +106,7 @@ export function createJobs({
 
     async get(id: string): Promise<JobDetail> {
       const row = await existing(id);
-      return detailOf(toJob(row), row.claim_id, await findAttempts(db, id), { who, nowMs: ports.now() });
+      return detailOf(toJob(row), row.claim_id, await findAttempts(db, id), { caller, nowMs: ports.now() });
     },
 
     /**
@@ -150,7 +150,7 @@ export function createJobs({
             connectionId: job.connection_id,
             type: job.job_type,
             // A tenant must not reuse a priority that an operator set.
-            priority: Math.min(job.priority, maxPriorityOf(who)),
+            priority: Math.min(job.priority, maxPriorityOf(caller)),
             cursor: null,
             retryAfter: null,
           },

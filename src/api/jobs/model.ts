@@ -132,7 +132,7 @@ function errorOf(failure: JobFailure | undefined): z.output<typeof jobError> | u
   };
 }
 
-export function jobFromRow(row: JobWithCursors, { json, who }: { json: ReadJson; who: Caller }): Job {
+export function jobFromRow(row: JobWithCursors, { json, caller }: { json: ReadJson; caller: Caller }): Job {
   return {
     id: row.id,
     tenantId: row.tenant_id,
@@ -150,20 +150,20 @@ export function jobFromRow(row: JobWithCursors, { json, who }: { json: ReadJson;
     cursor: row.cursor === null ? undefined : (json(row.cursor) ?? undefined),
     nextCursor: row.next_cursor === null ? undefined : (json(row.next_cursor) ?? undefined),
     signals: row.signal_count,
-    error: failureOf(row.error, who),
+    error: failureOf(row.error, caller),
     blocked: row.blocked,
     createdAt: row.created_at,
   };
 }
 
-export function attemptFromRow(row: AttemptRow, who: Caller): Attempt {
+export function attemptFromRow(row: AttemptRow, caller: Caller): Attempt {
   return {
     number: row.number,
     outcome: row.outcome,
     startedAt: row.started_at,
     endedAt: row.ended_at,
     retryAfter: row.retry_after ?? undefined,
-    error: failureOf(row.error, who),
+    error: failureOf(row.error, caller),
     log: row.log ?? [],
   };
 }

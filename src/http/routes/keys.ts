@@ -56,7 +56,7 @@ export function keyRoutes(app: App, credentials: Credentials): void {
     async (c) => {
       const { name, tenant_id } = c.req.valid('json');
       // A tenant's keys belong to that tenant.
-      const tenantId = tenant_id ?? c.get('caller').who.tenantId;
+      const tenantId = tenant_id ?? c.get('caller').tenantId;
       const created = await c.get('view').keys.create({ name, ...omitUndefined({ tenantId }) });
       return c.json(newKeyJson(created), 201);
     },

@@ -14,9 +14,9 @@ import { deleteSessionCookie, sessionCookie, setSessionCookie } from '../session
 const tags = ['Session'];
 
 async function me(view: SynclineApi, version: string) {
-  const { tenantId, actor } = view.who;
+  const { tenantId, actor } = view.caller;
   const tenant = tenantId === undefined ? undefined : await view.tenants.get(tenantId);
-  return meJson({ scope: scopeOf(view.who), tenantId, tenantName: tenant?.name, actor, version });
+  return meJson({ scope: scopeOf(view.caller), tenantId, tenantName: tenant?.name, actor, version });
 }
 
 export interface LoginParts {
