@@ -15,7 +15,12 @@ import { loadConfig } from './config/load.ts';
 import type { Config, ConfigOptions } from './config/settings.ts';
 import { type Connector, connectorsByProvider } from './contract/connector.ts';
 import { SynclineError } from './contract/errors.ts';
-import { createCredentialHandles, createFinish, createStart, createVault } from './credentials/index.ts';
+import {
+  type AuthorizationsApi,
+  createAuthorizations,
+  createCredentialHandles,
+  createVault,
+} from './credentials/index.ts';
 import { type DoctorReport, examine, repairFeedAtStart, withMissingGrants } from './doctor/index.ts';
 import { createFeedReader, createFeedWatch } from './feed/index.ts';
 import { type Ports, systemPorts } from './platform/ports.ts';
@@ -54,7 +59,7 @@ export interface Syncline extends SynclineApi, Engine {
   /** Processes a webhook delivery, for custom servers. */
   readonly receive: Receive;
   /** The OAuth flow, bound to one browser, for custom servers. */
-  readonly authorizations: ReturnType<typeof createStart> & { finish: ReturnType<typeof createFinish> };
+  readonly authorizations: AuthorizationsApi;
   /** Schema version and last tick; rejects if the database is unusable. */
   status(): Promise<Status>;
   /** Diagnoses the database and the fleet. Writes only with `fix`. */
@@ -138,7 +143,7 @@ export function compose({ config, log, ports: outside, providers, ...parts }: Pa
     ...{ ...shared, config, explain, stopping: stopping.signal, continueDeletions: deleter.start },
     ...{ reader: createFeedReader(), watch: createFeedWatch({ db: apiDb('feed'), ports }) },
   };
-  const viewFor = (caller: Caller, json: ReadJson = parseStored): SynclineApi =>
+  const apiFor = (caller: Caller, json: ReadJson = parseStored): SynclineApi =>
     createApi({ ...api, db: apiDb(caller.tenantId ?? caller.actor).scopedTo(caller.tenantId), caller, json });
   const receive = createReceiver({ ...shared, ...deliveries });
   const doctor = ({ fix = false }: { fix?: boolean } = {}) => examine({ ...shared, config, explain, fix });
@@ -147,10 +152,10 @@ export function compose({ config, log, ports: outside, providers, ...parts }: Pa
     config,
     ports,
     ...withDatabaseErrors({ ...engine.control }, explain),
-    ...viewFor({ actor: 'api' }),
-    as: viewFor,
+    ...apiFor({ actor: 'api' }),
+    as: apiFor,
     access: withDatabaseErrors(createAccess({ ...shared, db: apiDb('access') }), explain),
-    authorizations: withDatabaseErrors({ ...createStart(consent), finish: createFinish(consent) }, explain),
+    authorizations: withDatabaseErrors(createAuthorizations(consent), explain),
     ...withDatabaseErrors({ receive, doctor, status: createStatus(probe, config) }, explain),
   };
 }

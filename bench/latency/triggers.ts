@@ -49,7 +49,7 @@ export async function triggerEach(
   const engine = openEngine(url, schemaName);
   const deliveredAt = new Map<string, number>();
   const stopping = new AbortController();
-  const feed = engine.signals.feed({ tenant: watchedTenant, after: 'latest', signal: stopping.signal });
+  const feed = engine.signals.feed({ tenantId: watchedTenant, after: 'latest', signal: stopping.signal });
   const consume = async () => {
     for await (const { dedupeKey } of feed) if (dedupeKey !== undefined) deliveredAt.set(dedupeKey, nowMs());
   };

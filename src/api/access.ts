@@ -60,23 +60,32 @@ export const publicPrefix = (secret: string) =>
 const newSecret = () => randomBytes(32).toString('base64url');
 export const hashOf = (secret: string) => createHash('sha256').update(secret).digest();
 
-export type Access = ReturnType<typeof createAccess>;
+/** Authentication only; `syncline.as(identity)` authorizes. */
+export interface Access {
+  /** Undefined if the key is unknown or revoked. */
+  authenticate(key: string): Promise<Identity | undefined>;
 
-/** Authentication only; the view of an identity authorizes. */
-export function createAccess({ db, ports }: { db: Database; ports: Ports }) {
+  /** Opens a session in place of the key. The event records the client's `address`. */
+  openSession(identity: Identity, client?: { address?: string }): Promise<{ token: string; expiresAt: Date }>;
+
+  /** Undefined if the session is unknown, closed or expired. */
+  session(token: string): Promise<Identity | undefined>;
+
+  closeSession(token: string): Promise<void>;
+
+  /** Stores an audit event for refused keys or sessions. */
+  recordRefused(refused: Refused): Promise<void>;
+}
+
+export function createAccess({ db, ports }: { db: Database; ports: Ports }): Access {
   return {
-    /** Undefined if the key is unknown or revoked. */
-    async authenticate(key: string): Promise<Identity | undefined> {
+    async authenticate(key) {
       if (!key.startsWith(keyStart) || key.length > 200) return undefined;
       const row = await useKey(db, await db.now(), hashOf(key));
       return row && identityOf(row);
     },
 
-    /** Opens a session in place of the key. The event records the client's `address`. */
-    async openSession(
-      identity: Identity,
-      { address }: { address?: string } = {},
-    ): Promise<{ token: string; expiresAt: Date }> {
+    async openSession(identity, { address } = {}) {
       const token = newSecret();
       const now = await db.now();
       const expiresAt = new Date(now.getTime() + sessionMs);
@@ -93,7 +102,7 @@ export function createAccess({ db, ports }: { db: Database; ports: Ports }) {
       return { token, expiresAt };
     },
 
-    async session(token: string): Promise<Identity | undefined> {
+    async session(token) {
       const row = await findSession(db, await db.now(), hashOf(token));
       return (
         row && {
@@ -105,7 +114,7 @@ export function createAccess({ db, ports }: { db: Database; ports: Ports }) {
       );
     },
 
-    async closeSession(token: string): Promise<void> {
+    async closeSession(token) {
       await db.transaction(async (tx) => {
         const row = await deleteSession(tx, hashOf(token));
         if (!row) return;
@@ -115,7 +124,7 @@ export function createAccess({ db, ports }: { db: Database; ports: Ports }) {
       });
     },
 
-    async recordRefused({ kind, hash, prefix, address, count }: Refused): Promise<void> {
+    async recordRefused({ kind, hash, prefix, address, count }) {
       await db.transaction(async (tx) => {
         const find = kind === 'key' ? findRefusedKey : findRefusedSession;
         const known = hash && (await find(tx, hash));
@@ -143,6 +152,23 @@ function identityOf(row: KeyRow): Identity {
 }
 
 /** API keys. A key is returned once, on creation; only its hash is stored. */
+export interface KeysApi {
+  /** For a tenant or the operator. A tenant creates only keys of its own. */
+  create(input: { name: string; tenantId?: string | undefined }): Promise<NewApiKey>;
+
+  /** Newest first, including revoked ones. */
+  list(request?: PageRequest): Promise<Page<ApiKey>>;
+
+  /** A key with its number of valid descendants, counted up to 10,000. */
+  get(id: string): Promise<ApiKeyDetail>;
+
+  /**
+   * Revokes a key and its sessions; with `descendants`, also the keys created with it, recursively. Returns
+   * the numbers of revoked keys and of descendants that are still valid.
+   */
+  revoke(id: string, options?: { descendants?: boolean }): Promise<{ revoked: number; descendants: number }>;
+}
+
 export function createKeys({
   db,
   ports,
@@ -153,10 +179,9 @@ export function createKeys({
   ports: Ports;
   caller: Caller;
   record: Recorder;
-}) {
+}): KeysApi {
   return {
-    /** For a tenant or the operator. A tenant's view creates only keys of that tenant. */
-    async create(input: { name: string; tenantId?: string | undefined }): Promise<NewApiKey> {
+    async create(input) {
       requireText('name', input.name, 100);
       const tenantId = input.tenantId ?? caller.tenantId;
       if (tenantId !== undefined) requireUuid('tenantId', tenantId);
@@ -183,8 +208,7 @@ export function createKeys({
       return { ...keyFromRow({ ...row, last_used_at: null, revoked_at: null }), key };
     },
 
-    /** Newest first, including revoked ones. */
-    async list({ cursor, limit: requestedLimit }: PageRequest = {}): Promise<Page<ApiKey>> {
+    async list({ cursor, limit: requestedLimit } = {}) {
       const limit = pageLimit(requestedLimit);
       const after = keyOf('keys', cursor, [uuidPart])?.[0];
       const rows = await listKeys(db, after, limit + 1);
@@ -194,22 +218,14 @@ export function createKeys({
       );
     },
 
-    /** A key with its number of valid descendants, counted up to 10,000. */
-    async get(id: string): Promise<ApiKeyDetail> {
+    async get(id) {
       requireUuid('key', id);
       const row = await findKey(db, id);
       if (!row) throw notFound(`key ${id}`);
       return { ...keyFromRow(row), descendants: (await findDescendants(db, id, maxRevoked)).length };
     },
 
-    /**
-     * Revokes a key and its sessions; with `descendants`, also the keys created with it, recursively. Returns
-     * the numbers of revoked keys and of descendants that are still valid.
-     */
-    async revoke(
-      id: string,
-      { descendants = false }: { descendants?: boolean } = {},
-    ): Promise<{ revoked: number; descendants: number }> {
+    async revoke(id, { descendants = false } = {}) {
       requireUuid('key', id);
       return db.transaction(async (tx) => {
         const row = await findKey(tx, id, 'FOR UPDATE');

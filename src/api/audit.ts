@@ -5,14 +5,16 @@ import { requireText, requireUuid } from '../values/arguments.ts';
 import type { ReadJson } from '../values/stored-json.ts';
 import { type AuditEvent, auditEventFromRow } from './model.ts';
 
-export function createAudit({ db, json }: { db: Database; json: ReadJson }) {
+export interface ListedEvents extends EventFilter, PageRequest {}
+
+export interface AuditApi {
+  /** All changes, newest first, within their retention. */
+  list(request?: ListedEvents): Promise<Page<AuditEvent>>;
+}
+
+export function createAudit({ db, json }: { db: Database; json: ReadJson }): AuditApi {
   return {
-    /** All changes, newest first, within their retention. */
-    async list({
-      cursor,
-      limit: requestedLimit,
-      ...filter
-    }: PageRequest & EventFilter = {}): Promise<Page<AuditEvent>> {
+    async list({ cursor, limit: requestedLimit, ...filter } = {}) {
       const limit = pageLimit(requestedLimit);
       if (filter.tenantId !== undefined) requireUuid('tenantId', filter.tenantId);
       if (filter.connectionId !== undefined) requireUuid('connection', filter.connectionId);

@@ -1,24 +1,37 @@
-import { createBudgets } from '../budgets/index.ts';
+import { type BudgetsApi, createBudgets } from '../budgets/index.ts';
 import { recorder } from '../caller/audit.ts';
 import type { Caller } from '../caller/caller.ts';
 import type { Config } from '../config/settings.ts';
 import type { Connector } from '../contract/connector.ts';
-import type { Vault } from '../credentials/index.ts';
-import { createAuthorize, createCredentialStore } from '../credentials/index.ts';
-import type { FeedReader, FeedWatch } from '../feed/index.ts';
-import { createConsumers, createFeed, createSignals } from '../feed/index.ts';
+import {
+  type CredentialsApi,
+  createAuthorize,
+  createCredentialStore,
+  type Vault,
+} from '../credentials/index.ts';
+import {
+  type ConsumersApi,
+  createConsumers,
+  createFeed,
+  createSignals,
+  type FeedReader,
+  type FeedWatch,
+  type SignalsApi,
+} from '../feed/index.ts';
 import type { Ports } from '../platform/ports.ts';
 import type { Database } from '../store/database.ts';
 import type { ReadJson } from '../values/stored-json.ts';
-import { createWebhooks } from '../webhooks/index.ts';
-import { createKeys } from './access.ts';
-import { createAudit } from './audit.ts';
+import { createWebhooks, type WebhooksApi } from '../webhooks/index.ts';
+import { createKeys, type KeysApi } from './access.ts';
+import { type AuditApi, createAudit } from './audit.ts';
+import type { ConnectionsApi } from './connections/api.ts';
 import { createConnections } from './connections/index.ts';
 import { createRepair } from './connections/repair.ts';
-import { withDatabaseErrors, withDatabaseErrorsEach } from './database-errors.ts';
-import { createJobs } from './jobs/index.ts';
-import { createProviders, createTenants } from './registry.ts';
-import { createStats } from './stats.ts';
+import { type ExplainError, withDatabaseErrors, withDatabaseErrorsEach } from './database-errors.ts';
+import { createJobs, type JobsApi } from './jobs/index.ts';
+import { createProviders, createTenants, type ProvidersApi, type TenantsApi } from './registry.ts';
+import { createStats, type StatsApi } from './stats.ts';
+import type { SystemInfo } from './stats-model.ts';
 import { createSystem } from './system.ts';
 
 export interface ApiContext {
@@ -36,14 +49,29 @@ export interface ApiContext {
   continueDeletions: () => void;
   /** Aborts when the instance stops. */
   stopping: AbortSignal;
-  /** Converts driver errors to SynclineErrors. */
-  explain: (error: unknown) => unknown;
+  explain: ExplainError;
 }
 
-export type SynclineApi = ReturnType<typeof createApi>;
+/** The API of one caller: a tenant or the operator. A tenant sees and changes only what is its own. */
+export interface SynclineApi {
+  readonly caller: Caller;
+  readonly tenants: TenantsApi;
+  readonly providers: ProvidersApi;
+  readonly connections: ConnectionsApi;
+  readonly credentials: CredentialsApi;
+  readonly jobs: JobsApi;
+  readonly signals: SignalsApi;
+  readonly consumers: ConsumersApi;
+  readonly stats: StatsApi;
+  readonly budgets: BudgetsApi;
+  readonly audit: AuditApi;
+  readonly keys: KeysApi;
+  readonly webhooks: WebhooksApi;
+  /** Processes, queue, tables and configuration. Operators only. */
+  system(): Promise<SystemInfo>;
+}
 
-/** The API of one caller: a tenant or the operator. */
-export function createApi(context: ApiContext) {
+export function createApi(context: ApiContext): SynclineApi {
   const { db, ports, caller, config, explain } = context;
   const record = recorder(ports, caller);
   const shared = { ...context, record };
@@ -63,7 +91,7 @@ export function createApi(context: ApiContext) {
     jobs: withDatabaseErrors(createJobs(shared), explain),
     signals: {
       ...withDatabaseErrors({ ...createSignals(context), read: feed.read }, explain),
-      feed: (...args: Parameters<typeof feed.feed>) => withDatabaseErrorsEach(feed.feed(...args), explain),
+      feed: (options) => withDatabaseErrorsEach(feed.feed(options), explain),
     },
     consumers: withDatabaseErrors(createConsumers(shared), explain),
     stats: withDatabaseErrors(createStats({ db, caller, config }), explain),
@@ -88,11 +116,19 @@ export {
   publicPrefix,
   type Refused,
 } from './access.ts';
-export { bulkActions } from './connections/bulk.ts';
+export {
+  type BulkAction,
+  type BulkRequest,
+  bulkActions,
+  type ConnectionsApi,
+  type ListedConnections,
+  type NewConnection,
+  type RepairRequest,
+  type TriggerRequest,
+} from './connections/api.ts';
 export { requireConfig } from './connections/config.ts';
 export type { TriggerResult } from './connections/lifecycle.ts';
 export { type Connection, type ConnectionSync, connectionJson } from './connections/model.ts';
-export type { RepairRequest } from './connections/repair.ts';
 export {
   bulkJson,
   cursorJson,

@@ -23,9 +23,38 @@ interface Context {
   record: Recorder;
 }
 
-export function createTenants({ db, ports, caller, record }: Context) {
+export interface ListedTenants extends PageRequest {
+  /** Matches the beginning of the name. */
+  search?: string | undefined;
+}
+
+export interface TenantsApi {
+  /** Operators only. */
+  create(input: { name: string }): Promise<Tenant>;
+
+  get(id: string): Promise<Tenant>;
+
+  /** In order of creation. */
+  list(request?: ListedTenants): Promise<Page<Tenant>>;
+}
+
+export interface NewProvider {
+  slug: string;
+  displayName?: string | null | undefined;
+  authType?: string | null | undefined;
+}
+
+export interface ProvidersApi {
+  /** Adds or changes a provider. Operators only. */
+  register(provider: NewProvider): Promise<Provider>;
+
+  /** Ordered by slug. */
+  list(request?: PageRequest): Promise<Page<Provider>>;
+}
+
+export function createTenants({ db, ports, caller, record }: Context): TenantsApi {
   return {
-    async create({ name }: { name: string }): Promise<Tenant> {
+    async create({ name }) {
       requireOperator(caller, 'create tenants');
       requireText('name', name, 200);
       const id = ports.newId();
@@ -37,19 +66,14 @@ export function createTenants({ db, ports, caller, record }: Context) {
       return { id, name, createdAt: now };
     },
 
-    async get(id: string): Promise<Tenant> {
+    async get(id) {
       requireUuid('tenant', id);
       const row = await findTenant(db, id);
       if (!row) throw notFound(`tenant ${id}`);
       return tenantFromRow(row);
     },
 
-    /** In order of creation; `search` matches the beginning of the name. */
-    async list({
-      cursor,
-      limit: requestedLimit,
-      search,
-    }: PageRequest & { search?: string | undefined } = {}): Promise<Page<Tenant>> {
+    async list({ cursor, limit: requestedLimit, search } = {}) {
       const limit = pageLimit(requestedLimit);
       if (search !== undefined) requireText('search', search, 200);
       const after = keyOf('tenants', cursor, [uuidPart])?.[0];
@@ -62,13 +86,9 @@ export function createTenants({ db, ports, caller, record }: Context) {
   };
 }
 
-export function createProviders({ db, caller, record }: Context) {
+export function createProviders({ db, caller, record }: Context): ProvidersApi {
   return {
-    async register(provider: {
-      slug: string;
-      displayName?: string | null | undefined;
-      authType?: string | null | undefined;
-    }): Promise<Provider> {
+    async register(provider) {
       requireOperator(caller, 'register providers');
       const { slug, displayName = null, authType = null } = provider;
       requireText('slug', slug, 200);
@@ -84,7 +104,7 @@ export function createProviders({ db, caller, record }: Context) {
       return providerFromRow(row);
     },
 
-    async list({ cursor, limit: requestedLimit }: PageRequest = {}): Promise<Page<Provider>> {
+    async list({ cursor, limit: requestedLimit } = {}) {
       const limit = pageLimit(requestedLimit);
       const after = keyOf('providers', cursor, [/^[^\0]+$/])?.[0];
       const rows = await listProviders(db, after, limit + 1);

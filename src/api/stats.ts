@@ -47,6 +47,20 @@ const remedies: Record<string, string> = {
   transient: 'Retried automatically with backoff. See the error if it persists.',
 };
 
+export interface StatsApi {
+  /** Connections, queue and the last hour. A tenant does not see the queue and the executors. */
+  overview(): Promise<Overview>;
+
+  /** Ended jobs, lag and freshness per step over the last `minutes`: 5 to 10,080, default 60. */
+  series(request?: { minutes?: number | undefined; provider?: string | undefined }): Promise<Series>;
+
+  /** Expected runs in each of the next 60 minutes. */
+  load(): Promise<Load>;
+
+  /** Problems that need attention, grouped by cause, most urgent first. */
+  attention(): Promise<Attention[]>;
+}
+
 export function createStats({
   db,
   caller,
@@ -55,13 +69,13 @@ export function createStats({
   db: Database;
   caller: Caller;
   config: Pick<Config, 'scheduler' | 'rateLimit'>;
-}) {
+}): StatsApi {
   const isOperator = caller.tenantId === undefined;
   const limits = aheadLimitsOf({ scheduler: config, rateLimit });
   const defaultJitter = (config.jitterPctMin + config.jitterPctMax) / 2;
 
   return {
-    async overview(): Promise<Overview> {
+    async overview() {
       return db.transaction(async (tx) => {
         const { now } = tx;
         const alive = isOperator
@@ -83,14 +97,7 @@ export function createStats({
       });
     },
 
-    /** Ended jobs, lag and freshness per step over the last `minutes`. */
-    async series({
-      minutes = 60,
-      provider,
-    }: {
-      minutes?: number | undefined;
-      provider?: string | undefined;
-    } = {}): Promise<Series> {
+    async series({ minutes = 60, provider } = {}) {
       requireWhole('minutes', minutes, minMinutes, maxMinutes);
       if (provider !== undefined) requireText('provider', provider, 200);
       const fits = (size: number) => minutes / size <= maxPoints && (size >= 60 || minutes <= finestMinutes);
@@ -108,7 +115,7 @@ export function createStats({
       return { from, to, stepSeconds: stepMs / 1000, points };
     },
 
-    async load(): Promise<Load> {
+    async load() {
       const from = await db.now();
       const to = new Date(from.getTime() + loadMinutes * minuteMs);
       const { groups, share } = await db.transaction((tx) =>
@@ -131,8 +138,7 @@ export function createStats({
       };
     },
 
-    /** Problems that need attention, grouped by cause, most urgent first. */
-    async attention(): Promise<Attention[]> {
+    async attention() {
       return db.transaction(async (tx) => {
         const groups = [
           ...(await refusedGroups(tx)).map((row) => ({ row, cause: 'needs_auth' as const })),

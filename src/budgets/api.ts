@@ -5,14 +5,17 @@ import type { Database } from '../store/database.ts';
 import { requireText, requireUuid } from '../values/arguments.ts';
 import { type BudgetStatus, budgetFromRow } from './model.ts';
 
-export function createBudgets({ db, ports }: { db: Database; ports: Ports }) {
+export interface ListedBudgets extends BudgetFilter, PageRequest {}
+
+/** Rate limits of providers. */
+export interface BudgetsApi {
+  /** Ordered by key. */
+  list(request?: ListedBudgets): Promise<Page<BudgetStatus>>;
+}
+
+export function createBudgets({ db, ports }: { db: Database; ports: Ports }): BudgetsApi {
   return {
-    /** Ordered by key. */
-    async list({
-      cursor,
-      limit: requestedLimit,
-      ...filter
-    }: PageRequest & BudgetFilter = {}): Promise<Page<BudgetStatus>> {
+    async list({ cursor, limit: requestedLimit, ...filter } = {}) {
       const limit = pageLimit(requestedLimit);
       if (filter.provider !== undefined) requireText('provider', filter.provider, 200);
       if (filter.credentialId !== undefined) requireUuid('credentialId', filter.credentialId);

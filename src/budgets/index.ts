@@ -1,3 +1,3 @@
-export { createBudgets } from './api.ts';
+export { type BudgetsApi, createBudgets, type ListedBudgets } from './api.ts';
 export { createBudgetKeeper } from './keeper.ts';
 export { type BudgetStatus, budgetJson } from './model.ts';

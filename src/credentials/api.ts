@@ -16,6 +16,7 @@ import {
 import { violatedConstraint } from '../store/database-errors.ts';
 import { upsertProvider } from '../store/providers.ts';
 import { notFound, providerNotFound, requireText, requireUuid } from '../values/arguments.ts';
+import type { Authorization, AuthorizationRequest } from './authorize.ts';
 import { type ChangeContext, detailOf, replace, transactAfterRefresh } from './change.ts';
 import { credentialFromRow, type StoredCredential } from './model.ts';
 import { type RotationProgress, rotateKeys } from './rotate.ts';
@@ -26,7 +27,39 @@ export interface CredentialsContext extends ChangeContext {
   connectors: ReadonlyMap<string, Connector>;
 }
 
-export function createCredentialStore(context: CredentialsContext) {
+export interface NewCredential {
+  tenantId: string;
+  provider: string;
+  name?: string | undefined;
+  secret: Secret;
+}
+
+export interface ListedCredentials extends CredentialFilter, PageRequest {}
+
+/** Secrets are write-only: no method returns them. */
+export interface CredentialsApi {
+  /** Encrypts and stores a secret. Registers the provider if it has a connector. */
+  create(input: NewCredential, note?: AuditNote): Promise<StoredCredential>;
+
+  get(id: string): Promise<StoredCredential>;
+
+  /** Ordered by id, roughly the order of creation. */
+  list(request?: ListedCredentials): Promise<Page<StoredCredential>>;
+
+  /** Replaces the secret. Connections in `needs_auth` become active again. */
+  replace(id: string, secret: Secret, note?: AuditNote): Promise<StoredCredential>;
+
+  /** Throws CONFLICT while connections use it. */
+  remove(id: string, note?: AuditNote): Promise<void>;
+
+  /** Creates the link of an OAuth 2 consent, valid for ten minutes. */
+  authorize(request: AuthorizationRequest): Promise<Authorization>;
+
+  /** Encrypts all secrets again with the first configured key. Operators only. */
+  rotate(onProgress?: (progress: RotationProgress) => void): Promise<RotationProgress>;
+}
+
+export function createCredentialStore(context: CredentialsContext): Omit<CredentialsApi, 'authorize'> {
   const { db, ports, vault, record, caller, connectors } = context;
 
   async function get(id: string): Promise<StoredCredential> {
@@ -39,10 +72,7 @@ export function createCredentialStore(context: CredentialsContext) {
   return {
     get,
 
-    async create(
-      input: { tenantId: string; provider: string; name?: string | undefined; secret: Secret },
-      note: AuditNote = {},
-    ): Promise<StoredCredential> {
+    async create(input, note = {}) {
       const { provider, name } = input;
       requireUuid('tenantId', input.tenantId);
       // As Postgres writes it: the id is authenticated (AAD).
@@ -73,11 +103,7 @@ export function createCredentialStore(context: CredentialsContext) {
       return get(id);
     },
 
-    async list({
-      cursor,
-      limit: requestedLimit,
-      ...filter
-    }: PageRequest & CredentialFilter = {}): Promise<Page<StoredCredential>> {
+    async list({ cursor, limit: requestedLimit, ...filter } = {}) {
       const limit = pageLimit(requestedLimit);
       if (filter.tenantId !== undefined) requireUuid('tenantId', filter.tenantId);
       if (filter.provider !== undefined) requireText('provider', filter.provider, 200);
@@ -90,15 +116,13 @@ export function createCredentialStore(context: CredentialsContext) {
       return mapPage(page, credentialFromRow);
     },
 
-    /** Connections in `needs_auth` become active again. */
-    async replace(id: string, secret: Secret, note: AuditNote = {}): Promise<StoredCredential> {
+    async replace(id, secret, note = {}) {
       await get(id);
       await replace(context, id, checkedSecret(secret), { kind: 'credential.replaced', note });
       return get(id);
     },
 
-    /** Throws CONFLICT while connections use it. */
-    async remove(id: string, note: AuditNote = {}): Promise<void> {
+    async remove(id, note = {}) {
       requireUuid('credential', id);
       await transactAfterRefresh(context, id, async (tx) => {
         // Then count: the second snapshot sees a connection attached meanwhile.
@@ -113,7 +137,7 @@ export function createCredentialStore(context: CredentialsContext) {
       });
     },
 
-    async rotate(onProgress: (progress: RotationProgress) => void = () => {}): Promise<RotationProgress> {
+    async rotate(onProgress = () => {}) {
       requireOperator(caller, 'rotate keys');
       return rotateKeys({ db, vault }, onProgress);
     },

@@ -23,6 +23,13 @@ export interface ConsentState {
   keyId?: string | undefined;
 }
 
+export interface AuthorizationRequest {
+  connectionId: string;
+  redirectUri: string;
+  /** Redirect target after the callback. */
+  returnTo?: string | undefined;
+}
+
 export interface Authorization {
   /** For `authorizations.start`: 256 random bits. The consent page is `/v1/connections/consent?link=…`. */
   link: string;
@@ -55,12 +62,7 @@ export const isKeyValid = async (tx: Queryable, { keyId }: ConsentState): Promis
 
 export function createAuthorize({ db, ports, vault, caller, config, connectors }: AuthorizeContext) {
   const record = recorder(ports, caller);
-  return async (request: {
-    connectionId: string;
-    redirectUri: string;
-    /** Redirect target after the callback. */
-    returnTo?: string | undefined;
-  }): Promise<Authorization> => {
+  return async (request: AuthorizationRequest): Promise<Authorization> => {
     const { connectionId, redirectUri, returnTo } = request;
     requireUuid('connectionId', connectionId);
     if (returnTo !== undefined) requireReturn(returnTo, redirectUri, config.returnOrigins);

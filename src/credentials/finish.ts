@@ -15,6 +15,7 @@ import {
   writeConnectionCredential,
 } from '../store/credentials.ts';
 import type { Queryable } from '../store/database.ts';
+import type { AuthorizationsApi } from './authorizations.ts';
 import {
   type AuthorizeContext,
   type ConsentState,
@@ -28,13 +29,6 @@ import { revive } from './revive.ts';
 import { contextOf, expiryOf } from './secret.ts';
 import { type OAuth2Secret, requestTokens } from './token-request.ts';
 
-export interface ConsentResult {
-  connectionId: string;
-  returnTo: string | undefined;
-  /** Of RFC 6749 or of Syncline; undefined on success. */
-  error: string | undefined;
-}
-
 export type FinishContext = Omit<AuthorizeContext, 'caller' | 'config'> & {
   log: Logger;
   /** Aborts when the database is about to close: issued tokens must be stored. */
@@ -44,17 +38,10 @@ export type FinishContext = Omit<AuthorizeContext, 'caller' | 'config'> & {
 /** Anything else is not echoed. */
 const codePattern = /^[a-z][a-z_]{2,39}$/;
 
-/** A state is valid once, and only in the browser that started. */
-export function createFinish(context: FinishContext) {
+export function createFinish(context: FinishContext): AuthorizationsApi['finish'] {
   const { db, ports, vault, connectors, log, closing } = context;
 
-  return async (callback: {
-    state: string;
-    code?: string | undefined;
-    error?: string | undefined;
-    /** As passed to `start`. */
-    browser: string | undefined;
-  }): Promise<ConsentResult> => {
+  return async (callback) => {
     const state = hashOf(callback.state);
     const row =
       callback.browser === undefined

@@ -1,10 +1,27 @@
-export { createCredentialStore } from './api.ts';
+export {
+  type CredentialsApi,
+  createCredentialStore,
+  type ListedCredentials,
+  type NewCredential,
+} from './api.ts';
 export { changeCredential, removeUnused, requireCredential } from './attach.ts';
-export { authorizationTtlMs, createAuthorize } from './authorize.ts';
-export { type ConsentResult, createFinish } from './finish.ts';
+export {
+  type AuthorizationsApi,
+  type ConsentCallback,
+  type ConsentRequest,
+  type ConsentResult,
+  createAuthorizations,
+  type StartedConsent,
+} from './authorizations.ts';
+export {
+  type Authorization,
+  type AuthorizationRequest,
+  authorizationTtlMs,
+  createAuthorize,
+} from './authorize.ts';
 export { createCredentialHandles } from './handles.ts';
 export { briefLockMs, retryLockTimeouts } from './lock-retry.ts';
 export { credentialJson, type StoredCredential } from './model.ts';
+export type { RotationProgress } from './rotate.ts';
 export { secretTypes } from './secret.ts';
-export { type ConsentRequest, createStart } from './start.ts';
 export { createVault, type Vault } from './vault.ts';

@@ -5,6 +5,7 @@ import { type AuthorizationRow, findAuthorization, startAuthorization } from '..
 import { findConnection } from '../store/connections.ts';
 import { sealedOf } from '../store/credentials.ts';
 import type { Queryable } from '../store/database.ts';
+import type { AuthorizationsApi } from './authorizations.ts';
 import {
   type AuthorizeContext,
   authorizationTtlMs,
@@ -16,32 +17,17 @@ import {
   oauth2Of,
 } from './authorize.ts';
 
-/** What the consent page shows before the redirect to the provider. */
-export interface ConsentRequest {
-  connectionId: string;
-  /** The account's id at the provider. */
-  externalId: string | undefined;
-  tenantId: string;
-  tenantName: string | undefined;
-  providerName: string;
-  providerHost: string;
-  scopes: readonly string[];
-  expiresAt: Date;
-}
-
-export interface Started {
-  redirectTo: string;
-  state: string;
-  expiresAt: Date;
-}
-
 export type StartContext = Omit<AuthorizeContext, 'caller' | 'config'>;
 
 /** Shorter ones could be guessed. */
 const [minProof, maxProof] = [32, 1000];
 
-/** RFC 6749 with PKCE (RFC 7636). */
-export function createStart({ db, ports, vault, connectors }: StartContext) {
+export function createStart({
+  db,
+  ports,
+  vault,
+  connectors,
+}: StartContext): Pick<AuthorizationsApi, 'describe' | 'start'> {
   async function requireOpen(tx: Queryable, row: AuthorizationRow | undefined) {
     if (!row || row.expires_at.getTime() <= ports.now()) throw expiredLink();
     const connection = await findConnection(tx, row.connection_id);
@@ -53,8 +39,7 @@ export function createStart({ db, ports, vault, connectors }: StartContext) {
   }
 
   return {
-    /** Read-only: a link preview does not consume the link. */
-    async describe(link: string): Promise<ConsentRequest> {
+    async describe(link) {
       const { row, connection, oauth2 } = await requireOpen(db, await findAuthorization(db, hashOf(link)));
       const { provider_name: name, provider_slug: slug } = connection;
       return {
@@ -69,11 +54,7 @@ export function createStart({ db, ports, vault, connectors }: StartContext) {
       };
     },
 
-    /**
-     * Binds the authorization to one browser: `browser` is a secret of 32 to 1000 characters, in a cookie or
-     * session, that `finish` requires. Restarting invalidates the previous state.
-     */
-    async start({ link, browser }: { link: string; browser: string }): Promise<Started> {
+    async start({ link, browser }) {
       requireProof(browser);
       const [linkHash, proof] = [hashOf(link), hashOf(browser)];
       const [state, verifier] = [newSecret(), newSecret()];

@@ -1,10 +1,11 @@
-import type { AuditNote, Recorder } from '../caller/audit.ts';
+import type { Recorder } from '../caller/audit.ts';
 import type { Caller } from '../caller/caller.ts';
-import { keyOf, mapPage, type Page, type PageRequest, pageLimit, pageOf } from '../caller/keyset.ts';
+import { keyOf, mapPage, pageLimit, pageOf } from '../caller/keyset.ts';
 import { deleteConsumer, findConsumer, listConsumers, moveConsumer } from '../store/consumers.ts';
 import type { Database } from '../store/database.ts';
 import { startOfFeed } from '../store/feed.ts';
 import { notFound } from '../values/arguments.ts';
+import type { ConsumersApi } from './api.ts';
 import { feedCursor, feedPlace } from './cursor.ts';
 import { consumerName } from './feed.ts';
 import { type Consumer, consumerFromRow } from './model.ts';
@@ -21,7 +22,7 @@ export function createConsumers({
   caller: Caller;
   reader: FeedReader;
   record: Recorder;
-}) {
+}): ConsumersApi {
   const key = (name: string) => ({ tenantId: caller.tenantId, name: consumerName(name) });
 
   async function existing(name: string): Promise<Consumer> {
@@ -39,8 +40,7 @@ export function createConsumers({
   return {
     get: existing,
 
-    /** Ordered by name. */
-    async list({ cursor, limit: requestedLimit }: PageRequest = {}): Promise<Page<Consumer>> {
+    async list({ cursor, limit: requestedLimit } = {}) {
       const limit = pageLimit(requestedLimit);
       const after = keyOf('consumers', cursor, [/^[^\0]+$/])?.[0];
       const rows = await listConsumers(db, after, limit + 1);
@@ -50,11 +50,7 @@ export function createConsumers({
       );
     },
 
-    /**
-     * `after`: a feed cursor, `beginning` or `latest`. Creates the consumer if needed. Only moves by name are
-     * audited: readers acknowledge continuously.
-     */
-    async move(name: string, after: string, auditNote: AuditNote = {}): Promise<Consumer> {
+    async move(name, after, auditNote = {}) {
       const cursor = await cursorAt(after);
       const now = await db.now();
       await db.transaction(async (tx) => {
@@ -70,7 +66,7 @@ export function createConsumers({
       return existing(name);
     },
 
-    async remove(name: string, auditNote: AuditNote = {}): Promise<void> {
+    async remove(name, auditNote = {}) {
       await db.transaction(async (tx) => {
         if (!(await deleteConsumer(tx, key(name)))) throw notFound(`consumer "${name}"`);
         const detail = { consumer: name };

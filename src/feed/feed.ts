@@ -10,38 +10,13 @@ import type { SignalFilter } from '../store/signals.ts';
 import { requireText, requireWhole } from '../values/arguments.ts';
 import { maxPageBytes } from '../values/limits.ts';
 import type { ReadJson } from '../values/stored-json.ts';
+import type { SignalsApi } from './api.ts';
 import { feedCursor, feedPlace } from './cursor.ts';
-import { type FeedSignal, feedSignalFromItem } from './model.ts';
+import { feedSignalFromItem } from './model.ts';
 import { placeAtStart } from './proof.ts';
 import type { FeedReader, Outlook } from './reader.ts';
-import { checkedFilter, type SignalsFilter } from './signals.ts';
+import { checkedFilter } from './signals.ts';
 import type { FeedWatch, Waited } from './watch.ts';
-
-export interface FeedOptions extends SignalsFilter {
-  /**
-   * A feed cursor, `beginning` or `latest`. Default: the consumer's cursor, else `beginning`. Ignored by
-   * `feed()` for an existing consumer.
-   */
-  after?: string | undefined;
-  /** Stores the cursor under this name. */
-  consumer?: string | undefined;
-  signal?: AbortSignal | undefined;
-}
-
-export interface FeedRead extends FeedOptions {
-  /** 1 to 100. */
-  limit?: number | undefined;
-  /** Up to 8 MB. At least one signal is returned, whatever its size. */
-  maxBytes?: number | undefined;
-  /** False: omit payloads. */
-  payload?: boolean | undefined;
-  waitMs?: number | undefined;
-}
-
-/** Callers bound the pages in memory. */
-type PageReadWrapper = <Found extends { items: readonly unknown[] }>(
-  advance: () => Promise<Found>,
-) => Promise<Found>;
 
 /** While a transaction is committing. */
 const committingPollMs = 20;
@@ -60,7 +35,14 @@ export interface FeedContext {
   json: ReadJson;
 }
 
-export function createFeed({ db, ports, caller, reader, watch, json }: FeedContext) {
+export function createFeed({
+  db,
+  ports,
+  caller,
+  reader,
+  watch,
+  json,
+}: FeedContext): Pick<SignalsApi, 'read' | 'feed'> {
   async function placeAfter(after: string | undefined): Promise<FeedPlace> {
     if (after === 'latest') return reader.latest(db);
     return isBeginning(after) ? startPlace() : feedPlace(after);
@@ -97,11 +79,7 @@ export function createFeed({ db, ports, caller, reader, watch, json }: FeedConte
   }
 
   return {
-    /** In commit order. Move the consumer after processing the signals. */
-    async read(
-      options: FeedRead = {},
-      wrapRead: PageReadWrapper = (advance) => advance(),
-    ): Promise<{ items: FeedSignal[]; nextCursor: string }> {
+    async read(options = {}, wrapRead = (advance) => advance()) {
       const {
         after,
         consumer,
@@ -138,12 +116,7 @@ export function createFeed({ db, ports, caller, reader, watch, json }: FeedConte
       }
     },
 
-    /**
-     * In commit order until `signal` aborts or the loop is left. With a consumer, the cursor is saved when
-     * the next signal is requested: a crash repeats only the current one. An existing consumer is taken over.
-     */
-    async *feed({ tenant, ...options }: FeedOptions & { tenant?: string } = {}): AsyncGenerator<FeedSignal> {
-      const { after, consumer, signal, tenantId = tenant, ...filters } = options;
+    async *feed({ after, consumer, signal, tenantId, ...filters } = {}) {
       const scope = db.scopedTo(tenantId);
       const filter = checkedFilter(filters);
       const place = await placeAfter(after);

@@ -1,6 +1,16 @@
+export type {
+  ConsumersApi,
+  FeedOptions,
+  FeedRead,
+  ListedSignals,
+  PageReadWrapper,
+  SignalsApi,
+  SignalsFilter,
+} from './api.ts';
 export { createConsumers } from './consumers.ts';
 export { createFeed } from './feed.ts';
 export {
+  type Consumer,
   consumerJson,
   type FeedSignal,
   feedSignalJson,
@@ -8,5 +18,5 @@ export {
   signalJson,
 } from './model.ts';
 export { createFeedReader, type FeedReader } from './reader.ts';
-export { createSignals, type SignalsFilter } from './signals.ts';
+export { createSignals } from './signals.ts';
 export { createFeedWatch, type FeedWatch } from './watch.ts';

@@ -31,14 +31,18 @@ export interface Step {
   outlook: Outlook;
 }
 
-export type FeedReader = ReturnType<typeof createFeedReader>;
+export interface FeedReader {
+  /** Before any committing transaction: may repeat a few signals, misses none. */
+  latest(db: Database): Promise<FeedPlace>;
+  step(db: Database, after: FeedPlace, page: Omit<FeedPage, 'within'>): Promise<Step>;
+}
 
 /**
  * Stops at gaps that may still be filled: a transaction gets its position while it commits. A missing one
  * belongs to a committing transaction, to one that failed, or to none (sequences skip values after a crash).
  * Once all transactions that ran when the gap was first seen have ended, it is permanent.
  */
-export function createFeedReader() {
+export function createFeedReader(): FeedReader {
   /** Transaction id bound, by the batch after the gap: positions are reused after a restore. */
   const gaps = new Map<string, bigint>();
 
@@ -65,8 +69,7 @@ export function createFeedReader() {
   }
 
   return {
-    /** Before any committing transaction: may repeat a few signals, misses none. */
-    async latest(db: Database): Promise<FeedPlace> {
+    async latest(db) {
       const from = (await positionFromEnd(db, latestLookBack)) ?? 0;
       const look = await readFeedSnapshot(db, { from, reached: from, limit: latestLookBack });
       const { start } = look;
@@ -77,7 +80,7 @@ export function createFeedReader() {
         : placeAtStart(start);
     },
 
-    async step(db: Database, after: FeedPlace, page: Omit<FeedPage, 'within'>): Promise<Step> {
+    async step(db, after, page) {
       const from = after.within ? after.position : after.position + 1;
       const look = await readFeedSnapshot(db, { from, reached: after.position, limit: batchesPerStep });
       const place = verified(after, look);

@@ -6,7 +6,6 @@ import {
   mapPage,
   maxScanned,
   type Page,
-  type PageRequest,
   pageLimit,
   uuidPart,
 } from '../caller/keyset.ts';
@@ -24,34 +23,18 @@ import {
 } from '../store/signals.ts';
 import { notFound, requireUuid } from '../values/arguments.ts';
 import type { ReadJson } from '../values/stored-json.ts';
-import { type StoredSignal, signalFromRow } from './model.ts';
+import type { ListedSignals, SignalsApi } from './api.ts';
+import { signalFromRow } from './model.ts';
 
-export interface SignalsFilter {
-  tenantId?: string | undefined;
-  connectionId?: string | undefined;
-  provider?: string | undefined;
-  kind?: string | undefined;
-}
-
-export interface ListedSignals extends SignalsFilter, PageRequest {
-  jobId?: string | undefined;
-  /** Inclusive; by the time in the id. */
-  since?: Date | undefined;
-  /** Exclusive. */
-  until?: Date | undefined;
-  /** False: omit payloads. */
-  payload?: boolean | undefined;
-}
-
-export function createSignals({ db, json }: { db: Database; json: ReadJson }) {
+export function createSignals({
+  db,
+  json,
+}: {
+  db: Database;
+  json: ReadJson;
+}): Pick<SignalsApi, 'list' | 'get'> {
   return {
-    /** Newest first. */
-    async list({
-      cursor,
-      limit: requestedLimit,
-      payload = true,
-      ...filters
-    }: ListedSignals = {}): Promise<Page<StoredSignal>> {
+    async list({ cursor, limit: requestedLimit, payload = true, ...filters } = {}) {
       const limit = pageLimit(requestedLimit);
       const filter = checkedFilter(filters);
       const page: Page<SignalRow> = await (filter.connectionId === undefined
@@ -90,7 +73,7 @@ export function createSignals({ db, json }: { db: Database; json: ReadJson }) {
       }
     },
 
-    async get(id: string): Promise<StoredSignal> {
+    async get(id) {
       requireUuid('signal', id);
       const row = await findSignal(db, id);
       if (!row) throw notFound(`signal ${id}`);

@@ -15,10 +15,16 @@ export interface Waited {
   known: number;
 }
 
-export type FeedWatch = ReturnType<typeof createFeedWatch>;
+export interface FeedWatch {
+  /**
+   * Resolves with the last assigned position when it differs from `beyond`, on timeout or abort. As
+   * `known`, it wakes the reader only when it changes or a recheck is due.
+   */
+  wait(waited: Waited, timeoutMs: number, signal?: AbortSignal): Promise<number>;
+}
 
-/** Only while a reader waits. */
-export function createFeedWatch({ db, ports }: { db: Queryable; ports: Ports }) {
+/** Polls only while a reader waits. */
+export function createFeedWatch({ db, ports }: { db: Queryable; ports: Ports }): FeedWatch {
   const waiting = new Set<Waited & { wake: (position: number) => void }>();
   let isPolling = false;
   let lastPolled = 0;
@@ -47,11 +53,7 @@ export function createFeedWatch({ db, ports }: { db: Queryable; ports: Ports }) 
   const polls = startLoop({ ports, runOnce: poll, onFailure: () => {} });
 
   return {
-    /**
-     * Resolves with the last assigned position when it differs from `beyond`, on timeout or abort. As
-     * `known`, it wakes the reader only when it changes or a recheck is due.
-     */
-    async wait({ beyond, known }: Waited, timeoutMs: number, signal?: AbortSignal): Promise<number> {
+    async wait({ beyond, known }, timeoutMs, signal) {
       const woken = new AbortController();
       const wakeSignal = signal ? AbortSignal.any([signal, woken.signal]) : woken.signal;
       let last = known;

@@ -1,3 +1,8 @@
-export { newWebhookJson, webhookJson } from './model.ts';
+export {
+  type ConnectionWebhook,
+  type NewConnectionWebhook,
+  newWebhookJson,
+  webhookJson,
+} from './model.ts';
 export { createReceiver, type Receive } from './receive.ts';
-export { createWebhooks } from './webhooks.ts';
+export { createWebhooks, type WebhooksApi } from './webhooks.ts';

@@ -16,6 +16,19 @@ export const webhookContext = (owner: { tenantId: string; connectionId: string }
 /** Shorter ones can be brute-forced from one signature. */
 const secretLength = { min: 16, max: 500 };
 
+export interface WebhooksApi {
+  /** Sets the secret of its deliveries; default: random. The previous secret stops working. */
+  create(
+    connectionId: string,
+    options?: { secret?: string | undefined } & AuditNote,
+  ): Promise<NewConnectionWebhook>;
+
+  get(connectionId: string): Promise<ConnectionWebhook>;
+
+  /** Deliveries signed with its secret are rejected. */
+  remove(connectionId: string, note?: AuditNote): Promise<void>;
+}
+
 export function createWebhooks({
   db,
   connectors,
@@ -26,13 +39,9 @@ export function createWebhooks({
   connectors: ReadonlyMap<string, Connector>;
   vault: Vault;
   record: Recorder;
-}) {
+}): WebhooksApi {
   return {
-    /** Default: random. The previous secret stops working. */
-    async create(
-      connectionId: string,
-      options: { secret?: string | undefined } & AuditNote = {},
-    ): Promise<NewConnectionWebhook> {
+    async create(connectionId, options = {}) {
       const { secret = randomBytes(32).toString('hex'), ...auditNote } = options;
       requireSecret(secret);
       return changeConnection({ db }, connectionId, async (tx, row, now) => {
@@ -44,12 +53,11 @@ export function createWebhooks({
       });
     },
 
-    async get(connectionId: string): Promise<ConnectionWebhook> {
+    async get(connectionId) {
       return read(db, await existingConnection(db, connectionId));
     },
 
-    /** Deliveries signed with it are rejected. */
-    async remove(connectionId: string, auditNote: AuditNote = {}): Promise<void> {
+    async remove(connectionId, auditNote = {}) {
       await changeConnection({ db }, connectionId, async (tx, row, now) => {
         if (!(await deleteWebhook(tx, row.id)))
           throw new SynclineError('NOT_FOUND', `Connection ${row.id} has no webhook.`);

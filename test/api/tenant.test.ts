@@ -108,7 +108,7 @@ describe("a tenant's view", () => {
       await expect(get()).rejects.toMatchObject({ code: 'NOT_FOUND' });
     expect(await connections.events(id)).toEqual([]);
     await expect(signals.read({ tenantId: tenant })).rejects.toMatchObject({ code: 'FORBIDDEN' });
-    await expect(signals.feed({ tenant }).next()).rejects.toMatchObject({ code: 'FORBIDDEN' });
+    await expect(signals.feed({ tenantId: tenant }).next()).rejects.toMatchObject({ code: 'FORBIDDEN' });
     expect((await signals.read()).items.map((item) => item.connectionId)).toEqual([mine]);
     expect((await engine.connections.get(id)).status).toBe('paused');
   });

@@ -307,7 +307,7 @@ describe('signals.read', () => {
 describe('a named consumer', () => {
   async function take(syncline: Syncline, count: number): Promise<string[]> {
     const kinds: string[] = [];
-    for await (const { kind } of syncline.signals.feed({ consumer: 'name', tenant })) {
+    for await (const { kind } of syncline.signals.feed({ consumer: 'name', tenantId: tenant })) {
       kinds.push(kind);
       if (kinds.length === count) break;
     }
@@ -326,7 +326,7 @@ describe('a named consumer', () => {
     const syncline = engine();
     await syncline.as({ tenantId: tenant, actor: 'test' }).consumers.move('name', 'latest');
     for (const kind of ['a', 'b']) await store(kind);
-    const first = syncline.signals.feed({ consumer: 'name', tenant });
+    const first = syncline.signals.feed({ consumer: 'name', tenantId: tenant });
     expect((await first.next()).value).toMatchObject({ kind: 'a' });
     expect(await take(engine(), 1)).toEqual(['a']);
     await expect(first.next()).rejects.toMatchObject({ code: 'CONFLICT' });

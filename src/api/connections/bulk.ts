@@ -1,27 +1,17 @@
 import type { AuditNote } from '../../caller/audit.ts';
-import { type PageRequest, pageLimit } from '../../caller/keyset.ts';
+import { pageLimit } from '../../caller/keyset.ts';
 import { SynclineError } from '../../contract/errors.ts';
 import type { Ports } from '../../platform/ports.ts';
-import type { ConnectionFilter } from '../../store/connection-lists.ts';
 import type { Database } from '../../store/database.ts';
 import { isLockTimeout } from '../../store/database-errors.ts';
 import { requireOneOf } from '../../values/arguments.ts';
-import type { createControl } from './lifecycle.ts';
+import { type BulkAction, bulkActions, type ConnectionControl, type ConnectionsApi } from './api.ts';
 import { cursorAfter, listPage, requireFilter } from './list.ts';
 import type { BulkStep } from './results.ts';
-
-export const bulkActions = ['pause', 'resume', 'trigger', 'cancel', 'delete'] as const;
-type BulkAction = (typeof bulkActions)[number];
-
-export interface BulkRequest extends PageRequest, AuditNote {
-  action: BulkAction;
-  filter: ConnectionFilter;
-}
 
 /** A step ends early after this time, below common HTTP timeouts. */
 const maxStepMs = 20_000;
 
-/** Applies an action to all matching connections in bounded steps, so that callers can show progress. */
 export function createBulk({
   db,
   ports,
@@ -29,8 +19,8 @@ export function createBulk({
 }: {
   db: Database;
   ports: Pick<Ports, 'monotonicMs'>;
-  control: ReturnType<typeof createControl>;
-}) {
+  control: ConnectionControl;
+}): Pick<ConnectionsApi, 'bulk'> {
   const actions: Record<BulkAction, (id: string, note: AuditNote) => Promise<unknown>> = {
     pause: control.pause,
     resume: control.resume,
@@ -40,7 +30,7 @@ export function createBulk({
   };
 
   return {
-    async bulk({ action, filter, cursor, limit, ...note }: BulkRequest): Promise<BulkStep> {
+    async bulk({ action, filter, cursor, limit, ...note }) {
       requireOneOf('action', action, bulkActions);
       requireFilter(filter);
       const { items, nextCursor } = await listPage(db, filter, cursor, pageLimit(limit));

@@ -1,7 +1,7 @@
 import type { AuditNote, Recorder } from '../../caller/audit.ts';
 import type { Caller } from '../../caller/caller.ts';
 import { changeConnection, existingConnection } from '../../caller/connection-access.ts';
-import { mapPage, type Page, type PageRequest, pageLimit, pageOf } from '../../caller/keyset.ts';
+import { mapPage, pageLimit, pageOf } from '../../caller/keyset.ts';
 import type { Config } from '../../config/settings.ts';
 import type { Connector } from '../../contract/connector.ts';
 import { invalidArgument } from '../../contract/errors.ts';
@@ -13,7 +13,6 @@ import { jitterRange, sampleJitter } from '../../schedule/jitter.ts';
 import { previewRuns } from '../../schedule/preview.ts';
 import { type PendingState, reschedule } from '../../schedule/reschedule.ts';
 import { allowedInterval, syncOf } from '../../schedule/sync-metadata.ts';
-import type { ConnectionFilter } from '../../store/connection-lists.ts';
 import { insertConnection, writeSync } from '../../store/connections.ts';
 import type { Database, Queryable } from '../../store/database.ts';
 import { listCursors } from '../../store/job-lists.ts';
@@ -23,16 +22,13 @@ import { requireSmall, requireText, requireUuid, requireWhole, show } from '../.
 import { maxConfigBytes } from '../../values/limits.ts';
 import type { ReadJson } from '../../values/stored-json.ts';
 import { historyKey, keyInHistory } from '../jobs/index.ts';
+import type { ConnectionsApi } from './api.ts';
 import { createBulk } from './bulk.ts';
 import { changeConfig, requireConfig } from './config.ts';
 import { createControl } from './lifecycle.ts';
 import { listPage, recentOf, requireFilter } from './list.ts';
 import { type Connection, connectionFromRow, readSync } from './model.ts';
-import { type PastCursor, pastCursorFromRow, type SchedulePreview } from './results.ts';
-
-export interface ListedConnections extends ConnectionFilter, PageRequest {
-  recent?: boolean | undefined;
-}
+import { pastCursorFromRow } from './results.ts';
 
 /** Beyond this, jitter makes the windows meaningless. */
 const maxPreviewedRuns = 100;
@@ -60,30 +56,14 @@ export function createConnections({
   json: ReadJson;
   continueDeletions: () => void;
   stopping: AbortSignal;
-}) {
+}): Omit<ConnectionsApi, 'repairSchedule'> {
   const shared = { db, config, ports, caller, record, continueDeletions, stopping };
   const control = createControl(shared);
   const bulkControl = createControl({ ...shared, lockTimeoutMs: bulkLockTimeoutMs });
   return {
     ...control,
 
-    /**
-     * Registers the provider if it has a connector. If the connector requires OAuth 2, a connection without a
-     * credential starts as `needs_auth` and runs when it gets one.
-     */
-    async create(
-      input: {
-        tenantId: string;
-        provider: string;
-        externalId?: string | undefined;
-        /** A credential of the same tenant and provider. */
-        credentialId?: string | undefined;
-        intervalSeconds?: number | undefined;
-        config?: Record<string, unknown> | undefined;
-        metadata?: Record<string, unknown> | undefined;
-      },
-      note: AuditNote = {},
-    ): Promise<Connection> {
+    async create(input, note = {}) {
       requireUuid('tenantId', input.tenantId);
       requireText('provider', input.provider, 200);
       if (input.externalId !== undefined) requireText('externalId', input.externalId, 500);
@@ -121,12 +101,11 @@ export function createConnections({
       });
     },
 
-    async get(id: string): Promise<Connection> {
+    async get(id) {
       return connectionFromRow(await existingConnection(db, id), config);
     },
 
-    /** Ordered by id, roughly the order of creation. */
-    async list(request: ListedConnections = {}): Promise<Page<Connection>> {
+    async list(request = {}) {
       const { cursor, limit: requestedLimit, recent = false, ...filter } = request;
       const limit = pageLimit(requestedLimit);
       requireFilter(filter);
@@ -138,11 +117,7 @@ export function createConnections({
       }));
     },
 
-    /** Cursors stored by its runs, newest first, within the retention of ended jobs. */
-    async cursors(
-      id: string,
-      { cursor, limit: requestedLimit }: PageRequest = {},
-    ): Promise<Page<PastCursor>> {
+    async cursors(id, { cursor, limit: requestedLimit } = {}) {
       const limit = pageLimit(requestedLimit);
       const before = historyKey(cursor);
       await existingConnection(db, id);
@@ -152,39 +127,31 @@ export function createConnections({
 
     ...createBulk({ db, ports, control: bulkControl }),
 
-    /** Sets the credential; null removes it. A connection in `needs_auth` becomes active. */
-    async setCredential(id: string, credentialId: string | null, note: AuditNote = {}): Promise<Connection> {
+    async setCredential(id, credentialId, note = {}) {
       return connectionFromRow(await changeCredential({ db, ports, record }, id, credentialId, note), config);
     },
 
-    /** Replaces the connector configuration, effective from the next run. */
-    async setConfig(
-      id: string,
-      connectionConfig: Record<string, unknown>,
-      note: AuditNote = {},
-    ): Promise<Connection> {
+    async setConfig(id, connectionConfig, note = {}) {
       return connectionFromRow(
         await changeConfig({ db, record, connectors }, id, connectionConfig, note),
         config,
       );
     },
 
-    async setInterval(id: string, intervalSeconds: number, note: AuditNote = {}): Promise<Connection> {
+    async setInterval(id, intervalSeconds, note = {}) {
       requireInterval(intervalSeconds, config);
       return changeInterval(id, intervalSeconds, note);
     },
 
-    /** Restores the default interval. */
-    async clearInterval(id: string, note: AuditNote = {}): Promise<Connection> {
+    async clearInterval(id, note = {}) {
       return changeInterval(id, null, note);
     },
 
-    /** Activates a connection; the first activation sets `first_activated_at`. */
-    async activate(id: string, note: AuditNote = {}): Promise<Connection> {
+    async activate(id, note = {}) {
       return control.resume(id, note);
     },
 
-    async preview(id: string, { runs = 5 }: { runs?: number } = {}): Promise<SchedulePreview> {
+    async preview(id, { runs = 5 } = {}) {
       requireWhole('runs', runs, 1, maxPreviewedRuns);
       const connection = connectionFromRow(await existingConnection(db, id), config);
       const pending = await findPendingJob(db, id);

@@ -1,13 +1,13 @@
-import { type AuditNote, type Recorder, requireAuditNote } from '../../caller/audit.ts';
+import { type Recorder, requireAuditNote } from '../../caller/audit.ts';
 import type { Caller } from '../../caller/caller.ts';
 import { changeConnection, existingConnection } from '../../caller/connection-access.ts';
 import type { Config } from '../../config/settings.ts';
 import { invalidArgument, SynclineError } from '../../contract/errors.ts';
-import { type JobType, jobTypes } from '../../contract/states.ts';
+import { jobTypes } from '../../contract/states.ts';
 import { retryLockTimeouts } from '../../credentials/index.ts';
-import { requirePriority, syncNow, type TriggerResult, triggerPriority } from '../../pipeline/trigger.ts';
+import { requirePriority, syncNow, triggerPriority } from '../../pipeline/trigger.ts';
 import type { Ports } from '../../platform/ports.ts';
-import { type Deletion, deleteBatch, deletionBatch, deletionOf } from '../../runtime/index.ts';
+import { deleteBatch, deletionBatch, deletionOf } from '../../runtime/index.ts';
 import { formatInstant } from '../../schedule/instant.ts';
 import { readSyncMetadata, syncOf } from '../../schedule/sync-metadata.ts';
 import {
@@ -24,11 +24,11 @@ import { findProcesses } from '../../store/processes.ts';
 import { recheckRuns, wakeIfRunnable } from '../../store/wake.ts';
 import { requireOneOf, requireSmall, requireUuid, requireWhole } from '../../values/arguments.ts';
 import { maxResult } from '../../values/limits.ts';
-import { type ConnectionEvent, connectionEventFromRow } from '../model.ts';
+import { connectionEventFromRow } from '../model.ts';
+import type { ConnectionControl } from './api.ts';
 import { explain, explainDeletion } from './explain.ts';
 import { type Connection, connectionFromRow } from './model.ts';
 import { recordedCursor } from './recorded-cursor.ts';
-import type { Explanation } from './results.ts';
 
 export type { TriggerResult } from '../../pipeline/trigger.ts';
 
@@ -52,16 +52,9 @@ export function createControl({
   stopping: AbortSignal;
   /** Lock timeout of changes; default: that of all transactions. */
   lockTimeoutMs?: number;
-}) {
+}): ConnectionControl {
   return {
-    /**
-     * Queues a sync now. A waiting job is brought forward; behind a running one, exactly one more is queued,
-     * however often this is called.
-     */
-    async trigger(
-      id: string,
-      options: { type?: JobType; priority?: number } & AuditNote = {},
-    ): Promise<TriggerResult> {
+    async trigger(id, options = {}) {
       const { type = 'incremental', priority = triggerPriority, ...note } = options;
       requireOneOf('type', type, jobTypes);
       requirePriority(caller, priority);
@@ -77,8 +70,7 @@ export function createControl({
       });
     },
 
-    /** Stops new runs until it is resumed. A current run may finish; cancel its job to end it. */
-    async pause(id: string, note: AuditNote = {}): Promise<Connection> {
+    async pause(id, note = {}) {
       return change(id, async (tx, row, now) => {
         if (row.status !== 'paused') {
           await setConnectionStatus(tx, now, [id], row.status, 'paused');
@@ -88,11 +80,7 @@ export function createControl({
       });
     },
 
-    /**
-     * Activates it from any status and releases its queued jobs. A connection in `needs_auth` is synced now,
-     * since its next scheduled run may be an interval away.
-     */
-    async resume(id: string, note: AuditNote = {}): Promise<Connection> {
+    async resume(id, note = {}) {
       return change(id, async (tx, row, now) => {
         if (row.status === 'active') return changed(tx, id);
         await activateConnections(tx, now, [id], formatInstant(now.getTime()));
@@ -108,10 +96,7 @@ export function createControl({
       });
     },
 
-    /**
-     * Cancels its queued and running jobs and returns their ids. The connection stays active and scheduled.
-     */
-    async cancel(id: string, note: AuditNote = {}): Promise<string[]> {
+    async cancel(id, note = {}) {
       return change(id, async (tx, row, now) => {
         const jobs = await pendingJobs(tx, id, 'FOR UPDATE');
         for (const job of jobs) {
@@ -123,16 +108,7 @@ export function createControl({
       });
     },
 
-    /**
-     * Sets the cursor: one stored by a job, or any value; null is the beginning. A running job is requeued
-     * without storing its results and starts from there. Repeated signals are deduplicated if they have a
-     * dedupe key.
-     */
-    async rewind(
-      id: string,
-      to: { jobId: string } | { cursor: unknown },
-      note: AuditNote = {},
-    ): Promise<Connection> {
+    async rewind(id, to, note = {}) {
       return change(id, async (tx, row, now) => {
         const cursor = 'jobId' in to ? await cursorOfJob(tx, id, to.jobId) : storableCursor(to.cursor);
         const jobs = await pendingJobs(tx, id, 'FOR UPDATE');
@@ -159,13 +135,7 @@ export function createControl({
       });
     },
 
-    /**
-     * Deletes it with its jobs, signals and unshared credential; audit events stay. Up to one batch of
-     * signals is deleted before this returns. A larger connection is disabled and rejects changes while this
-     * process and all janitors delete it in batches; see `deletion` for the progress. Another call continues
-     * an open deletion.
-     */
-    async remove(id: string, note: AuditNote = {}): Promise<Deletion> {
+    async remove(id, note = {}) {
       requireAuditNote({ actor: caller.actor, ...note });
       const mark = async (tx: Queryable, row: LockedConnection, now: Date) => {
         if (row.deleting_since) return;
@@ -193,10 +163,9 @@ export function createControl({
       return deletion;
     },
 
-    /** Progress of its deletion, kept for a week after the end. */
-    deletion: (id: string): Promise<Deletion> => deletionOf(db, id, caller),
+    deletion: (id) => deletionOf(db, id, caller),
 
-    async explain(id: string): Promise<Explanation> {
+    async explain(id) {
       const row = await existingConnection(db, id);
       if (row.deleting_since) return explainDeletion(await deletionOf(db, id, caller));
       const sync = readSyncMetadata(syncOf(row.metadata), config);
@@ -216,7 +185,7 @@ export function createControl({
       });
     },
 
-    async events(id: string, { limit = 20 }: { limit?: number } = {}): Promise<ConnectionEvent[]> {
+    async events(id, { limit = 20 } = {}) {
       requireUuid('connection', id);
       requireWhole('limit', limit, 1, 1000);
       return (await latestEvents(db, id, limit)).map(connectionEventFromRow);

@@ -1,5 +1,5 @@
 import type { AuditNote, Recorder } from '../../caller/audit.ts';
-import { maxScanned, type PageRequest, pageLimit } from '../../caller/keyset.ts';
+import { maxScanned, pageLimit } from '../../caller/keyset.ts';
 import { aheadLimitsOf } from '../../config/ahead-limits.ts';
 import { rateLimitOf } from '../../config/rate-limits.ts';
 import type { Config } from '../../config/settings.ts';
@@ -23,12 +23,9 @@ import {
 import { patchSyncs } from '../../store/connections.ts';
 import type { Database, Queryable } from '../../store/database.ts';
 import { wakeExecutors } from '../../store/wake.ts';
+import type { ConnectionsApi } from './api.ts';
 import { cursorAfter, idAfter } from './list.ts';
-import type { RepairedConnection, RepairStep } from './results.ts';
-
-export interface RepairRequest extends PageRequest, AuditNote {
-  dryRun?: boolean | undefined;
-}
+import type { RepairedConnection } from './results.ts';
 
 /** Bounds the lock waits of a step. */
 const lockTimeoutMs = 1000;
@@ -41,7 +38,7 @@ interface Plan {
   jobs: MovedJob[];
 }
 
-/** DB-6: moves times that a wrong clock put too far ahead back into the schedule, in bounded steps. */
+/** DB-6. */
 export function createRepair({
   db,
   ports,
@@ -52,17 +49,12 @@ export function createRepair({
   ports: Ports;
   config: Config;
   record: Recorder;
-}) {
+}): Pick<ConnectionsApi, 'repairSchedule'> {
   const limits = aheadLimitsOf(config);
   const { scheduler, rateLimit } = config;
 
   return {
-    async repairSchedule({
-      dryRun = false,
-      cursor,
-      limit,
-      ...note
-    }: RepairRequest = {}): Promise<RepairStep> {
+    async repairSchedule({ dryRun = false, cursor, limit, ...note } = {}) {
       const walk = { after: idAfter(cursor), limit: pageLimit(limit), scan: maxScanned };
       return db.transaction(
         async (tx) => {

@@ -48,6 +48,23 @@ export interface ListedJobs extends PageRequest {
   until?: Date | undefined;
 }
 
+export interface JobsApi {
+  /** Newest first: by creation, or for one connection by last change. */
+  list(request?: ListedJobs): Promise<Page<Job>>;
+
+  /** A job with its attempts and their logs. */
+  get(id: string): Promise<JobDetail>;
+
+  /**
+   * Cancels a queued or running job. A running one is aborted and stores nothing. The connection's next run
+   * is one interval from now.
+   */
+  cancel(id: string, note?: AuditNote): Promise<Job>;
+
+  /** Runs a queued job now, or an ended one as a new job from the connection's cursor. */
+  retry(id: string, note?: AuditNote): Promise<Job>;
+}
+
 export function createJobs({
   db,
   ports,
@@ -60,11 +77,10 @@ export function createJobs({
   caller: Caller;
   record: Recorder;
   json: ReadJson;
-}) {
+}): JobsApi {
   const toJob = (row: JobWithCursors) => jobFromRow(row, { json, caller });
   return {
-    /** Newest first: by creation, or for one connection by last change. */
-    async list(request: ListedJobs = {}): Promise<Page<Job>> {
+    async list(request = {}) {
       const {
         cursor,
         limit: requestedLimit,
@@ -104,16 +120,12 @@ export function createJobs({
       }
     },
 
-    async get(id: string): Promise<JobDetail> {
+    async get(id) {
       const row = await existing(id);
       return detailOf(toJob(row), row.claim_id, await findAttempts(db, id), { caller, nowMs: ports.now() });
     },
 
-    /**
-     * Cancels a queued or running job. A running one is aborted and stores nothing. The connection's next run
-     * is one interval from now.
-     */
-    async cancel(id: string, note: AuditNote = {}): Promise<Job> {
+    async cancel(id, note = {}) {
       return change(id, async (tx, job, now) => {
         if (job.status !== 'queued' && job.status !== 'running')
           throw new SynclineError('CONFLICT', `Job ${id} has already ended (${job.status}).`);
@@ -124,8 +136,7 @@ export function createJobs({
       });
     },
 
-    /** Runs a queued job now, or an ended one as a new job from the connection's cursor. */
-    async retry(id: string, note: AuditNote = {}): Promise<Job> {
+    async retry(id, note = {}) {
       return change(id, async (tx, job, now) => {
         if (job.status === 'running')
           throw new SynclineError('CONFLICT', `Job ${id} is running.`, {

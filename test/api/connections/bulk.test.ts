@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { BulkRequest } from '../../../src/api/connections/bulk.ts';
+import type { BulkRequest } from '../../../src/api/connections/api.ts';
 import type { BulkStep } from '../../../src/api/connections/results.ts';
 import { type Ports, type Syncline, systemPorts } from '../../../src/index.ts';
 import { tenant, useDatabase } from '../../support/database.ts';

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { ListedConnections } from '../../../src/api/connections/index.ts';
+import type { ListedConnections } from '../../../src/api/connections/api.ts';
 import { tenant, useDatabase } from '../../support/database.ts';
 
 const database = useDatabase();

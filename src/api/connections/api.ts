@@ -1,0 +1,134 @@
+import type { AuditNote } from '../../caller/audit.ts';
+import type { Page, PageRequest } from '../../caller/keyset.ts';
+import type { JobType } from '../../contract/states.ts';
+import type { TriggerResult } from '../../pipeline/trigger.ts';
+import type { Deletion } from '../../runtime/index.ts';
+import type { ConnectionFilter } from '../../store/connection-lists.ts';
+import type { ConnectionEvent } from '../model.ts';
+import type { Connection } from './model.ts';
+import type { BulkStep, Explanation, PastCursor, RepairStep, SchedulePreview } from './results.ts';
+
+export interface NewConnection {
+  tenantId: string;
+  provider: string;
+  /** The account's id at the provider. */
+  externalId?: string | undefined;
+  /** A credential of the same tenant and provider. */
+  credentialId?: string | undefined;
+  intervalSeconds?: number | undefined;
+  /** Validated by the connector. */
+  config?: Record<string, unknown> | undefined;
+  metadata?: Record<string, unknown> | undefined;
+}
+
+export interface ListedConnections extends ConnectionFilter, PageRequest {
+  /** Adds the results of recent runs. */
+  recent?: boolean | undefined;
+}
+
+export interface TriggerRequest extends AuditNote {
+  /** Default: `incremental`. */
+  type?: JobType;
+  priority?: number;
+}
+
+export const bulkActions = ['pause', 'resume', 'trigger', 'cancel', 'delete'] as const;
+export type BulkAction = (typeof bulkActions)[number];
+
+export interface BulkRequest extends PageRequest, AuditNote {
+  action: BulkAction;
+  filter: ConnectionFilter;
+}
+
+export interface RepairRequest extends PageRequest, AuditNote {
+  /** Reports what would change. */
+  dryRun?: boolean | undefined;
+}
+
+export interface ConnectionsApi {
+  /**
+   * Registers the provider if it has a connector. If the connector requires OAuth 2, a connection without a
+   * credential starts as `needs_auth` and runs when it gets one.
+   */
+  create(input: NewConnection, note?: AuditNote): Promise<Connection>;
+
+  get(id: string): Promise<Connection>;
+
+  /** Ordered by id, roughly the order of creation. */
+  list(request?: ListedConnections): Promise<Page<Connection>>;
+
+  /** Why it is or is not syncing now, in a sentence. */
+  explain(id: string): Promise<Explanation>;
+
+  /** Time windows of the next runs: 1 to 100, default 5. */
+  preview(id: string, options?: { runs?: number }): Promise<SchedulePreview>;
+
+  /** Its latest events, newest first: 1 to 1000, default 20. */
+  events(id: string, options?: { limit?: number }): Promise<ConnectionEvent[]>;
+
+  /** Cursors stored by its runs, newest first, within the retention of ended jobs. */
+  cursors(id: string, request?: PageRequest): Promise<Page<PastCursor>>;
+
+  /**
+   * Queues a sync now. A waiting job is brought forward; behind a running one, exactly one more is queued,
+   * however often this is called.
+   */
+  trigger(id: string, request?: TriggerRequest): Promise<TriggerResult>;
+
+  /** Stops new runs until it is resumed. A current run may finish; cancel its job to end it. */
+  pause(id: string, note?: AuditNote): Promise<Connection>;
+
+  /**
+   * Activates it from any status and releases its queued jobs. A connection in `needs_auth` is synced now,
+   * since its next scheduled run may be an interval away.
+   */
+  resume(id: string, note?: AuditNote): Promise<Connection>;
+
+  /** As `resume`; the first activation sets `first_activated_at`. */
+  activate(id: string, note?: AuditNote): Promise<Connection>;
+
+  /** Cancels its queued and running jobs and returns their ids. The connection stays active and scheduled. */
+  cancel(id: string, note?: AuditNote): Promise<string[]>;
+
+  /**
+   * Sets the cursor: one stored by a job, or any value; null is the beginning. A running job is requeued
+   * without storing its results and starts from there. Repeated signals are deduplicated if they have a
+   * dedupe key.
+   */
+  rewind(id: string, to: { jobId: string } | { cursor: unknown }, note?: AuditNote): Promise<Connection>;
+
+  /** Sets the interval, from 60 seconds, and reschedules the next run. */
+  setInterval(id: string, intervalSeconds: number, note?: AuditNote): Promise<Connection>;
+
+  /** Restores the default interval. */
+  clearInterval(id: string, note?: AuditNote): Promise<Connection>;
+
+  /** Replaces the connector configuration, effective from the next run. */
+  setConfig(id: string, config: Record<string, unknown>, note?: AuditNote): Promise<Connection>;
+
+  /** Sets the credential; null removes it. A connection in `needs_auth` becomes active. */
+  setCredential(id: string, credentialId: string | null, note?: AuditNote): Promise<Connection>;
+
+  /**
+   * Deletes it with its jobs, signals and unshared credential; audit events stay. Up to one batch of
+   * signals is deleted before this returns. A larger connection is disabled and rejects changes while this
+   * process and all janitors delete it in batches; see `deletion` for the progress. Another call continues
+   * an open deletion.
+   */
+  remove(id: string, note?: AuditNote): Promise<Deletion>;
+
+  /** Progress of its deletion, kept for a week after the end. */
+  deletion(id: string): Promise<Deletion>;
+
+  /** Applies an action to all matching connections in bounded steps, so that callers can show progress. */
+  bulk(request: BulkRequest): Promise<BulkStep>;
+
+  /** Moves times that a wrong clock put too far ahead back into the schedule, in bounded steps. */
+  repairSchedule(request?: RepairRequest): Promise<RepairStep>;
+}
+
+/** Changes of one connection; the bulk actions use them with a shorter lock timeout. */
+export type ConnectionControl = Pick<
+  ConnectionsApi,
+  'trigger' | 'pause' | 'resume' | 'cancel' | 'rewind' | 'remove' | 'deletion' | 'explain' | 'events'
+>;

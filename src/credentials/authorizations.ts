@@ -1,0 +1,56 @@
+import { createFinish, type FinishContext } from './finish.ts';
+import { createStart } from './start.ts';
+
+/** What the consent page shows before the redirect to the provider. */
+export interface ConsentRequest {
+  connectionId: string;
+  /** The account's id at the provider. */
+  externalId: string | undefined;
+  tenantId: string;
+  tenantName: string | undefined;
+  providerName: string;
+  providerHost: string;
+  scopes: readonly string[];
+  expiresAt: Date;
+}
+
+export interface StartedConsent {
+  redirectTo: string;
+  state: string;
+  expiresAt: Date;
+}
+
+export interface ConsentCallback {
+  state: string;
+  code?: string | undefined;
+  error?: string | undefined;
+  /** As passed to `start`. */
+  browser: string | undefined;
+}
+
+export interface ConsentResult {
+  connectionId: string;
+  returnTo: string | undefined;
+  /** Of RFC 6749 or of Syncline; undefined on success. */
+  error: string | undefined;
+}
+
+/** The OAuth 2 flow behind a link of `credentials.authorize`: RFC 6749 with PKCE (RFC 7636). */
+export interface AuthorizationsApi {
+  /** Read-only: a link preview does not consume the link. */
+  describe(link: string): Promise<ConsentRequest>;
+
+  /**
+   * Binds the authorization to one browser: `browser` is a secret of 32 to 1000 characters, in a cookie or
+   * session, that `finish` requires. Restarting invalidates the previous state.
+   */
+  start(request: { link: string; browser: string }): Promise<StartedConsent>;
+
+  /** Stores the tokens. A state is valid once, and only in the browser that started. */
+  finish(callback: ConsentCallback): Promise<ConsentResult>;
+}
+
+export const createAuthorizations = (context: FinishContext): AuthorizationsApi => ({
+  ...createStart(context),
+  finish: createFinish(context),
+});

@@ -1,0 +1,79 @@
+import type { AuditNote } from '../caller/audit.ts';
+import type { Page, PageRequest } from '../caller/keyset.ts';
+import type { Consumer, FeedSignal, StoredSignal } from './model.ts';
+
+export interface SignalsFilter {
+  tenantId?: string | undefined;
+  connectionId?: string | undefined;
+  provider?: string | undefined;
+  kind?: string | undefined;
+}
+
+export interface ListedSignals extends SignalsFilter, PageRequest {
+  jobId?: string | undefined;
+  /** Inclusive; by the time in the id. */
+  since?: Date | undefined;
+  /** Exclusive. */
+  until?: Date | undefined;
+  /** False: omit payloads. */
+  payload?: boolean | undefined;
+}
+
+export interface FeedOptions extends SignalsFilter {
+  /**
+   * A feed cursor, `beginning` or `latest`. Default: the consumer's cursor, else `beginning`. Ignored by
+   * `feed()` for an existing consumer.
+   */
+  after?: string | undefined;
+  /** Stores the cursor under this name. */
+  consumer?: string | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+export interface FeedRead extends FeedOptions {
+  /** 1 to 100. */
+  limit?: number | undefined;
+  /** Up to 8 MB. At least one signal is returned, whatever its size. */
+  maxBytes?: number | undefined;
+  /** False: omit payloads. */
+  payload?: boolean | undefined;
+  /** Waits up to 30 s for a signal. */
+  waitMs?: number | undefined;
+}
+
+/** Runs around each read of a page, so that a server can bound the pages in memory. */
+export type PageReadWrapper = <Found extends { items: readonly unknown[] }>(
+  advance: () => Promise<Found>,
+) => Promise<Found>;
+
+export interface SignalsApi {
+  get(id: string): Promise<StoredSignal>;
+
+  /** Newest first. */
+  list(request?: ListedSignals): Promise<Page<StoredSignal>>;
+
+  /** A page in commit order. Move the consumer after processing the signals. */
+  read(options?: FeedRead, wrapRead?: PageReadWrapper): Promise<{ items: FeedSignal[]; nextCursor: string }>;
+
+  /**
+   * In commit order until `signal` aborts or the loop is left. With a consumer, the cursor is saved when
+   * the next signal is requested: a crash repeats only the current one. An existing consumer is taken over.
+   */
+  feed(options?: FeedOptions): AsyncGenerator<FeedSignal>;
+}
+
+/** Named cursors of feed readers. */
+export interface ConsumersApi {
+  get(name: string): Promise<Consumer>;
+
+  /** Ordered by name. */
+  list(request?: PageRequest): Promise<Page<Consumer>>;
+
+  /**
+   * `after`: a feed cursor, `beginning` or `latest`. Creates the consumer if needed. Only moves by name are
+   * audited: readers acknowledge continuously.
+   */
+  move(name: string, after: string, note?: AuditNote): Promise<Consumer>;
+
+  remove(name: string, note?: AuditNote): Promise<void>;
+}
