@@ -1,2 +1,2 @@
-export type { Caller } from './caller/caller.ts';
 export { type Authenticate, type HandlerOptions, synclineHandler } from './http/index.ts';
+export type { Caller } from './index.ts';

@@ -1,33 +1,165 @@
+/** Entry point of `syncline`. The HTTP server and the CLI use nothing else of the engine. */
+
+// The engine
+
+export { type ConfigFile, defineConfig } from './config/file.ts';
+export type { Config, ConfigOptions } from './config/settings.ts';
+export type { CheckResult, DoctorReport } from './doctor/index.ts';
+export type { TickResult } from './pipeline/tick.ts';
+export { type Ports, systemPorts } from './platform/ports.ts';
+export { type Engine, type Role, roles, type WorkTotals } from './runtime/index.ts';
+export type { MigrationResult } from './store/migrate.ts';
+export { createSyncline, type Syncline, type SynclineOptions } from './syncline.ts';
+export type { TelemetryProviders } from './telemetry/index.ts';
+
+// The API of one caller
+
 export type {
+  AuditApi,
+  ConnectionsApi,
+  JobsApi,
+  KeysApi,
+  ProvidersApi,
+  StatsApi,
+  Status,
+  SynclineApi,
+  TenantsApi,
+} from './api/index.ts';
+export type { BudgetsApi } from './budgets/index.ts';
+export type { AuditNote } from './caller/audit.ts';
+export type { Caller } from './caller/caller.ts';
+export type { Page, PageRequest } from './caller/keyset.ts';
+export type { CredentialsApi } from './credentials/index.ts';
+export type { ConsumersApi, SignalsApi } from './feed/index.ts';
+export type { WebhooksApi } from './webhooks/index.ts';
+
+// Its arguments
+
+export {
+  type BulkAction,
+  type BulkRequest,
+  bulkActions,
+  type ListedConnections,
+  type ListedEvents,
+  type ListedJobs,
+  type ListedTenants,
+  type NewConnection,
+  type NewProvider,
+  type RepairRequest,
+  type TriggerRequest,
+} from './api/index.ts';
+export type { ListedBudgets } from './budgets/index.ts';
+export { type Secret, secretTypes } from './contract/credential.ts';
+export type { AuthorizationRequest, ListedCredentials, NewCredential } from './credentials/index.ts';
+export type {
+  FeedOptions,
+  FeedRead,
+  ListedSignals,
+  PageReadWrapper,
+  SignalsFilter,
+} from './feed/index.ts';
+export { minIntervalSeconds } from './schedule/interval.ts';
+
+// Its results
+
+export type {
+  ApiKey,
+  ApiKeyDetail,
   Attempt,
+  Attention,
+  AuditEvent,
+  BulkStep,
   Connection,
   ConnectionEvent,
   ConnectionSync,
   Explanation,
   Job,
   JobDetail,
+  Load,
+  NewApiKey,
+  Overview,
+  PastCursor,
   PreviewedRun,
+  ProcessInfo,
+  Provider,
+  RepairedConnection,
+  RepairStep,
   SchedulePreview,
-  Status,
-  SynclineApi,
+  Series,
+  SeriesPoint,
+  SystemInfo,
+  TableInfo,
+  Tenant,
+  Totals,
   TriggerResult,
 } from './api/index.ts';
 export type { BudgetStatus } from './budgets/index.ts';
-export type { AuditNote } from './caller/audit.ts';
-export type { Caller } from './caller/caller.ts';
-export type { Page, PageRequest } from './caller/keyset.ts';
-export { type ConfigFile, defineConfig } from './config/file.ts';
-export type { Config, ConfigOptions } from './config/settings.ts';
+export type { ConnectionHealth, ConnectionStatus, JobStatus, JobType } from './contract/states.ts';
+export type { Authorization, RotationProgress, StoredCredential } from './credentials/index.ts';
+export type { Consumer, FeedSignal, StoredSignal } from './feed/index.ts';
+export type { Deletion } from './runtime/index.ts';
+export type { InvalidField } from './schedule/sync-metadata.ts';
+export type { ConnectionWebhook, NewConnectionWebhook } from './webhooks/index.ts';
+
+// For custom servers: authentication, OAuth consent, webhook deliveries
+
+export type { Access, Identity, Refused } from './api/index.ts';
+export type { Delivery } from './contract/webhook.ts';
+export {
+  type AuthorizationsApi,
+  authorizationTtlMs,
+  type ConsentCallback,
+  type ConsentRequest,
+  type ConsentResult,
+  type StartedConsent,
+} from './credentials/index.ts';
+export type { Receipt, Receive } from './webhooks/index.ts';
+
+// For custom servers: results as the JSON of the HTTP API (snake_case, ISO-8601, null), with their schemas
+
+export {
+  attentionJson,
+  auditEventJson,
+  bulkJson,
+  connectionEventJson,
+  connectionJson,
+  cursorJson,
+  explanationJson,
+  jobDetailJson,
+  jobJson,
+  keyDetailJson,
+  keyJson,
+  loadJson,
+  meJson,
+  newKeyJson,
+  overviewJson,
+  providerJson,
+  repairJson,
+  scheduleJson,
+  scopeOf,
+  seriesJson,
+  systemJson,
+  tenantJson,
+  triggeredJson,
+} from './api/index.ts';
+export { budgetJson } from './budgets/index.ts';
+export { credentialJson } from './credentials/index.ts';
+export { consumerJson, feedSignalJson, signalJson } from './feed/index.ts';
+export { deletionJson } from './runtime/index.ts';
+export type { Json, ToJson } from './values/model.ts';
+export { newWebhookJson, webhookJson } from './webhooks/index.ts';
+
+// Connectors; `syncline/connector` has the tools to write them
+
 export {
   type Connector,
   type ConnectorDefinition,
   defineConnector,
-  type JobType,
   type Signal,
   type SyncContext,
   type SyncResult,
 } from './contract/connector.ts';
-export type { Credential, CredentialHandle, OAuth2, Secret } from './contract/credential.ts';
+export type { Credential, CredentialHandle, OAuth2 } from './contract/credential.ts';
 export {
   CursorExpiredError,
   PermanentError,
@@ -37,13 +169,3 @@ export {
   TransientError,
   UnauthorizedError,
 } from './contract/errors.ts';
-export type { ConnectionStatus } from './contract/states.ts';
-export type { StoredCredential } from './credentials/index.ts';
-export type { CheckResult, DoctorReport } from './doctor/index.ts';
-export type { FeedSignal, SignalsFilter, StoredSignal } from './feed/index.ts';
-export type { TickResult } from './pipeline/tick.ts';
-export { type Ports, systemPorts } from './platform/ports.ts';
-export type { Deletion, Role, WorkTotals } from './runtime/index.ts';
-export type { InvalidField } from './schedule/sync-metadata.ts';
-export type { MigrationResult } from './store/migrate.ts';
-export { createSyncline, type Syncline, type SynclineOptions } from './syncline.ts';

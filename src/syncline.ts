@@ -23,13 +23,14 @@ import {
 } from './credentials/index.ts';
 import { type DoctorReport, examine, repairFeedAtStart, withMissingGrants } from './doctor/index.ts';
 import { createFeedReader, createFeedWatch } from './feed/index.ts';
+import { createLogger } from './platform/log.ts';
 import { type Ports, systemPorts } from './platform/ports.ts';
 import { createDeleter, createEngine, type Engine } from './runtime/index.ts';
 import { openDatabase } from './store/database.ts';
 import { explainDatabaseError } from './store/database-errors.ts';
 import { openReserved } from './store/reserved.ts';
 import { openSingle } from './store/single.ts';
-import { createLogger, createTelemetry, type TelemetryProviders } from './telemetry/index.ts';
+import { createTelemetry, type TelemetryProviders } from './telemetry/index.ts';
 import { parseStored, type ReadJson } from './values/stored-json.ts';
 import { createReceiver, type Receive } from './webhooks/index.ts';
 
@@ -66,7 +67,7 @@ export interface Syncline extends SynclineApi, Engine {
   doctor(options?: { fix?: boolean }): Promise<DoctorReport>;
 }
 
-export interface Parts {
+interface Parts {
   config: Config;
   log: Logger;
   ports: Ports;
@@ -83,7 +84,7 @@ export function createSyncline(options: SynclineOptions = {}): Syncline {
   return compose({ config, log, ports, connectors, ...(providers && { providers }) });
 }
 
-export function compose({ config, log, ports: outside, providers, ...parts }: Parts): Syncline {
+function compose({ config, log, ports: outside, providers, ...parts }: Parts): Syncline {
   const connectors = connectorsByProvider(parts.connectors);
   const { url, poolSize } = config.database;
   if (url === undefined)

@@ -1,4 +1,3 @@
-import { createHash, randomBytes } from 'node:crypto';
 import { type Recorder, recorder } from '../caller/audit.ts';
 import type { Caller } from '../caller/caller.ts';
 import {
@@ -30,6 +29,7 @@ import {
 } from '../store/keys.ts';
 import { findTenant } from '../store/tenants.ts';
 import { notFound, requireText, requireUuid } from '../values/arguments.ts';
+import { hashOf, keyStart, newSecret, publicPrefixLength } from '../values/secret-token.ts';
 import { type ApiKey, type ApiKeyDetail, keyFromRow, type NewApiKey } from './model.ts';
 
 export interface Identity extends Caller {
@@ -47,18 +47,8 @@ export interface Refused {
   count: number;
 }
 
-const keyStart = 'syn_';
-const shownLength = 10;
 /** Covers a working day. */
 const sessionMs = 16 * 3600 * 1000;
-
-/** Public prefix of a key; undefined for other text, which may be a password. */
-export const publicPrefix = (secret: string) =>
-  /^syn_[\w-]{43}$/.test(secret) ? secret.slice(0, shownLength) : undefined;
-
-/** 256 random bits: a plain SHA-256 of it needs no salt or stretching. */
-const newSecret = () => randomBytes(32).toString('base64url');
-export const hashOf = (secret: string) => createHash('sha256').update(secret).digest();
 
 /** Authentication only; `syncline.as(identity)` authorizes. */
 export interface Access {
@@ -191,7 +181,7 @@ export function createKeys({
         id: ports.newId(),
         tenant_id: tenantId ?? null,
         name: input.name,
-        prefix: key.slice(0, shownLength),
+        prefix: key.slice(0, publicPrefixLength),
         created_at: now,
         created_by: caller.actor,
         parent_id: caller.keyId ?? null,

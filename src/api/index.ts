@@ -103,19 +103,8 @@ export function createApi(context: ApiContext): SynclineApi {
   };
 }
 
-export { budgetJson } from '../budgets/index.ts';
-export { credentialJson } from '../credentials/index.ts';
-export { consumerJson, feedSignalJson, signalJson } from '../feed/index.ts';
-export { deletionJson } from '../runtime/index.ts';
-export { newWebhookJson, webhookJson } from '../webhooks/index.ts';
-export {
-  type Access,
-  createAccess,
-  hashOf,
-  type Identity,
-  publicPrefix,
-  type Refused,
-} from './access.ts';
+export { type Access, createAccess, type Identity, type KeysApi, type Refused } from './access.ts';
+export type { AuditApi, ListedEvents } from './audit.ts';
 export {
   type BulkAction,
   type BulkRequest,
@@ -126,25 +115,29 @@ export {
   type RepairRequest,
   type TriggerRequest,
 } from './connections/api.ts';
-export { requireConfig } from './connections/config.ts';
 export type { TriggerResult } from './connections/lifecycle.ts';
 export { type Connection, type ConnectionSync, connectionJson } from './connections/model.ts';
 export {
+  type BulkStep,
   bulkJson,
   cursorJson,
   type Explanation,
   explanationJson,
+  type PastCursor,
   type PreviewedRun,
   type RepairedConnection,
+  type RepairStep,
   repairJson,
   type SchedulePreview,
   scheduleJson,
   triggeredJson,
 } from './connections/results.ts';
 export { withDatabaseErrors } from './database-errors.ts';
+export type { JobsApi, ListedJobs } from './jobs/index.ts';
 export { type Attempt, type Job, type JobDetail, jobDetailJson, jobJson } from './jobs/model.ts';
 export {
   type ApiKey,
+  type ApiKeyDetail,
   type AuditEvent,
   auditEventJson,
   type ConnectionEvent,
@@ -152,17 +145,31 @@ export {
   keyDetailJson,
   keyJson,
   meJson,
+  type NewApiKey,
   newKeyJson,
+  type Provider,
   providerJson,
   scopeOf,
+  type Tenant,
   tenantJson,
 } from './model.ts';
 export { sharePool } from './pool-shares.ts';
+export type { ListedTenants, NewProvider, ProvidersApi, TenantsApi } from './registry.ts';
+export type { StatsApi } from './stats.ts';
 export {
+  type Attention,
   attentionJson,
+  type Load,
   loadJson,
+  type Overview,
   overviewJson,
+  type ProcessInfo,
+  type Series,
+  type SeriesPoint,
+  type SystemInfo,
   seriesJson,
   systemJson,
+  type TableInfo,
+  type Totals,
 } from './stats-model.ts';
 export { createStatus, type Status } from './status.ts';

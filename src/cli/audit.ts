@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
-import type { AuditEvent } from '../api/index.ts';
-import { auditEventJson } from '../api/index.ts';
+import { type AuditEvent, auditEventJson } from '../index.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { limitOf, omitUndefined, withLimit } from './options.ts';
 import { outputWidth, printResult, table } from './output.ts';

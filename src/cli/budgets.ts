@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
-import { budgetJson } from '../api/index.ts';
-import type { BudgetStatus } from '../index.ts';
+import { type BudgetStatus, budgetJson } from '../index.ts';
 import { requireUuid } from '../values/arguments.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { limitOf, omitUndefined, withLimit } from './options.ts';

@@ -1,4 +1,4 @@
-import type { Connection } from '../api/index.ts';
+import type { Connection } from '../index.ts';
 import { cut, table } from './output.ts';
 import { fullTime, relativeTime } from './time-text.ts';
 

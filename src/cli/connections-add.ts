@@ -1,10 +1,8 @@
 import type { Command } from 'commander';
-import type { Connection } from '../api/index.ts';
-import { connectionJson, requireConfig } from '../api/index.ts';
 import type { Connector } from '../contract/connector.ts';
-import { minIntervalSeconds } from '../schedule/interval.ts';
-import type { Syncline } from '../syncline.ts';
+import { type Connection, connectionJson, minIntervalSeconds, type Syncline } from '../index.ts';
 import { invalid, requireText, requireUuid } from '../values/arguments.ts';
+import { requireConfig } from '../values/connection-config.ts';
 import { connectionLines } from './connection-lines.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { auditNoteOf, jsonObject, omitUndefined, wholeNumber } from './options.ts';

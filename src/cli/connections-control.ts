@@ -1,8 +1,6 @@
 import type { Command } from 'commander';
-import type { TriggerResult } from '../api/index.ts';
-import { connectionJson } from '../api/index.ts';
-import type { AuditNote } from '../caller/audit.ts';
 import type { JobType } from '../contract/connector.ts';
+import { type AuditNote, connectionJson, type TriggerResult } from '../index.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { auditNoteOf, omitUndefined, wholeNumber, withAuditNote } from './options.ts';
 import { printResult } from './output.ts';

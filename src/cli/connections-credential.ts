@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
-import { connectionJson } from '../api/index.ts';
-import type { AuditNote } from '../caller/audit.ts';
+import { type AuditNote, connectionJson } from '../index.ts';
 import { invalid, requireUuid } from '../values/arguments.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { auditNoteOf, withAuditNote } from './options.ts';

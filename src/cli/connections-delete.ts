@@ -1,8 +1,6 @@
 import type { Command } from 'commander';
-import { deletionJson } from '../api/index.ts';
-import type { AuditNote } from '../caller/audit.ts';
+import { type AuditNote, type Deletion, deletionJson } from '../index.ts';
 import { systemPorts } from '../platform/ports.ts';
-import type { Deletion } from '../runtime/index.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { auditNoteOf, withAuditNote } from './options.ts';
 import { count, note, printResult } from './output.ts';

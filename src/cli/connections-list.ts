@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
-import { connectionJson } from '../api/index.ts';
-import type { ConnectionStatus } from '../index.ts';
+import { type ConnectionStatus, connectionJson } from '../index.ts';
 import { requireUuid } from '../values/arguments.ts';
 import { connectionTable } from './connection-lines.ts';
 import { type CommonOptions, withEngine } from './engine.ts';

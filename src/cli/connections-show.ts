@@ -1,6 +1,11 @@
 import type { Command } from 'commander';
-import type { ConnectionEvent } from '../api/index.ts';
-import { connectionEventJson, connectionJson, explanationJson, jobJson } from '../api/index.ts';
+import {
+  type ConnectionEvent,
+  connectionEventJson,
+  connectionJson,
+  explanationJson,
+  jobJson,
+} from '../index.ts';
 import { connectionLines } from './connection-lines.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { jobTable } from './job-lines.ts';

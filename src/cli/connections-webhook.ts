@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
-import { webhookJson } from '../api/index.ts';
-import type { AuditNote } from '../caller/audit.ts';
+import { type AuditNote, webhookJson } from '../index.ts';
 import { invalid } from '../values/arguments.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { auditNoteOf, omitUndefined, unsetVariable, withAuditNote } from './options.ts';

@@ -29,7 +29,7 @@ async function fromModule(path: string, file: string): Promise<Connector> {
 
 async function fromYaml(path: string, file: string): Promise<Connector> {
   // Slow to load; no other command needs it.
-  const { httpFromYaml } = await import('../connectors/http/index.ts');
+  const { httpFromYaml } = await import('../connectors/index.ts');
   try {
     return httpFromYaml(readFileSync(path, 'utf8'));
   } catch (cause) {

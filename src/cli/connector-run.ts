@@ -1,8 +1,8 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { describeError, invalidArgument } from '../contract/errors.ts';
+import { createLogger } from '../platform/log.ts';
 import { systemPorts } from '../platform/ports.ts';
-import { createLogger } from '../telemetry/index.ts';
 import {
   connectInMemory,
   type MemoryConnection,

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import type { Connector } from '../contract/connector.ts';
-import { createLogger } from '../telemetry/index.ts';
+import { createLogger } from '../platform/log.ts';
 import { type CrashProgress, type CrashReport, crashTest, formatCrashReport } from '../testing/index.ts';
 import { type Finding, inspect } from './connector-checks.ts';
 import { configOf, credentialOf, type InputOptions, trafficOf, withInput } from './connector-input.ts';

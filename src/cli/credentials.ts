@@ -1,12 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
-import { credentialJson } from '../api/index.ts';
-import type { AuditNote } from '../caller/audit.ts';
 import type { Secret } from '../contract/credential.ts';
+import { secretTypes } from '../contract/credential.ts';
 import { invalidArgument } from '../contract/errors.ts';
-import type { StoredCredential } from '../credentials/index.ts';
-import { secretTypes } from '../credentials/index.ts';
-import type { Syncline } from '../syncline.ts';
+import { type AuditNote, credentialJson, type StoredCredential, type Syncline } from '../index.ts';
 import { requireOneOf, requireUuid } from '../values/arguments.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import {

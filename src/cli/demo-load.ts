@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { addLoad, removeLoad } from '../dev/index.ts';
+import { minIntervalSeconds } from '../index.ts';
 import { systemPorts } from '../platform/ports.ts';
-import { minIntervalSeconds } from '../schedule/interval.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { wholeNumber } from './options.ts';
 import { count, note, printResult } from './output.ts';

@@ -9,10 +9,10 @@ import {
   startEmbeddedPostgres,
   withProviderServer,
 } from '../dev/index.ts';
+import type { Syncline } from '../index.ts';
+import { createLogger } from '../platform/log.ts';
 import { systemPorts } from '../platform/ports.ts';
-import type { Syncline } from '../syncline.ts';
-import { createLogger } from '../telemetry/index.ts';
-import { type CommonOptions, warnAll } from './engine.ts';
+import type { CommonOptions } from './engine.ts';
 import { runService } from './service.ts';
 
 /** Used without a configuration file. */
@@ -33,7 +33,6 @@ export function addDev(program: Command): void {
       const configured = loadConfig({ env: process.env, file });
       const ownDatabase = configured.config.database.url !== undefined;
       const log = createLogger({ level: 'debug', readable: !options.json, to: 'stdout' });
-      warnAll(log, configured);
 
       if (ownDatabase) {
         log.level = configured.config.log.level;

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { describeError } from '../contract/errors.ts';
-import type { CheckResult, DoctorReport } from '../doctor/index.ts';
+import type { CheckResult, DoctorReport } from '../index.ts';
 import { stripControl } from '../values/terminal-text.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { count, printResult } from './output.ts';

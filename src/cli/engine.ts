@@ -1,11 +1,8 @@
-import type { Logger } from 'pino';
 import { loadConfigFile } from '../config/file.ts';
 import { type LoadedConfig, loadConfig } from '../config/load.ts';
 import type { Connector } from '../contract/connector.ts';
-import { systemPorts } from '../platform/ports.ts';
-import { compose, type Syncline } from '../syncline.ts';
-import type { TelemetryProviders } from '../telemetry/index.ts';
-import { createLogger } from '../telemetry/index.ts';
+import { createSyncline, type Syncline, type TelemetryProviders } from '../index.ts';
+import { createLogger } from '../platform/log.ts';
 
 export interface CommonOptions {
   json?: boolean;
@@ -52,9 +49,8 @@ export async function withEngine<T>(
     readable: process.stderr.isTTY && !options.json,
     to: 'stderr',
   });
-  warnAll(log, loaded);
   const { config, connectors } = loaded;
-  const syncline = compose({ config, log, ports: systemPorts, connectors, providers });
+  const syncline = createSyncline({ ...config, connectors, logger: log, telemetry: providers });
   try {
     if (checkReady) await syncline.ready();
     return await work(syncline, loaded);
@@ -64,10 +60,6 @@ export async function withEngine<T>(
 }
 
 export const noConnectors = 'No connectors are configured: add them to syncline.config.ts.';
-
-export function warnAll(log: Logger, { warnings }: LoadedConfig): void {
-  for (const warning of warnings) log.warn(warning);
-}
 
 /** Warnings and errors only, unless log.level is set. */
 function quietLevel({ config, entries }: LoadedConfig): string {

@@ -1,4 +1,4 @@
-import type { Job, JobDetail } from '../api/index.ts';
+import type { Job, JobDetail } from '../index.ts';
 import { cut, outputWidth, table } from './output.ts';
 import { fullTime, relativeTime } from './time-text.ts';
 

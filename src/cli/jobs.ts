@@ -1,8 +1,6 @@
 import type { Command } from 'commander';
-import type { Job } from '../api/index.ts';
-import { jobDetailJson, jobJson } from '../api/index.ts';
-import type { AuditNote } from '../caller/audit.ts';
 import type { JobType } from '../contract/connector.ts';
+import { type AuditNote, type Job, jobDetailJson, jobJson } from '../index.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { jobLines, jobTable, runLines } from './job-lines.ts';
 import { auditNoteOf, limitOf, omitUndefined, withAuditNote, withLimit } from './options.ts';

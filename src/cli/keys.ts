@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
-import type { ApiKey } from '../api/index.ts';
-import { keyJson } from '../api/index.ts';
+import { type ApiKey, keyJson } from '../index.ts';
 import { invalid, requireUuid } from '../values/arguments.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { auditNoteOf, limitOf, withLimit } from './options.ts';

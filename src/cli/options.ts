@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os';
 import type { Command } from 'commander';
-import type { AuditNote } from '../caller/audit.ts';
 import { invalidArgument, type SynclineError } from '../contract/errors.ts';
+import type { AuditNote } from '../index.ts';
 import { requireWhole, show } from '../values/arguments.ts';
 import { isObject } from '../values/is-object.ts';
 

@@ -1,4 +1,4 @@
-import type { Page, PageRequest } from '../caller/keyset.ts';
+import type { Page, PageRequest } from '../index.ts';
 
 /** The API's maximum. */
 const maxPageSize = 100;

@@ -1,6 +1,6 @@
 import { MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics';
+import type { TelemetryProviders } from '../index.ts';
 import { systemPorts } from '../platform/ports.ts';
-import type { TelemetryProviders } from '../telemetry/index.ts';
 import { count, note } from './output.ts';
 
 export interface Progress {

@@ -1,7 +1,11 @@
 import type { Command } from 'commander';
-import type { RepairedConnection, RepairRequest, SynclineApi } from '../api/index.ts';
-import { repairJson } from '../api/index.ts';
-import type { AuditNote } from '../caller/audit.ts';
+import {
+  type AuditNote,
+  type RepairedConnection,
+  type RepairRequest,
+  repairJson,
+  type SynclineApi,
+} from '../index.ts';
 import { systemPorts } from '../platform/ports.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { auditNoteOf, withAuditNote } from './options.ts';

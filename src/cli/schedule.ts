@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { SchedulePreview } from '../api/index.ts';
+import type { SchedulePreview } from '../index.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { wholeNumber } from './options.ts';
 import { printResult, table } from './output.ts';

@@ -1,13 +1,12 @@
 import type { Logger } from 'pino';
 import { describeError } from '../contract/errors.ts';
 import type { HttpServer } from '../http/index.ts';
+import { createSyncline, type Role, roles, type Syncline } from '../index.ts';
+import { createLogger } from '../platform/log.ts';
 import { systemPorts } from '../platform/ports.ts';
 import { startTimer } from '../platform/timer.ts';
-import { type Role, roles } from '../runtime/index.ts';
-import { compose, type Syncline } from '../syncline.ts';
-import type { MetricsServer } from '../telemetry/index.ts';
-import { createLogger } from '../telemetry/index.ts';
-import { type CliConfig, type CommonOptions, loadCliConfig, noConnectors, warnAll } from './engine.ts';
+import { type CliConfig, type CommonOptions, loadCliConfig, noConnectors } from './engine.ts';
+import type { MetricsServer } from './metrics-server.ts';
 import { shutdownSignal } from './shutdown-signal.ts';
 
 /** `server`: API and dashboard. */
@@ -28,7 +27,6 @@ export async function serve(options: CommonOptions, selected?: readonly ServiceR
   const loaded = await loadCliConfig(options);
   const readable = process.stdout.isTTY && !options.json;
   const log = createLogger({ level: loaded.config.log.level, readable, to: 'stdout' });
-  warnAll(log, loaded);
   if ((selected ?? serviceRoles).includes('executor') && loaded.connectors.length === 0)
     log.warn(noConnectors);
   await runService({ loaded, log, roles: selected });
@@ -40,11 +38,11 @@ export async function runService(options: ServiceOptions): Promise<void> {
   // Before the first log line: a supervisor may send SIGTERM on output.
   const shutdown = shutdownSignal();
   const metrics = await serveMetrics(loaded, log);
-  const syncline = compose({
-    ...loaded,
-    log,
-    ports: systemPorts,
-    providers: { meterProvider: metrics.meterProvider },
+  const syncline = createSyncline({
+    ...loaded.config,
+    connectors: loaded.connectors,
+    logger: log,
+    telemetry: { meterProvider: metrics.meterProvider },
   });
   const prepared = Promise.resolve(prepare?.(syncline));
   let server: HttpServer | undefined;
@@ -102,7 +100,7 @@ async function serveHttp(
 
 async function serveMetrics(loaded: CliConfig, log: Logger): Promise<MetricsServer> {
   // Other commands would start 20 % slower.
-  const { startMetricsServer } = await import('../telemetry/prometheus.ts');
+  const { startMetricsServer } = await import('./metrics-server.ts');
   const { host, port } = loaded.config.metrics;
   const server = await onPort(loaded, 'metrics.port', port, log, (actualPort) =>
     startMetricsServer({ host, port: actualPort }),

@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
-import { signalJson } from '../api/index.ts';
-import type { StoredSignal } from '../feed/index.ts';
+import { type StoredSignal, signalJson } from '../index.ts';
 import { isoTime } from '../values/time-text.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { limitOf, omitUndefined, withLimit } from './options.ts';

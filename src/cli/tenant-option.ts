@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { SynclineError } from '../contract/errors.ts';
-import type { Syncline } from '../syncline.ts';
+import type { Syncline } from '../index.ts';
 import { invalid, requireText, requireUuid } from '../values/arguments.ts';
 
 export interface TenantOptions {

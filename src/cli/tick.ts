@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { invalidArgument } from '../contract/errors.ts';
-import { parseInstant } from '../schedule/instant.ts';
 import { show } from '../values/arguments.ts';
+import { parseInstant } from '../values/instant.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { count, printResult } from './output.ts';
 

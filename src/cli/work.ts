@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
+import type { WorkTotals } from '../index.ts';
 import { systemPorts } from '../platform/ports.ts';
-import type { WorkTotals } from '../runtime/index.ts';
 import { type CommonOptions, noConnectors, withEngine } from './engine.ts';
 import { count, note, printResult } from './output.ts';
 import { serve } from './service.ts';

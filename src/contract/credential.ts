@@ -12,6 +12,8 @@ export type Secret =
     }
   | { type: 'custom'; fields: Record<string, unknown> };
 
+export const secretTypes = ['api_key', 'basic', 'oauth2', 'custom'] as const satisfies Secret['type'][];
+
 /** As connectors see it: never a refresh token. */
 export type Credential = { id: string; generation: number } & (
   | { type: 'api_key'; key: string }

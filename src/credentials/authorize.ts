@@ -1,4 +1,3 @@
-import { createHash, randomBytes } from 'node:crypto';
 import { recorder } from '../caller/audit.ts';
 import type { Caller } from '../caller/caller.ts';
 import { changeConnection } from '../caller/connection-access.ts';
@@ -11,6 +10,7 @@ import { insertAuthorization } from '../store/authorizations.ts';
 import type { Database, Queryable } from '../store/database.ts';
 import { holdValidKey } from '../store/keys.ts';
 import { requireUuid } from '../values/arguments.ts';
+import { hashOf, newSecret } from '../values/secret-token.ts';
 import type { Vault } from './vault.ts';
 
 /** Encrypted between link and callback: it holds the PKCE verifier. */
@@ -51,8 +51,6 @@ export const authorizationTtlMs = 10 * 60 * 1000;
 const maxPerConnection = 10;
 const maxUrl = 2000;
 
-export const hashOf = (secret: string) => createHash('sha256').update(secret).digest();
-export const newSecret = () => randomBytes(32).toString('base64url');
 export const consentContext = (tenantId: string, link: Buffer) =>
   `authorizations/${tenantId}/${link.toString('hex')}`;
 

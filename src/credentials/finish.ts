@@ -15,12 +15,12 @@ import {
   writeConnectionCredential,
 } from '../store/credentials.ts';
 import type { Queryable } from '../store/database.ts';
+import { hashOf } from '../values/secret-token.ts';
 import type { AuthorizationsApi } from './authorizations.ts';
 import {
   type AuthorizeContext,
   type ConsentState,
   consentContext,
-  hashOf,
   isKeyValid,
   oauth2Of,
 } from './authorize.ts';

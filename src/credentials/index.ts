@@ -23,5 +23,4 @@ export { createCredentialHandles } from './handles.ts';
 export { briefLockMs, retryLockTimeouts } from './lock-retry.ts';
 export { credentialJson, type StoredCredential } from './model.ts';
 export type { RotationProgress } from './rotate.ts';
-export { secretTypes } from './secret.ts';
 export { createVault, type Vault } from './vault.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { secretTypes } from '../contract/credential.ts';
 import type { CredentialRow } from '../store/credentials.ts';
 import { jsonOf, maybeText, maybeTime, providerText, time, uuid } from '../values/model.ts';
-import { secretTypes } from './secret.ts';
 
 const credential = z
   .object({

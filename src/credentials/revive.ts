@@ -1,11 +1,11 @@
 import type { AuditNote, Recorder } from '../caller/audit.ts';
 import { hintPriority, syncAllNow, triggerPriority } from '../pipeline/trigger.ts';
 import type { Ports } from '../platform/ports.ts';
-import { formatInstant } from '../schedule/instant.ts';
 import { activateConnections } from '../store/connections.ts';
 import { lockRefusedConnections, type WaitingConnection } from '../store/credentials.ts';
 import type { Queryable } from '../store/database.ts';
 import { wakeExecutors } from '../store/wake.ts';
+import { formatInstant } from '../values/instant.ts';
 
 /** Per transaction; bounds lock time. */
 export const reviveBatch = 200;

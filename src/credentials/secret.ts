@@ -1,4 +1,4 @@
-import type { Credential, Secret } from '../contract/credential.ts';
+import { type Credential, type Secret, secretTypes } from '../contract/credential.ts';
 import { invalidArgument, PermanentError, SynclineError, TransientError } from '../contract/errors.ts';
 import { type SealedRow, sealedOf } from '../store/credentials.ts';
 import { requireOneOf, requireSmall } from '../values/arguments.ts';
@@ -33,8 +33,6 @@ export function toCredential({ row, secret }: Opened): Credential {
   const { type, accessToken } = secret;
   return { ...common, type, accessToken, expiresAt: row.expires_at ?? undefined };
 }
-
-export const secretTypes = ['api_key', 'basic', 'oauth2', 'custom'] as const;
 
 /** Drops unknown fields. Errors name the field, never its value. */
 export function checkedSecret(secret: unknown): Secret {

@@ -5,15 +5,14 @@ import { type AuthorizationRow, findAuthorization, startAuthorization } from '..
 import { findConnection } from '../store/connections.ts';
 import { sealedOf } from '../store/credentials.ts';
 import type { Queryable } from '../store/database.ts';
+import { hashOf, newSecret } from '../values/secret-token.ts';
 import type { AuthorizationsApi } from './authorizations.ts';
 import {
   type AuthorizeContext,
   authorizationTtlMs,
   type ConsentState,
   consentContext,
-  hashOf,
   isKeyValid,
-  newSecret,
   oauth2Of,
 } from './authorize.ts';
 

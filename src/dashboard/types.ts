@@ -20,7 +20,7 @@ import type {
   signalJson,
   systemJson,
   tenantJson,
-} from '../api/index.ts';
+} from '../index.ts';
 
 /** Types come from the API's models. Times are ISO 8601 in UTC. */
 

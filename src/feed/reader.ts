@@ -25,7 +25,7 @@ export interface FeedItem {
   place: FeedPlace;
 }
 
-export interface Step {
+interface Step {
   items: FeedItem[];
   next: FeedPlace;
   outlook: Outlook;

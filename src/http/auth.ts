@@ -1,8 +1,7 @@
 import type { Context } from 'hono';
 import { getCookie } from 'hono/cookie';
 import { createMiddleware } from 'hono/factory';
-import type { SynclineApi } from '../api/index.ts';
-import type { Caller } from '../caller/caller.ts';
+import type { Caller, SynclineApi } from '../index.ts';
 import type { Authenticate, HttpEnv, RequestCaller } from './context.ts';
 import type { Credentials, SecretKind } from './key-cache.ts';
 import { Problem } from './problem.ts';

@@ -2,7 +2,7 @@ import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypt
 import type { Context } from 'hono';
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
 import type { Config } from '../config/settings.ts';
-import { authorizationTtlMs } from '../credentials/index.ts';
+import { authorizationTtlMs } from '../index.ts';
 import type { HttpEnv } from './context.ts';
 import { ownUrl } from './own-url.ts';
 

@@ -1,4 +1,4 @@
-import type { ConsentRequest } from '../credentials/index.ts';
+import type { ConsentRequest } from '../index.ts';
 import { escapeHtml, shell } from './page.ts';
 
 /** Tenants choose names: truncated, and <bdi> isolates text direction. */

@@ -1,10 +1,8 @@
 import type { HttpBindings } from '@hono/node-server';
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import type { Logger } from 'pino';
-import type { SynclineApi } from '../api/index.ts';
-import type { Caller } from '../caller/caller.ts';
 import type { Config } from '../config/settings.ts';
-import type { Syncline } from '../syncline.ts';
+import type { Caller, Syncline, SynclineApi } from '../index.ts';
 import type { HostRule } from './hosts.ts';
 import type { LocalLogin } from './local-login.ts';
 import type { Refusals } from './refusals.ts';

@@ -1,7 +1,7 @@
 import { Hono } from 'hono';
 import type { Logger } from 'pino';
-import type { Syncline } from '../syncline.ts';
-import { createLogger } from '../telemetry/index.ts';
+import type { Syncline } from '../index.ts';
+import { createLogger } from '../platform/log.ts';
 import { createApp } from './app.ts';
 import type { Authenticate } from './context.ts';
 import { dashboardFolder, ownVersion } from './package-info.ts';

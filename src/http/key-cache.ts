@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import type { Access, Identity } from '../api/index.ts';
+import type { Access, Identity } from '../index.ts';
 import { createSemaphore } from '../platform/semaphore.ts';
 import { createLoginThrottle } from './login-throttle.ts';
 import { Problem } from './problem.ts';

@@ -1,7 +1,6 @@
 import type { Logger } from 'pino';
-import type { SynclineApi } from '../api/index.ts';
-import { feedSignalJson } from '../api/index.ts';
 import { describeError, SynclineError } from '../contract/errors.ts';
+import { feedSignalJson, type SynclineApi } from '../index.ts';
 import { startLoop } from '../platform/loop.ts';
 import type { Ports } from '../platform/ports.ts';
 import type { LiveTimes, RequestCaller } from './context.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { HTTPException } from 'hono/http-exception';
 import type { Logger } from 'pino';
 import { describeError, refusalMessage, SynclineError, type SynclineErrorCode } from '../contract/errors.ts';
-import { briefError } from '../telemetry/index.ts';
+import { briefError } from '../platform/log.ts';
 
 /** RFC 9457. Clients match on `code`; texts may change. */
 

@@ -1,4 +1,4 @@
-import type { SynclineApi } from '../api/index.ts';
+import type { SynclineApi } from '../index.ts';
 
 interface Pulse {
   at: string;

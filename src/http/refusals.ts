@@ -1,8 +1,9 @@
 import type { Logger } from 'pino';
-import { type Access, hashOf, publicPrefix, type Refused } from '../api/index.ts';
 import { describeError } from '../contract/errors.ts';
+import type { Access, Refused } from '../index.ts';
 import type { Ports } from '../platform/ports.ts';
 import { startTimer } from '../platform/timer.ts';
+import { hashOf, publicPrefix } from '../values/secret-token.ts';
 import type { Credentials } from './key-cache.ts';
 import { Problem } from './problem.ts';
 

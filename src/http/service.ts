@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Syncline } from '../syncline.ts';
+import type { Syncline } from '../index.ts';
 import { createApp } from './app.ts';
 import { hostRule } from './hosts.ts';
 import type { LocalLogin } from './local-login.ts';

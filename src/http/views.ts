@@ -1,7 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { SynclineApi } from '../api/index.ts';
-import type { Caller } from '../caller/caller.ts';
-import type { Syncline } from '../syncline.ts';
+import type { Caller, Syncline, SynclineApi } from '../index.ts';
 import { keepText } from '../values/stored-json.ts';
 
 const maxViews = 1000;

@@ -1,10 +1,10 @@
 import type { Config } from '../config/settings.ts';
-import { formatInstant } from '../schedule/instant.ts';
 import { isFiniteInstant } from '../schedule/placement.ts';
 import { patchSyncs, setWaiting } from '../store/connections.ts';
 import type { Queryable } from '../store/database.ts';
 import { insertIncrementalJobs } from '../store/jobs.ts';
 import { wakeExecutors } from '../store/wake.ts';
+import { formatInstant } from '../values/instant.ts';
 import type { DueConnection } from './due.ts';
 import type { PlannedJob } from './plan.ts';
 

@@ -1,12 +1,12 @@
 import { rateLimitOf } from '../config/rate-limits.ts';
 import { backoffSeconds } from '../schedule/backoff.ts';
-import { formatInstant } from '../schedule/instant.ts';
 import { afterLoss, type Loss } from '../schedule/losses.ts';
 import { recordLost, trimAttempts } from '../store/attempts.ts';
 import type { Queryable } from '../store/database.ts';
 import { insertEvents } from '../store/events.ts';
 import { type LostJob, requeueJobs, writeLosses } from '../store/processes.ts';
 import { type FollowUp, insertFollowUps, settleJobs, writeConnections } from '../store/settlements.ts';
+import { formatInstant } from '../values/instant.ts';
 import type { ExecutorContext } from './claim.ts';
 import { addStatistics } from './commit.ts';
 import { measureFailed } from './statistics.ts';

@@ -5,7 +5,7 @@ import type { Connector } from '../contract/connector.ts';
 import { describeError, refusalMessage } from '../contract/errors.ts';
 import { secondsUntil, type Wait } from '../contract/retry-after.ts';
 import { inSlices } from '../platform/slices.ts';
-import { isCalendarDay } from '../schedule/instant.ts';
+import { isCalendarDay } from '../values/instant.ts';
 import { isObject } from '../values/is-object.ts';
 import { maxDepth, maxResult } from '../values/limits.ts';
 import { exceedsDepthText } from '../values/nesting.ts';

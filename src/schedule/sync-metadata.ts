@@ -1,5 +1,5 @@
+import { parseInstant } from '../values/instant.ts';
 import { isObject } from '../values/is-object.ts';
-import { parseInstant } from './instant.ts';
 import { type IntervalBounds, isAllowedInterval, minIntervalSeconds } from './interval.ts';
 
 /** Any writer may have set these. */

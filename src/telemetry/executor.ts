@@ -5,7 +5,7 @@ import type { ClaimedJob, ForeignJob } from '../pipeline/claim.ts';
 import type { Verdict } from '../pipeline/judge.ts';
 import type { PoisonJob } from '../pipeline/lost.ts';
 import type { RunEnd } from '../pipeline/run.ts';
-import { briefError } from './log.ts';
+import { briefError } from '../platform/log.ts';
 
 /** An old `scheduled_at` would distort the sum. */
 const maxLagMs = 365 * 86_400_000;

@@ -3,9 +3,9 @@ import type { Logger } from 'pino';
 import type { Config } from '../config/settings.ts';
 import { describeError } from '../contract/errors.ts';
 import type { PlacedJob, ScheduledConnection, TickFacts } from '../pipeline/events.ts';
-import { formatInstant } from '../schedule/instant.ts';
+import { briefError } from '../platform/log.ts';
+import { formatInstant } from '../values/instant.ts';
 import { executorTelemetry } from './executor.ts';
-import { briefError } from './log.ts';
 
 /** Default: those registered with OpenTelemetry. */
 export interface TelemetryProviders {

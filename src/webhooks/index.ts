@@ -4,5 +4,5 @@ export {
   newWebhookJson,
   webhookJson,
 } from './model.ts';
-export { createReceiver, type Receive } from './receive.ts';
+export { createReceiver, type Receipt, type Receive } from './receive.ts';
 export { createWebhooks, type WebhooksApi } from './webhooks.ts';

@@ -31,7 +31,7 @@ export interface ReceiverContext {
   maxHeld: number;
 }
 
-type Receipt = { verified: false } | { verified: true; reply?: unknown };
+export type Receipt = { verified: false } | { verified: true; reply?: unknown };
 
 export type Receive = (provider: string, connectionId: string, delivery: Delivery) => Promise<Receipt>;
 

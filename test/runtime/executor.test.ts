@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { startMetricsServer } from '../../src/cli/metrics-server.ts';
 import { type Ports, type SyncContext, systemPorts } from '../../src/index.ts';
-import { startMetricsServer } from '../../src/telemetry/prometheus.ts';
 import { connector, signal } from '../support/connector.ts';
 import { useDatabase } from '../support/database.ts';
 import { type LogLine, recordingLogger } from '../support/log.ts';

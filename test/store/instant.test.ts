@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseInstant } from '../../src/schedule/instant.ts';
+import { parseInstant } from '../../src/values/instant.ts';
 import { useDatabase } from '../support/database.ts';
 
 const database = useDatabase();

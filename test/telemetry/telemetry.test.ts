@@ -5,7 +5,7 @@ import {
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type MetricsServer, startMetricsServer } from '../../src/telemetry/prometheus.ts';
+import { type MetricsServer, startMetricsServer } from '../../src/cli/metrics-server.ts';
 import { tenant, useDatabase } from '../support/database.ts';
 import { recordingLogger } from '../support/log.ts';
 

@@ -8,7 +8,6 @@ import { retryLockTimeouts } from '../../credentials/index.ts';
 import { requirePriority, syncNow, triggerPriority } from '../../pipeline/trigger.ts';
 import type { Ports } from '../../platform/ports.ts';
 import { deleteBatch, deletionBatch, deletionOf } from '../../runtime/index.ts';
-import { formatInstant } from '../../schedule/instant.ts';
 import { readSyncMetadata, syncOf } from '../../schedule/sync-metadata.ts';
 import {
   activateConnections,
@@ -23,6 +22,7 @@ import { cancelJob, endedJobs, findStoredCursor, pendingJobs, requeueFromStart }
 import { findProcesses } from '../../store/processes.ts';
 import { recheckRuns, wakeIfRunnable } from '../../store/wake.ts';
 import { requireOneOf, requireSmall, requireUuid, requireWhole } from '../../values/arguments.ts';
+import { formatInstant } from '../../values/instant.ts';
 import { maxResult } from '../../values/limits.ts';
 import { connectionEventFromRow } from '../model.ts';
 import type { ConnectionControl } from './api.ts';

@@ -6,7 +6,6 @@ import type { Config } from '../../config/settings.ts';
 import type { Ports } from '../../platform/ports.ts';
 import { correctedTimes, isNextRunAhead, jobAhead } from '../../schedule/ahead.ts';
 import { backoffSeconds } from '../../schedule/backoff.ts';
-import { formatInstant } from '../../schedule/instant.ts';
 import { baseInterval } from '../../schedule/interval.ts';
 import { jitterRange, sampleJitter } from '../../schedule/jitter.ts';
 import type { PendingState } from '../../schedule/reschedule.ts';
@@ -23,6 +22,7 @@ import {
 import { patchSyncs } from '../../store/connections.ts';
 import type { Database, Queryable } from '../../store/database.ts';
 import { wakeExecutors } from '../../store/wake.ts';
+import { formatInstant } from '../../values/instant.ts';
 import type { ConnectionsApi } from './api.ts';
 import { cursorAfter, idAfter } from './list.ts';
 import type { RepairedConnection } from './results.ts';

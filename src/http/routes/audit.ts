@@ -1,5 +1,5 @@
 import { createRoute } from '@hono/zod-openapi';
-import { auditEventJson } from '../../api/index.ts';
+import { auditEventJson } from '../../index.ts';
 import type { App } from '../context.ts';
 import { listOf } from '../model-schema.ts';
 import { id, listJson, omitUndefined, pageQuery, strict, text } from '../parts.ts';

@@ -3,8 +3,7 @@ import type { Context } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { Config } from '../../config/settings.ts';
 import { SynclineError } from '../../contract/errors.ts';
-import type { ConsentResult } from '../../credentials/index.ts';
-import type { Syncline } from '../../syncline.ts';
+import type { ConsentResult, Syncline } from '../../index.ts';
 import {
   browserProof,
   callbackPath,

@@ -1,5 +1,5 @@
 import { createRoute } from '@hono/zod-openapi';
-import { budgetJson } from '../../api/index.ts';
+import { budgetJson } from '../../index.ts';
 import type { App } from '../context.ts';
 import { listOf } from '../model-schema.ts';
 import { id, listJson, omitUndefined, pageQuery, provider, strict } from '../parts.ts';

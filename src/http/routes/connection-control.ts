@@ -1,6 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { bulkActions, bulkJson, connectionJson, repairJson, triggeredJson } from '../../api/index.ts';
 import { jobTypes } from '../../contract/states.ts';
+import { bulkActions, bulkJson, connectionJson, repairJson, triggeredJson } from '../../index.ts';
 import type { App } from '../context.ts';
 import { schemaOf } from '../model-schema.ts';
 import { anyJson, connectionFilter, filterOf, id, omitUndefined, reason, strict, text } from '../parts.ts';

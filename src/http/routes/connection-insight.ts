@@ -1,5 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { cursorJson, explanationJson, scheduleJson } from '../../api/index.ts';
+import { cursorJson, explanationJson, scheduleJson } from '../../index.ts';
 import type { App } from '../context.ts';
 import { listOf, schemaOf } from '../model-schema.ts';
 import { id, intInQuery, listJson, omitUndefined, pageQuery, strict } from '../parts.ts';

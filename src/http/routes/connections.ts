@@ -1,5 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { connectionJson, deletionJson } from '../../api/index.ts';
+import { connectionJson, deletionJson } from '../../index.ts';
 import type { App } from '../context.ts';
 import { listOf, schemaOf } from '../model-schema.ts';
 import {

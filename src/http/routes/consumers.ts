@@ -1,5 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { consumerJson } from '../../api/index.ts';
+import { consumerJson } from '../../index.ts';
 import type { App } from '../context.ts';
 import { listOf, schemaOf } from '../model-schema.ts';
 import { listJson, omitUndefined, pageQuery, strict, text } from '../parts.ts';

@@ -1,6 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { credentialJson } from '../../api/index.ts';
 import type { Secret } from '../../contract/credential.ts';
+import { credentialJson } from '../../index.ts';
 import type { App } from '../context.ts';
 import { listOf, schemaOf } from '../model-schema.ts';
 import { id, listJson, omitUndefined, pageQuery, provider, reason, strict, text } from '../parts.ts';

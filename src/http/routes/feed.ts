@@ -1,5 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { feedSignalJson } from '../../api/index.ts';
+import { feedSignalJson } from '../../index.ts';
 import type { App } from '../context.ts';
 import { abortOnDisconnect } from '../disconnect.ts';
 import { schemaOf } from '../model-schema.ts';

@@ -1,6 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { SynclineError } from '../../contract/errors.ts';
-import type { Syncline } from '../../syncline.ts';
+import type { Syncline } from '../../index.ts';
 import { isoTime } from '../../values/time-text.ts';
 import type { App } from '../context.ts';
 import { time } from '../parts.ts';

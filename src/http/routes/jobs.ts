@@ -1,6 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { jobDetailJson, jobJson } from '../../api/index.ts';
 import { jobStatuses, jobTypes } from '../../contract/states.ts';
+import { jobDetailJson, jobJson } from '../../index.ts';
 import type { App } from '../context.ts';
 import { listOf, schemaOf } from '../model-schema.ts';
 import { id, listJson, omitUndefined, pageQuery, provider, reason, strict, timeInQuery } from '../parts.ts';

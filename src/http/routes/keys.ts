@@ -1,5 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { keyDetailJson, keyJson, newKeyJson } from '../../api/index.ts';
+import { keyDetailJson, keyJson, newKeyJson } from '../../index.ts';
 import type { App } from '../context.ts';
 import type { Credentials } from '../key-cache.ts';
 import { listOf, schemaOf } from '../model-schema.ts';

@@ -1,6 +1,6 @@
 import type { Context } from 'hono';
 import { getCookie } from 'hono/cookie';
-import type { Access } from '../../api/index.ts';
+import type { Access } from '../../index.ts';
 import type { App, HttpEnv } from '../context.ts';
 import type { Credentials } from '../key-cache.ts';
 import type { LocalLogin } from '../local-login.ts';

@@ -1,8 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import type { Context, MiddlewareHandler } from 'hono';
 import { getCookie } from 'hono/cookie';
-import { type Access, meJson, type SynclineApi, scopeOf } from '../../api/index.ts';
-import type { Syncline } from '../../syncline.ts';
+import { type Access, meJson, type Syncline, type SynclineApi, scopeOf } from '../../index.ts';
 import { requireOwnOrigin, unauthenticated } from '../auth.ts';
 import type { App, HttpEnv } from '../context.ts';
 import type { Credentials } from '../key-cache.ts';

@@ -1,5 +1,5 @@
 import { createRoute } from '@hono/zod-openapi';
-import { attentionJson, loadJson, overviewJson, seriesJson } from '../../api/index.ts';
+import { attentionJson, loadJson, overviewJson, seriesJson } from '../../index.ts';
 import type { App } from '../context.ts';
 import { schemaOf } from '../model-schema.ts';
 import { intInQuery, omitUndefined, provider, strict } from '../parts.ts';

@@ -1,5 +1,5 @@
 import { createRoute } from '@hono/zod-openapi';
-import { systemJson } from '../../api/index.ts';
+import { systemJson } from '../../index.ts';
 import { operatorOnly } from '../auth.ts';
 import type { App } from '../context.ts';
 import { schemaOf } from '../model-schema.ts';

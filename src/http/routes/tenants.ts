@@ -1,5 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { tenantJson } from '../../api/index.ts';
+import { tenantJson } from '../../index.ts';
 import { operatorOnly } from '../auth.ts';
 import type { App } from '../context.ts';
 import { listOf, schemaOf } from '../model-schema.ts';

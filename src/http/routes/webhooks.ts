@@ -1,7 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { newWebhookJson, webhookJson } from '../../api/index.ts';
 import { SynclineError } from '../../contract/errors.ts';
-import type { Syncline } from '../../syncline.ts';
+import { newWebhookJson, type Syncline, webhookJson } from '../../index.ts';
 import { readBytes } from '../body.ts';
 import { createBodyBudget } from '../body-budget.ts';
 import type { App, Limits } from '../context.ts';
