@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { useProject } from './support/package.ts';
@@ -7,7 +7,7 @@ import { startProcess } from './support/process.ts';
 const project = useProject('packed');
 
 const program = `
-import { createSyncline, defineConfig } from 'syncline';
+import { type Caller, type Connection, connectionJson, createSyncline, defineConfig, type Page, type SynclineApi } from 'syncline';
 import { type Connector, createHttp, defineConnector, type SyncContext } from 'syncline/connector';
 import * as connectors from 'syncline/connectors';
 import { synclineHandler } from 'syncline/hono';
@@ -33,13 +33,54 @@ const status: 'active' | 'needs_auth' = connectInMemory(typed, { fetch: recordTr
 export const used = [isConnector, report.then(formatCrashReport), status, connectors, createSyncline, defineConfig, synclineHandler];
 export type Context = SyncContext;
 
+const caller: Caller = { actor: 'me' };
+const api: SynclineApi = createSyncline().as(caller);
+const page: Promise<Page<Connection>> = api.connections.list({ tenantId: 'id' });
+export const json: Promise<string[]> = page.then(({ items }) => items.map((item) => connectionJson(item).created_at));
+export const actor: string = api.caller.actor;
+
 // @ts-expect-error: the cursor does not match its schema
 defineConnector({ provider: 'p', name: 'P', cursorSchema: z.object({ after: z.number() }), sync: async () => ({ signals: [], nextCursor: { after: 'x' } }) });
 // @ts-expect-error: unknown option
 void crashTest(typed, { expects: 7 });
 `;
 
+/** The public API: editors show these declarations. */
+const interfaces = [
+  'Access',
+  'AuditApi',
+  'AuthorizationsApi',
+  'BudgetsApi',
+  'ConnectionsApi',
+  'ConsumersApi',
+  'CredentialsApi',
+  'Engine',
+  'JobsApi',
+  'KeysApi',
+  'ProvidersApi',
+  'SignalsApi',
+  'StatsApi',
+  'Syncline',
+  'SynclineApi',
+  'TenantsApi',
+  'WebhooksApi',
+];
+
 describe('the published package', () => {
+  it('types: the public API is declared as interfaces, not inferred', () => {
+    const dist = join(project.folder, 'node_modules/syncline/dist');
+    const declarations = readdirSync(dist, { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.d.ts'))
+      .map((file) => readFileSync(join(dist, file), 'utf8'))
+      .join('\n');
+    const declared = interfaces.filter((name) =>
+      new RegExp(`^export interface ${name} (extends [^{]+)?\\{`, 'm').test(declarations),
+    );
+    expect(declared).toEqual(interfaces);
+    const entry = readFileSync(join(dist, 'index.d.ts'), 'utf8');
+    expect(interfaces.filter((name) => new RegExp(`\\b${name}\\b`).test(entry))).toEqual(interfaces);
+  });
+
   it('types: every entry point resolves in a strict nodenext program', async () => {
     writeFileSync(join(project.folder, 'package.json'), '{"name":"consumer","type":"module","private":true}');
     writeFileSync(

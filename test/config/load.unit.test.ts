@@ -30,6 +30,16 @@ describe('SCH-11: configuration', () => {
     expect(config.metrics.host).toBe('127.0.0.1');
   });
 
+  it('SCH-11: a loaded configuration is the same when passed as options', () => {
+    const env = {
+      SYNCLINE_DATABASE_URL: 'postgres://u:p@h/d',
+      SYNCLINE_SERVER_TRUSTED_PROXIES: '10.0.0.0/8',
+    };
+    const options = { rateLimit: { providers: { github: { maxSeconds: 99 } } } };
+    const { config } = loadConfig({ env, file: { path: 'file', options } });
+    expect(loadConfig({ options: config, env }).config).toEqual(config);
+  });
+
   it.each([
     ['SYNCLINE_SCHEDULER_TICK_INTERVAL_SECONDS', '9', '10 to 300'],
     ['SYNCLINE_SCHEDULER_TICK_INTERVAL_SECONDS', '301', '10 to 300'],
