@@ -14,9 +14,31 @@ import {
 } from './holding-state.ts';
 import { type HoldingEvent, reduceHolding } from './reduce.ts';
 
-export type Holding = ReturnType<typeof createHolding>;
+/** A process's share of one budget. */
+export interface Holding {
+  readonly budget: NewBudget;
+  restate(next: NewBudget): void;
+  addDemand(weight: number): void;
+  spendable(): number;
+  spend(weight: number): Spending;
+  settle(spending: Spending, isFree: boolean): void;
+  learn(news: BudgetNews): void;
+  /** The report to send. `returnsTokens`: also the unspent tokens. */
+  pack(returnsTokens: boolean): Outgoing;
+  /** After a failed report. If it may have been stored (not certain), only late tokens are restored. */
+  unpack(outgoing: Outgoing, isCertain: boolean): void;
+  receive(answer: BucketState, sentAtMs: number): void;
+  forget(): void;
+  isKnown(): boolean;
+  most(): number;
+  opensInMs(): number;
+  resetsInMs(): number;
+  isShortOf(weight: number): boolean;
+  nextReportInMs(): number | undefined;
+  isIdle(): boolean;
+}
 
-export function createHolding(budget: NewBudget, ports: Pick<Ports, 'monotonicMs'>) {
+export function createHolding(budget: NewBudget, ports: Pick<Ports, 'monotonicMs'>): Holding {
   const nowMs = () => ports.monotonicMs();
   let state = newHolding(budget, nowMs());
   const apply = (event: HoldingEvent, atMs = nowMs()) => {
@@ -29,34 +51,33 @@ export function createHolding(budget: NewBudget, ports: Pick<Ports, 'monotonicMs
     get budget() {
       return state.budget;
     },
-    restate: (next: NewBudget) => apply({ type: 'restated', budget: next }),
-    addDemand: (weight: number) => apply({ type: 'demanded', weight }),
-    spendable(): number {
+    restate: (next) => apply({ type: 'restated', budget: next }),
+    addDemand: (weight) => apply({ type: 'demanded', weight }),
+    spendable() {
       apply({ type: 'expired' });
       return currentLease(state)?.unspent ?? 0;
     },
-    spend(weight: number): Spending {
+    spend(weight) {
       apply({ type: 'spent', weight });
       return state.inFlight.at(-1) as Spending;
     },
-    settle: (spending: Spending, isFree: boolean) => apply({ type: 'settled', spending, isFree }),
-    learn: (news: BudgetNews) => apply({ type: 'learned', news }),
-    /** `returnsTokens`: also the unspent tokens. */
-    pack(returnsTokens: boolean): Outgoing {
+    settle: (spending, isFree) => apply({ type: 'settled', spending, isFree }),
+    learn: (news) => apply({ type: 'learned', news }),
+    pack(returnsTokens) {
       const atMs = nowMs();
       apply({ type: 'closed', returnsTokens }, atMs);
       const outgoing = reportOf(state, atMs);
       apply({ type: 'reported' }, atMs);
       return outgoing;
     },
-    unpack: (outgoing: Outgoing, isCertain: boolean) => apply({ type: 'unreported', outgoing, isCertain }),
-    receive: (answer: BucketState, sentAtMs: number) => apply({ type: 'received', answer, sentAtMs }),
+    unpack: (outgoing, isCertain) => apply({ type: 'unreported', outgoing, isCertain }),
+    receive: (answer, sentAtMs) => apply({ type: 'received', answer, sentAtMs }),
     forget: () => apply({ type: 'forgotten' }),
     isKnown: () => state.bucket !== undefined,
     most: () => state.bucket?.most ?? state.budget.stated,
     opensInMs: () => msUntil(state.bucket?.opensInMs),
     resetsInMs: () => msUntil(state.bucket?.resetsInMs),
-    isShortOf(weight: number): boolean {
+    isShortOf(weight) {
       apply({ type: 'expired' });
       return isShortOf(state, weight, nowMs());
     },

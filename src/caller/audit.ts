@@ -18,20 +18,20 @@ export function requireAuditNote({ actor, reason }: { actor: string; reason?: st
 
 type RecordedEvent = Pick<NewEvent, 'kind'> & Partial<NewEvent>;
 
-export type Recorder = ReturnType<typeof recorder>;
+/** Stores audit events, in the transaction of the change. */
+export type Recorder = (
+  tx: Queryable,
+  now: Date,
+  events: RecordedEvent | RecordedEvent[],
+  note?: AuditNote,
+) => Promise<void>;
 
-/** In the transaction of the change. */
 export function recorder(
   ports: Pick<Ports, 'newId'>,
   { actor: defaultActor, keyId }: Pick<Caller, 'actor' | 'keyId'>,
-) {
+): Recorder {
   if (keyId !== undefined) requireUuid('keyId', keyId);
-  return async (
-    tx: Queryable,
-    now: Date,
-    events: RecordedEvent | RecordedEvent[],
-    { actor = defaultActor, reason }: AuditNote = {},
-  ): Promise<void> => {
+  return async (tx, now, events, { actor = defaultActor, reason } = {}) => {
     requireAuditNote({ actor, reason });
     const subject = {
       tenantId: null,

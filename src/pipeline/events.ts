@@ -4,7 +4,7 @@ import type { ClaimedJob } from './claim.ts';
 import type { Verdict } from './judge.ts';
 import type { RunEnd } from './run.ts';
 
-export interface ScheduledConnection {
+interface ScheduledConnection {
   id: string;
   tenantId: string;
   providerSlug: string;

@@ -32,11 +32,27 @@ const abortReasons = {
   cancelled: 'its job was cancelled',
   shutdown: 'the process is shutting down',
 };
+type AbortReason = keyof typeof abortReasons;
 
-export type Slots = ReturnType<typeof createSlots>;
+/** The runs that a process holds, in start order. */
+export interface Slots {
+  count(): number;
+  /** A copy: callers may change the slots while they iterate. */
+  all(): SlotRun[];
+  syncing(): SlotRun[];
+  ofJob(jobId: string): SlotRun | undefined;
+  totals(): RunTotals;
+  start(job: ClaimedJob): SlotRun;
+  finish(run: SlotRun, stored: Stored): void;
+  /** Aborts a run; its result is discarded. */
+  forget(run: SlotRun, why: AbortReason): void;
+  /** EXE-9. Returns the time until the next run is late: the first that is not, since they are in order. */
+  abortOverdue(maxRunSeconds: number): number;
+  /** Resolves when no run is left. */
+  emptied(): Promise<void>;
+}
 
-/** In start order. */
-export function createSlots({ ports, telemetry, connectors, onFreed }: SlotsOptions) {
+export function createSlots({ ports, telemetry, connectors, onFreed }: SlotsOptions): Slots {
   const runs = new Map<string, SlotRun>();
   const totals: RunTotals = { succeeded: 0, requeued: 0, failed: 0, lost: 0, signals: 0 };
   const onEmpty: (() => void)[] = [];
@@ -49,8 +65,7 @@ export function createSlots({ ports, telemetry, connectors, onFreed }: SlotsOpti
     if (runs.size === 0) for (const resolve of onEmpty.splice(0)) resolve();
   }
 
-  /** Aborts a run; its result is discarded. */
-  function forget(run: SlotRun, why: keyof typeof abortReasons): void {
+  function forget(run: SlotRun, why: AbortReason): void {
     if (!isHeld(run)) return;
     remove(run);
     totals.lost++;
@@ -61,14 +76,13 @@ export function createSlots({ ports, telemetry, connectors, onFreed }: SlotsOpti
 
   return {
     count: () => runs.size,
-    /** A copy: callers may change the slots meanwhile. */
     all: () => [...runs.values()],
     syncing: () => [...runs.values()].filter(({ state }) => state === 'syncing'),
-    ofJob: (jobId: string) => runs.get(jobId),
-    totals: (): RunTotals => ({ ...totals }),
+    ofJob: (jobId) => runs.get(jobId),
+    totals: () => ({ ...totals }),
 
-    start(job: ClaimedJob): SlotRun {
-      // An earlier run lost its claim unnoticed.
+    start(job) {
+      // An earlier run lost its claim, unnoticed so far.
       const earlier = runs.get(job.id);
       if (earlier) forget(earlier, 'lost');
       const abortion = new AbortController();
@@ -87,8 +101,8 @@ export function createSlots({ ports, telemetry, connectors, onFreed }: SlotsOpti
       return run;
     },
 
-    finish(run: SlotRun, { verdict, signals }: Stored): void {
-      // Forgotten while its commit succeeded.
+    finish(run, { verdict, signals }) {
+      // The run was forgotten while its commit succeeded.
       if (!isHeld(run)) return;
       const durationMs = Math.max(0, ports.monotonicMs() - run.startedMs);
       remove(run);
@@ -100,8 +114,7 @@ export function createSlots({ ports, telemetry, connectors, onFreed }: SlotsOpti
 
     forget,
 
-    /** EXE-9. Returns the time until the next run is late; runs are in order. */
-    abortOverdue(maxRunSeconds: number): number {
+    abortOverdue(maxRunSeconds) {
       const maxMs = maxRunSeconds * 1000;
       for (const { abort, abortSignal, startedMs, state } of runs.values()) {
         const leftMs = startedMs + maxMs - ports.monotonicMs();

@@ -2,16 +2,38 @@ import type { Meter } from '@opentelemetry/api';
 import type { Logger } from 'pino';
 import { describeError } from '../contract/errors.ts';
 import type { ClaimedJob, ForeignJob } from '../pipeline/claim.ts';
+import type { RunEvents } from '../pipeline/events.ts';
 import type { Verdict } from '../pipeline/judge.ts';
 import type { PoisonJob } from '../pipeline/lost.ts';
-import type { RunEnd } from '../pipeline/run.ts';
 import { briefError } from '../platform/log.ts';
 
 /** An old `scheduled_at` would distort the sum. */
 const maxLagMs = 365 * 86_400_000;
 
 /** EXE-12: executor logs and metrics. */
-export function executorTelemetry(log: Logger, meter: Meter, explain: (error: unknown) => unknown) {
+export interface ExecutorTelemetry extends RunEvents {
+  jobsClaimed(jobs: ClaimedJob[]): void;
+  /** EXE-13: once per job, because the claim corrects it. */
+  ownersCorrected(jobs: ForeignJob[]): void;
+  running(count: number): void;
+  runLogger(job: ClaimedJob): Logger;
+  jobFinished(job: ClaimedJob, verdict: Verdict, run: { durationMs: number; signals: number }): void;
+  runLost(job: ClaimedJob, why: 'lost' | 'cancelled' | 'shutdown'): void;
+  leaseLost(runs: number): void;
+  processReaped(processId: string, requeued: number): void;
+  /** EXE-9. */
+  jobsPoisoned(jobs: PoisonJob[]): void;
+  /** Logged when the list changes. */
+  connectorsMissing(providers: string[]): void;
+  leaseNotReturned(error: unknown): void;
+  executorStopped(runs: { finished: number; requeued: number }): void;
+}
+
+export function executorTelemetry(
+  log: Logger,
+  meter: Meter,
+  explain: (error: unknown) => unknown,
+): ExecutorTelemetry {
   const claimed = meter.createCounter('sync_executor_jobs_claimed_total', {
     description: 'Jobs claimed by this process',
   });
@@ -50,7 +72,7 @@ export function executorTelemetry(log: Logger, meter: Meter, explain: (error: un
   let missing = '';
 
   return {
-    jobsClaimed(jobs: ClaimedJob[]): void {
+    jobsClaimed(jobs) {
       if (jobs.length === 0) return;
       claimed.add(jobs.length);
       // The due time of a retry is not stored.
@@ -59,8 +81,7 @@ export function executorTelemetry(log: Logger, meter: Meter, explain: (error: un
           startLag.record(Math.min(maxLagMs, Math.max(0, startedAt.getTime() - scheduledAt.getTime())));
     },
 
-    /** EXE-13: once per job, because the claim corrects it. */
-    ownersCorrected(jobs: ForeignJob[]): void {
+    ownersCorrected(jobs) {
       for (const { id, connectionId, tenantId, providerSlug } of jobs)
         log.warn(
           { job_id: id, connection_id: connectionId, tenant_id: tenantId, provider_slug: providerSlug },
@@ -69,19 +90,14 @@ export function executorTelemetry(log: Logger, meter: Meter, explain: (error: un
         );
     },
 
-    running(count: number): void {
+    running(count) {
       runningNow.record(count);
     },
 
-    runLogger: (job: ClaimedJob): Logger => log.child(logFields(job)),
+    runLogger: (job) => log.child(logFields(job)),
 
     /** Before the commit: connector mistakes are reported even if it fails. */
-    runEnded(
-      job: ClaimedJob,
-      end: RunEnd,
-      { error, warning }: Verdict,
-      hide: (text: string) => string,
-    ): void {
+    runEnded(job, end, { error, warning }, hide) {
       if (warning) log.warn(logFields(job), `${jobLabel(job)}: ${warning}`);
       if ('page' in end && end.page.cleaned > 0)
         log.warn(
@@ -95,11 +111,7 @@ export function executorTelemetry(log: Logger, meter: Meter, explain: (error: un
         );
     },
 
-    jobFinished(
-      job: ClaimedJob,
-      verdict: Verdict,
-      { durationMs, signals }: { durationMs: number; signals: number },
-    ): void {
+    jobFinished(job, verdict, { durationMs, signals }) {
       const { providerSlug, type } = job;
       const isParked = verdict.error?.parked === true;
       const outcome = isParked ? 'parked' : verdict.outcome;
@@ -135,7 +147,7 @@ export function executorTelemetry(log: Logger, meter: Meter, explain: (error: un
       );
     },
 
-    runLost(job: ClaimedJob, why: 'lost' | 'cancelled' | 'shutdown'): void {
+    runLost(job, why) {
       if (why === 'lost') leasesLost.add(1);
       const sentence = {
         lost: 'lost its lease; nothing was stored',
@@ -145,19 +157,18 @@ export function executorTelemetry(log: Logger, meter: Meter, explain: (error: un
       log.warn(logFields(job), `${jobLabel(job)}: ${sentence}`);
     },
 
-    leaseLost(runs: number): void {
+    leaseLost(runs) {
       log.error({ runs }, `this process lost its lease and ${runs} runs; continuing under a new lease`);
     },
 
-    processReaped(processId: string, requeued: number): void {
+    processReaped(processId, requeued) {
       log.warn(
         { process_id: processId, requeued },
         `requeued ${requeued} ${requeued === 1 ? 'job' : 'jobs'} of a dead process`,
       );
     },
 
-    /** EXE-9. */
-    jobsPoisoned(jobs: PoisonJob[]): void {
+    jobsPoisoned(jobs) {
       for (const { jobId, connectionId, tenantId, providerSlug, type, error, retryAfter } of jobs) {
         const details = {
           job_id: jobId,
@@ -180,8 +191,7 @@ export function executorTelemetry(log: Logger, meter: Meter, explain: (error: un
       }
     },
 
-    /** Logged when the list changes. */
-    connectorsMissing(providers: string[]): void {
+    connectorsMissing(providers) {
       const now = providers.join(', ');
       if (now !== '' && now !== missing)
         log.warn(
@@ -192,12 +202,12 @@ export function executorTelemetry(log: Logger, meter: Meter, explain: (error: un
       missing = now;
     },
 
-    leaseNotReturned(error: unknown): void {
+    leaseNotReturned(error) {
       const reason = describeError(explain(error));
       log.warn(`the lease could not be released: ${reason}; its jobs are requeued when it expires`);
     },
 
-    executorStopped({ finished: done, requeued }: { finished: number; requeued: number }): void {
+    executorStopped({ finished: done, requeued }) {
       log.info(
         { event: 'executor_stopped', finished: done, put_back: requeued },
         `executor stopped: ${done} runs finished, ${requeued} jobs requeued`,

@@ -2,10 +2,10 @@ import { type MeterProvider, metrics, type TracerProvider, trace } from '@opente
 import type { Logger } from 'pino';
 import type { Config } from '../config/settings.ts';
 import { describeError } from '../contract/errors.ts';
-import type { PlacedJob, ScheduledConnection, TickFacts } from '../pipeline/events.ts';
+import type { PlacedJob, SchedulerEvents, TickFacts } from '../pipeline/events.ts';
 import { briefError } from '../platform/log.ts';
 import { formatInstant } from '../values/instant.ts';
-import { executorTelemetry } from './executor.ts';
+import { type ExecutorTelemetry, executorTelemetry } from './executor.ts';
 
 /** Default: those registered with OpenTelemetry. */
 export interface TelemetryProviders {
@@ -13,14 +13,21 @@ export interface TelemetryProviders {
   tracerProvider?: TracerProvider | undefined;
 }
 
-export type Telemetry = ReturnType<typeof createTelemetry>;
+/** Events of the engine, as logs, spans and metrics. */
+export interface Telemetry extends SchedulerEvents, ExecutorTelemetry {
+  connectionLost(error: Error): void;
+  /** Positive: the process's clock is ahead. */
+  clockSkewed(skewMs: number): void;
+  pruned(count: number, what: string): void;
+  roundFailed(role: string, error: unknown, retryMs: number): void;
+}
 
 export function createTelemetry(
   log: Logger,
   { tenantLabel }: Config['metrics'],
   explain: (error: unknown) => unknown,
   providers: TelemetryProviders = {},
-) {
+): Telemetry {
   const tracer = (providers.tracerProvider ?? trace).getTracer('syncline');
   const meter = (providers.meterProvider ?? metrics).getMeter('syncline');
   const jobsScheduled = meter.createCounter('sync_scheduler_jobs_scheduled_total', {
@@ -43,12 +50,11 @@ export function createTelemetry(
   return {
     ...executorTelemetry(log, meter, explain),
 
-    connectionLost(error: Error): void {
+    connectionLost(error) {
       log.debug(`an idle database connection was lost: ${describeError(error)}`);
     },
 
-    /** Positive: the process's clock is ahead. */
-    clockSkewed(skewMs: number): void {
+    clockSkewed(skewMs) {
       const direction = skewMs > 0 ? 'ahead of' : 'behind';
       const seconds = Math.round(Math.abs(skewMs) / 1000);
       log.warn(
@@ -58,7 +64,7 @@ export function createTelemetry(
       );
     },
 
-    jobPlaced(job: PlacedJob, config: Config['scheduler']): void {
+    jobPlaced(job, config) {
       const { tenantId, providerSlug } = job.connection;
       jobsScheduled.add(
         1,
@@ -75,7 +81,7 @@ export function createTelemetry(
       span.end();
     },
 
-    invalidMetadata({ id, tenantId, providerSlug, sync }: ScheduledConnection): void {
+    invalidMetadata({ id, tenantId, providerSlug, sync }) {
       const problems = sync.invalid.map(
         ({ field, value, expected }) => `${field} is ${value}, expected ${expected}`,
       );
@@ -85,7 +91,7 @@ export function createTelemetry(
       );
     },
 
-    tickFinished(result: TickFacts): void {
+    tickFinished(result) {
       tickDuration.record(result.durationMs);
       backlog.record(result.backlog);
       const details = {
@@ -98,11 +104,11 @@ export function createTelemetry(
       log.info(details, tickSentence(result));
     },
 
-    pruned(count: number, what: string): void {
+    pruned(count, what) {
       log.info({ pruned: count }, `janitor deleted ${count} ${what}${count === 1 ? '' : 's'}`);
     },
 
-    roundFailed(role: string, error: unknown, retryMs: number): void {
+    roundFailed(role, error, retryMs) {
       const seconds = (retryMs / 1000).toFixed(1);
       log.error(
         { role, err: briefError(error) },

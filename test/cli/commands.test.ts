@@ -248,7 +248,10 @@ describe('errors are printed in one line', () => {
         cwd: emptyFolder,
         env: { SYNCLINE_DATABASE_URL: 'postgres://me:s3cret@127.0.0.1:1/db' },
       });
-      expectFailure(result, /Postgres at 127\.0\.0\.1:1 cannot be reached \(ECONNREFUSED\)\. Is it running/);
+      expectFailure(
+        result,
+        /Postgres at 127\.0\.0\.1:1 cannot be reached \(ECONNREFUSED\)\. Check that the server is running/,
+      );
       expect(result.stderr.match(/Retrying in/g)).toHaveLength(4);
       expect(result.stderr).not.toContain('s3cret');
     },
