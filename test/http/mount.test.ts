@@ -118,3 +118,21 @@ test('isolation: a tenantId of null from the application does not grant operator
   expect((await ask('/sync/v1/connections', { key: undefined })).status).toBe(200);
   expect((await ask('/sync/v1/connections', { key: undefined })).status).toBe(400);
 });
+
+test('isolation: a tenantId that the application computes in a getter restricts access', async () => {
+  class Customer {
+    get actor() {
+      return 'customer@example.com';
+    }
+    get tenantId() {
+      return tenant;
+    }
+  }
+  const { ask } = await startMounted(under('/sync'), { authenticate: () => new Customer() });
+  expect((await ask('/sync/v1/me', { key: undefined })).body).toMatchObject({
+    scope: 'tenant',
+    tenant_id: tenant,
+    actor: 'customer@example.com',
+  });
+  expect((await ask('/sync/v1/system', { key: undefined })).status).toBe(403);
+});
