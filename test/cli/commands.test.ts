@@ -6,6 +6,7 @@ import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { expectFailure } from '../support/cli.ts';
 import { useDatabase } from '../support/database.ts';
 import { runCli, startCli } from '../support/process.ts';
+import { until } from '../support/until.ts';
 
 const database = useDatabase();
 const { sql, connect, ended } = database;
@@ -212,11 +213,13 @@ describe('syncline start', () => {
 
   it('fails if the default HTTP port is in use', async () => {
     const defaultPort = 4400;
-    // An error means that another process already occupies the port.
-    const holder = createServer().on('error', () => {});
-    await new Promise((resolve) =>
-      holder.once('error', resolve).listen(defaultPort, '127.0.0.1', () => resolve(0)),
-    );
+    const holder = createServer();
+    const isHeld = () =>
+      new Promise<boolean>((resolve) => {
+        holder.once('error', () => resolve(false)).listen(defaultPort, '127.0.0.1', () => resolve(true));
+      });
+    // Another run of this test may hold the port for a moment; a process that keeps it serves as well.
+    await until('the port is held', isHeld, 20_000).catch(() => {});
     const { code, stderr } = await runCli(['start'], onDatabase({ SYNCLINE_METRICS_PORT: '0' }));
     holder.close();
     expect(code).toBe(1);

@@ -80,7 +80,7 @@ describe.each(poolers)('DB-5: through $name', ({ isAvailable, start }) => {
       outcome: 'warning',
       findings: [
         {
-          message: expect.stringContaining('SYNCLINE_DATABASE_URL leads to a pooler'),
+          message: expect.stringContaining('SYNCLINE_DATABASE_URL points to a pooler'),
           remedy: expect.stringContaining('SYNCLINE_DATABASE_NOTIFY_URL'),
         },
       ],
