@@ -104,35 +104,34 @@ export class Problem extends Error {
   }
 }
 
-const engineCodes: Partial<Record<SynclineErrorCode, ProblemCode>> = {
+/** UNAVAILABLE: the message may name hosts and users, so it is only logged. INTERNAL: not caused by a request. */
+const problemCodes: Record<SynclineErrorCode, ProblemCode> = {
   INVALID_ARGUMENT: 'INVALID_ARGUMENT',
   NOT_FOUND: 'NOT_FOUND',
   PROVIDER_NOT_FOUND: 'NOT_FOUND',
   CONFLICT: 'CONFLICT',
   FORBIDDEN: 'FORBIDDEN',
   EXPIRED: 'EXPIRED',
+  OVERLOADED: 'UNAVAILABLE',
+  DATABASE_UNREACHABLE: 'UNAVAILABLE',
+  DATABASE_REFUSED: 'UNAVAILABLE',
+  DATABASE_UNSUITABLE: 'UNAVAILABLE',
+  SCHEMA_MISSING: 'UNAVAILABLE',
+  SCHEMA_OUTDATED: 'UNAVAILABLE',
+  SCHEMA_NEWER: 'UNAVAILABLE',
+  SCHEMA_FOREIGN: 'UNAVAILABLE',
+  CONFIG_INVALID: 'INTERNAL',
+  EMBEDDED_POSTGRES: 'INTERNAL',
 };
-
-/** The message may name hosts and users: it is only logged. */
-const outages: readonly SynclineErrorCode[] = [
-  'DATABASE_UNREACHABLE',
-  'DATABASE_REFUSED',
-  'DATABASE_UNSUITABLE',
-  'SCHEMA_MISSING',
-  'SCHEMA_OUTDATED',
-  'SCHEMA_NEWER',
-  'SCHEMA_FOREIGN',
-];
 
 /** Unexpected errors are logged; the response has their id. */
 export function toProblem(error: unknown, log: Logger): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof HTTPException) return frameworkProblem(error);
   if (error instanceof SynclineError) {
-    const code = engineCodes[error.code];
-    if (code) return engineProblem(code, error);
-    if (error.code === 'OVERLOADED') return unavailable('The service is overloaded.', error, log);
-    if (outages.includes(error.code)) return unavailable('The database is unavailable.', error, log);
+    const code = problemCodes[error.code];
+    if (code === 'UNAVAILABLE') return unavailable(error, log);
+    if (code !== 'INTERNAL') return engineProblem(code, error);
   }
   const id = randomUUID();
   log.error({ err: briefError(error), errorId: id }, `request failed unexpectedly (error ${id})`);
@@ -141,8 +140,9 @@ export function toProblem(error: unknown, log: Logger): Problem {
   });
 }
 
-function unavailable(detail: string, error: SynclineError, log: Logger): Problem {
+function unavailable(error: SynclineError, log: Logger): Problem {
   log.warn(`request failed: ${describeError(error)}`);
+  const detail = error.code === 'OVERLOADED' ? 'The service is overloaded.' : 'The database is unavailable.';
   return new Problem('UNAVAILABLE', detail, {
     hint: 'Try again later. See the service log for details.',
     headers: { 'retry-after': '5' },
