@@ -8,7 +8,6 @@ import {
 import type { Database, Queryable } from '../store/database.ts';
 import { notFound, requireUuid } from '../values/arguments.ts';
 
-/** Throws NOT_FOUND. */
 export async function existingConnection(db: Queryable, id: string): Promise<ConnectionRow> {
   requireUuid('connection', id);
   const row = await findConnection(db, id);

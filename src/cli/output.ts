@@ -4,7 +4,6 @@ export function printResult(json: boolean | undefined, value: unknown, lines: ()
   process.stdout.write(json ? `${plainJson(value)}\n` : lines().map(asLine).join(''));
 }
 
-/** Writes to stderr. */
 export function note(text: string): void {
   process.stderr.write(asLine(text));
 }

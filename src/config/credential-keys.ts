@@ -1,6 +1,5 @@
 export interface CredentialKey {
   id: string;
-  /** 32 bytes. */
   key: Buffer;
 }
 

@@ -25,7 +25,6 @@ export const settings = {
 type Settings = typeof settings;
 type ValueOf<S> = S extends Setting<infer T> ? T : never;
 
-/** Validated and frozen. */
 export type Config = {
   readonly [Section in keyof Settings]: {
     readonly [Key in keyof Settings[Section]]: ValueOf<Settings[Section][Key]>;

@@ -23,7 +23,6 @@ import type { Validators } from './validators.ts';
 export interface HttpOptions {
   /** Credentials are sent to this origin only. */
   baseUrl: string;
-  /** Without it, requests are unauthenticated. */
   authorize?: Authorize | undefined;
   headers?: Readonly<Record<string, string>> | undefined;
   /**
@@ -105,7 +104,6 @@ export function createHttp(context: HttpContext, options: HttpOptions): Http {
   const secrets = new Set<string>();
   const redact = (text: string) => withoutSecrets(text, secrets);
 
-  /** Absolute URLs stay as they are. */
   function urlOf(path: string, query: HttpRequest['query']): URL {
     // "./": a colon in the first segment is no scheme.
     const url = /^https?:\/\//i.test(path) ? new URL(path) : new URL(`./${path.replace(/^\/+/, '')}`, base);
@@ -140,7 +138,6 @@ export function createHttp(context: HttpContext, options: HttpOptions): Http {
     }
   }
 
-  /** Retries idempotent requests only. */
   async function sendWithRetries(outgoing: Outgoing): Promise<HttpResponse<unknown>> {
     const { method, request } = outgoing;
     const isRepeatable = request.repeatable ?? (method === 'GET' || method === 'HEAD');

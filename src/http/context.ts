@@ -12,7 +12,6 @@ export interface AppOptions {
   syncline: Syncline;
   log: Logger;
   version: string;
-  /** For /metrics. */
   metrics?: (() => Promise<string> | string) | undefined;
   dashboard?: string | undefined;
   localLogin?: LocalLogin | undefined;
@@ -36,13 +35,11 @@ export type Authenticate = (request: Request) => Caller | undefined | Promise<Ca
 export interface Limits {
   /** Concurrent requests of callers. */
   requests: number;
-  /** Concurrent unauthenticated requests. */
   visitors: number;
   /** Concurrent body reads, except of webhook deliveries. */
   bodies: number;
   /** Unauthenticated requests and body reads; body reads per caller. */
   perAddress: number;
-  /** Concurrent webhook deliveries. */
   deliveries: number;
   deliveriesPerAddress: number;
   /** Above this, requests get 503. */

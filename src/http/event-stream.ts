@@ -16,7 +16,6 @@ interface ServerEvent {
   event: string;
   data: unknown;
   id?: string | undefined;
-  /** Delay in milliseconds. */
   retry?: number;
 }
 

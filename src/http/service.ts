@@ -12,7 +12,6 @@ export interface HttpServiceOptions {
   log: Logger;
   metrics?: (() => Promise<string> | string) | undefined;
   localLogin?: LocalLogin | undefined;
-  /** Overrides `server.port`. */
   port?: number;
 }
 

@@ -25,7 +25,6 @@ export interface ExecutorContext {
   rateLimit: Config['rateLimit'];
   ports: Ports;
   resources: RunResources;
-  /** By provider slug. */
   connectors: ReadonlyMap<string, Connector>;
 }
 

@@ -66,7 +66,6 @@ export async function commit(context: ExecutorContext, settlements: Settlement[]
   );
 }
 
-/** By job. */
 type RunRows = ReadonlyMap<string, RunRow>;
 
 /** The fence: a locked claim cannot change. */

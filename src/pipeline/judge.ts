@@ -39,7 +39,6 @@ interface Circumstances {
   policy: BackoffPolicy;
   nowMs: number;
   random: number;
-  /** Redacts secrets. */
   hide: (text: string) => string;
 }
 
@@ -118,7 +117,6 @@ function judgeError(job: ClaimedJob, thrown: unknown, circumstances: Circumstanc
 }
 
 interface Hint {
-  /** In seconds. */
   hint: number | undefined;
   isParked: boolean;
   warning?: string | undefined;

@@ -10,7 +10,6 @@ export interface Ports extends Clock {
   newId(nowMs?: number): string;
   /** DB-6: the time for due dates and expiry; null: the database's clock, which all processes share. */
   databaseTime(): Date | null;
-  /** `send` executes it. */
   query<T>(statement: string, send: () => Promise<T>): Promise<T>;
   fetch: typeof fetch;
 }

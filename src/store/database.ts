@@ -122,7 +122,6 @@ export function openDatabase(
     return { client: await next.connect(), from: next };
   }
 
-  /** Every statement passes through here. */
   async function withClient<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
     // A connect timeout of a busy pool replaces nothing.
     const { client, from } = await takeClient();
@@ -235,7 +234,6 @@ const beginStatement = (client: pg.PoolClient, options: Required<TransactionOpti
 
 const enableTriggersSql = sql<object>`SELECT set_config('syncline.triggers', 'on', true)`;
 
-/** For the rest of the transaction. */
 export async function enableTriggers(tx: Queryable): Promise<void> {
   await enableTriggersSql.all(tx);
 }

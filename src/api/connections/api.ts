@@ -79,8 +79,7 @@ export interface ConnectionsApi {
   pause(id: string, note?: AuditNote): Promise<Connection>;
 
   /**
-   * Activates it from any status and releases its queued jobs. A connection in `needs_auth` is synced now,
-   * since its next scheduled run may be an interval away.
+   * Activates it from any status and releases its queued jobs. A connection in `needs_auth` is synced now.
    */
   resume(id: string, note?: AuditNote): Promise<Connection>;
 
@@ -92,8 +91,7 @@ export interface ConnectionsApi {
 
   /**
    * Sets the cursor: one stored by a job, or any value; null is the beginning. A running job is requeued
-   * without storing its results and starts from there. Repeated signals are deduplicated if they have a
-   * dedupe key.
+   * without storing its results.
    */
   rewind(id: string, to: { jobId: string } | { cursor: unknown }, note?: AuditNote): Promise<Connection>;
 
@@ -110,20 +108,18 @@ export interface ConnectionsApi {
   setCredential(id: string, credentialId: string | null, note?: AuditNote): Promise<Connection>;
 
   /**
-   * Deletes it with its jobs, signals and unshared credential; audit events stay. Up to one batch of
-   * signals is deleted before this returns. A larger connection is disabled and rejects changes while this
-   * process and all janitors delete it in batches; see `deletion` for the progress. Another call continues
-   * an open deletion.
+   * Deletes it with its jobs, signals and unshared credential; audit events stay. A large connection is
+   * disabled and deleted in the background; see `deletion`. Another call continues an open deletion.
    */
   remove(id: string, note?: AuditNote): Promise<Deletion>;
 
   /** Progress of its deletion, kept for a week after the end. */
   deletion(id: string): Promise<Deletion>;
 
-  /** Applies an action to all matching connections in bounded steps, so that callers can show progress. */
+  /** Applies an action to all matching connections in bounded steps. */
   bulk(request: BulkRequest): Promise<BulkStep>;
 
-  /** Moves times that a wrong clock put too far ahead back into the schedule, in bounded steps. */
+  /** Reschedules runs that are too far ahead, in bounded steps. */
   repairSchedule(request?: RepairRequest): Promise<RepairStep>;
 }
 

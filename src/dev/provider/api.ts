@@ -3,7 +3,6 @@ import type { Budget } from './budget.ts';
 
 export interface ApiRequest {
   account: string;
-  /** Path below `baseUrl`. */
   pathname: string;
   query: URLSearchParams;
   headers: IncomingHttpHeaders;
@@ -15,7 +14,6 @@ export interface ApiRequest {
 export interface ApiResponse {
   status: number;
   headers?: Record<string, string>;
-  /** Empty if undefined. */
   body?: unknown;
 }
 

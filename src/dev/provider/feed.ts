@@ -8,7 +8,6 @@ export interface Item {
   chance(topic: string): number;
 }
 
-/** Computed on demand. */
 export interface Feed {
   firstSince(ms: number): number;
   newest(nowMs: number): number;
