@@ -14,7 +14,7 @@ import {
   shedLoad,
   withRequestSlot,
 } from './guard.ts';
-import { createCredentials } from './key-cache.ts';
+import { createKeyCache } from './key-cache.ts';
 import { boundResponses } from './large-responses.ts';
 import { defaultLiveTimes } from './live.ts';
 import { createLoopDelay } from './loop-delay.ts';
@@ -22,7 +22,7 @@ import { openApiRoute } from './openapi.ts';
 import { Problem, toProblem } from './problem.ts';
 import { createRefusalPause } from './refusal-pause.ts';
 import { recordingRefusals, recordRefusals } from './refusals.ts';
-import { createSlots } from './request-limit.ts';
+import { createRequestLimit } from './request-limit.ts';
 import { createResponseMemory } from './response-memory.ts';
 import { auditRoutes } from './routes/audit.ts';
 import { authorizeRoute, callbackRoute, consentRoutes } from './routes/authorize.ts';
@@ -56,25 +56,25 @@ export function createApp(options: AppOptions): App {
   const limits = { ...limitsOf(syncline.config.server), ...options.limits };
   const { perAddress } = limits;
   const inSlot = withRequestSlot({
-    callers: createSlots({ total: limits.requests, resource: 'requests' }),
-    visitors: createSlots({
+    callers: createRequestLimit({ total: limits.requests, resource: 'requests' }),
+    visitors: createRequestLimit({
       total: limits.visitors,
       perHolder: perAddress,
       resource: 'requests without a key',
     }),
   });
-  const streams = createSlots({
+  const streams = createRequestLimit({
     total: limits.streams,
     perHolder: limits.streamsPerCaller,
     resource: 'live streams and long polls',
   });
   const refusals = options.refusals ?? recordRefusals(syncline, log, signal);
-  const credentials = recordingRefusals(createCredentials(access, ports.monotonicMs), refusals);
+  const keyCache = recordingRefusals(createKeyCache(access, ports.monotonicMs), refusals);
   const viewOf = createViews(syncline);
-  const asCaller = requireCaller({ viewOf, credentials, authenticate });
+  const asCaller = requireCaller({ viewOf, keyCache, authenticate });
   const bodies = {
     budget: createBodyBudget(limits.bodiesBytes),
-    slots: createSlots({ total: limits.bodies, perHolder: perAddress, resource: 'incomplete bodies' }),
+    slots: createRequestLimit({ total: limits.bodies, perHolder: perAddress, resource: 'incomplete bodies' }),
   };
   const withBody = readBody({ maxBytes: limits.bodyBytes, maxMs: limits.bodyMs, ports }, bodies);
   const withForm = readBody({ maxBytes: limits.formBytes, maxMs: limits.bodyMs, ports }, bodies);
@@ -94,8 +94,8 @@ export function createApp(options: AppOptions): App {
   app.use('*', shedLoad(options.loopDelayMs ?? createLoopDelay(ports, closing), limits.loopDelayMs));
   app.use('*', setClientAddress(createClientAddress(syncline.config.server)));
 
-  loginRoute(app, { syncline, credentials, version, middleware: [withBody, inSlot] });
-  if (localLogin) localLoginRoute(app, { access, credentials, localLogin });
+  loginRoute(app, { syncline, keyCache, version, middleware: [withBody, inSlot] });
+  if (localLogin) localLoginRoute(app, { access, keyCache, localLogin });
   // /v1/connections/{id} matches too. Before authentication: account owners have no key.
   app.use(consentPath, withForm, inSlot);
   app.use(callbackPath, inSlot);
@@ -112,7 +112,7 @@ export function createApp(options: AppOptions): App {
     inSlot,
     boundResponses(createResponseMemory(limits.responsesBytes, ports), ports),
   );
-  sessionRoutes(app, access, credentials, version);
+  sessionRoutes(app, access, keyCache, version);
   tenantRoutes(app);
   providerRoutes(app);
   connectionRoutes(app);
@@ -129,7 +129,7 @@ export function createApp(options: AppOptions): App {
   statsRoutes(app);
   budgetRoutes(app);
   auditRoutes(app);
-  keyRoutes(app, credentials);
+  keyRoutes(app, keyCache);
   systemRoutes(app, version);
   liveRoutes(app, { ports, streams, times: { ...defaultLiveTimes, ...options.live }, version, log, signal });
   if (metrics) {

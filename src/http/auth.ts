@@ -3,18 +3,18 @@ import { getCookie } from 'hono/cookie';
 import { createMiddleware } from 'hono/factory';
 import type { Caller, SynclineApi } from '../index.ts';
 import type { Authenticate, HttpEnv, RequestCaller } from './context.ts';
-import type { Credentials, SecretKind } from './key-cache.ts';
+import type { KeyCache, SecretKind } from './key-cache.ts';
 import { Problem } from './problem.ts';
 import { sessionCookie } from './session-cookie.ts';
 
 export interface AuthOptions {
   viewOf: (caller: Caller) => SynclineApi;
-  credentials: Credentials;
+  keyCache: KeyCache;
   authenticate?: Authenticate | undefined;
 }
 
 /** `view` is the handlers' only access to the engine. */
-export function requireCaller({ viewOf, credentials, authenticate }: AuthOptions) {
+export function requireCaller({ viewOf, keyCache, authenticate }: AuthOptions) {
   return createMiddleware<HttpEnv>(async (c, next) => {
     const caller = await findCaller(c);
     c.set('caller', caller);
@@ -51,7 +51,7 @@ export function requireCaller({ viewOf, credentials, authenticate }: AuthOptions
     secret: string,
   ): Promise<RequestCaller | undefined> {
     const address = c.get('address');
-    const identify = () => credentials.identify(kind, secret, address);
+    const identify = () => keyCache.identify(kind, secret, address);
     const caller = await identify();
     return (
       caller && {

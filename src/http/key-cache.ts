@@ -6,7 +6,7 @@ import { createLoginThrottle } from './login-throttle.ts';
 import { Problem } from './problem.ts';
 
 /** Saves a query per request. */
-export interface Credentials {
+export interface KeyCache {
   /** Undefined: unknown, revoked or expired. 429 after too many failures of the address. */
   identify(kind: SecretKind, secret: string, address: string): Promise<Identity | undefined>;
   /** Called after a revocation. */
@@ -31,7 +31,7 @@ const tooManyLookups = () =>
     headers: { 'retry-after': '2' },
   });
 
-export function createCredentials(access: Access, monotonicMs: () => number): Credentials {
+export function createKeyCache(access: Access, monotonicMs: () => number): KeyCache {
   const throttle = createLoginThrottle(monotonicMs);
   /** By digest: no secret stays in memory. Expired entries prove that a key was valid. */
   const known = new LRUCache<string, { identity: Identity; freshUntilMs: number }>({ max: maxEntries });

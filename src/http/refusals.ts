@@ -4,7 +4,7 @@ import type { Access, Refused } from '../index.ts';
 import type { Ports } from '../platform/ports.ts';
 import { startTimer } from '../platform/timer.ts';
 import { hashOf, publicPrefix } from '../values/secret-token.ts';
-import type { Credentials } from './key-cache.ts';
+import type { KeyCache } from './key-cache.ts';
 import { Problem } from './problem.ts';
 
 /**
@@ -116,12 +116,12 @@ export const recordRefusals = (
     signal,
   });
 
-export function recordingRefusals(credentials: Credentials, refusals: Refusals): Credentials {
+export function recordingRefusals(keyCache: KeyCache, refusals: Refusals): KeyCache {
   return {
-    ...credentials,
+    ...keyCache,
     async identify(kind, secret, address) {
       try {
-        const identity = await credentials.identify(kind, secret, address);
+        const identity = await keyCache.identify(kind, secret, address);
         if (!identity) refusals.record(kind, secret, address);
         return identity;
       } catch (error) {

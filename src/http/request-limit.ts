@@ -13,7 +13,7 @@ export interface SlotsOptions {
   resource: string;
 }
 
-export function createSlots({ total, perHolder, resource }: SlotsOptions): Slots {
+export function createRequestLimit({ total, perHolder, resource }: SlotsOptions): Slots {
   const held = new Map<string, number>();
   let taken = 0;
   return {

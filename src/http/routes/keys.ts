@@ -1,7 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { keyDetailJson, keyJson, newKeyJson } from '../../index.ts';
 import type { App } from '../context.ts';
-import type { Credentials } from '../key-cache.ts';
+import type { KeyCache } from '../key-cache.ts';
 import { listOf, schemaOf } from '../model-schema.ts';
 import { id, listJson, omitUndefined, pageQuery, strict, text } from '../parts.ts';
 import { answer, body, bodyProblems, nothing, problems, signedIn } from '../responses.ts';
@@ -9,7 +9,7 @@ import { answer, body, bodyProblems, nothing, problems, signedIn } from '../resp
 const tags = ['Keys'];
 const security = signedIn;
 
-export function keyRoutes(app: App, credentials: Credentials): void {
+export function keyRoutes(app: App, keyCache: KeyCache): void {
   app.openapi(
     createRoute({
       method: 'get',
@@ -107,7 +107,7 @@ export function keyRoutes(app: App, credentials: Credentials): void {
     async (c) => {
       const descendants = c.req.valid('query').descendants === 'true';
       await c.get('view').keys.revoke(c.req.valid('param').id, { descendants });
-      credentials.invalidate();
+      keyCache.invalidate();
       return c.body(null, 204);
     },
   );

@@ -2,7 +2,7 @@ import type { Context } from 'hono';
 import { getCookie } from 'hono/cookie';
 import type { Access } from '../../index.ts';
 import type { App, HttpEnv } from '../context.ts';
-import type { Credentials } from '../key-cache.ts';
+import type { KeyCache } from '../key-cache.ts';
 import type { LocalLogin } from '../local-login.ts';
 import { page } from '../page.ts';
 import { Problem } from '../problem.ts';
@@ -11,7 +11,7 @@ import { sessionCookie, setSessionCookie } from '../session-cookie.ts';
 /** With the token that `syncline dev` prints. */
 export function localLoginRoute(
   app: App,
-  { access, credentials, localLogin }: { access: Access; credentials: Credentials; localLogin: LocalLogin },
+  { access, keyCache, localLogin }: { access: Access; keyCache: KeyCache; localLogin: LocalLogin },
 ): void {
   app.get('/login', async (c) => {
     const home = `${c.get('base')}/`;
@@ -23,7 +23,7 @@ export function localLoginRoute(
       return c.redirect(home, 303);
     }
     // Opened again in the same browser.
-    if (await hasSession(c, credentials)) return c.redirect(home, 303);
+    if (await hasSession(c, keyCache)) return c.redirect(home, 303);
     const detail = 'The link was already used or is older than 15 minutes.';
     const hint = 'Restart the service for a new link, or sign in with an API key.';
     if (c.req.header('accept')?.includes('text/html'))
@@ -32,9 +32,7 @@ export function localLoginRoute(
   });
 }
 
-async function hasSession(c: Context<HttpEnv>, credentials: Credentials): Promise<boolean> {
+async function hasSession(c: Context<HttpEnv>, keyCache: KeyCache): Promise<boolean> {
   const token = getCookie(c, sessionCookie);
-  return (
-    token !== undefined && (await credentials.identify('session', token, c.get('address'))) !== undefined
-  );
+  return token !== undefined && (await keyCache.identify('session', token, c.get('address'))) !== undefined;
 }

@@ -4,7 +4,7 @@ import { getCookie } from 'hono/cookie';
 import { type Access, meJson, type Syncline, type SynclineApi, scopeOf } from '../../index.ts';
 import { requireOwnOrigin, unauthenticated } from '../auth.ts';
 import type { App, HttpEnv } from '../context.ts';
-import type { Credentials } from '../key-cache.ts';
+import type { KeyCache } from '../key-cache.ts';
 import { schemaOf } from '../model-schema.ts';
 import { strict } from '../parts.ts';
 import { answer, body, bodyProblems, nothing, problems, signedIn } from '../responses.ts';
@@ -20,13 +20,13 @@ async function me(view: SynclineApi, version: string) {
 
 export interface LoginParts {
   syncline: Syncline;
-  credentials: Credentials;
+  keyCache: KeyCache;
   version: string;
   /** In this order: body, slot. */
   middleware: MiddlewareHandler<HttpEnv>[];
 }
 
-export function loginRoute(app: App, { syncline, credentials, version, middleware }: LoginParts): void {
+export function loginRoute(app: App, { syncline, keyCache, version, middleware }: LoginParts): void {
   app.openapi(
     createRoute({
       method: 'post',
@@ -44,7 +44,7 @@ export function loginRoute(app: App, { syncline, credentials, version, middlewar
     }),
     async (c) => {
       requireOwnOrigin(c);
-      const identity = await credentials.identify('key', c.req.valid('json').key, c.get('address'));
+      const identity = await keyCache.identify('key', c.req.valid('json').key, c.get('address'));
       if (!identity) throw unauthenticated('The API key is unknown or was revoked.');
       setSessionCookie(c, await syncline.access.openSession(identity, { address: c.get('address') }));
       return c.json(await me(syncline.as(identity), version), 200);
@@ -52,7 +52,7 @@ export function loginRoute(app: App, { syncline, credentials, version, middlewar
   );
 }
 
-export function sessionRoutes(app: App, access: Access, credentials: Credentials, version: string): void {
+export function sessionRoutes(app: App, access: Access, keyCache: KeyCache, version: string): void {
   app.openapi(
     createRoute({
       method: 'delete',
@@ -65,7 +65,7 @@ export function sessionRoutes(app: App, access: Access, credentials: Credentials
       responses: { 204: nothing('Signed out.'), ...problems() },
     }),
     async (c) => {
-      await closeSession(c, access, credentials);
+      await closeSession(c, access, keyCache);
       return c.body(null, 204);
     },
   );
@@ -86,10 +86,10 @@ export function sessionRoutes(app: App, access: Access, credentials: Credentials
   );
 }
 
-async function closeSession(c: Context<HttpEnv>, access: Access, credentials: Credentials): Promise<void> {
+async function closeSession(c: Context<HttpEnv>, access: Access, keyCache: KeyCache): Promise<void> {
   const token = getCookie(c, sessionCookie);
   if (token === undefined) return;
   await access.closeSession(token);
-  credentials.invalidate();
+  keyCache.invalidate();
   deleteSessionCookie(c);
 }

@@ -7,7 +7,7 @@ import type { App, Limits } from '../context.ts';
 import { schemaOf } from '../model-schema.ts';
 import { anyJson, id, omitUndefined, strict } from '../parts.ts';
 import { Problem } from '../problem.ts';
-import { createSlots } from '../request-limit.ts';
+import { createRequestLimit } from '../request-limit.ts';
 import { answer, body, bodyProblems, nothing, problems, signedIn } from '../responses.ts';
 
 const tags = ['Webhooks'];
@@ -15,7 +15,7 @@ const tags = ['Webhooks'];
 /** Authenticated by signature. */
 export function deliveryRoute(app: App, syncline: Syncline, limits: Limits): void {
   const budget = createBodyBudget(limits.deliveriesBytes);
-  const slots = createSlots({
+  const slots = createRequestLimit({
     total: limits.deliveries,
     perHolder: limits.deliveriesPerAddress,
     resource: 'deliveries',
