@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import type { EventKind, EventRow, EventWithDetail } from '../store/events.ts';
+import type { EventKind } from '../contract/states.ts';
+import type { EventRow, EventWithDetail } from '../store/events.ts';
 import type { KeyRow } from '../store/keys.ts';
 import type { ProviderRow } from '../store/providers.ts';
 import type { TenantRow } from '../store/tenants.ts';

@@ -12,3 +12,41 @@ export type ConnectionStatus = (typeof connectionStatuses)[number];
 /** The status of a connection; an active one is `ok` or `failing`. */
 export const connectionHealths = ['ok', 'failing', 'needs_auth', 'paused', 'disabled'] as const;
 export type ConnectionHealth = (typeof connectionHealths)[number];
+
+/** Kinds of audit events. */
+export const eventKinds = [
+  'connection.created',
+  'connection.paused',
+  'connection.resumed',
+  'connection.interval_changed',
+  'connection.schedule_repaired',
+  'connection.config_changed',
+  'connection.credential_changed',
+  'connection.rewound',
+  'connection.triggered',
+  'connection.needs_auth',
+  'connection.authorization_requested',
+  'connection.deletion_started',
+  'connection.deleted',
+  'credential.created',
+  'credential.replaced',
+  'credential.authorized',
+  'credential.refused',
+  'credential.deleted',
+  'job.cancelled',
+  'job.retried',
+  'job.poisoned',
+  'webhook.created',
+  'webhook.deleted',
+  'consumer.moved',
+  'consumer.deleted',
+  'tenant.created',
+  'provider.registered',
+  'key.created',
+  'key.revoked',
+  'key.refused',
+  'session.opened',
+  'session.closed',
+  'session.refused',
+] as const;
+export type EventKind = (typeof eventKinds)[number];

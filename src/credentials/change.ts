@@ -1,11 +1,11 @@
 import type { AuditNote, Recorder } from '../caller/audit.ts';
 import type { Secret } from '../contract/credential.ts';
 import { SynclineError } from '../contract/errors.ts';
+import type { EventKind } from '../contract/states.ts';
 import type { Ports } from '../platform/ports.ts';
 import { type CredentialRow, findCredential, replaceSecret } from '../store/credentials.ts';
 import type { Database, Queryable } from '../store/database.ts';
 import { isLockTimeout } from '../store/database-errors.ts';
-import type { EventKind } from '../store/events.ts';
 import { notFound } from '../values/arguments.ts';
 import { briefLockMs, type LockRetryContext, retryLockTimeouts } from './lock-retry.ts';
 import { lockWaiting, revive, reviveBatch } from './revive.ts';

@@ -19,23 +19,23 @@ export interface Reaper extends Loop {
 }
 
 /** For jobs whose process row was deleted by hand. */
-const sweepMs = 60_000;
-/** Under an old snapshot the sweep scans many dead rows. */
-const maxSweepShare = 1 / 100;
+const orphanCheckMs = 60_000;
+/** Under an old snapshot the check scans many dead rows. */
+const maxOrphanCheckShare = 1 / 100;
 
 /** EXE-9. Its own loop, so that it never delays the heartbeat. */
 export function startReaper(options: ReaperOptions): Reaper {
   const { db, config, ports, telemetry, lease, apply, onRequeued } = options;
   const timeoutMs = statementTimeoutMs(config);
-  let nextSweepMs = Number.NEGATIVE_INFINITY;
+  let nextOrphanCheckMs = Number.NEGATIVE_INFINITY;
 
   async function runOnce(): Promise<number> {
     await reapExpired();
-    if (ports.monotonicMs() >= nextSweepMs) await sweep();
+    if (ports.monotonicMs() >= nextOrphanCheckMs) await returnOrphans();
     await returnUncertain();
     // Last: a locked connection must not delay reaping.
     await forgiveDeaths();
-    return sweepMs;
+    return orphanCheckMs;
   }
 
   async function reapExpired(): Promise<void> {
@@ -49,14 +49,14 @@ export function startReaper(options: ReaperOptions): Reaper {
     if (expired.length > 0) onRequeued();
   }
 
-  async function sweep(): Promise<void> {
+  async function returnOrphans(): Promise<void> {
     const startedMs = ports.monotonicMs();
     try {
       for (const processId of await missingProcesses(db.within(timeoutMs)))
         telemetry.processReaped(processId, await returnJobs({ db }, { processId }));
     } finally {
       const tookMs = ports.monotonicMs() - startedMs;
-      nextSweepMs = startedMs + Math.max(sweepMs, tookMs / maxSweepShare);
+      nextOrphanCheckMs = startedMs + Math.max(orphanCheckMs, tookMs / maxOrphanCheckShare);
     }
   }
 

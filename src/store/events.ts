@@ -1,33 +1,7 @@
+import type { EventKind } from '../contract/states.ts';
 import type { Queryable } from './database.ts';
 import { type Listed, withinBytes } from './page-bytes.ts';
 import { sql, unnest } from './sql.ts';
-
-type ConnectionEvent =
-  | 'created'
-  | 'paused'
-  | 'resumed'
-  | 'activated'
-  | 'interval_changed'
-  | 'schedule_repaired'
-  | 'config_changed'
-  | 'rewound'
-  | 'deletion_started'
-  | 'deleted'
-  | 'triggered'
-  | 'needs_auth'
-  | 'credential_changed'
-  | 'authorization_requested';
-
-export type EventKind =
-  | `connection.${ConnectionEvent}`
-  | `credential.${'created' | 'replaced' | 'deleted' | 'refused' | 'authorized'}`
-  | `job.${'cancelled' | 'retried' | 'poisoned'}`
-  | 'tenant.created'
-  | 'provider.registered'
-  | `key.${'created' | 'revoked' | 'refused'}`
-  | `session.${'opened' | 'closed' | 'refused'}`
-  | `webhook.${'created' | 'deleted'}`
-  | `consumer.${'moved' | 'deleted'}`;
 
 export interface NewEvent {
   id: string;

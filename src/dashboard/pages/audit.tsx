@@ -1,36 +1,9 @@
+import { eventKinds } from '../../contract/states.ts';
 import { AuditList } from '../parts/audit-list.tsx';
 import { TenantFilter, TextFilter, WordsFilter } from '../parts/filters.tsx';
 import { Page } from '../parts/page.tsx';
 import { query } from '../router.ts';
 import { isOperator } from '../session.ts';
-
-const kinds = [
-  'connection.created',
-  'connection.paused',
-  'connection.resumed',
-  'connection.activated',
-  'connection.interval_changed',
-  'connection.schedule_repaired',
-  'connection.rewound',
-  'connection.deletion_started',
-  'connection.deleted',
-  'connection.triggered',
-  'connection.needs_auth',
-  'connection.authorization_requested',
-  'job.cancelled',
-  'job.retried',
-  'job.poisoned',
-  'tenant.created',
-  'provider.registered',
-  'key.created',
-  'key.revoked',
-  'key.refused',
-  'session.opened',
-  'session.closed',
-  'session.refused',
-  'consumer.moved',
-  'consumer.deleted',
-];
 
 export function AuditPage() {
   const filter = {
@@ -45,7 +18,7 @@ export function AuditPage() {
         <TextFilter name="connection_id" label="Connection" placeholder="Connection ID  ( / )" search />
         <TextFilter name="key_id" label="Key" placeholder="Key ID" />
         {isOperator() && <TenantFilter />}
-        <WordsFilter name="kind" label="Kind" values={kinds} />
+        <WordsFilter name="kind" label="Kind" values={eventKinds} />
       </search>
       <AuditList filter={filter} />
     </Page>
