@@ -124,8 +124,13 @@ function HealthStrip({ stats }: { stats: Stats }) {
         )}
         <Tile
           name="Last hour"
-          value={`${number(hour.succeeded)} succeeded`}
-          note={`${number(hour.failed)} failed · ${number(hour.retried)} retried · ${number(hour.signals)} signals`}
+          value={number(hour.succeeded)}
+          note={[
+            'succeeded',
+            `${number(hour.failed)} failed`,
+            `${number(hour.retried)} retried`,
+            `${number(hour.signals)} signals`,
+          ].join(' · ')}
         />
       </section>
     </>
