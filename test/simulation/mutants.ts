@@ -393,7 +393,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a claim takes more than one suspect',
-    seeds: [29],
+    seeds: [402, 563],
     edits: [
       {
         file: 'src/pipeline/claim.ts',
@@ -404,7 +404,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'transactions use the isolation level of the role or database',
-    seeds: [2],
+    seeds: [117],
     edits: [
       {
         file: 'src/store/session.ts',
