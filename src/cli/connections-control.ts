@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
-import type { JobType } from '../contract/connector.ts';
+import { type JobType, jobTypes } from '../contract/states.ts';
 import { type AuditNote, connectionJson, type TriggerResult } from '../index.ts';
+import { requireOneOf } from '../values/arguments.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { auditNoteOf, omitUndefined, wholeNumber, withAuditNote } from './options.ts';
 import { printResult } from './output.ts';
@@ -31,6 +32,7 @@ Examples:
     )
     .action(async (id: string, options: CommonOptions & AuditNote & { type: JobType; priority?: string }) => {
       const { type, priority } = options;
+      requireOneOf('--type', type, jobTypes);
       const input = omitUndefined({
         priority:
           priority === undefined

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
-import { type ConnectionStatus, connectionJson } from '../index.ts';
-import { requireUuid } from '../values/arguments.ts';
+import { type ConnectionStatus, connectionStatuses } from '../contract/states.ts';
+import { connectionJson } from '../index.ts';
+import { requireOneOf, requireUuid } from '../values/arguments.ts';
 import { connectionTable } from './connection-lines.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { limitOf, omitUndefined, withLimit } from './options.ts';
@@ -34,6 +35,7 @@ Examples:
     .action(async (options: ListOptions) => {
       const { tenant, provider, status, cursor } = options;
       if (tenant !== undefined) requireUuid('--tenant', tenant);
+      if (status !== undefined) requireOneOf('--status', status, connectionStatuses);
       const filter = omitUndefined({ tenantId: tenant, provider, status });
       const limit = limitOf(options);
       const { items, nextCursor } = await withEngine(options, ({ connections }) =>

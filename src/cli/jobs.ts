@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
-import type { JobType } from '../contract/connector.ts';
+import { type JobType, jobStatuses, jobTypes } from '../contract/states.ts';
 import { type AuditNote, type Job, jobDetailJson, jobJson } from '../index.ts';
+import { requireOneOf } from '../values/arguments.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { jobLines, jobTable, runLines } from './job-lines.ts';
 import { auditNoteOf, limitOf, omitUndefined, withAuditNote, withLimit } from './options.ts';
@@ -64,6 +65,8 @@ Examples:
     )
     .action(async (options: ListOptions) => {
       const { connection, status, provider, type } = options;
+      if (status !== undefined) requireOneOf('--status', status, jobStatuses);
+      if (type !== undefined) requireOneOf('--type', type, jobTypes);
       const filter = omitUndefined({ connectionId: connection, status, provider, type });
       const limit = limitOf(options);
       const { items: found } = await withEngine(options, ({ jobs }) =>

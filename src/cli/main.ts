@@ -41,7 +41,7 @@ SYNCLINE_DATABASE_URL (or DATABASE_URL) selects the database. \`syncline config\
 Examples:
   $ syncline dev                            try it on an embedded Postgres
   $ syncline migrate                        create or upgrade the tables
-  $ syncline start                          run the scheduler, executor, API and dashboard
+  $ syncline start                          run all roles, the API and the dashboard
   $ syncline keys create --operator --name me
                                             create a key for the API and the dashboard
   $ syncline tick && syncline work --drain  queue and run all due jobs, then exit

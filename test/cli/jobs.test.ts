@@ -49,7 +49,7 @@ describe('syncline jobs list', () => {
       run('jobs', 'list', '--status', 'fail'),
       run('jobs', 'list', '--connection', 'mine'),
     ]);
-    expectFailure(status, /status must be one of .*, got "fail"\. Did you mean failed\?/);
+    expectFailure(status, /--status must be one of .*, got "fail"\. Did you mean failed\?/);
     expectFailure(connection, /connection must be a UUID, got "mine"/);
   });
 });

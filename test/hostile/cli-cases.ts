@@ -70,7 +70,7 @@ export const cliCases: readonly CliCase[] = [
   refused(
     'a status named like an Object property',
     ['jobs', 'list', '--status', 'constructor'],
-    /status must be one of.*, got "constructor"/,
+    /--status must be one of.*, got "constructor"/,
   ),
   refused(
     'a config that is not valid JSON',
