@@ -1,5 +1,5 @@
 import { describeError, invalidArgument, SynclineError } from '../contract/errors.ts';
-import { suggestion } from './suggest.ts';
+import { nearest } from './suggest.ts';
 import { findUnstorable } from './unstorable.ts';
 import { uuidPattern } from './uuid.ts';
 
@@ -33,13 +33,14 @@ export function requireWhole(name: string, value: unknown, min: number, max: num
 }
 
 export function requireOneOf(name: string, value: unknown, allowed: readonly string[]): void {
-  if (typeof value !== 'string' || !allowed.includes(value))
-    throw invalidArgument({
-      field: name,
-      expected: `one of ${allowed.join(', ')}`,
-      value: show(value),
-      hint: typeof value === 'string' ? suggestion(value, allowed) : undefined,
-    });
+  if (typeof value === 'string' && allowed.includes(value)) return;
+  const closest = typeof value === 'string' ? nearest(value, allowed) : undefined;
+  throw invalidArgument({
+    field: name,
+    expected: `one of ${allowed.join(', ')}`,
+    value: show(value),
+    hint: closest && `Did you mean ${closest}?`,
+  });
 }
 
 export function requireText(name: string, value: unknown, maxLength: number): void {
