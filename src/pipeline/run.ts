@@ -19,7 +19,7 @@ export interface RunOptions {
   /** On first use: few connectors log. */
   log: () => Logger;
   resources: RunResources;
-  secrecy: SecretRedactor;
+  redactor: SecretRedactor;
 }
 
 export function redactorFor({ connection }: ClaimedJob, { oauth2, webhook }: Connector): SecretRedactor {
@@ -77,7 +77,7 @@ async function sync(job: ClaimedJob, connector: Connector, options: RunOptions):
       return log;
     },
     get credentials() {
-      credentials ??= trackSecrets(resources.credentials(job, options.abortSignal), options.secrecy);
+      credentials ??= trackSecrets(resources.credentials(job, options.abortSignal), options.redactor);
       return credentials;
     },
     get budgets() {
@@ -91,10 +91,10 @@ async function sync(job: ClaimedJob, connector: Connector, options: RunOptions):
 }
 
 /** Collects secrets for redaction. */
-function trackSecrets(handle: CredentialHandle, secrecy: SecretRedactor): CredentialHandle {
+function trackSecrets(handle: CredentialHandle, redactor: SecretRedactor): CredentialHandle {
   const tracked = async (pending: Promise<Credential>) => {
     const credential = await pending;
-    secrecy.add(secretsOf(credential));
+    redactor.add(secretsOf(credential));
     return credential;
   };
   return {
@@ -102,7 +102,7 @@ function trackSecrets(handle: CredentialHandle, secrecy: SecretRedactor): Creden
     get: () => tracked(handle.get()),
     renew: (refused) => tracked(handle.renew(refused)),
     save: (fields) => {
-      secrecy.add(secretTexts(fields, true));
+      redactor.add(secretTexts(fields, true));
       return handle.save(fields);
     },
   };

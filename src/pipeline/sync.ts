@@ -15,7 +15,7 @@ export interface HeldRun {
   readonly job: ClaimedJob;
   readonly abortSignal: AbortSignal;
   readonly log: { logger(): Logger; lines(): LogLine[] | undefined };
-  readonly secrecy: SecretRedactor;
+  readonly redactor: SecretRedactor;
   isHeld(): boolean;
   /** `syncing` until the connector returns. */
   state: 'syncing' | 'storing';
@@ -37,10 +37,10 @@ export interface SyncJobContext extends Pick<ExecutorContext, 'rateLimit' | 'por
 
 /** Run, judge, commit. Undefined: the claim was lost, nothing is stored. */
 export async function syncJob(held: HeldRun, context: SyncJobContext): Promise<Stored | undefined> {
-  const { job, abortSignal, log, secrecy } = held;
+  const { job, abortSignal, log, redactor } = held;
   const { connectors, resources, commits } = context;
   const connector = connectors.get(job.providerSlug) as Connector;
-  const settlement = await run(job, connector, { abortSignal, log: log.logger, resources, secrecy })
+  const settlement = await run(job, connector, { abortSignal, log: log.logger, resources, redactor })
     .then((end) => settle(held, end, context))
     // Unforeseen results count as failures.
     .catch((error: unknown) => settle(held, { error: unprocessable(error) }, context));
@@ -49,13 +49,13 @@ export async function syncJob(held: HeldRun, context: SyncJobContext): Promise<S
 
 function settle(held: HeldRun, end: RunEnd, context: SyncJobContext): Settlement | undefined {
   if (!held.isHeld()) return undefined;
-  const { job, log, secrecy } = held;
+  const { job, log, redactor } = held;
   const { ports, rateLimit, telemetry } = context;
   const policy = rateLimitOf(rateLimit, job.providerSlug);
   const verdictOn = (judged: RunEnd) =>
-    judge(job, judged, { policy, nowMs: ports.now(), random: ports.random(), hide: secrecy.hide });
+    judge(job, judged, { policy, nowMs: ports.now(), random: ports.random(), hide: redactor.hide });
   const verdict = verdictOn(end);
-  telemetry.runEnded(job, end, verdict, secrecy.hide);
+  telemetry.runEnded(job, end, verdict, redactor.hide);
   held.state = 'storing';
   return { job, verdict, log: log.lines(), ifRejected: (error) => verdictOn({ error: rejected(error) }) };
 }

@@ -85,15 +85,15 @@ export function createSlots({ ports, telemetry, connectors, onFreed }: SlotsOpti
       // An earlier run lost its claim, unnoticed so far.
       const earlier = runs.get(job.id);
       if (earlier) forget(earlier, 'lost');
-      const abortion = new AbortController();
-      const secrecy = redactorFor(job, connectors.get(job.providerSlug) as Connector);
+      const controller = new AbortController();
+      const redactor = redactorFor(job, connectors.get(job.providerSlug) as Connector);
       const run: SlotRun = {
         job,
-        abortSignal: abortion.signal,
-        abort: (reason) => abortion.abort(reason),
+        abortSignal: controller.signal,
+        abort: (reason) => controller.abort(reason),
         startedMs: ports.monotonicMs(),
-        log: createRunLog(() => telemetry.runLogger(job), { now: ports.now, hide: secrecy.hide }),
-        secrecy,
+        log: createRunLog(() => telemetry.runLogger(job), { now: ports.now, hide: redactor.hide }),
+        redactor,
         isHeld: () => isHeld(run),
         state: 'syncing',
       };

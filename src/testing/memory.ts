@@ -108,14 +108,14 @@ export function connectInMemory(connector: Connector, options: MemoryOptions = {
     waiting = undefined;
     status = 'active';
     const job = claimedJob(current);
-    const secrecy = redactorFor(job, connector);
+    const redactor = redactorFor(job, connector);
     const end = await run(job, connector, {
       abortSignal,
       log: () => options.log ?? pino({ level: 'silent' }),
       resources: { credentials: () => credentials, budgets: () => budgets, fetch, clock },
-      secrecy,
+      redactor,
     });
-    const verdict = judge(job, end, { policy, nowMs: now(), random: 0, hide: secrecy.hide });
+    const verdict = judge(job, end, { policy, nowMs: now(), random: 0, hide: redactor.hide });
     // Aborted and crashed runs have lost their job.
     if (!lost && !abortSignal.aborted) return store(current, verdict);
     waiting = current;

@@ -5,6 +5,7 @@ import { createHolding, type Holding } from '../../src/budgets/holding.ts';
 import type { Outgoing } from '../../src/budgets/holding-state.ts';
 import { systemPorts } from '../../src/platform/ports.ts';
 import { availableIn, type Bucket, exchange, newBucket } from '../../src/schedule/bucket.ts';
+import { testBudget } from './test-budget.ts';
 
 interface Scenario {
   seed: number;
@@ -78,15 +79,7 @@ function simulate(scenario: Scenario): number[] {
   }
 
   let bucket: Bucket = newBucket(scenario.limit, scenario.periodSeconds, nowMs);
-  const budget = {
-    key: 'p/b/c',
-    tenantId: 't',
-    provider: 'p',
-    credentialId: 'c',
-    name: 'b',
-    stated: scenario.limit,
-    periodSeconds: scenario.periodSeconds,
-  };
+  const budget = testBudget(scenario.limit, scenario.periodSeconds);
   /** Each process has its own monotonic clock. */
   const portsOf = (offsetMs: number) => ({ ...systemPorts, monotonicMs: () => nowMs - startMs + offsetMs });
 

@@ -11,16 +11,9 @@ import {
   type Spending,
 } from '../../src/budgets/holding-state.ts';
 import { type HoldingEvent, reduceHolding } from '../../src/budgets/reduce.ts';
+import { testBudget } from './test-budget.ts';
 
-const budget = {
-  key: 'p/b/c',
-  tenantId: 't',
-  provider: 'p',
-  credentialId: 'c',
-  name: 'b',
-  stated: 100,
-  periodSeconds: 60,
-};
+const budget = testBudget(100, 60);
 const fresh = newHolding(budget, 0);
 
 const answer = (changes: Partial<BucketState> = {}): HoldingEvent => ({
