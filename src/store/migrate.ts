@@ -79,8 +79,7 @@ export async function migrate(config: Config['database'], options: MigrateOption
     const blocked = `The migration of schema "${config.schema}" ${waited}.`;
     if (tries === maxTries || signal.aborted) {
       throw new SynclineError('DATABASE_REFUSED', blocked, {
-        hint:
-          `Nothing changed in ${tries} attempts. ` + 'End that transaction, then rerun `syncline migrate`.',
+        hint: `Nothing changed in ${tries} attempts. End that transaction, then rerun \`syncline migrate\`.`,
       });
     }
     onBlocked(`${blocked} Retrying (${tries} of ${maxTries}).`);
