@@ -11,11 +11,12 @@ import { check } from '../values/standard-schema.ts';
 import type { ClaimedJob } from './claim.ts';
 import type { RunResources } from './resources.ts';
 import { checkResult, type Page } from './result.ts';
+import type { RunAbort } from './run-abort.ts';
 
 export type RunEnd = { page: Page } | { error: unknown };
 
 export interface RunOptions {
-  abortSignal: AbortSignal;
+  abort: RunAbort;
   /** On first use: few connectors log. */
   log: () => Logger;
   resources: RunResources;
@@ -31,27 +32,19 @@ export function redactorFor({ connection }: ClaimedJob, { oauth2, webhook }: Con
 }
 
 /** EXE-8: never rejects. Resolves on abort, even if the connector hangs. */
-export async function run(job: ClaimedJob, connector: Connector, options: RunOptions): Promise<RunEnd> {
-  const { abortSignal } = options;
-  let stopWaiting = () => {};
-  const aborted = new Promise<RunEnd>((resolve) => {
-    const end = () => resolve({ error: abortSignal.reason });
-    if (abortSignal.aborted) end();
-    abortSignal.addEventListener('abort', end, { once: true });
-    stopWaiting = () => abortSignal.removeEventListener('abort', end);
+export function run(job: ClaimedJob, connector: Connector, options: RunOptions): Promise<RunEnd> {
+  return new Promise((resolve) => {
+    options.abort.onAbort((reason) => resolve({ error: reason }));
+    sync(job, connector, options).then(
+      (page) => resolve({ page }),
+      (error: unknown) => resolve({ error }),
+    );
   });
-  const synced = sync(job, connector, options).then(
-    (page): RunEnd => ({ page }),
-    (error: unknown): RunEnd => ({ error }),
-  );
-  const end = await Promise.race([synced, aborted]);
-  stopWaiting();
-  return end;
 }
 
 async function sync(job: ClaimedJob, connector: Connector, options: RunOptions): Promise<Page> {
   const { externalId, config, metadata } = job.connection;
-  const { resources } = options;
+  const { abort, resources } = options;
   let metadataCopy: Record<string, unknown> | undefined;
   let log: Logger | undefined;
   let credentials: CredentialHandle | undefined;
@@ -71,13 +64,15 @@ async function sync(job: ClaimedJob, connector: Connector, options: RunOptions):
     },
     cursor: await usableCursor(job, connector),
     job: { id: job.id, type: job.type, attempts: job.attempts, scheduledAt: new Date(job.scheduledAt) },
-    abortSignal: options.abortSignal,
+    get abortSignal() {
+      return abort.signal;
+    },
     get log() {
       log ??= options.log();
       return log;
     },
     get credentials() {
-      credentials ??= trackSecrets(resources.credentials(job, options.abortSignal), options.redactor);
+      credentials ??= trackSecrets(resources.credentials(job, abort.signal), options.redactor);
       return credentials;
     },
     get budgets() {

@@ -9,11 +9,12 @@ import type { Settlement } from './commit.ts';
 import type { RunEvents } from './events.ts';
 import { judge, type Verdict } from './judge.ts';
 import { type RunEnd, run } from './run.ts';
+import type { RunAbort } from './run-abort.ts';
 
 /** In a slot of its executor (`runtime/slots.ts`). */
 export interface HeldRun {
   readonly job: ClaimedJob;
-  readonly abortSignal: AbortSignal;
+  readonly abort: RunAbort;
   readonly log: { logger(): Logger; lines(): LogLine[] | undefined };
   readonly redactor: SecretRedactor;
   isHeld(): boolean;
@@ -37,10 +38,10 @@ export interface SyncJobContext extends Pick<ExecutorContext, 'rateLimit' | 'por
 
 /** Run, judge, commit. Undefined: the claim was lost, nothing is stored. */
 export async function syncJob(held: HeldRun, context: SyncJobContext): Promise<Stored | undefined> {
-  const { job, abortSignal, log, redactor } = held;
+  const { job, abort, log, redactor } = held;
   const { connectors, resources, commits } = context;
   const connector = connectors.get(job.providerSlug) as Connector;
-  const settlement = await run(job, connector, { abortSignal, log: log.logger, resources, redactor })
+  const settlement = await run(job, connector, { abort, log: log.logger, resources, redactor })
     .then((end) => settle(held, end, context))
     // Unforeseen results count as failures.
     .catch((error: unknown) => settle(held, { error: unprocessable(error) }, context));

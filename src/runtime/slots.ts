@@ -2,6 +2,7 @@ import type { Connector } from '../contract/connector.ts';
 import { TransientError } from '../contract/errors.ts';
 import type { ClaimedJob } from '../pipeline/claim.ts';
 import { redactorFor } from '../pipeline/run.ts';
+import { RunAbort } from '../pipeline/run-abort.ts';
 import type { HeldRun, Stored } from '../pipeline/sync.ts';
 import type { Ports } from '../platform/ports.ts';
 import { createRunLog, type Telemetry } from '../telemetry/index.ts';
@@ -16,7 +17,6 @@ export interface RunTotals {
 }
 
 export interface SlotRun extends HeldRun {
-  abort(reason: Error): void;
   startedMs: number;
 }
 
@@ -69,7 +69,7 @@ export function createSlots({ ports, telemetry, connectors, onFreed }: SlotsOpti
     if (!isHeld(run)) return;
     remove(run);
     totals.lost++;
-    run.abort(new TransientError(`The run was aborted: ${abortReasons[why]}.`));
+    run.abort.abort(new TransientError(`The run was aborted: ${abortReasons[why]}.`));
     telemetry.runLost(run.job, why);
     onFreed();
   }
@@ -85,12 +85,10 @@ export function createSlots({ ports, telemetry, connectors, onFreed }: SlotsOpti
       // An earlier run lost its claim, unnoticed so far.
       const earlier = runs.get(job.id);
       if (earlier) forget(earlier, 'lost');
-      const controller = new AbortController();
       const redactor = redactorFor(job, connectors.get(job.providerSlug) as Connector);
       const run: SlotRun = {
         job,
-        abortSignal: controller.signal,
-        abort: (reason) => controller.abort(reason),
+        abort: new RunAbort(),
         startedMs: ports.monotonicMs(),
         log: createRunLog(() => telemetry.runLogger(job), { now: ports.now, hide: redactor.hide }),
         redactor,
@@ -116,11 +114,11 @@ export function createSlots({ ports, telemetry, connectors, onFreed }: SlotsOpti
 
     abortOverdue(maxRunSeconds) {
       const maxMs = maxRunSeconds * 1000;
-      for (const { abort, abortSignal, startedMs, state } of runs.values()) {
+      for (const { abort, startedMs, state } of runs.values()) {
         const leftMs = startedMs + maxMs - ports.monotonicMs();
         if (leftMs > 0) return leftMs;
-        if (state === 'syncing' && !abortSignal.aborted)
-          abort(new TransientError(`The run took longer than ${maxRunSeconds} s and was aborted.`));
+        if (state === 'syncing' && !abort.isAborted)
+          abort.abort(new TransientError(`The run took longer than ${maxRunSeconds} s and was aborted.`));
       }
       return maxMs;
     },

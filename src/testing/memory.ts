@@ -4,6 +4,7 @@ import type { Connector, JobType, Signal } from '../contract/connector.ts';
 import type { ClaimedJob } from '../pipeline/claim.ts';
 import { judge, type Verdict } from '../pipeline/judge.ts';
 import { redactorFor, run } from '../pipeline/run.ts';
+import { RunAbort } from '../pipeline/run-abort.ts';
 import { syncOf } from '../schedule/sync-metadata.ts';
 import { type ContextOptions, memoryContext } from './context.ts';
 
@@ -103,21 +104,28 @@ export function connectInMemory(connector: Connector, options: MemoryOptions = {
     scheduledAt: new Date(now()),
   });
 
-  async function runJob(type: JobType, abortSignal: AbortSignal, lost: boolean): Promise<MemoryRun> {
+  async function runJob(
+    type: JobType,
+    abortSignal: AbortSignal | undefined,
+    lost: boolean,
+  ): Promise<MemoryRun> {
     const current = waiting ?? createJob(type);
     waiting = undefined;
     status = 'active';
     const job = claimedJob(current);
     const redactor = redactorFor(job, connector);
+    const abort = new RunAbort();
+    if (abortSignal?.aborted) abort.abort(abortSignal.reason);
+    abortSignal?.addEventListener('abort', () => abort.abort(abortSignal.reason), { once: true });
     const end = await run(job, connector, {
-      abortSignal,
+      abort,
       log: () => options.log ?? pino({ level: 'silent' }),
       resources: { credentials: () => credentials, budgets: () => budgets, fetch, clock },
       redactor,
     });
     const verdict = judge(job, end, { policy, nowMs: now(), random: 0, hide: redactor.hide });
     // Aborted and crashed runs have lost their job.
-    if (!lost && !abortSignal.aborted) return store(current, verdict);
+    if (!lost && !abort.isAborted) return store(current, verdict);
     waiting = current;
     return { ...reportOf(current, verdict), stored: 0, absorbed: 0 };
   }
@@ -166,10 +174,9 @@ export function connectInMemory(connector: Connector, options: MemoryOptions = {
     };
   }
 
-  const never = new AbortController().signal;
   const runNext = ({
     type = 'incremental',
-    abortSignal = options.abortSignal ?? never,
+    abortSignal = options.abortSignal,
     lost = false,
   }: RunChoice = {}) => runJob(type, abortSignal, lost);
   return {
