@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { tenant, useDatabase } from '../support/database.ts';
+import { isFullSize, sampled } from '../support/size.ts';
 import type { OpenApi, Schema } from './schema.ts';
 import { startService } from './service.ts';
 
@@ -99,16 +100,18 @@ test('robustness: hostile values in every field never cause a server error', {
           shape.filter((name) => name in validValues).map((name) => [name, validValues[name]]),
         );
       if (template.includes('{'))
-        for (const value of hostile) await send(method, pathFor(String(value)), validBody);
+        for (const value of sampled(hostile, 6)) await send(method, pathFor(String(value)), validBody);
       for (const { name } of operation.parameters?.filter((parameter) => parameter.in === 'query') ?? [])
-        for (const value of hostile)
+        for (const value of sampled(hostile, 6))
           await send(method, `${path}?${name}=${encodeURIComponent(String(value))}`);
       for (const name of shape ?? [])
-        for (const value of hostileJson) await send(method, path, { ...validBody, [name]: value });
-      if (shape) for (const value of hostileJson) await send(method, path, value);
+        for (const value of sampled(hostileJson, 6))
+          await send(method, path, { ...validBody, [name]: value });
+      if (shape) for (const value of sampled(hostileJson, 6)) await send(method, path, value);
     }
   expect(failures).toEqual([]);
-  for (const status of [200, 201, 204, 400, 404]) expect([...statusCounts.keys()]).toContain(status);
+  const expectedStatuses = isFullSize ? [200, 201, 204, 400, 404] : [200, 400, 404];
+  for (const status of expectedStatuses) expect([...statusCounts.keys()]).toContain(status);
   expect(statusCounts.get(503)).toBeUndefined();
 });
 

@@ -85,16 +85,15 @@ export function useDatabase(): TestDatabase {
       return client;
     },
     empty: async () => {
-      await database.sql(
-        'TRUNCATE connections, sync_jobs, signals, processes, events, credentials, deletions CASCADE',
-      );
+      await database.sql(emptyTables);
     },
   };
 
   beforeAll(async () => {
     const serverUrl = inject('serverUrl');
     await onServer(serverUrl, (client) =>
-      client.query(`CREATE DATABASE ${name} TEMPLATE ${inject('templateDatabase')}`),
+      // With fsync off, copying files is faster than copying blocks through WAL.
+      client.query(`CREATE DATABASE ${name} TEMPLATE ${inject('templateDatabase')} STRATEGY FILE_COPY`),
     );
     database.url = databaseUrl(serverUrl, name);
     pool = new pg.Pool({ connectionString: database.url, options: '-c search_path=syncline', max: 4 });
@@ -115,6 +114,17 @@ export function useDatabase(): TestDatabase {
   });
   return database;
 }
+
+const emptied = ['signals', 'sync_jobs', 'connections', 'credentials', 'processes', 'events', 'deletions'];
+
+/** TRUNCATE replaces the files of all tables and indexes, which takes 20 ms; deleting a few rows takes 1 ms. */
+const emptyTables = `DO $$ BEGIN
+  IF ${emptied.map((name) => `pg_relation_size('${name}')`).join(' + ')} > 500000 THEN
+    TRUNCATE ${emptied.join(', ')} CASCADE;
+  ELSE
+    ${emptied.map((name) => `DELETE FROM ${name};`).join('\n    ')}
+  END IF;
+END $$`;
 
 export const tenant = '00000000-0000-4000-8000-000000000001';
 
