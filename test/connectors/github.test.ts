@@ -3,6 +3,7 @@ import { github } from '../../src/connectors/index.ts';
 import { connectInMemory, crashTest, type MemoryOptions } from '../../src/testing/index.ts';
 import { type FakeGithub, useGithub } from '../support/providers/github.ts';
 import type { FakeRepository } from '../support/providers/github-repository.ts';
+import { sized } from '../support/size.ts';
 import { addItems, expectTruth } from './github-truth.ts';
 
 /** One resource per paging strategy; comments are paged like issues. */
@@ -244,6 +245,7 @@ describe('github', () => {
   it.each(walked)('github: %s: a crash at any point causes neither loss nor duplicates', async (resource) => {
     let server = await startGithub();
     const report = await crashTest(github({ baseUrl: 'http://github.test' }), {
+      secondCrashes: sized(20, 3),
       credential,
       config: { repositories: ['octo/hello', 'octo/other'], resources: [resource] },
       fetch: (input, init) => fetch(String(input).replace('http://github.test', server.url), init),
@@ -268,6 +270,7 @@ describe('github', () => {
       let server = await startGithub();
       let isCalm = false;
       await crashTest(github({ baseUrl: 'http://github.test' }), {
+        secondCrashes: sized(20, 3),
         // Covered by the previous test; each fault costs a pause.
         faults: 'none',
         credential,

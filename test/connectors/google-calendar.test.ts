@@ -4,6 +4,7 @@ import { connectInMemory, crashTest, type MemorySignal } from '../../src/testing
 import { useDatabase } from '../support/database.ts';
 import { recordingLogger } from '../support/log.ts';
 import { problem, startGoogleCalendar } from '../support/providers/google-calendar.ts';
+import { sized } from '../support/size.ts';
 import { connectToEngine } from './engine.ts';
 
 const database = useDatabase();
@@ -91,6 +92,7 @@ describe('google-calendar', () => {
       calendars: ['primary', 'team'],
     });
     const report = await crashTest(connector, {
+      secondCrashes: sized(20, 3),
       ...options,
       reset: () => {
         google.empty();

@@ -6,6 +6,7 @@ import { connectInMemory, crashTest, type MemorySignal } from '../../src/testing
 import { useDatabase } from '../support/database.ts';
 import { recordingLogger } from '../support/log.ts';
 import { type Format, type Post, post, posts, startFeeds } from '../support/providers/feeds.ts';
+import { sized } from '../support/size.ts';
 import { connectToEngine } from './engine.ts';
 
 const database = useDatabase();
@@ -98,7 +99,7 @@ describe('rss', () => {
   it('rss: a crash at any point causes neither loss nor duplicates', async () => {
     const { feeds, connector } = await startSite();
     const urls = [feeds.publish('/one', posts(3)), feeds.publish('/two', posts(4), 'atom')];
-    const report = await crashTest(connector, { config: { urls } });
+    const report = await crashTest(connector, { config: { urls }, secondCrashes: sized(20, 3) });
     expect(report).toMatchObject({ signals: 7, requests: 2 });
     expect(report.crashes).toBe(5);
   });

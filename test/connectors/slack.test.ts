@@ -5,6 +5,7 @@ import { connectInMemory, crashTest, type MemorySignal } from '../../src/testing
 import { useDatabase } from '../support/database.ts';
 import { recordingLogger } from '../support/log.ts';
 import { delivered, type StoredMessage, slackError, startSlack } from '../support/providers/slack.ts';
+import { sized } from '../support/size.ts';
 import { connectToEngine } from './engine.ts';
 
 const database = useDatabase();
@@ -252,6 +253,7 @@ describe('slack', () => {
       config: { channels: ['C1', 'C2'], threads: true },
     });
     const report = await crashTest(connector, {
+      secondCrashes: sized(20, 3),
       ...memory,
       reset: () => {
         provider.empty();

@@ -11,7 +11,7 @@ import { startServer } from '../../src/http/server.ts';
 import { systemPorts } from '../../src/platform/ports.ts';
 import { silent, useDatabase } from '../support/database.ts';
 import { seed } from '../support/seed.ts';
-import { sized } from '../support/size.ts';
+import { isFullSize, sized } from '../support/size.ts';
 import { forEachConcurrently } from '../support/worker.ts';
 import { faultsOf } from './answer-faults.ts';
 import { generateRequest, type Known } from './generated-requests.ts';
@@ -61,7 +61,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const requestCount = sized(10_000, 1000);
+const requestCount = sized(10_000, 400);
 const concurrency = 16;
 /** After each round, deleted data is recreated and ids are read again. */
 const requestsPerRound = 500;
@@ -195,7 +195,8 @@ describe('robustness: generated requests', () => {
       });
     }
     expect(faults.slice(0, 20), `${faults.length} faults with TEST_SEED=${seed}`).toEqual([]);
-    const expected = ['200', '201', '204', '400', '401', '403', '404', '405', '409', '414', '431'];
+    const rare = ['204', '409', '414', '431'];
+    const expected = ['200', '201', '400', '401', '403', '404', '405', ...(isFullSize ? rare : [])];
     const missing = expected.filter((status) => !statuses.has(status));
     expect(missing, 'statuses that no request reached').toEqual([]);
     expect((await wire.send({ method: 'GET', target: '/healthz' })).status).toBe(200);

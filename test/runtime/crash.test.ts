@@ -21,7 +21,7 @@ import {
 } from '../support/worker.ts';
 
 /** At small size every third point: over the three pages, nearly every kind of statement. */
-const stride = sized(1, 3);
+const stride = sized(1, 6);
 const isChosen = (_: string, index: number) => index % stride === 0;
 
 const leaseSeconds = 2;

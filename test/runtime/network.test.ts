@@ -69,7 +69,7 @@ describe('a database connection that breaks at any statement', () => {
         { at: i + 1, when: 'before' },
         { at: i + 1, when: 'after' },
       ])
-      .filter(({ at }) => at % sized(1, 3) === 0);
+      .filter(({ at }) => at % sized(1, 6) === 0);
     const slugOf = ({ at, when }: Break) => `broken-${when}-${at}`;
     const slugs = breaks.map(slugOf);
     await addConnections(sql, slugs);

@@ -35,10 +35,10 @@ const ownClock: Edit = {
 
 /** If a second guard prevents the failure, a mutant removes both, and its name says so. */
 export const mutants: readonly Mutant[] = [
-  { name: 'no fence: a result is stored without checking the claim', seeds: [17], edits: [noFence] },
+  { name: 'no fence: a result is stored without checking the claim', seeds: [30], edits: [noFence] },
   {
     name: 'no fence, and a process that lost its lease does not abort its runs',
-    seeds: [20],
+    seeds: [8],
     edits: [
       noFence,
       {
@@ -50,7 +50,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a claim ignores that the connection is busy, and no unique index prevents it',
-    seeds: [29],
+    seeds: [13],
     edits: [
       {
         file: claims,
@@ -103,7 +103,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'dedupe keys are ignored, and no unique index prevents duplicates',
-    seeds: [2],
+    seeds: [19],
     edits: [
       {
         file: 'src/store/signals.ts',
@@ -157,7 +157,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'an expired lease is renewed',
-    seeds: [2],
+    seeds: [5],
     edits: [
       {
         file: processes,
@@ -168,12 +168,12 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a process without a lease claims jobs',
-    seeds: [70],
+    seeds: [39],
     edits: [{ file: claims, find: ' AND (SELECT id FROM alive) IS NOT NULL', replace: '' }],
   },
   {
     name: 'a process row is deleted while it has running jobs',
-    seeds: [15],
+    seeds: [2],
     edits: [
       {
         file: processes,
@@ -226,7 +226,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a sync whose cursor does not advance continues',
-    seeds: [24],
+    seeds: [39],
     edits: [
       {
         file: judge,
@@ -237,7 +237,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a failed job is retried without backoff',
-    seeds: [11],
+    seeds: [18],
     edits: [
       {
         file: judge,
@@ -248,7 +248,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "the provider's retry-after hint is ignored",
-    seeds: [63],
+    seeds: [31],
     edits: [
       {
         file: 'src/schedule/backoff.ts',
@@ -270,7 +270,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'jobs of paused connections are not blocked, and a claim does not check the status',
-    seeds: [7],
+    seeds: [19],
     edits: [
       {
         file: schemaSql,
@@ -330,7 +330,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'blocked jobs are not unblocked',
-    seeds: [6],
+    seeds: [7],
     edits: [
       {
         file: schemaSql,
@@ -341,7 +341,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a run ends without unblocking the jobs behind it',
-    seeds: [29],
+    seeds: [19],
     edits: [
       {
         file: commit,
@@ -376,7 +376,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a commit and its backoff use the clock of their process',
-    seeds: [7],
+    seeds: [8],
     edits: [
       ownClock,
       {

@@ -8,11 +8,12 @@ import { firstSignals } from '../../src/store/old-signals.ts';
 import { tablesOf } from '../../src/store/scope.ts';
 import { tenant, useDatabase } from '../support/database.ts';
 import { explain as explainOn, nodes, pagesRead } from '../support/plan.ts';
+import { sized } from '../support/size.ts';
 
 const database = useDatabase();
 const { sql } = database;
 const now = new Date('2025-01-01T12:00:00Z');
-const total = 50_000;
+const total = sized(50_000, 20_000);
 const due = 10;
 
 beforeAll(async () => {

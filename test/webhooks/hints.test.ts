@@ -5,6 +5,7 @@ import { startService } from '../http/service.ts';
 import { startBlockingEngine } from '../support/blocking-engine.ts';
 import { signal } from '../support/connector.ts';
 import { useDatabase } from '../support/database.ts';
+import { sized } from '../support/size.ts';
 import { until } from '../support/until.ts';
 import { countOf, forEachConcurrently } from '../support/worker.ts';
 import { asGithub, credentials, deliver, hooked, pathOf } from './webhook-connector.ts';
@@ -15,6 +16,8 @@ const body = '{}';
 const pending = `sync_jobs WHERE status IN ('queued', 'running')`;
 
 beforeEach(() => database.empty());
+
+const hints = sized(1000, 250);
 
 /** A service without an executor that records its statements. */
 async function startRecordingService(connectors: Connector[] = [hooked({ verify: githubSignature() })]) {
@@ -45,7 +48,7 @@ const burst = (count: number, send: () => Promise<{ status: number }>) =>
   });
 
 describe('hints: many hints become one run, and none is lost', () => {
-  it('hints: 1,000 hints during a run cause one more run, after the last of them', async () => {
+  it(`hints: ${hints} hints during a run cause one more run, after the last of them`, async () => {
     const receiver = await startRecordingService();
     const { id, send } = await connection(receiver);
     await job(id);
@@ -53,7 +56,7 @@ describe('hints: many hints become one run, and none is lost', () => {
     const drained = engine.drain();
     await untilStarted(1);
     const before = receiver.transactions();
-    await burst(1000, send);
+    await burst(hints, send);
     expect(startedRuns).toHaveLength(1);
     // A delivery that finds a pending hint writes nothing.
     expect(receiver.transactions() - before).toBeLessThanOrEqual(2);
@@ -65,7 +68,7 @@ describe('hints: many hints become one run, and none is lost', () => {
     expect(await countOf(sql, 'events WHERE connection_id IS NOT NULL')).toBe(1);
   });
 
-  it('hints: 1,000 hints through two processes cause one job and at most four transactions', async () => {
+  it(`hints: ${hints} hints through two processes cause one job and at most four transactions`, async () => {
     const [receiver, secondReceiver] = [
       await startRecordingService(),
       await startRecordingService(),
@@ -77,7 +80,7 @@ describe('hints: many hints become one run, and none is lost', () => {
       () =>
         deliver(service, pathOf(id), body, asGithub(secret, body));
     const before = receiver.transactions() + secondReceiver.transactions();
-    await Promise.all([burst(500, sendTo(receiver)), burst(500, sendTo(secondReceiver))]);
+    await Promise.all([burst(hints / 2, sendTo(receiver)), burst(hints / 2, sendTo(secondReceiver))]);
     expect(receiver.transactions() + secondReceiver.transactions() - before).toBeLessThanOrEqual(4);
     expect(await sql('SELECT status, priority FROM sync_jobs')).toEqual([{ status: 'queued', priority: 0 }]);
   });

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { type HttpDescription, http } from '../../../src/connectors/index.ts';
 import { connectInMemory, crashTest, type MemoryConnection } from '../../../src/testing/index.ts';
 import { type ApiOptions, type Item, type JsonApi, useJsonApis } from '../../support/providers/json-api.ts';
+import { sized } from '../../support/size.ts';
 import { describeApi } from './described.ts';
 
 const startApi = useJsonApis();
@@ -113,7 +114,10 @@ describe('http: complete walks', () => {
     async (_name, options) => {
       const api = await startApi(options);
       api.fill(23, 11);
-      const report = await crashTest(http(describeApi(api)), { faults: faultsOf(options) });
+      const report = await crashTest(http(describeApi(api)), {
+        faults: faultsOf(options),
+        secondCrashes: sized(20, 3),
+      });
       expect(report.signals).toBe(23);
       expect(report.crashes).toBeGreaterThan(report.requests);
     },
