@@ -102,6 +102,14 @@ describe('layers', () => {
     expect(importing.filter((file) => !allowed.test(file))).toEqual([]);
   });
 
+  it('files that locate others from their own path are as deep as dist/chunks', () => {
+    const locating = files.filter((file) =>
+      readFileSync(join(src, file), 'utf8').includes('import.meta.url'),
+    );
+    expect(locating.length).toBeGreaterThan(0);
+    expect(locating.filter((file) => file.split('/').length !== 2)).toEqual([]);
+  });
+
   it.each([
     // The connector kit never loads the engine.
     ['connector-kit', ['contract', 'values', 'platform']],

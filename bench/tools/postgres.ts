@@ -2,8 +2,8 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { startEmbeddedPostgres } from '../../dist/dev/postgres.js';
-import { systemPorts } from '../../dist/platform/ports.js';
+import { systemPorts } from '../../dist/index.js';
+import { startEmbeddedPostgres } from '../../src/dev/postgres.ts';
 import { progress, whole } from './text.ts';
 
 /** One embedded Postgres server that all subjects of a benchmark share. */

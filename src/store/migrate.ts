@@ -25,7 +25,8 @@ export interface MigrationResult {
 
 /** The first creates the schema of the oldest release that can be upgraded. */
 export function knownMigrations(): Migration[] {
-  const folder = new URL('./migrations/', import.meta.url);
+  // From src/store and from dist/chunks.
+  const folder = new URL('../store/migrations/', import.meta.url);
   return readdirSync(folder)
     .filter((file) => /^\d{4}_\w+\.sql$/.test(file))
     .sort()

@@ -1,5 +1,5 @@
-import { fileURLToPath } from 'node:url';
-import { describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Bundle, bundleScript } from '../support/bundle.ts';
 import { useDatabase } from '../support/database.ts';
 import { type Running, startProcess } from '../support/process.ts';
 import { sized } from '../support/size.ts';
@@ -7,7 +7,11 @@ import { until } from '../support/until.ts';
 import { limitedProvider, type ProviderOptions } from './limited-provider.ts';
 
 const database = useDatabase();
-const spender = fileURLToPath(new URL('../support/fixtures/spender.mjs', import.meta.url));
+let spender: Bundle;
+beforeAll(async () => {
+  spender = await bundleScript('test/support/fixtures/spender.mjs');
+});
+afterAll(() => spender?.remove());
 
 interface SpenderOptions {
   provider: string;
@@ -22,7 +26,7 @@ function start(options: SpenderOptions): Running {
   const { limit, perSeconds, lanes = 10, ...rest } = options;
   const budget = { name: 'core', per: 'credential', limit, perSeconds };
   return startProcess(process.execPath, [
-    spender,
+    spender.script,
     JSON.stringify({ database: database.url, budget, lanes, ...rest }),
   ]);
 }

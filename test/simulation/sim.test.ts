@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import type { Bundle } from '../support/bundle.ts';
 import { isFullSize, sized } from '../support/size.ts';
-import { type BuiltWorker, buildWorker } from './build-worker.ts';
+import { buildWorker } from './build-worker.ts';
 import { describeFailure, missedSituations } from './report.ts';
 import { simulateAll } from './workers.ts';
 
@@ -9,7 +10,7 @@ const seeds = Array.from({ length: sized(220, 8) }, (_, i) => i + 1);
 const workers = 4;
 
 describe('simulation: several engines on one Postgres, determined by a seed', () => {
-  let built: BuiltWorker;
+  let built: Bundle;
   beforeAll(async () => {
     built = await buildWorker();
   });
