@@ -1,8 +1,7 @@
 import { loadConfigFile } from '../config/file.ts';
 import { type LoadedConfig, loadConfig } from '../config/load.ts';
 import type { Connector } from '../contract/connector.ts';
-import { createSyncline, type Syncline, type TelemetryProviders } from '../index.ts';
-import { createLogger } from '../platform/log.ts';
+import type { Syncline, TelemetryProviders } from '../index.ts';
 
 export interface CommonOptions {
   json?: boolean;
@@ -44,6 +43,9 @@ export async function withEngine<T>(
   { checkReady = true, providers = {} }: { checkReady?: boolean; providers?: TelemetryProviders } = {},
 ): Promise<T> {
   const loaded = await loadCliConfig(options);
+  // Loaded lazily: `config` needs no engine.
+  const { createSyncline } = await import('../index.ts');
+  const { createLogger } = await import('../platform/log.ts');
   const log = createLogger({
     level: quietLevel(loaded),
     readable: process.stderr.isTTY && !options.json,
