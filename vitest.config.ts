@@ -3,8 +3,8 @@ import { defineConfig } from 'vitest/config';
 
 /** Need no Postgres. */
 const unit = ['test/**/*.unit.test.ts'];
-/** Use the whole machine and time its recovery, so they run last. */
-const whole = ['test/chaos/**/*.test.ts', 'test/simulation/**/*.test.ts'];
+/** Replace the network and the clock of their process, or run a fleet for a minute. */
+const isolated = ['test/chaos/**/*.test.ts', 'test/simulation/**/*.test.ts'];
 
 /** `npm run verify` repeats only the tests whose size changes. */
 const isFullSize = process.env['TEST_SIZE'] === 'full';
@@ -44,21 +44,21 @@ export default defineConfig({
           ...postgres,
           name: 'database',
           include: isFullSize ? sized() : ['test/**/*.test.ts'],
-          exclude: [...whole, ...unit],
+          exclude: [...isolated, ...unit],
           maxWorkers: 4,
           sequence: { groupOrder: 1 },
         },
       },
       {
         extends: true,
-        // Isolated: the simulation replaces the network and the clock of its process.
+        // Beside the database tests, because chaos mostly waits.
         test: {
           ...postgres,
-          name: 'whole',
-          include: whole,
+          name: 'isolated',
+          include: isolated,
           isolate: true,
-          maxWorkers: 2,
-          sequence: { groupOrder: 2 },
+          maxWorkers: 4,
+          sequence: { groupOrder: 1 },
         },
       },
     ],
