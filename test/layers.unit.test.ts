@@ -174,6 +174,16 @@ describe('layers', () => {
   });
 });
 
+describe('terminal', () => {
+  it('commands use their terminal, not the process', () => {
+    const direct = /\bprocess\.(?:argv|env|cwd|stdin|stdout|stderr|exitCode|on)\b/;
+    const using = files.filter(
+      (file) => layerOf(file) === 'cli' && direct.test(readFileSync(join(src, file), 'utf8')),
+    );
+    expect(using.sort()).toEqual(['cli/main.ts', 'cli/terminal.ts']);
+  });
+});
+
 describe('ports', () => {
   const outside = files.filter((file) => file !== 'platform/ports.ts' && layerOf(file) !== 'dashboard');
   const matching = (pattern: RegExp) =>

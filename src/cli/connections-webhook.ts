@@ -4,6 +4,7 @@ import { invalid } from '../values/arguments.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { auditNoteOf, omitUndefined, unsetVariable, withAuditNote } from './options.ts';
 import { printResult } from './output.ts';
+import { terminal } from './terminal.ts';
 
 interface WebhookOptions extends CommonOptions, AuditNote {
   secretFromEnv?: string;
@@ -84,7 +85,7 @@ async function removeWebhook(id: string, options: WebhookOptions): Promise<void>
 
 function secretOf(name: string | undefined): string | undefined {
   if (name === undefined) return undefined;
-  const secret = process.env[name];
+  const secret = terminal().env[name];
   if (!secret) throw unsetVariable('--secret-from-env', name);
   return secret;
 }

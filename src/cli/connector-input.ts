@@ -8,6 +8,7 @@ import { recordTraffic, replayTraffic } from '../testing/index.ts';
 import { invalid, show } from '../values/arguments.ts';
 import { check } from '../values/standard-schema.ts';
 import { jsonObject, unsetVariable } from './options.ts';
+import { pathOf, terminal } from './terminal.ts';
 
 /** Of `connector run` and `test`. */
 export interface InputOptions {
@@ -62,7 +63,7 @@ export async function configOf(
 export function credentialOf({ credentialFromEnv, credentialFile }: InputOptions): Secret | undefined {
   if (credentialFile !== undefined) return secretIn(readInput('--credential-file', credentialFile));
   if (credentialFromEnv === undefined) return undefined;
-  const key = process.env[credentialFromEnv];
+  const key = terminal().env[credentialFromEnv];
   if (!key) throw unsetVariable('--credential-from-env', credentialFromEnv);
   return secretIn(key);
 }
@@ -103,10 +104,12 @@ export function trafficOf(
   { repeat = false } = {},
 ): { fetch?: typeof fetch; replay?: Replay } {
   if (replay !== undefined) {
-    const player = replayTraffic(replay, { repeat });
+    const player = replayTraffic(pathOf(replay), { repeat });
     return { fetch: player, replay: player };
   }
-  return record === undefined ? {} : { fetch: recordTraffic(record, { secrets: textsOf(credential) }) };
+  return record === undefined
+    ? {}
+    : { fetch: recordTraffic(pathOf(record), { secrets: textsOf(credential) }) };
 }
 
 function textsOf(credential: Secret | undefined): string[] {
@@ -122,7 +125,7 @@ function textsOf(credential: Secret | undefined): string[] {
 
 export function readInput(option: string, file: string): string {
   try {
-    return readFileSync(file, 'utf8');
+    return readFileSync(pathOf(file), 'utf8');
   } catch (error) {
     throw invalidArgument({
       field: option,

@@ -4,10 +4,11 @@ import { pathToFileURL } from 'node:url';
 import type { Connector } from '../contract/connector.ts';
 import { describeError, invalidArgument } from '../contract/errors.ts';
 import { invalid, show } from '../values/arguments.ts';
+import { terminal } from './terminal.ts';
 
 /** Bypasses the module cache, also for imports. */
 export async function loadConnector(file: string): Promise<Connector> {
-  const path = resolve(file);
+  const path = resolve(terminal().cwd, file);
   if (!existsSync(path) || !statSync(path).isFile())
     throw invalidArgument({
       field: '<file>',

@@ -1,10 +1,11 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import { invalidArgument } from '../contract/errors.ts';
 import { invalid, show } from '../values/arguments.ts';
 import { type ConnectorKind, connectorKinds, type NewConnector, templateOf } from './connector-templates.ts';
 import { printResult } from './output.ts';
+import { pathOf, terminal } from './terminal.ts';
 
 interface NewOptions {
   dir: string;
@@ -58,21 +59,23 @@ function namesOf(slug: string): Omit<NewConnector, 'folder'> {
 }
 
 function write(names: Omit<NewConnector, 'folder'>, dir: string, kind: ConnectorKind): string[] {
-  const { connector, test } = templateOf(kind, { ...names, folder: relative('.', dir) || '.' });
+  const { connector, test } = templateOf(kind, { ...names, folder: fromCwd(dir) || '.' });
   const files = {
     [join(dir, `${names.slug}.${kind === 'yaml' ? 'yaml' : 'ts'}`)]: connector,
     [join(dir, `${names.slug}.test.ts`)]: test,
   };
-  const existing = Object.keys(files).find((file) => existsSync(file));
+  const existing = Object.keys(files).find((file) => existsSync(pathOf(file)));
   if (existing)
     throw invalid(
       `${existing} already exists and is not overwritten.`,
       'Remove it, or choose another name or --dir.',
     );
-  mkdirSync(dir, { recursive: true });
-  for (const [file, text] of Object.entries(files)) writeFileSync(file, text, { flag: 'wx' });
+  mkdirSync(pathOf(dir), { recursive: true });
+  for (const [file, text] of Object.entries(files)) writeFileSync(pathOf(file), text, { flag: 'wx' });
   return Object.keys(files);
 }
+
+const fromCwd = (path: string) => relative(terminal().cwd, resolve(terminal().cwd, path));
 
 const exampleConfig: Record<ConnectorKind, string> = {
   http: '{"baseUrl":"https://…","project":"…"}',
@@ -81,7 +84,7 @@ const exampleConfig: Record<ConnectorKind, string> = {
 };
 
 function nextSteps([connector = '', test = '']: string[], kind: ConnectorKind): string[] {
-  const path = `./${relative('.', connector)}`;
+  const path = `./${fromCwd(connector)}`;
   const config = `--config '${exampleConfig[kind]}'`;
   return [
     `Wrote ${connector} and ${test}.`,

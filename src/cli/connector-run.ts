@@ -24,6 +24,7 @@ import { filesOf, stateOf, untilChanged } from './connector-watch.ts';
 import { wholeNumber } from './options.ts';
 import { count, note, printResult } from './output.ts';
 import { abortOnShutdownSignal } from './shutdown-signal.ts';
+import { logTo, pathOf, terminal } from './terminal.ts';
 
 interface RunOptions extends InputOptions {
   cursorFile?: string;
@@ -67,7 +68,7 @@ Examples:
         throw invalid('--watch and --json cannot be combined.', 'Remove one of them.');
       if (options.watch) return watch(file, options, limit);
       const hasFailed = await runOnce(file, options, limit, new AbortController().signal);
-      if (hasFailed) process.exitCode = 1;
+      if (hasFailed) terminal().exitCode = 1;
     });
 }
 
@@ -80,7 +81,7 @@ async function watch(file: string, options: RunOptions, limit: number): Promise<
     const before = stateOf(files);
     await runOnce(file, options, limit, shutdown, shown).catch((error: unknown) => {
       // A later save may fix it; a file that never existed is a wrong argument.
-      if (shown.size === 0 && !existsSync(file)) throw error;
+      if (shown.size === 0 && !existsSync(pathOf(file))) throw error;
       note(`error: ${describeError(error)}`);
     });
     note(`Watching ${count(files.length, 'file')} for changes. Press Ctrl-C to stop.`);
@@ -102,7 +103,7 @@ async function runOnce(
   const log = createLogger({
     level: options.verbose ? 'debug' : 'warn',
     readable: !options.json,
-    to: 'stderr',
+    to: logTo('stderr'),
   });
   const { replay, ...traffic } = trafficOf(options, credential);
   const connection = connectInMemory(connector, {
@@ -115,7 +116,7 @@ async function runOnce(
   });
   const runs = await walk(connection, options, limit, shown ?? new Set(), abortSignal);
   if (options.cursorFile !== undefined && connection.cursor !== undefined)
-    writeFileSync(options.cursorFile, `${JSON.stringify(connection.cursor)}\n`);
+    writeFileSync(pathOf(options.cursorFile), `${JSON.stringify(connection.cursor)}\n`);
 
   const last = runs.at(-1);
   const unused = replay?.unused() ?? [];
@@ -165,7 +166,7 @@ function printRun(run: MemoryRun, n: number, found: readonly MemorySignal[], sho
 }
 
 function storedCursor({ cursorFile }: RunOptions): unknown {
-  if (cursorFile === undefined || !existsSync(cursorFile)) return undefined;
+  if (cursorFile === undefined || !existsSync(pathOf(cursorFile))) return undefined;
   try {
     return JSON.parse(readInput('--cursor-file', cursorFile));
   } catch (error) {

@@ -7,6 +7,7 @@ import { configOf, credentialOf, type InputOptions, trafficOf, withInput } from 
 import { loadConnector } from './connector-load.ts';
 import { wholeNumber } from './options.ts';
 import { printResult } from './output.ts';
+import { logTo, terminal } from './terminal.ts';
 
 interface TestOptions extends InputOptions {
   chaos?: boolean;
@@ -48,7 +49,7 @@ Examples:
       const report = options.chaos ? await chaos(file, options) : undefined;
       const problems = findings.filter(({ level }) => level === 'problem');
       const ok = problems.length === 0 && (report?.problems.length ?? 0) === 0;
-      if (!ok) process.exitCode = 1;
+      if (!ok) terminal().exitCode = 1;
       printResult(options.json, { ok, signals, findings, chaos: report ?? null }, () => [
         ...findings.map(({ level, text }) => `${level === 'problem' ? '✗' : '!'} ${text}`),
         ...(problems.length === 0
@@ -67,7 +68,7 @@ async function setUp(file: string, options: TestOptions, { isChaos = false } = {
     // Injected faults cause warnings.
     level: options.verbose ? 'debug' : isChaos ? 'silent' : 'warn',
     readable: !options.json,
-    to: 'stderr',
+    to: logTo('stderr'),
   });
   return {
     connector,
@@ -91,7 +92,7 @@ async function chaos(file: string, options: TestOptions): Promise<CrashReport> {
   const { record: _, ...rest } = options;
   const { memory, expected, replay } = await setUp(file, rest, { isChaos: true });
   const seed = options.seed === undefined ? undefined : wholeNumber('--seed', options.seed, 0, 2 ** 31);
-  const progress = process.stderr.isTTY && !options.json ? progressLine : undefined;
+  const progress = terminal().stderr.isTTY && !options.json ? progressLine : undefined;
   const make = (): Promise<Connector> => loadConnector(file);
   const { only, faults } = options;
   return crashTest(make, {
@@ -108,5 +109,5 @@ async function chaos(file: string, options: TestOptions): Promise<CrashReport> {
 
 function progressLine({ done, of: total, round }: CrashProgress): void {
   const text = done === total ? '' : `crash test: ${done} of ${total}, ${round}`;
-  process.stderr.write(`\r\u001b[K${text}`);
+  terminal().stderr.write(`\r\u001b[K${text}`);
 }

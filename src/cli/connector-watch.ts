@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { systemPorts } from '../platform/ports.ts';
+import { terminal } from './terminal.ts';
 
 /** A poll costs one stat() per file. */
 const pollMs = 250;
@@ -9,7 +10,7 @@ const maxFiles = 500;
 /** The file and its relative imports. */
 export function filesOf(file: string): string[] {
   const found = new Set<string>();
-  const pending = [resolve(file)];
+  const pending = [resolve(terminal().cwd, file)];
   for (let path = pending.pop(); path !== undefined && found.size < maxFiles; path = pending.pop()) {
     if (found.has(path)) continue;
     found.add(path);

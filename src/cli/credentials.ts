@@ -18,6 +18,7 @@ import {
 import { count, note, printResult, table } from './output.ts';
 import { collect } from './pages.ts';
 import { checkTenant, forTenant, type TenantOptions, withProviderHint, withTenant } from './tenant-option.ts';
+import { terminal } from './terminal.ts';
 import { fullTime, relativeTime } from './time-text.ts';
 
 interface AddOptions extends SecretOptions, TenantOptions {
@@ -56,7 +57,7 @@ function addKeygen(group: Command): void {
     .action((options: CommonOptions) => {
       const key = newKey();
       printResult(options.json, { key }, () => [key]);
-      if (process.stdout.isTTY && !options.json)
+      if (terminal().stdout.isTTY && !options.json)
         note(
           'Set SYNCLINE_CREDENTIALS_KEYS to this key in every process, and back it up: ' +
             'without it, stored credentials cannot be decrypted.',
@@ -194,7 +195,7 @@ Example:
       note(
         `${count(result.unopened, 'secret')} could not be decrypted with the configured keys; not changed.`,
       );
-      process.exitCode = 1;
+      terminal().exitCode = 1;
     });
 }
 
@@ -240,16 +241,17 @@ function oauth2Secret(text: string): Secret {
 }
 
 function readVariable(name: string): string {
-  const value = process.env[name];
+  const value = terminal().env[name];
   if (value === undefined) throw unsetVariable('--from-env', name);
   return value;
 }
 
 async function readInput(): Promise<string> {
-  if (process.stdin.isTTY) note('Type or paste the secret, then press Ctrl-D on an empty line.');
+  const { stdin } = terminal();
+  if (stdin.isTTY) note('Type or paste the secret, then press Ctrl-D on an empty line.');
   const chunks: Buffer[] = [];
   let length = 0;
-  for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
+  for await (const chunk of stdin) {
     length += chunk.length;
     if (length > maxBytes)
       throw invalidArgument({

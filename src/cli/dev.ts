@@ -14,6 +14,7 @@ import { createLogger } from '../platform/log.ts';
 import { systemPorts } from '../platform/ports.ts';
 import type { CommonOptions } from './engine.ts';
 import { runService } from './service.ts';
+import { logTo, terminal } from './terminal.ts';
 
 /** Used without a configuration file. */
 const demoDefaults = { scheduler: { tickIntervalSeconds: 10 }, log: { level: 'debug' as const } };
@@ -29,17 +30,18 @@ export function addDev(program: Command): void {
       '\nExamples:\n  $ syncline dev\n  $ SYNCLINE_DATABASE_URL=postgres://localhost/app syncline dev',
     )
     .action(async (options: CommonOptions) => {
-      const file = await loadConfigFile(options.config);
-      const configured = loadConfig({ env: process.env, file });
+      const { cwd, env } = terminal();
+      const file = await loadConfigFile(options.config, cwd);
+      const configured = loadConfig({ env, file });
       const ownDatabase = configured.config.database.url !== undefined;
-      const log = createLogger({ level: 'debug', readable: !options.json, to: 'stdout' });
+      const log = createLogger({ level: 'debug', readable: !options.json, to: logTo('stdout') });
 
       if (ownDatabase) {
         log.level = configured.config.log.level;
         const connectors = file?.connectors ?? [];
         return runService({ loaded: { ...configured, connectors }, log, prepare: migrate, localLogin: true });
       }
-      const folder = embeddedDataFolder(process.cwd());
+      const folder = embeddedDataFolder(cwd);
       log.info(`starting embedded Postgres, data in ${folder}`);
       const postgres = await startEmbeddedPostgres({ folder, keep: true, ports: systemPorts });
       try {
@@ -47,10 +49,10 @@ export function addDev(program: Command): void {
           options: {
             database: postgres.url,
             ...(configured.config.credentials.keys.length === 0 && {
-              credentials: { keys: [devKey(process.cwd())] },
+              credentials: { keys: [devKey(cwd)] },
             }),
           },
-          env: process.env,
+          env,
           file: file ?? { path: 'the demo', options: demoDefaults },
         });
         log.level = loaded.config.log.level;

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { describeError } from '../contract/errors.ts';
 import type { CheckResult, DoctorReport } from '../index.ts';
-import { stripControl } from '../values/terminal-text.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
-import { count, printResult } from './output.ts';
+import { count, note, printResult } from './output.ts';
+import { terminal } from './terminal.ts';
 
 const exitCodes = { ok: 0, warning: 0, error: 1, unknown: 2 };
 
@@ -35,12 +35,9 @@ Examples:
       const fix = options.fix ?? false;
       const report = await withEngine(options, (syncline) => syncline.doctor({ fix }), {
         checkReady: false,
-      }).catch((error: unknown) => {
-        process.stderr.write(`error: ${stripControl(describeError(error))}\n`);
-        process.exit(exitCodes.unknown);
-      });
-      printResult(options.json, json(report), () => lines(report));
-      process.exitCode = exitCodes[report.outcome];
+      }).catch((error: unknown) => note(`error: ${describeError(error)}`));
+      terminal().exitCode = exitCodes[report?.outcome ?? 'unknown'];
+      if (report) printResult(options.json, json(report), () => lines(report));
     });
 }
 

@@ -2,6 +2,7 @@ import { loadConfigFile } from '../config/file.ts';
 import { type LoadedConfig, loadConfig } from '../config/load.ts';
 import type { Connector } from '../contract/connector.ts';
 import type { Syncline, TelemetryProviders } from '../index.ts';
+import { logTo, terminal } from './terminal.ts';
 
 export interface CommonOptions {
   json?: boolean;
@@ -14,22 +15,23 @@ export interface CliConfig extends LoadedConfig {
 
 /** Without a database setting, that of a running `syncline dev`. */
 export async function loadCliConfig({ config }: CommonOptions): Promise<CliConfig> {
-  const file = await loadConfigFile(config);
+  const { cwd, env } = terminal();
+  const file = await loadConfigFile(config, cwd);
   const connectors = file?.connectors ?? [];
-  const loaded = loadConfig({ env: process.env, file });
+  const loaded = loadConfig({ env, file });
   if (loaded.config.database.url !== undefined) return { ...loaded, connectors };
   // Loaded lazily: a configured database needs no embedded one.
   const { findDevKey, findRunningPostgres, possibleDataFolders } = await import('../dev/index.ts');
-  const embedded = possibleDataFolders(process.cwd())
+  const embedded = possibleDataFolders(cwd)
     .map(findRunningPostgres)
     .find((url) => url !== undefined);
   if (embedded === undefined) return { ...loaded, connectors };
-  const key = loaded.config.credentials.keys.length === 0 ? findDevKey(process.cwd()) : undefined;
+  const key = loaded.config.credentials.keys.length === 0 ? findDevKey(cwd) : undefined;
   const devOptions = {
     database: { url: embedded },
     ...(key !== undefined && { credentials: { keys: [key] } }),
   };
-  const devLoaded = loadConfig({ options: devOptions, env: process.env, file });
+  const devLoaded = loadConfig({ options: devOptions, env, file });
   const entries = devLoaded.entries.map((entry) =>
     entry.from.startsWith('option ') ? { ...entry, from: 'syncline dev, running in this directory' } : entry,
   );
@@ -48,8 +50,8 @@ export async function withEngine<T>(
   const { createLogger } = await import('../platform/log.ts');
   const log = createLogger({
     level: quietLevel(loaded),
-    readable: process.stderr.isTTY && !options.json,
-    to: 'stderr',
+    readable: terminal().stderr.isTTY === true && !options.json,
+    to: logTo('stderr'),
   });
   const { config, connectors } = loaded;
   const syncline = createSyncline({ ...config, connectors, logger: log, telemetry: providers });

@@ -1,11 +1,12 @@
 import { plainJson, stripControl } from '../values/terminal-text.ts';
+import { terminal } from './terminal.ts';
 
 export function printResult(json: boolean | undefined, value: unknown, lines: () => string[]): void {
-  process.stdout.write(json ? `${plainJson(value)}\n` : lines().map(asLine).join(''));
+  terminal().stdout.write(json ? `${plainJson(value)}\n` : lines().map(asLine).join(''));
 }
 
 export function note(text: string): void {
-  process.stderr.write(asLine(text));
+  terminal().stderr.write(asLine(text));
 }
 
 const asLine = (text: string) => `${stripControl(text)}\n`;
@@ -37,7 +38,7 @@ export function cut(text: string, length: number): string {
 
 /** 160 if stdout is not a terminal. */
 export function outputWidth(): number {
-  return process.stdout.columns || 160;
+  return terminal().stdout.columns || 160;
 }
 
 export function count(n: number, singular: string, plural = `${singular}s`): string {

@@ -8,6 +8,7 @@ import { startTimer } from '../platform/timer.ts';
 import { type CliConfig, type CommonOptions, loadCliConfig, noConnectors } from './engine.ts';
 import type { MetricsServer } from './metrics-server.ts';
 import { shutdownSignal } from './shutdown-signal.ts';
+import { logTo, terminal } from './terminal.ts';
 
 /** `server`: API and dashboard. */
 export const serviceRoles = [...roles, 'server'] as const;
@@ -25,8 +26,8 @@ export interface ServiceOptions {
 /** Logs go to stdout. */
 export async function serve(options: CommonOptions, selected?: readonly ServiceRole[]): Promise<void> {
   const loaded = await loadCliConfig(options);
-  const readable = process.stdout.isTTY && !options.json;
-  const log = createLogger({ level: loaded.config.log.level, readable, to: 'stdout' });
+  const readable = terminal().stdout.isTTY === true && !options.json;
+  const log = createLogger({ level: loaded.config.log.level, readable, to: logTo('stdout') });
   if ((selected ?? serviceRoles).includes('executor') && loaded.connectors.length === 0)
     log.warn(noConnectors);
   await runService({ loaded, log, roles: selected });

@@ -1,10 +1,12 @@
 import { systemPorts } from '../platform/ports.ts';
+import { terminal } from './terminal.ts';
 
 /** One Ctrl-C can arrive twice, from the terminal and from npm. */
 const duplicateWindowMs = 1000;
 
 /** SCH-9: the second signal exits immediately. */
 export function shutdownSignal(): Promise<string> {
+  const { signals } = terminal();
   return new Promise((resolve) => {
     let firstMs: number | undefined;
     const onSignal = (name: string) => {
@@ -13,8 +15,8 @@ export function shutdownSignal(): Promise<string> {
       if (nowMs - firstMs > duplicateWindowMs) process.exit(1);
       resolve(`received ${name}`);
     };
-    process.on('SIGINT', onSignal);
-    process.on('SIGTERM', onSignal);
+    signals.on('SIGINT', onSignal);
+    signals.on('SIGTERM', onSignal);
   });
 }
 

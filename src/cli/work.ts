@@ -5,6 +5,7 @@ import { type CommonOptions, noConnectors, withEngine } from './engine.ts';
 import { count, note, printResult } from './output.ts';
 import { serve } from './service.ts';
 import { abortOnShutdownSignal } from './shutdown-signal.ts';
+import { terminal } from './terminal.ts';
 
 export function addWork(program: Command): void {
   program
@@ -31,7 +32,7 @@ async function drain(options: CommonOptions): Promise<void> {
   const shutdown = abortOnShutdownSignal();
   const startedMs = systemPorts.monotonicMs();
   const progress =
-    process.stderr.isTTY && !options.json ? (await import('./progress.ts')).startProgress() : undefined;
+    terminal().stderr.isTTY && !options.json ? (await import('./progress.ts')).startProgress() : undefined;
   const totals = await withEngine(
     options,
     (syncline, { connectors }) => {

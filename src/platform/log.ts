@@ -1,38 +1,48 @@
 import { createRequire } from 'node:module';
 import { type DestinationStream, type Logger, pino } from 'pino';
+import type { PrettyOptions } from 'pino-pretty';
 import { stripControl } from '../values/terminal-text.ts';
+
+interface LogStream {
+  write(text: string): unknown;
+  readonly isTTY?: boolean;
+}
 
 export interface LogOptions {
   level: string;
   /** Readable lines instead of JSON. */
   readable: boolean;
   /** `stderr` where stdout is a command's output. */
-  to: 'stdout' | 'stderr';
+  to: 'stdout' | 'stderr' | LogStream;
 }
 
 const fileDescriptors = { stdout: 1, stderr: 2 };
 
 export function createLogger({ level, readable, to }: LogOptions): Logger {
   const options = { level, base: { pid: process.pid } };
-  return pino(
-    options,
-    readable ? readableLines(to) : pino.destination({ fd: fileDescriptors[to], sync: true }),
-  );
+  return pino(options, readable ? readableLines(to) : jsonLines(to));
+}
+
+function jsonLines(to: LogOptions['to']): DestinationStream {
+  if (typeof to === 'string') return pino.destination({ fd: fileDescriptors[to], sync: true });
+  return { write: (line) => void to.write(line) };
 }
 
 function readableLines(to: LogOptions['to']): DestinationStream {
   // Loaded lazily: slow to load, and only terminals need it.
   const pretty = createRequire(import.meta.url)('pino-pretty') as typeof import('pino-pretty');
-  return pretty({
-    destination: fileDescriptors[to],
-    sync: true,
-    colorize: process[to].isTTY && !process.env['NO_COLOR'],
+  const { isTTY } = typeof to === 'string' ? process[to] : to;
+  const options: PrettyOptions = {
+    colorize: isTTY === true && !process.env['NO_COLOR'],
     translateTime: 'SYS:HH:MM:ss',
     ignore: 'pid,hostname',
     hideObject: true,
     // Connector messages may contain terminal escapes.
     messageFormat: (line, key) => stripControl(String(line[key] ?? '')),
-  });
+  };
+  if (typeof to === 'string') return pretty({ ...options, destination: fileDescriptors[to], sync: true });
+  const lineOf = pretty.prettyFactory(options);
+  return { write: (line) => void to.write(lineOf(line)) };
 }
 
 /** Whole error objects may contain rows or connection settings. */

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { cleanUpAfterEach } from './cleanup.ts';
+import { cleanEnvironment } from './terminal.ts';
 import { until } from './until.ts';
 
 const cli = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
@@ -92,11 +93,4 @@ export function startProcess(
         return condition();
       }),
   };
-}
-
-/** The environment without variables that configure the engine. */
-function cleanEnvironment(): NodeJS.ProcessEnv {
-  return Object.fromEntries(
-    Object.entries(process.env).filter(([name]) => !/^(SYNCLINE_|DATABASE_URL$|NODE_OPTIONS$)/.test(name)),
-  );
 }

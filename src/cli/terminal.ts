@@ -1,0 +1,73 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { resolve } from 'node:path';
+
+interface Output {
+  write(text: string): unknown;
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+}
+
+/** What a command reads, writes and returns. */
+export interface Terminal {
+  /** Without the program. */
+  readonly args: readonly string[];
+  readonly env: NodeJS.ProcessEnv;
+  readonly cwd: string;
+  readonly stdin: AsyncIterable<Buffer> & { readonly isTTY?: boolean };
+  readonly stdout: Output;
+  readonly stderr: Output;
+  /** Emits SIGINT and SIGTERM. */
+  readonly signals: Pick<NodeJS.EventEmitter, 'on'>;
+  exitCode: number;
+}
+
+/** Getters: reading `stdin` opens it, and `cwd` throws in a deleted folder. */
+export const processTerminal: Terminal = {
+  get args() {
+    return process.argv.slice(2);
+  },
+  get env() {
+    return process.env;
+  },
+  get cwd() {
+    return process.cwd();
+  },
+  get stdin() {
+    return process.stdin as Terminal['stdin'];
+  },
+  get stdout() {
+    return process.stdout;
+  },
+  get stderr() {
+    return process.stderr;
+  },
+  signals: process,
+  get exitCode() {
+    return Number(process.exitCode ?? 0);
+  },
+  set exitCode(code) {
+    process.exitCode = code;
+  },
+};
+
+const current = new AsyncLocalStorage<Terminal>();
+
+/** The terminal of the running command. Several commands can run side by side in one process. */
+export const terminal = (): Terminal => current.getStore() ?? processTerminal;
+
+/** The process needs no storage, which would slow down every promise of the engine. */
+export function withTerminal<T>(given: Terminal, work: () => Promise<T>): Promise<T> {
+  return given === processTerminal ? work() : current.run(given, work);
+}
+
+/** The path to open. Unchanged in the working directory of the process: errors quote it. */
+export function pathOf(file: string): string {
+  const { cwd } = terminal();
+  return cwd === process.cwd() ? file : resolve(cwd, file);
+}
+
+/** For `createLogger`, which writes to the descriptors of the process directly. */
+export function logTo(name: 'stdout' | 'stderr'): 'stdout' | 'stderr' | Output {
+  const given = terminal();
+  return given === processTerminal ? name : given[name];
+}
