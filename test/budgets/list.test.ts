@@ -113,7 +113,7 @@ describe('budgets: list', () => {
   });
 
   it('budgets: the CLI prints budgets as a table and as JSON', async () => {
-    const { stdout, code } = await cli.run('budgets', '--credential', credentials.ours);
+    const { stdout, code } = await cli.runProcess('budgets', '--credential', credentials.ours);
     expect(code).toBe(0);
     expect(stdout.split('\n')[0]).toMatch(/^key +limit +remaining +leased +resets +learned$/);
     expect(stdout).toMatch(new RegExp(`^${ours} +5000 per 3600 s +5000 +0 +full +`, 'm'));

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { expectFailure } from '../support/cli.ts';
 import { useDatabase } from '../support/database.ts';
-import { runCli, startCli } from '../support/process.ts';
+import { runCli, runCliProcess, startCli } from '../support/process.ts';
 import { until } from '../support/until.ts';
 
 const database = useDatabase();
@@ -19,11 +19,12 @@ const onDatabase = (env: NodeJS.ProcessEnv = {}) => ({
   env: { SYNCLINE_DATABASE_URL: database.url, ...env },
 });
 const run = (...args: string[]) => runCli(args, onDatabase());
+const runProcess = (...args: string[]) => runCliProcess(args, onDatabase());
 
 describe('syncline migrate', () => {
   it('applies all migrations; a second run reports the schema as up to date', async () => {
     const env = { SYNCLINE_DATABASE_SCHEMA: 'by_cli' };
-    const first = await runCli(['migrate', '--json'], onDatabase(env));
+    const first = await runCliProcess(['migrate', '--json'], onDatabase(env));
     expect(JSON.parse(first.stdout)).toEqual({
       schema: 'by_cli',
       applied: ['0010_schema'],
@@ -60,7 +61,7 @@ describe('syncline tick', () => {
 
   it('prints a summary without --json', async () => {
     await connect();
-    expect((await run('tick')).stdout).toMatch(
+    expect((await runProcess('tick')).stdout).toMatch(
       /^Queued 1 job in \d+ ms\. 1 connection was overdue at the start\.\n$/,
     );
   });
@@ -83,7 +84,7 @@ describe('syncline tick', () => {
 describe('syncline schedule preview', () => {
   it('prints the next runs as text', async () => {
     const id = await connect({ metadata: { sync: { interval_seconds: 300 } } });
-    const { code, stdout } = await run('schedule', 'preview', id, '--runs', '3');
+    const { code, stdout } = await runProcess('schedule', 'preview', id, '--runs', '3');
     expect(code).toBe(0);
     expect(stdout).toContain(`github ${id}: every 300 s`);
     expect(stdout.split('\n').filter((line) => /^\d/.test(line))).toHaveLength(3);
@@ -136,7 +137,7 @@ describe('syncline config', () => {
   });
 
   it('prints JSON with secrets masked', async () => {
-    const { stdout } = await runCli(['config', '--json'], {
+    const { stdout } = await runCliProcess(['config', '--json'], {
       cwd: emptyFolder,
       env: { DATABASE_URL: 'postgres://me:s3cret@localhost/db' },
     });
@@ -202,7 +203,7 @@ describe('syncline start', () => {
 
   it('fails if the configured metrics port is in use', async () => {
     const { port } = new URL(database.url);
-    const { code, stderr } = await runCli(['start'], onDatabase({ SYNCLINE_METRICS_PORT: port }));
+    const { code, stderr } = await runCliProcess(['start'], onDatabase({ SYNCLINE_METRICS_PORT: port }));
     expect(code).toBe(1);
     expect(stderr).toMatch(
       new RegExp(
@@ -275,7 +276,7 @@ describe('errors are printed in one line', () => {
     const url = new URL(database.url);
     url.password = '';
     expectFailure(
-      await runCli([command], { cwd: emptyFolder, env: { SYNCLINE_DATABASE_URL: url.href } }),
+      await runCliProcess([command], { cwd: emptyFolder, env: { SYNCLINE_DATABASE_URL: url.href } }),
       /refused the login of user/,
     );
   });
@@ -297,7 +298,7 @@ describe('errors are printed in one line', () => {
   });
 
   it('the command or an option is unknown', async () => {
-    expect(await run('tik')).toMatchObject({
+    expect(await runProcess('tik')).toMatchObject({
       code: 1,
       stderr: expect.stringContaining("unknown command 'tik'"),
     });

@@ -4,7 +4,7 @@ import { tenant, useDatabase } from '../support/database.ts';
 
 const database = useDatabase();
 const { sql, connect } = database;
-const { run, json } = useCli(database);
+const { run, runProcess } = useCli(database);
 beforeEach(() => database.empty());
 
 async function connectionWith(signals: number): Promise<string> {
@@ -30,7 +30,9 @@ it('deletion: `connections delete` waits for a large deletion and prints progres
 
 it('deletion: `connections delete --no-wait` returns the progress without waiting', async () => {
   const id = await connectionWith(12_000);
-  expect(await json('connections', 'delete', id, '--no-wait')).toMatchObject({
+  const { code, stdout, stderr } = await runProcess('connections', 'delete', id, '--no-wait', '--json');
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(JSON.parse(stdout)).toMatchObject({
     connection_id: id,
     state: 'deleting',
     estimated_signals: 12_000,

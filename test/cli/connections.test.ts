@@ -246,17 +246,12 @@ describe('syncline connections pause, resume, trigger, why, show', () => {
 describe('syncline connections config', () => {
   it('replaces the connector configuration', async () => {
     const { id } = await add();
-    const changed = await cli.start([
-      'connections',
-      'config',
-      id,
-      '--config-json',
-      '{"account":"b"}',
-      '--json',
-    ]).finished;
+    const changed = await cli.runProcess(
+      ...['connections', 'config', id, '--config-json', '{"account":"b"}', '--json'],
+    );
     expect(JSON.parse(changed.stdout)).toMatchObject({ id, config: { account: 'b' } });
     expectFailure(
-      await cli.start(['connections', 'config', id, '--config-json', '[]']).finished,
+      await run('connections', 'config', id, '--config-json', '[]'),
       /--config-json must be a JSON object.*, got JSON that is not an object/,
     );
   });
@@ -266,7 +261,7 @@ describe('syncline connections webhook', () => {
   it('prints the webhook URL, with the public address if configured, and a secret', async () => {
     const { id } = await add();
     const env = { SYNCLINE_CREDENTIALS_KEYS: newKey() };
-    const made = await cli.start(['connections', 'webhook', id], env).finished;
+    const made = await cli.runWith(env, 'connections', 'webhook', id);
     expect(made.stdout).toMatch(
       new RegExp(
         `^Configure the provider to send to /v1/webhooks/github/${id} on the public address of this service\\.$`,
@@ -275,7 +270,7 @@ describe('syncline connections webhook', () => {
     );
     expect(made.stdout).toMatch(/^Signing secret: \S{20,}$/m);
     const publicUrl = { ...env, SYNCLINE_SERVER_PUBLIC_URL: 'https://sync.example.com/' };
-    expect((await cli.start(['connections', 'webhook', id], publicUrl).finished).stdout).toContain(
+    expect((await cli.runWith(publicUrl, 'connections', 'webhook', id)).stdout).toContain(
       `Configure the provider to send to https://sync.example.com/v1/webhooks/github/${id}.\n`,
     );
   });
@@ -283,7 +278,7 @@ describe('syncline connections webhook', () => {
   it('prints no new secret for an existing webhook without --rotate', async () => {
     const { id } = await add();
     const env = { SYNCLINE_CREDENTIALS_KEYS: newKey() };
-    const webhook = (...args: string[]) => cli.start(['connections', 'webhook', id, ...args], env).finished;
+    const webhook = (...args: string[]) => cli.runWith(env, 'connections', 'webhook', id, ...args);
     const secretIn = ({ stdout }: { stdout: string }) => /^Signing secret: (\S+)$/m.exec(stdout)?.[1];
     const first = secretIn(await webhook());
     const again = await webhook();

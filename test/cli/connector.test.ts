@@ -2,51 +2,22 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { Command } from 'commander';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { addConnector } from '../../src/cli/connector.ts';
-import { describeError } from '../../src/contract/errors.ts';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { expectFailure } from '../support/cli.ts';
 import { useProject } from '../support/package.ts';
-import { type Finished, runCli, startCli, startProcess } from '../support/process.ts';
+import { runCli, runCliProcess, startCli, startProcess } from '../support/process.ts';
 
 const project = useProject('linked');
 const cwd = () => project.folder;
 const variables = { MY_TOKEN: 'sekret-token-1', NO_COLOR: '1' };
-const asProcess = (...args: string[]) => runCli(['connector', ...args], { cwd: cwd(), env: variables });
+const run = (...args: string[]) => runCli(['connector', ...args], { cwd: cwd(), env: variables });
+const asProcess = (...args: string[]) =>
+  runCliProcess(['connector', ...args], { cwd: cwd(), env: variables });
 
-/** In-process: dozens of CLI processes would be slow. */
-async function run(...args: string[]): Promise<Finished> {
-  const program = new Command('syncline').exitOverride();
-  addConnector(program);
-  for (const command of program.commands[0]?.commands ?? []) command.exitOverride().option('--json');
-  let [stdout, stderr] = ['', ''];
-  const written = vi.spyOn(process.stdout, 'write').mockImplementation((text) => {
-    stdout += text;
-    return true;
-  });
-  try {
-    await program.parseAsync(['connector', ...args], { from: 'user' });
-  } catch (error) {
-    stderr = `error: ${describeError(error)}`;
-    process.exitCode = 1;
-  } finally {
-    written.mockRestore();
-  }
-  const code = Number(process.exitCode ?? 0);
-  process.exitCode = undefined;
-  return { code, signal: null, stdout, stderr };
-}
-
+// Errors name files relative to the working directory of the process.
 const home = process.cwd();
-beforeAll(() => {
-  process.chdir(cwd());
-  for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value);
-});
-afterAll(() => {
-  process.chdir(home);
-  vi.unstubAllEnvs();
-});
+beforeAll(() => process.chdir(cwd()));
+afterAll(() => process.chdir(home));
 
 const write = (file: string, text: string) => writeFileSync(join(cwd(), file), text);
 const read = (file: string) => readFileSync(join(cwd(), file), 'utf8');
@@ -366,15 +337,7 @@ describe('connector test', () => {
         "expired: [410] }).catch((error) => {\n      context.log.warn('in trouble');\n      throw error;\n    });",
       ),
     );
-    const { code, stderr } = await asProcess(
-      'test',
-      './warning.ts',
-      '--config',
-      config,
-      '--chaos',
-      '--seed',
-      '1',
-    );
+    const { code, stderr } = await run('test', './warning.ts', '--config', config, '--chaos', '--seed', '1');
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   });
 

@@ -2,11 +2,11 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { handlesOn, newKey } from '../credentials/handles.ts';
 import { expectFailure, useCli } from '../support/cli.ts';
 import { tenant, useDatabase } from '../support/database.ts';
-import { runCli } from '../support/process.ts';
+import { runCli, runCliProcess } from '../support/process.ts';
 
 const database = useDatabase();
 const { sql } = database;
-const { run } = useCli(database);
+const { run, runProcess } = useCli(database);
 const keys = [newKey()];
 beforeEach(() => database.empty());
 
@@ -39,7 +39,7 @@ const add = ['credentials', 'add', '--tenant', tenant, '--provider', 'github'];
 
 describe('syncline credentials', () => {
   it('keygen prints a new valid key each time', async () => {
-    const [first, second] = [await run('credentials', 'keygen'), await run('credentials', 'keygen')];
+    const [first, second] = [await runProcess('credentials', 'keygen'), await run('credentials', 'keygen')];
     expect(first.stdout).toMatch(/^k[\da-f]{8}:[\w+/]{43}=\n$/);
     expect(first.stdout).not.toBe(second.stdout);
     const key = first.stdout.trim();
@@ -50,7 +50,9 @@ describe('syncline credentials', () => {
   });
 
   it('add reads secrets of each kind from stdin or a variable, and no output contains one', async () => {
-    const made = await json(add, {}, 'hush-key\n');
+    const added = await runCliProcess([...add, '--json'], { env: env(), input: 'hush-key\n' });
+    expect(added).toMatchObject({ code: 0, stderr: '' });
+    const made = JSON.parse(added.stdout) as CredentialJson;
     expect(made).toMatchObject({ kind: 'api_key', generation: 1, connections: 0 });
     const kinds: [string, string, object][] = [
       ['basic', 'user:hush:word', { username: 'user', password: 'hush:word' }],

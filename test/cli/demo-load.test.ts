@@ -98,7 +98,7 @@ describe('syncline demo load', () => {
       `INSERT INTO connections (tenant_id, provider_slug, external_id) VALUES ($1, 'github', 'load-balancer')`,
       [tenant],
     );
-    const { code, stdout } = await cli.run('demo', 'unload');
+    const { code, stdout } = await cli.runProcess('demo', 'unload');
     expect({ code, stdout }).toEqual({
       code: 0,
       stdout: 'Removed 1,203 connections, with their jobs and signals.\n',

@@ -9,7 +9,7 @@ import { createSyncline, type DoctorReport, type Syncline, systemPorts } from '.
 import { finding, findingsIn } from '../doctor/findings.ts';
 import { connector } from '../support/connector.ts';
 import { silent } from '../support/database.ts';
-import { runCli } from '../support/process.ts';
+import { runCli, runCliProcess } from '../support/process.ts';
 import { until } from '../support/until.ts';
 
 const key = `main:${randomBytes(32).toString('base64')}`;
@@ -18,10 +18,8 @@ const hour = 3600_000;
 describe('syncline doctor on a healthy fleet', () => {
   let server: EmbeddedPostgres;
   let fleet: Syncline;
-  const doctor = (...args: string[]) =>
-    runCli(['doctor', ...args], {
-      env: { SYNCLINE_DATABASE_URL: server.url, SYNCLINE_CREDENTIALS_KEYS: key },
-    });
+  const options = () => ({ env: { SYNCLINE_DATABASE_URL: server.url, SYNCLINE_CREDENTIALS_KEYS: key } });
+  const doctor = (...args: string[]) => runCli(['doctor', ...args], options());
   const onServer = async (text: string, options?: string) => {
     const client = new pg.Client({ connectionString: server.url, ...(options && { options }) });
     await client.connect();
@@ -57,7 +55,7 @@ describe('syncline doctor on a healthy fleet', () => {
   });
 
   it('reports no problems and exits with 0', async () => {
-    const { code, stdout, stderr } = await doctor();
+    const { code, stdout, stderr } = await runCliProcess(['doctor'], options());
     expect({ code, stderr, bad: stdout.split('\n').filter((line) => /^ +[^✓ ]/.test(line)) }).toEqual({
       code: 0,
       stderr: '',
@@ -78,7 +76,7 @@ describe('syncline doctor on a healthy fleet', () => {
   });
 
   it('--help lists exit codes and examples', async () => {
-    const { stdout } = await doctor('--help');
+    const { stdout } = await runCliProcess(['doctor', '--help']);
     expect(stdout).toMatch(/Exit status: 0 if healthy[\s\S]*Examples:\n {2}\$ syncline doctor\n/);
   });
 
@@ -150,7 +148,9 @@ describe('syncline doctor on a healthy fleet', () => {
   it('exits with 2 if the database is unreachable, without printing the password', async () => {
     const url = new URL(server.url);
     url.port = '1';
-    const { code, stdout, stderr } = await runCli(['doctor'], { env: { SYNCLINE_DATABASE_URL: url.href } });
+    const { code, stdout, stderr } = await runCliProcess(['doctor'], {
+      env: { SYNCLINE_DATABASE_URL: url.href },
+    });
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toMatch(/^error: Postgres at 127\.0\.0\.1:1 cannot be reached/);
     expect(stderr).not.toContain(url.password);

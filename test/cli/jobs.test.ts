@@ -5,7 +5,7 @@ import { tenant, useDatabase } from '../support/database.ts';
 const database = useDatabase();
 const { sql } = database;
 beforeEach(() => database.empty());
-const { run, json } = useCli(database);
+const { run, runProcess, json } = useCli(database);
 
 /** Contains an escape sequence that clears the terminal. */
 const hostile = 'gone\u001b[2J\nsecond line';
@@ -106,7 +106,7 @@ describe('syncline jobs cancel and retry', () => {
       attempts: 3,
       retry_after: '2100-01-01T00:00:00Z',
     });
-    expect((await run('jobs', 'retry', id)).stdout).toBe(`Job ${id} is due now.\n`);
+    expect((await runProcess('jobs', 'retry', id)).stdout).toBe(`Job ${id} is due now.\n`);
     expect(await sql('SELECT id, retry_after FROM sync_jobs')).toEqual([{ id, retry_after: null }]);
   });
 

@@ -5,7 +5,7 @@ import { tenant, useDatabase } from '../support/database.ts';
 
 const database = useDatabase();
 const { sql } = database;
-const { run, json } = useCli(database);
+const { run, runProcess, json } = useCli(database);
 beforeEach(async () => {
   await database.empty();
   await sql('TRUNCATE api_keys, sessions');
@@ -21,7 +21,7 @@ interface Key {
 
 describe('syncline keys', () => {
   it('create prints a valid key once, on its own line', async () => {
-    const { code, stdout, stderr } = await run('keys', 'create', '--operator', '--name', 'on call');
+    const { code, stdout, stderr } = await runProcess('keys', 'create', '--operator', '--name', 'on call');
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     const [key, remark] = stdout.trim().split('\n');
     expect(key).toMatch(/^syn_[\w-]{43}$/);
@@ -125,7 +125,7 @@ describe('syncline keys', () => {
     expect(await engine.access.authenticate(child.key)).toBeUndefined();
     const listed = await json<{ events: object[] }>('audit', 'list', '--key', root.id);
     expect(listed.events).toEqual([expect.objectContaining({ kind: 'key.created', key_id: root.id })]);
-    const { stdout } = await run('audit', 'list', '--kind', 'key.created');
+    const { stdout } = await runProcess('audit', 'list', '--kind', 'key.created');
     expect(stdout).toMatch(new RegExp(`key\\.created +key:root +${root.id}`));
   });
 

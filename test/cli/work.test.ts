@@ -76,7 +76,9 @@ describe('syncline work --drain', () => {
 
   it('EXE-2: two parallel drains share the jobs, and none runs twice', async () => {
     await due(...Array<string>(30).fill('finds'));
-    const drains = await Promise.all([cli.json('work', '--drain'), cli.json('work', '--drain')]);
+    const ended = await Promise.all([1, 2].map(() => cli.runProcess('work', '--drain', '--json')));
+    expect(ended).toMatchObject(Array(2).fill({ code: 0, stderr: '' }));
+    const drains = ended.map(({ stdout }) => JSON.parse(stdout) as Record<string, unknown>);
     const sum = (key: string) => drains.reduce((total, drain) => total + Number(drain[key]), 0);
     expect({ claimed: sum('claimed'), succeeded: sum('succeeded') }).toEqual({ claimed: 30, succeeded: 30 });
     expect(await sql('SELECT FROM signals')).toHaveLength(60);
@@ -131,7 +133,7 @@ describe('work --drain as a restricted role', () => {
   );
   afterAll(() => sql(`DROP OWNED BY ${role}; DROP ROLE ${role}`));
 
-  const drain = () => cli.start(['work', '--drain'], { SYNCLINE_DATABASE_URL: url() }).finished;
+  const drain = () => cli.runWith({ SYNCLINE_DATABASE_URL: url() }, 'work', '--drain');
 
   it('EXE-10: fails with the missing grant if the heartbeat is denied', async () => {
     await due('finds');

@@ -3,6 +3,8 @@ export interface CliCase {
   args: readonly string[];
   env?: NodeJS.ProcessEnv;
   input?: string;
+  /** If libraries read the environment too. */
+  ownProcess?: true;
   /** 1: exactly one error line on stderr. */
   code: 0 | 1;
   /** Matches stdout on success and the error line on failure. */
@@ -135,6 +137,7 @@ export const cliCases: readonly CliCase[] = [
     name: 'no HOME and no USER',
     args: ['tick', '--json'],
     env: { HOME: undefined, USER: undefined },
+    ownProcess: true,
     code: 0,
     output: /^\{"scheduled":/,
   },

@@ -5,14 +5,14 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { tenant, useDatabase } from '../support/database.ts';
-import { type Finished, runCli, startProcess } from '../support/process.ts';
+import { type Finished, runCli, runCliProcess, startProcess } from '../support/process.ts';
 import { forEachConcurrently } from '../support/worker.ts';
 import { type CliCase, cliCases } from './cli-cases.ts';
 import { stillSyncs } from './still-syncs.ts';
 
 const database = useDatabase();
 const folder = mkdtempSync(join(tmpdir(), 'syncline-inputs-'));
-/** Results by case. Cases run in parallel, because startup dominates their duration. */
+/** Results by case. Cases run in parallel, because most of them wait for Postgres. */
 const ended = new Map<CliCase, Finished>();
 const cli = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -32,13 +32,10 @@ beforeAll(async () => {
 
 const environment = () => ({ SYNCLINE_DATABASE_URL: database.url, SYNCLINE_METRICS_PORT: '0' });
 
-const run = ({ args, env, input }: CliCase) =>
-  runCli([...args], {
-    cwd: folder,
-    env: { ...environment(), ...env },
-    outlivesTest: true,
-    ...(input !== undefined && { input }),
-  });
+const run = ({ args, env, input, ownProcess }: CliCase) => {
+  const options = { cwd: folder, env: { ...environment(), ...env }, ...(input !== undefined && { input }) };
+  return ownProcess ? runCliProcess(args, { ...options, outlivesTest: true }) : runCli(args, options);
+};
 
 /** All control characters except newline and tab. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern matches them

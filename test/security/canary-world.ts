@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { TestDatabase } from '../support/database.ts';
-import { runCli, startCli } from '../support/process.ts';
+import { runCliProcess, startCli } from '../support/process.ts';
 import { type Canary, canary, madeCanary, type Output } from './canary.ts';
 import { type EchoingProvider, startEchoingProvider } from './canary-provider.ts';
 
@@ -78,7 +78,8 @@ export async function makeCanaryWorld(database: TestDatabase): Promise<CanaryWor
     plant,
     cli: async (args, { env: more = {}, input } = {}) => {
       const name = `syncline ${args.join(' ')}, command ${++commands}`;
-      const { stdout, stderr } = await runCli(args, {
+      // Its configuration file and libraries read the environment of the process.
+      const { stdout, stderr } = await runCliProcess(args, {
         cwd: folder,
         env: { ...env, ...more },
         ...(input !== undefined && { input }),

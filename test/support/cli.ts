@@ -3,10 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect } from 'vitest';
 import type { TestDatabase } from './database.ts';
-import { type Finished, type Running, runCli, startCli } from './process.ts';
+import { type Finished, type Running, runCli, runCliProcess, startCli } from './process.ts';
 
 export interface TestCli {
   run(...args: string[]): Promise<Finished>;
+  runWith(env: NodeJS.ProcessEnv, ...args: string[]): Promise<Finished>;
+  /** In a process of its own, to prove that the built command runs and exits. */
+  runProcess(...args: string[]): Promise<Finished>;
   start(args: string[], env?: NodeJS.ProcessEnv): Running;
   /** Expects success of a command with `--json`. */
   json<T = Record<string, unknown>>(...args: string[]): Promise<T>;
@@ -23,6 +26,8 @@ export function useCli(database: TestDatabase, configFile?: string): TestCli {
   });
   return {
     run: (...args) => runCli(args, options()),
+    runWith: (env, ...args) => runCli(args, options(env)),
+    runProcess: (...args) => runCliProcess(args, options()),
     start: (args, env) => startCli(args, options(env)),
     json: async <T>(...args: string[]) => {
       const { code, stdout, stderr } = await runCli([...args, '--json'], options());

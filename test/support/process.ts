@@ -1,10 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { runCli as runCommand } from '../../src/cli/run.ts';
 import { cleanUpAfterEach } from './cleanup.ts';
-import { cleanEnvironment } from './terminal.ts';
+import { cleanEnvironment, createTerminal, type TerminalOptions } from './terminal.ts';
 import { until } from './until.ts';
 
 const cli = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
+const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+  version: string;
+};
 
 export interface Finished {
   code: number | null;
@@ -27,26 +32,31 @@ cleanUpAfterEach(() => {
   for (const child of running) child.kill('SIGKILL');
 });
 
-export interface RunOptions {
-  env?: NodeJS.ProcessEnv;
-  cwd?: string;
-  input?: string;
+export interface ProcessOptions extends TerminalOptions {
   /** The caller ends it; by default it is killed at the end of the test. */
   outlivesTest?: boolean;
 }
 
-export function startCli(args: string[], options: RunOptions = {}): Running {
+/** In this process, from src: the start of a process takes longer than most commands. */
+export async function runCli(args: readonly string[], options: TerminalOptions = {}): Promise<Finished> {
+  const terminal = createTerminal(args, options);
+  const code = await runCommand(terminal, version);
+  return { code, signal: null, ...terminal.written() };
+}
+
+/** In a process of its own, from dist. */
+export function startCli(args: readonly string[], options: ProcessOptions = {}): Running {
   return startProcess(process.execPath, [cli, ...args], options);
 }
 
-export function runCli(args: string[], options: RunOptions = {}): Promise<Finished> {
+export function runCliProcess(args: readonly string[], options: ProcessOptions = {}): Promise<Finished> {
   return startCli(args, options).finished;
 }
 
 export function startProcess(
   command: string,
   args: string[],
-  { env = {}, cwd, input, outlivesTest = false }: RunOptions = {},
+  { env = {}, cwd, input, outlivesTest = false }: ProcessOptions = {},
 ): Running {
   const child = spawn(command, args, {
     cwd,

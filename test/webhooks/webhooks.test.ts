@@ -142,10 +142,10 @@ describe('webhooks: a connection gets a secret that is shown once', () => {
     const service = await start();
     expect((await deliver(service, created.path, '{}', asGithub(created.secret, '{}'))).status).toBe(202);
     const ownSecret = 'a secret from a variable';
-    const running = cli.start(['connections', 'webhook', id, '--secret-from-env', 'HOOK_SECRET'], {
-      HOOK_SECRET: ownSecret,
-    });
-    const { code, stdout, stderr } = await running.finished;
+    const { code, stdout, stderr } = await cli.runWith(
+      { HOOK_SECRET: ownSecret },
+      ...['connections', 'webhook', id, '--secret-from-env', 'HOOK_SECRET'],
+    );
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toContain(pathOf(id));
     expect(stdout).not.toContain(ownSecret);
