@@ -37,7 +37,6 @@ export async function inspect(
 const problem = (text: string): Finding => ({ level: 'problem', text });
 const warning = (text: string): Finding => ({ level: 'warning', text });
 
-/** Collects signals before deduplication. */
 function recordResults(connector: Connector, returned: Signal[]): Connector {
   const sync: Connector['sync'] = async (context) => {
     const result = await connector.sync(context);

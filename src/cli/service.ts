@@ -23,7 +23,6 @@ export interface ServiceOptions {
   localLogin?: boolean;
 }
 
-/** Logs go to stdout. */
 export async function serve(options: CommonOptions, selected?: readonly ServiceRole[]): Promise<void> {
   const loaded = await loadCliConfig(options);
   const readable = terminal().stdout.isTTY === true && !options.json;

@@ -9,7 +9,6 @@ import { retention } from './settings/retention.ts';
 import { scheduler } from './settings/scheduler.ts';
 import { server } from './settings/server.ts';
 
-/** One file per section. */
 export const settings = {
   database,
   scheduler,

@@ -9,7 +9,6 @@ import type { ClaimedJob } from './claim.ts';
 import type { CheckedSignal, Page } from './result.ts';
 import { effectiveCursor, type RunEnd } from './run.ts';
 
-/** What the commit writes. */
 export interface Verdict {
   outcome: 'succeeded' | 'requeued' | 'failed';
   signals: CheckedSignal[];

@@ -85,7 +85,6 @@ async function sync(job: ClaimedJob, connector: Connector, options: RunOptions):
   return checkResult(await connector.sync(context), connector);
 }
 
-/** Collects secrets for redaction. */
 function trackSecrets(handle: CredentialHandle, redactor: SecretRedactor): CredentialHandle {
   const tracked = async (pending: Promise<Credential>) => {
     const credential = await pending;
