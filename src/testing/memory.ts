@@ -115,15 +115,17 @@ export function connectInMemory(connector: Connector, options: MemoryOptions = {
     const job = claimedJob(current);
     const redactor = redactorFor(job, connector);
     const abort = new RunAbort();
-    if (abortSignal?.aborted) abort.abort(abortSignal.reason);
-    abortSignal?.addEventListener('abort', () => abort.abort(abortSignal.reason), { once: true });
-    const end = await run(job, connector, {
+    const end = () => abort.abort(abortSignal?.reason);
+    if (abortSignal?.aborted) end();
+    abortSignal?.addEventListener('abort', end);
+    const ended = await run(job, connector, {
       abort,
       log: () => options.log ?? pino({ level: 'silent' }),
       resources: { credentials: () => credentials, budgets: () => budgets, fetch, clock },
       redactor,
     });
-    const verdict = judge(job, end, { policy, nowMs: now(), random: 0, hide: redactor.hide });
+    abortSignal?.removeEventListener('abort', end);
+    const verdict = judge(job, ended, { policy, nowMs: now(), random: 0, hide: redactor.hide });
     // Aborted and crashed runs have lost their job.
     if (!lost && !abort.isAborted) return store(current, verdict);
     waiting = current;

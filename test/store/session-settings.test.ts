@@ -2,7 +2,10 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
+import { loadConfig } from '../../src/config/load.ts';
 import type { Syncline, SynclineOptions } from '../../src/index.ts';
+import { systemPorts } from '../../src/platform/ports.ts';
+import { openDatabase, type Queryable } from '../../src/store/database.ts';
 import { newKey } from '../credentials/handles.ts';
 import { connector, signal } from '../support/connector.ts';
 import { tenant, useDatabase } from '../support/database.ts';
@@ -192,6 +195,30 @@ describe('DB-5: a complete sync works as a role with', () => {
     expect(await engineA.jobs.list({ connectionId: id, status: 'queued' })).toMatchObject({ items: [] });
     expect(await engineA.connections.explain(id)).toMatchObject({ state: expect.any(String) });
   }
+});
+
+describe('DB-5: sessions and transactions', () => {
+  it('DB-5: state the isolation level and the time zone, whatever the role sets', async () => {
+    const url = await urlWithSettings({
+      default_transaction_isolation: `'serializable'`,
+      TimeZone: `'Asia/Kathmandu'`,
+    });
+    const { config } = loadConfig({ options: { database: url } });
+    const db = openDatabase(config.database, {
+      ports: systemPorts,
+      onConnectionLost: () => {},
+      onSkew: () => {},
+    });
+    const read = ({ query }: Pick<Queryable, 'query'>) =>
+      query(`SELECT current_setting('transaction_isolation') AS level, current_setting('TimeZone') AS zone`);
+    try {
+      const expected = [{ level: 'read committed', zone: 'UTC' }];
+      expect(await read(db)).toEqual(expected);
+      expect(await db.transaction(read)).toEqual(expected);
+    } finally {
+      await db.close();
+    }
+  });
 });
 
 describe('DB-5: unsuitable databases', () => {
