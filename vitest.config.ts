@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Need no Postgres. */
 const unit = ['test/**/*.unit.test.ts'];
@@ -15,10 +16,20 @@ const sized = () =>
     .filter(isSized)
     .map((file) => `test/${file}`);
 
+/** Chaos takes a minute and mostly waits: started last, it would keep one core idle. */
+class IsolatedFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const isIsolated = ({ project }: TestSpecification) => project.name === 'isolated';
+    return [...sorted.filter(isIsolated), ...sorted.filter((file) => !isIsolated(file))];
+  }
+}
+
 const postgres = { globalSetup: ['test/support/postgres.ts'] };
 
 export default defineConfig({
   test: {
+    sequence: { sequencer: IsolatedFirst },
     setupFiles: ['test/support/seed.ts', 'test/support/hooks.ts'],
     // Transformed files, by content: a second run starts a second earlier.
     experimental: { fsModuleCache: true },
@@ -51,7 +62,6 @@ export default defineConfig({
       },
       {
         extends: true,
-        // Beside the database tests, because chaos mostly waits.
         test: {
           ...postgres,
           name: 'isolated',

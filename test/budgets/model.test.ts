@@ -5,6 +5,7 @@ import { createHolding, type Holding } from '../../src/budgets/holding.ts';
 import type { Outgoing } from '../../src/budgets/holding-state.ts';
 import { systemPorts } from '../../src/platform/ports.ts';
 import { availableIn, type Bucket, exchange, newBucket } from '../../src/schedule/bucket.ts';
+import { sized } from '../support/size.ts';
 import { testBudget } from './test-budget.ts';
 
 interface Scenario {
@@ -175,7 +176,7 @@ describe('budgets: random scenarios', () => {
       fc.property(scenarios, (scenario) => {
         expect(Math.max(...simulate(scenario))).toBeLessThanOrEqual(scenario.limit);
       }),
-      { numRuns: 300, seed: 20_250_101 },
+      { numRuns: sized(300, 100), seed: 20_250_101 },
     );
   });
 });

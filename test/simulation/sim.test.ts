@@ -6,7 +6,7 @@ import { describeFailure, missedSituations } from './report.ts';
 import { simulateAll } from './workers.ts';
 
 /** At full size enough that each situation occurs in several of them. */
-const seeds = Array.from({ length: sized(220, 8) }, (_, i) => i + 1);
+const seeds = Array.from({ length: sized(220, 5) }, (_, i) => i + 1);
 const workers = 4;
 
 describe('simulation: several engines on one Postgres, determined by a seed', () => {
@@ -32,7 +32,7 @@ describe('simulation: several engines on one Postgres, determined by a seed', ()
   });
 
   it('runs of the same seed have identical traces', { timeout: 900_000 }, async () => {
-    const sample = seeds.filter((seed) => seed % sized(40, 8) === 0);
+    const sample = seeds.filter((seed) => seed % sized(40, 5) === 0);
     const hashes = async (order: number[]) => {
       const run = { serverUrl: inject('serverUrl'), script: built.script, seeds: order, workers };
       return (await simulateAll(run)).map(({ seed, hash }) => `${seed} ${hash}`);

@@ -16,6 +16,7 @@ import { connectInMemory, type MemoryRun } from '../../src/testing/index.ts';
 import { testPorts } from '../support/clock.ts';
 import { connector, signal } from '../support/connector.ts';
 import { useDatabase } from '../support/database.ts';
+import { sized } from '../support/size.ts';
 
 const database = useDatabase();
 const { sql, connect, job } = database;
@@ -171,7 +172,7 @@ describe('connectInMemory matches the engine', () => {
         expect(found.map(sorted)).toEqual(expected.map(sorted));
       }),
       // Limits shrinking.
-      { numRuns: 4, interruptAfterTimeLimit: 30_000 },
+      { numRuns: sized(4, 1), interruptAfterTimeLimit: 30_000 },
     );
   });
 });
