@@ -63,7 +63,7 @@ describe('a database connection that breaks at any statement', () => {
     const sent = await syncAll('undisturbed');
     const stored = sent.findLastIndex((statement) => statement.startsWith('WITH stored'));
     const statements = sent.slice(0, sent.indexOf('COMMIT', stored) + 1);
-    // At small size every third statement.
+    // At small size every sixth statement.
     const breaks = statements
       .flatMap((_, i): Break[] => [
         { at: i + 1, when: 'before' },
