@@ -38,6 +38,8 @@ interface SpenderResult {
 }
 
 async function end(spenders: Running[]): Promise<SpenderResult> {
+  // On a busy machine one of them may still be starting, and a signal would end it without a result.
+  await Promise.all(spenders.map((spender) => spender.output(/^ready$/m)));
   for (const { process: child } of spenders) child.kill('SIGTERM');
   const results = await Promise.all(
     spenders.map(async ({ finished }) => {
