@@ -42,10 +42,11 @@ async function fill(database: TestDatabase, when: 'during' | 'after'): Promise<v
   await session.end();
 }
 
-async function entriesRead({ sql }: TestDatabase): Promise<number> {
+/** Live rows: how many dead index entries a scan meets depends on the transactions of other databases. */
+async function rowsRead({ sql }: TestDatabase): Promise<number> {
   await untilSessionsEnd({ sql });
   const [row] = await sql<{ n: number }>(
-    `SELECT (sum(idx_tup_read) + (SELECT sum(seq_tup_read) FROM pg_stat_user_tables))::int AS n FROM pg_stat_user_indexes`,
+    'SELECT sum(idx_tup_fetch + seq_tup_read)::int AS n FROM pg_stat_user_tables',
   );
   return row?.n ?? Number.NaN;
 }
@@ -71,8 +72,6 @@ async function syncAll(database: TestDatabase): Promise<void> {
   });
   const engine = database.engine({
     connectors: [flaky],
-    // One claim takes all jobs: the number of claims, and with it the number of reads, depends on the load.
-    executor: { concurrency: due + lost },
     scheduler: { batchSize: 100, jitterPctMin: 0, jitterPctMax: 0 },
   });
   expect((await engine.tick()).scheduled).toBe(due);
@@ -86,16 +85,15 @@ describe('DB-4: cost is proportional to due connections', () => {
   it('DB-4: statistics collected during a large load, of empty tables, cause no extra reads', async () => {
     async function readsOf(database: TestDatabase, when: 'during' | 'after'): Promise<number> {
       await fill(database, when);
-      const before = await entriesRead(database);
+      const before = await rowsRead(database);
       await syncAll(database);
-      const read = (await entriesRead(database)) - before;
+      const read = (await rowsRead(database)) - before;
       // Only now: the reads of this session are added to the statistics later.
       const ended = await database.sql(`SELECT FROM sync_jobs WHERE finished_at > '2025-01-02'`);
       expect(ended).toHaveLength((due + lost) * 0.9);
       return read;
     }
     const expected = await readsOf(accurate, 'after');
-    // One scan of a table reads `total` entries; under load, additional rounds of claims read about half of that.
-    expect(await readsOf(misleading, 'during')).toBeLessThan(expected + 0.9 * total);
+    expect(await readsOf(misleading, 'during')).toBeLessThan(1.25 * expected);
   });
 });
