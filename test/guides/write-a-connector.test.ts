@@ -1,9 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { freePort } from '../../src/dev/postgres.ts';
 import { useDatabase } from '../support/database.ts';
 import { type GuideStep, outputPattern, readGuide } from '../support/guide.ts';
 import { useProject } from '../support/package.ts';
@@ -17,14 +16,6 @@ const running: Running[] = [];
 afterAll(() => {
   for (const { process: child } of running) child.kill('SIGKILL');
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 /** The guide with free ports; nothing else is changed. */
 async function guideWithFreePorts(): Promise<string> {

@@ -235,7 +235,7 @@ describe('hints: many hints become one run, and none is lost', () => {
     ] as const;
     await Promise.all([scheduled.send(), backingOff.send(), backingOff.send()]);
     const jobs = await sql(
-      'SELECT id, scheduled_at <= now() AS due, retry_after::date::text AS until FROM sync_jobs ORDER BY id',
+      'SELECT id, scheduled_at <= now() AS due, retry_after::date::text AS until FROM sync_jobs ORDER BY attempts',
     );
     expect(jobs).toEqual([
       { id: waiting, due: true, until: null },
