@@ -16,12 +16,29 @@ const sized = () =>
     .filter(isSized)
     .map((file) => `test/${file}`);
 
-/** Chaos takes a minute and mostly waits: started last, it would keep one core idle. */
-class IsolatedFirst extends BaseSequencer {
+/** Mostly wait for processes, leases and installs: started last, they would keep the cores idle. */
+const longest = [
+  'chaos/',
+  'simulation/',
+  'runtime/poison-process',
+  'guides/',
+  'budgets/fleet',
+  'package.test',
+  'runtime/network',
+  'runtime/zombie',
+  'runtime/faults',
+  'hostile/sockets',
+  'dev/dev.test',
+];
+
+class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
-    const isIsolated = ({ project }: TestSpecification) => project.name === 'isolated';
-    return [...sorted.filter(isIsolated), ...sorted.filter((file) => !isIsolated(file))];
+    const rank = ({ moduleId }: TestSpecification) => {
+      const at = longest.findIndex((name) => moduleId.includes(`/test/${name}`));
+      return at === -1 ? longest.length : at;
+    };
+    return sorted.sort((a, b) => rank(a) - rank(b));
   }
 }
 
@@ -29,7 +46,7 @@ const postgres = { globalSetup: ['test/support/postgres.ts'] };
 
 export default defineConfig({
   test: {
-    sequence: { sequencer: IsolatedFirst },
+    sequence: { sequencer: LongestFirst },
     setupFiles: ['test/support/seed.ts', 'test/support/hooks.ts'],
     // Transformed files, by content: a second run starts a second earlier.
     experimental: { fsModuleCache: true },

@@ -4,6 +4,8 @@ import { sized } from '../support/size.ts';
 import { reportText } from './report.ts';
 import { type ChaosReport, runChaos } from './run.ts';
 
+const connections = sized(150, 60);
+
 /** A minute at full size; `npm run chaos` runs for any duration. */
 describe('chaos: a fleet under all faults', () => {
   let report: ChaosReport;
@@ -13,7 +15,7 @@ describe('chaos: a fleet under all faults', () => {
     report = await runChaos({
       seconds: sized(60, 15),
       seed,
-      connections: 150,
+      connections,
       maxPauseMs: 600,
       // Other tests use the same cores.
       limitFactor: 6,
@@ -30,6 +32,6 @@ describe('chaos: a fleet under all faults', () => {
 
   it('EXE-5: no signal is missing or duplicated, no invariant was violated, and no process exited', () => {
     expect(report.problems, `seed ${report.seed}`).toEqual([]);
-    expect(report.stored.signals).toBeGreaterThan(150 * sized(15, 4));
+    expect(report.stored.signals).toBeGreaterThan(connections * sized(15, 4));
   });
 });

@@ -11,6 +11,7 @@ import { connector, signal } from '../support/connector.ts';
 import { tenant, useDatabase } from '../support/database.ts';
 import { runJanitor } from '../support/janitor.ts';
 import { recordingLogger } from '../support/log.ts';
+import { sampled } from '../support/size.ts';
 
 const database = useDatabase();
 const { sql } = database;
@@ -108,7 +109,7 @@ const pages = connector(async ({ cursor, connection, credentials }) => {
 const connections = 12;
 
 describe('DB-5: a complete sync works as a role with', () => {
-  it.each(hostile)('%s', async (_, settings) => {
+  it.each(sampled(hostile, 2))('%s', async (_, settings) => {
     await database.empty();
     await sql('TRUNCATE rollups');
     const url = await urlWithSettings(settings);
