@@ -21,11 +21,15 @@ export async function startMetricsServer(listen: { host: string; port: number })
   const provider = new SdkMeterProvider({ readers: [exporter] });
   const serializer = new PrometheusSerializer(undefined, false, undefined, true, true);
   const server = createServer((request, response) => {
-    if (request.method === 'GET' && request.url?.split('?')[0] === '/metrics') {
-      exporter.getMetricsRequestHandler(request, response);
-    } else {
-      response.writeHead(404, { 'content-type': 'text/plain' }).end('Metrics are at /metrics.\n');
-    }
+    const path = request.method === 'GET' ? request.url?.split('?')[0] : undefined;
+    if (path === '/metrics') exporter.getMetricsRequestHandler(request, response);
+    // For processes without the role `server`.
+    else if (path === '/healthz')
+      response.writeHead(200, { 'content-type': 'application/json' }).end('{"status":"ok"}\n');
+    else
+      response
+        .writeHead(404, { 'content-type': 'text/plain' })
+        .end('Metrics are at /metrics, the liveness check at /healthz.\n');
   });
   const url = await listenOn(server, listen, {
     served: 'Metrics',

@@ -63,7 +63,7 @@ export async function runService(options: ServiceOptions): Promise<void> {
 }
 
 /** On top of the grace; by default the process exits before Kubernetes kills it (30 s). */
-const closingMs = 5000;
+export const closingMs = 5000;
 
 /** A query on a stalled socket blocks longer. Leases and fencing cover unfinished jobs. */
 function exitAfterDeadline({ config }: CliConfig, log: Logger): void {

@@ -1,8 +1,7 @@
 import { maxSkewMs } from '../store/clock.ts';
-import { findProcesses } from '../store/processes.ts';
-import { findSchedulers } from '../store/schedulers.ts';
 import { formatDuration } from '../values/duration.ts';
 import { type Check, type Finding, formatCount, warning } from './check.ts';
+import { liveProcesses } from './live.ts';
 
 export const isSkewed = (seconds: number) => Math.abs(seconds) * 1000 > maxSkewMs;
 
@@ -20,12 +19,8 @@ export function skewed(owner: string, seconds: number): Finding {
 export const processClocks: Check = {
   name: 'clocks of processes',
   group: 'fleet',
-  run: async ({ tx, now, config }) => {
-    const silentMs = 3 * config.scheduler.tickIntervalSeconds * 1000;
-    const executors = (await findProcesses(tx, now)).filter(({ alive }) => alive);
-    const schedulers = (await findSchedulers(tx)).filter(
-      ({ ticked_at }) => ticked_at.getTime() > now.getTime() - silentMs,
-    );
+  run: async (context) => {
+    const { executors, schedulers } = await liveProcesses(context);
     const clocks = [
       ...executors.map((row) => ({ role: 'executor', ...row })),
       ...schedulers.map((row) => ({ role: 'scheduler', ...row })),

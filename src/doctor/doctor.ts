@@ -8,6 +8,7 @@ import { checkSchema } from '../store/migrate.ts';
 import type { Check, Finding, Severity } from './check.ts';
 import { dataChecks } from './data.ts';
 import { fleetChecks } from './fleet.ts';
+import { demandChecks, networkChecks } from './network.ts';
 import { describeRepair } from './repair.ts';
 import { schemaChecks } from './schema.ts';
 import { serverChecks } from './server.ts';
@@ -30,7 +31,15 @@ export interface DoctorReport {
   checks: CheckResult[];
 }
 
-const checks: Check[] = [...serverChecks, ...schemaChecks, ...fleetChecks, ...workChecks, ...dataChecks];
+const checks: Check[] = [
+  ...serverChecks,
+  ...networkChecks,
+  ...schemaChecks,
+  ...fleetChecks,
+  ...demandChecks,
+  ...workChecks,
+  ...dataChecks,
+];
 
 /** Bounds the load on a slow database. */
 const checkLimits = { timeoutMs: 5000, lockTimeoutMs: 1000, readOnly: true };

@@ -4,14 +4,11 @@ import { findProcesses } from '../store/processes.ts';
 import { lastTickAt } from '../store/schedulers.ts';
 import { overdueConnections } from '../store/stats.ts';
 import { formatDuration } from '../values/duration.ts';
-import { type Check, type CheckContext, error, formatCount, formatList, warning } from './check.ts';
+import { type Check, error, formatCount, formatList, warning } from './check.ts';
 import { processClocks } from './clocks.ts';
+import { silenceSeconds } from './live.ts';
 
 const before = (now: Date, seconds: number) => new Date(now.getTime() - seconds * 1000);
-
-/** A restart misses one or two ticks. */
-const maxMissedTicks = 3;
-const silenceSeconds = ({ config }: CheckContext) => maxMissedTicks * config.scheduler.tickIntervalSeconds;
 
 const scheduler: Check = {
   name: 'scheduler',

@@ -1,6 +1,10 @@
-import { describeError } from '../contract/errors.ts';
-import { findHolders, findTableCare, readServer, type ServerRow } from '../store/health/server.ts';
-import { canListen } from '../store/listener.ts';
+import {
+  findGrowingSlots,
+  findHolders,
+  findTableCare,
+  readServer,
+  type ServerRow,
+} from '../store/health/server.ts';
 import { formatDuration } from '../values/duration.ts';
 import { type Check, error, type Finding, warning } from './check.ts';
 import { isSkewed, skewed } from './clocks.ts';
@@ -8,19 +12,34 @@ import { isSkewed, skewed } from './clocks.ts';
 const alterSystem = (name: string, value: string) =>
   `ALTER SYSTEM SET ${name} = ${value}; SELECT pg_reload_conf();`;
 
+/** By major version: https://www.postgresql.org/support/versioning/ */
+const endsOfLife: Record<number, string> = {
+  15: '2027-11-11',
+  16: '2028-11-09',
+  17: '2029-11-08',
+  18: '2030-11-14',
+};
+
 const version: Check = {
   name: 'server version',
   group: 'server',
   anySchema: true,
-  run: async ({ tx }) => {
+  run: async ({ tx, now }) => {
     const { version, version_number } = await readServer(tx);
-    const isOld = version_number < 150_000;
-    return {
-      detail: `Postgres ${version}`,
-      findings: isOld
-        ? [error(`Postgres ${version} is not supported; 15 or newer is required.`, 'Upgrade the server.')]
-        : [],
-    };
+    const endOfLife = endsOfLife[Math.floor(version_number / 10_000)];
+    const findings: Finding[] = [];
+    if (version_number < 150_000)
+      findings.push(
+        error(`Postgres ${version} is not supported; 15 or newer is required.`, 'Upgrade the server.'),
+      );
+    else if (endOfLife !== undefined && now > new Date(endOfLife))
+      findings.push(
+        warning(
+          `Postgres ${version} reached its end of life on ${endOfLife}: it receives no security fixes.`,
+          'Upgrade the server to a newer major version.',
+        ),
+      );
+    return { detail: `Postgres ${version}`, findings };
   },
 };
 
@@ -86,59 +105,6 @@ const clock: Check = {
   }),
 };
 
-const room: Check = {
-  name: 'free database connections',
-  group: 'server',
-  anySchema: true,
-  run: async ({ tx, config }) => {
-    const { max_connections, reserved_connections, used_connections } = await readServer(tx);
-    const free = max_connections - reserved_connections - used_connections;
-    const { poolSize } = config.database;
-    // Plus one connection for the heartbeat.
-    const isTight = free < poolSize + 1;
-    return {
-      detail: `${used_connections} of ${max_connections} used`,
-      findings: isTight
-        ? [
-            warning(
-              `Free connections: ${Math.max(0, free)}. One more process can open up to ${poolSize + 1}; the server ` +
-                'would reject some of them.',
-              'Raise max_connections, lower SYNCLINE_DATABASE_POOL_SIZE, or run fewer processes.',
-            ),
-          ]
-        : [],
-    };
-  },
-};
-
-const notifyTimeoutMs = 5000;
-
-/** Without LISTEN/NOTIFY, executors poll. */
-const notifications: Check = {
-  name: 'notifications',
-  group: 'server',
-  anySchema: true,
-  run: async ({ config: { database } }) => {
-    const name = database.notifyUrl === undefined ? 'SYNCLINE_DATABASE_URL' : 'SYNCLINE_DATABASE_NOTIFY_URL';
-    const polls = 'executors poll every 500 ms instead, and cancelled runs end up to 5 s later';
-    const remedy = 'Set SYNCLINE_DATABASE_NOTIFY_URL to a URL of the same database without a pooler.';
-    try {
-      if (await canListen(database, notifyTimeoutMs)) return { findings: [] };
-      return {
-        findings: [
-          warning(`${name} points to a pooler that does not deliver notifications: ${polls}.`, remedy),
-        ],
-      };
-    } catch (thrown) {
-      // The database itself is unreachable.
-      if (database.notifyUrl === undefined) throw thrown;
-      return {
-        findings: [warning(`${name} cannot be used (${describeError(thrown)}): ${polls}.`, remedy)],
-      };
-    }
-  },
-};
-
 const oldMs = 10 * 60_000;
 
 const holders: Check = {
@@ -170,6 +136,22 @@ const holders: Check = {
       }),
     };
   },
+};
+
+const slots: Check = {
+  name: 'replication slots',
+  group: 'server',
+  anySchema: true,
+  run: async ({ tx }) => ({
+    findings: (await findGrowingSlots(tx)).map(({ name, kind, retained_bytes }) =>
+      warning(
+        `Replication slot "${name}" (${kind}) is inactive and retains ` +
+          `${Math.round(retained_bytes / 2 ** 20)} MB of WAL. max_slot_wal_keep_size is -1, so it grows ` +
+          'until the disk is full and the server stops.',
+        `SELECT pg_drop_replication_slot('${name}'); or ${alterSystem('max_slot_wal_keep_size', "'10GB'")}`,
+      ),
+    ),
+  }),
 };
 
 /** Half of the wraparound limit, far above the autovacuum threshold. */
@@ -219,13 +201,4 @@ const vacuum: Check = {
   },
 };
 
-export const serverChecks: Check[] = [
-  version,
-  durability,
-  writable,
-  clock,
-  room,
-  notifications,
-  holders,
-  vacuum,
-];
+export const serverChecks: Check[] = [version, durability, writable, clock, holders, slots, vacuum];

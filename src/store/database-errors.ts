@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { maskUrl } from '../config/mask-url.ts';
 import { SynclineError } from '../contract/errors.ts';
+import { connectHint } from './connect-hints.ts';
 
 /** SQLSTATEs: no connection available. */
 const unreachable = /^(08|53300|57P0[1-5])/;
@@ -65,7 +66,7 @@ export function explainDatabaseError(error: unknown, url: string | undefined): u
     return refusedError(
       `${where} refused the login of user "${userOf(url)}".`,
       error,
-      'Check the user and password in SYNCLINE_DATABASE_URL.',
+      connectHint(error) ?? 'Check the user and password in SYNCLINE_DATABASE_URL.',
     );
   }
   if (error instanceof pg.DatabaseError) {
@@ -86,7 +87,8 @@ export function explainDatabaseError(error: unknown, url: string | undefined): u
   }
   if (isUnreachable(error)) {
     return new SynclineError('DATABASE_UNREACHABLE', `${where} cannot be reached (${reasonOf(error)}).`, {
-      hint: 'Check that the server is running and that SYNCLINE_DATABASE_URL is correct.',
+      hint:
+        connectHint(error) ?? 'Check that the server is running and that SYNCLINE_DATABASE_URL is correct.',
       cause: error,
     });
   }

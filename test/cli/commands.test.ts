@@ -186,6 +186,7 @@ describe('syncline start', () => {
     const text = await (await fetch(url)).text();
     expect(text).toContain('sync_scheduler_jobs_scheduled_total{provider_slug="github",tenant_id=');
     expect((await fetch(url.replace('/metrics', '/'))).status).toBe(404);
+    expect(await (await fetch(url.replace('/metrics', '/healthz'))).json()).toEqual({ status: 'ok' });
   });
 
   it('rejects an unknown role with a suggestion', async () => {

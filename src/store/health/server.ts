@@ -15,6 +15,8 @@ export interface ServerRow {
   /** Reserved for other roles. */
   reserved_connections: number;
   used_connections: number;
+  /** Of Syncline, of any schema and role. */
+  own_connections: number;
 }
 
 const readServerSql = sql<ServerRow>`
@@ -28,7 +30,9 @@ const readServerSql = sql<ServerRow>`
     current_setting('max_connections')::int AS max_connections,
     current_setting('superuser_reserved_connections')::int
       + coalesce(current_setting('reserved_connections', true), '0')::int AS reserved_connections,
-    (SELECT count(*)::int FROM pg_stat_activity WHERE datid IS NOT NULL) AS used_connections`;
+    (SELECT count(*)::int FROM pg_stat_activity WHERE datid IS NOT NULL) AS used_connections,
+    (SELECT count(*)::int FROM pg_stat_activity
+     WHERE datid IS NOT NULL AND application_name LIKE 'syncline%') AS own_connections`;
 
 export async function readServer(tx: Queryable): Promise<ServerRow> {
   const row = await readServerSql.first(tx);
@@ -63,6 +67,25 @@ const findHoldersSql = sql<HolderRow>`
 /** Transactions older than `before`, and inactive slots. */
 export function findHolders(tx: Queryable, before: Date): Promise<HolderRow[]> {
   return findHoldersSql.all(tx, { before });
+}
+
+export interface SlotRow {
+  name: string;
+  kind: string;
+  retained_bytes: number;
+}
+
+const findGrowingSlotsSql = sql<SlotRow>`
+  SELECT slot_name::text AS name, slot_type AS kind,
+    pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_receive_lsn()
+      ELSE pg_current_wal_lsn() END, restart_lsn)::float8 AS retained_bytes
+  FROM pg_replication_slots
+  WHERE NOT active AND wal_status = 'extended' AND current_setting('max_slot_wal_keep_size') = '-1'
+  ORDER BY restart_lsn LIMIT ${maxShown}`;
+
+/** Inactive slots that retain more WAL than max_wal_size, without a limit. */
+export function findGrowingSlots(tx: Queryable): Promise<SlotRow[]> {
+  return findGrowingSlotsSql.all(tx);
 }
 
 export interface TableCareRow {

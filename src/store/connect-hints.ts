@@ -1,0 +1,23 @@
+/** Of Node's TLS. */
+const unknownCa = /SELF_SIGNED_CERT|UNABLE_TO_(GET|VERIFY)/;
+
+/** What to change after a failed connect, where the error itself does not say. */
+export function connectHint({
+  code = '',
+  message,
+}: {
+  code?: string | undefined;
+  message: string;
+}): string | undefined {
+  if (/no encryption|SSL off|SSL\/TLS required|connection is insecure/i.test(message))
+    return 'The server requires TLS: add sslmode=verify-full to SYNCLINE_DATABASE_URL.';
+  if (message.includes('does not support SSL'))
+    return 'The server offers no TLS: enable it there, or remove sslmode from SYNCLINE_DATABASE_URL.';
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
+    return 'The certificate is for another host name: use that name in SYNCLINE_DATABASE_URL.';
+  if (unknownCa.test(code))
+    return 'The certificate is not trusted: add sslrootcert=<CA file> to SYNCLINE_DATABASE_URL.';
+  if (code === 'ENETUNREACH' || code === 'EAFNOSUPPORT')
+    return 'This machine has no route to that address. If the host has only an IPv6 address, use its IPv4 host or pooler.';
+  return undefined;
+}
