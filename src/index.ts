@@ -44,6 +44,7 @@ export {
   type ListedJobs,
   type ListedTenants,
   type NewConnection,
+  type NewConnectionFor,
   type NewProvider,
   type RepairRequest,
   type TriggerRequest,
@@ -96,7 +97,7 @@ export type {
 export type { BudgetStatus } from './budgets/index.ts';
 export type { ConnectionHealth, ConnectionStatus, JobStatus, JobType } from './contract/states.ts';
 export type { Authorization, RotationProgress, StoredCredential } from './credentials/index.ts';
-export type { Consumer, FeedSignal, StoredSignal } from './feed/index.ts';
+export type { Consumer, FeedPage, FeedSignal, StoredSignal, TypedSignal } from './feed/index.ts';
 export type { Deletion } from './runtime/index.ts';
 export type { InvalidField } from './schedule/sync-metadata.ts';
 export type { ConnectionWebhook, NewConnectionWebhook } from './webhooks/index.ts';
@@ -155,7 +156,10 @@ export {
   type Connector,
   type ConnectorDefinition,
   defineConnector,
+  type PayloadsOf,
   type Signal,
+  type SignalOf,
+  type SignalSchemas,
   type SyncContext,
   type SyncResult,
 } from './contract/connector.ts';

@@ -34,9 +34,9 @@ import { createTelemetry, type TelemetryProviders } from './telemetry/index.ts';
 import { parseStored, type ReadJson } from './values/stored-json.ts';
 import { createReceiver, type Receive } from './webhooks/index.ts';
 
-export interface SynclineOptions extends ConfigOptions {
+export interface SynclineOptions<C extends Connector = Connector> extends ConfigOptions {
   /** Connectors made with `defineConnector`. Jobs of other providers stay queued. */
-  connectors?: readonly Connector[];
+  connectors?: readonly C[];
   /** Default: pino to standard output. */
   logger?: Logger;
   /** Default: the providers registered with OpenTelemetry. */
@@ -45,8 +45,8 @@ export interface SynclineOptions extends ConfigOptions {
   ports?: Ports;
 }
 
-/** The operator's API and the engine. */
-export interface Syncline extends SynclineApi, Engine {
+/** The operator's API and the engine. `C` is the union of its connectors; without it, any. */
+export interface Syncline<C extends Connector = Connector> extends SynclineApi<C>, Engine {
   readonly config: Config;
   /** The instance's clock, timers and randomness, for custom servers. */
   readonly ports: Ports;
@@ -54,7 +54,7 @@ export interface Syncline extends SynclineApi, Engine {
    * The API limited to the caller's tenant, audited under its actor. `json` converts stored JSON text;
    * default: JSON.parse.
    */
-  as(caller: Caller, json?: ReadJson): SynclineApi;
+  as(caller: Caller, json?: ReadJson): SynclineApi<C>;
   /** Authenticates API keys and sessions. */
   readonly access: Access;
   /** Processes a webhook delivery, for custom servers. */
@@ -75,13 +75,15 @@ interface Parts {
   providers?: TelemetryProviders;
 }
 
-export function createSyncline(options: SynclineOptions = {}): Syncline {
+export function createSyncline<C extends Connector = Connector>(
+  options: SynclineOptions<C> = {},
+): Syncline<C> {
   const { logger, telemetry: providers, ports = systemPorts, connectors = [], ...configOptions } = options;
   const { config, warnings } = loadConfig({ options: configOptions, env: process.env });
   const log =
     logger ?? createLogger({ level: config.log.level, readable: process.stdout.isTTY, to: 'stdout' });
   for (const warning of warnings) log.warn(warning);
-  return compose({ config, log, ports, connectors, ...(providers && { providers }) });
+  return compose({ config, log, ports, connectors, ...(providers && { providers }) }) as Syncline<C>;
 }
 
 function compose({ config, log, ports: outside, providers, ...parts }: Parts): Syncline {

@@ -39,6 +39,27 @@ const page: Promise<Page<Connection>> = api.connections.list({ tenantId: 'id' })
 export const json: Promise<string[]> = page.then(({ items }) => items.map((item) => connectionJson(item).created_at));
 export const actor: string = api.caller.actor;
 
+const tracker = defineConnector({
+  provider: 'tracker',
+  name: 'Tracker',
+  configSchema: z.object({ project: z.string() }),
+  signalSchemas: { 'issue.opened': z.object({ title: z.string() }), 'issue.closed': z.object({ at: z.date() }) },
+  sync: async () => ({ signals: [{ kind: 'issue.opened', occurredAt: new Date(), payload: { title: 'a' } }] }),
+});
+const syncline = createSyncline(defineConfig({ connectors: [tracker, connectors.github()] }));
+export const mounted = synclineHandler(syncline);
+void syncline.connections.create({ tenantId: 'id', provider: 'tracker', config: { project: 'apollo' } });
+void syncline.connections.create({ tenantId: 'id', provider: 'github', config: { repositories: ['acme/app'] } });
+// @ts-expect-error: not one of the connectors
+void syncline.connections.create({ tenantId: 'id', provider: 'gitub', config: { repositories: ['acme/app'] } });
+// @ts-expect-error: not the config of this connector
+void syncline.connections.create({ tenantId: 'id', provider: 'github', config: { project: 'apollo' } });
+for await (const signal of syncline.signals.feed({ consumer: 'search-index' }))
+  if (signal.provider === 'tracker' && signal.kind === 'issue.opened') signal.payload.title.toUpperCase();
+for await (const signal of syncline.signals.feed())
+  // @ts-expect-error: of another kind
+  if (signal.provider === 'tracker' && signal.kind === 'issue.closed') signal.payload.title;
+
 // @ts-expect-error: the cursor does not match its schema
 defineConnector({ provider: 'p', name: 'P', cursorSchema: z.object({ after: z.number() }), sync: async () => ({ signals: [], nextCursor: { after: 'x' } }) });
 // @ts-expect-error: unknown option
@@ -74,7 +95,7 @@ describe('the published package', () => {
       .map((file) => readFileSync(join(dist, file), 'utf8'))
       .join('\n');
     const declared = interfaces.filter((name) =>
-      new RegExp(`^export interface ${name} (extends [^{]+)?\\{`, 'm').test(declarations),
+      new RegExp(`^export interface ${name}(<[^>]+>)? (extends [^{]+)?\\{`, 'm').test(declarations),
     );
     expect(declared).toEqual(interfaces);
     const entry = readFileSync(join(dist, 'index.d.ts'), 'utf8');

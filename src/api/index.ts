@@ -53,14 +53,14 @@ export interface ApiContext {
 }
 
 /** The API of one caller: a tenant or the operator. A tenant sees and changes only what is its own. */
-export interface SynclineApi {
+export interface SynclineApi<C extends Connector = Connector> {
   readonly caller: Caller;
   readonly tenants: TenantsApi;
   readonly providers: ProvidersApi;
-  readonly connections: ConnectionsApi;
+  readonly connections: ConnectionsApi<C>;
   readonly credentials: CredentialsApi;
   readonly jobs: JobsApi;
-  readonly signals: SignalsApi;
+  readonly signals: SignalsApi<C>;
   readonly consumers: ConsumersApi;
   readonly stats: StatsApi;
   readonly budgets: BudgetsApi;
@@ -112,6 +112,7 @@ export {
   type ConnectionsApi,
   type ListedConnections,
   type NewConnection,
+  type NewConnectionFor,
   type RepairRequest,
   type TriggerRequest,
 } from './connections/api.ts';

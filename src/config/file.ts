@@ -9,8 +9,8 @@ import type { ConfigOptions } from './settings.ts';
 /** In the working directory. */
 const fileNames = ['syncline.config.ts', 'syncline.config.js', 'syncline.config.mjs'];
 
-export interface ConfigFile extends ConfigOptions {
-  connectors?: readonly Connector[];
+export interface ConfigFile<C extends Connector = Connector> extends ConfigOptions {
+  connectors?: readonly C[];
 }
 
 export interface LoadedFile {
@@ -19,7 +19,8 @@ export interface LoadedFile {
   connectors: readonly Connector[];
 }
 
-export function defineConfig(file: ConfigFile): ConfigFile {
+/** Types `syncline.config.ts`. */
+export function defineConfig<C extends Connector = Connector>(file: ConfigFile<C>): ConfigFile<C> {
   return file;
 }
 

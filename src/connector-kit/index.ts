@@ -6,7 +6,10 @@ export {
   type ConnectorDefinition,
   defineConnector,
   type JobType,
+  type PayloadsOf,
   type Signal,
+  type SignalOf,
+  type SignalSchemas,
   type SyncContext,
   type SyncResult,
 } from '../contract/connector.ts';

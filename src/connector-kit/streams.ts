@@ -58,17 +58,17 @@ type StreamsContext<Cursor> = Pick<SyncContext<StreamsCursor<Cursor>>, 'cursor' 
  * In turn, up to the limits of a run. After an error the run stores what it has read, and the next run meets
  * the error. Fails only if all streams fail.
  */
-export async function syncStreams<Cursor>(
+export async function syncStreams<Cursor, Found extends Signal = Signal>(
   { cursor, abortSignal, log, job }: StreamsContext<Cursor>,
   names: readonly string[],
-  step: (name: string, cursor: Cursor | undefined) => Promise<SyncResult<Cursor>>,
+  step: (name: string, cursor: Cursor | undefined) => Promise<SyncResult<Cursor, Found>>,
   { maxSignals = 1000, maxSteps = 50, maxCharacters = 8_000_000 }: StreamsOptions = {},
-): Promise<SyncResult<StreamsCursor<Cursor>>> {
+): Promise<SyncResult<StreamsCursor<Cursor>, Found>> {
   const storedCursors = Object.entries(cursor?.streams ?? {}).filter(([name]) => names.includes(name));
   const streams: Record<string, Cursor> = Object.fromEntries(storedCursors);
   const left = (cursor?.walk?.left ?? names).filter((name) => names.includes(name));
   const failed: Record<string, string> = { ...cursor?.walk?.failed };
-  const signals: Signal[] = [];
+  const signals: Found[] = [];
   /** Once per walk: a stream whose cursors always expire must not loop. */
   const restarted = new Set(cursor?.walk?.restarted);
   const hasFailed = cursor?.walk?.hasFailed ?? false;
@@ -122,7 +122,7 @@ export async function syncStreams<Cursor>(
     return continueWalk({ left: [...names], failed: {}, hasFailed: true });
   throw new PermanentError(reasons.join(' '));
 
-  function continueWalk(walk: StreamsWalk): SyncResult<StreamsCursor<Cursor>> {
+  function continueWalk(walk: StreamsWalk): SyncResult<StreamsCursor<Cursor>, Found> {
     const walkFlags = {
       ...(restarted.size > 0 && { restarted: [...restarted] }),
       ...(hasFailed && { hasFailed }),

@@ -10,19 +10,32 @@ import type { Webhook } from './webhook.ts';
 
 export type { JobType } from './states.ts';
 
-export interface Signal {
+export interface Signal<Kind extends string = string, Payload = unknown> {
   /** Such as `issue.opened`. */
-  kind: string;
+  kind: Kind;
   /** A Date, or ISO-8601 text with an offset. */
   occurredAt: Date | string;
-  payload: unknown;
+  payload: Payload;
   /** Stored once per connection and key. Set it if the provider may return an item twice. */
   dedupeKey?: string | undefined;
 }
 
+/** Schemas of payloads by the kind of their signal. */
+export type SignalSchemas = Readonly<Record<string, StandardSchemaV1>>;
+
+/** Payload types by the kind of their signal. */
+export type PayloadsOf<Schemas extends SignalSchemas> = {
+  [Kind in keyof Schemas]: StandardSchemaV1.InferInput<Schemas[Kind]>;
+};
+
+/** A union over the kinds. */
+export type SignalOf<Payloads extends object> = {
+  [Kind in keyof Payloads & string]: Signal<Kind, Payloads[Kind]>;
+}[keyof Payloads & string];
+
 /** A page of signals and the next cursor. */
-export interface SyncResult<Cursor = unknown> {
-  signals: readonly Signal[];
+export interface SyncResult<Cursor = unknown, Found extends Signal = Signal> {
+  signals: readonly Found[];
   /** Stored with the signals; absent: the old one stays. */
   nextCursor?: Cursor | null | undefined;
   /** More to fetch: a job with `nextCursor` follows immediately. */
@@ -66,29 +79,42 @@ export interface SyncContext<Cursor = unknown, Config = unknown> {
 export interface ConnectorDefinition<
   CursorSchema extends StandardSchemaV1 = StandardSchemaV1<unknown>,
   ConfigSchema extends StandardSchemaV1 = StandardSchemaV1<unknown>,
+  Provider extends string = string,
+  Schemas extends SignalSchemas = SignalSchemas,
 > {
   /** As in `connections.provider_slug`. */
-  provider: string;
+  provider: Provider;
   name: string;
   /** Checks the cursor before use and before storing. */
   cursorSchema?: CursorSchema;
   /** Validates and types `connection.config`. */
   configSchema?: ConfigSchema;
+  /** All kinds of signals with the schemas of their payloads. Absent: any kind with any payload. */
+  signalSchemas?: Schemas;
   oauth2?: OAuth2;
-  webhook?: Webhook;
+  webhook?: Webhook<SignalOf<PayloadsOf<Schemas>>>;
   sync(
     context: SyncContext<
       StandardSchemaV1.InferOutput<CursorSchema>,
       StandardSchemaV1.InferOutput<ConfigSchema>
     >,
-  ): Promise<SyncResult<StandardSchemaV1.InferInput<CursorSchema>>>;
+  ): Promise<SyncResult<StandardSchemaV1.InferInput<CursorSchema>, SignalOf<PayloadsOf<Schemas>>>>;
 }
 
-export interface Connector {
-  readonly provider: string;
+/** `Connector` without arguments is any connector. `Config`, `Payloads` and `Cursor` are as stored. */
+export interface Connector<
+  Provider extends string = string,
+  Config = unknown,
+  Payloads extends object = Record<string, unknown>,
+  Cursor = unknown,
+> {
+  readonly provider: Provider;
   readonly name: string;
-  readonly cursorSchema?: StandardSchemaV1 | undefined;
-  readonly configSchema?: StandardSchemaV1 | undefined;
+  readonly cursorSchema?: StandardSchemaV1<Cursor, unknown> | undefined;
+  readonly configSchema?: StandardSchemaV1<Config, unknown> | undefined;
+  readonly signalSchemas?:
+    | { readonly [Kind in keyof Payloads]: StandardSchemaV1<Payloads[Kind], unknown> }
+    | undefined;
   readonly oauth2?: OAuth2 | undefined;
   readonly webhook?: Webhook | undefined;
   sync(context: SyncContext): Promise<SyncResult>;
@@ -98,9 +124,20 @@ export interface Connector {
 export function defineConnector<
   CursorSchema extends StandardSchemaV1 = StandardSchemaV1<unknown>,
   ConfigSchema extends StandardSchemaV1 = StandardSchemaV1<unknown>,
->(definition: ConnectorDefinition<CursorSchema, ConfigSchema>): Connector {
-  // The engine validates both before each call.
-  return definition as unknown as Connector;
+  Provider extends string = string,
+  Schemas extends SignalSchemas = SignalSchemas,
+>(
+  definition: ConnectorDefinition<CursorSchema, ConfigSchema, Provider, Schemas>,
+): Connector<
+  Provider,
+  StandardSchemaV1.InferInput<ConfigSchema>,
+  PayloadsOf<Schemas>,
+  StandardSchemaV1.InferInput<CursorSchema>
+> {
+  // The engine validates cursor and config before each call, and the result after it.
+  return definition as unknown as ReturnType<
+    typeof defineConnector<CursorSchema, ConfigSchema, Provider, Schemas>
+  >;
 }
 
 /** Rejects invalid entries and duplicates. */
@@ -115,6 +152,9 @@ export function connectorsByProvider(connectors: unknown): ReadonlyMap<string, C
       throw invalidOption(`${at}.provider`, 'the slug of a provider');
     if (typeof connector?.sync !== 'function')
       throw invalidOption(`${at}.sync`, 'a function; write it with defineConnector');
+    for (const [kind, schema] of Object.entries<Partial<StandardSchemaV1>>(connector.signalSchemas ?? {}))
+      if (typeof schema?.['~standard']?.validate !== 'function')
+        throw invalidOption(`${at}.signalSchemas["${kind}"]`, "a Standard Schema, such as zod's");
     if (byProvider.has(provider))
       throw new SynclineError('CONFIG_INVALID', `Provider "${provider}" has two connectors.`, {
         hint: 'Remove one of them.',

@@ -9,20 +9,23 @@ export interface Delivery {
   body: Buffer;
 }
 
-export interface Reaction {
+export interface Reaction<Found extends Signal = Signal> {
   /** Queue a sync of the connection. Default: true. */
   sync?: boolean | undefined;
   /** Stored immediately. Use the dedupe keys of polling to store them once. */
-  signals?: readonly Signal[] | undefined;
+  signals?: readonly Found[] | undefined;
   /** Response body, for providers that send a challenge. */
   reply?: unknown;
 }
 
-export interface Webhook {
+export interface Webhook<Found extends Signal = Signal> {
   /** App-wide signing secret; otherwise each connection has its own. */
   secret?: string | undefined;
   /** Signature and timestamp. `nowMs`: since 1970. */
   verify(delivery: Delivery, secret: string, nowMs: number): boolean;
   /** Default: queue a sync. */
-  react?(delivery: Delivery, connection: { id: string; config: unknown }): Reaction | Promise<Reaction>;
+  react?(
+    delivery: Delivery,
+    connection: { id: string; config: unknown },
+  ): Reaction<Found> | Promise<Reaction<Found>>;
 }

@@ -1,6 +1,8 @@
 import type { AuditNote } from '../caller/audit.ts';
 import type { Page, PageRequest } from '../caller/keyset.ts';
+import type { Connector } from '../contract/connector.ts';
 import type { Consumer, FeedSignal, StoredSignal } from './model.ts';
+import type { TypedSignal } from './typed-signal.ts';
 
 export interface SignalsFilter {
   tenantId?: string | undefined;
@@ -46,20 +48,35 @@ export type PageReadWrapper = <Found extends { items: readonly unknown[] }>(
   advance: () => Promise<Found>,
 ) => Promise<Found>;
 
-export interface SignalsApi {
-  get(id: string): Promise<StoredSignal>;
+/** The types of payloads hold for payloads that are read. */
+interface WithPayload {
+  payload?: true | undefined;
+}
+
+export interface FeedPage<Found = FeedSignal> {
+  items: Found[];
+  nextCursor: string;
+}
+
+export interface SignalsApi<C extends Connector = Connector> {
+  get(id: string): Promise<TypedSignal<C, StoredSignal>>;
 
   /** Newest first. */
+  list(request?: ListedSignals & WithPayload): Promise<Page<TypedSignal<C, StoredSignal>>>;
   list(request?: ListedSignals): Promise<Page<StoredSignal>>;
 
   /** A page in commit order. Move the consumer after processing the signals. */
-  read(options?: FeedRead, wrapRead?: PageReadWrapper): Promise<{ items: FeedSignal[]; nextCursor: string }>;
+  read(
+    options?: FeedRead & WithPayload,
+    wrapRead?: PageReadWrapper,
+  ): Promise<FeedPage<TypedSignal<C, FeedSignal>>>;
+  read(options?: FeedRead, wrapRead?: PageReadWrapper): Promise<FeedPage>;
 
   /**
    * In commit order until `signal` aborts or the loop is left. With a consumer, the cursor is saved when
    * the next signal is requested: a crash repeats only the current one. An existing consumer is taken over.
    */
-  feed(options?: FeedOptions): AsyncGenerator<FeedSignal>;
+  feed(options?: FeedOptions): AsyncGenerator<TypedSignal<C, FeedSignal>>;
 }
 
 /** Named cursors of feed readers. */

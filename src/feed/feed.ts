@@ -10,7 +10,7 @@ import type { SignalFilter } from '../store/signals.ts';
 import { requireText, requireWhole } from '../values/arguments.ts';
 import { maxPageBytes } from '../values/limits.ts';
 import type { ReadJson } from '../values/stored-json.ts';
-import type { SignalsApi } from './api.ts';
+import type { FeedRead, PageReadWrapper, SignalsApi } from './api.ts';
 import { feedCursor, feedPlace } from './cursor.ts';
 import { feedSignalFromItem } from './model.ts';
 import { placeAtStart } from './proof.ts';
@@ -79,7 +79,7 @@ export function createFeed({
   }
 
   return {
-    async read(options = {}, wrapRead = (advance) => advance()) {
+    async read(options: FeedRead = {}, wrapRead: PageReadWrapper = (advance) => advance()) {
       const {
         after,
         consumer,

@@ -1,6 +1,7 @@
 export type {
   ConsumersApi,
   FeedOptions,
+  FeedPage,
   FeedRead,
   ListedSignals,
   PageReadWrapper,
@@ -19,4 +20,5 @@ export {
 } from './model.ts';
 export { createFeedReader, type FeedReader } from './reader.ts';
 export { createSignals } from './signals.ts';
+export type { TypedSignal } from './typed-signal.ts';
 export { createFeedWatch, type FeedWatch } from './watch.ts';

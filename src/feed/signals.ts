@@ -34,7 +34,7 @@ export function createSignals({
   json: ReadJson;
 }): Pick<SignalsApi, 'list' | 'get'> {
   return {
-    async list({ cursor, limit: requestedLimit, payload = true, ...filters } = {}) {
+    async list({ cursor, limit: requestedLimit, payload = true, ...filters }: ListedSignals = {}) {
       const limit = pageLimit(requestedLimit);
       const filter = checkedFilter(filters);
       const page: Page<SignalRow> = await (filter.connectionId === undefined

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { types } from 'node:util';
 import type { StandardSchemaV1 } from '@standard-schema/spec';
-import type { Connector } from '../contract/connector.ts';
+import type { Connector, SignalSchemas } from '../contract/connector.ts';
 import { describeError, refusalMessage } from '../contract/errors.ts';
 import { secondsUntil, type Wait } from '../contract/retry-after.ts';
 import { inSlices } from '../platform/slices.ts';
@@ -9,7 +9,8 @@ import { isCalendarDay } from '../values/instant.ts';
 import { isObject } from '../values/is-object.ts';
 import { maxDepth, maxResult } from '../values/limits.ts';
 import { exceedsDepthText } from '../values/nesting.ts';
-import { check } from '../values/standard-schema.ts';
+import { check, problemOf } from '../values/standard-schema.ts';
+import { suggestion, unknownKey } from '../values/suggest.ts';
 
 export interface CheckedSignal {
   kind: string;
@@ -30,6 +31,9 @@ export interface Page {
   cleaned: number;
 }
 
+const resultKeys = ['signals', 'nextCursor', 'hasMore', 'retryAfterSeconds'];
+const signalKeys = ['kind', 'occurredAt', 'payload', 'dedupeKey'];
+
 class InvalidResultError extends Error {
   override name = 'InvalidResultError';
 }
@@ -37,6 +41,7 @@ class InvalidResultError extends Error {
 /** EXE-8, EXE-11. */
 export async function checkResult(result: unknown, connector: Connector): Promise<Page> {
   if (!isObject(result)) throw wrong('the result', result, 'an object { signals, nextCursor, hasMore }');
+  rejectUnknownKey('the result', result, resultKeys);
   const { signals, nextCursor, hasMore, retryAfterSeconds } = result;
   if (!Array.isArray(signals)) throw wrong('signals', signals, 'an array');
   // Read once: the connector may still append to the array.
@@ -55,7 +60,11 @@ export async function checkResult(result: unknown, connector: Connector): Promis
     bytes: 0,
     cleaned: 0,
   };
-  await inSlices<unknown>(signals, (signal, i) => addSignal(page, signal, `signals[${i}]`), count);
+  await inSlices<unknown>(
+    signals,
+    (signal, i) => addSignal(page, signal, `signals[${i}]`, connector.signalSchemas),
+    count,
+  );
   return page;
 }
 
@@ -87,8 +96,15 @@ async function checkCursor(
   return json;
 }
 
-function addSignal(page: Page, signal: unknown, at: string): void {
+/** Returns a promise only if a schema is asynchronous. */
+function addSignal(
+  page: Page,
+  signal: unknown,
+  at: string,
+  schemas: SignalSchemas | undefined,
+): undefined | Promise<void> {
   if (!isObject(signal)) throw wrong(at, signal, 'an object { kind, occurredAt, payload, dedupeKey }');
+  rejectUnknownKey(at, signal, signalKeys);
   const { kind, occurredAt, payload, dedupeKey } = signal;
   if (typeof kind !== 'string' || kind.length === 0 || kind.length > maxResult.kindLength)
     throw wrong(`${at}.kind`, kind, `text of 1 to ${maxResult.kindLength} characters`);
@@ -107,6 +123,28 @@ function addSignal(page: Page, signal: unknown, at: string): void {
   if (json.cleaned || cleanKind !== kind) page.cleaned++;
   if (page.bytes > maxResult.pageBytes)
     throw tooLarge('signals', `${page.bytes} bytes`, `${maxResult.pageBytes}`, smallerPages);
+  // Last: JSON bounds the depth of what a schema reads.
+  return schemas && checkPayload(schemas, kind, payload, at);
+}
+
+function checkPayload(
+  schemas: SignalSchemas,
+  kind: string,
+  payload: unknown,
+  at: string,
+): undefined | Promise<void> {
+  const schema = Object.hasOwn(schemas, kind) ? schemas[kind] : undefined;
+  if (!schema)
+    throw new InvalidResultError(
+      `${at}.kind ${shown(kind)} is not declared in signalSchemas. ${suggestion(kind, Object.keys(schemas))}`,
+    );
+  const requireValid = ({ issues }: StandardSchemaV1.Result<unknown>): undefined => {
+    if (!issues) return;
+    const problem = problemOf(issues);
+    throw new InvalidResultError(`${at}.payload does not match the schema of "${kind}": ${problem}.`);
+  };
+  const result = schema['~standard'].validate(payload);
+  return result instanceof Promise ? result.then(requireValid) : requireValid(result);
 }
 
 /** EXE-11: NUL and lone surrogates become U+FFFD, an oversize payload `$oversize` with its size. */
@@ -166,6 +204,11 @@ function toJson(value: unknown, at: string): string {
   if (exceedsDepthText(json, maxDepth.result))
     throw new InvalidResultError(`${at} is nested deeper than ${maxDepth.result} levels.`);
   return json;
+}
+
+function rejectUnknownKey(what: string, value: object, known: readonly string[]): void {
+  const found = unknownKey(value, known);
+  if (found) throw new InvalidResultError(`${what} has ${found}`);
 }
 
 function wrong(what: string, value: unknown, expected: string): InvalidResultError {

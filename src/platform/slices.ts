@@ -3,12 +3,13 @@ const itemsPerSlice = 1000;
 
 export async function inSlices<T>(
   items: readonly T[],
-  work: (item: T, i: number) => void,
+  work: (item: T, i: number) => undefined | Promise<void>,
   count = items.length,
 ): Promise<void> {
   for (let i = 0; i < count; i++) {
     if (i > 0 && i % itemsPerSlice === 0) await yieldToLoop();
-    work(items[i] as T, i);
+    const pending = work(items[i] as T, i);
+    if (pending) await pending;
   }
 }
 

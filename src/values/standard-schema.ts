@@ -5,12 +5,15 @@ export async function check(
   value: unknown,
 ): Promise<{ value?: unknown; problem?: string }> {
   const result = await schema['~standard'].validate(value);
-  if (!result.issues) return { value: result.value };
-  const problems = result.issues.map(({ message: text, path = [] }) => {
-    // The caller ends the sentence.
+  return result.issues ? { problem: problemOf(result.issues) } : { value: result.value };
+}
+
+/** Without a period: the caller ends the sentence. */
+export function problemOf(issues: readonly StandardSchemaV1.Issue[]): string {
+  const problems = issues.map(({ message: text, path = [] }) => {
     const message = text.replace(/\.$/, '');
     const where = path.map((part) => (typeof part === 'object' ? part.key : part)).join('.');
     return where ? `${where}: ${message}` : message;
   });
-  return { problem: problems.slice(0, 5).join('; ') };
+  return problems.slice(0, 5).join('; ');
 }

@@ -19,3 +19,11 @@ export function suggestion(name: string, known: readonly string[]): string {
   const closest = nearest(name, known);
   return closest ? `Did you mean ${closest}?` : `Known: ${known.join(', ')}.`;
 }
+
+/** The first key that is not known, with a suggestion. */
+export function unknownKey(value: object, known: readonly string[]): string | undefined {
+  for (const key of Object.keys(value))
+    if (!known.includes(key))
+      return `the unknown key ${JSON.stringify(key.slice(0, 80))}. ${suggestion(key.slice(0, 80), known)}`;
+  return undefined;
+}

@@ -15,6 +15,7 @@ import type { Sealed } from '../store/sealed.ts';
 import { findRecipients, noteReceived, type RecipientRow } from '../store/webhooks.ts';
 import { secretTexts, withoutSecrets } from '../values/redact.ts';
 import { check } from '../values/standard-schema.ts';
+import { unknownKey } from '../values/suggest.ts';
 import { uuidPattern } from '../values/uuid.ts';
 import { createLockedBatches } from './locked-batches.ts';
 import { type Taken, takeAll } from './take.ts';
@@ -221,6 +222,8 @@ function sealedOf(row: RecipientRow): (Sealed & { tenantId: string; connectionId
 
 function checkedReaction(reaction: unknown): Reaction {
   if (reaction === undefined || reaction === null) return {};
+  const unknown = unknownKey(reaction, ['sync', 'signals', 'reply']);
+  if (unknown) throw new Error(`the reaction has ${unknown}`);
   const { sync, signals, reply } = reaction as Reaction;
   if (signals !== undefined && !Array.isArray(signals)) throw new Error('signals must be an array.');
   return { sync, signals, reply: sendable(reply) };

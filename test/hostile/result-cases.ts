@@ -232,6 +232,26 @@ export const resultCases: readonly ResultCase[] = [
     () => Object.defineProperty(page(signal(1)), 'retryAfterSeconds', { get: trap }),
     /trap/,
   ),
+  invalidResult(
+    'a misspelled key',
+    () => ({ ...page(signal(1)), hasmore: true }),
+    /^the result has the unknown key "hasmore"\. Did you mean hasMore\?$/,
+  ),
+  invalidResult(
+    'items instead of signals',
+    () => ({ items: [] }),
+    /^the result has the unknown key "items"\. Known: signals, nextCursor, hasMore, retryAfterSeconds\.$/,
+  ),
+  invalidResult(
+    'a misspelled key of a signal',
+    () => page(signal(1), { ...signal(2), dedupekey: 'a' }),
+    /^signals\[1\] has the unknown key "dedupekey"\. Did you mean dedupeKey\?$/,
+  ),
+  invalidResult(
+    'an unknown key of 1 MB',
+    () => ({ ...page(), ['x'.repeat(1_000_000)]: 1 }),
+    /^the result has the unknown key "x{80}"\. Known: /,
+  ),
   thrown('a revoked proxy', revoked, /cannot be read/),
   thrown('a function', () => trap, /The connector threw /),
   thrown('a BigInt', () => 7n, /The connector threw 7/),

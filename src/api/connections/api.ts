@@ -1,5 +1,6 @@
 import type { AuditNote } from '../../caller/audit.ts';
 import type { Page, PageRequest } from '../../caller/keyset.ts';
+import type { Connector } from '../../contract/connector.ts';
 import type { JobType } from '../../contract/states.ts';
 import type { TriggerResult } from '../../pipeline/trigger.ts';
 import type { Deletion } from '../../runtime/index.ts';
@@ -8,18 +9,45 @@ import type { ConnectionEvent } from '../model.ts';
 import type { Connection } from './model.ts';
 import type { BulkStep, Explanation, PastCursor, RepairStep, SchedulePreview } from './results.ts';
 
-export interface NewConnection {
+interface ConnectionFields {
   tenantId: string;
-  provider: string;
   /** The account's id at the provider. */
   externalId?: string | undefined;
   /** A credential of the same tenant and provider. */
   credentialId?: string | undefined;
   intervalSeconds?: number | undefined;
-  /** Validated by the connector. */
-  config?: Record<string, unknown> | undefined;
   metadata?: Record<string, unknown> | undefined;
 }
+
+interface WithConfig<Provider, Config> extends ConnectionFields {
+  provider: Provider;
+  /** Validated by the connector. */
+  config: Config;
+}
+
+interface WithOptionalConfig<Provider, Config> extends ConnectionFields {
+  provider: Provider;
+  /** Validated by the connector. */
+  config?: Config | undefined;
+}
+
+export interface NewConnection extends WithOptionalConfig<string, Record<string, unknown>> {}
+
+/** `NewConnection` with provider and config of one of the connectors. */
+export type NewConnectionFor<C extends Connector> = [C] extends [never]
+  ? NewConnection
+  : C extends Connector<infer Provider, infer Config>
+    ? string extends Provider
+      ? NewConnection
+      : unknown extends Config
+        ? WithOptionalConfig<Provider, Record<string, unknown>>
+        : Record<never, never> extends Config
+          ? WithOptionalConfig<Provider, Fields<Config>>
+          : WithConfig<Provider, Fields<Config>>
+    : never;
+
+/** Unlike an interface, assignable to `Record<string, unknown>`. */
+type Fields<T> = { [Key in keyof T]: T[Key] };
 
 export interface ListedConnections extends ConnectionFilter, PageRequest {
   /** Adds the results of recent runs. */
@@ -45,12 +73,12 @@ export interface RepairRequest extends PageRequest, AuditNote {
   dryRun?: boolean | undefined;
 }
 
-export interface ConnectionsApi {
+export interface ConnectionsApi<C extends Connector = Connector> {
   /**
    * Registers the provider if it has a connector. If the connector requires OAuth 2, a connection without a
    * credential starts as `needs_auth` and runs when it gets one.
    */
-  create(input: NewConnection, note?: AuditNote): Promise<Connection>;
+  create(input: NewConnectionFor<C>, note?: AuditNote): Promise<Connection>;
 
   get(id: string): Promise<Connection>;
 

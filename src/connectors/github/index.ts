@@ -1,3 +1,4 @@
+import type { z } from 'zod';
 import { type Connector, defineConnector, syncStreams } from '../../connector-kit/index.ts';
 import { createApi } from './api.ts';
 import { readCommits } from './commits.ts';
@@ -8,7 +9,7 @@ import { readPullRequests } from './pull-requests.ts';
 import { readReleases } from './releases.ts';
 import { githubWebhook } from './webhook.ts';
 
-export interface GithubOptions {
+export interface GithubOptions<Provider extends string = string> {
   /** For GitHub Enterprise Server: `https://github.example.com/api/v3`. */
   baseUrl?: string | undefined;
   /** Instead of tokens. */
@@ -24,7 +25,7 @@ export interface GithubOptions {
   /** Shared by all connections. */
   webhookSecret?: string | undefined;
   /** Default: `github`. */
-  provider?: string | undefined;
+  provider?: Provider | undefined;
 }
 
 const readers = {
@@ -37,12 +38,12 @@ const readers = {
 } satisfies Record<Resource, unknown>;
 
 /** Issues, pull requests, comments, commits and releases of repositories. */
-export function github({
+export function github<const Provider extends string = 'github'>({
   baseUrl = 'https://api.github.com',
   oauth2,
   webhookSecret,
-  provider = 'github',
-}: GithubOptions = {}): Connector {
+  provider = 'github' as Provider,
+}: GithubOptions<Provider> = {}): Connector<Provider, z.input<typeof configSchema>> {
   return defineConnector({
     provider,
     name: 'GitHub',

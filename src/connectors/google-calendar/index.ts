@@ -16,12 +16,12 @@ import {
 import { pageSchema, signalOf } from './events.ts';
 import { channelWebhook } from './webhook.ts';
 
-export interface GoogleCalendarOptions {
+export interface GoogleCalendarOptions<Provider extends string = string> {
   /** Default: Google. */
   baseUrl?: string | undefined;
   oauth2?: (Partial<OAuth2> & Pick<OAuth2, 'clientId'>) | undefined;
   /** Default: `google-calendar`. */
-  provider?: string | undefined;
+  provider?: Provider | undefined;
 }
 
 const configSchema = z.object({
@@ -58,11 +58,13 @@ const budgets = [
 const maxRestarts = 3;
 
 /** Created, changed and cancelled events of Google calendars. */
-export function googleCalendar(options: GoogleCalendarOptions = {}): Connector {
+export function googleCalendar<const Provider extends string = 'google-calendar'>(
+  options: GoogleCalendarOptions<Provider> = {},
+): Connector<Provider, z.input<typeof configSchema>> {
   const {
     baseUrl = 'https://www.googleapis.com/calendar/v3',
     oauth2,
-    provider = 'google-calendar',
+    provider = 'google-calendar' as Provider,
   } = options;
   return defineConnector({
     provider,

@@ -11,12 +11,17 @@ export interface HttpConnectorOptions {
   env?: NodeJS.ProcessEnv | undefined;
 }
 
+/** With the provider's slug as a literal type. */
+export interface TypedDescription<Provider extends string> extends Omit<HttpDescription, 'provider'> {
+  provider: Provider;
+}
+
 /** Creates a connector from a description. The error lists all problems. */
-export function http(
-  description: HttpDescription,
+export function http<const Provider extends string>(
+  description: TypedDescription<Provider>,
   { env = process.env }: HttpConnectorOptions = {},
-): Connector {
-  return connectorOf(readDescription(description, { env }), env);
+): Connector<Provider> {
+  return connectorOf(readDescription(description, { env }), env) as Connector<Provider>;
 }
 
 /** From YAML text or a `.yaml` file; errors name lines. */

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { z } from 'zod';
 import {
   type Connector,
   CursorExpiredError,
@@ -25,9 +26,9 @@ import {
 import { describeTable, isTime, type Table } from './table.ts';
 import { cursorSchema, finishWalk, startOf, type TableCursor, type WalkSnapshot } from './walk.ts';
 
-export interface PostgresOptions {
+export interface PostgresOptions<Provider extends string = string> {
   /** Default: `postgres`. */
-  provider?: string | undefined;
+  provider?: Provider | undefined;
   name?: string | undefined;
   /** `public` (default) rejects private networks and localhost. */
   network?: 'public' | 'any' | undefined;
@@ -45,8 +46,10 @@ type TableContext = SyncContext<TableCursor, TableConfig>;
 type Walk = NonNullable<TableCursor['walk']>;
 
 /** Reads a table in the order of a growing column. */
-export function postgres(options: PostgresOptions = {}): Connector {
-  const { provider = 'postgres', name = 'Postgres', network = 'public' } = options;
+export function postgres<const Provider extends string = 'postgres'>(
+  options: PostgresOptions<Provider> = {},
+): Connector<Provider, z.input<typeof configSchema>> {
+  const { provider = 'postgres' as Provider, name = 'Postgres', network = 'public' } = options;
   const statementTimeoutMs = (options.statementTimeoutSeconds ?? 30) * 1000;
   return defineConnector({
     provider,

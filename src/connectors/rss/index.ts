@@ -19,13 +19,13 @@ import { readFeed } from './feed.ts';
 import { maxItems } from './item.ts';
 import { newsOf } from './signals.ts';
 
-export interface RssOptions {
+export interface RssOptions<Provider extends string = string> {
   /** `any` allows private networks: not if tenants choose the URLs. */
   network?: 'public' | 'any' | undefined;
   /** Default: 8 MB, at most 16 MB. */
   maxBytes?: number | undefined;
   /** Default: `rss`. */
-  provider?: string | undefined;
+  provider?: Provider | undefined;
 }
 
 const megabyte = 1024 * 1024;
@@ -57,11 +57,11 @@ const accepted =
   'application/xml;q=0.9, text/xml;q=0.9, */*;q=0.5';
 
 /** RSS, Atom and JSON feeds. */
-export function rss({
+export function rss<const Provider extends string = 'rss'>({
   network = 'public',
   maxBytes = 8 * megabyte,
-  provider = 'rss',
-}: RssOptions = {}): Connector {
+  provider = 'rss' as Provider,
+}: RssOptions<Provider> = {}): Connector<Provider, z.input<typeof configSchema>> {
   if (!Number.isInteger(maxBytes) || maxBytes < 1 || maxBytes > 16 * megabyte)
     throw new SynclineError('CONFIG_INVALID', `rss({ maxBytes }) is ${maxBytes}.`, {
       hint: `Use a whole number from 1 to ${16 * megabyte}.`,

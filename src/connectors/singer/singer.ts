@@ -26,9 +26,12 @@ import type { RecordMap } from './signal.ts';
 export type { StreamChoice } from './catalog.ts';
 export type { RecordMap } from './signal.ts';
 
-export interface SingerOptions {
+export interface SingerOptions<
+  Provider extends string = string,
+  ConfigSchema extends StandardSchemaV1 = StandardSchemaV1,
+> {
   /** As in `connections.provider_slug`. */
-  provider: string;
+  provider: Provider;
   name: string;
   /** Program and fixed arguments; no shell is involved. */
   command: readonly [string, ...string[]];
@@ -43,7 +46,7 @@ export interface SingerOptions {
    * Validates `connection.config`, which tenants set; the tap gets its output. Strip or reject unknown
    * keys, as `z.object` does: config may name files and hosts. Default: no config is allowed.
    */
-  configSchema?: StandardSchemaV1 | undefined;
+  configSchema?: ConfigSchema | undefined;
   /** The same for the fields of a custom credential. Default: all are passed. */
   credentialSchema?: StandardSchemaV1 | undefined;
   map?: RecordMap | undefined;
@@ -76,8 +79,13 @@ const noConfig = z.record(z.string(), z.unknown()).superRefine((config, { addIss
 });
 
 /** A connector that runs a Singer tap. */
-export function singer(options: SingerOptions): Connector {
-  const { provider, name, configSchema = noConfig } = options;
+export function singer<
+  const Provider extends string,
+  ConfigSchema extends StandardSchemaV1 = StandardSchemaV1,
+>(
+  options: SingerOptions<Provider, ConfigSchema>,
+): Connector<Provider, StandardSchemaV1.InferInput<ConfigSchema>> {
+  const { provider, name, configSchema = noConfig as unknown as ConfigSchema } = options;
   const [program] = options.command;
   if (typeof program !== 'string' || program === '')
     throw new SynclineError(

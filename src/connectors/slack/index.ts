@@ -16,7 +16,7 @@ import { pageSchema } from './messages.ts';
 import { refusal } from './refusals.ts';
 import { slackWebhook } from './webhook.ts';
 
-export interface SlackOptions {
+export interface SlackOptions<Provider extends string = string> {
   /** Default: Slack. */
   baseUrl?: string | undefined;
   oauth2?: (Partial<OAuth2> & Pick<OAuth2, 'clientId'>) | undefined;
@@ -29,7 +29,7 @@ export interface SlackOptions {
   /** Default 200; at most 15 for apps outside the Slack Marketplace. */
   pageSize?: number | undefined;
   /** Default: `slack`. */
-  provider?: string | undefined;
+  provider?: Provider | undefined;
 }
 
 const weekSeconds = 7 * 24 * 3600;
@@ -46,10 +46,12 @@ const configSchema = z.object({
 });
 
 /** Posts, replies and edits in Slack channels. */
-export function slack(options: SlackOptions = {}): Connector {
+export function slack<const Provider extends string = 'slack'>(
+  options: SlackOptions<Provider> = {},
+): Connector<Provider, z.input<typeof configSchema>> {
   const {
     baseUrl = 'https://slack.com/api',
-    provider = 'slack',
+    provider = 'slack' as Provider,
     oauth2,
     signingSecret,
     hints = true,
