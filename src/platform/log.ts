@@ -20,7 +20,7 @@ const fileDescriptors = { stdout: 1, stderr: 2 };
 
 export function createLogger({ level, readable, to }: LogOptions): Logger {
   const options = { level, base: { pid: process.pid } };
-  return pino(options, readable ? readableLines(to) : jsonLines(to));
+  return pino(options, (readable && readableLines(to)) || jsonLines(to));
 }
 
 function jsonLines(to: LogOptions['to']): DestinationStream {
@@ -28,9 +28,9 @@ function jsonLines(to: LogOptions['to']): DestinationStream {
   return { write: (line) => void to.write(line) };
 }
 
-function readableLines(to: LogOptions['to']): DestinationStream {
-  // Loaded lazily: slow to load, and only terminals need it.
-  const pretty = createRequire(import.meta.url)('pino-pretty') as typeof import('pino-pretty');
+function readableLines(to: LogOptions['to']): DestinationStream | undefined {
+  const pretty = loadPretty();
+  if (!pretty) return undefined;
   const { isTTY } = typeof to === 'string' ? process[to] : to;
   const options: PrettyOptions = {
     colorize: isTTY === true && !process.env['NO_COLOR'],
@@ -43,6 +43,15 @@ function readableLines(to: LogOptions['to']): DestinationStream {
   if (typeof to === 'string') return pretty({ ...options, destination: fileDescriptors[to], sync: true });
   const lineOf = pretty.prettyFactory(options);
   return { write: (line) => void to.write(lineOf(line)) };
+}
+
+/** Loaded lazily: slow to load, and only terminals need it. Undefined in a bundle without node_modules. */
+function loadPretty(): typeof import('pino-pretty') | undefined {
+  try {
+    return createRequire(import.meta.url)('pino-pretty');
+  } catch {
+    return undefined;
+  }
 }
 
 /** Whole error objects may contain rows or connection settings. */
