@@ -1,4 +1,5 @@
-import { createRequire } from 'node:module';
+// Not by name: the banner that esbuild users add for `require` declares `createRequire`.
+import nodeModule from 'node:module';
 import { type DestinationStream, type Logger, pino } from 'pino';
 import type { PrettyOptions } from 'pino-pretty';
 import { stripControl } from '../values/terminal-text.ts';
@@ -48,7 +49,7 @@ function readableLines(to: LogOptions['to']): DestinationStream | undefined {
 /** Loaded lazily: slow to load, and only terminals need it. Undefined in a bundle without node_modules. */
 function loadPretty(): typeof import('pino-pretty') | undefined {
   try {
-    return createRequire(import.meta.url)('pino-pretty');
+    return nodeModule.createRequire(import.meta.url)('pino-pretty');
   } catch {
     return undefined;
   }
