@@ -1,4 +1,4 @@
-// Bundles the package's entry points to dist/, writes their types, copies the SQL migrations and builds the dashboard.
+// Builds the dashboard, bundles the package's entry points to dist/ and writes their types.
 // With --if-stale, only if a source file is newer than the last build.
 import { execFileSync } from 'node:child_process';
 import {
@@ -13,6 +13,7 @@ import {
 } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { createJiti } from 'jiti';
 
 /** Holds the start time of the last build. */
 const marker = 'dist/.built';
@@ -20,13 +21,24 @@ const { bin, exports } = JSON.parse(readFileSync('package.json', 'utf8'));
 const commands = Object.values(bin);
 const sources = ['src', 'scripts', 'package.json', 'tsconfig.json', 'tsconfig.build.json'];
 
-/** Paths relative to import.meta.url are the same in src/<folder>/ and dist/chunks/, not in dist/. */
-const checkDepth = {
-  name: 'check-depth',
+/**
+ * Evaluates `*.inline.ts` now and keeps the values of its exports: the package reads no file next to
+ * itself, so applications can bundle it.
+ */
+const inline = {
+  name: 'inline',
+  async load(id) {
+    if (!id.endsWith('.inline.ts')) return undefined;
+    const exported = await createJiti(import.meta.url).import(id);
+    const constants = Object.entries(exported).map(
+      ([name, value]) => `export const ${name} = ${JSON.stringify(value)};`,
+    );
+    return { code: constants.join('\n'), map: null };
+  },
   generateBundle(_options, files) {
     for (const { fileName, code } of Object.values(files))
-      if (code?.includes('import.meta.url') && fileName.split('/').length !== 2)
-        this.error(`dist/${fileName} uses import.meta.url, but is not two levels below the package.`);
+      if (/new URL\([^)]*import\.meta\.url/.test(code ?? ''))
+        this.error(`dist/${fileName} locates a file by import.meta.url. Read it in a module *.inline.ts.`);
   },
 };
 
@@ -40,10 +52,11 @@ async function build() {
   const vite = await import('vite');
   rmSync('dist', { recursive: true, force: true });
   execFileSync(process.execPath, [tsc, '-p', 'tsconfig.build.json'], { stdio: 'inherit' });
+  await vite.build({ configFile: 'src/dashboard/vite.config.ts', logLevel: 'warn' });
   await bundle(vite);
+  // To read; the engine contains them.
   cpSync('src/store/migrations', 'dist/store/migrations', { recursive: true });
   for (const path of commands) chmodSync(path, 0o755);
-  await vite.build({ configFile: 'src/dashboard/vite.config.ts', logLevel: 'warn' });
   writeFileSync(marker, String(startedMs));
 }
 
@@ -54,7 +67,7 @@ async function bundle(vite) {
     configFile: false,
     logLevel: 'warn',
     publicDir: false,
-    plugins: [checkDepth],
+    plugins: [inline],
     ssr: { external: true },
     build: {
       ssr: true,

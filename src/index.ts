@@ -2,7 +2,7 @@
 
 // The engine
 
-export { type ConfigFile, defineConfig } from './config/file.ts';
+export { type ConfigFile, defineConfig } from './config/define.ts';
 export type { Config, ConfigOptions } from './config/settings.ts';
 export type { CheckResult, DoctorReport } from './doctor/index.ts';
 export type { TickResult } from './pipeline/tick.ts';

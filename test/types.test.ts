@@ -10,7 +10,14 @@ const program = `
 import { type Caller, type Connection, connectionJson, createSyncline, defineConfig, type Page, type SynclineApi } from 'syncline';
 import { type Connector, createHttp, defineConnector, type SyncContext } from 'syncline/connector';
 import * as connectors from 'syncline/connectors';
-import { synclineHandler } from 'syncline/hono';
+import express from 'express';
+import Fastify from 'fastify';
+import { Hono } from 'hono';
+import { createHandler as createExpressHandler } from 'syncline/express';
+import { createPlugin } from 'syncline/fastify';
+import { createHandler as createHonoHandler } from 'syncline/hono';
+import { createRouteHandlers } from 'syncline/next';
+import { type Authenticate, createHandler, type HandlerOptions } from 'syncline/web';
 import { connectInMemory, type CrashReport, crashTest, formatCrashReport, type Replay, recordTraffic, replayTraffic } from 'syncline/testing';
 import { z } from 'zod';
 
@@ -30,7 +37,7 @@ const isConnector: Connector = typed;
 const replay: Replay = replayTraffic('file');
 const report: Promise<CrashReport> = crashTest(() => typed, { fetch: replay, reset: replay.reset });
 const status: 'active' | 'needs_auth' = connectInMemory(typed, { fetch: recordTraffic('file') }).status;
-export const used = [isConnector, report.then(formatCrashReport), status, connectors, createSyncline, defineConfig, synclineHandler];
+export const used = [isConnector, report.then(formatCrashReport), status, connectors, createSyncline, defineConfig];
 export type Context = SyncContext;
 
 const caller: Caller = { actor: 'me' };
@@ -47,7 +54,6 @@ const tracker = defineConnector({
   sync: async () => ({ signals: [{ kind: 'issue.opened', occurredAt: new Date(), payload: { title: 'a' } }] }),
 });
 const syncline = createSyncline(defineConfig({ connectors: [tracker, connectors.github()] }));
-export const mounted = synclineHandler(syncline);
 void syncline.connections.create({ tenantId: 'id', provider: 'tracker', config: { project: 'apollo' } });
 void syncline.connections.create({ tenantId: 'id', provider: 'github', config: { repositories: ['acme/app'] } });
 // @ts-expect-error: not one of the connectors
@@ -59,6 +65,16 @@ for await (const signal of syncline.signals.feed({ consumer: 'search-index' }))
 for await (const signal of syncline.signals.feed())
   // @ts-expect-error: of another kind
   if (signal.provider === 'tracker' && signal.kind === 'issue.closed') signal.payload.title;
+const authenticate: Authenticate = (request) => (request.headers.has('cookie') ? caller : undefined);
+const options: HandlerOptions = { authenticate, basePath: '/admin/sync' };
+new Hono().all('/admin/sync/*', createHonoHandler(syncline, options)).mount('/sync', createHonoHandler(syncline));
+express().use('/admin/sync', createExpressHandler(syncline, options));
+void Fastify().register(createPlugin(syncline, options), { prefix: '/admin/sync' });
+type Route = (request: Request, context: { params: Promise<{ path?: string[] }> }) => Promise<Response>;
+export const GET: Route = createRouteHandlers(() => syncline, options).GET;
+export const handler: (request: Request) => Promise<Response> = createHandler(syncline, options);
+// @ts-expect-error: unknown option
+createHandler(syncline, { prefix: '/admin/sync' });
 
 // @ts-expect-error: the cursor does not match its schema
 defineConnector({ provider: 'p', name: 'P', cursorSchema: z.object({ after: z.number() }), sync: async () => ({ signals: [], nextCursor: { after: 'x' } }) });
@@ -100,6 +116,23 @@ describe('the published package', () => {
     expect(declared).toEqual(interfaces);
     const entry = readFileSync(join(dist, 'index.d.ts'), 'utf8');
     expect(interfaces.filter((name) => new RegExp(`\\b${name}\\b`).test(entry))).toEqual(interfaces);
+  });
+
+  it('types: no declaration of an entry point names a type of Hono or another framework', () => {
+    const own = join(project.folder, 'node_modules/syncline');
+    const { exports } = JSON.parse(readFileSync(join(own, 'package.json'), 'utf8'));
+    const entries = Object.values<{ types?: string }>(exports).flatMap(({ types }) => types ?? []);
+    const reached = new Set(entries.map((path) => join(own, path)));
+    const packages = new Set<string>();
+    for (const file of reached) {
+      const code = readFileSync(file, 'utf8').replaceAll(/\/\*[\s\S]*?\*\//g, '');
+      for (const [, name = ''] of code.matchAll(/\b(?:from |import\()["']([^"']+)["']/g))
+        if (name.startsWith('.')) reached.add(join(file, '..', name.replace(/\.[jt]s$/, '.d.ts')));
+        else packages.add(name);
+    }
+    expect(reached.size).toBeGreaterThan(50);
+    const frameworks = [...packages].filter((name) => /hono|express|fastify|^next\b/.test(name));
+    expect(frameworks).toEqual([]);
   });
 
   it('types: every entry point resolves in a strict nodenext program', async () => {

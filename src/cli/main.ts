@@ -1,13 +1,9 @@
 #!/usr/bin/env node
-import { readFileSync } from 'node:fs';
 import { describeError } from '../contract/errors.ts';
+import { version } from '../platform/version.inline.ts';
 import { stripControl } from '../values/terminal-text.ts';
 import { runCli } from './run.ts';
 import { processTerminal } from './terminal.ts';
-
-const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
-  version: string;
-};
 
 // `head` may close the pipe.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));

@@ -4,24 +4,16 @@ import { pathToFileURL } from 'node:url';
 import type { Connector } from '../contract/connector.ts';
 import { describeError, SynclineError } from '../contract/errors.ts';
 import { isObject } from '../values/is-object.ts';
+import type { ConfigFile } from './define.ts';
 import type { ConfigOptions } from './settings.ts';
 
 /** In the working directory. */
 const fileNames = ['syncline.config.ts', 'syncline.config.js', 'syncline.config.mjs'];
 
-export interface ConfigFile<C extends Connector = Connector> extends ConfigOptions {
-  connectors?: readonly C[];
-}
-
 export interface LoadedFile {
   path: string;
   options: ConfigOptions;
   connectors: readonly Connector[];
-}
-
-/** Types `syncline.config.ts`. */
-export function defineConfig<C extends Connector = Connector>(file: ConfigFile<C>): ConfigFile<C> {
-  return file;
 }
 
 /** The named file, else the one in the folder. */

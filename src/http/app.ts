@@ -18,6 +18,7 @@ import { createKeyCache } from './key-cache.ts';
 import { boundResponses } from './large-responses.ts';
 import { defaultLiveTimes } from './live.ts';
 import { createLoopDelay } from './loop-delay.ts';
+import { routedPath } from './mount-path.ts';
 import { openApiRoute } from './openapi.ts';
 import { Problem, toProblem } from './problem.ts';
 import { createRefusalPause } from './refusal-pause.ts';
@@ -79,7 +80,10 @@ export function createApp(options: AppOptions): App {
   const withBody = readBody({ maxBytes: limits.bodyBytes, maxMs: limits.bodyMs, ports }, bodies);
   const withForm = readBody({ maxBytes: limits.formBytes, maxMs: limits.bodyMs, ports }, bodies);
   const pauseRefusal = createRefusalPause(limits.refusalMs, ports, closing);
-  const app: App = new OpenAPIHono<HttpEnv>({ defaultHook: refuseInvalid });
+  const app: App = new OpenAPIHono<HttpEnv>({
+    defaultHook: refuseInvalid,
+    getPath: (request, context) => routedPath(request, options.basePath, context?.env),
+  });
 
   app.onError(async (error) => {
     const problem = toProblem(error, log);
@@ -140,7 +144,6 @@ export function createApp(options: AppOptions): App {
   refuseOtherMethods(app);
   app.use('*', inSlot);
   if (dashboard !== undefined) dashboardRoutes(app, dashboard);
-  // Hono does not call app.notFound in a mounted app.
   app.all('*', (c) => {
     throw new Problem('NOT_FOUND', `There is no route ${c.req.method} ${c.get('path').slice(0, 200)}.`, {
       hint: `All routes: ${c.get('base')}/openapi.json`,

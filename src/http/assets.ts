@@ -1,5 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises';
-import { extname, join, relative, sep } from 'node:path';
+import { extname } from 'node:path';
 import type { Context } from 'hono';
 import type { App, HttpEnv } from './context.ts';
 import { escapeHtml, page } from './page.ts';
@@ -14,56 +13,49 @@ const contentTypes: Record<string, string> = {
   '.map': 'application/json',
   '.webmanifest': 'application/manifest+json',
   '.svg': 'image/svg+xml',
-  '.png': 'image/png',
-  '.ico': 'image/x-icon',
-  '.woff2': 'font/woff2',
   '.txt': 'text/plain; charset=utf-8',
 };
+
+/** Texts by path, such as `assets/index.js`. */
+export type DashboardFiles = Readonly<Record<string, string>>;
+
+/** Only for the dashboard: 180 KB. */
+export const loadDashboard = async (): Promise<DashboardFiles> =>
+  (await import('./dashboard.inline.ts')).files;
 
 const clientRoutes = /^\/((connections|jobs)(\/[^/]+)?|signals|system|audit|keys)?\/?$/;
 /** With a content hash: cached forever. */
 const hashedName = /^assets\/.+-[\w-]{8,}\.\w+$/;
 
-export function dashboardRoutes(app: App, folder: string): void {
-  const files = fileList(folder);
-
+export function dashboardRoutes(app: App, load: () => Promise<DashboardFiles>): void {
   app.get('/docs', (c) => html(c, 'docs.html'));
   app.get('*', async (c, next) => {
     const path = c.get('path');
     const name = path.slice(1);
-    if ((await files()).has(name)) return name.endsWith('.html') ? html(c, name) : file(c, name);
+    const text = await textOf(name);
+    if (text !== undefined) return name.endsWith('.html') ? html(c, name) : file(c, name, text);
     if (clientRoutes.test(path) || isNavigation(c, path)) return html(c, 'index.html');
     return next();
   });
 
-  async function file(c: Context<HttpEnv>, name: string) {
+  /** Only listed files: no path traversal. */
+  async function textOf(name: string): Promise<string | undefined> {
+    const files = await load();
+    return Object.hasOwn(files, name) ? files[name] : undefined;
+  }
+
+  function file(c: Context<HttpEnv>, name: string, text: string) {
     const type = contentTypes[extname(name).toLowerCase()] ?? 'application/octet-stream';
     const cacheControl = hashedName.test(name) ? 'public, max-age=31536000, immutable' : 'no-cache';
-    const content = await readFile(join(folder, name));
-    return c.body(new Uint8Array(content), 200, { 'content-type': type, 'cache-control': cacheControl });
+    return c.body(text, 200, { 'content-type': type, 'cache-control': cacheControl });
   }
 
   async function html(c: Context<HttpEnv>, name: string) {
-    if (!(await files()).has(name)) return notBuilt(c);
-    const text = await readFile(join(folder, name), 'utf8');
+    const text = await textOf(name);
+    if (text === undefined) return notBuilt(c);
     c.header('cache-control', 'no-cache');
     return c.html(withBase(text, `${c.get('base')}/`));
   }
-}
-
-/** Only listed files: no path traversal. Empty lists are not cached: a build may follow. */
-function fileList(folder: string): () => Promise<ReadonlySet<string>> {
-  let known: ReadonlySet<string> = new Set();
-  return async () => {
-    if (known.size === 0) {
-      const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
-      const names = entries
-        .filter((entry) => entry.isFile())
-        .map((entry) => relative(folder, join(entry.parentPath, entry.name)).replaceAll(sep, '/'));
-      known = new Set(names);
-    }
-    return known;
-  };
 }
 
 /** Browsers get the dashboard's 404 page. */
@@ -84,7 +76,7 @@ function withBase(text: string, base: string): string {
 
 function notBuilt(c: Context<HttpEnv>) {
   const detail = 'The dashboard has not been built.';
-  const hint = "Run npm run build in Syncline's folder and reload this page. The API works without it.";
+  const hint = "Run npm run build in Syncline's folder and restart. The API works without it.";
   if (c.req.header('accept')?.includes('text/html'))
     return c.html(page('Dashboard not built', [detail, hint]), 503);
   throw new Problem('UNAVAILABLE', detail, { hint });

@@ -40,12 +40,18 @@ export function readBody(limits: BodyLimits, { budget, slots }: { budget: BodyBu
   });
 }
 
+export const readBefore = 'Mount Syncline before body parsers, such as express.json().';
+
 /** Called before each chunk is kept; may throw. */
 export async function readBytes(
-  c: Context,
+  c: Context<HttpEnv>,
   { maxBytes, maxMs, ports }: BodyLimits,
   onBytes: (length: number) => void,
 ): Promise<Uint8Array<ArrayBuffer>> {
+  if (c.env?.body === 'lost')
+    throw new Problem('INTERNAL', 'The body was read before the request reached Syncline.', {
+      hint: readBefore,
+    });
   // Before reading; chunked bodies are counted below.
   if (Number(c.req.header('content-length') ?? 0) > maxBytes) throw tooLarge(maxBytes);
   const chunks: Uint8Array[] = [];

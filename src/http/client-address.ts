@@ -17,7 +17,7 @@ export function createClientAddress({
   const proxies = proxyList(trustedProxies);
   const isTrusted = (address: string) => proxies.check(address, isIPv4(address) ? 'ipv4' : 'ipv6');
   return (c) => {
-    const socket = plainAddress(c.env?.incoming?.socket.remoteAddress ?? '');
+    const socket = plainAddress(c.env?.socket?.remoteAddress ?? '');
     if (socket === undefined) return undefined;
     if (!isTrusted(socket)) return networkOf(socket);
     let client = socket;

@@ -1,8 +1,10 @@
-import type { HttpBindings } from '@hono/node-server';
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import type { Logger } from 'pino';
 import type { Config } from '../config/settings.ts';
 import type { Caller, Syncline, SynclineApi } from '../index.ts';
+import type { DashboardFiles } from './assets.ts';
+import type { Bindings } from './bindings.ts';
+import type { Authenticate } from './handler-options.ts';
 import type { HostRule } from './hosts.ts';
 import type { LocalLogin } from './local-login.ts';
 import type { Refusals } from './refusals.ts';
@@ -13,11 +15,12 @@ export interface AppOptions {
   log: Logger;
   version: string;
   metrics?: (() => Promise<string> | string) | undefined;
-  dashboard?: string | undefined;
+  /** Its files; undefined: no dashboard. */
+  dashboard?: (() => Promise<DashboardFiles>) | undefined;
   localLogin?: LocalLogin | undefined;
   /** Undefined: any. */
   hosts?: HostRule | undefined;
-  /** Behind a proxy that strips a prefix. */
+  /** Default: that of the request's bindings. */
   basePath?: string | undefined;
   authenticate?: Authenticate | undefined;
   /** Default: the app's own, flushed when `signal` aborts. */
@@ -29,8 +32,6 @@ export interface AppOptions {
   loopDelayMs?: (() => number) | undefined;
   live?: Partial<LiveTimes> | undefined;
 }
-
-export type Authenticate = (request: Request) => Caller | undefined | Promise<Caller | undefined>;
 
 export interface Limits {
   /** Concurrent requests of callers. */
@@ -124,8 +125,7 @@ export interface HttpEnv {
     view: SynclineApi;
     reservation: Reservation;
   };
-  /** Absent outside Node. */
-  Bindings: Partial<HttpBindings> & { stopping?: AbortSignal };
+  Bindings: Bindings;
 }
 
 export type App = OpenAPIHono<HttpEnv>;

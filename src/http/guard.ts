@@ -1,20 +1,18 @@
 import type { Context } from 'hono';
 import { createMiddleware } from 'hono/factory';
-import { basePath } from 'hono/route';
 import type { ClientAddress } from './client-address.ts';
 import type { HttpEnv, Limits } from './context.ts';
 import { type HostRule, isAllowedHost } from './hosts.ts';
+import { withoutSlash } from './mount-path.ts';
 import { Problem } from './problem.ts';
 import type { Slots } from './request-limit.ts';
 import { securityHeaders } from './security-headers.ts';
 
 /** First, so that errors carry the headers too. */
 export function secureAndLocate(configuredBase: string | undefined) {
-  const base = configuredBase === undefined ? undefined : withoutSlash(configuredBase);
   return createMiddleware<HttpEnv>(async (c, next) => {
-    const mounted = withoutSlash(basePath(c));
-    c.set('base', base ?? mounted);
-    c.set('path', c.req.path.slice(mounted.length) || '/');
+    c.set('base', withoutSlash(configuredBase ?? c.env?.mountPath ?? ''));
+    c.set('path', c.req.path);
     await next();
     for (const [name, value] of Object.entries(securityHeaders))
       if (!c.res.headers.has(name)) c.res.headers.set(name, value);
@@ -106,9 +104,4 @@ function tryDecode(text: string): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-function withoutSlash(path: string): string {
-  const text = path.replace(/\/+$/, '');
-  return text === '' || text.startsWith('/') ? text : `/${text}`;
 }

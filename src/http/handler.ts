@@ -1,53 +1,17 @@
-import { Hono } from 'hono';
-import type { Logger } from 'pino';
 import type { Syncline } from '../index.ts';
 import { createLogger } from '../platform/log.ts';
+import { version } from '../platform/version.inline.ts';
 import { createApp } from './app.ts';
-import type { Authenticate } from './context.ts';
-import { dashboardFolder, ownVersion } from './package-info.ts';
+import { loadDashboard } from './assets.ts';
+import type { Bindings } from './bindings.ts';
+import { checkHandlerOptions, type HandlerOptions } from './handler-options.ts';
 
-export interface HandlerOptions {
-  /** If not the mount path: with `app.mount`, or behind a proxy that strips a prefix. */
-  basePath?: string;
-  /** Default: true. */
-  dashboard?: boolean;
-  /**
-   * Authenticates requests with your application's session; they have no body. Undefined: Syncline's own
-   * keys and sessions apply. Without `tenantId` the caller is an operator (all tenants). Requests other
-   * than GET need the header `x-syncline-request: 1`, which the dashboard sends.
-   */
-  authenticate?: Authenticate;
-  /** Abort it when your server stops. */
-  signal?: AbortSignal;
-  /** Default: standard output. */
-  logger?: Logger;
-}
+/** For adapters, which know more about a request. */
+export type BoundHandler = (request: Request, bindings: Bindings) => Promise<Response>;
 
-/**
- * The API and the dashboard as a Hono app to mount in your own server. It detects its mount path.
- *
- * ```ts
- * import { serve } from '@hono/node-server';
- * import { Hono } from 'hono';
- * import { createSyncline } from 'syncline';
- * import { synclineHandler } from 'syncline/hono';
- *
- * const syncline = createSyncline({ database: process.env.DATABASE_URL });
- * const app = new Hono();
- * app.route(
- *   '/admin/sync',
- *   synclineHandler(syncline, {
- *     authenticate: async (request) => {
- *       const user = await sessionOf(request); // yours
- *       return user?.isAdmin ? { actor: user.email } : undefined;
- *     },
- *   }),
- * );
- * serve(app);
- * ```
- */
-export function synclineHandler(syncline: Syncline, options: HandlerOptions = {}): Hono {
-  const { dashboard = true, logger, ...rest } = options;
+export function createBoundHandler(syncline: Syncline, options: HandlerOptions = {}): BoundHandler {
+  checkHandlerOptions(syncline, options);
+  const { dashboard = true, logger, clientAddress, ...rest } = options;
   const log =
     logger ??
     createLogger({ level: syncline.config.log.level, readable: process.stdout.isTTY, to: 'stdout' });
@@ -55,9 +19,39 @@ export function synclineHandler(syncline: Syncline, options: HandlerOptions = {}
     ...rest,
     syncline,
     log,
-    version: ownVersion(),
-    dashboard: dashboard ? dashboardFolder : undefined,
+    version,
+    dashboard: dashboard ? loadDashboard : undefined,
   });
-  // Keeps the routes out of the host's OpenAPI document.
-  return new Hono().route('/', app) as unknown as Hono;
+  return async (request, bindings) => {
+    const socket = clientAddress
+      ? { ...bindings.socket, remoteAddress: clientAddress(request) }
+      : bindings.socket;
+    return app.fetch(request, { ...bindings, socket });
+  };
+}
+
+/**
+ * The API and the dashboard as a function from a Web-standard `Request` to its `Response`, for any server.
+ * `syncline/hono`, `syncline/express`, `syncline/fastify` and `syncline/next` adapt it.
+ *
+ * ```ts
+ * import { createSyncline } from 'syncline';
+ * import { createHandler } from 'syncline/web';
+ *
+ * const syncline = createSyncline({ database: process.env.DATABASE_URL });
+ * const handler = createHandler(syncline, { basePath: '/admin/sync' });
+ * const response = await handler(new Request('https://app.example/admin/sync/healthz'));
+ * ```
+ */
+export function createHandler(
+  syncline: Syncline,
+  options?: HandlerOptions,
+): (request: Request) => Promise<Response> {
+  const handle = createBoundHandler(syncline, options);
+  return (request) => handle(request, bodyState(request));
+}
+
+/** A middleware may have read it. */
+export function bodyState({ method, bodyUsed }: Request): Pick<Bindings, 'body'> {
+  return method !== 'GET' && method !== 'HEAD' && bodyUsed ? { body: 'lost' } : {};
 }

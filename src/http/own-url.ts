@@ -7,7 +7,7 @@ import { Problem } from './problem.ts';
 /** Without `publicUrl`, only on loopback: a forged Host would redirect users. */
 export function ownUrl(c: Context<HttpEnv>, { publicUrl }: Config['server']): string {
   if (publicUrl !== undefined) return publicUrl.replace(/\/+$/, '');
-  const { localAddress = '', localPort } = c.env?.incoming?.socket ?? {};
+  const { localAddress = '', localPort } = c.env?.socket ?? {};
   const address = localAddress.replace(/^::ffff:/, '');
   const name =
     c.req

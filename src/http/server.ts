@@ -1,13 +1,12 @@
 import { createServer, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { getRequestListener, type HttpBindings } from '@hono/node-server';
 import { listenOn } from '../platform/listen.ts';
 import type { Ports } from '../platform/ports.ts';
 import { startTimer } from '../platform/timer.ts';
-import type { HttpEnv } from './context.ts';
+import type { Bindings } from './bindings.ts';
+import { headers, nodeListener } from './node.ts';
 import { Problem } from './problem.ts';
-import { securityHeaders } from './security-headers.ts';
 
 export interface HttpServer {
   url: string;
@@ -31,8 +30,6 @@ const parsing = { maxHeaderSize, requireHostHeader: false };
 const maxConnections = 2000;
 /** Above the pulse (2 s) and long polls (30 s). */
 const idleMs = 65_000;
-/** Of responses that bypass the app. */
-const headers = { ...securityHeaders, 'cache-control': 'no-store' };
 const graceMs = 5000;
 
 export async function startServer({
@@ -41,20 +38,15 @@ export async function startServer({
   port,
   ports,
 }: {
-  app: { fetch(request: Request, env: HttpEnv['Bindings']): Response | Promise<Response> };
+  app: { fetch(request: Request, bindings: Bindings): Response | Promise<Response> };
   host: string;
   port: number;
   ports: Pick<Ports, 'sleep'>;
 }): Promise<HttpServer> {
   const stopping = new AbortController();
-  const listener = getRequestListener(
-    (request, env) => app.fetch(request, { ...(env as HttpBindings), stopping: stopping.signal }),
-    {
-      hostname: host,
-      errorHandler: () =>
-        new Problem('INVALID_ARGUMENT', 'The request is malformed.', { headers }).toResponse(),
-      overrideGlobalObjects: false,
-    },
+  const listener = nodeListener(
+    (request, bindings) => app.fetch(request, { ...bindings, stopping: stopping.signal }),
+    host,
   );
   /** Pending requests; 0 for connections that browsers open in advance. */
   const connections = new Map<Socket, number>();

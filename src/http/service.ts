@@ -1,9 +1,10 @@
 import type { Logger } from 'pino';
 import type { Syncline } from '../index.ts';
+import { version } from '../platform/version.inline.ts';
 import { createApp } from './app.ts';
+import { loadDashboard } from './assets.ts';
 import { hostRule } from './hosts.ts';
 import type { LocalLogin } from './local-login.ts';
-import { dashboardFolder, ownVersion } from './package-info.ts';
 import { recordRefusals } from './refusals.ts';
 import { type HttpServer, startServer } from './server.ts';
 
@@ -28,9 +29,9 @@ export async function startHttpService({
   const app = createApp({
     syncline,
     log,
-    version: ownVersion(),
+    version,
     metrics,
-    dashboard: dashboardFolder,
+    dashboard: loadDashboard,
     localLogin,
     hosts: hostRule(host, hosts),
     refusals,

@@ -1,4 +1,5 @@
-import { createRequire } from 'node:module';
+// Not by name: the banner that esbuild users add for `require` declares `createRequire`.
+import nodeModule from 'node:module';
 import { type DestinationStream, type Logger, pino } from 'pino';
 import type { PrettyOptions } from 'pino-pretty';
 import { stripControl } from '../values/terminal-text.ts';
@@ -20,7 +21,7 @@ const fileDescriptors = { stdout: 1, stderr: 2 };
 
 export function createLogger({ level, readable, to }: LogOptions): Logger {
   const options = { level, base: { pid: process.pid } };
-  return pino(options, readable ? readableLines(to) : jsonLines(to));
+  return pino(options, (readable && readableLines(to)) || jsonLines(to));
 }
 
 function jsonLines(to: LogOptions['to']): DestinationStream {
@@ -28,9 +29,9 @@ function jsonLines(to: LogOptions['to']): DestinationStream {
   return { write: (line) => void to.write(line) };
 }
 
-function readableLines(to: LogOptions['to']): DestinationStream {
-  // Loaded lazily: slow to load, and only terminals need it.
-  const pretty = createRequire(import.meta.url)('pino-pretty') as typeof import('pino-pretty');
+function readableLines(to: LogOptions['to']): DestinationStream | undefined {
+  const pretty = loadPretty();
+  if (!pretty) return undefined;
   const { isTTY } = typeof to === 'string' ? process[to] : to;
   const options: PrettyOptions = {
     colorize: isTTY === true && !process.env['NO_COLOR'],
@@ -43,6 +44,15 @@ function readableLines(to: LogOptions['to']): DestinationStream {
   if (typeof to === 'string') return pretty({ ...options, destination: fileDescriptors[to], sync: true });
   const lineOf = pretty.prettyFactory(options);
   return { write: (line) => void to.write(lineOf(line)) };
+}
+
+/** Loaded lazily: slow to load, and only terminals need it. Undefined in a bundle without node_modules. */
+function loadPretty(): typeof import('pino-pretty') | undefined {
+  try {
+    return nodeModule.createRequire(import.meta.url)('pino-pretty');
+  } catch {
+    return undefined;
+  }
 }
 
 /** Whole error objects may contain rows or connection settings. */

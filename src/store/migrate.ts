@@ -1,4 +1,3 @@
-import { readdirSync, readFileSync } from 'node:fs';
 import pg from 'pg';
 import type { Config } from '../config/settings.ts';
 import { SynclineError } from '../contract/errors.ts';
@@ -6,15 +5,10 @@ import type { Ports } from '../platform/ports.ts';
 import { never, retryDelayMs } from '../platform/retry.ts';
 import type { Queryable } from './database.ts';
 import { isConflict, isLockTimeout } from './database-errors.ts';
+import { migrations as knownMigrations, type Migration } from './migrations.inline.ts';
 import { beginText, openSession } from './session.ts';
 import { sql } from './sql.ts';
 import { requireSuitable } from './suitable.ts';
-
-export interface Migration {
-  version: number;
-  name: string;
-  sql: string;
-}
 
 export interface MigrationResult {
   schema: string;
@@ -24,19 +18,6 @@ export interface MigrationResult {
 }
 
 /** The first creates the schema of the oldest release that can be upgraded. */
-export function knownMigrations(): Migration[] {
-  // From src/store and from dist/chunks.
-  const folder = new URL('../store/migrations/', import.meta.url);
-  return readdirSync(folder)
-    .filter((file) => /^\d{4}_\w+\.sql$/.test(file))
-    .sort()
-    .map((file) => ({
-      version: Number(file.slice(0, 4)),
-      name: file.replace('.sql', ''),
-      sql: readFileSync(new URL(file, folder), 'utf8'),
-    }));
-}
-
 const firstVersion = (migrations: readonly Migration[]) => migrations.at(0)?.version ?? 0;
 const latestVersion = (migrations: readonly Migration[]) => migrations.at(-1)?.version ?? 0;
 
@@ -71,7 +52,7 @@ const maxTries = 30;
  */
 export async function migrate(config: Config['database'], options: MigrateOptions): Promise<MigrationResult> {
   const { ports, signal = never, onBlocked, lockTimeoutMs = defaultLockTimeoutMs } = options;
-  const migrations = options.migrations ?? knownMigrations();
+  const migrations = options.migrations ?? knownMigrations;
   for (let tries = 1; ; tries++) {
     const outcome = await tryMigrate(config, migrations, lockTimeoutMs);
     if (!('holders' in outcome)) return outcome;
@@ -188,15 +169,14 @@ async function currentVersion(client: pg.Client): Promise<number> {
 
 /** Throws unless at this release's version. */
 export async function checkSchema(db: Queryable, schema: string): Promise<number> {
-  const migrations = knownMigrations();
-  if (!(await requireSuitable(db.query, schema, tableNames(migrations)))) {
+  if (!(await requireSuitable(db.query, schema, tableNames(knownMigrations)))) {
     throw new SynclineError('SCHEMA_MISSING', `The database has no Syncline schema "${schema}" yet.`, {
       hint: 'Run `syncline migrate` first.',
     });
   }
-  const [current, known] = [await appliedVersion(db), latestVersion(migrations)];
+  const [current, known] = [await appliedVersion(db), latestVersion(knownMigrations)];
   if (current > known) throw newerSchema(schema, current, known);
-  if (current < firstVersion(migrations)) throw unreleasedSchema(schema, current);
+  if (current < firstVersion(knownMigrations)) throw unreleasedSchema(schema, current);
   if (current < known) {
     throw new SynclineError(
       'SCHEMA_OUTDATED',

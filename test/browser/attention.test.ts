@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { loadDashboard } from '../../src/http/assets.ts';
 import { createLocalLogin } from '../../src/http/local-login.ts';
 import { systemPorts } from '../../src/platform/ports.ts';
 import { startService } from '../http/service.ts';
@@ -7,7 +8,6 @@ import { until } from '../support/until.ts';
 import { collectConsoleErrors, expectAccessible, expectNoOverflow, launch, screenshot } from './browser.ts';
 
 const database = useDatabase();
-const dashboard = new URL('../../dist/dashboard', import.meta.url).pathname;
 let browser: Awaited<ReturnType<typeof launch>>;
 beforeAll(async () => {
   browser = await launch();
@@ -16,7 +16,7 @@ afterAll(() => browser?.close());
 
 it('DB-6: the attention list repairs run times too far in the future after a confirmation', async () => {
   const localLogin = createLocalLogin(systemPorts.monotonicMs);
-  const { url, syncline } = await startService(database, { dashboard, localLogin });
+  const { url, syncline } = await startService(database, { dashboard: loadDashboard, localLogin });
   const next_run_at = new Date(Date.now() + 400 * 24 * 3600 * 1000).toISOString();
   for (let i = 0; i < 3; i++) await database.connect({ metadata: { sync: { next_run_at } } });
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, bypassCSP: true });

@@ -13,7 +13,7 @@ function addressOf(
   forwardedHeader: Header = 'x-forwarded-for',
 ): string | undefined {
   const header = (name: string) => (name === forwardedHeader ? value : undefined);
-  const env = socket === undefined ? {} : { incoming: { socket: { remoteAddress: socket } } };
+  const env = socket === undefined ? {} : { socket: { remoteAddress: socket } };
   const request = { env, req: { header } } as unknown as Context<HttpEnv>;
   return createClientAddress({ trustedProxies, forwardedHeader })(request);
 }

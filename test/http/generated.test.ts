@@ -1,8 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/http/app.ts';
 import { hostRule } from '../../src/http/hosts.ts';
@@ -22,27 +18,22 @@ import { type Belongings, makeWorld, type World, work } from './tenant-world.ts'
 import { type Answer, type Wire, type WireRequest, wireTo } from './wire.ts';
 
 const database = useDatabase();
-const folder = mkdtempSync(join(tmpdir(), 'syncline-generated-'));
 const localLogin = createLocalLogin(systemPorts.monotonicMs);
-const fileSecret = 'beside-the-dashboard';
 let world: World;
 let wire: Wire;
+const page = '<!doctype html><head></head>';
 let host: string;
 let closeServer: () => Promise<void>;
 let operations: Operation[];
 
 beforeAll(async () => {
-  writeFileSync(join(folder, 'secret.txt'), fileSecret);
-  await mkdir(join(folder, 'dashboard', 'assets'), { recursive: true });
-  for (const name of ['index.html', 'docs.html'])
-    writeFileSync(join(folder, 'dashboard', name), '<!doctype html><head></head>');
   world = await makeWorld(database);
   const app = createApp({
     syncline: world.engine,
     log: silent,
     version: 'test',
     metrics: () => 'metrics',
-    dashboard: join(folder, 'dashboard'),
+    dashboard: async () => ({ 'index.html': page, 'docs.html': page }),
     localLogin,
     hosts: hostRule('127.0.0.1'),
     live: { pulseMs: 40 },
@@ -58,7 +49,6 @@ afterAll(async () => {
   wire?.close();
   await closeServer?.();
   await world?.close();
-  rmSync(folder, { recursive: true });
 });
 
 const requestCount = sized(10_000, 400);
@@ -69,7 +59,7 @@ const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 const wrongKey = `syn_${'w'.repeat(43)}`;
 
 /** Secrets that no response may contain. */
-const secrets = new Set<string>([wrongKey, localLogin.token, fileSecret]);
+const secrets = new Set<string>([wrongKey, localLogin.token]);
 
 /** Opens sessions before the first wrong key: after many wrong keys, this address is locked out. */
 async function openSessions(count: number): Promise<string[]> {

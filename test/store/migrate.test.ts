@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createSyncline, systemPorts } from '../../src/index.ts';
-import { knownMigrations, migrate } from '../../src/store/migrate.ts';
+import { migrate } from '../../src/store/migrate.ts';
+import { migrations as knownMigrations } from '../../src/store/migrations.inline.ts';
 import { silent, useDatabase } from '../support/database.ts';
 import { futureMigrations } from '../support/previous-release.ts';
 
@@ -19,7 +20,7 @@ describe('migrations', () => {
   it('a second migration changes nothing', async () => {
     const first = await engine('again').migrate();
     const second = await engine('again').migrate();
-    expect(first.applied).toEqual(knownMigrations().map(({ name }) => name));
+    expect(first.applied).toEqual(knownMigrations.map(({ name }) => name));
     expect(second).toEqual({ ...first, applied: [] });
   });
 
@@ -153,7 +154,7 @@ describe('migrations', () => {
     const triedTwice = new Promise<void>((resolve) => {
       onSecondTry = resolve;
     });
-    const migrations = [...knownMigrations(), ...futureMigrations];
+    const migrations = [...knownMigrations, ...futureMigrations];
     const migrated = migrate(config.database, {
       migrations,
       lockTimeoutMs: 1000,

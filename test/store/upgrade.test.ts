@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { systemPorts } from '../../src/index.ts';
-import { knownMigrations, migrate } from '../../src/store/migrate.ts';
+import { migrate } from '../../src/store/migrate.ts';
+import { migrations as knownMigrations } from '../../src/store/migrations.inline.ts';
 import { useDatabase } from '../support/database.ts';
 import { createPreviousRelease, futureMigrations, previousVersion } from '../support/previous-release.ts';
 
@@ -12,7 +13,7 @@ const createFilled = (schema: string) => createPreviousRelease(engine(schema).co
 
 const upgrade = (schema: string) =>
   migrate(engine(schema).config.database, {
-    migrations: [...knownMigrations(), ...futureMigrations],
+    migrations: [...knownMigrations, ...futureMigrations],
     ports: systemPorts,
     onBlocked: () => {},
   });

@@ -1,11 +1,12 @@
 import type { Config } from '../../src/config/settings.ts';
 import { systemPorts } from '../../src/platform/ports.ts';
-import { knownMigrations, type Migration, migrate } from '../../src/store/migrate.ts';
+import { migrate } from '../../src/store/migrate.ts';
+import { migrations as knownMigrations, type Migration } from '../../src/store/migrations.inline.ts';
 
 /** Schema version of release 0.1. */
 export const previousVersion = 10;
 
-const nextVersion = (knownMigrations().at(-1)?.version ?? 0) + 1;
+const nextVersion = (knownMigrations.at(-1)?.version ?? 0) + 1;
 
 /** Of a future release. */
 export const futureMigrations: readonly Migration[] = [
@@ -27,7 +28,7 @@ type Send = (text: string) => Promise<unknown>;
 
 /** The schema as release 0.1 creates it, with data as that release and its users leave it. */
 export async function createPreviousRelease(config: Config['database'], send: Send): Promise<void> {
-  const migrations = knownMigrations().filter(({ version }) => version <= previousVersion);
+  const migrations = knownMigrations.filter(({ version }) => version <= previousVersion);
   await migrate(config, { migrations, ports: systemPorts, onBlocked: () => {} });
   const quoted = `"${config.schema.replaceAll('"', '""')}"`;
   // Each text is one implicit transaction; the signals of a transaction are one batch of the feed.

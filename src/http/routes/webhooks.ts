@@ -1,7 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { SynclineError } from '../../contract/errors.ts';
 import { newWebhookJson, type Syncline, webhookJson } from '../../index.ts';
-import { readBytes } from '../body.ts';
+import { readBefore, readBytes } from '../body.ts';
 import { createBodyBudget } from '../body-budget.ts';
 import type { App, Limits } from '../context.ts';
 import { schemaOf } from '../model-schema.ts';
@@ -50,6 +50,7 @@ export function deliveryRoute(app: App, syncline: Syncline, limits: Limits): voi
       },
     }),
     async (c) => {
+      if (c.env?.body !== undefined) throw bytesUnknown();
       const held = budget.open();
       const release = slots.take(c.get('address'));
       try {
@@ -74,6 +75,12 @@ export function deliveryRoute(app: App, syncline: Syncline, limits: Limits): voi
     },
   );
 }
+
+/** A 5xx status: the provider retries until this is fixed. */
+const bytesUnknown = () =>
+  new Problem('INTERNAL', 'A body parser has read the delivery; its signature covers the raw bytes.', {
+    hint: readBefore,
+  });
 
 /** The provider retries until the configuration is fixed. */
 const notVerifiable = () =>

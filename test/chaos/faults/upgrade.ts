@@ -1,17 +1,16 @@
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { loadConfig } from '../../../src/config/load.ts';
+import { migrations } from '../../../src/store/migrations.inline.ts';
 import { createPreviousRelease } from '../../support/previous-release.ts';
 import { until } from '../../support/until.ts';
 import type { Fault, FaultContext } from '../fault.ts';
 import { createMember, type Member } from '../member.ts';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
-const newest = Math.max(
-  ...readdirSync(join(root, 'src/store/migrations')).map((file) => Number.parseInt(file, 10)),
-);
+const newest = Math.max(...migrations.map(({ version }) => version));
 
 const bare = 'bare-1';
 const accountsOf = (schema: string) => Array.from({ length: 12 }, (_, i) => `${schema}-${i + 1}`);
@@ -34,8 +33,13 @@ function buildNextRelease(): { cli: string; remove: () => void } {
   const folder = mkdtempSync(join(cache, 'release-'));
   cpSync(join(root, 'dist'), join(folder, 'dist'), { recursive: true });
   cpSync(join(root, 'package.json'), join(folder, 'package.json'));
-  const file = `${String(newest + 1).padStart(4, '0')}_next.sql`;
-  writeFileSync(join(folder, 'dist/store/migrations', file), nextMigration);
+  const chunks = join(folder, 'dist/chunks');
+  const [chunk] = readdirSync(chunks).filter((name) =>
+    /^(?:const|var) migrations = \[/m.test(readFileSync(join(chunks, name), 'utf8')),
+  );
+  if (!chunk) throw new Error('No chunk of the build contains the migrations.');
+  const next = { version: newest + 1, name: 'next', sql: nextMigration };
+  appendFileSync(join(chunks, chunk), `\nmigrations.push(${JSON.stringify(next)});\n`);
   return {
     cli: join(folder, 'dist/cli/main.js'),
     remove: () => rmSync(folder, { recursive: true, force: true }),

@@ -1,0 +1,11 @@
+import type { Connector } from '../contract/connector.ts';
+import type { ConfigOptions } from './settings.ts';
+
+export interface ConfigFile<C extends Connector = Connector> extends ConfigOptions {
+  connectors?: readonly C[];
+}
+
+/** Types `syncline.config.ts`. */
+export function defineConfig<C extends Connector = Connector>(file: ConfigFile<C>): ConfigFile<C> {
+  return file;
+}

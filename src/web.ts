@@ -1,0 +1,2 @@
+export { type Authenticate, createHandler, type HandlerOptions } from './http/index.ts';
+export type { Caller } from './index.ts';
