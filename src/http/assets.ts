@@ -24,7 +24,7 @@ const clientRoutes = /^\/((connections|jobs)(\/[^/]+)?|signals|system|audit|keys
 /** With a content hash: cached forever. */
 const hashedName = /^assets\/.+-[\w-]{8,}\.\w+$/;
 
-export function dashboardRoutes(app: App, folder: string): void {
+export function dashboardRoutes(app: App, folder: string, { isDemo }: { isDemo: boolean }): void {
   const files = fileList(folder);
 
   app.get('/docs', (c) => html(c, 'docs.html'));
@@ -47,7 +47,7 @@ export function dashboardRoutes(app: App, folder: string): void {
     if (!(await files()).has(name)) return notBuilt(c);
     const text = await readFile(join(folder, name), 'utf8');
     c.header('cache-control', 'no-cache');
-    return c.html(withBase(text, `${c.get('base')}/`));
+    return c.html(withHead(text, `${c.get('base')}/`, isDemo));
   }
 }
 
@@ -75,8 +75,9 @@ function isNavigation(c: Context<HttpEnv>, path: string): boolean {
   );
 }
 
-function withBase(text: string, base: string): string {
-  const tag = `<base href="${escapeHtml(base)}">`;
+/** `syncline-demo`: the page offers the demo's actions. */
+function withHead(text: string, base: string, isDemo: boolean): string {
+  const tag = `<base href="${escapeHtml(base)}">${isDemo ? '<meta name="syncline-demo">' : ''}`;
   const existing = /<base\b[^>]*>/i;
   if (existing.test(text)) return text.replace(existing, () => tag);
   return text.replace(/<head\b[^>]*>/i, (head) => `${head}${tag}`);

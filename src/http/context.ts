@@ -15,6 +15,8 @@ export interface AppOptions {
   metrics?: (() => Promise<string> | string) | undefined;
   dashboard?: string | undefined;
   localLogin?: LocalLogin | undefined;
+  /** Only in the demo of `syncline dev`. */
+  demo?: DemoProviders | undefined;
   /** Undefined: any. */
   hosts?: HostRule | undefined;
   /** Behind a proxy that strips a prefix. */
@@ -28,6 +30,13 @@ export interface AppOptions {
   /** Measured by default. */
   loopDelayMs?: (() => number) | undefined;
   live?: Partial<LiveTimes> | undefined;
+}
+
+/** Simulated providers, which an operator can break and heal. */
+export interface DemoProviders {
+  list(): readonly { slug: string; name: string; isBroken: boolean }[];
+  /** False if the provider does not exist. */
+  setBroken(slug: string, isBroken: boolean): boolean;
 }
 
 export type Authenticate = (request: Request) => Caller | undefined | Promise<Caller | undefined>;

@@ -1,5 +1,5 @@
-export type { Authenticate } from './context.ts';
+export type { Authenticate, DemoProviders } from './context.ts';
 export { type HandlerOptions, synclineHandler } from './handler.ts';
-export { createLocalLogin } from './local-login.ts';
+export { createLocalLogin, type LocalLogin } from './local-login.ts';
 export type { HttpServer } from './server.ts';
 export { startHttpService } from './service.ts';

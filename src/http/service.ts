@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Syncline } from '../index.ts';
 import { createApp } from './app.ts';
+import type { DemoProviders } from './context.ts';
 import { hostRule } from './hosts.ts';
 import type { LocalLogin } from './local-login.ts';
 import { dashboardFolder, ownVersion } from './package-info.ts';
@@ -12,6 +13,7 @@ export interface HttpServiceOptions {
   log: Logger;
   metrics?: (() => Promise<string> | string) | undefined;
   localLogin?: LocalLogin | undefined;
+  demo?: DemoProviders | undefined;
   port?: number;
 }
 
@@ -20,6 +22,7 @@ export async function startHttpService({
   log,
   metrics,
   localLogin,
+  demo,
   port = syncline.config.server.port,
 }: HttpServiceOptions): Promise<HttpServer> {
   const { host, hosts } = syncline.config.server;
@@ -32,6 +35,7 @@ export async function startHttpService({
     metrics,
     dashboard: dashboardFolder,
     localLogin,
+    demo,
     hosts: hostRule(host, hosts),
     refusals,
     signal: closing.signal,
