@@ -94,7 +94,12 @@ function compose({ config, log, ports: outside, providers, ...parts }: Parts): S
       hint: 'Set SYNCLINE_DATABASE_URL to a URL such as postgres://user:password@host:5432/database.',
     });
   const explain = (error: unknown) => explainDatabaseError(error, url);
-  const telemetry = createTelemetry(log, config.metrics, explain, providers);
+  const telemetry = createTelemetry(
+    log,
+    config.metrics,
+    { explain, monotonicMs: outside.monotonicMs },
+    providers,
+  );
   const stopping = new AbortController();
   /** All work has ended; the connections close next. */
   const closing = new AbortController();

@@ -2,13 +2,16 @@ import type { Command } from 'commander';
 import { loadConfigFile } from '../config/file.ts';
 import { loadConfig } from '../config/load.ts';
 import {
+  demoProviders,
   devKey,
   embeddedDataFolder,
   isOutdated,
   makeDemo,
+  type ProviderServer,
   startEmbeddedPostgres,
   withProviderServer,
 } from '../dev/index.ts';
+import type { DemoProviders } from '../http/index.ts';
 import type { Syncline } from '../index.ts';
 import { createLogger } from '../platform/log.ts';
 import { systemPorts } from '../platform/ports.ts';
@@ -17,7 +20,13 @@ import { runService } from './service.ts';
 import { logTo, terminal } from './terminal.ts';
 
 /** Used without a configuration file. */
-const demoDefaults = { scheduler: { tickIntervalSeconds: 10 }, log: { level: 'debug' as const } };
+const demoDefaults = { scheduler: { tickIntervalSeconds: 10 } };
+
+const tips = [
+  'npx syncline demo break github   fail all requests to a provider; `demo heal github` ends it',
+  'npx syncline signals tail        follow new signals',
+  'npx syncline demo load           add 2,000 connections',
+];
 
 export function addDev(program: Command): void {
   program
@@ -34,12 +43,13 @@ export function addDev(program: Command): void {
       const file = await loadConfigFile(options.config, cwd);
       const configured = loadConfig({ env, file });
       const ownDatabase = configured.config.database.url !== undefined;
-      const log = createLogger({ level: 'debug', readable: !options.json, to: logTo('stdout') });
+      const readable = !options.json;
+      const log = createLogger({ level: configured.config.log.level, readable, to: logTo('stdout') });
+      const service = { log, readable, isDev: true };
 
       if (ownDatabase) {
-        log.level = configured.config.log.level;
         const connectors = file?.connectors ?? [];
-        return runService({ loaded: { ...configured, connectors }, log, prepare: migrate, localLogin: true });
+        return runService({ ...service, loaded: { ...configured, connectors }, prepare: migrate });
       }
       const folder = embeddedDataFolder(cwd);
       log.info(`starting embedded Postgres, data in ${folder}`);
@@ -55,23 +65,22 @@ export function addDev(program: Command): void {
           env,
           file: file ?? { path: 'the demo', options: demoDefaults },
         });
-        log.level = loaded.config.log.level;
         if (file && file.connectors.length > 0)
           return await runService({
+            ...service,
             loaded: { ...loaded, connectors: file.connectors },
-            log,
             prepare: migrate,
-            localLogin: true,
           });
-        await withProviderServer(systemPorts, async (providersUrl) => {
+        await withProviderServer(systemPorts, async (server) => {
           // Slow to load; no other command needs it.
           const { demoConnectors } = await import('../dev/demo-connectors.ts');
-          const connectors = demoConnectors(providersUrl);
+          const connectors = demoConnectors(server.url);
           return runService({
+            ...service,
             loaded: { ...loaded, connectors },
-            log,
             prepare: prepareDemo,
-            localLogin: true,
+            demo: breakableProviders(server),
+            tips,
           });
         });
       } finally {
@@ -89,8 +98,6 @@ export function addDev(program: Command): void {
             'the demo data is from an earlier version and its connections cannot sync. ' +
               `To start over, stop this process and delete ${folder}`,
           );
-        log.info('to follow new signals, run in this directory: npx syncline signals tail');
-        log.info('to add load, run in this directory: npx syncline demo load');
       }
 
       async function migrate(syncline: Syncline): Promise<void> {
@@ -98,4 +105,17 @@ export function addDev(program: Command): void {
         log.info(`schema "${schema}" is at version ${version}${applied.length ? `, just migrated` : ''}`);
       }
     });
+}
+
+function breakableProviders({ broken }: ProviderServer): DemoProviders {
+  return {
+    list: () =>
+      demoProviders.map(({ slug, displayName }) => ({ slug, name: displayName, isBroken: broken.has(slug) })),
+    setBroken(slug, isBroken) {
+      if (!demoProviders.some((provider) => provider.slug === slug)) return false;
+      if (isBroken) broken.add(slug);
+      else broken.delete(slug);
+      return true;
+    },
+  };
 }

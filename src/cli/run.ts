@@ -8,6 +8,7 @@ const commands: Record<string, () => Promise<(program: Command) => unknown>> = {
   dev: async () => (await import('./dev.ts')).addDev,
   migrate: async () => (await import('./migrate.ts')).addMigrate,
   start: async () => (await import('./start.ts')).addStart,
+  dashboard: async () => (await import('./dashboard.ts')).addDashboard,
   tick: async () => (await import('./tick.ts')).addTick,
   work: async () => (await import('./work.ts')).addWork,
   connections: async () => (await import('./connections.ts')).addConnections,
@@ -21,7 +22,7 @@ const commands: Record<string, () => Promise<(program: Command) => unknown>> = {
   credentials: async () => (await import('./credentials.ts')).addCredentials,
   config: async () => (await import('./config.ts')).addConfig,
   doctor: async () => (await import('./doctor.ts')).addDoctor,
-  demo: async () => (await import('./demo-load.ts')).addDemo,
+  demo: async () => (await import('./demo.ts')).addDemo,
 };
 
 const examples = `

@@ -1,10 +1,11 @@
 import type { Logger } from 'pino';
 import { describeError } from '../contract/errors.ts';
-import type { HttpServer } from '../http/index.ts';
+import type { DemoProviders, HttpServer, LocalLogin } from '../http/index.ts';
 import { createSyncline, type Role, roles, type Syncline } from '../index.ts';
 import { createLogger } from '../platform/log.ts';
 import { systemPorts } from '../platform/ports.ts';
 import { startTimer } from '../platform/timer.ts';
+import { offerDashboard } from './dashboard-access.ts';
 import { type CliConfig, type CommonOptions, loadCliConfig, noConnectors } from './engine.ts';
 import type { MetricsServer } from './metrics-server.ts';
 import { shutdownSignal } from './shutdown-signal.ts';
@@ -18,9 +19,14 @@ export interface ServiceOptions {
   loaded: CliConfig;
   log: Logger;
   roles?: readonly ServiceRole[] | undefined;
+  /** The log is not JSON. */
+  readable: boolean;
   prepare?: (syncline: Syncline) => Promise<void>;
-  /** Logs a one-time login link. */
-  localLogin?: boolean;
+  /** `syncline dev`: prints a login link, and uses another port if the default one is taken. */
+  isDev?: boolean;
+  demo?: DemoProviders | undefined;
+  /** Commands to try, printed with the address of the dashboard. */
+  tips?: readonly string[];
 }
 
 export async function serve(options: CommonOptions, selected?: readonly ServiceRole[]): Promise<void> {
@@ -29,7 +35,7 @@ export async function serve(options: CommonOptions, selected?: readonly ServiceR
   const log = createLogger({ level: loaded.config.log.level, readable, to: logTo('stdout') });
   if ((selected ?? serviceRoles).includes('executor') && loaded.connectors.length === 0)
     log.warn(noConnectors);
-  await runService({ loaded, log, roles: selected });
+  await runService({ loaded, log, readable, roles: selected });
 }
 
 /** Runs until SIGINT or SIGTERM. */
@@ -46,16 +52,24 @@ export async function runService(options: ServiceOptions): Promise<void> {
   });
   const prepared = Promise.resolve(prepare?.(syncline));
   let server: HttpServer | undefined;
+  let withdrawDashboard = () => {};
   try {
     const started = prepared.then(async () => {
-      if (selected.includes('server')) server = await serveHttp(options, syncline, metrics);
+      const localLogin = await newLocalLogin(syncline);
+      if (selected.includes('server')) server = await serveHttp(options, syncline, metrics, localLogin);
       const engineRoles = selected.filter((role) => role !== 'server');
+      const startedMs = syncline.ports.now();
       if (engineRoles.length > 0) await syncline.start({ roles: engineRoles });
+      if (!server) return;
+      if (options.readable && engineRoles.includes('scheduler')) await firstTick(syncline, startedMs);
+      const { readable, isDev: showsLink = false, tips = [] } = options;
+      withdrawDashboard = offerDashboard({ url: server.url, localLogin, log, readable, showsLink, tips });
     });
     await Promise.race([started, shutdown]);
     log.info(await shutdown);
     exitAfterDeadline(loaded, log);
   } finally {
+    withdrawDashboard();
     await syncline.stop({ serving: server?.close() });
     await prepared.catch(() => {});
     await metrics.close();
@@ -79,22 +93,36 @@ function exitAfterDeadline({ config }: CliConfig, log: Logger): void {
   startTimer(systemPorts, deadlineMs, exit, { ref: false });
 }
 
+const firstTickMs = 3000;
+
+/** Its log line then precedes the address of the dashboard. */
+async function firstTick({ status, ports }: Syncline, startedMs: number): Promise<void> {
+  for (const deadlineMs = ports.monotonicMs() + firstTickMs; ports.monotonicMs() < deadlineMs; ) {
+    const { lastTickAt } = await status();
+    if (lastTickAt && lastTickAt.getTime() >= startedMs) return;
+    await ports.sleep(50, new AbortController().signal);
+  }
+}
+
+async function newLocalLogin({ ports }: Syncline): Promise<LocalLogin> {
+  // Delays the start of every other command.
+  const { createLocalLogin } = await import('../http/index.ts');
+  return createLocalLogin(ports.monotonicMs);
+}
+
 async function serveHttp(
-  { loaded, log, localLogin: isLocal }: ServiceOptions,
+  { loaded, log, isDev, demo }: ServiceOptions,
   syncline: Syncline,
   metrics: MetricsServer,
+  localLogin: LocalLogin,
 ): Promise<HttpServer> {
-  // Delays the start of every other command.
-  const { createLocalLogin, startHttpService } = await import('../http/index.ts');
-  const localLogin = isLocal ? createLocalLogin(syncline.ports.monotonicMs) : undefined;
+  const { startHttpService } = await import('../http/index.ts');
   const { port } = loaded.config.server;
   const listen = (actualPort: number) =>
-    startHttpService({ syncline, log, metrics: metrics.text, localLogin, port: actualPort });
-  // With local login the printed link names the port.
-  const server = isLocal ? await onPort(loaded, 'server.port', port, log, listen) : await listen(port);
+    startHttpService({ syncline, log, metrics: metrics.text, localLogin, demo, port: actualPort });
+  // The printed link names the port.
+  const server = isDev ? await onPort(loaded, 'server.port', port, log, listen) : await listen(port);
   log.info({ url: server.url }, `API at ${server.url}/v1, documentation at ${server.url}/docs`);
-  if (localLogin) log.info(`dashboard (one-time link): ${server.url}/login?token=${localLogin.token}`);
-  else log.info(`dashboard at ${server.url}; log in with a key from \`syncline keys create\``);
   return server;
 }
 

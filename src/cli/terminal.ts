@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { resolve } from 'node:path';
+import type { ReadStream } from 'node:tty';
 
 interface Output {
   write(text: string): unknown;
@@ -14,10 +15,12 @@ export interface Terminal {
   readonly env: NodeJS.ProcessEnv;
   readonly cwd: string;
   readonly stdin: AsyncIterable<Buffer> & { readonly isTTY?: boolean };
+  /** For single keys; undefined if stdin is not a terminal. */
+  readonly keyInput?: ReadStream | undefined;
   readonly stdout: Output;
   readonly stderr: Output;
-  /** Emits SIGINT and SIGTERM. */
-  readonly signals: Pick<NodeJS.EventEmitter, 'on'>;
+  /** Emits SIGINT, SIGTERM and SIGCONT. */
+  readonly signals: Pick<NodeJS.EventEmitter, 'on' | 'off'>;
   exitCode: number;
 }
 
@@ -34,6 +37,9 @@ export const processTerminal: Terminal = {
   },
   get stdin() {
     return process.stdin as Terminal['stdin'];
+  },
+  get keyInput() {
+    return process.stdin.isTTY ? process.stdin : undefined;
   },
   get stdout() {
     return process.stdout;

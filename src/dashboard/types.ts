@@ -4,6 +4,7 @@ import type {
   bulkActions,
   bulkJson,
   connectionJson,
+  credentialJson,
   cursorJson,
   deletionJson,
   explanationJson,
@@ -44,6 +45,7 @@ export type Tenant = ReturnType<typeof tenantJson>;
 export type Provider = ReturnType<typeof providerJson>;
 /** `key` only after its creation. */
 export type ApiKey = ReturnType<typeof keyJson> & { key?: string };
+export type Credential = ReturnType<typeof credentialJson>;
 export type AuditEvent = ReturnType<typeof auditEventJson>;
 
 export type Connection = ReturnType<typeof connectionJson>;

@@ -14,6 +14,8 @@ import { latencyMs, type Trouble, troubleAt } from './provider/weather.ts';
 export interface ProviderServer {
   /** APIs are at `<url>/<slug>`. */
   url: string;
+  /** Slugs whose requests all fail with a server error. */
+  broken: Set<string>;
   stop(): Promise<void>;
 }
 
@@ -23,11 +25,12 @@ const apis = new Map<string, ProviderApi>(
 
 /**
  * Demo providers on loopback: pages, tokens, rate limits, failures, latency. Responses depend only on
- * account and time; the only state is the request count of the hour.
+ * account and time; the only state is the request count of the hour and which providers are broken.
  */
 export async function startProviderServer(ports: Pick<Ports, 'now' | 'sleep'>): Promise<ProviderServer> {
   const startedMs = ports.now();
   const budgets = createBudgets();
+  const broken = new Set<string>();
 
   async function respond(
     request: IncomingMessage,
@@ -43,6 +46,7 @@ export async function startProviderServer(ports: Pick<Ports, 'now' | 'sleep'>): 
       return { status: 405, headers: { allow: 'GET' }, body: { error: 'only GET is served' } };
 
     await ports.sleep(latencyMs(slug, account, ports.now()), abortSignal);
+    if (broken.has(slug)) return api.refuse({ kind: 'broken' });
     const nowMs = ports.now();
     const holder = holderOf(slug, request.headers.authorization, nowMs - startedMs);
     if (holder === undefined) return api.refuse({ kind: 'unauthorized' });
@@ -108,6 +112,7 @@ export async function startProviderServer(ports: Pick<Ports, 'now' | 'sleep'>): 
 
   return {
     url,
+    broken,
     stop: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
@@ -118,11 +123,11 @@ export async function startProviderServer(ports: Pick<Ports, 'now' | 'sleep'>): 
 
 export async function withProviderServer<T>(
   ports: Pick<Ports, 'now' | 'sleep'>,
-  work: (url: string) => Promise<T>,
+  work: (server: ProviderServer) => Promise<T>,
 ): Promise<T> {
   const server = await startProviderServer(ports);
   try {
-    return await work(server.url);
+    return await work(server);
   } finally {
     await server.stop();
   }

@@ -33,6 +33,7 @@ import { connectionInsightRoutes } from './routes/connection-insight.ts';
 import { connectionRoutes } from './routes/connections.ts';
 import { consumerRoutes } from './routes/consumers.ts';
 import { credentialRoutes } from './routes/credentials.ts';
+import { demoRoutes } from './routes/demo.ts';
 import { feedRoutes } from './routes/feed.ts';
 import { healthRoutes } from './routes/health.ts';
 import { jobRoutes } from './routes/jobs.ts';
@@ -135,6 +136,7 @@ export function createApp(options: AppOptions): App {
   auditRoutes(app);
   keyRoutes(app, keyCache);
   systemRoutes(app, version);
+  if (options.demo) demoRoutes(app, options.demo);
   liveRoutes(app, { ports, streams, times: { ...defaultLiveTimes, ...options.live }, version, log, signal });
   if (metrics) {
     app.use('/metrics', asCaller, inSlot);
@@ -143,7 +145,7 @@ export function createApp(options: AppOptions): App {
 
   refuseOtherMethods(app);
   app.use('*', inSlot);
-  if (dashboard !== undefined) dashboardRoutes(app, dashboard);
+  if (dashboard !== undefined) dashboardRoutes(app, dashboard, { isDemo: options.demo !== undefined });
   app.all('*', (c) => {
     throw new Problem('NOT_FOUND', `There is no route ${c.req.method} ${c.get('path').slice(0, 200)}.`, {
       hint: `All routes: ${c.get('base')}/openapi.json`,

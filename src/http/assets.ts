@@ -27,7 +27,11 @@ const clientRoutes = /^\/((connections|jobs)(\/[^/]+)?|signals|system|audit|keys
 /** With a content hash: cached forever. */
 const hashedName = /^assets\/.+-[\w-]{8,}\.\w+$/;
 
-export function dashboardRoutes(app: App, load: () => Promise<DashboardFiles>): void {
+export function dashboardRoutes(
+  app: App,
+  load: () => Promise<DashboardFiles>,
+  { isDemo }: { isDemo: boolean },
+): void {
   app.get('/docs', (c) => html(c, 'docs.html'));
   app.get('*', async (c, next) => {
     const path = c.get('path');
@@ -54,7 +58,7 @@ export function dashboardRoutes(app: App, load: () => Promise<DashboardFiles>): 
     const text = await textOf(name);
     if (text === undefined) return notBuilt(c);
     c.header('cache-control', 'no-cache');
-    return c.html(withBase(text, `${c.get('base')}/`));
+    return c.html(withHead(text, `${c.get('base')}/`, isDemo));
   }
 }
 
@@ -67,8 +71,9 @@ function isNavigation(c: Context<HttpEnv>, path: string): boolean {
   );
 }
 
-function withBase(text: string, base: string): string {
-  const tag = `<base href="${escapeHtml(base)}">`;
+/** `syncline-demo`: the page offers the demo's actions. */
+function withHead(text: string, base: string, isDemo: boolean): string {
+  const tag = `<base href="${escapeHtml(base)}">${isDemo ? '<meta name="syncline-demo">' : ''}`;
   const existing = /<base\b[^>]*>/i;
   if (existing.test(text)) return text.replace(existing, () => tag);
   return text.replace(/<head\b[^>]*>/i, (head) => `${head}${tag}`);

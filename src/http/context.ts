@@ -18,6 +18,8 @@ export interface AppOptions {
   /** Its files; undefined: no dashboard. */
   dashboard?: (() => Promise<DashboardFiles>) | undefined;
   localLogin?: LocalLogin | undefined;
+  /** Only in the demo of `syncline dev`. */
+  demo?: DemoProviders | undefined;
   /** Undefined: any. */
   hosts?: HostRule | undefined;
   /** Default: that of the request's bindings. */
@@ -31,6 +33,13 @@ export interface AppOptions {
   /** Measured by default. */
   loopDelayMs?: (() => number) | undefined;
   live?: Partial<LiveTimes> | undefined;
+}
+
+/** Simulated providers, which an operator can break and heal. */
+export interface DemoProviders {
+  list(): readonly { slug: string; name: string; isBroken: boolean }[];
+  /** False if the provider does not exist. */
+  setBroken(slug: string, isBroken: boolean): boolean;
 }
 
 export interface Limits {

@@ -1,6 +1,7 @@
+export type { DemoProviders } from './context.ts';
 export { type BoundHandler, bodyState, createBoundHandler, createHandler } from './handler.ts';
 export type { Authenticate, HandlerOptions } from './handler-options.ts';
-export { createLocalLogin } from './local-login.ts';
+export { createLocalLogin, type LocalLogin } from './local-login.ts';
 export { matchedPrefix, pathAbove } from './mount-path.ts';
 export { nodeListener } from './node.ts';
 export { type ParsedRequest, restoreBody } from './parsed-body.ts';

@@ -1,27 +1,40 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 
-/** A one-time token for the user who started the service. */
+/** One-time tokens for the account that runs the service. */
 export interface LocalLogin {
-  readonly token: string;
-  /** True once, for the right token. */
+  /** Authorizes requests for tokens. Kept in a file that only that account can read. */
+  readonly secret: string;
+  isSecret(candidate: string): boolean;
+  /** A token for one login within 15 minutes. */
+  issue(): string;
+  /** True once per issued token. */
   redeem(token: string): boolean;
 }
 
-const validMs = 15 * 60 * 1000;
+export const loginTokenSeconds = 15 * 60;
+/** The oldest is dropped. */
+const maxTokens = 20;
 
 export function createLocalLogin(monotonicMs: () => number): LocalLogin {
-  const token = randomBytes(32).toString('base64url');
-  const expected = digest(token);
-  const expiresAtMs = monotonicMs() + validMs;
-  let isUsed = false;
+  const secret = randomBytes(32).toString('base64url');
+  /** Expiry by digest: a lookup by the token itself would leak its prefix through timing. */
+  const expiries = new Map<string, number>();
   return {
-    token,
+    secret,
+    // Digests hide the length.
+    isSecret: (candidate) => timingSafeEqual(digest(candidate), digest(secret)),
+    issue() {
+      const token = randomBytes(32).toString('base64url');
+      const [oldest] = expiries.keys();
+      if (oldest !== undefined && expiries.size >= maxTokens) expiries.delete(oldest);
+      expiries.set(digest(token).toString('hex'), monotonicMs() + loginTokenSeconds * 1000);
+      return token;
+    },
     redeem(candidate) {
-      // Digests hide the length.
-      const isRight = timingSafeEqual(digest(candidate), expected);
-      if (!isRight || isUsed || monotonicMs() > expiresAtMs) return false;
-      isUsed = true;
-      return true;
+      const key = digest(candidate).toString('hex');
+      const expiresAtMs = expiries.get(key);
+      expiries.delete(key);
+      return expiresAtMs !== undefined && monotonicMs() <= expiresAtMs;
     },
   };
 }

@@ -3,6 +3,7 @@ import type { Syncline } from '../index.ts';
 import { version } from '../platform/version.inline.ts';
 import { createApp } from './app.ts';
 import { loadDashboard } from './assets.ts';
+import type { DemoProviders } from './context.ts';
 import { hostRule } from './hosts.ts';
 import type { LocalLogin } from './local-login.ts';
 import { recordRefusals } from './refusals.ts';
@@ -13,6 +14,7 @@ export interface HttpServiceOptions {
   log: Logger;
   metrics?: (() => Promise<string> | string) | undefined;
   localLogin?: LocalLogin | undefined;
+  demo?: DemoProviders | undefined;
   port?: number;
 }
 
@@ -21,6 +23,7 @@ export async function startHttpService({
   log,
   metrics,
   localLogin,
+  demo,
   port = syncline.config.server.port,
 }: HttpServiceOptions): Promise<HttpServer> {
   const { host, hosts } = syncline.config.server;
@@ -33,6 +36,7 @@ export async function startHttpService({
     metrics,
     dashboard: loadDashboard,
     localLogin,
+    demo,
     hosts: hostRule(host, hosts),
     refusals,
     signal: closing.signal,

@@ -2,10 +2,11 @@ import { type MeterProvider, metrics, type TracerProvider, trace } from '@opente
 import type { Logger } from 'pino';
 import type { Config } from '../config/settings.ts';
 import { describeError } from '../contract/errors.ts';
-import type { PlacedJob, SchedulerEvents, TickFacts } from '../pipeline/events.ts';
+import type { PlacedJob, SchedulerEvents } from '../pipeline/events.ts';
 import { briefError } from '../platform/log.ts';
 import { formatInstant } from '../values/instant.ts';
 import { type ExecutorTelemetry, executorTelemetry } from './executor.ts';
+import { createTickSummary } from './tick-summary.ts';
 
 /** Default: those registered with OpenTelemetry. */
 export interface TelemetryProviders {
@@ -25,7 +26,7 @@ export interface Telemetry extends SchedulerEvents, ExecutorTelemetry {
 export function createTelemetry(
   log: Logger,
   { tenantLabel }: Config['metrics'],
-  explain: (error: unknown) => unknown,
+  { explain, monotonicMs }: { explain: (error: unknown) => unknown; monotonicMs: () => number },
   providers: TelemetryProviders = {},
 ): Telemetry {
   const tracer = (providers.tracerProvider ?? trace).getTracer('syncline');
@@ -47,8 +48,16 @@ export function createTelemetry(
     description: 'Connections overdue and not yet queued, at the start of the latest tick',
   });
 
+  const executor = executorTelemetry(log, meter, explain);
+  const summary = createTickSummary(monotonicMs);
+
   return {
-    ...executorTelemetry(log, meter, explain),
+    ...executor,
+
+    jobFinished(job, verdict, run) {
+      summary.runFinished(run.signals);
+      executor.jobFinished(job, verdict, run);
+    },
 
     connectionLost(error) {
       log.debug(`an idle database connection was lost: ${describeError(error)}`);
@@ -94,14 +103,8 @@ export function createTelemetry(
     tickFinished(result) {
       tickDuration.record(result.durationMs);
       backlog.record(result.backlog);
-      const details = {
-        scheduled: result.scheduled,
-        skipped_pending: result.skippedPending,
-        invalid_metadata: result.invalidMetadata,
-        backlog: result.backlog,
-        duration_ms: Math.round(result.durationMs),
-      };
-      log.info(details, tickSentence(result));
+      const { level, fields, sentence } = summary.tickFinished(result);
+      log[level](fields, sentence);
     },
 
     pruned(count, what) {
@@ -145,10 +148,4 @@ function placedSentence({
   const label = `${connection.providerSlug} …${connection.id.slice(-6)}`;
   const interval = `every ${baseSeconds} s, jitter ${jitterSeconds} s`;
   return `placed ${label} for ${clock(scheduledAtMs)} (${interval}), next ${clock(nextRunAtMs)} UTC`;
-}
-
-function tickSentence({ scheduled, skippedPending, durationMs }: TickFacts): string {
-  const placed = scheduled === 0 ? 'nothing due' : `placed ${scheduled} ${scheduled === 1 ? 'job' : 'jobs'}`;
-  const deferred = skippedPending === 0 ? '' : `, deferred ${skippedPending} until their current job ends`;
-  return `tick: ${placed}${deferred} (${Math.round(durationMs)} ms)`;
 }

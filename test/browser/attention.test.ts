@@ -23,7 +23,7 @@ it('DB-6: the attention list repairs run times too far in the future after a con
   const page = await context.newPage();
   page.setDefaultTimeout(120_000);
   const consoleErrors = collectConsoleErrors(page);
-  await page.goto(`${url}/login?token=${localLogin.token}`);
+  await page.goto(`${url}/login?token=${localLogin.issue()}`);
   const item = page.locator('.attention li', { hasText: 'too far ahead' });
   await item.waitFor();
   for (const colorScheme of ['light', 'dark'] as const) {

@@ -74,6 +74,68 @@ describe('dashboard', () => {
     await other.close();
   });
 
+  it('first steps: the overview of the demo offers three things to try', async () => {
+    const steps = page.getByRole('region', { name: 'Three things to try' });
+    await steps.getByRole('link', { name: 'Rewind a cursor' }).waitFor();
+    expect(await steps.getByRole('img', { name: 'Not done' }).count()).toBe(3);
+    for (const colorScheme of ['dark', 'light'] as const) {
+      await page.emulateMedia({ colorScheme });
+      for (const [name, viewport] of Object.entries({ phone, desktop })) {
+        await page.setViewportSize(viewport);
+        await expectNoOverflow(page);
+        await expectAccessible(page);
+        if (isFullSize) await screenshot(page, `first-steps-${colorScheme}-${name}`);
+      }
+    }
+  });
+
+  it('first steps: a broken provider makes its connections fail until it is healed', async () => {
+    const failing = async () => {
+      const url = new URL('v1/connections?provider=warehouse&health=failing', base).href;
+      return ((await (await page.request.get(url)).json()) as { items: unknown[] }).items.length;
+    };
+    await page.getByRole('link', { name: 'Break a provider' }).click();
+    await page.getByRole('button', { name: 'Break Warehouse' }).click();
+    await page.getByText('Requests to Warehouse now fail.').waitFor();
+    const data = { action: 'trigger', filter: { provider: 'warehouse' } };
+    const headers = { 'x-syncline-request': '1' };
+    await page.request.post(new URL('v1/connections/bulk', base).href, { data, headers });
+    await until('connections of the warehouse fail', async () => (await failing()) > 0);
+    await page.getByRole('button', { name: 'Heal Warehouse' }).click();
+    await page.getByText('Warehouse works again.').waitFor();
+    await until('all recover', async () => (await failing()) === 0, 180_000);
+    await visit('Overview');
+    expect(await page.getByRole('img', { name: 'Done', exact: true }).count()).toBe(1);
+  }, 600_000);
+
+  it('first steps: the dialog adds a connection, which syncs', async () => {
+    await page.getByRole('link', { name: 'Add a connection' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Add connection' });
+    await dialog.getByLabel('Tenant').selectOption({ label: 'Northwind' });
+    await dialog.getByLabel('Provider').selectOption('github');
+    await dialog.getByLabel('Credential').selectOption({ label: 'northwind' });
+    await dialog.getByLabel('Name').fill('northwind/api');
+    await dialog.getByLabel('Seconds between runs').fill('60');
+    await dialog.getByLabel('Configuration').fill('no JSON');
+    await dialog.getByRole('button', { name: 'Add connection' }).click();
+    await dialog.getByText('must be a JSON object').first().waitFor();
+    await expectAccessible(page);
+    if (isFullSize) await screenshot(page, 'add-connection');
+    await dialog.getByLabel('Configuration').fill('{"repositories":["northwind/api"]}');
+    await dialog.getByRole('button', { name: 'Add connection' }).click();
+    await heading(/northwind\/api/).waitFor();
+    const connection = new URL(`v1/${new URL(page.url()).pathname.slice(1)}`, base).href;
+    await until(
+      'its first run ends',
+      async () =>
+        ((await (await page.request.get(connection)).json()) as { last_ended_at: unknown }).last_ended_at !==
+        null,
+      180_000,
+    );
+    await visit('Overview');
+    expect(await page.getByRole('img', { name: 'Done', exact: true }).count()).toBe(2);
+  }, 600_000);
+
   it('dashboard: shows new signals without a reload', async () => {
     await visit('Signals');
     await page.evaluate('window.loadedOnce = true');
@@ -163,6 +225,15 @@ describe('dashboard', () => {
     await visit('Audit');
     await page.getByText('a gap in the data').first().waitFor();
   }, 600_000);
+
+  it('first steps: a dismissed list stays hidden after a reload', async () => {
+    await visit('Overview');
+    expect(await page.getByRole('img', { name: 'Done', exact: true }).count()).toBe(3);
+    await page.getByRole('button', { name: 'Dismiss' }).click();
+    await page.reload();
+    await page.getByRole('region', { name: 'Needs attention' }).waitFor();
+    expect(await page.getByText('Three things to try').count()).toBe(0);
+  });
 
   it('dashboard: applies a bulk action to all matching connections and shows its progress', async () => {
     await visit('Connections');

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { useDatabase } from '../support/database.ts';
-import { startCli } from '../support/process.ts';
+import { runCli, startCli } from '../support/process.ts';
 
 const database = useDatabase();
 let folder: string;
@@ -16,13 +16,14 @@ afterEach(() => {
   for (const path of [folder, dataFolder]) if (path) rmSync(path, { recursive: true, force: true });
 });
 
-async function run(env: NodeJS.ProcessEnv, pattern: RegExp) {
+async function run(env: NodeJS.ProcessEnv, pattern: RegExp, meanwhile = async () => {}) {
   const service = startCli(['dev'], {
     cwd: folder,
     // Another test occupies the default port.
     env: { SYNCLINE_METRICS_PORT: '0', SYNCLINE_SERVER_PORT: '0', ...env },
   });
   await service.output(pattern);
+  await meanwhile();
   service.process.kill('SIGINT');
   const { code, stdout } = await service.finished;
   expect(code).toBe(0);
@@ -32,7 +33,10 @@ async function run(env: NodeJS.ProcessEnv, pattern: RegExp) {
 
 describe('syncline dev (npm start)', () => {
   it('runs an embedded Postgres with demo data and keeps it after a restart', async () => {
-    const first = await run({}, /tick: placed \d+ jobs.*synced \w+ …\w{6}: \d+ new signals/s);
+    const first = await run(
+      { SYNCLINE_LOG_LEVEL: 'debug' },
+      /tick: placed \d+ jobs.*synced \w+ …\w{6}: \d+ new signals/s,
+    );
     expect(first).toMatch(/created demo data: 5 tenants, 24 connections/);
     expect(first).toMatch(/placed github …\w{6} for \d\d:\d\d:\d\d \(every \d+ s, jitter \d+ s\), next/);
     expect(first).toMatch(/GET \/\S+ → 200, \d+ characters/);
@@ -41,10 +45,40 @@ describe('syncline dev (npm start)', () => {
     expect(key).toMatch(/^dev:[\w+/]{43}=\n$/);
     expect(statSync(keyFile).mode & 0o777).toBe(0o600);
     expect(first).not.toContain(key.trim());
-    const second = await run({}, /tick: /);
+    const second = await run({}, /Dashboard/);
     expect(readFileSync(keyFile, 'utf8')).toBe(key);
     expect(second).toMatch(/using existing data/);
     expect(second).not.toMatch(/just migrated/);
+  });
+
+  it('prints few lines at info and the dashboard address last, and breaks a provider on command', async () => {
+    const output = await run({}, /demo load {2,}add .*\n\n/, async () => {
+      const broken = await runCli(['demo', 'break', 'slack', '--json'], { cwd: folder });
+      expect(broken).toMatchObject({ code: 0, stdout: '{"provider":"slack","broken":true}\n' });
+      const healed = await runCli(['demo', 'heal', 'slack'], { cwd: folder });
+      expect(healed.stdout).toMatch(/^Requests to slack succeed again/);
+      const unknown = await runCli(['demo', 'break', 'slak'], { cwd: folder });
+      expect(unknown).toMatchObject({
+        code: 1,
+        stderr:
+          'error: The demo has no provider "slak". ' +
+          'Use one of: github, slack, google-calendar, warehouse.\n',
+      });
+    });
+    const [log, block] = output.split(/\n\n/) as [string, string];
+    expect(log.split('\n').map((line) => line.replace(/^\S+ /, '').replace(/(at|in|") .*/, '$1 …'))).toEqual([
+      'INFO: starting embedded Postgres, data in …',
+      'INFO: metrics at …',
+      'INFO: schema "syncline" …',
+      'INFO: created demo data: 5 tenants, 24 connections',
+      'INFO: API at …',
+      'INFO: started: scheduler, executor, janitor',
+      expect.stringMatching(/^INFO: tick: placed \d+ jobs \(\d+ ms\)$/),
+    ]);
+    expect(block).toMatch(
+      /^ {2}Dashboard {2}http:\/\/127\.0\.0\.1:\d+\/login\?token=[\w-]{43}\n {13}one-time link/,
+    );
+    expect(output).not.toContain('\x1b');
   });
 
   it('runs configured connectors without demo data', async () => {

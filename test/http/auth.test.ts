@@ -299,7 +299,7 @@ describe('one-time token', () => {
   test('login: the one-time token opens one session', async () => {
     const localLogin = createLocalLogin(systemPorts.monotonicMs);
     const { call } = await startService(db, { localLogin });
-    const path = `/login?token=${localLogin.token}`;
+    const path = `/login?token=${localLogin.issue()}`;
     expect((await call('/login?token=wrong', { key: undefined })).status).toBe(401);
     expect((await call(path, { key: undefined, method: 'HEAD' })).status).toBe(303);
     const first = await call(path, { key: undefined });
@@ -322,11 +322,33 @@ describe('one-time token', () => {
   test('login: the one-time token expires after 15 minutes', () => {
     let now = 0;
     const localLogin = createLocalLogin(() => now);
-    now = 15 * 60 * 1000 + 1;
-    expect(localLogin.redeem(localLogin.token)).toBe(false);
+    const [expired, valid] = [localLogin.issue(), localLogin.issue()];
     now = 15 * 60 * 1000;
-    expect(localLogin.redeem(localLogin.token)).toBe(true);
-    expect(localLogin.redeem(localLogin.token)).toBe(false);
+    expect(localLogin.redeem(valid)).toBe(true);
+    expect(localLogin.redeem(valid)).toBe(false);
+    now++;
+    expect(localLogin.redeem(expired)).toBe(false);
+  });
+
+  test('login: only the 20 newest one-time tokens are valid', () => {
+    const localLogin = createLocalLogin(() => 0);
+    const tokens = Array.from({ length: 21 }, () => localLogin.issue());
+    expect(tokens.map((token) => localLogin.redeem(token))).toEqual([false, ...Array(20).fill(true)]);
+  });
+
+  test('login: the secret of the service issues one-time tokens, an operator key does not', async () => {
+    const localLogin = createLocalLogin(systemPorts.monotonicMs);
+    const { call } = await startService(db, { localLogin });
+    const request = (key: string | undefined) => call('/login/tokens', { method: 'POST', key });
+    const issued = await request(localLogin.secret);
+    expect(issued).toMatchObject({ status: 201, body: { expires_in_seconds: 900 } });
+    const path = `/login?token=${issued.body['token']}`;
+    expect((await call(path, { key: undefined })).status).toBe(303);
+    const operator = await call('/login/tokens', { method: 'POST' });
+    expect(operator.body).toMatchObject({ status: 401, code: 'UNAUTHENTICATED' });
+    expect((await request(undefined)).status).toBe(401);
+    expect((await request(`${localLogin.secret}x`)).status).toBe(401);
+    expect((await call('/v1/me', { key: localLogin.secret })).status).toBe(401);
   });
 });
 

@@ -59,7 +59,7 @@ const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 const wrongKey = `syn_${'w'.repeat(43)}`;
 
 /** Secrets that no response may contain. */
-const secrets = new Set<string>([wrongKey, localLogin.token]);
+const secrets = new Set<string>([wrongKey, localLogin.issue(), localLogin.secret]);
 
 /** Opens sessions before the first wrong key: after many wrong keys, this address is locked out. */
 async function openSessions(count: number): Promise<string[]> {

@@ -102,7 +102,7 @@ describe('audit: refused keys and sessions', () => {
     const token = cookieOf(await call('/v1/session', { method: 'POST', key: undefined, json: { key } }));
     const headers = { cookie: `syncline_session=${token}`, 'x-syncline-request': '1' };
     expect((await call('/v1/session', { method: 'DELETE', key: undefined, headers })).status).toBe(204);
-    await call(`/login?token=${localLogin.token}`, { key: undefined });
+    await call(`/login?token=${localLogin.issue()}`, { key: undefined });
     const [keyRow] = await sql<{ id: string }>('SELECT id FROM api_keys');
     const address = expect.stringMatching(/127\.0\.0\.1/);
     expect(

@@ -9,7 +9,11 @@ const databaseError = (code: string) => Object.assign(new pg.DatabaseError('refu
 function startWatch() {
   const reported: string[] = [];
   let nowMs = 0;
-  const telemetry = createTelemetry(silent, { tenantLabel: false, host: '', port: 0 }, (error) => error);
+  const telemetry = createTelemetry(
+    silent,
+    { tenantLabel: false, host: '', port: 0 },
+    { explain: (error) => error, monotonicMs: () => 0 },
+  );
   const watch = watchFailures(
     { ...telemetry, roundFailed: (role) => void reported.push(role) },
     { monotonicMs: () => nowMs },

@@ -6,7 +6,7 @@ import { cleanUpAfterEach } from './cleanup.ts';
 import { cleanEnvironment, createTerminal, type TerminalOptions } from './terminal.ts';
 import { until } from './until.ts';
 
-const cli = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
+export const cli = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
   version: string;
 };
@@ -35,6 +35,8 @@ cleanUpAfterEach(() => {
 export interface ProcessOptions extends TerminalOptions {
   /** The caller ends it; by default it is killed at the end of the test. */
   outlivesTest?: boolean;
+  /** The test writes to stdin. */
+  keepsInput?: boolean;
 }
 
 /** In this process, from src: the start of a process takes longer than most commands. */
@@ -56,14 +58,15 @@ export function runCliProcess(args: readonly string[], options: ProcessOptions =
 export function startProcess(
   command: string,
   args: string[],
-  { env = {}, cwd, input, outlivesTest = false }: ProcessOptions = {},
+  { env = {}, cwd, input, outlivesTest = false, keepsInput = false }: ProcessOptions = {},
 ): Running {
   const child = spawn(command, args, {
     cwd,
     env: { ...cleanEnvironment(), ...env },
-    stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+    stdio: [input === undefined && !keepsInput ? 'ignore' : 'pipe', 'pipe', 'pipe'],
   });
-  child.stdin?.on('error', () => {}).end(input);
+  child.stdin?.on('error', () => {});
+  if (!keepsInput) child.stdin?.end(input);
   if (!outlivesTest) running.add(child);
   let [stdout, stderr] = ['', ''];
   let hasEnded = false;

@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import { connectionHealths } from '../../contract/states.ts';
 import { seconds } from '../format.ts';
 import { useList } from '../list.ts';
+import { AddConnection } from '../parts/add-connection.tsx';
 import { Badge } from '../parts/badge.tsx';
 import { BulkDialog } from '../parts/bulk.tsx';
 import { ProviderFilter, TenantFilter, TextFilter, WordsFilter } from '../parts/filters.tsx';
@@ -74,7 +75,14 @@ export function ConnectionsPage() {
   const shown = isOperator() ? [...columns.slice(0, 1), tenantColumn, ...columns.slice(1)] : columns;
   const filtered = Object.keys(filter).length > 0;
   return (
-    <Page title="Connections">
+    <Page
+      title="Connections"
+      actions={
+        <button type="button" class="button primary" onClick={() => setQuery({ add: 'true' })}>
+          Add connection
+        </button>
+      }
+    >
       <search class="filters">
         <TextFilter name="search" label="Search" placeholder="ID or name prefix  ( / )" search />
         {isOperator() && <TenantFilter />}
@@ -101,6 +109,7 @@ export function ConnectionsPage() {
         keyOf={({ id }) => id}
         empty={filtered ? 'No matching connections.' : 'No connections yet.'}
       />
+      {query.value.has('add') && <AddConnection onClose={() => setQuery({ add: undefined })} />}
       {bulk && (
         <BulkDialog
           action={bulk}

@@ -5,6 +5,7 @@ import { now } from '../clock.ts';
 import { count, number, plural, timeOf, words } from '../format.ts';
 import { Attention } from '../parts/attention.tsx';
 import { Choices } from '../parts/choices.tsx';
+import { FirstSteps } from '../parts/first-steps.tsx';
 import { Icon } from '../parts/icon.tsx';
 import { Link } from '../parts/link.tsx';
 import { Page, Panel } from '../parts/page.tsx';
@@ -42,6 +43,7 @@ export function PulsePage() {
       title="Overview"
       actions={<Choices label="Time range" options={ranges} value={minutes} choose={setMinutes} />}
     >
+      <FirstSteps isEmpty={stats.data?.connections.total.count === 0} />
       <LoadedView query={stats} lines={1} height={72}>
         {(data) => <HealthStrip stats={data} />}
       </LoadedView>

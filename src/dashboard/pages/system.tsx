@@ -1,6 +1,8 @@
 import { get } from '../api.ts';
+import { isDemo } from '../first-steps.ts';
 import { bytes, count, number, share, shortDuration, words } from '../format.ts';
 import { Badge } from '../parts/badge.tsx';
+import { DemoProviders } from '../parts/demo-providers.tsx';
 import { Facts } from '../parts/facts.tsx';
 import { JsonLine } from '../parts/json-view.tsx';
 import { Page, Panel } from '../parts/page.tsx';
@@ -76,6 +78,7 @@ export function SystemPage() {
   const system = useQuery('system', (signal) => get<SystemInfo>('v1/system', {}, signal), 6000);
   return (
     <Page title="System">
+      {isDemo && <DemoProviders />}
       <LoadedView query={system} lines={10}>
         {(data) => <SystemView system={data} />}
       </LoadedView>

@@ -14,6 +14,7 @@ export interface Field {
   required?: boolean;
   inputMode?: 'numeric' | 'text';
   options?: { value: string; label: string }[];
+  onChange?: (value: string) => void;
   /** Its value is 'on' or empty. */
   checkbox?: boolean;
 }
@@ -99,7 +100,7 @@ function textOf(value: FormDataEntryValue | null): string {
   return typeof value === 'string' ? value.trim() : '';
 }
 
-function FieldInput({
+export function FieldInput({
   field,
   first,
   problem,
@@ -134,7 +135,11 @@ function FieldInput({
     <div class="field">
       <label for={id}>{field.label}</label>
       {field.options ? (
-        <select {...shared} defaultValue={field.value}>
+        <select
+          {...shared}
+          defaultValue={field.value}
+          onChange={(event) => field.onChange?.(event.currentTarget.value)}
+        >
           {field.options.map(({ value, label }) => (
             <option key={value} value={value}>
               {label}

@@ -1,4 +1,5 @@
 import { send } from '../api.ts';
+import { markDone } from '../first-steps.ts';
 import { useList } from '../list.ts';
 import type { Connection, StoredCursor } from '../types.ts';
 import { ask, reasonField } from './ask.tsx';
@@ -29,6 +30,7 @@ export function Cursors({ connection, path }: Props) {
       danger: true,
       run: async ({ reason }) => {
         await send('POST', `${path}/rewind`, { ...to, ...(reason && { reason }) });
+        markDone('rewind');
         notify('Rewound.');
       },
     });

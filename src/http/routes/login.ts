@@ -3,16 +3,23 @@ import { getCookie } from 'hono/cookie';
 import type { Access } from '../../index.ts';
 import type { App, HttpEnv } from '../context.ts';
 import type { KeyCache } from '../key-cache.ts';
-import type { LocalLogin } from '../local-login.ts';
+import { type LocalLogin, loginTokenSeconds } from '../local-login.ts';
 import { page } from '../page.ts';
 import { Problem } from '../problem.ts';
 import { sessionCookie, setSessionCookie } from '../session-cookie.ts';
 
-/** With the token that `syncline dev` prints. */
+/** With a token that `syncline dev` or `syncline dashboard` prints. */
 export function localLoginRoute(
   app: App,
   { access, keyCache, localLogin }: { access: Access; keyCache: KeyCache; localLogin: LocalLogin },
 ): void {
+  // For `syncline dashboard`, which reads the secret from a file of the account that runs the service.
+  app.post('/login/tokens', (c) => {
+    const bearer = /^Bearer (\S+)$/.exec(c.req.header('authorization') ?? '')?.[1] ?? '';
+    if (!localLogin.isSecret(bearer)) throw new Problem('UNAUTHENTICATED', 'The secret is wrong.');
+    return c.json({ token: localLogin.issue(), expires_in_seconds: loginTokenSeconds }, 201);
+  });
+
   app.get('/login', async (c) => {
     const home = `${c.get('base')}/`;
     // Link previews send HEAD: do not consume the token.
@@ -25,7 +32,7 @@ export function localLoginRoute(
     // Opened again in the same browser.
     if (await hasSession(c, keyCache)) return c.redirect(home, 303);
     const detail = 'The link was already used or is older than 15 minutes.';
-    const hint = 'Restart the service for a new link, or sign in with an API key.';
+    const hint = 'Run `syncline dashboard` for a new link, or sign in with an API key.';
     if (c.req.header('accept')?.includes('text/html'))
       return c.html(page('Not signed in', [detail, hint], { link: home, label: 'Sign in' }), 401);
     throw new Problem('UNAUTHENTICATED', detail, { hint });

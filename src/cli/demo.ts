@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { addLoad, removeLoad } from '../dev/index.ts';
 import { minIntervalSeconds } from '../index.ts';
 import { systemPorts } from '../platform/ports.ts';
+import { addDemoBreak } from './demo-break.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { wholeNumber } from './options.ts';
 import { count, note, printResult } from './output.ts';
@@ -16,7 +17,8 @@ interface LoadCommandOptions extends CommonOptions {
 export function addDemo(program: Command): void {
   const group = program
     .command('demo')
-    .description('add load to the demo of `syncline dev` in this directory');
+    .description('change the demo of `syncline dev` in this directory: break providers, add load');
+  addDemoBreak(group);
 
   group
     .command('load')

@@ -1,0 +1,29 @@
+import { spawn } from 'node:child_process';
+import { environmentWithoutSecrets } from '../dev/index.ts';
+import { terminal } from './terminal.ts';
+
+/** Without a shell: the URL is one argument. `rundll32` is what `start` calls. */
+const openers: Partial<Record<NodeJS.Platform, [command: string, ...args: string[]]>> = {
+  darwin: ['open'],
+  win32: ['rundll32', 'url.dll,FileProtocolHandler'],
+};
+
+/** Returns the reason if it could not be opened. */
+export function openBrowser(url: string): Promise<string | undefined> {
+  const [command, ...args] = openers[process.platform] ?? ['xdg-open'];
+  const { env } = terminal();
+  return new Promise((resolve) => {
+    const child = spawn(command, [...args, url], {
+      env: { ...environmentWithoutSecrets(), PATH: env['PATH'] },
+      stdio: 'ignore',
+      detached: true,
+    });
+    child.once('error', (error: NodeJS.ErrnoException) =>
+      resolve(error.code === 'ENOENT' ? `${command} is not installed` : error.message),
+    );
+    child.once('spawn', () => {
+      child.unref();
+      resolve(undefined);
+    });
+  });
+}
