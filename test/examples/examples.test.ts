@@ -35,7 +35,7 @@ const withoutNpmVariables = Object.fromEntries(npmVariables.map((name) => [name,
 
 let folder = '';
 const run = (command: string, args: string[], cwd = folder, env: NodeJS.ProcessEnv = {}) =>
-  startProcess(command, args, { cwd, env: { ...withoutNpmVariables, ...env }, outlivesTest: true }).finished;
+  startProcess(command, args, { cwd, env: { ...withoutNpmVariables, ...env } }).finished;
 
 /** Outside the repository, as npm workspaces: one install for all, with the packed package. */
 beforeAll(async () => {
@@ -82,7 +82,7 @@ describe('examples', () => {
     const ended = await withEmptyDatabase((url) =>
       run('npm', ['run', '--silent', 'example'], cwd, { DATABASE_URL: url }),
     );
-    expect(ended).toMatchObject({ code: 0, stdout: read(source, name, 'expected.txt') });
+    expect(ended, ended.stderr).toMatchObject({ code: 0, stdout: read(source, name, 'expected.txt') });
   });
 
   it('examples: every example has a README and a line in the table', () => {
