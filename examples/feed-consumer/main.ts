@@ -13,11 +13,15 @@ await syncline.connections.create({ tenantId: tenant.id, provider: 'tracker', in
 await syncline.tick();
 await syncline.drain();
 
-// The application's own tables, in this or in another database. Syncline's are in the schema `syncline`, which
-// Postgres searches first if the login role has that name.
-const db = new pg.Client({ connectionString: process.env.DATABASE_URL, options: '-c search_path=public' });
+// The application's own tables, in this or in another database.
+const db = new pg.Client({
+  connectionString: process.env.DATABASE_URL,
+  options: '-c search_path=example_app',
+});
 await db.connect();
 await db.query(`
+  DROP SCHEMA IF EXISTS example_app CASCADE; -- so that the example can run again
+  CREATE SCHEMA example_app;
   CREATE TABLE open_issues (project text PRIMARY KEY, count int NOT NULL);
   CREATE TABLE feed_position (cursor text NOT NULL);
   INSERT INTO feed_position VALUES ('beginning');
@@ -38,7 +42,11 @@ async function consumePage(beforeCommit = () => {}): Promise<number> {
   try {
     // The row lock makes a second consumer process wait for the cursor of the first.
     const position = await db.query<{ cursor: string }>('SELECT cursor FROM feed_position FOR UPDATE');
-    const { items, nextCursor } = await syncline.signals.read({ after: position.rows[0]?.cursor, limit: 10 });
+    const { items, nextCursor } = await syncline.signals.read({
+      tenantId: tenant.id, // omit it to read the signals of all tenants
+      after: position.rows[0]?.cursor,
+      limit: 10,
+    });
     for (const signal of items) await apply(signal);
     await db.query('UPDATE feed_position SET cursor = $1', [nextCursor]);
     beforeCommit();

@@ -22,7 +22,7 @@ const credential = await syncline.credentials.create({
   provider: 'tracker',
   secret: { type: 'api_key', key: token },
 });
-await syncline.connections.create({
+const connection = await syncline.connections.create({
   tenantId: tenant.id,
   provider: 'tracker',
   credentialId: credential.id,
@@ -34,7 +34,7 @@ const { signals } = await syncline.drain();
 console.log(`Stored ${signals} signals.`);
 
 for (const kind of ['issue.open', 'issue.closed', 'label']) {
-  const { items } = await syncline.signals.list({ kind, limit: 100 });
+  const { items } = await syncline.signals.list({ connectionId: connection.id, kind, limit: 100 });
   console.log(kind.padEnd(12), String(items.length).padStart(2), JSON.stringify(items.at(-1)?.payload));
 }
 
