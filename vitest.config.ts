@@ -22,6 +22,7 @@ const longest = [
   'simulation/',
   'runtime/poison-process',
   'guides/',
+  'examples/',
   'budgets/fleet',
   'package.test',
   'runtime/network',

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
+import { packInto } from './support/package.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'syncline-package-'));
@@ -15,16 +16,12 @@ const inProject = (command: string, ...args: string[]) =>
 
 describe('the package', () => {
   it('installs from npm pack into an empty project with its command, library and types', () => {
-    const tarball = execFileSync(
-      'npm',
-      ['pack', '--ignore-scripts', '--silent', '--pack-destination', folder],
-      { cwd: root, encoding: 'utf8' },
-    ).trim();
+    const tarball = packInto(folder);
     writeFileSync(
       join(folder, 'package.json'),
       JSON.stringify({ name: 'empty', private: true, type: 'module' }),
     );
-    inProject('npm', 'install', '--prefer-offline', '--no-audit', '--no-fund', join(folder, tarball));
+    inProject('npm', 'install', '--prefer-offline', '--no-audit', '--no-fund', tarball);
 
     expect(inProject('npx', '--no-install', 'syncline', '--help')).toContain('Usage: syncline');
     const used = inProject(

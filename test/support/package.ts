@@ -49,17 +49,22 @@ function installPackage(folder: string, how: 'packed' | 'linked'): void {
   linkPrograms(modules);
 }
 
-function unpack(folder: string, own: string): void {
-  mkdirSync(own);
-  // Does not build: `npm test` has built the package for all test files.
+/** Returns the path of the tarball. Does not build: `npm test` has built the package for all test files. */
+export function packInto(folder: string): string {
   const packed = execFileSync('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', folder], {
     cwd: root,
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'ignore'],
   });
   const [{ filename }] = JSON.parse(packed) as [{ filename: string }];
-  execFileSync('tar', ['-xzf', join(folder, filename), '-C', own, '--strip-components', '1']);
-  rmSync(join(folder, filename));
+  return join(folder, filename);
+}
+
+function unpack(folder: string, own: string): void {
+  mkdirSync(own);
+  const tarball = packInto(folder);
+  execFileSync('tar', ['-xzf', tarball, '-C', own, '--strip-components', '1']);
+  rmSync(tarball);
 }
 
 function linkDependencies(modules: string): void {

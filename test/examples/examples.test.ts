@@ -1,0 +1,95 @@
+import { randomUUID } from 'node:crypto';
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { packInto } from '../support/package.ts';
+import { databaseUrl, onServer } from '../support/postgres.ts';
+import { startProcess } from '../support/process.ts';
+import { isFullSize } from '../support/size.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const source = join(root, 'examples');
+const read = (...path: string[]) => readFileSync(join(...path), 'utf8');
+const { devDependencies } = JSON.parse(read(root, 'package.json')) as {
+  devDependencies: Record<string, string>;
+};
+
+const all = readdirSync(source).filter((name) => existsSync(join(source, name, 'package.json')));
+/** Few, because `npm test` installs their dependencies. */
+const chosen = isFullSize ? all : ['feed-consumer', 'own-connector', 'testing-connectors'];
+
+/** The npm variables of the test run point to this project. */
+const npmVariables = Object.keys(process.env).filter((name) => name.startsWith('npm_'));
+const withoutNpmVariables = Object.fromEntries(npmVariables.map((name) => [name, undefined]));
+
+let folder = '';
+const run = (command: string, args: string[], cwd = folder, env: NodeJS.ProcessEnv = {}) =>
+  startProcess(command, args, { cwd, env: { ...withoutNpmVariables, ...env } }).finished;
+
+/** Outside the repository, as npm workspaces: one install for all, with the packed package. */
+beforeAll(async () => {
+  folder = realpathSync(mkdtempSync(join(tmpdir(), 'syncline-examples-')));
+  for (const name of chosen) {
+    cpSync(join(source, name), join(folder, name), {
+      recursive: true,
+      filter: (path) => !/node_modules|\.next/.test(path.slice(source.length)),
+    });
+    const config = join(folder, name, 'tsconfig.json');
+    if (!existsSync(config)) writeFileSync(config, '{ "extends": "../tsconfig.json" }');
+  }
+  cpSync(join(source, 'tsconfig.json'), join(folder, 'tsconfig.json'));
+  const manifest = {
+    private: true,
+    workspaces: chosen,
+    dependencies: { syncline: `file:${packInto(folder)}` },
+    devDependencies: { typescript: devDependencies['typescript'] },
+  };
+  writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest));
+  const installed = await run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund']);
+  expect(installed, installed.stderr).toMatchObject({ code: 0 });
+});
+afterAll(() => {
+  if (folder) rmSync(folder, { recursive: true, force: true });
+});
+
+async function withEmptyDatabase<T>(work: (url: string) => Promise<T>): Promise<T> {
+  const serverUrl = inject('serverUrl');
+  const name = `syncline_example_${randomUUID().replaceAll('-', '')}`;
+  await onServer(serverUrl, (client) => client.query(`CREATE DATABASE ${name}`));
+  try {
+    return await work(databaseUrl(serverUrl, name));
+  } finally {
+    await onServer(serverUrl, (client) => client.query(`DROP DATABASE ${name} WITH (FORCE)`));
+  }
+}
+
+describe('examples', () => {
+  it.each(chosen)('examples: %s type-checks and prints expected.txt', async (name) => {
+    const cwd = join(folder, name);
+    const checked = await run(join(folder, 'node_modules/.bin/tsc'), ['-p', '.', '--noEmit'], cwd);
+    expect(checked).toMatchObject({ code: 0, stdout: '' });
+    const ended = await withEmptyDatabase((url) =>
+      run('npm', ['run', '--silent', 'example'], cwd, { DATABASE_URL: url }),
+    );
+    expect(ended, ended.stderr).toMatchObject({ code: 0, stdout: read(source, name, 'expected.txt') });
+  });
+
+  it('examples: every example has a README and a line in the table', () => {
+    const table = read(source, 'README.md');
+    const missing = all.filter(
+      (name) => !existsSync(join(source, name, 'README.md')) || !table.includes(`](${name}/)`),
+    );
+    expect(missing).toEqual([]);
+  });
+});
