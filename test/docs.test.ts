@@ -2,8 +2,6 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import type { Setting } from '../src/config/setting.ts';
-import { settings } from '../src/config/settings.ts';
 import { useDatabase } from './support/database.ts';
 import { startProcess } from './support/process.ts';
 
@@ -35,21 +33,6 @@ describe('the documentation matches the code', () => {
       .filter((line) => line && !/^(#|set |cd )/.test(line));
     expect(commands).toEqual(['npm ci && npm test', 'npm run verify']);
     expect(read('README.md')).toContain('\nnpm ci && npm test\n');
-  });
-
-  it('the configuration reference lists every setting with its variables, default and bounds', () => {
-    const reference = read('docs/reference/configuration.md');
-    for (const [section, keys] of Object.entries(settings)) {
-      for (const [key, { env, default: value, allowed, about, show }] of Object.entries(keys) as [
-        string,
-        Setting<unknown>,
-      ][]) {
-        const shown = value === undefined ? 'none' : `\`${show(value)}\``;
-        expect(reference).toContain(
-          `| \`${section}.${key}\` | \`${env.join('`, `')}\` | ${shown} | ${allowed} | ${about} |`,
-        );
-      }
-    }
   });
 
   it('every proof listed in guarantees.md is a test of that name', () => {

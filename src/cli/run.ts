@@ -58,7 +58,8 @@ export function runCli(terminal: Terminal, version: string): Promise<number> {
   });
 }
 
-async function programFor(terminal: Terminal, version: string): Promise<Command> {
+/** With all commands, if `terminal.args` names none. */
+export async function programFor(terminal: Terminal, version: string): Promise<Command> {
   const program = new Command('syncline')
     .description('The sync engine for the Postgres you already have.')
     .version(version)

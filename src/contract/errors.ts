@@ -2,9 +2,9 @@ import type { Wait } from './retry-after.ts';
 
 /** Match on `code`: messages may change. */
 export type SynclineErrorCode =
-  /** `field`, `expected` and, unless a secret, `value` describe the invalid argument. */
+  /** An argument is invalid: `field`, `expected` and, unless a secret, `value` describe it. */
   | 'INVALID_ARGUMENT'
-  /** The configuration, a connector or a description is invalid. */
+  /** The configuration of this process, a connector or a description is invalid. */
   | 'CONFIG_INVALID'
   /** The object does not exist, or is not visible to the caller. */
   | 'NOT_FOUND'
@@ -16,15 +16,15 @@ export type SynclineErrorCode =
   | 'FORBIDDEN'
   /** The feed cursor or consent link is no longer valid. */
   | 'EXPIRED'
-  /** A queue or the connection pool is full. Retry later. */
+  /** A queue is full, or no connection of the pool is free. Retry later. */
   | 'OVERLOADED'
   /** The database cannot be reached. Retry later. */
   | 'DATABASE_UNREACHABLE'
-  /** The database refuses: login, privilege, read-only server, full disk, lock. */
+  /** The database rejected the login or the statement: missing grant, read-only server, full disk or lock. */
   | 'DATABASE_REFUSED'
-  /** The server's version or a setting is not supported. */
+  /** The version or a setting of the server is not supported. */
   | 'DATABASE_UNSUITABLE'
-  /** The database has no Syncline schema. */
+  /** The database has no Syncline schema: run `syncline migrate`. */
   | 'SCHEMA_MISSING'
   /** The schema is older than this release: run `syncline migrate`. */
   | 'SCHEMA_OUTDATED'

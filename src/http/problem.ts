@@ -35,7 +35,7 @@ export interface ProblemBody {
   errors?: FieldProblem[];
 }
 
-const defaultStatus: Record<ProblemCode, number> = {
+export const defaultStatus: Record<ProblemCode, number> = {
   INVALID_ARGUMENT: 400,
   UNAUTHENTICATED: 401,
   FORBIDDEN: 403,
@@ -105,7 +105,7 @@ export class Problem extends Error {
 }
 
 /** UNAVAILABLE: the message may name hosts and users, so it is only logged. INTERNAL: not caused by a request. */
-const problemCodes: Record<SynclineErrorCode, ProblemCode> = {
+export const problemCodes: Record<SynclineErrorCode, ProblemCode> = {
   INVALID_ARGUMENT: 'INVALID_ARGUMENT',
   NOT_FOUND: 'NOT_FOUND',
   PROVIDER_NOT_FOUND: 'NOT_FOUND',

@@ -38,7 +38,7 @@ export function executorTelemetry(
     description: 'Jobs claimed by this process',
   });
   const finished = meter.createCounter('sync_executor_jobs_finished_total', {
-    description: 'Runs with a stored outcome',
+    description: 'Runs with a stored outcome: succeeded, requeued, failed, or parked (budget used up)',
   });
   const duration = meter.createHistogram('sync_executor_job_duration_ms', {
     description: 'Time from the start of a run to the commit of its outcome',

@@ -39,13 +39,13 @@ export function createTelemetry(
     advice: { explicitBucketBoundaries: [0, 5, 15, 30, 60, 120, 180, 300, 600, 1800, 3600, 7200, 21_600] },
   });
   const tickDuration = meter.createHistogram('sync_scheduler_tick_duration_ms', {
-    description: 'Time one tick took',
+    description: 'Duration of a tick',
     advice: {
       explicitBucketBoundaries: [1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 15_000, 60_000],
     },
   });
   const backlog = meter.createGauge('sync_scheduler_backlog_gauge', {
-    description: 'Connections overdue and not yet queued, at the start of the latest tick',
+    description: 'Overdue connections without a job at the start of the latest tick of this process',
   });
 
   const executor = executorTelemetry(log, meter, explain);

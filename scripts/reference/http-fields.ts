@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { descriptionSchema } from '../../../src/connectors/http/description.ts';
+import { descriptionSchema } from '../../src/connectors/http/description.ts';
 
 interface Row {
   path: string;
@@ -23,8 +23,8 @@ type Def = {
 
 const defOf = (schema: Schema) => schema._zod.def as unknown as Def;
 
-/** Renders the reference tables of docs/connectors/http.md from the schema. */
-export function referenceTables(): string {
+/** The fields of a description, from its schema. */
+export function httpFields(): string {
   const rows = rowsOf(descriptionSchema, '');
   const groups = new Map<string, Row[]>();
   for (const row of rows) groups.set(groupOf(row.path), [...(groups.get(groupOf(row.path)) ?? []), row]);
