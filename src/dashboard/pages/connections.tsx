@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { connectionHealths } from '../../contract/states.ts';
-import { seconds } from '../format.ts';
+import { scheduleText, seconds } from '../format.ts';
 import { useList } from '../list.ts';
 import { Badge } from '../parts/badge.tsx';
 import { BulkDialog } from '../parts/bulk.tsx';
@@ -39,7 +39,8 @@ const columns: Column<Connection>[] = [
   {
     name: 'Interval',
     numeric: true,
-    cell: ({ base_interval_seconds }) => seconds(base_interval_seconds),
+    cell: ({ schedule, base_interval_seconds }) =>
+      schedule ? <span title={scheduleText(schedule)}>schedule</span> : seconds(base_interval_seconds),
   },
   { name: 'Next run', numeric: true, cell: (connection) => <NextRun connection={connection} /> },
 ];
