@@ -60,6 +60,14 @@ export type {
   SignalsFilter,
 } from './feed/index.ts';
 export { minIntervalSeconds } from './schedule/interval.ts';
+export {
+  type Schedule,
+  type ScheduleInput,
+  scheduleLimits,
+  scheduleText,
+  type Weekday,
+  weekdays,
+} from './schedule/schedule.ts';
 
 // Its results
 

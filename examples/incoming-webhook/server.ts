@@ -5,7 +5,7 @@ import type { Syncline } from 'syncline';
 const maxBytes = 1_000_000;
 
 /**
- * Your own server. `syncline start` and `synclineHandler` of `syncline/hono` serve this route for you, with rate
+ * Your own server. `syncline start` and the handler of `syncline/web` serve this route for you, with rate
  * limits for senders; write it yourself only to use another path or server.
  */
 export async function startServer(syncline: Syncline) {

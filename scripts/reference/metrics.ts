@@ -38,7 +38,9 @@ function recordInstruments(): Map<string, Instrument> {
   } as unknown as Meter;
   const meterProvider: MeterProvider = { getMeter: () => meter };
   const log = pino({ level: 'silent' });
-  recordEvents(createTelemetry(log, { tenantLabel: true } as TelemetryOptions, String, { meterProvider }));
+  const options = { tenantLabel: true } as TelemetryOptions;
+  const parts = { explain: String, monotonicMs: () => 0 };
+  recordEvents(createTelemetry(log, options, parts, { meterProvider }));
   return instruments;
 }
 

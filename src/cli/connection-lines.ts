@@ -1,4 +1,4 @@
-import type { Connection } from '../index.ts';
+import { type Connection, scheduleText } from '../index.ts';
 import { cut, table } from './output.ts';
 import { fullTime, relativeTime } from './time-text.ts';
 
@@ -14,7 +14,7 @@ export function connectionLines({ sync, ...connection }: Connection): string[] {
     ['external id', connection.externalId ?? '-'],
     ['credential', connection.credentialId ?? '-'],
     ['status', connection.status],
-    ['interval', `${sync.baseIntervalSeconds} s${sync.intervalSeconds === undefined ? ' (default)' : ''}`],
+    ['runs', cadenceOf({ sync, ...connection })],
     ['next run', fullTime(sync.nextRunAt)],
     ['last ended', fullTime(connection.lastEndedAt)],
     ['first activated', fullTime(sync.firstActivatedAt)],
@@ -29,16 +29,22 @@ export function connectionLines({ sync, ...connection }: Connection): string[] {
   ]);
 }
 
+/** `every 900 s (default)` or the schedule. */
+export function cadenceOf({ schedule, sync }: Pick<Connection, 'schedule' | 'sync'>): string {
+  if (schedule) return scheduleText(schedule);
+  return `every ${sync.baseIntervalSeconds} s${sync.intervalSeconds === undefined ? ' (default)' : ''}`;
+}
+
 export function connectionTable(connections: Connection[]): string[] {
   return table([
-    ['id', 'tenant', 'provider', 'external id', 'status', 'interval', 'next run', 'last ended'],
-    ...connections.map(({ id, tenantId, provider, externalId, status, lastEndedAt, sync }) => [
+    ['id', 'tenant', 'provider', 'external id', 'status', 'runs', 'next run', 'last ended'],
+    ...connections.map(({ id, tenantId, provider, externalId, status, lastEndedAt, schedule, sync }) => [
       id,
       tenantId,
       provider,
       externalId ?? '-',
       status,
-      `${sync.baseIntervalSeconds} s`,
+      schedule ? scheduleText(schedule) : `every ${sync.baseIntervalSeconds} s`,
       status === 'active' ? (sync.nextRunAt ? relativeTime(sync.nextRunAt) : 'next tick') : '-',
       relativeTime(lastEndedAt),
     ]),

@@ -1,19 +1,25 @@
 import type { Command } from 'commander';
 import type { Connector } from '../contract/connector.ts';
-import { type Connection, connectionJson, minIntervalSeconds, type Syncline } from '../index.ts';
+import { type Connection, connectionJson, type Syncline } from '../index.ts';
 import { invalid, requireText, requireUuid } from '../values/arguments.ts';
 import { requireConfig } from '../values/connection-config.ts';
 import { connectionLines } from './connection-lines.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
-import { auditNoteOf, jsonObject, omitUndefined, wholeNumber } from './options.ts';
+import { auditNoteOf, jsonObject, omitUndefined } from './options.ts';
 import { printResult } from './output.ts';
+import {
+  intervalOf,
+  type ScheduleOptions,
+  scheduleOf,
+  withOptionNames,
+  withSchedule,
+} from './schedule-options.ts';
 import { checkTenant, forTenant, type TenantOptions, withProviderHint, withTenant } from './tenant-option.ts';
 
-interface AddOptions extends CommonOptions, TenantOptions {
+interface AddOptions extends CommonOptions, TenantOptions, ScheduleOptions {
   provider: string;
   externalId?: string;
   credential?: string;
-  interval?: string;
   configJson?: string;
   register?: boolean;
 }
@@ -25,8 +31,8 @@ export function addConnectionsAdd(group: Command): void {
     .requiredOption('--provider <slug>', 'provider, such as github');
   withTenant(command, 'tenant of the connection')
     .option('--external-id <id>', 'account name or ID at the provider')
-    .option('--credential <id>', 'credential, from `credentials list`; also selects its tenant')
-    .option('--interval <seconds>', 'sync interval (default: scheduler.defaultIntervalSeconds)')
+    .option('--credential <id>', 'credential, from `credentials list`; also selects its tenant');
+  withSchedule(command)
     .option('--config-json <json>', 'connector configuration, as a JSON object')
     .option('--register', 'register the provider if it is unknown')
     .addHelpText(
@@ -37,6 +43,8 @@ A provider with a connector in the configuration file is registered automaticall
 
 Examples:
   $ syncline connections add --provider github --tenant-name Northwind --interval 300
+  $ syncline connections add --provider github --tenant-name Northwind --cron '0 6 * * 1-5' \\
+      --time-zone Europe/Berlin
   $ syncline connections add --provider github --credential 0190f5e2-7c1a-7000-8000-2b6f1d0e7a11
   $ syncline connections add --provider github --tenant 0190f5e2-7c1a-7000-8000-5f1e0c3a9b42 \\
       --external-id acme --config-json '{"repositories":["acme/app"]}' --json`,
@@ -61,18 +69,15 @@ async function create(
   options: AddOptions,
   connectors: readonly Connector[],
 ): Promise<Connection> {
-  const { provider, externalId, credential, interval, configJson } = options;
-  const { maxOverriddenIntervalSeconds } = syncline.config.scheduler;
+  const { provider, externalId, credential, configJson } = options;
   requireText('--provider', provider, 200);
   const input = {
     provider,
     ...omitUndefined({
       externalId,
       credentialId: credential,
-      intervalSeconds:
-        interval === undefined
-          ? undefined
-          : wholeNumber('--interval', interval, minIntervalSeconds, maxOverriddenIntervalSeconds),
+      intervalSeconds: intervalOf(options, syncline.config.scheduler),
+      schedule: scheduleOf(options),
       config: configJson === undefined ? undefined : jsonObject('--config-json', configJson),
     }),
   };
@@ -84,7 +89,10 @@ async function create(
   if (options.register) await syncline.providers.register({ slug: provider });
   const hint = 'Pass --register to register it, or add a connector for it to syncline.config.ts.';
   return forTenant(syncline, owner, (tenantId) =>
-    syncline.connections.create({ tenantId, ...input }, auditNoteOf({})).catch(withProviderHint(hint)),
+    syncline.connections
+      .create({ tenantId, ...input }, auditNoteOf({}))
+      .catch(withOptionNames)
+      .catch(withProviderHint(hint)),
   );
 }
 

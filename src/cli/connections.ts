@@ -5,6 +5,7 @@ import { addConnectionsControl } from './connections-control.ts';
 import { addConnectionsCredential } from './connections-credential.ts';
 import { addConnectionsDelete } from './connections-delete.ts';
 import { addConnectionsList } from './connections-list.ts';
+import { addConnectionsSchedule } from './connections-schedule.ts';
 import { addConnectionsShow } from './connections-show.ts';
 import { addConnectionsWebhook } from './connections-webhook.ts';
 
@@ -16,6 +17,7 @@ export function addConnections(program: Command): void {
     addConnectionsShow,
     addConnectionsControl,
     addConnectionsDelete,
+    addConnectionsSchedule,
     addConnectionsConfig,
     addConnectionsCredential,
     addConnectionsWebhook,

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import type { SchedulePreview } from '../index.ts';
+import { connectionJson, type SchedulePreview } from '../index.ts';
+import { cadenceOf } from './connection-lines.ts';
 import { type CommonOptions, withEngine } from './engine.ts';
 import { wholeNumber } from './options.ts';
 import { printResult, table } from './output.ts';
@@ -31,6 +32,7 @@ function toJson({ connection, pending, runs }: SchedulePreview) {
     connection_id: connection.id,
     status: connection.status,
     base_interval_seconds: connection.sync.baseIntervalSeconds,
+    schedule: connectionJson(connection).schedule,
     next_run_at: connection.sync.nextRunAt?.toISOString() ?? null,
     pending: pending ?? null,
     runs: runs.map(({ earliest, latest }) => ({
@@ -41,9 +43,7 @@ function toJson({ connection, pending, runs }: SchedulePreview) {
 }
 
 function toLines({ connection, pending, runs }: SchedulePreview): string[] {
-  const { baseIntervalSeconds, intervalSeconds } = connection.sync;
-  const suffix = intervalSeconds === undefined ? ' (default)' : '';
-  const head = `${connection.provider} ${connection.id}: every ${baseIntervalSeconds} s${suffix}`;
+  const head = `${connection.provider} ${connection.id}: ${cadenceOf(connection)}`;
   if (runs.length === 0)
     return [head, `Status is ${connection.status}: no runs are scheduled until it is active.`];
   const rows = runs.map(({ earliest, latest }, i) => [
@@ -55,7 +55,7 @@ function toLines({ connection, pending, runs }: SchedulePreview): string[] {
   return [
     head,
     ...table([['run', 'earliest', 'latest', ''], ...rows]),
-    ...(runs.length > 1
+    ...(runs.length > 1 && !connection.schedule
       ? ['Assumes that runs take no time: each interval starts when the previous run ends.']
       : []),
   ];

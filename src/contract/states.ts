@@ -19,6 +19,7 @@ export const eventKinds = [
   'connection.paused',
   'connection.resumed',
   'connection.interval_changed',
+  'connection.schedule_changed',
   'connection.schedule_repaired',
   'connection.config_changed',
   'connection.credential_changed',

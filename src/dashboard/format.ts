@@ -1,4 +1,4 @@
-import type { Count } from './types.ts';
+import type { Connection, Count } from './types.ts';
 
 const grouped = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 const oneDigit = new Intl.NumberFormat('en-US', { maximumFractionDigits: 1 });
@@ -144,4 +144,10 @@ export function shortId(id: Maybe<string>): string {
 /** needs_auth → needs auth */
 export function words(name: Maybe<string>): string {
   return name ? name.replaceAll('_', ' ') : missing;
+}
+
+/** `0 6 * * 1-5 (Europe/Berlin)` or `06:00, 18:00 on mon, fri (UTC)`. */
+export function scheduleText(schedule: NonNullable<Connection['schedule']>): string {
+  const { cron, times_of_day: times = [], days_of_week: days, time_zone } = schedule;
+  return `${cron ?? `${times.join(', ')}${days ? ` on ${days.join(', ')}` : ''}`} (${time_zone})`;
 }

@@ -5,6 +5,7 @@ import {
   readSyncMetadata,
   type SyncMetadata,
 } from '../schedule/sync-metadata.ts';
+import { readTimetable, type Timetable } from '../schedule/timetable.ts';
 import { type DuePosition, type DueRow, lockDue } from '../store/connections.ts';
 import type { Queryable } from '../store/database.ts';
 
@@ -17,6 +18,8 @@ export interface DueConnection {
   createdMs: number;
   lastEndedMs: number | undefined;
   sync: SyncMetadata;
+  /** Instead of the interval. */
+  timetable: Timetable | undefined;
 }
 
 export async function takeDue(
@@ -44,12 +47,12 @@ export async function takeDue(
     providerSlug: row.provider_slug,
     createdMs: row.created_ms,
     lastEndedMs: row.last_ended_ms ?? undefined,
-    sync: readRow(row, query.bounds),
+    ...readRow(row, query.bounds),
   }));
   return { due, last: rows.at(-1) };
 }
 
-function readRow(row: DueRow, bounds: IntervalBounds): SyncMetadata {
+function readRow(row: DueRow, bounds: IntervalBounds): Pick<DueConnection, 'sync' | 'timetable'> {
   const sync = readSyncMetadata(
     {
       interval_seconds: fromJson(row.interval_seconds),
@@ -59,8 +62,9 @@ function readRow(row: DueRow, bounds: IntervalBounds): SyncMetadata {
     },
     bounds,
   );
-  const shape = wrongShape(row);
-  return shape ? { ...sync, invalid: [shape, ...sync.invalid] } : sync;
+  const { timetable, invalid: schedule } = readTimetable(row.schedule);
+  const more = [wrongShape(row), schedule].filter((field) => field !== undefined);
+  return { sync: more.length > 0 ? { ...sync, invalid: [...more, ...sync.invalid] } : sync, timetable };
 }
 
 /** Truncated JSON stays text and fails validation. */

@@ -52,19 +52,19 @@ function syncPatch(job: PlannedJob, config: Config['scheduler'], nowMs: number) 
     }),
     // Due again before the next tick, while its job is pending.
     waitsForJob: job.nextRunAtMs <= horizonMs,
+    clearSchedule: isWrong(job.connection, 'schedule'),
   };
 }
 
 /** SCH-3, DB-3: overwrites invalid fields, so they are logged once. */
-function repairs(
-  { sync, createdMs }: DueConnection,
-  { defaultIntervalSeconds }: Config['scheduler'],
-): object {
-  const isWrong = (name: string) => sync.invalid.some(({ field }) => field === name);
+function repairs(connection: DueConnection, { defaultIntervalSeconds }: Config['scheduler']): object {
+  const { createdMs } = connection;
   return {
-    ...(isWrong('interval_seconds') && { interval_seconds: defaultIntervalSeconds }),
-    ...(isWrong('first_activated_at') && {
+    ...(isWrong(connection, 'interval_seconds') && { interval_seconds: defaultIntervalSeconds }),
+    ...(isWrong(connection, 'first_activated_at') && {
       first_activated_at: isFiniteInstant(createdMs) ? formatInstant(createdMs) : null,
     }),
   };
 }
+
+const isWrong = ({ sync }: DueConnection, name: string) => sync.invalid.some(({ field }) => field === name);

@@ -56,10 +56,20 @@ export interface QueuedJob {
 export function jobAhead(
   job: QueuedJob,
   baseSeconds: number,
-  { jobIntervals, pauseSeconds, slackSeconds }: AheadLimits,
+  limits: AheadLimits,
   nowMs: number,
 ): { scheduledAt: boolean; retryAfter: boolean } {
-  const slotMs = nowMs + (baseSeconds * jobIntervals + slackSeconds) * 1000;
+  const slotMs = nowMs + (baseSeconds * limits.jobIntervals + limits.slackSeconds) * 1000;
+  return jobBeyond(job, slotMs, limits, nowMs);
+}
+
+/** `slotMs`: the latest time for a scheduled run. */
+export function jobBeyond(
+  job: QueuedJob,
+  slotMs: number,
+  { pauseSeconds, slackSeconds }: AheadLimits,
+  nowMs: number,
+): { scheduledAt: boolean; retryAfter: boolean } {
   const pauseMs = nowMs + (pauseSeconds + slackSeconds) * 1000;
   const isPlaced = job.type === 'incremental' && job.retryAfterMs === undefined;
   return {

@@ -17,6 +17,19 @@ export function jitterRange(baseSeconds: number, { jitterPctMin, jitterPctMax }:
   return { minSeconds, maxSeconds };
 }
 
+/**
+ * SCH-12: a share of the distance, or of the default interval if that is shorter, because a daily run is
+ * expected near its time. Below the distance, so that runs keep their order.
+ */
+export function scheduleJitterRange(
+  distanceSeconds: number,
+  bounds: JitterBounds & { defaultIntervalSeconds: number },
+): JitterRange {
+  const range = jitterRange(Math.min(distanceSeconds, bounds.defaultIntervalSeconds), bounds);
+  const maxSeconds = Math.max(0, Math.min(range.maxSeconds, distanceSeconds - 1));
+  return { minSeconds: Math.min(range.minSeconds, maxSeconds), maxSeconds };
+}
+
 /** `random` is in `[0, 1)`. */
 export function sampleJitter({ minSeconds, maxSeconds }: JitterRange, random: number): number {
   return minSeconds + Math.floor(random * (maxSeconds - minSeconds + 1));

@@ -1,3 +1,4 @@
+import { maxScheduleLength } from '../values/limits.ts';
 import type { Queryable } from './database.ts';
 import { sql, unnest } from './sql.ts';
 
@@ -19,11 +20,14 @@ const limits = `l AS MATERIALIZED (
     :nextRunIntervals::numeric AS run_intervals, :jobIntervals::numeric AS job_intervals,
     :pauseSeconds::numeric AS pause_seconds, :slackSeconds::numeric AS slack_seconds)`;
 
-/** SCH-3. `own` may be any JSON. */
-const base = `CASE jsonb_typeof(own) WHEN 'number' THEN
+/**
+ * SCH-3. `own` may be any JSON. SQL does not know the occurrences of a schedule: a year, in seconds, is the
+ * longest distance of common ones. `schedule repair` decides exactly.
+ */
+const base = `CASE WHEN by_schedule THEN 31622400 ELSE CASE jsonb_typeof(own) WHEN 'number' THEN
     CASE WHEN own::numeric BETWEEN l.min_seconds AND l.max_seconds AND trunc(own::numeric) = own::numeric
       THEN own::numeric ELSE l.default_seconds END
-  ELSE l.default_seconds END`;
+  ELSE l.default_seconds END END`;
 const runLimit = `l.now + ((${base}) * l.run_intervals + l.slack_seconds)::float8 * interval '1 second'`;
 const slotLimit = `l.now + ((${base}) * l.job_intervals + l.slack_seconds)::float8 * interval '1 second'`;
 const pauseLimit = `l.now + (l.pause_seconds + l.slack_seconds)::float8 * interval '1 second'`;
@@ -63,7 +67,8 @@ const maxExamples = 3;
 
 const connectionsAheadSql = sql<AheadRow>`
   WITH ${limits}, farthest AS MATERIALIZED (
-    SELECT c.id, c.due_at, c.metadata #> '{sync,interval_seconds}' AS own FROM :schema.connections c
+    SELECT c.id, c.due_at, c.metadata #> '{sync,interval_seconds}' AS own, c.schedule IS NOT NULL AS by_schedule
+    FROM :schema.connections c
     WHERE c.status = 'active' AND NOT c.waits_for_job AND c.due_at > ${minRunLimit}
     ORDER BY c.due_at DESC, c.id DESC LIMIT ${maxCounted + 1})
   SELECT (SELECT count(*) FROM farthest)::int AS looked, count(*)::int AS found, max(due_at) AS until,
@@ -106,10 +111,9 @@ const jobsAheadSql = sql<AheadRow>`
     LIMIT ${maxCounted + 1}
   ), ahead AS (
     SELECT j.id, j.scheduled_at AS at FROM (
-      SELECT w.*, (
-        SELECT c.metadata #> '{sync,interval_seconds}' FROM :schema.connections c
-        WHERE c.id = w.connection_id) AS own
-      FROM waiting w) j CROSS JOIN l
+      SELECT w.*, c.metadata #> '{sync,interval_seconds}' AS own, c.schedule IS NOT NULL AS by_schedule
+      FROM waiting w CROSS JOIN LATERAL (
+        SELECT metadata, schedule FROM :schema.connections WHERE id = w.connection_id LIMIT 1) c) j CROSS JOIN l
     WHERE ${isJobAhead}
     UNION ALL
     SELECT id, retry_after FROM backing
@@ -129,7 +133,9 @@ export async function jobsAhead(db: Queryable, now: Date, aheadLimits: AheadLimi
 }
 
 const judgedPage = `${limits}, page AS MATERIALIZED (
-    SELECT c.id, c.status, c.due_at, c.metadata #> '{sync,interval_seconds}' AS own FROM :scope.connections c
+    SELECT c.id, c.status, c.due_at, c.metadata #> '{sync,interval_seconds}' AS own,
+      c.schedule IS NOT NULL AS by_schedule
+    FROM :scope.connections c
     WHERE :after::uuid IS NULL OR c.id > :after ORDER BY c.id LIMIT :scan
   ), judged AS (
     SELECT p.id, CASE WHEN p.due_at > ${runLimit} THEN p.due_at END AS run_at,
@@ -201,12 +207,15 @@ export interface MovableConnection {
   last_ended_ms: number | null;
   /** JSON text, truncated. */
   interval: string | null;
+  /** JSON text, truncated. */
+  schedule: string | null;
 }
 
 const lockMovableSql = sql<MovableConnection>`
   SELECT c.id, c.tenant_id, c.provider_slug, extract(epoch FROM c.due_at)::float8 * 1000 AS due_ms,
     extract(epoch FROM c.last_incremental_ended_at)::float8 * 1000 AS last_ended_ms,
-    left((c.metadata #> '{sync,interval_seconds}')::text, 80) AS interval
+    left((c.metadata #> '{sync,interval_seconds}')::text, 80) AS interval,
+    left(c.schedule::text, ${maxScheduleLength}) AS schedule
   FROM :scope.connections c WHERE c.id = ANY (:ids::uuid[]) AND c.status = 'active'
   ORDER BY c.id FOR NO KEY UPDATE OF c SKIP LOCKED`;
 

@@ -1,6 +1,6 @@
 import type { ConnectionStatus } from '../contract/states.ts';
 import { notFound, providerNotFound } from '../values/arguments.ts';
-import { maxNameLength } from '../values/limits.ts';
+import { maxNameLength, maxScheduleLength } from '../values/limits.ts';
 import type { Queryable } from './database.ts';
 import { violatedConstraint } from './database-errors.ts';
 import { sql, unnest } from './sql.ts';
@@ -20,6 +20,7 @@ export interface DueRow {
   next_run_at: string | null;
   first_activated_at: string | null;
   last_jitter_seconds: string | null;
+  schedule: string | null;
 }
 
 /** An invalid value may be a megabyte. */
@@ -35,7 +36,8 @@ const lockDueSql = sql<DueRow>`
     left((metadata #> '{sync,interval_seconds}')::text, ${fieldLength}) AS interval_seconds,
     left((metadata #> '{sync,next_run_at}')::text, ${fieldLength}) AS next_run_at,
     left((metadata #> '{sync,first_activated_at}')::text, ${fieldLength}) AS first_activated_at,
-    left((metadata #> '{sync,last_jitter_seconds}')::text, ${fieldLength}) AS last_jitter_seconds
+    left((metadata #> '{sync,last_jitter_seconds}')::text, ${fieldLength}) AS last_jitter_seconds,
+    left(schedule::text, ${maxScheduleLength}) AS schedule
   FROM :schema.connections c
   WHERE status = 'active' AND NOT waits_for_job AND due_at <= :horizon
     AND (:afterDueAt::timestamptz IS NULL OR (due_at, id) > (:afterDueAt, :afterId::uuid))
@@ -79,14 +81,17 @@ export interface SyncPatch {
   /** JSON text of metadata.sync keys. */
   patch: string;
   waitsForJob: boolean;
+  /** Resets an invalid schedule. */
+  clearSchedule: boolean;
 }
 
 const patchSyncsSql = sql<object>`
   UPDATE :schema.connections c
   SET metadata = :schema.patch_sync(c.metadata, p.patch), waits_for_job = p.waits_for_job, updated_at = :now,
       last_incremental_ended_at = CASE WHEN c.last_incremental_ended_at > :now THEN :now
-        ELSE c.last_incremental_ended_at END
-  FROM ${unnest('p', { connectionId: 'uuid', patch: 'jsonb', waitsForJob: 'boolean' })}
+        ELSE c.last_incremental_ended_at END,
+      schedule = CASE WHEN p.clear_schedule THEN NULL ELSE c.schedule END
+  FROM ${unnest('p', { connectionId: 'uuid', patch: 'jsonb', waitsForJob: 'boolean', clearSchedule: 'boolean' })}
   WHERE c.id = ANY (ARRAY[p.connection_id])`;
 
 /** Clamps a future `last_incremental_ended_at`, which never moves back. */
@@ -111,6 +116,8 @@ export interface ConnectionRow {
   status: ConnectionStatus;
   metadata: unknown;
   config: unknown;
+  /** JSON text, truncated. */
+  schedule: string | null;
   created_at: Date;
   updated_at: Date;
   last_incremental_ended_at: Date | null;
@@ -124,7 +131,7 @@ export interface ConnectionRow {
 }
 
 const ownColumns = `c.id, c.tenant_id, c.provider_slug, c.external_id, c.credential_id, c.status, c.metadata,
-  c.config, c.created_at, c.updated_at, c.last_incremental_ended_at, c.failing_since, c.failure,
+  c.config, left(c.schedule::text, ${maxScheduleLength}) AS schedule, c.created_at, c.updated_at, c.last_incremental_ended_at, c.failing_since, c.failure,
   c.deleting_since`;
 
 export const connectionColumns = `${ownColumns},
@@ -184,19 +191,20 @@ export interface NewConnection {
   credentialId: string | null;
   metadata: object;
   config: object;
+  schedule: object | null;
   status: ConnectionStatus;
 }
 
 const insertConnectionSql = sql<object>`
   INSERT INTO :schema.connections
     (id, tenant_id, provider_slug, external_id, status, metadata, config, created_at,
-     updated_at, credential_id)
-  SELECT :id, t.id, :provider, :externalId, :status, :metadata, :config, :now, :now, :credentialId
+     updated_at, credential_id, schedule)
+  SELECT :id, t.id, :provider, :externalId, :status, :metadata, :config, :now, :now, :credentialId, :schedule
   FROM :scope.tenants t WHERE t.id = :tenantId
   RETURNING 1`;
 
 export async function insertConnection(db: Queryable, now: Date, connection: NewConnection): Promise<void> {
-  const { id, tenantId, provider, externalId, credentialId, status, metadata, config } = connection;
+  const { id, tenantId, provider, externalId, credentialId, status, metadata, config, schedule } = connection;
   const inserted = await insertConnectionSql
     .all(db, {
       id,
@@ -208,6 +216,7 @@ export async function insertConnection(db: Queryable, now: Date, connection: New
       config: JSON.stringify(config),
       now,
       credentialId,
+      schedule: schedule && JSON.stringify(schedule),
     })
     .catch((error: unknown) => {
       if (violatedConstraint(error) === 'connections_provider_slug_fkey') throw providerNotFound(provider);
@@ -305,4 +314,17 @@ export async function writeConfig(
   config: Record<string, unknown>,
 ): Promise<void> {
   await writeConfigSql.all(tx, { id, now, config: JSON.stringify(config) });
+}
+
+const writeScheduleSql = sql<object>`
+  UPDATE :schema.connections SET schedule = :schedule, updated_at = :now WHERE id = :id`;
+
+/** null: by interval. */
+export async function writeSchedule(
+  tx: Queryable,
+  now: Date,
+  id: string,
+  schedule: object | null,
+): Promise<void> {
+  await writeScheduleSql.all(tx, { id, now, schedule: schedule && JSON.stringify(schedule) });
 }

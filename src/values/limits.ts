@@ -51,3 +51,6 @@ export const maxErrorLength = 2000;
 
 /** Stored with a run; the process's log has all lines. */
 export const maxRunLog = { lines: 100, messageLength: 1000, fieldsLength: 2000 };
+
+/** Longer JSON in `connections.schedule` cannot be valid. */
+export const maxScheduleLength = 500;

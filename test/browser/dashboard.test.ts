@@ -183,7 +183,7 @@ describe('dashboard', () => {
   });
 
   it('dashboard: shows the validation error of an interval in its form', async () => {
-    await page.getByRole('button', { name: 'Interval' }).click();
+    await page.getByRole('button', { name: 'Schedule' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Seconds between runs').fill('5');
     await dialog.getByRole('button', { name: 'Change' }).click();
@@ -193,6 +193,20 @@ describe('dashboard', () => {
     const expected = consoleErrors.findIndex((text) => text.includes('status of 400'));
     expect(expected).toBeGreaterThanOrEqual(0);
     consoleErrors.splice(expected, 1);
+  });
+
+  it('dashboard: sets a cron schedule, shows it, and returns to the interval', async () => {
+    await page.getByRole('button', { name: 'Schedule' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Cron expression').fill('0 6 * * 1-5');
+    await dialog.getByLabel('Time zone').fill('Europe/Berlin');
+    await dialog.getByRole('button', { name: 'Change' }).click();
+    await page.getByText('0 6 * * 1-5 (Europe/Berlin)', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Schedule' }).click();
+    await dialog.getByLabel('Cron expression').fill('');
+    await dialog.getByLabel('Time zone').fill('');
+    await dialog.getByRole('button', { name: 'Change' }).click();
+    await page.getByText('0 6 * * 1-5 (Europe/Berlin)', { exact: true }).waitFor({ state: 'detached' });
   });
 
   it('dashboard: "Sync now" confirms that a run is queued', async () => {

@@ -306,7 +306,7 @@ const corruptions: Record<string, Corruption> = {
       await place(scene);
     },
   },
-  'next_run_at changes only with a new job, a changed interval or a schedule repair': {
+  'next_run_at changes only with a new job, a changed interval or schedule, or a repair': {
     commit: ({ other }) =>
       write(
         `UPDATE syncline.connections SET metadata = syncline.patch_sync(metadata, '{"next_run_at": "2025-01-01T12:45:00Z"}') WHERE id = $1`,

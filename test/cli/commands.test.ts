@@ -27,11 +27,11 @@ describe('syncline migrate', () => {
     const first = await runCliProcess(['migrate', '--json'], onDatabase(env));
     expect(JSON.parse(first.stdout)).toEqual({
       schema: 'by_cli',
-      applied: ['0010_schema'],
-      version: 10,
+      applied: ['0010_schema', '0011_schedule'],
+      version: 11,
     });
     const second = await runCli(['migrate'], onDatabase(env));
-    expect(second).toMatchObject({ code: 0, stdout: 'Schema "by_cli" is up to date (version 10).\n' });
+    expect(second).toMatchObject({ code: 0, stdout: 'Schema "by_cli" is up to date (version 11).\n' });
   });
 });
 

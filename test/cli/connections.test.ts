@@ -48,6 +48,7 @@ describe('syncline connections add', () => {
       failure: null,
       interval_seconds: 300,
       base_interval_seconds: 300,
+      schedule: null,
       next_start_at: null,
       next_run_at: null,
       last_ended_at: null,
@@ -75,7 +76,7 @@ describe('syncline connections add', () => {
     );
     expect(code).toBe(0);
     expect(stdout).toMatch(/provider +slack\n/);
-    expect(stdout).toMatch(/interval +900 s \(default\)\n/);
+    expect(stdout).toMatch(/runs +every 900 s \(default\)\n/);
     expect(await sql(`SELECT FROM tenants WHERE name = 'Umbra'`)).toHaveLength(1);
   });
 
@@ -114,6 +115,53 @@ describe('syncline connections add', () => {
   });
 });
 
+describe('syncline connections schedule', () => {
+  it('sets a cron expression, times of day, an interval and the default', async () => {
+    const { id } = await add('acme');
+    const change = (...options: string[]) => json('connections', 'schedule', id, ...options);
+    const cron = { cron: '0 6 * * 1-5', time_zone: 'Europe/Berlin' };
+    expect(await change('--cron', '0 6 * * 1-5', '--time-zone', 'Europe/Berlin')).toMatchObject({
+      schedule: cron,
+    });
+    expect(await change('--at', '18:00,06:00', '--days', 'mon,fri')).toMatchObject({
+      schedule: { times_of_day: ['06:00', '18:00'], days_of_week: ['mon', 'fri'], time_zone: 'UTC' },
+    });
+    expect(await change('--interval', '300')).toMatchObject({ schedule: null, interval_seconds: 300 });
+    expect(await change('--default')).toMatchObject({ schedule: null, interval_seconds: null });
+    const shown = await run('connections', 'schedule', id, '--cron', '@daily');
+    expect(shown.stdout).toContain(`Connection ${id} runs cron 0 0 * * *, UTC.`);
+    const preview = await run('schedule', 'preview', id);
+    expect(preview.stdout).toContain(`github ${id}: cron 0 0 * * *, UTC\n`);
+  });
+
+  it('connections add takes a schedule', async () => {
+    const added = await json(
+      ...['connections', 'add', '--provider', 'notion', '--tenant-name', 'Northwind'],
+      ...['--at', '06:00', '--time-zone', 'Europe/Berlin'],
+    );
+    expect(added).toMatchObject({ schedule: { times_of_day: ['06:00'], time_zone: 'Europe/Berlin' } });
+  });
+
+  it('rejects contradictory and invalid options', async () => {
+    const { id } = await add('acme');
+    const attempt = (...options: string[]) => run('connections', 'schedule', id, ...options);
+    expectFailure(await attempt(), /One of --interval, --cron, --at and --default is required/);
+    expectFailure(await attempt('--cron', '@daily', '--at', '06:00'), /exclude each other/);
+    expectFailure(await attempt('--interval', '300', '--default'), /--default excludes/);
+    expectFailure(await attempt('--cron', '@daily', '--days', 'mon'), /--days applies only to --at/);
+    expectFailure(await attempt('--interval', '300', '--time-zone', 'UTC'), /--time-zone applies only to/);
+    expectFailure(await attempt('--at', '06:00', '--days', 'monday'), /--days must be one of mon, tue/);
+    expectFailure(
+      await attempt('--at', '6'),
+      /--at must be times from 00:00 to 23:59, such as 06:00, got "6"/,
+    );
+    expectFailure(
+      await attempt('--cron', '@daily', '--time-zone', 'Berlin'),
+      /--time-zone must be an IANA time zone .* got "Berlin"\. Did you mean Europe\/Berlin\?/,
+    );
+  });
+});
+
 describe('syncline connections list', () => {
   it('pages through all connections; the last page has no cursor', async () => {
     const ids = [];
@@ -141,10 +189,10 @@ describe('syncline connections list', () => {
       .split('\n')
       .map((line) => line.split(/ {2,}/));
     expect(head).toEqual([
-      ...['id', 'tenant', 'provider', 'external id', 'status', 'interval', 'next run', 'last ended'],
+      ...['id', 'tenant', 'provider', 'external id', 'status', 'runs', 'next run', 'last ended'],
     ]);
     expect(rows).toEqual([
-      [id, tenant, 'github', 'acme\\u001b[2J second line', 'active', '900 s', 'next tick', '-'],
+      [id, tenant, 'github', 'acme\\u001b[2J second line', 'active', 'every 900 s', 'next tick', '-'],
     ]);
     const { connections } = await json<{ connections: unknown[] }>('connections', 'list', ...filters);
     expect(connections).toEqual([expect.objectContaining({ id, external_id: hostile })]);

@@ -10,7 +10,6 @@ import type { z } from 'zod';
 
 export { createSyncline, defineConfig, SynclineError } from 'syncline';
 export { createHttp, createValidators, defineConnector } from 'syncline/connector';
-export { synclineHandler } from 'syncline/hono';
 export { expect } from 'vitest';
 
 export declare const syncline: Syncline;

@@ -139,9 +139,29 @@ test('api: responses of all connection operations match the OpenAPI document', a
   expect((await patch({ interval_seconds: 600, reason: 'less' })).body['interval_seconds']).toBe(600);
   expect((await patch({ interval_seconds: null })).body['interval_seconds']).toBeNull();
   expect((await patch({})).body['errors']).toEqual([
-    { field: 'body', message: 'must have one of interval_seconds, credential_id and config' },
+    { field: 'body', message: 'must have one of interval_seconds, schedule, credential_id and config' },
   ]);
   expect((await patch({ interval_seconds: 1 })).status).toBe(400);
+  const cron = { cron: '0 6 * * 1-5', time_zone: 'Europe/Berlin' };
+  expect((await patch({ schedule: cron })).body['schedule']).toEqual(cron);
+  const times = { times_of_day: ['18:00', '06:00'], days_of_week: ['fri', 'mon'] };
+  expect((await patch({ schedule: times })).body['schedule']).toEqual({
+    times_of_day: ['06:00', '18:00'],
+    days_of_week: ['mon', 'fri'],
+    time_zone: 'UTC',
+  });
+  expect((await patch({ schedule: null })).body['schedule']).toBeNull();
+  expect((await patch({ schedule: { ...cron, time_zone: 'Berlin' } })).body).toMatchObject({
+    status: 400,
+    detail: 'schedule.time_zone must be an IANA time zone such as Europe/Berlin, got "Berlin".',
+    errors: [{ field: 'schedule.time_zone', value: '"Berlin"' }],
+  });
+  const both = post({ ...input, schedule: cron });
+  expect((await call('/v1/connections', both)).body['detail']).toBe(
+    'An interval and a schedule exclude each other.',
+  );
+  const daily = { ...input, interval_seconds: undefined, external_id: 'daily', schedule: cron };
+  expect((await call('/v1/connections', post(daily))).body['schedule']).toEqual(cron);
   // The engine checks the upper bound; the error uses the field name of the request.
   expect((await patch({ interval_seconds: 604_801 })).body['errors']).toEqual([
     {

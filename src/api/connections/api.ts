@@ -4,6 +4,7 @@ import type { Connector } from '../../contract/connector.ts';
 import type { JobType } from '../../contract/states.ts';
 import type { TriggerResult } from '../../pipeline/trigger.ts';
 import type { Deletion } from '../../runtime/index.ts';
+import type { ScheduleInput } from '../../schedule/schedule.ts';
 import type { ConnectionFilter } from '../../store/connection-lists.ts';
 import type { ConnectionEvent } from '../model.ts';
 import type { Connection } from './model.ts';
@@ -15,7 +16,10 @@ interface ConnectionFields {
   externalId?: string | undefined;
   /** A credential of the same tenant and provider. */
   credentialId?: string | undefined;
+  /** Not together with `schedule`. */
   intervalSeconds?: number | undefined;
+  /** Cron expression or times of day; null or undefined: by interval. */
+  schedule?: ScheduleInput | null | undefined;
   metadata?: Record<string, unknown> | undefined;
 }
 
@@ -123,11 +127,17 @@ export interface ConnectionsApi<C extends Connector = Connector> {
    */
   rewind(id: string, to: { jobId: string } | { cursor: unknown }, note?: AuditNote): Promise<Connection>;
 
-  /** Sets the interval, from 60 seconds, and reschedules the next run. */
+  /** Sets the interval, from 60 seconds, and reschedules the next run. Ends a schedule. */
   setInterval(id: string, intervalSeconds: number, note?: AuditNote): Promise<Connection>;
 
-  /** Restores the default interval. */
+  /** Restores the default interval. Ends a schedule. */
   clearInterval(id: string, note?: AuditNote): Promise<Connection>;
+
+  /**
+   * Runs it by a cron expression or at times of day, from the next occurrence on; null returns to the
+   * interval.
+   */
+  setSchedule(id: string, schedule: ScheduleInput | null, note?: AuditNote): Promise<Connection>;
 
   /** Replaces the connector configuration, effective from the next run. */
   setConfig(id: string, config: Record<string, unknown>, note?: AuditNote): Promise<Connection>;

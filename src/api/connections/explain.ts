@@ -1,6 +1,7 @@
 import { noCredential } from '../../contract/credential.ts';
 import type { ConnectionStatus } from '../../contract/states.ts';
 import { type Deletion, errorForTenants } from '../../runtime/index.ts';
+import { type Schedule, scheduleText } from '../../schedule/schedule.ts';
 import type { EventRow } from '../../store/events.ts';
 import type { JobRow } from '../../store/jobs.ts';
 import type { ProcessRow } from '../../store/processes.ts';
@@ -15,6 +16,7 @@ export interface Facts {
   nextRunAt: Date | undefined;
   lastEndedAt: Date | undefined;
   tickIntervalSeconds: number;
+  schedule: Schedule | undefined;
   jobs: JobRow[];
   lastEnded: JobRow | undefined;
   events: EventRow[];
@@ -126,7 +128,7 @@ function inLine(facts: Facts, job: JobRow): Explanation {
       };
     return {
       state: 'scheduled',
-      sentence: `Next ${job.job_type} run ${inTime(nextRunAt, nowMs)}. ${lastRun(facts)}`,
+      sentence: `Next ${job.job_type} run ${inTime(nextRunAt, nowMs)}.${bySchedule(facts)} ${lastRun(facts)}`,
       nextRunAt,
     };
   }
@@ -161,7 +163,7 @@ function unplaced(facts: Facts): Explanation {
   if (nextRunAt && nextRunAt.getTime() > nowMs + tickIntervalSeconds * 1000)
     return {
       state: 'scheduled',
-      sentence: `Next run ${inTime(nextRunAt, nowMs)}. ${last}`,
+      sentence: `Next run ${inTime(nextRunAt, nowMs)}.${bySchedule(facts)} ${last}`,
       nextRunAt,
     };
   return {
@@ -170,6 +172,8 @@ function unplaced(facts: Facts): Explanation {
     nextRunAt,
   };
 }
+
+const bySchedule = ({ schedule }: Facts) => (schedule ? ` By schedule: ${scheduleText(schedule)}.` : '');
 
 function lastRun({ lastEnded, lastEndedAt, nowMs }: Facts): string {
   const at = lastEnded?.finished_at ?? lastEndedAt;

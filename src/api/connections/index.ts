@@ -1,25 +1,23 @@
-import type { AuditNote, Recorder } from '../../caller/audit.ts';
+import type { Recorder } from '../../caller/audit.ts';
 import type { Caller } from '../../caller/caller.ts';
-import { changeConnection, existingConnection } from '../../caller/connection-access.ts';
+import { existingConnection } from '../../caller/connection-access.ts';
 import { mapPage, pageLimit, pageOf } from '../../caller/keyset.ts';
 import type { Config } from '../../config/settings.ts';
 import type { Connector } from '../../contract/connector.ts';
-import { invalidArgument } from '../../contract/errors.ts';
 import { changeCredential, requireCredential } from '../../credentials/index.ts';
 import type { Ports } from '../../platform/ports.ts';
-import { isAllowedInterval } from '../../schedule/interval.ts';
-import { jitterRange, sampleJitter } from '../../schedule/jitter.ts';
 import { previewRuns } from '../../schedule/preview.ts';
-import { type PendingState, reschedule } from '../../schedule/reschedule.ts';
-import { allowedInterval, syncOf } from '../../schedule/sync-metadata.ts';
-import { insertConnection, writeSync } from '../../store/connections.ts';
-import type { Database, Queryable } from '../../store/database.ts';
+import { scheduleColumn } from '../../schedule/schedule.ts';
+import { previewSchedule } from '../../schedule/scheduled-placement.ts';
+import { syncOf } from '../../schedule/sync-metadata.ts';
+import { timetableOf } from '../../schedule/timetable.ts';
+import { insertConnection } from '../../store/connections.ts';
+import type { Database } from '../../store/database.ts';
 import { listCursors } from '../../store/job-lists.ts';
-import { findPendingJob, lockWaitingJob, moveJob } from '../../store/jobs.ts';
+import { findPendingJob } from '../../store/jobs.ts';
 import { upsertProvider } from '../../store/providers.ts';
-import { requireSmall, requireText, requireUuid, requireWhole, show } from '../../values/arguments.ts';
+import { requireSmall, requireText, requireUuid, requireWhole } from '../../values/arguments.ts';
 import { requireConfig } from '../../values/connection-config.ts';
-import { formatInstant } from '../../values/instant.ts';
 import { maxConfigBytes } from '../../values/limits.ts';
 import type { ReadJson } from '../../values/stored-json.ts';
 import { historyKey, keyInHistory } from '../jobs/index.ts';
@@ -28,8 +26,9 @@ import { createBulk } from './bulk.ts';
 import { changeConfig } from './config.ts';
 import { createControl } from './lifecycle.ts';
 import { listPage, recentOf, requireFilter } from './list.ts';
-import { type Connection, connectionFromRow, readSync } from './model.ts';
+import { connectionFromRow } from './model.ts';
 import { pastCursorFromRow } from './results.ts';
+import { createScheduling, requireInterval, requireOnlyOne, requireSchedule } from './schedule.ts';
 
 /** Beyond this, jitter makes the windows meaningless. */
 const maxPreviewedRuns = 100;
@@ -68,7 +67,9 @@ export function createConnections({
       requireUuid('tenantId', input.tenantId);
       requireText('provider', input.provider, 200);
       if (input.externalId !== undefined) requireText('externalId', input.externalId, 500);
+      requireOnlyOne(input.intervalSeconds, input.schedule);
       if (input.intervalSeconds !== undefined) requireInterval(input.intervalSeconds, config);
+      const schedule = input.schedule ? requireSchedule(input.schedule) : null;
       await requireConfig('config', input.config, connectors.get(input.provider));
       requireSmall('metadata', input.metadata, maxConfigBytes);
       const now = await db.now();
@@ -95,6 +96,7 @@ export function createConnections({
           status: waits ? 'needs_auth' : 'active',
           metadata: { ...input.metadata, sync },
           config: input.config ?? {},
+          schedule: schedule && scheduleColumn(schedule),
         });
         const subject = { tenantId: input.tenantId, connectionId: id };
         await record(tx, now, { ...subject, kind: 'connection.created' }, note);
@@ -139,14 +141,7 @@ export function createConnections({
       );
     },
 
-    async setInterval(id, intervalSeconds, note = {}) {
-      requireInterval(intervalSeconds, config);
-      return changeInterval(id, intervalSeconds, note);
-    },
-
-    async clearInterval(id, note = {}) {
-      return changeInterval(id, null, note);
-    },
+    ...createScheduling({ db, config, ports, record }),
 
     async activate(id, note = {}) {
       return control.resume(id, note);
@@ -157,18 +152,17 @@ export function createConnections({
       const connection = connectionFromRow(await existingConnection(db, id), config);
       const pending = await findPendingJob(db, id);
       if (connection.status !== 'active') return { connection, pending: pending?.status, runs: [] };
-      const windows = previewRuns(
-        {
-          lastEndedMs: connection.lastEndedAt?.getTime(),
-          nextRunAtMs: connection.sync.nextRunAt?.getTime(),
-          pendingAtMs: pending?.scheduled_at.getTime(),
-          baseSeconds: connection.sync.baseIntervalSeconds,
-          jitter: config,
-          tickIntervalSeconds: config.tickIntervalSeconds,
-          nowMs: ports.now(),
-        },
-        runs,
-      );
+      const times = {
+        lastEndedMs: connection.lastEndedAt?.getTime(),
+        nextRunAtMs: connection.sync.nextRunAt?.getTime(),
+        pendingAtMs: pending?.scheduled_at.getTime(),
+        tickIntervalSeconds: config.tickIntervalSeconds,
+        nowMs: ports.now(),
+      };
+      const baseSeconds = connection.sync.baseIntervalSeconds;
+      const windows = connection.schedule
+        ? previewSchedule({ ...times, timetable: timetableOf(connection.schedule), bounds: config }, runs)
+        : previewRuns({ ...times, baseSeconds, jitter: config }, runs);
       return {
         connection,
         pending: pending?.status,
@@ -179,57 +173,7 @@ export function createConnections({
       };
     },
   };
-
-  async function changeInterval(
-    id: string,
-    intervalSeconds: number | null,
-    note: AuditNote,
-  ): Promise<Connection> {
-    return changeConnection({ db }, id, async (tx, row, now) => {
-      const nowMs = now.getTime();
-      const waiting = await lockWaitingJob(tx, id);
-      const baseSeconds = intervalSeconds ?? config.defaultIntervalSeconds;
-      const jitterSeconds = sampleJitter(jitterRange(baseSeconds, config), ports.random());
-      const { nextRunAtMs, job } = reschedule({
-        pending: await pendingState(tx, id, waiting?.scheduled_at, nowMs),
-        lastEndedMs: row.last_incremental_ended_at?.getTime(),
-        baseSeconds,
-        jitterSeconds,
-        nowMs,
-      });
-      if (job && waiting) await moveJob(tx, now, waiting.id, new Date(job.scheduledAtMs));
-      const keys = {
-        ...(intervalSeconds !== null && { interval_seconds: intervalSeconds }),
-        ...(nextRunAtMs !== undefined && { next_run_at: formatInstant(nextRunAtMs) }),
-        ...(job && { last_jitter_seconds: jitterSeconds }),
-      };
-      await writeSync(tx, now, id, keys, intervalSeconds === null ? 'interval_seconds' : undefined);
-      const detail = { from: readSync(row, config).intervalSeconds ?? null, to: intervalSeconds };
-      const subject = { tenantId: row.tenant_id, connectionId: id };
-      await record(tx, now, { ...subject, kind: 'connection.interval_changed', detail }, note);
-      return connectionFromRow(await existingConnection(tx, id), config);
-    });
-  }
 }
 
 const needsCredential = (connector: Connector | undefined) =>
   connector?.oauth2 !== undefined && !connector.oauth2.optional;
-
-async function pendingState(
-  tx: Queryable,
-  id: string,
-  waitingUntil: Date | undefined,
-  nowMs: number,
-): Promise<PendingState> {
-  if (waitingUntil && waitingUntil.getTime() > nowMs) return 'placed';
-  return (await findPendingJob(tx, id)) ? 'under way' : 'none';
-}
-
-function requireInterval(seconds: number, config: Config['scheduler']): void {
-  if (!isAllowedInterval(seconds, config))
-    throw invalidArgument({
-      field: 'intervalSeconds',
-      expected: allowedInterval(config),
-      value: show(seconds),
-    });
-}

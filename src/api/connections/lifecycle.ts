@@ -9,6 +9,7 @@ import { requirePriority, syncNow, triggerPriority } from '../../pipeline/trigge
 import type { Ports } from '../../platform/ports.ts';
 import { deleteBatch, deletionBatch, deletionOf } from '../../runtime/index.ts';
 import { readSyncMetadata, syncOf } from '../../schedule/sync-metadata.ts';
+import { readTimetable } from '../../schedule/timetable.ts';
 import {
   activateConnections,
   type LockedConnection,
@@ -178,6 +179,7 @@ export function createControl({
         nextRunAt: sync.nextRunAtMs === undefined ? undefined : new Date(sync.nextRunAtMs),
         lastEndedAt: row.last_incremental_ended_at ?? undefined,
         tickIntervalSeconds: config.tickIntervalSeconds,
+        schedule: readTimetable(row.schedule).timetable?.schedule,
         jobs: await pendingJobs(db, id),
         lastEnded,
         events: await latestEvents(db, id, 20),

@@ -2,7 +2,9 @@ import { z } from 'zod';
 import type { Config } from '../../config/settings.ts';
 import { connectionHealths, connectionStatuses, jobStatuses } from '../../contract/states.ts';
 import { baseInterval } from '../../schedule/interval.ts';
+import { weekdays } from '../../schedule/schedule.ts';
 import { readSyncMetadata, type SyncMetadata, syncOf } from '../../schedule/sync-metadata.ts';
+import { readTimetable } from '../../schedule/timetable.ts';
 import type { RecentRunRow } from '../../store/connection-lists.ts';
 import type { ConnectionRow } from '../../store/connections.ts';
 import {
@@ -20,7 +22,9 @@ import { durationMs, statusOf } from '../jobs/model.ts';
 
 const sync = z.object({
   intervalSeconds: maybe(z.int()).meta({ description: 'Configured interval; null: the default interval.' }),
-  baseIntervalSeconds: z.int().meta({ description: 'Effective interval.', example: 900 }),
+  baseIntervalSeconds: z
+    .int()
+    .meta({ description: 'Effective interval, unless there is a schedule.', example: 900 }),
   nextRunAt: maybeTime.meta({
     description: 'When the scheduler queues the next job, from its metadata.',
   }),
@@ -33,6 +37,22 @@ const sync = z.object({
 });
 /** Parsed `metadata.sync`. Invalid fields count as absent and are listed in `invalid`. */
 export interface ConnectionSync extends z.output<typeof sync> {}
+
+const schedule = z.object({
+  cron: z
+    .string()
+    .optional()
+    .meta({ description: 'Cron expression of five fields.', example: '0 6 * * 1-5' }),
+  timesOfDay: z
+    .array(z.string())
+    .optional()
+    .meta({ description: 'Instead of `cron`.', example: ['06:00', '18:00'] }),
+  daysOfWeek: z
+    .array(z.enum(weekdays))
+    .optional()
+    .meta({ description: 'Absent: every day.', example: ['mon', 'fri'] }),
+  timeZone: z.string().meta({ description: 'IANA time zone.', example: 'Europe/Berlin' }),
+});
 
 const recentRun = z.object({
   jobId: uuid,
@@ -66,6 +86,7 @@ const connection = z.object({
   }),
   nextStartAt: maybeTime.meta({ description: 'Expected start of the next run.' }),
   lastEndedAt: maybeTime.meta({ description: 'End of its latest incremental job.' }),
+  schedule: maybe(schedule).meta({ description: 'Null: by interval.' }),
   sync,
   config: z.record(z.string(), z.unknown()).meta({ description: 'Connector configuration.' }),
   createdAt: time,
@@ -111,6 +132,7 @@ export function readSync(row: Pick<ConnectionRow, 'metadata'>, config: Config['s
 
 export function connectionFromRow(row: ConnectionRow, config: Config['scheduler']): Connection {
   const sync = readSync(row, config);
+  const { timetable, invalid } = readTimetable(row.schedule);
   return {
     id: row.id,
     tenantId: row.tenant_id,
@@ -129,6 +151,7 @@ export function connectionFromRow(row: ConnectionRow, config: Config['scheduler'
     updatedAt: row.updated_at,
     nextStartAt: row.status === 'active' ? (row.pending_at ?? toDate(sync.nextRunAtMs)) : undefined,
     lastEndedAt: row.last_incremental_ended_at ?? undefined,
+    schedule: timetable?.schedule,
     sync: {
       intervalSeconds: sync.intervalSeconds,
       baseIntervalSeconds: baseInterval(sync.intervalSeconds, config),
@@ -136,7 +159,7 @@ export function connectionFromRow(row: ConnectionRow, config: Config['scheduler'
       firstActivatedAt: toDate(sync.firstActivatedAtMs),
       lastJitterSeconds: sync.lastJitterSeconds,
       cursor: syncOf(row.metadata)['cursor'],
-      invalid: sync.invalid,
+      invalid: invalid ? [invalid, ...sync.invalid] : sync.invalid,
     },
   };
 }

@@ -4,11 +4,13 @@ import { aheadLimitsOf } from '../../config/ahead-limits.ts';
 import { rateLimitOf } from '../../config/rate-limits.ts';
 import type { Config } from '../../config/settings.ts';
 import type { Ports } from '../../platform/ports.ts';
-import { correctedTimes, isNextRunAhead, jobAhead } from '../../schedule/ahead.ts';
+import { correctedTimes, isNextRunAhead, jobAhead, jobBeyond } from '../../schedule/ahead.ts';
 import { backoffSeconds } from '../../schedule/backoff.ts';
 import { baseInterval } from '../../schedule/interval.ts';
 import { jitterRange, sampleJitter } from '../../schedule/jitter.ts';
 import type { PendingState } from '../../schedule/reschedule.ts';
+import { correctBySchedule, scheduleAheadLimits } from '../../schedule/scheduled-placement.ts';
+import { readTimetable } from '../../schedule/timetable.ts';
 import {
   findAhead,
   lockMovable,
@@ -92,19 +94,38 @@ export function createRepair({
   }
 
   function plan(connection: MovableConnection, jobs: MovableJob[], hasPending: boolean, nowMs: number): Plan {
+    const { timetable } = readTimetable(connection.schedule);
+    const scheduled = timetable && scheduleAheadLimits(timetable, limits, nowMs);
     const baseSeconds = baseInterval(Number(connection.interval), scheduler);
-    const jitterSeconds = sampleJitter(jitterRange(baseSeconds, scheduler), ports.random());
-    const judged = jobs.map((job) => ({ job, ahead: jobAhead(queued(job), baseSeconds, limits, nowMs) }));
+    const judged = jobs.map((job) => ({
+      job,
+      ahead: scheduled
+        ? jobBeyond(queued(job), scheduled.scheduledAtMs, limits, nowMs)
+        : jobAhead(queued(job), baseSeconds, limits, nowMs),
+    }));
+    const isAhead = scheduled
+      ? connection.due_ms > scheduled.nextRunAtMs
+      : isNextRunAhead(connection.due_ms, baseSeconds, limits, nowMs);
     const placed = judged.find(({ job, ahead }) => job.is_placed && ahead.scheduledAt);
     const pending: PendingState = placed ? 'placed' : hasPending ? 'under way' : 'none';
-    const { nextRunAtMs, scheduledAtMs = nowMs } = correctedTimes({
-      isNextRunAhead: isNextRunAhead(connection.due_ms, baseSeconds, limits, nowMs),
-      pending,
-      lastEndedMs: connection.last_ended_ms ?? undefined,
-      baseSeconds,
-      jitterSeconds,
-      nowMs,
-    });
+    const random = ports.random();
+    const lastEndedMs = connection.last_ended_ms ?? undefined;
+    const interval = { jitterSeconds: sampleJitter(jitterRange(baseSeconds, scheduler), random) };
+    const corrected = timetable
+      ? correctBySchedule(pending, { timetable, lastEndedMs, bounds: scheduler, random, nowMs })
+      : {
+          ...interval,
+          ...correctedTimes({
+            isNextRunAhead: isAhead,
+            pending,
+            lastEndedMs,
+            baseSeconds,
+            ...interval,
+            nowMs,
+          }),
+        };
+    const { scheduledAtMs = nowMs, jitterSeconds } = corrected;
+    const nextRunAtMs = isAhead ? corrected.nextRunAtMs : undefined;
     const policy = rateLimitOf(rateLimit, connection.provider_slug);
     const moved = judged
       .filter(({ ahead }) => ahead.scheduledAt || ahead.retryAfter)
@@ -139,7 +160,14 @@ export function createRepair({
         next_run_at: formatInstant(nextRunAtMs),
         ...(jitterSeconds !== undefined && { last_jitter_seconds: jitterSeconds }),
       });
-      return [{ connectionId: connection.id, patch, waitsForJob: hasPending && nextRunAtMs <= horizonMs }];
+      return [
+        {
+          connectionId: connection.id,
+          patch,
+          waitsForJob: hasPending && nextRunAtMs <= horizonMs,
+          clearSchedule: false,
+        },
+      ];
     });
     if (patches.length > 0) await patchSyncs(tx, now, patches);
     await record(

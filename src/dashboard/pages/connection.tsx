@@ -1,5 +1,5 @@
 import { get } from '../api.ts';
-import { seconds, shortId, words } from '../format.ts';
+import { scheduleText, seconds, shortId, words } from '../format.ts';
 import { AuditList } from '../parts/audit-list.tsx';
 import { Badge } from '../parts/badge.tsx';
 import { ConnectionActions } from '../parts/connection-actions.tsx';
@@ -85,7 +85,9 @@ function factsOf(connection: Connection): Fact[] {
       value: connection.status === 'active' ? <Countdown at={connection.next_start_at} /> : '–',
     },
     { name: 'Last run ended', value: <Ago at={connection.last_ended_at} /> },
-    { name: 'Interval', value: `${seconds(effective)}${configured === null ? ' (default)' : ''}` },
+    connection.schedule
+      ? { name: 'Schedule', value: scheduleText(connection.schedule) }
+      : { name: 'Interval', value: `${seconds(effective)}${configured === null ? ' (default)' : ''}` },
     { name: 'Last jitter', value: seconds(connection.last_jitter_seconds) },
     { name: 'Status', value: words(connection.status) },
     ...(connection.failing_since

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { connectionHealths } from '../../contract/states.ts';
-import { seconds } from '../format.ts';
+import { scheduleText, seconds } from '../format.ts';
 import { useList } from '../list.ts';
 import { AddConnection } from '../parts/add-connection.tsx';
 import { Badge } from '../parts/badge.tsx';
@@ -40,7 +40,8 @@ const columns: Column<Connection>[] = [
   {
     name: 'Interval',
     numeric: true,
-    cell: ({ base_interval_seconds }) => seconds(base_interval_seconds),
+    cell: ({ schedule, base_interval_seconds }) =>
+      schedule ? <span title={scheduleText(schedule)}>schedule</span> : seconds(base_interval_seconds),
   },
   { name: 'Next run', numeric: true, cell: (connection) => <NextRun connection={connection} /> },
 ];

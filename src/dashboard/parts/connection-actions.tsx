@@ -1,8 +1,9 @@
 import { send } from '../api.ts';
-import { plural, seconds, words } from '../format.ts';
+import { plural, words } from '../format.ts';
 import { navigate } from '../router.ts';
 import type { Connection } from '../types.ts';
 import { ask, reasonField } from './ask.tsx';
+import { askSchedule } from './ask-schedule.tsx';
 import { connectionName } from './names.tsx';
 import { notify } from './toast.tsx';
 
@@ -28,8 +29,8 @@ export function ConnectionActions({ connection, path }: Props) {
           Resume
         </button>
       )}
-      <button type="button" class="button" onClick={() => askInterval(target)}>
-        Interval
+      <button type="button" class="button" onClick={() => askSchedule(target)}>
+        Schedule
       </button>
       <button type="button" class="button" onClick={() => askCancel(target)}>
         Cancel runs
@@ -93,29 +94,6 @@ function askResume({ connection, path }: Props): void {
     run: async ({ reason }) => {
       await send('POST', `${path}/resume`, reason ? { reason } : {});
       notify('Resumed.');
-    },
-  });
-}
-
-function askInterval({ connection, path }: Props): void {
-  ask({
-    title: `Interval of ${connectionName(connection)}`,
-    fields: [
-      {
-        name: 'interval_seconds',
-        label: 'Seconds between runs',
-        hint: `Currently ${seconds(connection.base_interval_seconds)}. Leave empty for the default.`,
-        value: connection.interval_seconds === null ? '' : String(connection.interval_seconds),
-        inputMode: 'numeric',
-      },
-      reasonField,
-    ],
-    confirm: 'Change',
-    run: async ({ interval_seconds: text, reason }) => {
-      // For non-numbers, the server names the range.
-      const interval = text === '' ? null : Number.isNaN(Number(text)) ? text : Number(text);
-      await send('PATCH', path, { interval_seconds: interval, ...(reason && { reason }) });
-      notify('Interval changed.');
     },
   });
 }

@@ -1,5 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { connectionJson, deletionJson } from '../../index.ts';
+import { connectionJson, deletionJson, type ScheduleInput, scheduleLimits, weekdays } from '../../index.ts';
 import type { App } from '../context.ts';
 import { listOf, schemaOf } from '../model-schema.ts';
 import {
@@ -21,6 +21,38 @@ const security = signedIn;
 const params = z.object({ id: id() });
 const object = () => z.record(z.string(), z.unknown());
 const interval = () => z.int().min(60).openapi({ description: 'In seconds.', example: 300 });
+
+/** The library checks the rest and names the fix. */
+const schedule = () =>
+  strict({
+    cron: z
+      .string()
+      .max(scheduleLimits.cronLength)
+      .openapi({ description: 'Minute, hour, day, month, weekday.', example: '0 6 * * 1-5' })
+      .optional(),
+    times_of_day: z
+      .array(z.string().max(5))
+      .min(1)
+      .max(scheduleLimits.timesOfDay)
+      .openapi({ description: '`HH:MM`, instead of `cron`.', example: ['06:00', '18:00'] })
+      .optional(),
+    days_of_week: z
+      .array(z.enum(weekdays))
+      .min(1)
+      .max(weekdays.length)
+      .openapi({ description: 'With `times_of_day`; default: every day.', example: ['mon', 'fri'] })
+      .optional(),
+    time_zone: z
+      .string()
+      .max(50)
+      .openapi({ description: 'IANA time zone; default: UTC.', example: 'Europe/Berlin' })
+      .optional(),
+  }).openapi('ScheduleInput');
+
+function scheduleOf(input: z.output<ReturnType<typeof schedule>>): ScheduleInput {
+  const { cron, times_of_day: timesOfDay, days_of_week: daysOfWeek, time_zone: timeZone } = input;
+  return omitUndefined({ cron, timesOfDay, daysOfWeek, timeZone }) as ScheduleInput;
+}
 
 export function connectionRoutes(app: App): void {
   app.openapi(
@@ -79,6 +111,7 @@ export function connectionRoutes(app: App): void {
               })
               .optional(),
             interval_seconds: interval().optional(),
+            schedule: schedule().optional(),
             config: object().openapi({ description: 'Connector configuration.' }).optional(),
             metadata: object()
               .openapi({ description: 'Free-form; the key `sync` is reserved for the engine.' })
@@ -89,12 +122,21 @@ export function connectionRoutes(app: App): void {
       responses: { 201: answer('The new connection.', schemaOf(connectionJson)), ...bodyProblems(404, 409) },
     }),
     async (c) => {
-      const { tenant_id, provider, external_id, credential_id, interval_seconds, config, metadata } =
-        c.req.valid('json');
+      const {
+        tenant_id,
+        provider,
+        external_id,
+        credential_id,
+        interval_seconds,
+        schedule,
+        config,
+        metadata,
+      } = c.req.valid('json');
       const optional = omitUndefined({
         externalId: external_id,
         credentialId: credential_id,
         intervalSeconds: interval_seconds,
+        schedule: schedule && scheduleOf(schedule),
         config,
         metadata,
       });
@@ -125,9 +167,10 @@ export function connectionRoutes(app: App): void {
       operationId: 'changeConnection',
       tags,
       security,
-      summary: 'Change the interval, credential or config',
+      summary: 'Change the interval, schedule, credential or config',
       description:
-        'A new interval reschedules the next run; null restores the default. A new credential activates a ' +
+        'A new interval reschedules the next run and ends a schedule; null restores the default. A new ' +
+        'schedule applies from its next occurrence; null returns to the interval. A new credential activates a ' +
         'connection ' +
         'in `needs_auth`; null removes it. A new config replaces the old one, from the next run on.',
       request: {
@@ -135,13 +178,14 @@ export function connectionRoutes(app: App): void {
         body: body(
           strict({
             interval_seconds: interval().nullable().optional(),
+            schedule: schedule().nullable().optional(),
             credential_id: id().nullable().optional(),
             config: object().optional(),
             reason: reason().optional(),
           })
             .refine(
               ({ reason: _, ...change }) => Object.keys(change).length === 1,
-              'must have one of interval_seconds, credential_id and config',
+              'must have one of interval_seconds, schedule, credential_id and config',
             )
             .openapi('ConnectionChange'),
         ),
@@ -153,13 +197,18 @@ export function connectionRoutes(app: App): void {
     }),
     async (c) => {
       const { id } = c.req.valid('param');
-      const { interval_seconds: seconds, credential_id: credentialId, config, reason } = c.req.valid('json');
+      const change = c.req.valid('json');
+      const { interval_seconds: seconds, credential_id: credentialId, config, reason } = change;
       const { connections } = c.get('view');
       const note = omitUndefined({ reason });
       if (config !== undefined)
         return c.json(connectionJson(await connections.setConfig(id, config, note)), 200);
       if (credentialId !== undefined)
         return c.json(connectionJson(await connections.setCredential(id, credentialId, note)), 200);
+      if (change.schedule !== undefined) {
+        const next = change.schedule && scheduleOf(change.schedule);
+        return c.json(connectionJson(await connections.setSchedule(id, next, note)), 200);
+      }
       const changed =
         seconds === null || seconds === undefined
           ? await connections.clearInterval(id, note)

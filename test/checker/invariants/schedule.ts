@@ -96,12 +96,14 @@ export const placedWhenActive = engineOnly(
 
 /** SCH-1: the job and next_run_at are written in one transaction. */
 export const movesWithAJob = engineOnly(
-  'next_run_at changes only with a new job, a changed interval or a schedule repair',
+  'next_run_at changes only with a new job, a changed interval or schedule, or a repair',
   (commit, state, schedule) => {
     const placed = new Set(placementsOf(commit, state, schedule).map(({ after }) => after.id));
     return commit.connections.flatMap(({ before, after }) => {
       if (!before || !after || nextRunAt(before) === nextRunAt(after)) return [];
-      const moves = ['connection.interval_changed', 'connection.schedule_repaired'];
+      const moves = ['interval_changed', 'schedule_changed', 'schedule_repaired'].map(
+        (kind) => `connection.${kind}`,
+      );
       if (placed.has(after.id) || moves.some((kind) => hasEvent(commit, after.id, kind))) return [];
       return [
         {

@@ -1,0 +1,45 @@
+/** `mon` is the first day of the week. */
+export const weekdays = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
+export type Weekday = (typeof weekdays)[number];
+
+/** Normalized: either `cron`, or `timesOfDay` with optional `daysOfWeek`. */
+export interface Schedule {
+  cron?: string | undefined;
+  timesOfDay?: string[] | undefined;
+  daysOfWeek?: Weekday[] | undefined;
+  timeZone: string;
+}
+
+/** When a connection runs, instead of an interval. The default time zone is UTC. */
+export type ScheduleInput =
+  | {
+      /** Five fields: minute, hour, day of month, month, day of week. */
+      cron: string;
+      timeZone?: string | undefined;
+    }
+  | {
+      /** `HH:MM`, 1 to 24 of them. */
+      timesOfDay: readonly string[];
+      /** Default: every day. */
+      daysOfWeek?: readonly Weekday[] | undefined;
+      timeZone?: string | undefined;
+    };
+
+export const scheduleLimits = { cronLength: 100, timesOfDay: 24 } as const;
+
+/** The column has the names of the API. */
+export function scheduleColumn({ cron, timesOfDay, daysOfWeek, timeZone }: Schedule): object {
+  return {
+    ...(cron !== undefined && { cron }),
+    ...(timesOfDay && { times_of_day: timesOfDay }),
+    ...(daysOfWeek && { days_of_week: daysOfWeek }),
+    time_zone: timeZone,
+  };
+}
+
+/** `cron 0 6 * * 1-5, Europe/Berlin` or `at 06:00, 18:00 on mon, tue, Europe/Berlin`. */
+export function scheduleText({ cron, timesOfDay = [], daysOfWeek, timeZone }: Schedule): string {
+  if (cron !== undefined) return `cron ${cron}, ${timeZone}`;
+  const days = daysOfWeek ? ` on ${daysOfWeek.join(', ')}` : '';
+  return `at ${timesOfDay.join(', ')}${days}, ${timeZone}`;
+}

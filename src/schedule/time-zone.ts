@@ -1,0 +1,81 @@
+import { LRUCache } from 'lru-cache';
+
+/**
+ * Wall times are milliseconds of a local date and time as if it were UTC. A time zone maps them to instants
+ * by one monotone rule: the first instant at which the local clock shows the wall time or a later one. So a
+ * time in the gap of spring maps to the end of the gap, a repeated one to its first pass.
+ */
+export interface TimeZone {
+  /** The latest wall time that the local clock has shown up to `ms`. */
+  wallAt(ms: number): number;
+  instantOf(wallMs: number): number;
+}
+
+const dayMs = 86_400_000;
+
+/** Names only: newer runtimes also accept offsets such as +02:00, which have no daylight saving time. */
+const namePattern = /^[A-Za-z][A-Za-z0-9_+/-]{0,49}$/;
+
+/** Formatters take 50 µs and several kilobytes each; about 600 zones exist. */
+const zones = new LRUCache<string, TimeZone>({ max: 600 });
+
+/** Undefined: not an IANA name that this runtime knows. */
+export function timeZone(name: string): TimeZone | undefined {
+  const known = zones.get(name);
+  if (known) return known;
+  const offsetAt = namePattern.test(name) ? offsetsOf(name) : undefined;
+  if (!offsetAt) return undefined;
+  const zone = { wallAt: wallClock(offsetAt), instantOf: instants(offsetAt) };
+  zones.set(name, zone);
+  return zone;
+}
+
+type OffsetAt = (ms: number) => number;
+
+function offsetsOf(name: string): OffsetAt | undefined {
+  try {
+    const format = new Intl.DateTimeFormat('en-US', { timeZone: name, timeZoneName: 'longOffset' });
+    return (ms) => parseOffset(format.format(ms));
+  } catch {
+    return undefined;
+  }
+}
+
+/** `3/29/2026, GMT+02:00`; UTC itself may be `GMT`. */
+function parseOffset(text: string): number {
+  const match = /GMT([+-])(\d\d):(\d\d)(?::(\d\d))?$/.exec(text);
+  if (!match) return 0;
+  const [, sign, hours, minutes, seconds = 0] = match;
+  const ms = (Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds)) * 1000;
+  return sign === '-' ? -ms : ms;
+}
+
+const wallClock = (offsetAt: OffsetAt) => (ms: number) => {
+  const wallMs = ms + offsetAt(ms);
+  const before = offsetAt(ms - dayMs);
+  if (before <= offsetAt(ms)) return wallMs;
+  // The clock was set back within a day: it has already shown later times.
+  return Math.max(wallMs, firstWith(offsetAt, offsetAt(ms), ms - dayMs, ms) + before - 1);
+};
+
+/** Offsets are at most 14 hours, so a day on either side encloses a transition. */
+const instants = (offsetAt: OffsetAt) => (wallMs: number) => {
+  const before = offsetAt(wallMs - dayMs);
+  const after = offsetAt(wallMs + dayMs);
+  if (offsetAt(wallMs - before) === before) return wallMs - before;
+  if (offsetAt(wallMs - after) === after) return wallMs - after;
+  return firstWith(offsetAt, after, wallMs - after, wallMs - before);
+};
+
+/** Bisects `(fromMs, toMs]` for the transition to `offset`. */
+function firstWith(offsetAt: OffsetAt, offset: number, fromMs: number, toMs: number): number {
+  let [low, high] = [fromMs, toMs];
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2);
+    if (offsetAt(middle) === offset) high = middle;
+    else low = middle;
+  }
+  return high;
+}
+
+export const knownTimeZones = (): readonly string[] => Intl.supportedValuesOf('timeZone');
