@@ -5,8 +5,8 @@ import type { Syncline } from 'syncline';
 const maxBytes = 1_000_000;
 
 /**
- * Your own server. `syncline start` and the handler of `syncline/web` serve this route for you, with rate
- * limits for senders; write it yourself only to use another path or server.
+ * Your own server. `syncline start`, or Syncline's API mounted in your server, has this route, with limits for
+ * senders; write it yourself only for another path.
  */
 export async function startServer(syncline: Syncline) {
   const server = createServer(async (request, response) => {

@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net';
 import type { Syncline } from 'syncline';
 
 /**
- * Your application, with a "Connect" button and the callback. `syncline start` and the handler of
- * `syncline/web` serve an equivalent flow with a consent page: `POST /v1/connections/authorize`.
+ * Your application, with a "Connect" button and the callback. `syncline start`, or Syncline's API mounted in your
+ * server, has an equivalent flow with a consent page: `POST /v1/connections/authorize`.
  */
 export async function startServer(syncline: Syncline) {
   const server = createServer(async (request, response) => {

@@ -85,11 +85,14 @@ describe('examples', () => {
     expect(ended, ended.stderr).toMatchObject({ code: 0, stdout: read(source, name, 'expected.txt') });
   });
 
-  it('examples: every example has a README and a line in the table', () => {
+  it('examples: every example has a line in the table, and a README whose links exist', () => {
     const table = read(source, 'README.md');
-    const missing = all.filter(
-      (name) => !existsSync(join(source, name, 'README.md')) || !table.includes(`](${name}/)`),
+    expect(all.filter((name) => !table.includes(`](${name}/)`))).toEqual([]);
+    const broken = all.flatMap((name) =>
+      [...read(source, name, 'README.md').matchAll(/\]\((?!https?:)([^)#]+)/g)]
+        .map(([, path]) => join(name, decodeURI(path as string)))
+        .filter((path) => !existsSync(join(source, path))),
     );
-    expect(missing).toEqual([]);
+    expect(broken).toEqual([]);
   });
 });
