@@ -57,6 +57,9 @@ describe('doctor: network, connections and slots of a server', () => {
       finding('warning', /is not encrypted/, /SYNCLINE_DATABASE_NOTIFY_URL/),
     ]);
     expect(findingsIn(await doctor({ database: server.url }), 'encryption')).toEqual([]);
+    await expect(doctor({ database: `${server.url}?sslmode=verify-full` })).rejects.toMatchObject({
+      hint: expect.stringMatching(/^The server offers no TLS/),
+    });
   });
 
   it('doctor: reports a Postgres version after its end of life', async () => {
