@@ -52,6 +52,7 @@ describe('errors: an argument error', () => {
 /** Files that may read the text of an error, and why. */
 const mayReadText: Record<string, string> = {
   'store/database-errors.ts': 'pg reports a login without a password as a plain Error without a code',
+  'store/connect-hints.ts': 'Postgres and poolers name a missing TLS only in the text of a refused login',
   'connectors/postgres/errors.ts':
     'pg reports a timeout and a server without TLS as plain Errors without a code',
   'connectors/http/problems.ts': 'zod passes the known keys of an object only through the text of the issue',

@@ -1,3 +1,5 @@
+/** Messages of Postgres (pg_hba.conf) and of poolers. */
+const requiresTls = /no encryption|SSL off|SSL connection is required|connection is insecure/i;
 /** Of Node's TLS. */
 const unknownCa = /SELF_SIGNED_CERT|UNABLE_TO_(GET|VERIFY)/;
 
@@ -9,7 +11,7 @@ export function connectHint({
   code?: string | undefined;
   message: string;
 }): string | undefined {
-  if (/no encryption|SSL off|SSL\/TLS required|connection is insecure/i.test(message))
+  if (requiresTls.test(message))
     return 'The server requires TLS: add sslmode=verify-full to SYNCLINE_DATABASE_URL.';
   if (message.includes('does not support SSL'))
     return 'The server offers no TLS: enable it there, or remove sslmode from SYNCLINE_DATABASE_URL.';

@@ -62,11 +62,13 @@ export function violatedConstraint(error: unknown): string | undefined {
 export function explainDatabaseError(error: unknown, url: string | undefined): unknown {
   if (error instanceof SynclineError || !(error instanceof Error)) return error;
   const where = `Postgres at ${serverOf(url)}`;
-  if (isMissingPassword(error) || (error instanceof pg.DatabaseError && /^28/.test(error.code ?? ''))) {
+  const hint = connectHint(error);
+  const isRefused = error instanceof pg.DatabaseError && (/^28/.test(error.code ?? '') || hint !== undefined);
+  if (isMissingPassword(error) || isRefused) {
     return refusedError(
       `${where} refused the login of user "${userOf(url)}".`,
       error,
-      connectHint(error) ?? 'Check the user and password in SYNCLINE_DATABASE_URL.',
+      hint ?? 'Check the user and password in SYNCLINE_DATABASE_URL.',
     );
   }
   if (error instanceof pg.DatabaseError) {

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/dev/postgres.ts';
 import { createSyncline, type SynclineOptions, systemPorts } from '../../src/index.ts';
 import { silent } from '../support/database.ts';
+import { startOwnKeys } from '../support/own-keys.ts';
 import { until } from '../support/until.ts';
 import { finding, findingsIn } from './findings.ts';
 
@@ -57,6 +58,9 @@ describe('doctor: network, connections and slots of a server', () => {
       finding('warning', /is not encrypted/, /SYNCLINE_DATABASE_NOTIFY_URL/),
     ]);
     expect(findingsIn(await doctor({ database: server.url }), 'encryption')).toEqual([]);
+    await expect(doctor({ database: `${server.url}?sslmode=verify-full` })).rejects.toMatchObject({
+      hint: expect.stringMatching(/^The server offers no TLS/),
+    });
   });
 
   it('doctor: reports a Postgres version after its end of life', async () => {
@@ -92,6 +96,9 @@ describe('doctor: network, connections and slots of a server', () => {
         /SYNCLINE_DATABASE_POOL_SIZE/,
       ),
     ]);
+    const pooler = await startOwnKeys(server.url);
+    const pooled = await doctor({ database: pooler.url }).finally(() => pooler.stop());
+    expect(findingsIn(pooled, name)).toEqual([]);
     await onServer('DELETE FROM syncline.processes; DELETE FROM syncline.schedulers');
   });
 
