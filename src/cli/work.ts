@@ -1,22 +1,24 @@
 import type { Command } from 'commander';
-import type { WorkTotals } from '../index.ts';
+import type { DrainResult } from '../index.ts';
 import { systemPorts } from '../platform/ports.ts';
 import { type CommonOptions, noConnectors, withEngine } from './engine.ts';
 import { count, note, printResult } from './output.ts';
 import { serve } from './service.ts';
 import { abortOnShutdownSignal } from './shutdown-signal.ts';
 import { terminal } from './terminal.ts';
+import { relativeTime } from './time-text.ts';
 
 export function addWork(program: Command): void {
   program
     .command('work')
     .description('run due jobs until interrupted (Ctrl-C, SIGTERM) or, with --drain, until none is due')
-    .option('--drain', 'run all due jobs and their follow-ups, print totals and exit')
+    .option('--drain', 'run all due jobs and their follow-ups, clean up, print totals and exit')
     .addHelpText(
       'after',
       `
-With --drain, exits with 1 on errors that a retry cannot fix (a missing grant, table or login) and after two
-minutes without the database.
+With --drain, prints when the next job is due, requeues jobs of dead processes and deletes what is past its
+retention, for up to 10 s. Exits with 1 on errors that a retry cannot fix (a missing grant, table or login)
+and after two minutes without the database.
 
 Examples:
   $ syncline work
@@ -33,24 +35,29 @@ async function drain(options: CommonOptions): Promise<void> {
   const startedMs = systemPorts.monotonicMs();
   const progress =
     terminal().stderr.isTTY && !options.json ? (await import('./progress.ts')).startProgress() : undefined;
-  const totals = await withEngine(
+  await withEngine(
     options,
-    (syncline, { connectors }) => {
+    async (syncline, { connectors }) => {
       if (connectors.length === 0) note(noConnectors);
-      return syncline.drain({ signal: shutdown });
+      const totals = await syncline.drain({ signal: shutdown }).finally(() => progress?.stop());
+      const durationMs = Math.round(systemPorts.monotonicMs() - startedMs);
+      const lines = () => toLines(totals, durationMs, shutdown.aborted);
+      printResult(options.json, toJson(totals, durationMs), lines);
+      // Last: a failure must not hide the totals.
+      await syncline.prune({ signal: shutdown });
     },
     { providers: progress?.providers ?? {} },
   ).finally(() => progress?.stop());
-  const durationMs = Math.round(systemPorts.monotonicMs() - startedMs);
-  printResult(options.json, toJson(totals, durationMs), () => toLines(totals, durationMs, shutdown.aborted));
 }
 
-function toJson({ claimed, succeeded, requeued, failed, lost, signals }: WorkTotals, durationMs: number) {
-  return { claimed, succeeded, requeued, failed, lost, signals, duration_ms: durationMs };
+function toJson(totals: DrainResult, durationMs: number) {
+  const { claimed, succeeded, requeued, failed, lost, signals, nextDueAt } = totals;
+  const next = { next_due_at: nextDueAt?.toISOString() ?? null };
+  return { claimed, succeeded, requeued, failed, lost, signals, ...next, duration_ms: durationMs };
 }
 
-function toLines(totals: WorkTotals, durationMs: number, interrupted: boolean): string[] {
-  const { claimed, succeeded, requeued, failed, lost, signals } = totals;
+function toLines(totals: DrainResult, durationMs: number, interrupted: boolean): string[] {
+  const { claimed, succeeded, requeued, failed, lost, signals, nextDueAt } = totals;
   const outcomes = [
     `${succeeded} succeeded`,
     ...(requeued > 0 ? [`${requeued} will be retried`] : []),
@@ -65,6 +72,7 @@ function toLines(totals: WorkTotals, durationMs: number, interrupted: boolean): 
       ? nothing
       : `Ran ${count(claimed, 'job')} in ${durationMs} ms: ${outcomes.join(', ')}. ` +
         `Stored ${count(signals, 'new signal')}.`,
+    ...(nextDueAt ? [`The next job is due at ${nextDueAt.toISOString()} (${relativeTime(nextDueAt)}).`] : []),
     ...(interrupted ? ['Interrupted: the remaining jobs stay queued.'] : []),
   ];
 }

@@ -1,28 +1,46 @@
 import { otherProvidersWaiting } from '../store/claims.ts';
 import { findForeignRuns, findOrphans, maxWaits } from '../store/health/work.ts';
 import { findProcesses } from '../store/processes.ts';
-import { lastTickAt } from '../store/schedulers.ts';
+import { findSchedulers, isCronScheduler } from '../store/schedulers.ts';
 import { overdueConnections } from '../store/stats.ts';
 import { formatDuration } from '../values/duration.ts';
-import { type Check, error, formatCount, formatList, warning } from './check.ts';
+import { type Check, type CheckContext, error, formatCount, formatList, warning } from './check.ts';
 import { processClocks } from './clocks.ts';
 import { silenceSeconds } from './live.ts';
 
 const before = (now: Date, seconds: number) => new Date(now.getTime() - seconds * 1000);
 
+/** Between two runs of `syncline tick` and `syncline work --drain`; cron's interval is unknown. */
+const maxCronSilenceSeconds = 3600;
+
+/** The last tick of any process; `isCron`: no scheduler runs, but a cron job has run within the hour. */
+async function lastTick(context: CheckContext) {
+  const [last] = (await findSchedulers(context.tx)).sort(
+    (a, b) => b.ticked_at.getTime() - a.ticked_at.getTime(),
+  );
+  const isRecent = (at: Date) => at > before(context.now, maxCronSilenceSeconds);
+  const isCron = last !== undefined && isCronScheduler(last) && isRecent(last.ticked_at);
+  return {
+    at: last?.ticked_at,
+    isCron,
+    maxSilenceSeconds: isCron ? maxCronSilenceSeconds : silenceSeconds(context),
+  };
+}
+
 const scheduler: Check = {
   name: 'scheduler',
   group: 'fleet',
   run: async (context) => {
-    const { tx, now } = context;
-    const at = await lastTickAt(tx);
-    const remedy = 'Start one: `syncline start --roles scheduler`.';
+    const { now } = context;
+    const { at, isCron, maxSilenceSeconds } = await lastTick(context);
+    const remedy =
+      'Start one: `syncline start --roles scheduler`, or check the cron job that runs `syncline tick`.';
     if (!at)
       return { findings: [error('No scheduler has run in the last hour: no jobs are queued.', remedy)] };
     const ago = formatDuration(now.getTime() - at.getTime());
-    const isSilent = at < before(now, silenceSeconds(context));
+    const isSilent = at < before(now, maxSilenceSeconds);
     return {
-      detail: `ticked ${ago} ago`,
+      detail: isCron ? `cron style: last tick ${ago} ago` : `ticked ${ago} ago`,
       findings: isSilent
         ? [error(`The last scheduler tick was ${ago} ago: no jobs are queued.`, remedy)]
         : [],
@@ -35,7 +53,8 @@ const overdue: Check = {
   group: 'fleet',
   run: async (context) => {
     const { tx, now } = context;
-    const { count, atLeast, since } = await overdueConnections(tx, before(now, silenceSeconds(context)));
+    const { maxSilenceSeconds } = await lastTick(context);
+    const { count, atLeast, since } = await overdueConnections(tx, before(now, maxSilenceSeconds));
     if (count === 0) return { findings: [] };
     const oldest = since ? `, the oldest for ${formatDuration(now.getTime() - since.getTime())}` : '';
     const many =
@@ -53,8 +72,11 @@ const overdue: Check = {
 const executors: Check = {
   name: 'executors',
   group: 'fleet',
-  run: async ({ tx, now }) => {
+  run: async (context) => {
+    const { tx, now } = context;
     const alive = (await findProcesses(tx, now)).filter((process) => process.alive);
+    if (alive.length === 0 && (await lastTick(context)).isCron)
+      return { detail: 'cron style: none between runs', findings: [] };
     const slots = alive.reduce((sum, { concurrency }) => sum + concurrency, 0);
     return {
       detail:
@@ -62,7 +84,12 @@ const executors: Check = {
         `${formatCount(slots, 'slot', 'slots', Number.POSITIVE_INFINITY)}`,
       findings:
         alive.length === 0
-          ? [error('No executor has a lease: no jobs run.', 'Start one: `syncline start --roles executor`.')]
+          ? [
+              error(
+                'No executor has a lease: no jobs run.',
+                'Start one: `syncline start --roles executor`, or run `syncline work --drain` from cron.',
+              ),
+            ]
           : [],
     };
   },
@@ -74,10 +101,12 @@ const maxWaitSeconds = 600;
 const unserved: Check = {
   name: 'providers without an executor',
   group: 'fleet',
-  run: async ({ tx, now }) => {
+  run: async (context) => {
+    const { tx, now } = context;
     const alive = (await findProcesses(tx, now)).filter((process) => process.alive);
     const served = [...new Set(alive.flatMap(({ providers }) => providers))];
-    const waiting = await otherProvidersWaiting(tx, served, before(now, 60));
+    const { isCron } = await lastTick(context);
+    const waiting = await otherProvidersWaiting(tx, served, before(now, isCron ? maxCronSilenceSeconds : 60));
     return {
       findings: waiting.map((slug) =>
         error(
@@ -116,8 +145,11 @@ const sweepSeconds = 65;
 const orphans: Check = {
   name: 'jobs of dead processes',
   group: 'fleet',
-  run: async ({ tx, now, config }) => {
-    const lost = await findOrphans(tx, before(now, config.executor.leaseSeconds + sweepSeconds));
+  run: async (context) => {
+    const { tx, now, config } = context;
+    const { isCron } = await lastTick(context);
+    const graceSeconds = isCron ? maxCronSilenceSeconds : sweepSeconds;
+    const lost = await findOrphans(tx, before(now, config.executor.leaseSeconds + graceSeconds));
     if (lost.length === 0) return { findings: [] };
     const message =
       `${formatCount(lost.length, 'job is', 'jobs are')} marked as running by dead ` +

@@ -5,6 +5,7 @@ import { type SchedulerContext, type TickResult, tick } from '../pipeline/tick.t
 import type { Loop } from '../platform/loop.ts';
 import type { Ports } from '../platform/ports.ts';
 import { retry } from '../platform/retry.ts';
+import { nextDueAt as findNextDueAt } from '../store/claims.ts';
 import type { Database } from '../store/database.ts';
 import { isTransient } from '../store/database-errors.ts';
 import { checkSchema, type MigrationResult, migrate } from '../store/migrate.ts';
@@ -12,8 +13,8 @@ import type { Telemetry } from '../telemetry/index.ts';
 import { requireOneOf } from '../values/arguments.ts';
 import { type ExecutorOptions, startExecutor, type WorkTotals } from './executor.ts';
 import { watchFailures } from './failure-watch.ts';
-import { startJanitor } from './janitor.ts';
-import { startScheduler } from './scheduler.ts';
+import { pruneFor, startJanitor } from './janitor.ts';
+import { startScheduler, tickOnce } from './scheduler.ts';
 
 /** Any number of processes may run any role. */
 export const roles = ['scheduler', 'executor', 'janitor'] as const;
@@ -34,7 +35,17 @@ export interface Engine {
    * Runs jobs until nothing is due or running. Rejects if no retry can help (a missing grant or table),
    * or after two minutes without the database.
    */
-  drain(options?: { signal?: AbortSignal }): Promise<WorkTotals>;
+  drain(options?: { signal?: AbortSignal }): Promise<DrainResult>;
+  /**
+   * Deletes what is past its retention, as the janitor does, for at most `maxMs` (default: 10,000). Returns
+   * whether it finished; if not, the next call continues.
+   */
+  prune(options?: { maxMs?: number; signal?: AbortSignal }): Promise<boolean>;
+}
+
+export interface DrainResult extends WorkTotals {
+  /** When the next queued job of this process's connectors is due; undefined if none is queued. */
+  nextDueAt: Date | undefined;
 }
 
 export interface EngineOptions {
@@ -57,6 +68,7 @@ export interface EngineOptions {
 
 /** About four seconds, enough for a database restart. */
 const defaultAttempts = 5;
+const defaultPruneMs = 10_000;
 
 export function createEngine(options: EngineOptions): { control: Engine; isRunning(): boolean } {
   const { db, config, ports, telemetry, log, executor, scheduler, explain, stopping } = options;
@@ -64,10 +76,11 @@ export function createEngine(options: EngineOptions): { control: Engine; isRunni
   let isStarted = false;
   let stopped: Promise<void> | undefined;
 
+  const janitor = { db, ports, telemetry, config: config.retention };
   const startRole: Record<Role, () => Loop> = {
     scheduler: () => startScheduler(scheduler),
     executor: () => startExecutor(executor),
-    janitor: () => startJanitor({ db, ports, telemetry, config: config.retention }),
+    janitor: () => startJanitor(janitor),
   };
 
   /** Retries while the database is unreachable. */
@@ -108,7 +121,7 @@ export function createEngine(options: EngineOptions): { control: Engine; isRunni
     log.info({ roles: startedRoles, schema }, `started: ${startedRoles.join(', ')}`);
   }
 
-  async function drain(signal: AbortSignal | undefined): Promise<WorkTotals> {
+  async function drain(signal: AbortSignal | undefined): Promise<DrainResult> {
     if (stopping.signal.aborted)
       throw new SynclineError('CONFLICT', 'This Syncline instance has been stopped.');
     await withRetries(prepare);
@@ -121,7 +134,8 @@ export function createEngine(options: EngineOptions): { control: Engine; isRunni
     await worker.stop();
     loops.splice(loops.indexOf(worker), 1);
     if (failed) throw await options.withMissingGrants(explain(failed.error));
-    return worker.totals();
+    const nextDueAt = signal?.aborted ? undefined : await findNextDueAt(db, [...executor.connectors.keys()]);
+    return { ...worker.totals(), nextDueAt };
   }
 
   async function shutDown(serving: Promise<unknown> | undefined): Promise<void> {
@@ -149,8 +163,11 @@ export function createEngine(options: EngineOptions): { control: Engine; isRunni
       stopped ??= shutDown(serving);
       return stopped;
     },
-    tick: ({ at } = {}) => tick(scheduler, at?.getTime(), stopping.signal),
+    tick: ({ at } = {}) =>
+      at ? tick(scheduler, at.getTime(), stopping.signal) : tickOnce(scheduler, stopping.signal),
     drain: ({ signal } = {}) => drain(signal),
+    prune: ({ maxMs = defaultPruneMs, signal } = {}) =>
+      pruneFor(janitor, { maxMs, signals: [stopping.signal, ...(signal ? [signal] : [])] }),
   };
   return { control, isRunning: () => loops.length > 0 };
 }

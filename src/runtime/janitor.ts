@@ -46,6 +46,21 @@ export function startJanitor(context: JanitorContext): Loop {
   });
 }
 
+/** Without a loop. Returns whether nothing is left to delete. */
+export async function pruneFor(
+  context: JanitorContext,
+  { maxMs, signals }: { maxMs: number; signals: readonly AbortSignal[] },
+): Promise<boolean> {
+  const { monotonicMs } = context.ports;
+  const startedMs = monotonicMs();
+  const progress: Progress = { ...start, sinceMs: startedMs };
+  while (!signals.some(({ aborted }) => aborted)) {
+    if (!(await prune(context, progress))) return true;
+    if (monotonicMs() - startedMs >= maxMs) return false;
+  }
+  return false;
+}
+
 interface Progress {
   endedAt: string;
   feed: FeedPlace;

@@ -1,8 +1,10 @@
 import { hostname } from 'node:os';
-import { type SchedulerContext, tick } from '../pipeline/tick.ts';
+import { type SchedulerContext, type TickResult, tick } from '../pipeline/tick.ts';
 import { type Loop, startLoop } from '../platform/loop.ts';
-import { deleteScheduler, recordTick } from '../store/schedulers.ts';
+import { cronSchedulerId, deleteScheduler, recordTick, type SchedulerRow } from '../store/schedulers.ts';
 import type { Telemetry } from '../telemetry/index.ts';
+
+type Self = Pick<SchedulerRow, 'id' | 'host' | 'pid' | 'started_at'>;
 
 interface SchedulerOptions extends SchedulerContext {
   telemetry: Telemetry;
@@ -18,14 +20,8 @@ export function startScheduler(context: SchedulerOptions): Loop {
     runOnce: async (signal) => {
       const startedMs = ports.monotonicMs();
       startedAt ??= await db.now();
-      const { scheduled, durationMs } = await tick(context, undefined, signal);
-      const row = {
-        ...self,
-        started_at: startedAt,
-        ticked_at: await db.now(),
-        clock_skew_seconds: db.clock.skewSeconds(),
-      };
-      await recordTick(db, { ...row, tick_ms: Math.round(durationMs), scheduled });
+      const result = await tick(context, undefined, signal);
+      await record(context, { ...self, started_at: startedAt }, result);
       const elapsedMs = ports.monotonicMs() - startedMs;
       return Math.max(0, config.tickIntervalSeconds * 1000 - elapsedMs);
     },
@@ -38,4 +34,27 @@ export function startScheduler(context: SchedulerOptions): Loop {
       await deleteScheduler(db, self.id).catch(() => {});
     },
   };
+}
+
+/** A tick without a loop. `doctor` recognises a fleet that runs from cron by its record. */
+export async function tickOnce(context: SchedulerContext, signal: AbortSignal): Promise<TickResult> {
+  const result = await tick(context, undefined, signal);
+  const host = hostname();
+  const startedAt = await context.db.now();
+  await record(context, { id: cronSchedulerId(host), host, pid: process.pid, started_at: startedAt }, result);
+  return result;
+}
+
+async function record(
+  { db }: SchedulerContext,
+  self: Self,
+  { scheduled, durationMs }: TickResult,
+): Promise<void> {
+  await recordTick(db, {
+    ...self,
+    ticked_at: await db.now(),
+    tick_ms: Math.round(durationMs),
+    scheduled,
+    clock_skew_seconds: db.clock.skewSeconds(),
+  });
 }

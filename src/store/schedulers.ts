@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Queryable } from './database.ts';
 import { sql } from './sql.ts';
 
@@ -16,10 +17,19 @@ export interface SchedulerRow {
 /** Ticks are at most five minutes apart. */
 const staleAfterSeconds = 3600;
 
+/** One row per host for ticks of short processes, such as cron jobs: a UUID of version 8, which names its content. */
+export function cronSchedulerId(host: string): string {
+  const hex = createHash('sha256').update(host).digest('hex');
+  const parts = [hex.slice(0, 8), hex.slice(8, 12), `8${hex.slice(13, 16)}`, `8${hex.slice(17, 20)}`];
+  return [...parts, hex.slice(20, 32)].join('-');
+}
+
+export const isCronScheduler = ({ id }: Pick<SchedulerRow, 'id'>): boolean => id[14] === '8';
+
 const recordTickSql = sql<object>`
   WITH gone AS (
     DELETE FROM :schema.schedulers
-    WHERE ticked_at < :tickedAt::timestamptz - interval '${staleAfterSeconds} seconds')
+    WHERE ticked_at < :tickedAt::timestamptz - interval '${staleAfterSeconds} seconds' AND id <> :id)
   INSERT INTO :schema.schedulers
     (id, host, pid, started_at, ticked_at, tick_ms, scheduled, clock_skew_seconds)
   VALUES (:id, :host, :pid, :startedAt, :tickedAt, :tickMs, :scheduled, :clockSkewSeconds)

@@ -54,6 +54,7 @@ describe('syncline work --drain', () => {
       failed: 1,
       lost: 0,
       signals: 5,
+      next_due_at: expect.stringMatching(/Z$/),
       duration_ms: expect.any(Number),
     });
     // Results go to stdout, failures to stderr.
@@ -64,7 +65,7 @@ describe('syncline work --drain', () => {
   it('prints a summary, also if no job was due', async () => {
     await due('finds', 'stumbles');
     expect((await cli.run('work', '--drain')).stdout).toMatch(
-      /^Ran 2 jobs in \d+ ms: 1 succeeded, 1 will be retried\. Stored 2 new signals\.\n$/,
+      /^Ran 2 jobs in \d+ ms: 1 succeeded, 1 will be retried\. Stored 2 new signals\.\nThe next job is due at \S+Z \(in \d+ s\)\.\n$/,
     );
     await database.empty();
     expect(await cli.run('work', '--drain')).toMatchObject({
@@ -72,6 +73,40 @@ describe('syncline work --drain', () => {
       stdout: 'No jobs were run: no due job has a connector in this process.\n',
       stderr: '',
     });
+  });
+
+  it('SCH-2: prints when a job that a tick placed in the future is due', async () => {
+    const { id } = await database.engine().connections.create({ tenantId: tenant, provider: 'github' });
+    await database.job(id, { scheduled_at: '2999-01-01T00:00:42Z' });
+    const { stdout } = await cli.run('work', '--drain');
+    expect(stdout).toMatch(
+      /No jobs were run.*\nThe next job is due at 2999-01-01T00:00:42\.000Z \(in .+\)\.\n$/,
+    );
+    const json = JSON.parse((await cli.run('work', '--drain', '--json')).stdout);
+    expect(json).toMatchObject({ claimed: 0, next_due_at: '2999-01-01T00:00:42.000Z' });
+  });
+
+  it('EXE-9: requeues and runs jobs of dead processes', async () => {
+    await due('finds');
+    const dead = randomUUID();
+    await sql(
+      `INSERT INTO processes (id, host, pid, concurrency, providers, started_at, expires_at)
+       VALUES ($1, 'host', 7, 10, '{github}', '2025-01-01', '2025-01-01')`,
+      [dead],
+    );
+    await sql(
+      `UPDATE sync_jobs SET status = 'running', started_at = now(), process_id = $1, claim_id = gen_random_uuid()`,
+      [dead],
+    );
+    expect(JSON.parse((await cli.run('work', '--drain', '--json')).stdout)).toMatchObject({ succeeded: 1 });
+    expect(await sql('SELECT FROM processes')).toEqual([]);
+  });
+
+  it('janitor: deletes what is past its retention', async () => {
+    const connection = await database.connect();
+    await database.ended(connection, '2025-01-01T00:00:00Z');
+    expect(await cli.run('work', '--drain')).toMatchObject({ code: 0 });
+    expect(await jobs()).toEqual([]);
   });
 
   it('EXE-2: two parallel drains share the jobs, and none runs twice', async () => {

@@ -255,6 +255,23 @@ describe('the doctor on a database with problems', () => {
     await sql('DELETE FROM schedulers');
   });
 
+  it('doctor: between runs from cron, no scheduler and no executor are needed', async () => {
+    await database.engine().tick();
+    await database.job(await database.connect(), { scheduled_at: new Date().toISOString() });
+    const between = { aheadMs: hour / 6 };
+    for (const check of ['scheduler', 'executors', 'providers without an executor', 'overdue connections'])
+      expect([check, await findingsOf(check, between)]).toEqual([check, []]);
+    const { checks } = await database.engine().doctor();
+    expect(checks.find(({ name }) => name === 'scheduler')?.detail).toMatch(/^cron style: last tick .+ ago$/);
+    expect(checks.find(({ name }) => name === 'executors')?.detail).toBe('cron style: none between runs');
+    const missed = { aheadMs: 2 * hour };
+    expect(await findingsOf('scheduler', missed)).toEqual([
+      finding('error', /^The last scheduler tick was 2 h/, /cron job that runs `syncline tick`/),
+    ]);
+    expect(await findingsOf('executors', missed)).toHaveLength(1);
+    await sql('DELETE FROM schedulers');
+  });
+
   it('doctor: reports due connections without a job', async () => {
     await database.connect({ metadata: { sync: { next_run_at: '2025-01-01T00:00:00Z' } } });
     expect(await findingsOf('overdue connections', { aheadMs: hour })).toEqual([

@@ -107,6 +107,7 @@ describe('a process whose clock is 400 days ahead', () => {
       { level: 'warn' },
       { write: (line: string) => void warnings.push(JSON.parse(line).msg) },
     );
+    await sql('DELETE FROM schedulers');
     const engine = database.engine({ ports, logger, connectors: [failing] });
     await engine.start();
     await until('the executor and the scheduler have their rows', async () => {

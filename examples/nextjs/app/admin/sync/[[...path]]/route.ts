@@ -1,0 +1,5 @@
+import { createRouteHandlers } from 'syncline/next';
+import { authenticate } from '../../../../lib/session';
+import { getSyncline } from '../../../../lib/syncline';
+
+export const { GET, HEAD, POST, PUT, PATCH, DELETE } = createRouteHandlers(getSyncline, { authenticate });
