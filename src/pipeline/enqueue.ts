@@ -8,24 +8,29 @@ import { formatInstant } from '../values/instant.ts';
 import type { DueConnection } from './due.ts';
 import type { PlannedJob } from './plan.ts';
 
-/** Inserts the jobs and writes the connections' next run. `blocked`: a job is pending already (SCH-7). */
+/**
+ * Inserts the jobs and writes the connections' next run. `blocked`: a job is pending already (SCH-7).
+ * `deferred`: without a job (SCH-12).
+ */
 export async function enqueue(
   tx: Queryable,
   planned: PlannedJob[],
   config: Config['scheduler'],
   nowMs: number,
-): Promise<{ placed: PlannedJob[]; blocked: PlannedJob[] }> {
-  if (planned.length === 0) return { placed: [], blocked: [] };
+): Promise<{ placed: PlannedJob[]; blocked: PlannedJob[]; deferred: PlannedJob[] }> {
+  if (planned.length === 0) return { placed: [], blocked: [], deferred: [] };
   const now = new Date(nowMs);
-  const inserted = await insertIncrementalJobs(tx, now, planned.map(newJob));
-  const placed = planned.filter((job) => inserted.has(job.connection.id));
-  const blocked = planned.filter((job) => !inserted.has(job.connection.id));
-  const patches = placed.map((job) => syncPatch(job, config, nowMs));
+  const deferred = planned.filter(({ isDeferred }) => isDeferred);
+  const due = deferred.length === 0 ? planned : planned.filter(({ isDeferred }) => !isDeferred);
+  const inserted = await insertIncrementalJobs(tx, now, due.map(newJob));
+  const placed = due.filter((job) => inserted.has(job.connection.id));
+  const blocked = due.filter((job) => !inserted.has(job.connection.id));
+  const patches = [...placed, ...deferred].map((job) => syncPatch(job, config, nowMs));
   const waiting = blocked.map((job) => job.connection.id);
   if (patches.length > 0) await patchSyncs(tx, now, patches);
   if (waiting.length > 0) await setWaiting(tx, waiting);
   if (placed.some((job) => job.scheduledAtMs <= nowMs + soonMs)) await wakeExecutors(tx);
-  return { placed, blocked };
+  return { placed, blocked, deferred };
 }
 
 /** Executors find later jobs by polling. */
@@ -46,8 +51,8 @@ function syncPatch(job: PlannedJob, config: Config['scheduler'], nowMs: number) 
   return {
     connectionId: job.connection.id,
     patch: JSON.stringify({
-      next_run_at: formatInstant(job.nextRunAtMs),
-      last_jitter_seconds: job.jitterSeconds,
+      next_run_at: formatInstant(job.isDeferred ? job.slotMs : job.nextRunAtMs),
+      ...(!job.isDeferred && { last_jitter_seconds: job.jitterSeconds }),
       ...repairs(job.connection, config),
     }),
     // Due again before the next tick, while its job is pending.

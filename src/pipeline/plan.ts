@@ -12,6 +12,11 @@ export interface PlannedJob extends Placement {
   /** Interval, or distance to the next occurrence of the schedule. */
   baseSeconds: number;
   jitterSeconds: number;
+  /**
+   * SCH-12: its occurrence is more than a tick ahead, so only `next_run_at` moves to it. A job that waits for
+   * days would be brought forward by a trigger or webhook, and the occurrence lost.
+   */
+  isDeferred: boolean;
 }
 
 export function plan(
@@ -25,7 +30,8 @@ export function plan(
     const random = ports.random();
     const { nextRunAtMs } = sync;
     const placed = placeBySchedule({ timetable, lastEndedMs, nextRunAtMs, bounds: config, random, nowMs });
-    return { id: ports.newId(), connection, ...placed };
+    const isDeferred = placed.slotMs > nowMs + config.tickIntervalSeconds * 1000;
+    return { id: ports.newId(), connection, ...placed, isDeferred };
   }
   const baseSeconds = baseInterval(sync.intervalSeconds, config);
   const jitterSeconds = sampleJitter(jitterRange(baseSeconds, config), ports.random());
@@ -37,5 +43,5 @@ export function plan(
     jitterSeconds,
     nowMs,
   });
-  return { id: ports.newId(), connection, baseSeconds, jitterSeconds, ...placement };
+  return { id: ports.newId(), connection, baseSeconds, jitterSeconds, ...placement, isDeferred: false };
 }

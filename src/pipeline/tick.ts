@@ -61,7 +61,7 @@ async function placeBatch(context: SchedulerContext, batch: Batch): Promise<Batc
   const { db, config, ports, telemetry } = context;
   const { atMs, limit, lockTimeoutMs } = batch;
   let last: DuePosition | undefined;
-  const { placed, blocked } = await db
+  const { placed, blocked, deferred } = await db
     .transaction(
       async (tx) => {
         const nowMs = atMs ?? tx.now.getTime();
@@ -79,13 +79,13 @@ async function placeBatch(context: SchedulerContext, batch: Batch): Promise<Batc
     )
     .catch((error: unknown) => {
       // An uncommitted insert of its job counts as pending.
-      if (limit === 1 && isLockTimeout(error)) return { placed: [], blocked: [undefined] };
+      if (limit === 1 && isLockTimeout(error)) return { placed: [], blocked: [undefined], deferred: [] };
       throw error;
     });
 
   // Emit after COMMIT; a rolled-back batch placed no jobs.
   for (const job of placed) telemetry.jobPlaced(job, config);
-  const invalid = placed.filter((job) => job.connection.sync.invalid.length > 0);
+  const invalid = [...placed, ...deferred].filter((job) => job.connection.sync.invalid.length > 0);
   for (const job of invalid) telemetry.invalidMetadata(job.connection);
   return {
     continueAfter: last,

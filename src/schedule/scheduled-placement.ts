@@ -54,7 +54,10 @@ function withJitter(
   };
 }
 
-/** After a change of the schedule: from the next occurrence on; earlier ones are not caught up. */
+/**
+ * After a change of the schedule: from the next occurrence on; earlier ones are not caught up. `next_run_at`
+ * is that of a moved job too: if the job is brought forward, the occurrence still gets its run.
+ */
 export function rescheduleBySchedule(
   pending: PendingState,
   input: Pick<ScheduledInput, 'timetable' | 'lastEndedMs' | 'bounds' | 'random' | 'nowMs'>,
@@ -62,8 +65,7 @@ export function rescheduleBySchedule(
   const { timetable, lastEndedMs, nowMs } = input;
   const { nextMs, afterNextMs } = timetable.around(nowMs);
   if (pending === 'placed') {
-    const job = withJitter({ slotMs: nextMs, nextMs: afterNextMs }, input);
-    return { nextRunAtMs: job.nextRunAtMs, job };
+    return { nextRunAtMs: nextMs, job: withJitter({ slotMs: nextMs, nextMs: afterNextMs }, input) };
   }
   // SCH-6: a first run stays due.
   const isFirst = pending === 'none' && lastEndedMs === undefined;
@@ -90,7 +92,6 @@ export function correctBySchedule(
   const { timetable, nowMs } = input;
   const placed = placeBySchedule({ ...input, nextRunAtMs: undefined });
   if (pending === 'none') return { ...placed, nextRunAtMs: placed.slotMs };
-  if (pending === 'placed') return placed;
   return { ...placed, nextRunAtMs: timetable.around(nowMs).nextMs };
 }
 

@@ -25,6 +25,10 @@ export function placementsOf(commit: Commit, state: DatabaseState, schedule: Sch
     });
 }
 
+/** Of connections without a schedule, which has other slots. */
+export const intervalPlacementsOf = (...args: Parameters<typeof placementsOf>): Placed[] =>
+  placementsOf(...args).filter(({ before }) => (before.schedule ?? null) === null);
+
 function placed(job: Job, before: Connection, after: Connection, schedule: Schedule): Placed {
   const tickMs = msOf(job.created_at);
   const baseMs = intervalSeconds(before, schedule) * 1000;

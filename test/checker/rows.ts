@@ -5,6 +5,8 @@ export interface Connection {
   provider_slug: string;
   status: string;
   metadata: unknown;
+  /** Null: by interval. */
+  schedule: unknown;
   created_at: string;
   updated_at: string;
   last_incremental_ended_at: string | null;

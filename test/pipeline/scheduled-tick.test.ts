@@ -72,6 +72,26 @@ describe('SCH-12: a connection with a schedule', () => {
     expect(await placed(id)).toEqual(['2026-11-17T05:00:00.000Z', '2026-11-18T05:00:00.000Z']);
   });
 
+  it('SCH-12: an occurrence more than a tick ahead gets no job; only next_run_at moves to it', async () => {
+    // A run that was triggered at 05:59 local time ended after the occurrence.
+    const id = await connect({ last: '2026-11-17T05:00:20Z', next: '2026-11-17T05:00:00Z' });
+    expect(await tick('2026-11-17T05:01:00Z')).toMatchObject({ scheduled: 0, skippedPending: 0 });
+    expect(await placed(id)).toEqual([undefined, '2026-11-18T05:00:00.000Z']);
+    expect(await tick('2026-11-18T04:59:30Z')).toMatchObject({ scheduled: 1 });
+    expect(await placed(id)).toEqual(['2026-11-18T05:00:00.000Z', '2026-11-19T05:00:00.000Z']);
+  });
+
+  it('SCH-12: a run that lasts beyond several occurrences is followed by the next one only', async () => {
+    const id = await connect({ last: '2026-11-16T05:00:10Z', next: '2026-11-17T05:00:00Z' });
+    await tick('2026-11-17T05:00:00Z');
+    expect(await tick('2026-11-19T06:00:00Z')).toMatchObject({ scheduled: 0, skippedPending: 1 });
+    await sql(
+      `UPDATE sync_jobs SET status = 'succeeded', finished_at = '2026-11-19T07:00:00Z' WHERE status = 'queued'`,
+    );
+    expect(await tick('2026-11-19T07:00:30Z')).toMatchObject({ scheduled: 0 });
+    expect(await placed(id)).toEqual([undefined, '2026-11-20T05:00:00.000Z']);
+  });
+
   it('SCH-12: a skipped local time runs at the end of the gap, a repeated one once', async () => {
     const schedule = { cron: '30 2 * * *', time_zone: 'Europe/Berlin' };
     const spring = await connect({ schedule, last: '2026-03-28T01:30:05Z', next: '2026-03-29T01:00:00Z' });

@@ -132,7 +132,7 @@ describe('SCH-12: a changed schedule', () => {
 
   it.each([
     ['none', '11-18T05:00', undefined],
-    ['placed', '11-19T05:00', '11-18T05:00'],
+    ['placed', '11-18T05:00', '11-18T05:00'],
     ['under way', '11-18T05:00', undefined],
   ] as const)('SCH-12: with a job %s, the next run is %s', (pending, nextRun, job) => {
     const changed = rescheduleBySchedule(pending, input);

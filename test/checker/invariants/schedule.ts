@@ -1,6 +1,13 @@
 import { hasEvent } from '../causes.ts';
 import { engineOnly } from '../invariant.ts';
-import { instantMs, isSameTime, type Placed, placementsOf, slotMsOf } from '../placements.ts';
+import {
+  instantMs,
+  intervalPlacementsOf,
+  isSameTime,
+  type Placed,
+  placementsOf,
+  slotMsOf,
+} from '../placements.ts';
 import { type Connection, msOf, syncOf } from '../rows.ts';
 
 const subject = ({ job }: Placed) => ({ jobId: job.id, connectionId: job.connection_id });
@@ -11,7 +18,7 @@ const nextRunAt = (connection: Connection) => syncOf(connection)['next_run_at'];
 export const placedAtItsSlot = engineOnly(
   'a job is scheduled at its slot plus its jitter',
   (commit, state, schedule) =>
-    placementsOf(commit, state, schedule).flatMap((placed) => {
+    intervalPlacementsOf(commit, state, schedule).flatMap((placed) => {
       const { lastMs, jitterMs, job } = placed;
       const expectedMs = slotMsOf(placed) + (lastMs === undefined ? 0 : jitterMs);
       if (isSameTime(msOf(job.scheduled_at), expectedMs)) return [];
@@ -28,7 +35,7 @@ export const placedAtItsSlot = engineOnly(
 export const looksAgainInTime = engineOnly(
   'the next run is one interval after the slot',
   (commit, state, schedule) =>
-    placementsOf(commit, state, schedule).flatMap((placed) => {
+    intervalPlacementsOf(commit, state, schedule).flatMap((placed) => {
       const { after, baseMs, jitterMs, lastMs } = placed;
       const expectedMs =
         lastMs === undefined ? activationMs(placed) + baseMs + jitterMs : slotMsOf(placed) + baseMs;
@@ -53,7 +60,7 @@ function activationMs({ before, tickMs }: Placed): number {
 export const jitterIsBounded = engineOnly(
   'jitter is a whole number of seconds within its bounds',
   (commit, state, schedule) =>
-    placementsOf(commit, state, schedule).flatMap((placed) => {
+    intervalPlacementsOf(commit, state, schedule).flatMap((placed) => {
       const seconds = placed.jitterMs / 1000;
       // Avoids floating-point errors: 0.07 * 100 is 7.000000000000001.
       const product = (fraction: number) => Math.round(fraction * (placed.baseMs / 1000) * 1e9) / 1e9;
@@ -67,7 +74,7 @@ export const jitterIsBounded = engineOnly(
 export const slotsAreTakenOnce = engineOnly(
   'no slot of a connection is scheduled twice',
   (commit, state, schedule) =>
-    placementsOf(commit, state, schedule).flatMap((placed) => {
+    intervalPlacementsOf(commit, state, schedule).flatMap((placed) => {
       const first = state.holderOfSlot(placed.job, slotMsOf(placed));
       return first === placed.job.id
         ? []
