@@ -30,6 +30,7 @@ const layers = [
   'cli',
   'dashboard',
   'hono.ts',
+  'client',
 ];
 
 /** Other layers import these only through their `index.ts`. */
@@ -55,6 +56,7 @@ const loadedOnDemand = ['dev/demo-connectors.ts'];
 const packageEntries = [
   'index.ts',
   'hono.ts',
+  'client/index.ts',
   'connector-kit/index.ts',
   'connectors/index.ts',
   'testing/index.ts',
@@ -115,6 +117,8 @@ describe('layers', () => {
     ['connector-kit', ['contract', 'values', 'platform']],
     ['connectors', ['contract', 'values', 'platform', 'connector-kit']],
     ['dashboard', ['contract', 'index.ts']],
+    // For browsers: without the engine.
+    ['client', ['contract']],
     ['schedule', ['values']],
   ])('%s imports only %j', (layer, allowed) => {
     const others = crossing.filter(
