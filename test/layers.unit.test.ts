@@ -34,6 +34,7 @@ const layers = [
   'express.ts',
   'fastify.ts',
   'next.ts',
+  'client',
 ];
 
 /** Other layers import these only through their `index.ts`. */
@@ -63,6 +64,7 @@ const packageEntries = [
   'express.ts',
   'fastify.ts',
   'next.ts',
+  'client/index.ts',
   'connector-kit/index.ts',
   'connectors/index.ts',
   'testing/index.ts',
@@ -126,6 +128,8 @@ describe('layers', () => {
     ['connector-kit', ['contract', 'values', 'platform']],
     ['connectors', ['contract', 'values', 'platform', 'connector-kit']],
     ['dashboard', ['contract', 'index.ts']],
+    // For browsers: without the engine.
+    ['client', ['contract']],
     ['schedule', ['values']],
   ])('%s imports only %j', (layer, allowed) => {
     const others = crossing.filter(

@@ -1,5 +1,5 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { useProject } from './support/package.ts';
 import { startProcess } from './support/process.ts';
@@ -82,6 +82,37 @@ defineConnector({ provider: 'p', name: 'P', cursorSchema: z.object({ after: z.nu
 void crashTest(typed, { expects: 7 });
 `;
 
+const browserProgram = `
+import { type Connection, createClient, SynclineHttpError } from 'syncline/client';
+
+const client = createClient({ baseUrl: location.origin });
+export async function failing(): Promise<Connection[]> {
+  try {
+    return (await client.get('/v1/connections', { query: { health: 'failing' } })).items;
+  } catch (error) {
+    if (error instanceof SynclineHttpError && error.code === 'UNAUTHENTICATED') return [];
+    throw error;
+  }
+}
+// @ts-expect-error: no such path
+void client.get('/v1/connection');
+`;
+
+/** Follows static and dynamic imports. */
+function filesLoadedBy(entry: string): { files: string[]; packages: string[] } {
+  const files = new Set([entry]);
+  const packages = new Set<string>();
+  for (const file of files)
+    for (const [, from, loaded] of readFileSync(file, 'utf8').matchAll(
+      /\bfrom ["']([^"']+)["']|\bimport\(["']([^"']+)["']\)/g,
+    )) {
+      const name = from ?? loaded ?? '';
+      if (name.startsWith('.')) files.add(join(dirname(file), name));
+      else packages.add(name);
+    }
+  return { files: [...files], packages: [...packages] };
+}
+
 /** The public API: editors show these declarations. */
 const interfaces = [
   'Access',
@@ -136,28 +167,56 @@ describe('the published package', () => {
   });
 
   it('types: every entry point resolves in a strict nodenext program', async () => {
-    writeFileSync(join(project.folder, 'package.json'), '{"name":"consumer","type":"module","private":true}');
-    writeFileSync(
-      join(project.folder, 'tsconfig.json'),
-      JSON.stringify({
-        compilerOptions: {
-          strict: true,
-          exactOptionalPropertyTypes: true,
-          module: 'nodenext',
-          moduleResolution: 'nodenext',
-          target: 'es2023',
-          types: ['node'],
-          skipLibCheck: true,
-          noEmit: true,
-        },
-        files: ['program.ts'],
-      }),
-    );
-    writeFileSync(join(project.folder, 'program.ts'), program);
-    const checked = await startProcess('npx', ['tsc', '-p', '.'], {
-      cwd: project.folder,
-      env: { PATH: project.path() },
-    }).finished;
+    const checked = await compile(program, {
+      module: 'nodenext',
+      moduleResolution: 'nodenext',
+      types: ['node'],
+      skipLibCheck: true,
+    });
     expect(checked).toMatchObject({ code: 0, stdout: '' });
   });
+
+  it('client: a browser program needs no types of Node or of dependencies', async () => {
+    const checked = await compile(browserProgram, {
+      module: 'esnext',
+      moduleResolution: 'bundler',
+      lib: ['es2023', 'dom'],
+      types: [],
+      skipLibCheck: false,
+      listFiles: true,
+    });
+    expect(checked.code, checked.stdout).toBe(0);
+    const packages = new Set(
+      [...checked.stdout.matchAll(/node_modules\/((?:@[^/]+\/)?[^/]+)\//g)].map(([, name]) => name),
+    );
+    packages.delete('typescript');
+    expect([...packages].filter((name) => !name?.startsWith('@typescript/'))).toEqual(['syncline']);
+  });
+
+  it('client: dist/client loads two small chunks and no package', () => {
+    const dist = join(project.folder, 'node_modules/syncline/dist');
+    const loaded = filesLoadedBy(join(dist, 'client/index.js'));
+    expect(loaded.packages).toEqual([]);
+    const bytes = loaded.files.reduce((sum, file) => sum + statSync(file).size, 0);
+    expect(loaded.files.length).toBeLessThanOrEqual(3);
+    expect(bytes).toBeLessThan(24_000);
+    const code = loaded.files.map((file) => readFileSync(file, 'utf8')).join();
+    expect(code).not.toMatch(/\bprocess\.|\bBuffer\b|node:/);
+  });
+
+  /** Compiles a program that has installed the package. */
+  function compile(source: string, options: object) {
+    writeFileSync(join(project.folder, 'package.json'), '{"name":"consumer","type":"module","private":true}');
+    const compilerOptions = {
+      ...{ strict: true, exactOptionalPropertyTypes: true, target: 'es2023', noEmit: true },
+      ...options,
+    };
+    writeFileSync(
+      join(project.folder, 'tsconfig.json'),
+      JSON.stringify({ compilerOptions, files: ['program.ts'] }),
+    );
+    writeFileSync(join(project.folder, 'program.ts'), source);
+    return startProcess('npx', ['tsc', '-p', '.'], { cwd: project.folder, env: { PATH: project.path() } })
+      .finished;
+  }
 });
