@@ -1,7 +1,7 @@
 import type { Argument, Command, Option } from 'commander';
 import { programFor } from '../../src/cli/run.ts';
 import type { Terminal } from '../../src/cli/terminal.ts';
-import { code, table } from './markdown.ts';
+import { code, prose, table } from './markdown.ts';
 
 /** Prints help as text, and nothing else. */
 const silent = {
@@ -47,7 +47,7 @@ function section(command: Command, path: string[], level: number): string {
 const isOwn = ({ long, description, hidden }: Option) =>
   !(hidden || long === '--json' || (long === '--config' && description.startsWith('configuration file')));
 
-const describe = (command: Command) => `${capitalize(command.description())}.`;
+const describe = (command: Command) => `${prose(capitalize(command.description()))}.`;
 const capitalize = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
 function argumentUsage(argument: Argument): string {
@@ -55,21 +55,21 @@ function argumentUsage(argument: Argument): string {
   return argument.required ? `<${name}>` : `[${name}]`;
 }
 
-const argumentRow = (argument: Argument) => [code(argumentUsage(argument)), argument.description];
+const argumentRow = (argument: Argument) => [code(argumentUsage(argument)), prose(argument.description)];
 
 function optionRow(option: Option): string[] {
   const choices = option.argChoices ? `; one of ${option.argChoices.map(code).join(', ')}` : '';
   const value = option.defaultValueDescription ?? option.defaultValue;
   const preset = value === undefined || value === false ? '' : ` (default: ${code(String(value))})`;
   const required = option.mandatory ? ' (required)' : '';
-  return [code(option.flags), `${option.description}${choices}${preset}${required}`];
+  return [code(option.flags), `${prose(option.description)}${choices}${preset}${required}`];
 }
 
 /** What the help says after the options: prose, then examples. */
 function notes(command: Command): string {
   let help = '';
   command.configureOutput({ writeOut: (text) => (help += text) }).outputHelp();
-  const [prose = '', examples] = help.slice(command.helpInformation().length).split(/\n?Examples?:\n/);
+  const [before = '', examples] = help.slice(command.helpInformation().length).split(/\n?Examples?:\n/);
   const lines = examples?.split('\n').map((line) => line.replace(/^ {2}(\$ )?/, ''));
-  return `${prose.trim()}\n\n${lines ? `\`\`\`sh\n${lines.join('\n').trim()}\n\`\`\`` : ''}`.trim();
+  return `${prose(before.trim())}\n\n${lines ? `\`\`\`sh\n${lines.join('\n').trim()}\n\`\`\`` : ''}`.trim();
 }

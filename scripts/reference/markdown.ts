@@ -1,5 +1,8 @@
 export const code = (text: string) => `\`${text}\``;
 
+/** Text in which `<id>` is not an HTML tag, except in code. */
+export const prose = (text: string) => text.replaceAll(/`[^`]*`|</g, (part) => (part === '<' ? '\\<' : part));
+
 const cell = (text: string) => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
 
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {

@@ -68,7 +68,7 @@ const order: [group: string, pages: string[], isCollapsed?: true][] = [
     ],
   ],
   ['Internals', ['internals/architecture', 'internals', 'benchmarks', 'soak'], true],
-  ['Decisions', ['decisions'], true],
+  ['Decisions', ['decisions/README', 'decisions'], true],
 ];
 
 interface Link {
@@ -109,6 +109,7 @@ const titleOf = (text: string) => /^# (.+)$/m.exec(text)?.[1]?.replaceAll('`', '
 /** Where the title is longer than the sidebar is wide, or says less there than on its page. */
 const shortTitles: Record<string, string> = {
   'connectors/README': 'Overview',
+  'decisions/README': 'Overview',
   'reference/api': 'HTTP API',
   'reference/connectors': 'Connector contract',
   'reference/testing': 'Testing',

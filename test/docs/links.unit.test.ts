@@ -18,6 +18,8 @@ function anchorsOf(text: string): Set<string> {
   return anchors;
 }
 
+const allowedTags = ['a', 'br', 'details', 'img', 'summary'];
+
 const targetsOf = (text: string) =>
   [...withoutCode(text).matchAll(/\]\(<?([^)\s>]+)>?(?: "[^"]*")?\)|(?:href|src)="([^"]+)"/g)].map(
     ([, markdown, html]) => (markdown ?? html) as string,
@@ -45,6 +47,17 @@ describe('docs: links', () => {
       return problem ? [`${path}: ${target} ${problem}`] : [];
     });
     expect(broken).toEqual([]);
+  });
+
+  it('docs: placeholders such as <id> are code, because outside of it they are HTML', () => {
+    const found = pages()
+      .filter(({ path }) => path.startsWith('docs/'))
+      .flatMap(({ path, text }) =>
+        [...withoutCode(text).matchAll(/(?<!\\)<(?!https?:|!--)\/?([a-z][\w-]*)[^>]*>/gi)]
+          .filter(([, tag = '']) => !allowedTags.includes(tag))
+          .map(([tag]) => `${path}: ${tag}`),
+      );
+    expect(found).toEqual([]);
   });
 
   it('docs: an anchor is made as on GitHub', () => {

@@ -1,15 +1,12 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { DemoProviders } from '../../src/http/index.ts';
 import { useDatabase } from '../support/database.ts';
 import { startService } from './service.ts';
 
 const db = useDatabase();
-const dashboard = mkdtempSync(join(tmpdir(), 'syncline-demo-'));
-writeFileSync(join(dashboard, 'index.html'), '<!doctype html><html><head><base href="/"></head></html>');
-afterAll(() => rmSync(dashboard, { recursive: true }));
+const dashboard = async () => ({
+  'index.html': '<!doctype html><html><head><base href="/"></head></html>',
+});
 
 function demoOf(broken: Set<string>): DemoProviders {
   return {

@@ -38,13 +38,16 @@ export function readGuide(markdown: string): GuideStep[] {
 /** Matches line by line; … matches any text within a line, or any lines if alone. */
 export function outputPattern(expected: string): RegExp {
   const lines = expected.trim().split('\n');
-  const pattern = lines.map((line) =>
-    line === '…'
-      ? '(?:.*\\n)*?'
-      : `${line
-          .split('…')
-          .map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'))
-          .join('.*')}\\n`,
-  );
+  const pattern = lines.map((line) => (line === '…' ? '(?:.*\\n)*?' : `${linePattern(line)}\\n`));
   return new RegExp(`^${pattern.join('')}(?:\\s*)$`);
 }
+
+/** Matches as soon as a running program has printed the lines, in this order. */
+export const waitPattern = (expected: string): RegExp =>
+  new RegExp(expected.trim().split('\n').map(linePattern).join('[\\s\\S]*'));
+
+const linePattern = (line: string) =>
+  line
+    .split('…')
+    .map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+    .join('.*');
