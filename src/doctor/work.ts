@@ -1,5 +1,6 @@
 import { aheadLimitsOf } from '../config/ahead-limits.ts';
 import { readSyncMetadata } from '../schedule/sync-metadata.ts';
+import { readTimetable } from '../schedule/timetable.ts';
 import { type Ahead, connectionsAhead, jobsAhead } from '../store/ahead.ts';
 import { type FeedSequence, feedSequence, isBehind } from '../store/feed-sequence.ts';
 import { expectedShape } from '../store/health/expected.ts';
@@ -131,7 +132,7 @@ const metadata: Check = {
           : [
               warning(
                 `${formatCount(invalid.length, 'connection has', 'connections have', Number.POSITIVE_INFINITY)} ` +
-                  `invalid fields in metadata.sync, which are ignored: ` +
+                  `invalid fields in metadata.sync or schedule, which are ignored: ` +
                   `${formatList(invalid, Number.POSITIVE_INFINITY)}.`,
                 'The next scheduled run corrects them. Fix the program that writes them; `syncline connections ' +
                   'show <id>` shows the values.',
@@ -144,9 +145,11 @@ const metadata: Check = {
 /** Without values, which may hold secrets. */
 function invalidFields(row: SampledConnection, bounds: Parameters<typeof readSyncMetadata>[1]): string[] {
   const isInvalid = (type: string | null) => type !== null && type !== 'null' && type !== 'object';
-  if (isInvalid(row.metadata_type)) return ['metadata'];
-  if (isInvalid(row.sync_type)) return ['metadata.sync'];
-  return readSyncMetadata(row.fields ?? {}, bounds).invalid.map(({ field }) => field);
+  const schedule = readTimetable(row.schedule).invalid ? ['schedule'] : [];
+  if (isInvalid(row.metadata_type)) return ['metadata', ...schedule];
+  if (isInvalid(row.sync_type)) return ['metadata.sync', ...schedule];
+  const fields = readSyncMetadata(row.fields ?? {}, bounds).invalid.map(({ field }) => field);
+  return [...fields, ...schedule];
 }
 
 /** Such connections and jobs do not run. */

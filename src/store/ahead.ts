@@ -21,13 +21,21 @@ const limits = `l AS MATERIALIZED (
     :pauseSeconds::numeric AS pause_seconds, :slackSeconds::numeric AS slack_seconds)`;
 
 /**
- * SCH-3. `own` may be any JSON. SQL does not know the occurrences of a schedule: a year, in seconds, is the
- * longest distance of common ones. `schedule repair` decides exactly.
+ * SQL does not know the occurrences of a schedule, only an upper bound of their distance: a week without
+ * restricted days of the month, else 100 days (a fifth Friday) or a year. `schedule repair` decides exactly.
  */
-const base = `CASE WHEN by_schedule THEN 31622400 ELSE CASE jsonb_typeof(own) WHEN 'number' THEN
+const scheduleSeconds = String.raw`CASE
+    WHEN jsonb_typeof(c.schedule) IS DISTINCT FROM 'object' THEN NULL
+    WHEN c.schedule ? 'times_of_day' THEN 8 * 86400
+    WHEN left(c.schedule ->> 'cron', 100) ~* '^\S+ \S+ \* \* [^ #L+]+$' THEN 8 * 86400
+    WHEN left(c.schedule ->> 'cron', 100) ~* '^\S+ \S+ [^ +]+ \* [^ +]+$' THEN 100 * 86400
+    ELSE 366 * 86400 END AS schedule_seconds`;
+
+/** SCH-3. `own` may be any JSON. */
+const base = `coalesce(schedule_seconds, CASE jsonb_typeof(own) WHEN 'number' THEN
     CASE WHEN own::numeric BETWEEN l.min_seconds AND l.max_seconds AND trunc(own::numeric) = own::numeric
       THEN own::numeric ELSE l.default_seconds END
-  ELSE l.default_seconds END END`;
+  ELSE l.default_seconds END)`;
 const runLimit = `l.now + ((${base}) * l.run_intervals + l.slack_seconds)::float8 * interval '1 second'`;
 const slotLimit = `l.now + ((${base}) * l.job_intervals + l.slack_seconds)::float8 * interval '1 second'`;
 const pauseLimit = `l.now + (l.pause_seconds + l.slack_seconds)::float8 * interval '1 second'`;
@@ -67,7 +75,7 @@ const maxExamples = 3;
 
 const connectionsAheadSql = sql<AheadRow>`
   WITH ${limits}, farthest AS MATERIALIZED (
-    SELECT c.id, c.due_at, c.metadata #> '{sync,interval_seconds}' AS own, c.schedule IS NOT NULL AS by_schedule
+    SELECT c.id, c.due_at, c.metadata #> '{sync,interval_seconds}' AS own, ${scheduleSeconds}
     FROM :schema.connections c
     WHERE c.status = 'active' AND NOT c.waits_for_job AND c.due_at > ${minRunLimit}
     ORDER BY c.due_at DESC, c.id DESC LIMIT ${maxCounted + 1})
@@ -111,7 +119,7 @@ const jobsAheadSql = sql<AheadRow>`
     LIMIT ${maxCounted + 1}
   ), ahead AS (
     SELECT j.id, j.scheduled_at AS at FROM (
-      SELECT w.*, c.metadata #> '{sync,interval_seconds}' AS own, c.schedule IS NOT NULL AS by_schedule
+      SELECT w.*, c.metadata #> '{sync,interval_seconds}' AS own, ${scheduleSeconds}
       FROM waiting w CROSS JOIN LATERAL (
         SELECT metadata, schedule FROM :schema.connections WHERE id = w.connection_id LIMIT 1) c) j CROSS JOIN l
     WHERE ${isJobAhead}
@@ -134,7 +142,7 @@ export async function jobsAhead(db: Queryable, now: Date, aheadLimits: AheadLimi
 
 const judgedPage = `${limits}, page AS MATERIALIZED (
     SELECT c.id, c.status, c.due_at, c.metadata #> '{sync,interval_seconds}' AS own,
-      c.schedule IS NOT NULL AS by_schedule
+      ${scheduleSeconds}
     FROM :scope.connections c
     WHERE :after::uuid IS NULL OR c.id > :after ORDER BY c.id LIMIT :scan
   ), judged AS (

@@ -395,12 +395,13 @@ describe('the doctor on a database with problems', () => {
 
   it('DB-3: doctor reports invalid metadata without its values', async () => {
     await database.connect({ metadata: { sync: { interval_seconds: 'a secret', next_run_at: 7 } } });
-    await database.connect({ metadata: { sync: 'another secret' } });
+    const id = await database.connect({ metadata: { sync: 'another secret' } });
+    await sql(`UPDATE connections SET schedule = '{"cron": "a secret"}' WHERE id = $1`, [id]);
     const found = await findingsOf('metadata.sync');
     expect(found).toEqual([
       finding(
         'warning',
-        /^2 connections have invalid fields .*\(interval_seconds, next_run_at\)/,
+        /^2 connections have invalid fields .*\(interval_seconds, next_run_at\).*\(metadata.sync, schedule\)/,
         /connections show/,
       ),
     ]);

@@ -5,17 +5,32 @@ import { ask, reasonField } from './ask.tsx';
 import { connectionName } from './names.tsx';
 import { notify } from './toast.tsx';
 
-/** The first non-empty field applies: a cron expression, times of day, an interval. */
 export function askSchedule({ connection, path }: { connection: Connection; path: string }): void {
-  const { schedule } = connection;
+  const { schedule, interval_seconds: interval } = connection;
   ask({
     title: `Schedule of ${connectionName(connection)}`,
-    text: 'Fill in one of cron expression, times of day and interval. Leave all empty for the default interval.',
     fields: [
       {
+        name: 'kind',
+        label: 'Run by',
+        value: !schedule ? 'interval' : schedule.cron === undefined ? 'times' : 'cron',
+        options: [
+          { value: 'interval', label: 'Interval' },
+          { value: 'cron', label: 'Cron expression' },
+          { value: 'times', label: 'Times of day' },
+        ],
+      },
+      {
+        name: 'interval_seconds',
+        label: 'Interval: seconds between runs',
+        hint: `Currently ${seconds(connection.base_interval_seconds)}. Leave empty for the default.`,
+        value: interval === null ? '' : String(interval),
+        inputMode: 'numeric',
+      },
+      {
         name: 'cron',
-        label: 'Cron expression',
-        hint: 'Minute, hour, day, month, weekday. Example: 0 6 * * 1-5',
+        label: 'Cron: minute, hour, day, month, weekday',
+        hint: 'Example: 0 6 * * 1-5',
         value: schedule?.cron ?? '',
       },
       {
@@ -26,22 +41,15 @@ export function askSchedule({ connection, path }: { connection: Connection; path
       },
       {
         name: 'days_of_week',
-        label: 'Days for the times of day',
+        label: 'Days of the times',
         hint: 'Example: mon, fri. Leave empty for every day.',
         value: (schedule?.days_of_week ?? []).join(', '),
       },
       {
         name: 'time_zone',
-        label: 'Time zone',
+        label: 'Time zone of cron or times',
         hint: 'Example: Europe/Berlin. Leave empty for UTC.',
         value: schedule?.time_zone ?? '',
-      },
-      {
-        name: 'interval_seconds',
-        label: 'Seconds between runs',
-        hint: `Without a schedule, currently ${seconds(connection.base_interval_seconds)}.`,
-        value: schedule || connection.interval_seconds === null ? '' : String(connection.interval_seconds),
-        inputMode: 'numeric',
       },
       reasonField,
     ],
@@ -53,20 +61,18 @@ export function askSchedule({ connection, path }: { connection: Connection; path
   });
 }
 
-/** The server rejects contradictions and names the allowed values. */
+/** Only the fields of the selected kind. The server names the allowed values. */
 function changeOf(values: Record<string, string>): object {
-  const { cron, times_of_day: times, days_of_week: days, time_zone, interval_seconds: interval } = values;
-  const isSet = Boolean(cron || times || days || time_zone);
-  const schedule = {
-    ...(cron && { cron }),
-    ...(times && { times_of_day: listOf(times) }),
-    ...(days && { days_of_week: listOf(days) }),
-    ...(time_zone && { time_zone }),
-  };
-  // For non-numbers, the server names the range.
-  const number = !interval ? null : Number.isNaN(Number(interval)) ? interval : Number(interval);
-  if (!isSet) return { interval_seconds: number };
-  return { schedule, ...(number !== null && { interval_seconds: number }) };
+  const { kind, cron = '', interval_seconds: interval = '', time_zone } = values;
+  const zone = time_zone ? { time_zone } : {};
+  if (kind === 'cron') return { schedule: { cron, ...zone } };
+  if (kind === 'times') {
+    const days = listOf(values['days_of_week']);
+    const times = listOf(values['times_of_day']);
+    return { schedule: { times_of_day: times, ...(days.length > 0 && { days_of_week: days }), ...zone } };
+  }
+  if (interval === '') return { interval_seconds: null };
+  return { interval_seconds: Number.isNaN(Number(interval)) ? interval : Number(interval) };
 }
 
-const listOf = (text: string) => text.split(/[\s,]+/).filter(Boolean);
+const listOf = (text = '') => text.split(/[\s,]+/).filter(Boolean);

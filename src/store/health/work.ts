@@ -1,3 +1,4 @@
+import { maxScheduleLength } from '../../values/limits.ts';
 import type { Queryable } from '../database.ts';
 import { sql } from '../sql.ts';
 import { estimatedRows } from '../stats.ts';
@@ -98,6 +99,8 @@ export interface SampledConnection {
   sync_type: string | null;
   /** The scheduler's fields, truncated. */
   fields: Record<string, unknown> | null;
+  /** JSON text, truncated. */
+  schedule: string | null;
 }
 
 const sampleConnectionsSql = sql<SampledConnection>`
@@ -107,6 +110,7 @@ const sampleConnectionsSql = sql<SampledConnection>`
      FROM jsonb_each(
        CASE WHEN jsonb_typeof(metadata -> 'sync') = 'object' THEN metadata -> 'sync' ELSE '{}' END)
      WHERE key IN ('interval_seconds', 'next_run_at', 'first_activated_at', 'last_jitter_seconds')) AS fields,
+    left(schedule::text, ${maxScheduleLength}) AS schedule,
     waits_for_job AND (
       SELECT j.id FROM :schema.sync_jobs j
       WHERE j.connection_id = c.id AND j.job_type = 'incremental'

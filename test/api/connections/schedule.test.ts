@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Connection, ScheduleInput } from '../../../src/index.ts';
+import type { Connection, Schedule, ScheduleInput } from '../../../src/index.ts';
+import { timetableOf } from '../../../src/schedule/timetable.ts';
 import { tenant, useDatabase } from '../../support/database.ts';
 
 const database = useDatabase();
@@ -117,6 +118,39 @@ describe('connections: schedule', () => {
 });
 
 describe('connections: repair of schedules', () => {
+  const writeNextRun = (id: string, at: Date) =>
+    sql(
+      `UPDATE connections SET metadata = jsonb_build_object('sync', jsonb_build_object('next_run_at', $2::text)) WHERE id = $1`,
+      [id, at.toISOString()],
+    );
+
+  it('DB-6: the second next occurrence is never too far ahead, a month more is for a daily run', async () => {
+    const { connections } = database.engine();
+    const crons = [
+      '* * * * *',
+      '0 6 * * 1',
+      '0 0 * * 5#5',
+      '0 0 31 * *',
+      '0 0 L * *',
+      '0 0 1 1 *',
+      '0 0 15W * 1',
+    ];
+    const schedules = [...crons.map((cron) => ({ cron })), { timesOfDay: ['06:00'], daysOfWeek: ['mon'] }];
+    for (const schedule of schedules) {
+      const { id, ...created } = await create({ schedule });
+      await ended(id, new Date().toISOString());
+      const { afterNextMs } = timetableOf(created.schedule as Schedule).around(Date.now());
+      await writeNextRun(id, new Date(afterNextMs));
+    }
+    // `skipped` counts connections that SQL found and the exact limits did not.
+    expect(await connections.repairSchedule({ dryRun: true })).toMatchObject({ items: [], skipped: 0 });
+    const { id } = await create({ schedule: weekdaysAtSix });
+    await ended(id, new Date().toISOString());
+    await writeNextRun(id, new Date(Date.now() + 30 * 86_400_000));
+    const { items } = await connections.repairSchedule({ dryRun: true });
+    expect(items.map((item) => item.id)).toEqual([id]);
+  });
+
   it('DB-6: re-places a run far ahead at an occurrence, and keeps a yearly one', async () => {
     const { connections } = database.engine();
     const { id } = await create({ schedule: weekdaysAtSix });
