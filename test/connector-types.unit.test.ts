@@ -1,6 +1,6 @@
 import { describe, expectTypeOf, it } from 'vitest';
 import { z } from 'zod';
-import { github, http, singer, slack } from '../src/connectors/index.ts';
+import { github, googleCalendar, http, rss, singer, slack } from '../src/connectors/index.ts';
 import {
   type Connector,
   createSyncline,
@@ -225,6 +225,20 @@ describe('types: signals', () => {
       if (signal.provider === 'tracker' && signal.kind === 'issue.opened')
         expectTypeOf(signal.payload.title).toEqualTypeOf<string>();
       if (signal.provider === 'plain') expectTypeOf(signal.payload).toEqualTypeOf<unknown>();
+    }
+  });
+
+  compiles('types: signals of syncline/connectors have typed payloads', async () => {
+    const { signals } = createSyncline({ connectors: [github(), slack(), googleCalendar(), rss()] });
+    for await (const signal of signals.feed()) {
+      if (signal.kind === 'issue.closed') expectTypeOf(signal.payload.number).toEqualTypeOf<number>();
+      if (signal.kind === 'pull_request.merged')
+        expectTypeOf(signal.payload.head.sha).toEqualTypeOf<string>();
+      if (signal.kind === 'message.posted') expectTypeOf(signal.payload.channel).toEqualTypeOf<string>();
+      if (signal.kind === 'event.created') expectTypeOf(signal.payload.calendar).toEqualTypeOf<string>();
+      if (signal.kind === 'item.published') expectTypeOf(signal.payload.title).toEqualTypeOf<string | null>();
+      // @ts-expect-error: GitHub does not report it
+      if (signal.kind === 'issue.reopened') return;
     }
   });
 

@@ -52,6 +52,8 @@ export const ${variable} = defineConnector({
   configSchema: config,
   // The time of the last item. Committed together with the signals.
   cursorSchema: ascendingCursor,
+  // Types the payloads for consumers, and rejects other kinds.
+  signalSchemas: { 'item.updated': item },
   sync: async (context) => {
     const { baseUrl, project } = context.connection.config;
     const cursor: AscendingCursor = context.cursor ?? {};
@@ -69,7 +71,7 @@ export const ${variable} = defineConnector({
   },
 });
 
-function signalOf(item: Item): Signal {
+function signalOf(item: Item): Signal<'item.updated', Item> {
   return {
     kind: 'item.updated',
     occurredAt: item.updated_at,

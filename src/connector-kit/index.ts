@@ -39,6 +39,7 @@ export { retryAfterSeconds, secondsUntil, serverTimeMs } from './rate-limit-head
 export type { ReceivedAnswer } from './refusals.ts';
 export { excerpt } from './refusals.ts';
 export { type StreamsCursor, streamsCursor, syncStreams } from './streams.ts';
+export { typeOnly } from './type-only.ts';
 export { createValidators, type Validators, validatorsCursor } from './validators.ts';
 export {
   type AscendingCursor,

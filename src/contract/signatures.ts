@@ -54,12 +54,12 @@ export const slackSignature = (): Verify =>
   });
 
 /** A ping (webhook created) needs no sync. */
-export function githubReaction({ headers }: Delivery): Reaction {
+export function githubReaction({ headers }: Delivery): Reaction<never> {
   return headers['x-github-event'] === 'ping' ? { sync: false } : {};
 }
 
 /** Echoes the challenge of URL verification. */
-export function slackReaction({ body }: Delivery): Reaction {
+export function slackReaction({ body }: Delivery): Reaction<never> {
   const { type, challenge } = jsonObject(body);
   return type === 'url_verification' && typeof challenge === 'string'
     ? { sync: false, reply: { challenge } }

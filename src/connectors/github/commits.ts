@@ -9,6 +9,7 @@ import {
 import type { Config } from './config.ts';
 import { queryOf, type StreamCursor } from './cursor.ts';
 import { commitShape, comparisonShape } from './shapes.ts';
+import type { GithubSignal } from './signal-schemas.ts';
 import { commitSignal } from './signals.ts';
 
 /**
@@ -20,7 +21,7 @@ export async function readCommits(
   repository: string,
   config: Config,
   cursor: StreamCursor,
-): Promise<SyncResult<StreamCursor>> {
+): Promise<SyncResult<StreamCursor, GithubSignal>> {
   const { walk } = cursor;
   if (walk?.newest === undefined) return findHead(http, repository, config, cursor);
   const { commits, headers } =
@@ -40,7 +41,7 @@ async function findHead(
   repository: string,
   { branch, since }: Config,
   cursor: StreamCursor,
-): Promise<SyncResult<StreamCursor>> {
+): Promise<SyncResult<StreamCursor, GithubSignal>> {
   const validators = createValidators(cursor.validators);
   const reference = branch === undefined ? 'HEAD' : `heads/${branch}`;
   const path = reference.split('/').map(encodeURIComponent).join('/');

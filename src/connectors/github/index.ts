@@ -3,10 +3,11 @@ import { type Connector, defineConnector, syncStreams } from '../../connector-ki
 import { createApi } from './api.ts';
 import { readCommits } from './commits.ts';
 import { type Config, configSchema, type Resource } from './config.ts';
-import { cursorSchema, fitCursor } from './cursor.ts';
+import { cursorSchema, fitCursor, type StreamCursor } from './cursor.ts';
 import { readIssueComments, readIssues, readReviewComments } from './lists.ts';
 import { readPullRequests } from './pull-requests.ts';
 import { readReleases } from './releases.ts';
+import { type GithubPayloads, type GithubSignal, signalSchemas } from './signal-schemas.ts';
 import { githubWebhook } from './webhook.ts';
 
 export interface GithubOptions<Provider extends string = string> {
@@ -43,12 +44,13 @@ export function github<const Provider extends string = 'github'>({
   oauth2,
   webhookSecret,
   provider = 'github' as Provider,
-}: GithubOptions<Provider> = {}): Connector<Provider, z.input<typeof configSchema>> {
+}: GithubOptions<Provider> = {}): Connector<Provider, z.input<typeof configSchema>, GithubPayloads> {
   return defineConnector({
     provider,
     name: 'GitHub',
     configSchema,
     cursorSchema,
+    signalSchemas,
     webhook: githubWebhook(webhookSecret),
     // Public repositories need no token.
     ...(oauth2 && { oauth2: { ...addressesOf(baseUrl), optional: true, ...oauth2 } }),
@@ -56,10 +58,14 @@ export function github<const Provider extends string = 'github'>({
       const { config } = context.connection;
       const http = createApi(context, baseUrl);
       const streams = streamsOf(config);
-      const result = await syncStreams(context, [...streams.keys()], (name, cursor = {}) => {
-        const { resource = 'issues', repository = '' } = streams.get(name) ?? {};
-        return readers[resource](http, repository, config, cursor);
-      });
+      const result = await syncStreams<StreamCursor, GithubSignal>(
+        context,
+        [...streams.keys()],
+        (name, cursor = {}) => {
+          const { resource = 'issues', repository = '' } = streams.get(name) ?? {};
+          return readers[resource](http, repository, config, cursor);
+        },
+      );
       return { ...result, nextCursor: result.nextCursor && fitCursor(result.nextCursor) };
     },
   });

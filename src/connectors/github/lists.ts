@@ -5,12 +5,12 @@ import {
   createValidators,
   type Http,
   nextLink,
-  type Signal,
   type SyncResult,
 } from '../../connector-kit/index.ts';
 import { type Config, isoSeconds } from './config.ts';
 import { type StreamCursor, settledTime } from './cursor.ts';
 import { issueCommentShape, issueShape, reviewCommentShape } from './shapes.ts';
+import type { GithubSignal } from './signal-schemas.ts';
 import { issueCommentSignal, issueSignal, reviewCommentSignal } from './signals.ts';
 
 /** Sorted by change time, with `since`. */
@@ -19,7 +19,7 @@ interface List<Item extends { updated_at: string }> {
   query: Record<string, string>;
   shape: z.ZodType<Item>;
   /** Undefined if another list covers the item. */
-  signal(repository: string, item: Item): Signal | undefined;
+  signal(repository: string, item: Item): GithubSignal | undefined;
 }
 
 function list<Item extends { updated_at: string }>(definition: List<Item>) {
@@ -56,7 +56,7 @@ async function readList<Item extends { updated_at: string }>(
   repository: string,
   config: Config,
   cursor: StreamCursor,
-): Promise<SyncResult<StreamCursor>> {
+): Promise<SyncResult<StreamCursor, GithubSignal>> {
   const position: AscendingCursor = { ...cursor, since: cursor.since ?? config.since };
   const isStart = cursor.page === undefined;
   const validators = createValidators(cursor.validators);

@@ -9,6 +9,7 @@ import {
 import type { Config } from './config.ts';
 import { queryOf, type StreamCursor, settledTime } from './cursor.ts';
 import { pullRequestShape } from './shapes.ts';
+import type { GithubSignal } from './signal-schemas.ts';
 import { pullRequestSignal } from './signals.ts';
 
 const firstPage = 'state=all&sort=updated&direction=desc&per_page=100';
@@ -22,7 +23,7 @@ export async function readPullRequests(
   repository: string,
   config: Config,
   cursor: StreamCursor,
-): Promise<SyncResult<StreamCursor>> {
+): Promise<SyncResult<StreamCursor, GithubSignal>> {
   const validators = createValidators(cursor.validators);
   const answer = await http.getIfChanged(`repos/${repository}/pulls?${cursor.walk?.page ?? firstPage}`, {
     schema: z.array(pullRequestShape),

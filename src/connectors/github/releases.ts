@@ -9,6 +9,7 @@ import {
 import type { Config } from './config.ts';
 import type { StreamCursor } from './cursor.ts';
 import { releaseShape } from './shapes.ts';
+import type { GithubSignal } from './signal-schemas.ts';
 import { releaseSignal } from './signals.ts';
 
 const perPage = 100;
@@ -22,7 +23,7 @@ export async function readReleases(
   repository: string,
   { since }: Config,
   cursor: StreamCursor,
-): Promise<SyncResult<StreamCursor>> {
+): Promise<SyncResult<StreamCursor, GithubSignal>> {
   const { walk, watermark, pages = 1 } = cursor;
   const page = Number(walk?.page ?? 1);
   const validators = createValidators(cursor.validators);

@@ -1,12 +1,13 @@
 import { type Signal, versionKey } from '../../connector-kit/index.ts';
 import type { Commit, Issue, IssueComment, PullRequest, Release, ReviewComment } from './shapes.ts';
+import type { GithubSignal } from './signal-schemas.ts';
 
 /**
  * For polling and webhooks: one payload and key per version. Lists show state, not events, so kinds
  * other than `updated` need a timestamp as proof.
  */
 
-export function issueSignal(repository: string, issue: Issue): Signal {
+export function issueSignal(repository: string, issue: Issue) {
   const { created_at, updated_at, closed_at } = issue;
   const kind =
     created_at === updated_at ? 'issue.created' : closed_at === updated_at ? 'issue.closed' : 'issue.updated';
@@ -31,7 +32,7 @@ export function issueSignal(repository: string, issue: Issue): Signal {
   });
 }
 
-export function pullRequestSignal(repository: string, pull: PullRequest): Signal {
+export function pullRequestSignal(repository: string, pull: PullRequest) {
   return version('pull_request', pullRequestKind(pull), pull.updated_at, {
     repository,
     id: pull.id,
@@ -56,13 +57,13 @@ export function pullRequestSignal(repository: string, pull: PullRequest): Signal
   });
 }
 
-function pullRequestKind({ created_at, updated_at, merged_at, closed_at }: PullRequest): string {
+function pullRequestKind({ created_at, updated_at, merged_at, closed_at }: PullRequest) {
   if (created_at === updated_at) return 'pull_request.created';
   if (merged_at === updated_at) return 'pull_request.merged';
   return closed_at === updated_at ? 'pull_request.closed' : 'pull_request.updated';
 }
 
-export function issueCommentSignal(repository: string, comment: IssueComment): Signal {
+export function issueCommentSignal(repository: string, comment: IssueComment) {
   return version('issue_comment', commentKind('issue_comment', comment), comment.updated_at, {
     repository,
     id: comment.id,
@@ -76,7 +77,7 @@ export function issueCommentSignal(repository: string, comment: IssueComment): S
 }
 
 /** Without current line and commit, which every push changes. */
-export function reviewCommentSignal(repository: string, comment: ReviewComment): Signal {
+export function reviewCommentSignal(repository: string, comment: ReviewComment) {
   return version('review_comment', commentKind('review_comment', comment), comment.updated_at, {
     repository,
     id: comment.id,
@@ -94,17 +95,19 @@ export function reviewCommentSignal(repository: string, comment: ReviewComment):
   });
 }
 
-const commentKind = (item: string, { created_at, updated_at }: IssueComment | ReviewComment) =>
-  `${item}.${created_at === updated_at ? 'created' : 'updated'}`;
+const commentKind = <Item extends string>(
+  item: Item,
+  { created_at, updated_at }: IssueComment | ReviewComment,
+) => `${item}.${created_at === updated_at ? 'created' : 'updated'}` as const;
 
 /**
  * Commits are immutable: no version in the key. The repository is in it, as forks share commits. No
  * email addresses (personal data).
  */
-export function commitSignal(repository: string, item: Commit): Signal {
+export function commitSignal(repository: string, item: Commit) {
   const { author, committer, message } = item.commit;
   return {
-    kind: 'commit.added',
+    kind: 'commit.added' as const,
     occurredAt: committer?.date ?? author?.date ?? new Date(0),
     dedupeKey: `commit/${repository.toLowerCase()}/${item.sha}`,
     payload: {
@@ -124,7 +127,7 @@ export function commitSignal(repository: string, item: Commit): Signal {
 }
 
 /** No change time: new if published after the watermark. */
-export function releaseSignal(repository: string, release: Release, knownUntil?: string): Signal {
+export function releaseSignal(repository: string, release: Release, knownUntil?: string) {
   const { published_at } = release;
   return version('release', releaseKind(release, knownUntil), published_at ?? release.created_at, {
     repository,
@@ -144,16 +147,17 @@ export function releaseSignal(repository: string, release: Release, knownUntil?:
   });
 }
 
-function releaseKind({ draft, published_at }: Release, knownUntil: string | undefined): string {
+function releaseKind({ draft, published_at }: Release, knownUntil: string | undefined) {
   if (draft || !published_at) return 'release.drafted';
   const isNew = knownUntil === undefined || Date.parse(published_at) > Date.parse(knownUntil);
   return isNew ? 'release.published' : 'release.updated';
 }
 
 /** Only webhooks see deletions. */
-export function deletedSignal(item: string, { occurredAt, payload }: Signal, action = 'deleted'): Signal {
+export function deletedSignal(item: string, { occurredAt, payload }: GithubSignal, action: string) {
   const { id } = payload as { id: number };
-  return { kind: `${item}.${action}`, occurredAt, payload, dedupeKey: `${item}/${id}@${action}` };
+  const kind = `${item}.${action}`;
+  return { kind, occurredAt, payload, dedupeKey: `${item}/${id}@${action}` } as GithubSignal;
 }
 
 interface Payload {
@@ -163,7 +167,12 @@ interface Payload {
 }
 
 /** Without repository and URL: a rename is no new version. */
-function version<Item extends Payload>(item: string, kind: string, time: string, payload: Item): Signal {
+function version<Kind extends string, Item extends Payload>(
+  item: string,
+  kind: Kind,
+  time: string,
+  payload: Item,
+): Signal<Kind, Item> {
   const { repository: _, url: __, ...content } = payload;
   return {
     kind,

@@ -1,11 +1,5 @@
 import { z } from 'zod';
-import {
-  type Delivery,
-  githubSignature,
-  type Reaction,
-  type Signal,
-  type Webhook,
-} from '../../connector-kit/index.ts';
+import { type Delivery, githubSignature, type Reaction, type Webhook } from '../../connector-kit/index.ts';
 import { configSchema, type Resource } from './config.ts';
 import {
   issueCommentShape,
@@ -14,6 +8,7 @@ import {
   releaseShape,
   reviewCommentShape,
 } from './shapes.ts';
+import type { GithubSignal } from './signal-schemas.ts';
 import {
   deletedSignal,
   issueCommentSignal,
@@ -23,14 +18,14 @@ import {
   reviewCommentSignal,
 } from './signals.ts';
 
-export function githubWebhook(secret: string | undefined): Webhook {
+export function githubWebhook(secret: string | undefined): Webhook<GithubSignal> {
   return { secret, verify: githubSignature(), react };
 }
 
 interface EventItem {
   resource: Resource;
   item: string;
-  signal(repository: string, body: unknown, action: string): Signal | undefined;
+  signal(repository: string, body: unknown, action: string): GithubSignal | undefined;
 }
 
 function eventItem<Item>(
@@ -38,7 +33,7 @@ function eventItem<Item>(
   item: string,
   property: string,
   shape: z.ZodType<Item>,
-  signal: (repository: string, item: Item, action: string) => Signal,
+  signal: (repository: string, item: Item, action: string) => GithubSignal,
 ): EventItem {
   const event = z.object({ [property]: shape });
   return {
@@ -68,7 +63,7 @@ const eventItems = new Map<string, EventItem>([
   ['release', eventItem('releases', 'release', 'release', releaseShape, releaseEvent)],
 ]);
 
-function releaseEvent(repository: string, release: z.output<typeof releaseShape>, action: string): Signal {
+function releaseEvent(repository: string, release: z.output<typeof releaseShape>, action: string) {
   return releaseSignal(
     repository,
     release,
@@ -84,7 +79,7 @@ const bodyShape = z.object({
 /** The item leaves its repository. */
 const removalActions = ['deleted', 'transferred'];
 
-function react(delivery: Delivery, connection: { config: unknown }): Reaction {
+function react(delivery: Delivery, connection: { config: unknown }): Reaction<GithubSignal> {
   const event = delivery.headers['x-github-event'] ?? '';
   if (event === 'ping') return { sync: false };
   const body = parsedBody(delivery);

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Signal, versionKey } from '../../connector-kit/index.ts';
+import { type PayloadsOf, type SignalOf, typeOnly, versionKey } from '../../connector-kit/index.ts';
 
 /** Deleted events have only an id, recurrence exceptions little more. */
 const eventSchema = z.looseObject({
@@ -10,6 +10,11 @@ const eventSchema = z.looseObject({
   updated: z.string().optional(),
 });
 type Event = z.output<typeof eventSchema>;
+
+const event = typeOnly<Event & { calendar: string }>();
+export const signalSchemas = { 'event.created': event, 'event.updated': event, 'event.cancelled': event };
+export type CalendarPayloads = PayloadsOf<typeof signalSchemas>;
+export type CalendarSignal = SignalOf<CalendarPayloads>;
 
 /** Only the last page has a sync token. */
 export const pageSchema = z.object({
@@ -22,7 +27,7 @@ export const pageSchema = z.object({
 const creationWindowMs = 2000;
 
 /** With the calendar: invitees' copies have the same id. */
-export function signalOf(calendar: string, event: Event, seenAt: Date): Signal {
+export function signalOf(calendar: string, event: Event, seenAt: Date): CalendarSignal {
   const { id, etag, updated } = event;
   return {
     kind: kindOf(event),
@@ -32,7 +37,7 @@ export function signalOf(calendar: string, event: Event, seenAt: Date): Signal {
   };
 }
 
-function kindOf({ status, created, updated }: Event): string {
+function kindOf({ status, created, updated }: Event) {
   if (status === 'cancelled') return 'event.cancelled';
   const createdAt = instantOf(created)?.getTime();
   const updatedAt = instantOf(updated)?.getTime();

@@ -13,7 +13,7 @@ import {
   syncStreams,
   UnauthorizedError,
 } from '../../connector-kit/index.ts';
-import { pageSchema, signalOf } from './events.ts';
+import { type CalendarPayloads, type CalendarSignal, pageSchema, signalOf, signalSchemas } from './events.ts';
 import { channelWebhook } from './webhook.ts';
 
 export interface GoogleCalendarOptions<Provider extends string = string> {
@@ -60,7 +60,7 @@ const maxRestarts = 3;
 /** Created, changed and cancelled events of Google calendars. */
 export function googleCalendar<const Provider extends string = 'google-calendar'>(
   options: GoogleCalendarOptions<Provider> = {},
-): Connector<Provider, z.input<typeof configSchema>> {
+): Connector<Provider, z.input<typeof configSchema>, CalendarPayloads> {
   const {
     baseUrl = 'https://www.googleapis.com/calendar/v3',
     oauth2,
@@ -71,6 +71,7 @@ export function googleCalendar<const Provider extends string = 'google-calendar'
     name: 'Google Calendar',
     configSchema,
     cursorSchema: streamsCursor(calendarCursor),
+    signalSchemas,
     ...(oauth2 && { oauth2: googleOAuth(oauth2) }),
     webhook: channelWebhook,
     sync: (context) => {
@@ -100,7 +101,7 @@ async function readPage(
   http: Http,
   calendar: string,
   stored: CalendarCursor | undefined,
-): Promise<SyncResult<CalendarCursor>> {
+): Promise<SyncResult<CalendarCursor, CalendarSignal>> {
   const { singleEvents, pageSize } = connection.config;
   const cursor: CalendarCursor = stored?.singleEvents === singleEvents ? stored : { singleEvents };
   const { syncToken, walk, restarts } = cursor;
@@ -138,7 +139,7 @@ async function readPage(
   }
 
   /** Pages already read are stored. */
-  function restart(): SyncResult<CalendarCursor> {
+  function restart(): SyncResult<CalendarCursor, CalendarSignal> {
     const times = (restarts ?? 0) + 1;
     if (times > maxRestarts) {
       log.warn(`${calendar}: page tokens expired ${times} times in one walk; the next run retries.`);

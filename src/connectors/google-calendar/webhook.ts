@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Webhook } from '../../connector-kit/index.ts';
 
 /** Not signed: Google echoes the channel token. Notifications carry no data. */
-export const channelWebhook: Webhook = {
+export const channelWebhook: Webhook<never> = {
   verify: ({ headers }, secret) => secret !== '' && isEqual(headers['x-goog-channel-token'] ?? '', secret),
   // `sync` only confirms the channel.
   react: ({ headers }) => ({ sync: headers['x-goog-resource-state'] !== 'sync' }),

@@ -17,7 +17,7 @@ import {
 import { SynclineError } from '../../contract/errors.ts';
 import { readFeed } from './feed.ts';
 import { maxItems } from './item.ts';
-import { newsOf } from './signals.ts';
+import { newsOf, type RssPayloads, type RssSignal, signalSchemas } from './signals.ts';
 
 export interface RssOptions<Provider extends string = string> {
   /** `any` allows private networks: not if tenants choose the URLs. */
@@ -61,7 +61,7 @@ export function rss<const Provider extends string = 'rss'>({
   network = 'public',
   maxBytes = 8 * megabyte,
   provider = 'rss' as Provider,
-}: RssOptions<Provider> = {}): Connector<Provider, z.input<typeof configSchema>> {
+}: RssOptions<Provider> = {}): Connector<Provider, z.input<typeof configSchema>, RssPayloads> {
   if (!Number.isInteger(maxBytes) || maxBytes < 1 || maxBytes > 16 * megabyte)
     throw new SynclineError('CONFIG_INVALID', `rss({ maxBytes }) is ${maxBytes}.`, {
       hint: `Use a whole number from 1 to ${16 * megabyte}.`,
@@ -72,6 +72,7 @@ export function rss<const Provider extends string = 'rss'>({
     name: 'RSS',
     configSchema,
     cursorSchema: streamsCursor(feedCursor),
+    signalSchemas,
     sync: (context) => {
       const { urls } = context.connection.config;
       return syncStreams(context, urls, (url, cursor) => readUrl(context, url, urls, cursor));
@@ -83,7 +84,7 @@ export function rss<const Provider extends string = 'rss'>({
     url: string,
     urls: readonly string[],
     cursor: FeedCursor | undefined,
-  ): Promise<SyncResult<FeedCursor>> {
+  ): Promise<SyncResult<FeedCursor, RssSignal>> {
     const http = createHttp(context, {
       baseUrl: url,
       network,

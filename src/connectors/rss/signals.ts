@@ -1,5 +1,14 @@
-import { contentHash, type Signal } from '../../connector-kit/index.ts';
+import { contentHash, type PayloadsOf, type SignalOf, typeOnly } from '../../connector-kit/index.ts';
 import type { Feed, Item } from './item.ts';
+
+interface ItemPayload extends Item {
+  feed: { url: string; title: string | null };
+}
+
+const item = typeOnly<ItemPayload>();
+export const signalSchemas = { 'item.published': item, 'item.updated': item };
+export type RssPayloads = PayloadsOf<typeof signalSchemas>;
+export type RssSignal = SignalOf<RssPayloads>;
 
 /** Hashes of the ids and versions seen. */
 export type Known = Record<string, string>;
@@ -14,8 +23,8 @@ export function newsOf(
   feed: Feed & { url: string },
   known: Known,
   { maxKnown, seenAt }: { maxKnown: number; seenAt: Date },
-): { signals: Signal[]; known: Known } {
-  const signals: Signal[] = [];
+): { signals: RssSignal[]; known: Known } {
+  const signals: RssSignal[] = [];
   const current = new Map<string, string>();
   for (const item of feed.items) {
     const hash = contentHash(item);
@@ -35,7 +44,7 @@ export function newsOf(
   };
 }
 
-function signalOf(feed: Feed & { url: string }, item: Item, isKnown: boolean, seenAt: Date): Signal {
+function signalOf(feed: Feed & { url: string }, item: Item, isKnown: boolean, seenAt: Date): RssSignal {
   const { published, updated } = item;
   return {
     kind: isKnown ? 'item.updated' : 'item.published',

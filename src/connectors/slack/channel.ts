@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { Signal, SyncContext, SyncResult } from '../../connector-kit/index.ts';
+import type { SyncContext, SyncResult } from '../../connector-kit/index.ts';
 import { connectorErrorKind, describeError } from '../../contract/errors.ts';
-import { type Message, nextCursorOf, type Page, signalOf } from './messages.ts';
+import { type Message, nextCursorOf, type Page, type SlackSignal, signalOf } from './messages.ts';
 import { ThreadGone } from './refusals.ts';
 import { earlier, isLater, latestOf, timestamp } from './timestamps.ts';
 
@@ -52,7 +52,7 @@ const maxRecent = 10;
 /** After expired page cursors. */
 const maxRestarts = 3;
 
-type Result = SyncResult<ChannelCursor>;
+type Result = SyncResult<ChannelCursor, SlackSignal>;
 
 export async function readChannel(
   channel: string,
@@ -109,7 +109,7 @@ export async function readChannel(
   }
 
   function continueWith(messages: readonly Message[], next: Walk): Result {
-    const signals: Signal[] = messages.map((message) => signalOf(channel, message));
+    const signals: SlackSignal[] = messages.map((message) => signalOf(channel, message));
     if (next.page === undefined && next.threads.length === 0)
       return { signals, nextCursor: finishedCursor(next) };
     return { signals, nextCursor: { ...cursor, walk: next }, hasMore: true };

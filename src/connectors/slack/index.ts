@@ -12,7 +12,7 @@ import {
 } from '../../connector-kit/index.ts';
 import { SynclineError } from '../../contract/errors.ts';
 import { type ChannelReader, channelCursor, readChannel } from './channel.ts';
-import { pageSchema } from './messages.ts';
+import { pageSchema, type SlackPayloads, signalSchemas } from './messages.ts';
 import { refusal } from './refusals.ts';
 import { slackWebhook } from './webhook.ts';
 
@@ -48,7 +48,7 @@ const configSchema = z.object({
 /** Posts, replies and edits in Slack channels. */
 export function slack<const Provider extends string = 'slack'>(
   options: SlackOptions<Provider> = {},
-): Connector<Provider, z.input<typeof configSchema>> {
+): Connector<Provider, z.input<typeof configSchema>, SlackPayloads> {
   const {
     baseUrl = 'https://slack.com/api',
     provider = 'slack' as Provider,
@@ -63,6 +63,7 @@ export function slack<const Provider extends string = 'slack'>(
     name: 'Slack',
     configSchema,
     cursorSchema: streamsCursor(channelCursor),
+    signalSchemas,
     ...(oauth2 && { oauth2: slackOAuth(oauth2) }),
     webhook: slackWebhook(signingSecret, hints),
     sync: (context) => {

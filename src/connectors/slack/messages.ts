@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Signal, versionKey } from '../../connector-kit/index.ts';
+import { type PayloadsOf, type SignalOf, typeOnly, versionKey } from '../../connector-kit/index.ts';
 import { dateOf, timestamp } from './timestamps.ts';
 
 /** Invalid fields except `ts` count as absent: one message must not block a channel. */
@@ -14,6 +14,17 @@ export const messageSchema = z.looseObject({
 });
 export type Message = z.output<typeof messageSchema>;
 
+const message = typeOnly<Message & { channel: string }>();
+export const signalSchemas = {
+  'message.posted': message,
+  'message.replied': message,
+  'message.edited': message,
+  /** `last`: the message, if known. */
+  'message.deleted': typeOnly<{ channel: string; ts: string; last: unknown }>(),
+};
+export type SlackPayloads = PayloadsOf<typeof signalSchemas>;
+export type SlackSignal = SignalOf<SlackPayloads>;
+
 export const pageSchema = z.object({
   ok: z.literal(true),
   messages: z.array(messageSchema).default([]),
@@ -27,7 +38,7 @@ export const nextCursorOf = ({ response_metadata }: Page) => response_metadata?.
  * Only text and edit time: reactions, replies and previews change messages too, and delivered ones
  * differ from polled ones.
  */
-export function signalOf(channel: string, message: Message): Signal {
+export function signalOf(channel: string, message: Message): SlackSignal {
   const { ts, edited, text, subtype } = message;
   if (subtype === 'tombstone') return deletedSignal(channel, ts, ts, message);
   return {
@@ -38,7 +49,7 @@ export function signalOf(channel: string, message: Message): Signal {
   };
 }
 
-export function deletedSignal(channel: string, ts: string, deletedAt: string, last: unknown): Signal {
+export function deletedSignal(channel: string, ts: string, deletedAt: string, last: unknown): SlackSignal {
   return {
     kind: 'message.deleted',
     occurredAt: dateOf(deletedAt),
@@ -47,7 +58,7 @@ export function deletedSignal(channel: string, ts: string, deletedAt: string, la
   };
 }
 
-function kindOf({ ts, edited, thread_ts }: Message): string {
+function kindOf({ ts, edited, thread_ts }: Message) {
   if (edited) return 'message.edited';
   return thread_ts !== undefined && thread_ts !== ts ? 'message.replied' : 'message.posted';
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { type Reaction, type Signal, slackSignature, type Webhook } from '../../connector-kit/index.ts';
-import { deletedSignal, messageSchema, signalOf } from './messages.ts';
+import { type Reaction, slackSignature, type Webhook } from '../../connector-kit/index.ts';
+import { deletedSignal, messageSchema, type SlackSignal, signalOf } from './messages.ts';
 import { timestamp } from './timestamps.ts';
 
 const deliverySchema = z.discriminatedUnion('type', [
@@ -18,7 +18,7 @@ const deletedSchema = z.object({
 });
 
 /** The same keys as polling. */
-export function slackWebhook(signingSecret: string | undefined, hints: boolean): Webhook {
+export function slackWebhook(signingSecret: string | undefined, hints: boolean): Webhook<SlackSignal> {
   return {
     ...(signingSecret !== undefined && { secret: signingSecret }),
     verify: slackSignature(),
@@ -26,7 +26,7 @@ export function slackWebhook(signingSecret: string | undefined, hints: boolean):
   };
 }
 
-function reactionTo(body: Buffer, channels: readonly string[], hints: boolean): Reaction {
+function reactionTo(body: Buffer, channels: readonly string[], hints: boolean): Reaction<SlackSignal> {
   const delivery = deliverySchema.safeParse(jsonOf(body)).data;
   if (delivery?.type === 'url_verification') return { sync: false, reply: { challenge: delivery.challenge } };
   if (delivery?.type === 'app_rate_limited') return { sync: true };
@@ -39,7 +39,7 @@ function reactionTo(body: Buffer, channels: readonly string[], hints: boolean): 
   return signal ? { sync: hints, signals: [signal] } : { sync: true };
 }
 
-function signalOfEvent(channel: string, event: Record<string, unknown>): Signal | undefined {
+function signalOfEvent(channel: string, event: Record<string, unknown>): SlackSignal | undefined {
   switch (event['subtype']) {
     case 'message_deleted': {
       const deleted = deletedSchema.safeParse(event).data;
