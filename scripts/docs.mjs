@@ -3,12 +3,15 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 
-const site = new URL('../site/', import.meta.url);
+const root = new URL('..', import.meta.url);
+const site = new URL('site/', root);
 
 function run(command, ...args) {
-  const { status } = spawnSync(command, args, { cwd: site, stdio: 'inherit' });
+  const { status } = spawnSync(command, args, { cwd: root, stdio: 'inherit' });
   if (status !== 0) process.exit(status ?? 1);
 }
+
+const tool = (path, ...args) => run(process.execPath, `site/node_modules/${path}`, ...args);
 
 const lock = (path) => JSON.parse(readFileSync(new URL(path, site), 'utf8')).packages;
 
@@ -21,6 +24,9 @@ function isInstalled() {
   );
 }
 
-if (!isInstalled()) run('npm', 'ci', '--no-audit', '--no-fund');
-run(process.execPath, 'node_modules/typedoc/bin/typedoc', '--logLevel', 'Warn');
-run(process.execPath, 'node_modules/vitepress/bin/vitepress.js', process.argv[2] ?? 'dev', '.');
+const command = process.argv[2] ?? 'dev';
+if (!isInstalled()) run('npm', '--prefix', 'site', 'ci', '--no-audit', '--no-fund');
+tool('typedoc/bin/typedoc', '--options', 'site/typedoc.json', '--logLevel', 'Warn');
+if (command === 'build') tool('typescript/bin/tsc', '-p', 'site');
+// From the root: started in site/, Vite bundles Vue's compiler into the program that renders the pages.
+tool('vitepress/bin/vitepress.js', command, 'site');

@@ -24,12 +24,12 @@ export async function cliSections(): Promise<string> {
 function group(command: Command): string {
   if (command.commands.length === 0) return section(command, [command.name()], 2);
   const parts = command.commands.map((child) => section(child, [command.name(), child.name()], 3));
-  return [`## syncline ${command.name()}\n\n${describe(command)}`, ...parts].join('\n\n');
+  return [`## ${command.name()}\n\n${describe(command)}`, ...parts].join('\n\n');
 }
 
 function section(command: Command, path: string[], level: number): string {
-  const name = `syncline ${path.join(' ')}`;
-  const usage = [name, ...command.registeredArguments.map(argumentUsage)].join(' ');
+  const name = path.join(' ');
+  const usage = ['syncline', name, ...command.registeredArguments.map(argumentUsage)].join(' ');
   const options = command.options.filter(isOwn).map(optionRow);
   const args = command.registeredArguments.filter(({ description }) => description).map(argumentRow);
   return [

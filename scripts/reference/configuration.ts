@@ -6,12 +6,11 @@ import { code, table } from './markdown.ts';
 export function configurationTable(): string {
   const rows = Object.entries(settings).flatMap(([section, keys]) =>
     (Object.entries(keys) as [string, Setting<unknown>][]).map(([key, setting]) => [
-      code(`${section}.${key}`),
-      setting.env.map(code).join(', '),
+      [`${section}.${key}`, ...setting.env].map(code).join('<br>'),
       setting.default === undefined ? 'none' : code(setting.show(setting.default)),
       setting.allowed,
       setting.about,
     ]),
   );
-  return table(['option', 'variable', 'default', 'allowed', 'about'], rows);
+  return table(['option, variable', 'default', 'allowed', 'about'], rows);
 }
