@@ -25,13 +25,13 @@ function accountOf(name: Provider) {
 async function serve(name: Provider, minutes = 5) {
   const { provider, account, path, feed } = accountOf(name);
   providers.nowMs = calmMinutes(minutes, provider, account);
-  const { url } = await providers.start();
+  const { url, broken } = await providers.start();
   const authorization = `Bearer ${tokenOf(provider, holder)}`;
   const get = (query = '', headers: Record<string, string> = {}) =>
     fetch(`${url}/${provider}${path}${query}`, { headers: { authorization, ...headers } });
   const follow = (link: string) => fetch(link, { headers: { authorization } });
   const json = async <T>(query = '') => (await (await get(query)).json()) as T;
-  return { url, account, feed, get, follow, json };
+  return { url, account, feed, get, follow, json, broken };
 }
 
 const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, i) => from + i);
@@ -338,6 +338,17 @@ describe('the server', () => {
     const written = await fetch(`${url}/github/repos/${account}/issues`, { method: 'POST', body: 'x' });
     expect(written.status).toBe(405);
   });
+
+  it.each(['github', 'slack', 'google-calendar', 'warehouse'] as const)(
+    '%s answers every request with a server error while it is broken',
+    async (provider) => {
+      const { get, broken } = await serve(provider);
+      broken.add(provider);
+      expect((await get()).status).toBeGreaterThanOrEqual(500);
+      broken.delete(provider);
+      expect((await get()).status).toBe(200);
+    },
+  );
 
   it('stop() aborts pending requests immediately', async () => {
     let onRequest = () => {};

@@ -21,7 +21,11 @@ export function DemoProviders() {
     6000,
   );
   return (
-    <Panel title="Simulated providers" note="A broken provider answers every request with HTTP 500." flush>
+    <Panel
+      title="Simulated providers"
+      note="A broken provider answers every request with a server error."
+      flush
+    >
       <LoadedView query={providers} lines={4}>
         {({ items }) => (
           <Table caption="Simulated providers" columns={columns} rows={items} keyOf={({ slug }) => slug} />
