@@ -51,6 +51,7 @@ function ConnectionForm({ tenants, providers, onClose }: Choices & { onClose: ()
   const [provider, setProvider] = useState(providers[0]?.slug ?? '');
   const [busy, setBusy] = useState(false);
   const form = useRef<HTMLFormElement>(null);
+  const createdTenants = useRef(new Map<string, string>());
   // The dialog opens before its fields are loaded.
   useEffect(() => form.current?.querySelector('select')?.focus(), []);
   const [problem, setProblem] = useState<Problem>();
@@ -67,7 +68,7 @@ function ConnectionForm({ tenants, providers, onClose }: Choices & { onClose: ()
     setBusy(true);
     setProblem(undefined);
     try {
-      const { id } = await create(values);
+      const { id } = await create(values, createdTenants.current);
       markDone('add');
       notify('Connection added.');
       onClose();
@@ -147,11 +148,15 @@ function ConnectionForm({ tenants, providers, onClose }: Choices & { onClose: ()
 
 const dependent = ['credential_id', 'config'];
 
-async function create(form: FormData): Promise<Connection> {
+/** `created`: ids by name, so that a second try does not create the tenant again. */
+async function create(form: FormData, created: Map<string, string>): Promise<Connection> {
   const text = (name: string) => String(form.get(name) ?? '').trim();
   const config = parsedConfig(text('config'));
   const seconds = text('interval_seconds');
-  const tenantId = text('tenant_id') || (await send<Tenant>('POST', 'v1/tenants', { name: text('name') })).id;
+  const name = text('name');
+  const tenantId =
+    text('tenant_id') || created.get(name) || (await send<Tenant>('POST', 'v1/tenants', { name })).id;
+  created.set(name, tenantId);
   return send<Connection>('POST', 'v1/connections', {
     tenant_id: tenantId,
     provider: text('provider'),
