@@ -131,6 +131,14 @@ describe('base path', () => {
     expect(document.servers).toEqual([{ url: path }]);
   });
 
+  it('base path: without the option, a 404 names it', async () => {
+    const { ask } = await start(web, { basePath: '/' });
+    expect((await ask(`${mountPath}/v1/me`)).body).toMatchObject({
+      status: 404,
+      hint: 'If Syncline is mounted at /admin/sync, set the handler option basePath to it.',
+    });
+  });
+
   it('base path: an option replaces the detected path in links, for a proxy that rewrites it', async () => {
     const { ask } = await start(expressBehind(), { basePath: '/tools/sync/' });
     expect((await ask(`${mountPath}/v1/me`)).status).toBe(200);

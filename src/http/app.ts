@@ -147,8 +147,12 @@ export function createApp(options: AppOptions): App {
   app.use('*', inSlot);
   if (dashboard !== undefined) dashboardRoutes(app, dashboard, { isDemo: options.demo !== undefined });
   app.all('*', (c) => {
-    throw new Problem('NOT_FOUND', `There is no route ${c.req.method} ${c.get('path').slice(0, 200)}.`, {
-      hint: `All routes: ${c.get('base')}/openapi.json`,
+    const path = c.get('path').slice(0, 200);
+    const unstripped = /^(\/.+?)\/v1\//.exec(path)?.[1];
+    throw new Problem('NOT_FOUND', `There is no route ${c.req.method} ${path}.`, {
+      hint: unstripped
+        ? `If Syncline is mounted at ${unstripped}, set the handler option basePath to it.`
+        : `All routes: ${c.get('base')}/openapi.json`,
     });
   });
   return app;

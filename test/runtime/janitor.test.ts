@@ -39,6 +39,20 @@ describe('the janitor', () => {
     expect(await keptMinutes()).toEqual(['2025-01-01T11:59']);
   });
 
+  it('janitor: prune() ends after its time limit, and the next call continues', async () => {
+    const connection = await database.connect();
+    await sql(
+      `INSERT INTO sync_jobs (tenant_id, provider_slug, connection_id, job_type, status, finished_at)
+       SELECT $1, 'github', $2, 'incremental', 'succeeded', '2025-01-01' FROM generate_series(1, 2100)`,
+      [tenant, connection],
+    );
+    const engine = database.engine();
+    expect(await engine.prune({ maxMs: 0 })).toBe(false);
+    expect(await sql('SELECT FROM sync_jobs')).toHaveLength(100);
+    expect(await engine.prune()).toBe(true);
+    expect(await sql('SELECT FROM sync_jobs')).toHaveLength(0);
+  });
+
   it('janitor: deletes rollups in batches, oldest first, with a pause of 50 ms between batches', async () => {
     for (let i = 0; i < 2100; i++) await count(`${9 + i} days`);
     const sleeps = await clean();
