@@ -73,7 +73,9 @@ describe.runIf(isFullSize)('docs: the site', () => {
 
     const page = await browser.newPage();
     await page.goto(origin, { waitUntil: 'networkidle' });
-    await page.keyboard.press('Control+K');
+    // Until then the button does nothing.
+    await page.waitForFunction('document.querySelector("#app")?.__vue_app__ !== undefined');
+    await page.locator('#local-search button').click();
     await page.locator('.VPLocalSearchBox input').fill('jitterPctMax');
     const found = page.locator('.VPLocalSearchBox a.result').first();
     await found.waitFor();
