@@ -58,6 +58,11 @@ export const reactionCases: readonly ReactionCase[] = [
     react: () => ({ reply: 'a\r\nset-cookie: b=c' }),
     response: { status: 200, text: 'a\r\nset-cookie: b=c' },
   },
+  {
+    name: 'returns a misspelled key',
+    react: () => ({ sync: false, signls: [signal(1)] }),
+    response: accepted,
+  },
   { name: 'returns an invalid signal', react: () => ({ signals: [null] }), response: accepted },
   { name: 'returns a sparse list of signals', react: () => ({ signals: Array(3) }), response: accepted },
   {
