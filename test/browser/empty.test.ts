@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { loadDashboard } from '../../src/http/assets.ts';
 import { createLocalLogin } from '../../src/http/local-login.ts';
 import { systemPorts } from '../../src/platform/ports.ts';
 import { startService } from '../http/service.ts';
@@ -6,7 +7,6 @@ import { useDatabase } from '../support/database.ts';
 import { collectConsoleErrors, expectAccessible, launch } from './browser.ts';
 
 const database = useDatabase();
-const dashboard = new URL('../../dist/dashboard', import.meta.url).pathname;
 let browser: Awaited<ReturnType<typeof launch>>;
 beforeAll(async () => {
   browser = await launch();
@@ -16,7 +16,7 @@ afterAll(() => browser?.close());
 it('first steps: an empty installation offers to add a connection, with its first tenant', async () => {
   await database.sql('TRUNCATE tenants CASCADE');
   const localLogin = createLocalLogin(systemPorts.monotonicMs);
-  const { url, syncline } = await startService(database, { dashboard, localLogin });
+  const { url, syncline } = await startService(database, { dashboard: loadDashboard, localLogin });
   await syncline.providers.register({ slug: 'tracker', displayName: 'Tracker' });
   const page = await (await browser.newContext({ bypassCSP: true })).newPage();
   page.setDefaultTimeout(120_000);
