@@ -112,6 +112,17 @@ export interface Connection {
   next_start_at: string | null;
   /** End of its latest incremental job. */
   last_ended_at: string | null;
+  /** Null: by interval. */
+  schedule: {
+    /** Cron expression of five fields. */
+    cron?: string | undefined;
+    /** Instead of `cron`. */
+    times_of_day?: string[] | undefined;
+    /** Absent: every day. */
+    days_of_week?: ('mon' | 'tue' | 'wed' | 'thu' | 'fri' | 'sat' | 'sun')[] | undefined;
+    /** IANA time zone. */
+    time_zone: string;
+  } | null;
   /** Connector configuration. */
   config: Record<string, unknown>;
   created_at: string;
@@ -126,7 +137,7 @@ export interface Connection {
   })[] | undefined;
   /** Configured interval; null: the default interval. */
   interval_seconds: number | null;
-  /** Effective interval. */
+  /** Effective interval, unless there is a schedule. */
   base_interval_seconds: number;
   /** When the scheduler queues the next job, from its metadata. */
   next_run_at: string | null;
@@ -145,6 +156,7 @@ export interface Connection {
 export interface ConnectionChange {
   /** In seconds. */
   interval_seconds?: number | null | undefined;
+  schedule?: ScheduleInput & Record<string, unknown> | null | undefined;
   credential_id?: string | null | undefined;
   config?: Record<string, unknown> | undefined;
   /** Reason, stored in the audit log. */
@@ -482,6 +494,17 @@ export interface Schedule {
   }[];
 }
 
+export interface ScheduleInput {
+  /** Minute, hour, day, month, weekday. */
+  cron?: string | undefined;
+  /** `HH:MM`, instead of `cron`. */
+  times_of_day?: string[] | undefined;
+  /** With `times_of_day`; default: every day. */
+  days_of_week?: ('mon' | 'tue' | 'wed' | 'thu' | 'fri' | 'sat' | 'sun')[] | undefined;
+  /** IANA time zone; default: UTC. */
+  time_zone?: string | undefined;
+}
+
 export interface Series {
   from: string;
   to: string;
@@ -729,6 +752,7 @@ export interface Paths {
         credential_id?: string | undefined;
         /** In seconds. */
         interval_seconds?: number | undefined;
+        schedule?: ScheduleInput | undefined;
         /** Connector configuration. */
         config?: Record<string, unknown> | undefined;
         /** Free-form; the key `sync` is reserved for the engine. */
@@ -745,7 +769,7 @@ export interface Paths {
       };
       response: Connection;
     };
-    /** Change the interval, credential or config */
+    /** Change the interval, schedule, credential or config */
     patch: {
       path: {
         id: string;

@@ -4,6 +4,7 @@ import type { Config } from '../config/settings.ts';
 import type { Caller, Syncline, SynclineApi } from '../index.ts';
 import type { DashboardFiles } from './assets.ts';
 import type { Bindings } from './bindings.ts';
+import type { DemoProviders } from './demo-providers.ts';
 import type { Authenticate } from './handler-options.ts';
 import type { HostRule } from './hosts.ts';
 import type { LocalLogin } from './local-login.ts';
@@ -33,13 +34,6 @@ export interface AppOptions {
   /** Measured by default. */
   loopDelayMs?: (() => number) | undefined;
   live?: Partial<LiveTimes> | undefined;
-}
-
-/** Simulated providers, which an operator can break and heal. */
-export interface DemoProviders {
-  list(): readonly { slug: string; name: string; isBroken: boolean }[];
-  /** False if the provider does not exist. */
-  setBroken(slug: string, isBroken: boolean): boolean;
 }
 
 export interface Limits {

@@ -1,4 +1,4 @@
-export type { DemoProviders } from './context.ts';
+export type { DemoProviders } from './demo-providers.ts';
 export { type BoundHandler, bodyState, createBoundHandler, createHandler } from './handler.ts';
 export type { Authenticate, HandlerOptions } from './handler-options.ts';
 export { createLocalLogin, type LocalLogin } from './local-login.ts';

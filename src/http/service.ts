@@ -3,7 +3,7 @@ import type { Syncline } from '../index.ts';
 import { version } from '../platform/version.inline.ts';
 import { createApp } from './app.ts';
 import { loadDashboard } from './assets.ts';
-import type { DemoProviders } from './context.ts';
+import type { DemoProviders } from './demo-providers.ts';
 import { hostRule } from './hosts.ts';
 import type { LocalLogin } from './local-login.ts';
 import { recordRefusals } from './refusals.ts';

@@ -73,6 +73,8 @@ async function syncAll(database: TestDatabase): Promise<void> {
   const engine = database.engine({
     connectors: [flaky],
     scheduler: { batchSize: 100, jitterPctMin: 0, jitterPctMax: 0 },
+    // No retry within the test, however slow the machine.
+    rateLimit: { baseSeconds: 900 },
   });
   expect((await engine.tick()).scheduled).toBe(due);
   expect(await reapDeadProcess(database)).toBe(lost);

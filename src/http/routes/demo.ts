@@ -1,6 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import { operatorOnly } from '../auth.ts';
-import type { App, DemoProviders } from '../context.ts';
+import type { App } from '../context.ts';
+import type { DemoProviders } from '../demo-providers.ts';
 import { Problem } from '../problem.ts';
 
 const change = z.strictObject({ broken: z.boolean() });
