@@ -170,8 +170,8 @@ async function runUpgrade(
   current: Release,
   next: Release,
 ): Promise<void> {
-  const oldWorker = current.startWorker();
   await current.migrate();
+  const oldWorker = current.startWorker();
   await untilComplete(context, schema);
 
   await next.expectRefusal(new RegExp(`is at version ${newest}; this release needs version ${newest + 1}`));
