@@ -10,6 +10,7 @@ import { migrations } from '../src/store/migrations.inline.ts';
 import { useDatabase } from './support/database.ts';
 import { useFolder } from './support/folder.ts';
 import { useProject } from './support/package.ts';
+import { sampled } from './support/size.ts';
 
 const db = useDatabase();
 /** Where the application is built: it has the package and its dependencies. */
@@ -47,10 +48,15 @@ function entry(): string {
 const banner = `import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);`;
 
 describe('bundlers', () => {
-  it.each([
-    ['esm', 'program.mjs', { js: banner }],
-    ['cjs', 'program.cjs', {}],
-  ] as const)(
+  it.each(
+    sampled(
+      [
+        ['esm', 'program.mjs', { js: banner }],
+        ['cjs', 'program.cjs', {}],
+      ] as const,
+      2,
+    ),
+  )(
     'bundlers: an application bundled with esbuild as %s needs no other file',
     async (format, file, header) => {
       const outfile = join(elsewhere(), file);

@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { invalidArgument } from '../src/contract/errors.ts';
+import { invalidArgument, SynclineError } from '../src/contract/errors.ts';
 import { requireOneOf, requireSmall, requireUuid } from '../src/values/arguments.ts';
 
 const root = resolve(import.meta.dirname, '..');
@@ -31,10 +32,9 @@ describe('errors: an argument error', () => {
   });
 
   it('errors: a value that must not be shown is left out of message and properties', () => {
-    expect(invalidArgument({ field: 'secret', expected: 'text' })).toMatchObject({
-      message: 'secret must be text.',
-      value: undefined,
-    });
+    const error = invalidArgument({ field: 'secret', expected: 'text' });
+    expect(error.message).toBe('secret must be text.');
+    expect(error).not.toHaveProperty('value');
   });
 
   it.each([
@@ -67,6 +67,15 @@ const readsText = [
   new RegExp(String.raw`\.(?:test|exec)\(${nested}\b(?:message\b|describeError\()`),
   /(?<!typeof [\w.?]*)\bmessage\s*[!=]==?\s*['"`]/,
 ];
+
+describe('errors: details', () => {
+  it('errors: an uncaught error prints only details that are set', () => {
+    const error = new SynclineError('CONFLICT', 'The job is running.', { hint: 'Wait.' });
+    expect(inspect(error)).toMatch(/code: 'CONFLICT',\s+hint: 'Wait\.'/);
+    expect(inspect(error)).not.toContain('undefined');
+    expect([error.field, error.withHint('Cancel it.').hint]).toEqual([undefined, 'Cancel it.']);
+  });
+});
 
 describe('errors: codes', () => {
   it('errors: no code decides by the text of an error', () => {

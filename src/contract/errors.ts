@@ -47,21 +47,21 @@ interface ErrorDetails {
 export class SynclineError extends Error {
   readonly code: SynclineErrorCode;
   /** The invalid argument or option. */
-  readonly field: string | undefined;
+  declare readonly field: string | undefined;
   /** As in the message; never a secret. */
-  readonly value: string | undefined;
+  declare readonly value: string | undefined;
   /** What is allowed: completes "must be …". */
-  readonly expected: string | undefined;
-  readonly hint: string | undefined;
+  declare readonly expected: string | undefined;
+  declare readonly hint: string | undefined;
 
   constructor(code: SynclineErrorCode, message: string, details: ErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
     this.name = 'SynclineError';
     this.code = code;
-    this.field = details.field;
-    this.value = details.value;
-    this.expected = details.expected;
-    this.hint = details.hint;
+    // Node prints every own property of an uncaught error, also an undefined one.
+    const { field, value, expected, hint } = details;
+    const isSet = ([, text]: [string, string | undefined]) => text !== undefined;
+    Object.assign(this, Object.fromEntries(Object.entries({ field, value, expected, hint }).filter(isSet)));
   }
 
   withHint(hint: string): SynclineError {

@@ -58,7 +58,8 @@ beforeAll(async () => {
   writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest));
   const installed = await run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund']);
   expect(installed, installed.stderr).toMatchObject({ code: 0 });
-});
+  // Installing Next and 15 others takes minutes on a busy machine.
+}, 1_200_000);
 afterAll(() => {
   if (folder) rmSync(folder, { recursive: true, force: true });
 });

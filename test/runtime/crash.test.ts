@@ -21,7 +21,7 @@ import {
 } from '../support/worker.ts';
 
 /** At small size every sixth point: over the three pages, many kinds of statements. */
-const stride = sized(1, 6);
+const stride = sized(1, 10);
 const isChosen = (_: string, index: number) => index % stride === 0;
 
 const leaseSeconds = 2;
