@@ -76,15 +76,19 @@ async function withEmptyDatabase<T>(work: (url: string) => Promise<T>): Promise<
 }
 
 describe('examples', () => {
-  it.each(chosen)('examples: %s type-checks and prints expected.txt', async (name) => {
-    const cwd = join(folder, name);
-    const checked = await run(join(folder, 'node_modules/.bin/tsc'), ['-p', '.', '--noEmit'], cwd);
-    expect(checked).toMatchObject({ code: 0, stdout: '' });
-    const ended = await withEmptyDatabase((url) =>
-      run('npm', ['run', '--silent', 'example'], cwd, { DATABASE_URL: url }),
-    );
-    expect(ended, ended.stderr).toMatchObject({ code: 0, stdout: read(source, name, 'expected.txt') });
-  });
+  it.each(chosen)(
+    'examples: %s type-checks and prints expected.txt',
+    async (name) => {
+      const cwd = join(folder, name);
+      const checked = await run(join(folder, 'node_modules/.bin/tsc'), ['-p', '.', '--noEmit'], cwd);
+      expect(checked).toMatchObject({ code: 0, stdout: '' });
+      const ended = await withEmptyDatabase((url) =>
+        run('npm', ['run', '--silent', 'example'], cwd, { DATABASE_URL: url }),
+      );
+      expect(ended, ended.stderr).toMatchObject({ code: 0, stdout: read(source, name, 'expected.txt') });
+    },
+    900_000,
+  );
 
   it('examples: every example has a line in the table, and a README whose links exist', () => {
     const table = read(source, 'README.md');

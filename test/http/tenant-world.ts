@@ -58,6 +58,8 @@ export async function makeWorld(database: TestDatabase): Promise<World> {
     database: database.url,
     logger: silent,
     connectors: [connector(() => released.then(() => ({ signals: [] })), 'stuck')],
+    // Longer than any test.
+    executor: { maxRunSeconds: 3600 },
     scheduler,
   });
   const engine = createSyncline({
