@@ -131,8 +131,8 @@ export interface ConnectionRow {
 }
 
 const ownColumns = `c.id, c.tenant_id, c.provider_slug, c.external_id, c.credential_id, c.status, c.metadata,
-  c.config, left(c.schedule::text, ${maxScheduleLength}) AS schedule, c.created_at, c.updated_at, c.last_incremental_ended_at, c.failing_since, c.failure,
-  c.deleting_since`;
+  c.config, left(c.schedule::text, ${maxScheduleLength}) AS schedule, c.created_at, c.updated_at,
+  c.last_incremental_ended_at, c.failing_since, c.failure, c.deleting_since`;
 
 export const connectionColumns = `${ownColumns},
   (SELECT left(t.name, ${maxNameLength}) FROM :schema.tenants t WHERE t.id = c.tenant_id) AS tenant_name,
