@@ -28,7 +28,12 @@ beforeAll(async () => {
   service = startProcess(process.execPath, [cli, 'dev'], {
     cwd: folder,
     outlivesTest: true,
-    env: { SYNCLINE_SERVER_PORT: '0', SYNCLINE_METRICS_PORT: '0' },
+    env: {
+      SYNCLINE_SERVER_PORT: '0',
+      SYNCLINE_METRICS_PORT: '0',
+      // Requests must not be rejected on a busy machine.
+      SYNCLINE_SERVER_MAX_LOOP_DELAY_MS: '60000',
+    },
   });
   const output = await service.output(/login\?token=\S+\n/);
   dataFolder = /data in (\S+)/.exec(output)?.[1];

@@ -118,20 +118,15 @@ function ConnectionForm({ tenants, providers, onClose }: Choices & { onClose: ()
       value: JSON.stringify(exampleConfigs[provider] ?? {}),
     },
   ];
+  // Start again with the first credential, and with the example of another provider.
+  const keys: Record<string, string> = {
+    credential_id: `credential_id ${tenantId} ${provider} ${credentials.data?.length}`,
+    config: `config ${provider}`,
+  };
   return (
     <form ref={form} onSubmit={submit}>
       {fields.map((field, i) => (
-        // A new provider brings other credentials and another example.
-        <FieldInput
-          key={
-            dependent.includes(field.name)
-              ? `${field.name} ${provider} ${credentials.data?.length}`
-              : field.name
-          }
-          field={field}
-          first={i === 0}
-          problem={problem}
-        />
+        <FieldInput key={keys[field.name] ?? field.name} field={field} first={i === 0} problem={problem} />
       ))}
       {problem && <ProblemBox problem={problem} />}
       <footer>
@@ -145,8 +140,6 @@ function ConnectionForm({ tenants, providers, onClose }: Choices & { onClose: ()
     </form>
   );
 }
-
-const dependent = ['credential_id', 'config'];
 
 /** `created`: ids by name, so that a second try does not create the tenant again. */
 async function create(form: FormData, created: Map<string, string>): Promise<Connection> {

@@ -37,19 +37,20 @@ export const reasonField: Field = {
   hint: 'Optional; stored in the audit log.',
 };
 
-/** Only one can be open. */
+/** Only one can be open: a question that waited for a response does not replace it. */
 export function ask(question: Question): void {
-  openQuestion.value = question;
+  openQuestion.value ??= question;
 }
 
 export function AskHost() {
   const question = openQuestion.value;
   if (!question) return null;
-  return <Ask question={question} close={close} />;
+  return <Ask question={question} close={() => close(question)} />;
 }
 
-function close(): void {
-  openQuestion.value = undefined;
+/** The response of a question that was closed earlier does not close the next one. */
+function close(question: Question): void {
+  if (openQuestion.value === question) openQuestion.value = undefined;
 }
 
 function Ask({ question, close }: { question: Question; close: () => void }) {
@@ -67,6 +68,7 @@ function Ask({ question, close }: { question: Question; close: () => void }) {
       close();
     } catch (error) {
       setProblem(toProblem(error));
+    } finally {
       setBusy(false);
     }
   };
@@ -135,13 +137,9 @@ export function FieldInput({
     <div class="field">
       <label for={id}>{field.label}</label>
       {field.options ? (
-        <select
-          {...shared}
-          defaultValue={field.value}
-          onChange={(event) => field.onChange?.(event.currentTarget.value)}
-        >
+        <select {...shared} onChange={(event) => field.onChange?.(event.currentTarget.value)}>
           {field.options.map(({ value, label }) => (
-            <option key={value} value={value}>
+            <option key={value} value={value} selected={value === field.value}>
               {label}
             </option>
           ))}
