@@ -190,7 +190,7 @@ describe('dashboard', () => {
   it('dashboard: shows the validation error of an interval in its form', async () => {
     await page.getByRole('button', { name: 'Schedule' }).click();
     const dialog = page.getByRole('dialog');
-    await dialog.getByLabel('Interval: seconds between runs').fill('5');
+    await dialog.getByLabel('Seconds between runs').fill('5');
     await dialog.getByRole('button', { name: 'Change' }).click();
     await dialog.getByText('must be 60 or more').first().waitFor();
     await dialog.getByRole('button', { name: 'Back' }).click();
@@ -204,7 +204,7 @@ describe('dashboard', () => {
     await page.getByRole('button', { name: 'Schedule' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Run by').selectOption('Cron expression');
-    await dialog.getByLabel('Cron: minute').fill('0 6 * * 1-5');
+    await dialog.getByLabel('Cron expression').fill('0 6 * * 1-5');
     await dialog.getByLabel('Time zone').fill('Europe/Berlin');
     await dialog.getByRole('button', { name: 'Change' }).click();
     await page.getByText('0 6 * * 1-5 (Europe/Berlin)', { exact: true }).waitFor();

@@ -51,7 +51,7 @@ async function hold(page: Page, method: string, path: RegExp) {
 }
 
 const typed = {
-  'Cron: minute': '0 6 * * 1-5',
+  'Cron expression': '0 6 * * 1-5',
   'Time zone': 'Europe/Berlin',
   Reason: 'office hours',
 };
@@ -122,7 +122,7 @@ it('forms: a database error of a change is shown and not sent again', async () =
   await dialog.getByRole('button', { name: 'Change' }).click();
   await dialog.getByText('No database.').waitFor();
   expect(attempts).toBe(1);
-  expect(await dialog.getByLabel('Cron: minute').inputValue()).toBe('0 6 * * 1-5');
+  expect(await dialog.getByLabel('Cron expression').inputValue()).toBe('0 6 * * 1-5');
   await page.close();
 });
 
