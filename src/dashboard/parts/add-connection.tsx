@@ -52,7 +52,6 @@ function ConnectionForm({ tenants, providers, onClose }: Choices & { onClose: ()
   const [provider, setProvider] = useState(providers[0]?.slug ?? '');
   const [busy, setBusy] = useState(false);
   const form = useRef<HTMLFormElement>(null);
-  const createdTenants = useRef(new Map<string, string>());
   // The dialog opens before its fields are loaded.
   useEffect(() => form.current?.querySelector('select')?.focus(), []);
   const [problem, setProblem] = useState<Problem>();
@@ -69,7 +68,7 @@ function ConnectionForm({ tenants, providers, onClose }: Choices & { onClose: ()
     setBusy(true);
     setProblem(undefined);
     try {
-      const { id } = await create(values, createdTenants.current);
+      const { id } = await create(values);
       markDone('add');
       notify('Connection added.');
       onClose();
@@ -88,7 +87,7 @@ function ConnectionForm({ tenants, providers, onClose }: Choices & { onClose: ()
       options: isOperator() ? [...tenantOptions, { value: newTenant, label: 'New tenant…' }] : tenantOptions,
       onChange: setTenantId,
     },
-    ...(tenantId === newTenant ? [{ name: 'name', label: 'Name of the tenant', required: true }] : []),
+    ...(tenantId === newTenant ? [{ name: 'tenant_name', label: 'Name of the tenant', required: true }] : []),
     {
       name: 'provider',
       label: 'Provider',
@@ -133,16 +132,12 @@ function ConnectionForm({ tenants, providers, onClose }: Choices & { onClose: ()
   );
 }
 
-/** `created`: ids by name, so that a second try does not create the tenant again. */
-async function create(values: Record<string, string>, created: Map<string, string>): Promise<Connection> {
-  const { provider, credential_id, external_id, name = '' } = values;
+function create(values: Record<string, string>): Promise<Connection> {
+  const { tenant_id, tenant_name, provider, credential_id, external_id } = values;
   const config = parsedConfig(values['config'] ?? '');
   const { interval_seconds, ...schedule } = { interval_seconds: null, ...scheduleOf(values) };
-  const tenant_id =
-    values['tenant_id'] || created.get(name) || (await send<Tenant>('POST', 'v1/tenants', { name })).id;
-  created.set(name, tenant_id);
   return send<Connection>('POST', 'v1/connections', {
-    tenant_id,
+    ...(tenant_id ? { tenant_id } : { tenant_name }),
     provider,
     config,
     ...(credential_id && { credential_id }),
